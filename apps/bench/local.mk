@@ -1,0 +1,1 @@
+# Sources of apps/bench.

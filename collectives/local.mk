@@ -1,0 +1,1 @@
+libcore_la_SOURCES += collectives/coll.h collectives/boot.h

@@ -1,0 +1,26 @@
+/* Random numbers that are a function of their place: value(seed, stream, index). [P]
+ *
+ * No state, so the same number comes out on any rank, thread and order, and a resumed run draws what the
+ * uninterrupted one drew. The generator is Philox4x32-10.
+ * Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11. */
+#ifndef TUTTI_RNG_H
+#define TUTTI_RNG_H
+
+#include <stdint.h>
+
+/* Four independent uniform 32-bit words for a 64-bit key and a 128-bit counter (hi, lo). */
+void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4]);
+
+/* 64 uniform bits. */
+uint64_t tutti_rng_u64(uint64_t seed, uint64_t stream, uint64_t index);
+/* Uniform in [0, 1). */
+double tutti_rng_uniform(uint64_t seed, uint64_t stream, uint64_t index);
+/* Standard normal (Box-Muller). */
+double tutti_rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
+/* Uniform integer in [0, bound), bound > 0 (multiply-shift; bias below 2^-32 for bound < 2^32). */
+uint64_t tutti_rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_t bound);
+
+/* 64-bit FNV-1a hash of a string: turns a name ("layer1.conv1.weight") into a stream. */
+uint64_t tutti_rng_stream(const char *name);
+
+#endif

@@ -1,0 +1,45 @@
+/* What every fallible call of Tutti returns.
+ *
+ * The function that decides which error it is logs one sentence naming the file, option, rank or tensor; the
+ * functions above it only pass the status on. Outputs are set only on TUTTI_OK. [P]: pure, any thread. */
+#ifndef TUTTI_STATUS_H
+#define TUTTI_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TUTTI_API
+#define TUTTI_API __attribute__((visibility("default")))
+#endif
+
+/* X(code, name, sentence) */
+#define TUTTI_STATUS_LIST(X)                                                                       \
+    X(TUTTI_OK, "ok", "no error")                                                                  \
+    X(TUTTI_ERR_USAGE, "usage", "an option or argument is not what the program accepts")           \
+    X(TUTTI_ERR_INVAL, "inval", "an argument is outside what the function accepts")                \
+    X(TUTTI_ERR_NOMEM, "nomem", "memory ran out")                                                  \
+    X(TUTTI_ERR_IO, "io", "a file or folder could not be read or written")                         \
+    X(TUTTI_ERR_FORMAT, "format", "a file does not hold what its format promises")                 \
+    X(TUTTI_ERR_UNSUPPORTED, "unsupported", "this build or machine cannot do what was asked")      \
+    X(TUTTI_ERR_MISMATCH, "mismatch", "the ranks disagree")                                        \
+    X(TUTTI_ERR_TIMEOUT, "timeout", "a deadline passed")                                           \
+    X(TUTTI_ERR_COMM, "comm", "the communication layer reported a failure")                        \
+    X(TUTTI_ERR_KERNEL, "kernel", "a compute kernel failed")                                       \
+    X(TUTTI_ERR_INTERNAL, "internal", "Tutti broke one of its own rules")
+
+typedef enum tutti_status {
+#define TUTTI_STATUS_ENUM(code, name, sentence) code,
+    TUTTI_STATUS_LIST(TUTTI_STATUS_ENUM)
+#undef TUTTI_STATUS_ENUM
+        TUTTI_STATUS_COUNT
+} tutti_status;
+
+/* The short name ("timeout") and the sentence of a status; "unknown" for a value that is none. [P] */
+TUTTI_API const char *tutti_status_name(tutti_status status);
+TUTTI_API const char *tutti_status_text(tutti_status status);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

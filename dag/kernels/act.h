@@ -1,0 +1,22 @@
+/* Elementwise layers on `count` elements.
+ *   RELU:     y = max(x, 0).                     RELU_BWD: dx = y > 0 ? dy : 0   (takes y, not x)
+ *   DROPOUT:  y = keep ? x / (1-rate) : 0, where element e of a step is kept when
+ *             tutti_rng_uniform(seed + step, stream, offset + e) >= rate.  `step` is an int64 tensor of one element;
+ *             the backward pass draws the same numbers again, so that no mask is stored.
+ * Source: Nair & Hinton 2010; Srivastava et al. 2014 (inverted dropout). */
+#ifndef TUTTI_ACT_H
+#define TUTTI_ACT_H
+
+#include <stdint.h>
+
+typedef struct tutti_relu_desc {
+    int64_t count;
+} tutti_relu_desc;
+
+typedef struct tutti_dropout_desc {
+    int64_t count, offset; /* offset: of this slice within the global batch, in elements */
+    uint64_t seed, stream;
+    float rate; /* in [0, 1) */
+} tutti_dropout_desc;
+
+#endif

@@ -1,0 +1,50 @@
+/* The three designs (and the oracle): who starts a collective of a task graph, on which communicator, after what.
+ *
+ * THE ORDERING LAW.  On every lane all ranks start the same collectives in the same order, and no set of started
+ * collectives may occupy every worker that another rank needs to start its partner.
+ *
+ * How each design keeps it: the sequence number of a collective is taken where the graph is submitted, in program order,
+ * and never restarts; the program is the same on every rank; so the numbers agree. A lane is a function of the number
+ * alone. And nothing that waits for another rank occupies a worker: a collective node ends later (dag/run/token.h).
+ *
+ *   design      lane           order within the lane                    started by       MPI level
+ *   funneled    0              sequence: the next number is waited for   comm thread      FUNNELED
+ *   concurrent  sequence % K   sequence within each lane                 comm thread      FUNNELED
+ *   chained     0              a token that every collective node        the worker that  SERIALIZED
+ *                              reads and writes, in the graph itself     made it ready
+ *   sequential  0              program order, after all of the step's    main thread      FUNNELED
+ *                              collectives are ready, one by one
+ *
+ * The levels hold for programs in which that thread also initialised MPI. In an existing MPI program (attach), the comm
+ * thread is not MPI's main thread: SERIALIZED. */
+#ifndef TUTTI_DESIGN_H
+#define TUTTI_DESIGN_H
+
+#include "collectives/boot.h"
+#include "dag/base/status.h"
+#include "dag/graph/graph.h"
+
+typedef enum tutti_order {
+    TUTTI_ORDER_QUEUE, /* the comm thread starts them, each lane in sequence order */
+    TUTTI_ORDER_CHAIN, /* the graph's token orders them; the worker that finds one ready posts it */
+    TUTTI_ORDER_MAIN,  /* the main thread runs them in program order while it waits */
+} tutti_order;
+
+typedef struct tutti_design {
+    const char *name, *summary;
+    tutti_order order;
+    int many_lanes;             /* whether --lanes above 1 makes sense */
+    tutti_thread_level needed;  /* when the starting thread initialises MPI */
+    /* Writes a place on every collective node of the graph, and adds the accesses that order them. */
+    tutti_status (*place)(tutti_graph *graph, int lanes);
+    /* The lane of a sequence number. [P] */
+    int (*lane)(int64_t sequence, int lanes);
+} tutti_design;
+
+/* NULL-terminated table; lookup by name, or NULL. [P] */
+extern const tutti_design *const tutti_designs[];
+const tutti_design *tutti_design_find(const char *name);
+/* "funneled, concurrent, chained, sequential" into text; returns text. [P] */
+char *tutti_design_names(char *text, size_t size);
+
+#endif

@@ -1,0 +1,1 @@
+libcore_la_SOURCES += designs/design.h designs/exchange.h

@@ -1,0 +1,5 @@
+# Check: CHECK_CFLAGS, CHECK_LIBS.
+AC_DEFUN([TUTTI_CHECK], [
+  AC_REQUIRE([PKG_PROG_PKG_CONFIG])
+  PKG_CHECK_MODULES([CHECK], [check], [], [TUTTI_NEEDS([check], [Check])])
+])

@@ -1,0 +1,5 @@
+# Jansson: JANSSON_CFLAGS, JANSSON_LIBS.
+AC_DEFUN([TUTTI_JANSSON], [
+  AC_REQUIRE([PKG_PROG_PKG_CONFIG])
+  PKG_CHECK_MODULES([JANSSON], [jansson], [], [TUTTI_NEEDS([libjansson-dev], [Jansson])])
+])

@@ -1,0 +1,31 @@
+# What configure does besides looking for dependencies.
+
+# TUTTI_NEEDS(PACKAGE, WHAT): remembers that a Debian package is missing.
+AC_DEFUN([TUTTI_NEEDS], [
+  tutti_missing="$tutti_missing $1"
+  AC_MSG_WARN([$2 was not found; on Debian and Ubuntu: apt-get install $1])
+])
+
+# TUTTI_MISSING: stops when anything is missing, with one command that installs it all.
+AC_DEFUN([TUTTI_MISSING], [
+  AS_IF([test -n "$tutti_missing"],
+    [AC_MSG_ERROR([dependencies are missing; install them with: apt-get install$tutti_missing])])
+])
+
+# TUTTI_WARNINGS: what the project's own code must compile without a word with.
+AC_DEFUN([TUTTI_WARNINGS], [
+  AC_SUBST([TUTTI_WARN_CFLAGS],
+    ["-std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef"])
+])
+
+# --enable-sanitize=address,undefined (or thread): instruments the project's own code.
+AC_DEFUN([TUTTI_SANITIZE], [
+  AC_ARG_ENABLE([sanitize],
+    [AS_HELP_STRING([--enable-sanitize=LIST], [instrument with these sanitizers, e.g. address,undefined])],
+    [], [enable_sanitize=no])
+  AS_CASE([$enable_sanitize], [no], [sanitize_flags=], [yes], [sanitize_flags=address,undefined],
+    [sanitize_flags=$enable_sanitize])
+  AS_IF([test -n "$sanitize_flags"],
+    [AC_SUBST([TUTTI_SANITIZE_CFLAGS], ["-fsanitize=$sanitize_flags -fno-omit-frame-pointer -fno-sanitize-recover=undefined"])])
+  AM_CONDITIONAL([SANITIZE], [test -n "$sanitize_flags"])
+])

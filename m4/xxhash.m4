@@ -1,0 +1,5 @@
+# xxHash: XXHASH_CFLAGS, XXHASH_LIBS.
+AC_DEFUN([TUTTI_XXHASH], [
+  AC_REQUIRE([PKG_PROG_PKG_CONFIG])
+  PKG_CHECK_MODULES([XXHASH], [libxxhash], [], [TUTTI_NEEDS([libxxhash-dev], [xxHash])])
+])

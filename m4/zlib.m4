@@ -1,0 +1,5 @@
+# zlib: ZLIB_CFLAGS, ZLIB_LIBS.
+AC_DEFUN([TUTTI_ZLIB], [
+  AC_REQUIRE([PKG_PROG_PKG_CONFIG])
+  PKG_CHECK_MODULES([ZLIB], [zlib], [], [TUTTI_NEEDS([zlib1g-dev], [zlib])])
+])

@@ -1,0 +1,105 @@
+/* dag/base: status, log-free helpers, clock, rng, mem, dtype. */
+#include "dag/base/clock.h"
+#include "dag/base/dtype.h"
+#include "dag/base/mem.h"
+#include "dag/base/rng.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+START_TEST(every_status_has_words)
+{
+    for (int s = 0; s < TUTTI_STATUS_COUNT; s++) {
+        ck_assert_str_ne(tutti_status_name((tutti_status)s), "unknown");
+        ck_assert_uint_gt(strlen(tutti_status_text((tutti_status)s)), 5);
+    }
+    ck_assert_str_eq(tutti_status_name((tutti_status)-1), "unknown");
+    ck_assert_str_eq(tutti_status_text((tutti_status)TUTTI_STATUS_COUNT), "unknown status");
+}
+END_TEST
+
+START_TEST(philox_known_answers)
+{
+    /* Random123's kat_vectors, philox4x32 10 rounds. */
+    static const struct {
+        uint64_t key, hi, lo;
+        uint32_t out[4];
+    } rows[] = {
+        {0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {UINT64_MAX, UINT64_MAX, UINT64_MAX, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88,
+            {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t out[4];
+        tutti_rng_philox(rows[i].key, rows[i].hi, rows[i].lo, out);
+        ck_assert_mem_eq(out, rows[i].out, sizeof out);
+    }
+}
+END_TEST
+
+START_TEST(rng_moments)
+{
+    enum { N = 100000 };
+    double sum = 0, square = 0, uniform = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        double g = tutti_rng_normal(7, tutti_rng_stream("conv1.weight"), i);
+        sum += g;
+        square += g * g;
+        double u = tutti_rng_uniform(7, 1, i);
+        ck_assert(u >= 0 && u < 1);
+        uniform += u;
+        ck_assert_uint_lt(tutti_rng_below(7, 2, i, 10), 10);
+    }
+    ck_assert_double_eq_tol(sum / N, 0, 0.02);
+    ck_assert_double_eq_tol(square / N, 1, 0.02);
+    ck_assert_double_eq_tol(uniform / N, 0.5, 0.005);
+}
+END_TEST
+
+START_TEST(memory_notices_overflow)
+{
+    ck_assert_uint_eq(tutti_mem_product(1u << 20, 1u << 20), (size_t)1 << 40);
+    ck_assert_uint_eq(tutti_mem_product(SIZE_MAX / 2, 3), SIZE_MAX);
+    ck_assert_ptr_null(tutti_mem_aligned(SIZE_MAX));
+    char *block = tutti_mem_aligned(100);
+    ck_assert_uint_eq((uintptr_t)block % 64, 0);
+    for (int i = 0; i < 100; i++) ck_assert_int_eq(block[i], 0);
+    free(block);
+}
+END_TEST
+
+START_TEST(clock_moves_forward)
+{
+    double start = tutti_clock_s();
+    tutti_clock_sleep(0.002);
+    ck_assert_double_ge(tutti_clock_s() - start, 0.002);
+    struct timespec now, later = tutti_clock_after(1.5);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double delta = (double)(later.tv_sec - now.tv_sec) + 1e-9 * (double)(later.tv_nsec - now.tv_nsec);
+    ck_assert(delta > 1.0 && delta <= 1.5);
+}
+END_TEST
+
+START_TEST(dtypes_have_sizes)
+{
+    ck_assert_uint_eq(tutti_dtype_bytes(TUTTI_F32), 4);
+    ck_assert_uint_eq(tutti_dtype_bytes(TUTTI_I64), 8);
+    ck_assert_str_eq(tutti_dtype_name(TUTTI_U8), "U8");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("base");
+    TCase *tcase = testing_case(suite, "base");
+    tcase_add_test(tcase, every_status_has_words);
+    tcase_add_test(tcase, philox_known_answers);
+    tcase_add_test(tcase, rng_moments);
+    tcase_add_test(tcase, memory_notices_overflow);
+    tcase_add_test(tcase, clock_moves_forward);
+    tcase_add_test(tcase, dtypes_have_sizes);
+    return testing_run(suite);
+}

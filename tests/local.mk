@@ -1,0 +1,25 @@
+# Check programs, one a source room. Every test runs under the guard, which has the deadline.
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/guard
+AM_LOG_FLAGS = -t 120
+AM_TESTS_ENVIRONMENT = \
+	TUTTI_SRCDIR='$(abs_top_srcdir)'; TUTTI_BUILDDIR='$(abs_top_builddir)'; MPIRUN='$(MPIRUN)'; \
+	export TUTTI_SRCDIR TUTTI_BUILDDIR MPIRUN;
+EXTRA_DIST += tests/support/guard
+
+check_LTLIBRARIES += libtesting.la
+libtesting_la_SOURCES = tests/support/testing.c tests/support/testing.h
+libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+libtesting_la_LIBADD = libcore.la $(CHECK_LIBS)
+
+include tests/base/local.mk
+include tests/graph/local.mk
+include tests/run/local.mk
+include tests/kernels/local.mk
+include tests/net/local.mk
+include tests/collectives/local.mk
+include tests/designs/local.mk
+include tests/data/local.mk
+include tests/models/local.mk
+include tests/train/local.mk
+include tests/programs/local.mk
+include tests/lint/local.mk

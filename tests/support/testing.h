@@ -1,0 +1,28 @@
+/* What every Check program of this tree shares: one process (StarPU and MPI do not survive a fork), quiet on success. */
+#ifndef TUTTI_TESTING_H
+#define TUTTI_TESTING_H
+
+#include "dag/base/status.h"
+
+#include <check.h>
+
+/* Runs the suite in this process and returns main's exit status. Frees the suite. */
+int testing_run(Suite *suite);
+
+/* A Check test case with no limit of its own (the guard has it). */
+TCase *testing_case(Suite *suite, const char *name);
+
+/* Fails the test with the status's name. */
+#define ck_assert_ok(expression)                                                                   \
+    do {                                                                                           \
+        tutti_status ck_status = (expression);                                                     \
+        ck_assert_msg(ck_status == TUTTI_OK, "%s: %s", #expression, tutti_status_name(ck_status)); \
+    } while (0)
+
+/* A file of the source tree: "tests/golden/x" -> absolute path, in static storage. */
+const char *testing_source(const char *path);
+
+/* The seed of a random test: TUTTI_TEST_SEED, or `fallback`; printed, so that a failure can be replayed. */
+unsigned long testing_seed(unsigned long fallback);
+
+#endif
