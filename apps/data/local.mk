@@ -1,1 +1,1 @@
-# Sources of apps/data.
+apps_data_sources = apps/data/reader.h apps/data/prefetch.h

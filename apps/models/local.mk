@@ -1,1 +1,1 @@
-# Sources of apps/models.
+apps_models_sources = apps/models/model.h
