@@ -1,0 +1,252 @@
+#include "dag/graph/graph.h"
+
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tutti_graph {
+    tutti_tensor *tensor;
+    tutti_node *node;
+    char **section;
+    int tensors, nodes, sections;
+    int tensor_room, node_room, section_room;
+};
+
+/* Makes room for one more element of `size` bytes in *array. */
+static tutti_status grow(void *array, int count, int *room, size_t size)
+{
+    if (count < *room) return TUTTI_OK;
+    int wanted = *room ? *room * 2 : 64;
+    void *grown = realloc(*(void **)array, tutti_mem_product((size_t)wanted, size));
+    if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for %d elements", wanted);
+    *(void **)array = grown;
+    *room = wanted;
+    return TUTTI_OK;
+}
+
+static void *copy_of(const void *bytes, size_t size)
+{
+    void *copy = malloc(size ? size : 1);
+    if (copy && size) memcpy(copy, bytes, size);
+    return copy;
+}
+
+tutti_status tutti_graph_new(tutti_graph **graph)
+{
+    tutti_graph *g = calloc(1, sizeof *g);
+    if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory");
+    *graph = g;
+    return TUTTI_OK;
+}
+
+static void node_clear(tutti_node *node)
+{
+    free((void *)node->name);
+    free((void *)node->desc);
+    free((void *)node->access);
+}
+
+void tutti_graph_free(tutti_graph *graph)
+{
+    if (!graph) return;
+    for (int i = 0; i < graph->tensors; i++) free((void *)graph->tensor[i].name);
+    for (int i = 0; i < graph->nodes; i++) node_clear(&graph->node[i]);
+    for (int i = 0; i < graph->sections; i++) free(graph->section[i]);
+    free(graph->tensor);
+    free(graph->node);
+    free(graph->section);
+    free(graph);
+}
+
+tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role, tutti_dtype dtype,
+    tutti_shape shape, int *tensor)
+{
+    if (tutti_graph_find(graph, name) >= 0)
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: there is a tensor '%s' already", name);
+    int64_t count = tutti_shape_count(&shape);
+    size_t bytes = count < 0 ? SIZE_MAX : tutti_mem_product((size_t)count, tutti_dtype_bytes(dtype));
+    if (bytes > SIZE_MAX / 4) return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor '%s' has a bad shape", name);
+    tutti_status status = grow(&graph->tensor, graph->tensors, &graph->tensor_room, sizeof *graph->tensor);
+    if (status) return status;
+    char *copy = strdup(name);
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for tensor '%s'", name);
+    graph->tensor[graph->tensors] = (tutti_tensor){
+        .name = copy, .role = role, .dtype = dtype, .shape = shape, .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
+    *tensor = graph->tensors++;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *section)
+{
+    tutti_status status = grow(&graph->section, graph->sections, &graph->section_room, sizeof *graph->section);
+    if (status) return status;
+    char *copy = strdup(name);
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for section '%s'", name);
+    graph->section[graph->sections] = copy;
+    *section = graph->sections++;
+    return TUTTI_OK;
+}
+
+static tutti_status check_accesses(const tutti_graph *graph, const char *name, int accesses, const tutti_access access[])
+{
+    for (int i = 0; i < accesses; i++) {
+        if (access[i].tensor < 0 || access[i].tensor >= graph->tensors)
+            return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' names tensor %d of %d", name, access[i].tensor,
+                graph->tensors);
+        for (int j = 0; j < i; j++)
+            if (access[i].tensor == access[j].tensor)
+                return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' names tensor '%s' twice", name,
+                    graph->tensor[access[i].tensor].name);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status append(tutti_graph *graph, const tutti_node *proto, int *node)
+{
+    tutti_status status = check_accesses(graph, proto->name, proto->accesses, proto->access);
+    int section = graph->sections - 1;
+    if (!status && section < 0) status = tutti_graph_section(graph, "main", &section);
+    if (!status) status = grow(&graph->node, graph->nodes, &graph->node_room, sizeof *graph->node);
+    if (status) return status;
+    tutti_node fresh = *proto;
+    fresh.name = strdup(proto->name);
+    fresh.desc = copy_of(proto->desc, proto->desc_bytes);
+    fresh.access = copy_of(proto->access, (size_t)proto->accesses * sizeof *proto->access);
+    fresh.section = section;
+    fresh.place = (tutti_place){.lane = -1};
+    if (!fresh.name || !fresh.desc || !fresh.access) {
+        node_clear(&fresh);
+        return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for node '%s'", proto->name);
+    }
+    graph->node[graph->nodes] = fresh;
+    if (node) *node = graph->nodes;
+    graph->nodes++;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc, size_t desc_bytes,
+    int accesses, const tutti_access access[], int *node)
+{
+    tutti_node proto = {.name = name, .kind = TUTTI_NODE_KERNEL, .op = op, .desc = desc, .desc_bytes = desc_bytes,
+        .accesses = accesses, .access = access};
+    return append(graph, &proto, node);
+}
+
+tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node)
+{
+    if (tensor < 0 || tensor >= graph->tensors)
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: a mark names tensor %d of %d", tensor, graph->tensors);
+    char name[256];
+    snprintf(name, sizeof name, "%s.sum", graph->tensor[tensor].name);
+    tutti_access access = {tensor, TUTTI_READWRITE};
+    tutti_node proto = {.name = name, .kind = TUTTI_NODE_MARK, .op = -1, .accesses = 1, .access = &access};
+    return append(graph, &proto, node);
+}
+
+static tutti_status check_node(const tutti_graph *graph, int node)
+{
+    if (node >= 0 && node < graph->nodes) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "graph: node %d of %d", node, graph->nodes);
+}
+
+tutti_status tutti_graph_set_collective(tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
+{
+    tutti_status status = check_node(graph, node);
+    if (status) return status;
+    tutti_node *n = &graph->node[node];
+    if (n->kind != TUTTI_NODE_MARK) return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' is no mark", n->name);
+    void *copy = copy_of(desc, desc_bytes);
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for node '%s'", n->name);
+    free((void *)n->desc);
+    n->desc = copy;
+    n->desc_bytes = desc_bytes;
+    n->kind = TUTTI_NODE_COLLECTIVE;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_set_place(tutti_graph *graph, int node, tutti_place place)
+{
+    tutti_status status = check_node(graph, node);
+    if (!status) graph->node[node].place = place;
+    return status;
+}
+
+tutti_status tutti_graph_add_access(tutti_graph *graph, int node, tutti_access access)
+{
+    tutti_status status = check_node(graph, node);
+    if (status) return status;
+    tutti_node *n = &graph->node[node];
+    size_t held = (size_t)n->accesses * sizeof access;
+    tutti_access *grown = malloc(held + sizeof access);
+    if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for node '%s'", n->name);
+    memcpy(grown, n->access, held);
+    grown[n->accesses] = access;
+    status = check_accesses(graph, n->name, n->accesses + 1, grown);
+    if (status) {
+        free(grown);
+        return status;
+    }
+    free((void *)n->access);
+    n->access = grown;
+    n->accesses++;
+    return TUTTI_OK;
+}
+
+void tutti_graph_set_priority(tutti_graph *graph, int node, int priority)
+{
+    graph->node[node].priority = priority;
+}
+
+int tutti_graph_tensors(const tutti_graph *graph)
+{
+    return graph->tensors;
+}
+
+int tutti_graph_nodes(const tutti_graph *graph)
+{
+    return graph->nodes;
+}
+
+int tutti_graph_sections(const tutti_graph *graph)
+{
+    return graph->sections;
+}
+
+const tutti_tensor *tutti_graph_get_tensor(const tutti_graph *graph, int tensor)
+{
+    return &graph->tensor[tensor];
+}
+
+const tutti_node *tutti_graph_get_node(const tutti_graph *graph, int node)
+{
+    return &graph->node[node];
+}
+
+const char *tutti_graph_section_name(const tutti_graph *graph, int section)
+{
+    return graph->section[section];
+}
+
+int tutti_graph_find(const tutti_graph *graph, const char *name)
+{
+    for (int i = 0; i < graph->tensors; i++)
+        if (!strcmp(graph->tensor[i].name, name)) return i;
+    return -1;
+}
+
+void tutti_graph_print(const tutti_graph *graph, int section, FILE *out)
+{
+    static const char *const modes[] = {[TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw"};
+    static const char *const kinds[] = {"", " (sum over ranks)", " (collective)"};
+    for (int i = 0; i < graph->nodes; i++) {
+        const tutti_node *n = &graph->node[i];
+        if (n->section != section) continue;
+        fprintf(out, "%d %s%s:", i, n->name, kinds[n->kind]);
+        for (int a = 0; a < n->accesses; a++)
+            fprintf(out, "%s %s %s", a ? "," : "", graph->tensor[n->access[a].tensor].name, modes[n->access[a].mode]);
+        if (n->place.lane >= 0) fprintf(out, "  @ lane %d, index %lld", n->place.lane, (long long)n->place.index);
+        fputc('\n', out);
+    }
+}

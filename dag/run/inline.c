@@ -1,0 +1,298 @@
+/* The inline runner: nodes run on the thread that waits, in any legal order drawn from a seed. */
+#include "dag/run/inline.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/graph/edges.h"
+#include "dag/run/binding.h"
+#include "dag/run/ledger.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum work { WORK_NODE, WORK_FEED, WORK_FETCH } work;
+
+/* One submission of a node (or a feed, or a fetch) that has not ended. */
+typedef struct instance {
+    tutti_token token; /* first: a token's address is its instance's */
+    tutti_run *run;
+    int64_t id, sequence;
+    work work;
+    int target; /* node, or tensor of a feed or fetch */
+    void *data;
+    size_t bytes;
+    void (*release)(void *);
+    void *arg;
+    int blockers; /* predecessors that have not ended, +1 while its edges are being added */
+    int64_t *successor;
+    int successors, room;
+    struct instance *next; /* in the hash chain of its id */
+} instance;
+
+enum { BUCKETS = 1024 };
+
+struct tutti_run {
+    tutti_binding binding;
+    tutti_run_options options;
+    tutti_edges *edges;
+    tutti_ledger *ledger;
+    pthread_mutex_t lock; /* protects what follows; taken before the ledger's */
+    pthread_cond_t moved; /* an instance became ready or ended */
+    instance *bucket[BUCKETS]; /* unfinished instances by id */
+    int64_t *ready;            /* ids that may run now */
+    int readies, ready_room;
+    uint64_t draws;
+    void **buf; /* buffers of the node being run by wait */
+};
+
+static instance *find(tutti_run *run, int64_t id)
+{
+    instance *i = run->bucket[id % BUCKETS];
+    while (i && i->id != id) i = i->next;
+    return i;
+}
+
+static void push_ready(tutti_run *run, int64_t id)
+{
+    if (run->readies == run->ready_room) {
+        int room = run->ready_room ? 2 * run->ready_room : 256;
+        int64_t *grown = realloc(run->ready, (size_t)room * sizeof *grown);
+        if (!grown) {
+            tutti_ledger_leave(run->ledger, id, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
+            return;
+        }
+        run->ready = grown;
+        run->ready_room = room;
+    }
+    run->ready[run->readies++] = id;
+    pthread_cond_signal(&run->moved);
+}
+
+static void unblock(tutti_run *run, instance *i)
+{
+    if (--i->blockers == 0) push_ready(run, i->id);
+}
+
+/* Ends an instance: unblocks its successors and forgets it. */
+static void end(tutti_run *run, instance *done, tutti_status status)
+{
+    pthread_mutex_lock(&run->lock);
+    instance **link = &run->bucket[done->id % BUCKETS];
+    while (*link != done) link = &(*link)->next;
+    *link = done->next;
+    for (int s = 0; s < done->successors; s++) {
+        instance *next = find(run, done->successor[s]);
+        if (next) unblock(run, next);
+    }
+    int64_t id = done->id;
+    free(done->successor);
+    free(done);
+    tutti_ledger_leave(run->ledger, id, status);
+    pthread_cond_signal(&run->moved);
+    pthread_mutex_unlock(&run->lock);
+}
+
+static void finish_token(tutti_token *token, tutti_status status)
+{
+    instance *i = (instance *)token;
+    end(i->run, i, status);
+}
+
+static void add_edge(void *ctx, int64_t from, int64_t to)
+{
+    tutti_run *run = ctx;
+    instance *before = find(run, from), *after = find(run, to);
+    if (!before || before == after) return;
+    if (before->successors == before->room) {
+        int room = before->room ? 2 * before->room : 8;
+        int64_t *grown = realloc(before->successor, (size_t)room * sizeof *grown);
+        if (!grown) {
+            tutti_ledger_leave(run->ledger, to, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
+            return;
+        }
+        before->successor = grown;
+        before->room = room;
+    }
+    before->successor[before->successors++] = to;
+    after->blockers++;
+}
+
+static tutti_status admit(
+    tutti_run *run, const instance *proto, const char *name, int accesses, const tutti_access access[])
+{
+    instance *fresh = malloc(sizeof *fresh);
+    if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
+    *fresh = *proto;
+    fresh->run = run;
+    fresh->token.finish = finish_token;
+    fresh->blockers = 1;
+    tutti_status status = tutti_ledger_enter(run->ledger, name, &fresh->id);
+    if (status) {
+        free(fresh);
+        return status;
+    }
+    pthread_mutex_lock(&run->lock);
+    fresh->next = run->bucket[fresh->id % BUCKETS];
+    run->bucket[fresh->id % BUCKETS] = fresh;
+    status = tutti_edges_add(run->edges, fresh->id, accesses, access, add_edge, run);
+    unblock(run, fresh);
+    pthread_mutex_unlock(&run->lock);
+    return status;
+}
+
+static void inline_close(tutti_run *run)
+{
+    if (!run) return;
+    int unfinished = run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
+    tutti_edges_free(run->edges);
+    free(run->ready);
+    free(run->buf);
+    if (unfinished) return; /* tokens may still end: what they touch stays */
+    tutti_ledger_free(run->ledger);
+    tutti_binding_close(&run->binding);
+    pthread_mutex_destroy(&run->lock);
+    pthread_cond_destroy(&run->moved);
+    free(run);
+}
+
+static tutti_status inline_open(const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
+{
+    tutti_run *r = calloc(1, sizeof *r);
+    if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
+    r->options = *options;
+    pthread_mutex_init(&r->lock, NULL);
+    tutti_clock_cond_init(&r->moved);
+    tutti_status status = tutti_binding_open(graph, &r->binding);
+    if (!status) status = tutti_edges_new(r->binding.tensors, &r->edges);
+    if (!status) status = tutti_ledger_new(&r->ledger);
+    if (!status && !(r->buf = calloc((size_t)r->binding.widest + 1, sizeof *r->buf)))
+        status = tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
+    if (status)
+        inline_close(r);
+    else
+        *run = r;
+    return status;
+}
+
+static tutti_status inline_feed(
+    tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
+    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    instance proto = {.work = WORK_FEED, .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
+    tutti_access access = {tensor, TUTTI_WRITE};
+    return admit(run, &proto, t->name, 1, &access);
+}
+
+static tutti_status inline_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
+    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    instance proto = {.work = WORK_FETCH, .target = tensor, .data = data, .bytes = bytes};
+    tutti_access access = {tensor, TUTTI_READ};
+    return admit(run, &proto, t->name, 1, &access);
+}
+
+static tutti_status inline_submit(tutti_run *run, int section)
+{
+    const tutti_graph *graph = run->binding.graph;
+    const tutti_run_hooks *hooks = &run->options.hooks;
+    tutti_status status = TUTTI_OK;
+    for (int n = 0; n < run->binding.nodes && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
+        instance proto = {.work = WORK_NODE, .target = n};
+        if (node->kind == TUTTI_NODE_COLLECTIVE) proto.sequence = hooks->reserve(hooks->ctx, node);
+        status = admit(run, &proto, node->name, node->accesses, node->access);
+    }
+    return status;
+}
+
+/* Takes a ready instance: the earliest in program order for seed 0, otherwise any. NULL when none is. Lock held. */
+static instance *take_ready(tutti_run *run)
+{
+    if (!run->readies) return NULL;
+    int pick = 0;
+    if (run->options.seed)
+        pick = (int)tutti_rng_below(run->options.seed, 0, run->draws++, (uint64_t)run->readies);
+    else
+        for (int i = 1; i < run->readies; i++)
+            if (run->ready[i] < run->ready[pick]) pick = i;
+    int64_t id = run->ready[pick];
+    run->ready[pick] = run->ready[--run->readies];
+    return find(run, id);
+}
+
+static void run_instance(tutti_run *run, instance *i)
+{
+    const tutti_run_hooks *hooks = &run->options.hooks;
+    void **memory = run->binding.memory;
+    tutti_status status = TUTTI_OK;
+    if (i->work == WORK_FEED) {
+        memcpy(memory[i->target], i->data, i->bytes);
+        if (i->release) i->release(i->arg);
+    } else if (i->work == WORK_FETCH) {
+        memcpy(i->data, memory[i->target], i->bytes);
+    } else {
+        const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
+        for (int a = 0; a < node->accesses; a++) run->buf[a] = memory[node->access[a].tensor];
+        if (node->kind == TUTTI_NODE_COLLECTIVE) {
+            hooks->start(hooks->ctx, node, i->sequence, run->buf, &i->token);
+            return; /* ends when its token is finished */
+        }
+        status = tutti_binding_execute(&run->binding, i->target, run->buf, run->options.meter);
+    }
+    end(run, i, status);
+}
+
+/* Runs one ready instance; otherwise gives the main thread to the design, or sleeps a little for a token. */
+static tutti_status advance(tutti_run *run)
+{
+    const tutti_run_hooks *hooks = &run->options.hooks;
+    pthread_mutex_lock(&run->lock);
+    instance *next = take_ready(run);
+    if (!next && !hooks->main) {
+        struct timespec until = tutti_clock_after(0.01);
+        pthread_cond_timedwait(&run->moved, &run->lock, &until);
+    }
+    pthread_mutex_unlock(&run->lock);
+    if (next) run_instance(run, next);
+    return !next && hooks->main ? hooks->main(hooks->ctx) : TUTTI_OK;
+}
+
+static int64_t inline_point(tutti_run *run)
+{
+    return tutti_ledger_point(run->ledger);
+}
+
+static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
+{
+    double deadline = tutti_clock_s() + timeout_s;
+    while (!tutti_ledger_reached(run->ledger, point)) {
+        tutti_status status = tutti_ledger_failure(run->ledger);
+        if (!status) status = advance(run);
+        if (status) return status;
+        if (tutti_clock_s() > deadline) return tutti_ledger_report_timeout(run->ledger, point, timeout_s);
+    }
+    return tutti_ledger_failure(run->ledger);
+}
+
+static void *inline_data(tutti_run *run, int tensor)
+{
+    return run->binding.memory[tensor];
+}
+
+const tutti_runner tutti_runner_inline = {
+    .name = "inline",
+    .summary = "on the waiting thread, in any legal order drawn from a seed (tests, plain-loop timing)",
+    .open = inline_open,
+    .feed = inline_feed,
+    .submit = inline_submit,
+    .fetch = inline_fetch,
+    .point = inline_point,
+    .wait = inline_wait,
+    .data = inline_data,
+    .close = inline_close,
+};

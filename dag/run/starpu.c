@@ -1,0 +1,309 @@
+/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency, collectives as tasks that end later. */
+#include "dag/run/starpu.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/run/binding.h"
+#include "dag/run/ledger.h"
+
+#include <starpu.h>
+#include <starpu_config.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tutti_run {
+    tutti_binding binding;
+    tutti_run_options options;
+    tutti_ledger *ledger;
+    starpu_data_handle_t *handle; /* one a tensor */
+    int started;                  /* StarPU runs */
+};
+
+/* One submission; lives from submit until it ends. */
+typedef struct instance {
+    tutti_token token; /* first: a token's address is its instance's */
+    tutti_run *run;
+    struct starpu_task *task;
+    int64_t id, sequence;
+    int target; /* node; or the tensor of a feed or fetch */
+    void *data;
+    size_t bytes;
+    void (*release)(void *);
+    void *arg;
+} instance;
+
+static void end(instance *i, tutti_status status)
+{
+    tutti_ledger_leave(i->run->ledger, i->id, status);
+    free(i);
+}
+
+static void finish_token(tutti_token *token, tutti_status status)
+{
+    instance *i = (instance *)token;
+    struct starpu_task *task = i->task;
+    end(i, status);
+    starpu_task_end_dep_release(task);
+}
+
+static void collect(tutti_run *run, int node, void *buffers[], void *buf[])
+{
+    const tutti_node *n = tutti_graph_get_node(run->binding.graph, node);
+    for (int a = 0; a < n->accesses; a++) buf[a] = (void *)STARPU_VECTOR_GET_PTR(buffers[a]);
+}
+
+static void run_kernel(void *buffers[], void *arg)
+{
+    instance *i = arg;
+    tutti_run *run = i->run;
+    void *buf[run->binding.widest + 1];
+    collect(run, i->target, buffers, buf);
+    tutti_status failed = tutti_ledger_failure(run->ledger);
+    end(i, failed ? failed : tutti_binding_execute(&run->binding, i->target, buf, run->options.meter));
+}
+
+static void run_collective(void *buffers[], void *arg)
+{
+    instance *i = arg;
+    tutti_run *run = i->run;
+    void *buf[run->binding.widest + 1];
+    collect(run, i->target, buffers, buf);
+    const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
+    run->options.hooks.start(run->options.hooks.ctx, node, i->sequence, buf, &i->token);
+}
+
+static void run_feed(void *buffers[], void *arg)
+{
+    instance *i = arg;
+    memcpy((void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->data, i->bytes);
+    if (i->release) i->release(i->arg);
+    end(i, TUTTI_OK);
+}
+
+static void run_fetch(void *buffers[], void *arg)
+{
+    instance *i = arg;
+    memcpy(i->data, (const void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->bytes);
+    end(i, TUTTI_OK);
+}
+
+/* StarPU keeps its bookkeeping in codelets, so they are not const; Tutti does not change them. */
+static struct starpu_codelet kernel_codelet = {
+    .cpu_funcs = {run_kernel}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_kernel"};
+static struct starpu_codelet collective_codelet = {
+    .cpu_funcs = {run_collective}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_collective"};
+static struct starpu_codelet feed_codelet = {
+    .cpu_funcs = {run_feed}, .nbuffers = 1, .modes = {STARPU_W}, .name = "tutti_feed"};
+static struct starpu_codelet fetch_codelet = {
+    .cpu_funcs = {run_fetch}, .nbuffers = 1, .modes = {STARPU_R}, .name = "tutti_fetch"};
+
+static enum starpu_data_access_mode starpu_mode(tutti_mode mode)
+{
+    return mode == TUTTI_READ ? STARPU_R : mode == TUTTI_WRITE ? STARPU_W : STARPU_RW;
+}
+
+/* Gives the task its handles; more than StarPU's fixed arrays hold go into arrays that StarPU frees with the task. */
+static tutti_status set_accesses(tutti_run *run, struct starpu_task *task, int accesses, const tutti_access access[])
+{
+    task->nbuffers = accesses;
+    if (accesses > STARPU_NMAXBUFS) {
+        task->dyn_handles = malloc((size_t)accesses * sizeof *task->dyn_handles);
+        task->dyn_modes = malloc((size_t)accesses * sizeof *task->dyn_modes);
+        if (!task->dyn_handles || !task->dyn_modes) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a task");
+    }
+    for (int a = 0; a < accesses; a++) {
+        STARPU_TASK_SET_HANDLE(task, run->handle[access[a].tensor], a);
+        STARPU_TASK_SET_MODE(task, starpu_mode(access[a].mode), a);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const instance *proto, const char *name,
+    int priority, int accesses, const tutti_access access[])
+{
+    instance *fresh = malloc(sizeof *fresh);
+    struct starpu_task *task = starpu_task_create();
+    if (!fresh || !task) {
+        free(fresh);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", name);
+    }
+    *fresh = *proto;
+    fresh->run = run;
+    fresh->task = task;
+    fresh->token.finish = finish_token;
+    task->cl = codelet;
+    task->cl_arg = fresh;
+    task->name = name;
+    int low = starpu_sched_get_min_priority(), high = starpu_sched_get_max_priority();
+    task->priority = priority < low ? low : priority > high ? high : priority;
+    tutti_status status = set_accesses(run, task, accesses, access);
+    if (!status) status = tutti_ledger_enter(run->ledger, name, &fresh->id);
+    if (status) {
+        task->destroy = 0;
+        starpu_task_destroy(task);
+        free(fresh);
+        return status;
+    }
+    if (codelet == &collective_codelet) starpu_task_end_dep_add(task, 1);
+    int64_t id = fresh->id;
+    int rc = starpu_task_submit(task);
+    if (!rc) return TUTTI_OK;
+    status = tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", name, strerror(-rc));
+    tutti_ledger_leave(run->ledger, id, status);
+    free(fresh);
+    return status;
+}
+
+static void starpu_close(tutti_run *run)
+{
+    if (!run) return;
+    /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as it is. */
+    int unfinished = run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
+    if (unfinished) return;
+    if (run->started) {
+        starpu_task_wait_for_all();
+        for (int t = 0; run->handle && t < run->binding.tensors; t++)
+            if (run->handle[t]) starpu_data_unregister(run->handle[t]);
+        starpu_shutdown();
+    }
+    free(run->handle);
+    tutti_ledger_free(run->ledger);
+    tutti_binding_close(&run->binding);
+    free(run);
+}
+
+static tutti_status start(tutti_run *run)
+{
+    /* Several ranks may share a machine and a binding; StarPU's own binding would put them all on the same cores. */
+    setenv("STARPU_WORKERS_NOBIND", "1", 0);
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = run->options.workers;
+    conf.ncuda = 0;
+    conf.nopencl = 0;
+    conf.catch_signals = 0;
+    if (!getenv("STARPU_SCHED")) conf.sched_policy_name = "prio";
+    int rc = starpu_init(&conf);
+    if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start: %s", strerror(-rc));
+    run->started = 1;
+    int workers = (int)starpu_cpu_worker_get_count();
+    if (workers == run->options.workers) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU started %d CPU workers, not %d (this build can have %d)", workers,
+        run->options.workers, tutti_run_starpu_max_workers());
+}
+
+static tutti_status register_tensors(tutti_run *run)
+{
+    run->handle = calloc((size_t)run->binding.tensors + 1, sizeof *run->handle);
+    if (!run->handle) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", run->binding.tensors);
+    for (int t = 0; t < run->binding.tensors; t++) {
+        size_t bytes = tutti_graph_get_tensor(run->binding.graph, t)->bytes;
+        starpu_vector_data_register(&run->handle[t], STARPU_MAIN_RAM, (uintptr_t)run->binding.memory[t],
+            bytes ? (uint32_t)((bytes + 63) / 64) : 1, 64);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status starpu_open(const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
+{
+    tutti_run *r = calloc(1, sizeof *r);
+    if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a run");
+    r->options = *options;
+    tutti_status status = tutti_binding_open(graph, &r->binding);
+    if (!status) status = tutti_ledger_new(&r->ledger);
+    if (!status) status = start(r);
+    if (!status) status = register_tensors(r);
+    if (status)
+        starpu_close(r);
+    else
+        *run = r;
+    return status;
+}
+
+static tutti_status starpu_feed(
+    tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
+    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    instance proto = {.target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
+    tutti_access access = {tensor, TUTTI_WRITE};
+    return submit(run, &feed_codelet, &proto, t->name, 0, 1, &access);
+}
+
+static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
+    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    instance proto = {.target = tensor, .data = data, .bytes = bytes};
+    tutti_access access = {tensor, TUTTI_READ};
+    return submit(run, &fetch_codelet, &proto, t->name, 0, 1, &access);
+}
+
+static tutti_status starpu_submit(tutti_run *run, int section)
+{
+    const tutti_run_hooks *hooks = &run->options.hooks;
+    tutti_status status = TUTTI_OK;
+    for (int n = 0; n < run->binding.nodes && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
+        if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
+        instance proto = {.target = n};
+        int collective = node->kind == TUTTI_NODE_COLLECTIVE;
+        if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);
+        status = submit(run, collective ? &collective_codelet : &kernel_codelet, &proto, node->name, node->priority,
+            node->accesses, node->access);
+    }
+    return status;
+}
+
+static int64_t starpu_point(tutti_run *run)
+{
+    return tutti_ledger_point(run->ledger);
+}
+
+static tutti_status starpu_wait(tutti_run *run, int64_t point, double timeout_s)
+{
+    enum { DESIGN_POLL_US = 100 };
+    const tutti_run_hooks *hooks = &run->options.hooks;
+    double deadline = tutti_clock_s() + timeout_s;
+    while (!tutti_ledger_reached(run->ledger, point)) {
+        tutti_status status = tutti_ledger_failure(run->ledger);
+        if (!status && hooks->main) status = hooks->main(hooks->ctx);
+        if (status) return status;
+        double left = deadline - tutti_clock_s();
+        if (left <= 0) return tutti_ledger_report_timeout(run->ledger, point, timeout_s);
+        tutti_ledger_sleep(run->ledger, point, hooks->main ? 1e-6 * DESIGN_POLL_US : left);
+    }
+    return tutti_ledger_failure(run->ledger);
+}
+
+static void *starpu_data(tutti_run *run, int tensor)
+{
+    return run->binding.memory[tensor];
+}
+
+const char *tutti_run_starpu_version(void)
+{
+#define TEXT(number) #number
+#define VERSION(major, minor, release) "StarPU " TEXT(major) "." TEXT(minor) "." TEXT(release)
+    return VERSION(STARPU_MAJOR_VERSION, STARPU_MINOR_VERSION, STARPU_RELEASE_VERSION);
+#undef VERSION
+#undef TEXT
+}
+
+int tutti_run_starpu_max_workers(void)
+{
+    return STARPU_MAXCPUS;
+}
+
+const tutti_runner tutti_runner_starpu = {
+    .name = "starpu",
+    .summary = "tasks on StarPU's CPU workers",
+    .open = starpu_open,
+    .feed = starpu_feed,
+    .submit = starpu_submit,
+    .fetch = starpu_fetch,
+    .point = starpu_point,
+    .wait = starpu_wait,
+    .data = starpu_data,
+    .close = starpu_close,
+};
