@@ -1,4 +1,5 @@
-/* The models by name. Each file says which paper it follows and how many parameters that makes; a test asserts it. */
+/* The models by name. Each file says which paper it follows and how many parameters that makes; a
+ * test asserts it. */
 #ifndef TUTTI_MODEL_H
 #define TUTTI_MODEL_H
 
@@ -6,7 +7,8 @@
 
 typedef struct tutti_model {
     const char *name, *summary;
-    /* Appends the model to an empty net for H x W x C images. The net's status tells of failure (image too small, ...). */
+    /* Appends the model to an empty net for H x W x C images. The net's status tells of failure
+     * (image too small, ...). */
     void (*build)(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes);
     int64_t parameters; /* at 32x32x3 and 10 classes */
 } tutti_model;

@@ -1,1 +1,19 @@
-libcore_la_SOURCES += dag/net/net.h dag/net/step.h
+libcore_la_SOURCES += \
+	dag/net/builder.h \
+	dag/net/declare.c \
+	dag/net/gradients.c dag/net/gradients.h \
+	dag/net/init.c \
+	dag/net/layer.c dag/net/layer.h \
+	dag/net/layer_add.c \
+	dag/net/layer_conv.c \
+	dag/net/layer_dense.c \
+	dag/net/layer_dropout.c \
+	dag/net/layer_input.c \
+	dag/net/layer_norm.c \
+	dag/net/layer_pool.c \
+	dag/net/layer_relu.c \
+	dag/net/layer_shortcut.c \
+	dag/net/net.c dag/net/net.h \
+	dag/net/site.c dag/net/site.h \
+	dag/net/step.c dag/net/step.h \
+	dag/net/update.c

@@ -1,0 +1,31 @@
+#include "apps/models/families.h"
+#include "apps/models/model.h"
+
+#include <string.h>
+
+static const tutti_model mlp = {"mlp",
+    "multilayer perceptron, 2 hidden layers of 512 (no batch norm)", tutti_model_mlp, 1841162};
+static const tutti_model cifar_quick = {"cifar-quick",
+    "Caffe's CIFAR-10 quick: 3 convolutions 5x5 (no batch norm)", tutti_model_cifar_quick, 145578};
+static const tutti_model resnet20 = {
+    "resnet20", "residual network for CIFAR, 20 layers", tutti_model_resnet20, 269722};
+static const tutti_model resnet32 = {
+    "resnet32", "residual network for CIFAR, 32 layers", tutti_model_resnet32, 464154};
+static const tutti_model resnet44 = {
+    "resnet44", "residual network for CIFAR, 44 layers", tutti_model_resnet44, 658586};
+static const tutti_model resnet56 = {
+    "resnet56", "residual network for CIFAR, 56 layers", tutti_model_resnet56, 853018};
+static const tutti_model resnet110 = {
+    "resnet110", "residual network for CIFAR, 110 layers", tutti_model_resnet110, 1727962};
+static const tutti_model vgg16 = {
+    "vgg16", "VGG-16 for small images, with batch norm", tutti_model_vgg16, 14724042};
+
+const tutti_model *const tutti_models[] = {
+    &mlp, &cifar_quick, &resnet20, &resnet32, &resnet44, &resnet56, &resnet110, &vgg16, NULL};
+
+const tutti_model *tutti_model_find(const char *name)
+{
+    for (int i = 0; tutti_models[i]; i++)
+        if (!strcmp(tutti_models[i]->name, name)) return tutti_models[i];
+    return NULL;
+}

@@ -1,0 +1,141 @@
+#include "dag/net/builder.h"
+
+#include "dag/kernels/loss.h"
+
+#include <stdio.h>
+
+void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
+{
+    int64_t first = 0;
+    for (int s = 0; s < o->slices; s++) {
+        int64_t count = o->batch / o->slices + (s < o->batch % o->slices);
+        step->slice[s] = (tutti_step_slice){.first = first, .count = count};
+        first += count;
+    }
+}
+
+static tutti_status declare_inputs(tutti_builder *b)
+{
+    tutti_extent x = b->net->layer[0].out;
+    tutti_graph *graph = b->graph;
+    tutti_status status = tutti_graph_tensor(
+        graph, "rate", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1), &b->step->rate);
+    if (status == TUTTI_OK)
+        status = tutti_graph_tensor(
+            graph, "step", TUTTI_ROLE_INPUT, TUTTI_I64, tutti_shape_of(1), &b->step->counter);
+    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) {
+        tutti_step_slice *slice = &b->step->slice[s];
+        char images[32], labels[32], metrics[32];
+        snprintf(images, sizeof images, "images@%d", s);
+        snprintf(labels, sizeof labels, "labels@%d", s);
+        snprintf(metrics, sizeof metrics, "metrics@%d", s);
+        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, TUTTI_F32,
+            tutti_shape_of(slice->count, x.H, x.W, x.C), &slice->images);
+        if (status == TUTTI_OK)
+            status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
+                tutti_shape_of(slice->count), &slice->labels);
+        if (status == TUTTI_OK)
+            status = tutti_graph_tensor(graph, metrics, TUTTI_ROLE_OUTPUT, TUTTI_F64,
+                tutti_shape_of(TUTTI_METRICS), &slice->metrics);
+    }
+    return status;
+}
+
+tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
+    const char *suffix, int slice, tutti_role role, tutti_shape shape, int *tensor)
+{
+    char name[TUTTI_SITE_NAME], place[16] = "";
+    if (slice >= 0) snprintf(place, sizeof place, "@%d", slice);
+    snprintf(name, sizeof name, "%s%s.%s%s", prefix, layer, suffix, place);
+    return tutti_graph_tensor(b->graph, name, role, TUTTI_F32, shape, tensor);
+}
+
+/* Parameter, momentum, gradient; and, when there are several slices, the gradient of each. */
+static tutti_status declare_parameter(
+    tutti_builder *b, int l, int p, const tutti_parameter *parameter)
+{
+    const char *layer = b->net->layer[l].name, *suffix = parameter->suffix;
+    tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    tutti_shape shape = parameter->shape;
+    t->count = tutti_shape_count(&shape);
+    tutti_status status =
+        tutti_builder_tensor(b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, shape, &t->weight);
+    if (status == TUTTI_OK)
+        status =
+            tutti_builder_tensor(b, "m.", layer, suffix, -1, TUTTI_ROLE_STATE, shape, &t->momentum);
+    if (status == TUTTI_OK)
+        status = tutti_builder_tensor(
+            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, shape, &t->gradient);
+    if (status != TUTTI_OK) return status;
+    b->step->parameter[b->step->parameters++] = t->weight;
+    b->step->state[b->step->states++] = t->momentum;
+    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) {
+        tutti_site *site = tutti_builder_site(b, l, s);
+        site->parameter[p] = t->weight;
+        site->dparameter[p] = t->gradient;
+        if (b->options->slices > 1)
+            status = tutti_builder_tensor(
+                b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, shape, &site->dparameter[p]);
+    }
+    return status;
+}
+
+static tutti_status declare_running(tutti_builder *b, int l)
+{
+    const tutti_layer *layer = &b->net->layer[l];
+    int running;
+    tutti_status status = tutti_builder_tensor(b, "", layer->name, "running", -1, TUTTI_ROLE_STATE,
+        tutti_shape_of(2, layer->out.C), &running);
+    if (status != TUTTI_OK) return status;
+    b->step->state[b->step->states++] = running;
+    for (int s = 0; s < b->options->slices; s++) tutti_builder_site(b, l, s)->running = running;
+    return TUTTI_OK;
+}
+
+static tutti_status declare_layer(tutti_builder *b, int l)
+{
+    const tutti_layer *layer = &b->net->layer[l];
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    int n = tutti_layer_parameters(layer, parameter);
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; p < n && status == TUTTI_OK; p++)
+        status = declare_parameter(b, l, p, &parameter[p]);
+    if (status == TUTTI_OK && layer->kind->statistics) status = declare_running(b, l);
+    return status;
+}
+
+static void set_up_site(tutti_builder *b, int l, int s)
+{
+    const tutti_step_options *o = b->options;
+    const tutti_step_slice *slice = &b->step->slice[s];
+    *tutti_builder_site(b, l, s) = (tutti_site){.graph = b->graph,
+        .layer = &b->net->layer[l],
+        .gradients = b->gradients[s],
+        .index = l,
+        .slice = s,
+        .N = slice->count,
+        .first = o->rank * o->batch + slice->first,
+        .seed = o->seed,
+        .counter = b->step->counter,
+        .x = {-1, -1},
+        .y = l == 0 ? slice->images : -1,
+        .parameter = {-1, -1},
+        .running = -1,
+        .stats = -1,
+        .saved = -1,
+        .dy = -1,
+        .dx = {-1, -1},
+        .dparameter = {-1, -1}};
+}
+
+tutti_status tutti_builder_declare(tutti_builder *b)
+{
+    tutti_status status = declare_inputs(b);
+    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++)
+        status = tutti_gradients_new(b->graph, s, &b->gradients[s]);
+    for (int l = 0; l < b->net->layers && status == TUTTI_OK; l++) {
+        for (int s = 0; s < b->options->slices; s++) set_up_site(b, l, s);
+        status = declare_layer(b, l);
+    }
+    return status;
+}

@@ -1,0 +1,86 @@
+/* Initial values. Element e of a parameter is a function of (seed, name, e), so every rank and
+ * every slicing starts from the same weights. */
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/net/site.h"
+#include "dag/net/step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fill_constant(float *x, int64_t count, float value)
+{
+    for (int64_t e = 0; e < count; e++) x[e] = value;
+}
+
+static void fill(
+    float *x, int64_t count, tutti_start start, double spread, uint64_t seed, const char *name)
+{
+    uint64_t stream = tutti_rng_stream(name);
+    switch (start) {
+    case TUTTI_START_ZERO:
+        memset(x, 0, (size_t)count * sizeof *x);
+        break;
+    case TUTTI_START_NORMAL:
+        for (int64_t e = 0; e < count; e++)
+            x[e] = (float)(spread * tutti_rng_normal(seed, stream, (uint64_t)e));
+        break;
+    case TUTTI_START_UNIFORM:
+        for (int64_t e = 0; e < count; e++)
+            x[e] = (float)(spread * (2 * tutti_rng_uniform(seed, stream, (uint64_t)e) - 1));
+        break;
+    case TUTTI_START_ONE_ZERO:
+    case TUTTI_START_ZERO_ONE:
+        fill_constant(x, count / 2, start == TUTTI_START_ONE_ZERO);
+        fill_constant(x + count / 2, count / 2, start == TUTTI_START_ZERO_ONE);
+        break;
+    }
+}
+
+typedef struct target {
+    const tutti_graph *graph;
+    const tutti_runner *runner;
+    tutti_run *run;
+    uint64_t seed;
+} target;
+
+static tutti_status start_tensor(const target *t, const char *prefix, const char *layer,
+    const char *suffix, tutti_start start, double spread)
+{
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s%s.%s", prefix, layer, suffix);
+    int tensor = tutti_graph_find(t->graph, name);
+    if (tensor < 0)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "step: no tensor %s: the step was built from another net", name);
+    int64_t count = tutti_shape_count(&tutti_graph_get_tensor(t->graph, tensor)->shape);
+    fill(t->runner->data(t->run, tensor), count, start, spread, t->seed, name);
+    return TUTTI_OK;
+}
+
+static tutti_status start_layer(const target *t, const tutti_layer *layer)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    int n = tutti_layer_parameters(layer, parameter);
+    for (int p = 0; p < n; p++) {
+        const char *suffix = parameter[p].suffix;
+        tutti_status status =
+            start_tensor(t, "", layer->name, suffix, parameter[p].start, parameter[p].spread);
+        if (status == TUTTI_OK)
+            status = start_tensor(t, "m.", layer->name, suffix, TUTTI_START_ZERO, 0);
+        if (status != TUTTI_OK) return status;
+    }
+    if (!layer->kind->statistics) return TUTTI_OK;
+    return start_tensor(t, "", layer->name, "running", TUTTI_START_ZERO_ONE, 0);
+}
+
+tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
+    const tutti_runner *runner, tutti_run *run, uint64_t seed)
+{
+    target t = {.graph = step->graph, .runner = runner, .run = run, .seed = seed};
+    for (int l = 0; l < net->layers; l++) {
+        tutti_status status = start_layer(&t, &net->layer[l]);
+        if (status != TUTTI_OK) return status;
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,118 @@
+/* The inside of a net: layers in order, each made of one kind, each giving one value.
+ *
+ * Layer i gives value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions:
+ * what shape comes out, which parameters there are, which nodes compute forward, for evaluation,
+ * and backward. A new kind is a new file, its line below, and a function in net.h that appends it.
+ * Threads: [M]. */
+#ifndef TUTTI_LAYER_H
+#define TUTTI_LAYER_H
+
+#include "dag/graph/shape.h"
+#include "dag/net/net.h"
+
+#include <stddef.h>
+
+enum { TUTTI_LAYER_NAME = 64, TUTTI_LAYER_INPUTS = 2, TUTTI_LAYER_PARAMETERS = 2 };
+
+/* Shape of a value without the batch size. Features have H = W = 1. */
+typedef struct tutti_extent {
+    int64_t H, W, C;
+} tutti_extent;
+
+typedef struct tutti_window {
+    int64_t R, stride, pad; /* R x R */
+} tutti_window;
+
+/* How a parameter or state starts. The pairs are (2,C) tensors, row by row. */
+typedef enum tutti_start {
+    TUTTI_START_ZERO,
+    TUTTI_START_NORMAL,   /* spread: the deviation */
+    TUTTI_START_UNIFORM,  /* spread: the bound on either side */
+    TUTTI_START_ONE_ZERO, /* scale and shift */
+    TUTTI_START_ZERO_ONE, /* mean and variance */
+} tutti_start;
+
+typedef struct tutti_parameter {
+    const char *suffix; /* "weight": the tensor is "<layer>.weight" */
+    tutti_shape shape;
+    tutti_start start;
+    double spread;
+} tutti_parameter;
+
+typedef struct tutti_layer_kind tutti_layer_kind;
+
+typedef struct tutti_layer {
+    const tutti_layer_kind *kind;
+    char name[TUTTI_LAYER_NAME];
+    int inputs;
+    tutti_value in[TUTTI_LAYER_INPUTS];
+    tutti_extent from[TUTTI_LAYER_INPUTS],
+        out; /* extents of the inputs and of the value it gives */
+    union {  /* what the kind is told */
+        tutti_extent input;
+        tutti_conv_layer conv;
+        struct {
+            int64_t K;
+            tutti_init init;
+        } dense;
+        tutti_window pool;
+        struct {
+            int64_t K, stride;
+        } shortcut;
+        float rate; /* dropout */
+        int relu;   /* norm, add */
+    } as;
+} tutti_layer;
+
+struct tutti_site; /* dag/net/site.h: a layer at one slice of the batch */
+
+struct tutti_layer_kind {
+    const char *name;
+    /* Checks what the layer is told against layer->from and sets layer->out. INVAL (logged: layer,
+     * shapes). */
+    tutti_status (*infer)(tutti_layer *layer);
+    /* Lists the trainable parameters, at most TUTTI_LAYER_PARAMETERS, and returns how many. NULL:
+     * none. */
+    int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
+    /* Nonzero: forward leaves batch statistics (2,C) in site->stats, and running statistics are
+     * kept. */
+    int statistics;
+    /* Append nodes for one slice: reading site->x and parameters, giving site->y. evaluate NULL:
+     * the same as forward. */
+    tutti_status (*forward)(struct tutti_site *site);
+    tutti_status (*evaluate)(struct tutti_site *site);
+    /* From site->dy to site->dx, for the inputs whose gradient is wanted, and site->dparameter. The
+     * gradient that the layers below wait for comes first. */
+    tutti_status (*backward)(struct tutti_site *site);
+};
+
+extern const tutti_layer_kind tutti_layer_input, tutti_layer_conv, tutti_layer_dense,
+    tutti_layer_norm, tutti_layer_relu, tutti_layer_add, tutti_layer_max_pool, tutti_layer_avg_pool,
+    tutti_layer_global_avg_pool, tutti_layer_dropout, tutti_layer_shortcut;
+
+struct tutti_net {
+    tutti_status status; /* the first failure */
+    int layers, capacity;
+    tutti_layer *layer;
+    tutti_value output; /* -1 until declared */
+};
+
+/* Parameters of a layer; 0 for a kind without. */
+int tutti_layer_parameters(
+    const tutti_layer *layer, tutti_parameter parameter[TUTTI_LAYER_PARAMETERS]);
+
+/* H*W*C. */
+int64_t tutti_extent_count(tutti_extent extent);
+/* "32x32x16", in text; returns text. */
+enum { TUTTI_EXTENT_TEXT = 64 };
+char *tutti_extent_print(tutti_extent extent, char text[TUTTI_EXTENT_TEXT]);
+
+/* Checks a window (R and stride at least 1, 0 <= pad < R, not larger than the padded image),
+ * logging what is wrong. */
+tutti_status tutti_layer_check_window(const tutti_layer *layer, tutti_window window);
+
+/* Sets a weight's start and spread by rule. */
+void tutti_parameter_init(
+    tutti_parameter *parameter, tutti_init init, int64_t fan_in, int64_t fan_out);
+
+#endif

@@ -1,0 +1,52 @@
+/* Residual sum. Its gradient is one tensor, shared by both inputs: dy itself, or dy where the ReLU
+ * behind let through. */
+#include "dag/base/log.h"
+#include "dag/kernels/act.h"
+#include "dag/kernels/arith.h"
+#include "dag/net/site.h"
+
+static tutti_status infer(tutti_layer *layer)
+{
+    tutti_extent a = layer->from[0], b = layer->from[1];
+    char left[TUTTI_EXTENT_TEXT], right[TUTTI_EXTENT_TEXT];
+    if (a.H != b.H || a.W != b.W || a.C != b.C)
+        return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: shapes differ: %s and %s",
+            layer->name, tutti_extent_print(a, left), tutti_extent_print(b, right));
+    if (layer->in[0] == layer->in[1])
+        return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: adds a value (%s) to itself",
+            layer->name, tutti_extent_print(a, left));
+    layer->out = a;
+    return TUTTI_OK;
+}
+
+static tutti_status forward(tutti_site *site)
+{
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    tutti_sum_desc desc = {.count = site->N * tutti_extent_count(site->layer->out),
+        .inputs = 2,
+        .relu = site->layer->as.relu};
+    tutti_access access[] = {
+        tutti_reads(site->x[0]), tutti_reads(site->x[1]), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_SUM, &desc, sizeof desc, 3, access);
+}
+
+static tutti_status backward(tutti_site *site)
+{
+    if (!site->layer->as.relu) {
+        site->dx[0] = site->dx[1] = site->dy;
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    site->dx[1] = site->dx[0];
+    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out)};
+    tutti_access access[] = {
+        tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
+}
+
+const tutti_layer_kind tutti_layer_add = {
+    .name = "add", .infer = infer, .forward = forward, .backward = backward};

@@ -1,0 +1,69 @@
+/* Fully connected layer. Images need no flattening node: (N,H,W,C) lies in memory as (N,H*W*C). */
+#include "dag/base/log.h"
+#include "dag/kernels/dense.h"
+#include "dag/net/site.h"
+
+static tutti_status infer(tutti_layer *layer)
+{
+    if (layer->as.dense.K < 1)
+        return tutti_fail(TUTTI_ERR_INVAL, "net: dense layer %s: %lld outputs; at least 1",
+            layer->name, (long long)layer->as.dense.K);
+    layer->out = (tutti_extent){1, 1, layer->as.dense.K};
+    return TUTTI_OK;
+}
+
+static int parameters(const tutti_layer *layer, tutti_parameter p[])
+{
+    int64_t C = tutti_extent_count(layer->from[0]), K = layer->as.dense.K;
+    p[0] = (tutti_parameter){.suffix = "weight", .shape = tutti_shape_of(K, C)};
+    tutti_parameter_init(&p[0], layer->as.dense.init, C, K);
+    p[1] =
+        (tutti_parameter){.suffix = "bias", .shape = tutti_shape_of(K), .start = TUTTI_START_ZERO};
+    return 2;
+}
+
+static tutti_dense_desc describe(const tutti_site *site)
+{
+    return (tutti_dense_desc){.N = site->N,
+        .C = tutti_extent_count(site->layer->from[0]),
+        .K = site->layer->as.dense.K,
+        .bias = 1};
+}
+
+static tutti_status forward(tutti_site *site)
+{
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    tutti_dense_desc desc = describe(site);
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
+        tutti_reads(site->parameter[1]), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_DENSE, &desc, sizeof desc, 4, access);
+}
+
+static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc)
+{
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {
+        tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DENSE_BWD_DATA, desc, sizeof *desc, 3, access);
+}
+
+static tutti_status backward(tutti_site *site)
+{
+    tutti_dense_desc desc = describe(site);
+    tutti_status status = site->wanted[0] ? backward_data(site, &desc) : TUTTI_OK;
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->dy),
+        tutti_writes(site->dparameter[0]), tutti_writes(site->dparameter[1])};
+    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, TUTTI_OP_DENSE_BWD_WEIGHTS, &desc,
+        sizeof desc, 4, access);
+}
+
+const tutti_layer_kind tutti_layer_dense = {.name = "dense",
+    .infer = infer,
+    .parameters = parameters,
+    .forward = forward,
+    .backward = backward};

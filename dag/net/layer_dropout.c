@@ -1,0 +1,60 @@
+/* Dropout. An element's number is its place in the global batch, so that P ranks with b images drop
+ * what one rank with P*b images drops, whatever the slices. For evaluation the value is its input:
+ * no node, no copy. */
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/kernels/act.h"
+#include "dag/net/site.h"
+
+static tutti_status infer(tutti_layer *layer)
+{
+    if (!(layer->as.rate >= 0 && layer->as.rate < 1))
+        return tutti_fail(TUTTI_ERR_INVAL, "net: dropout layer %s: rate %g is not in [0, 1)",
+            layer->name, (double)layer->as.rate);
+    layer->out = layer->from[0];
+    return TUTTI_OK;
+}
+
+static tutti_dropout_desc describe(const tutti_site *site)
+{
+    int64_t each = tutti_extent_count(site->layer->out);
+    return (tutti_dropout_desc){.count = site->N * each,
+        .offset = site->first * each,
+        .seed = site->seed,
+        .stream = tutti_rng_stream(site->layer->name),
+        .rate = site->layer->as.rate};
+}
+
+static tutti_status forward(tutti_site *site)
+{
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    tutti_dropout_desc desc = describe(site);
+    tutti_access access[] = {
+        tutti_reads(site->x[0]), tutti_reads(site->counter), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_DROPOUT, &desc, sizeof desc, 3, access);
+}
+
+static tutti_status evaluate(tutti_site *site)
+{
+    site->y = site->x[0];
+    return TUTTI_OK;
+}
+
+static tutti_status backward(tutti_site *site)
+{
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_dropout_desc desc = describe(site);
+    tutti_access access[] = {
+        tutti_reads(site->dy), tutti_reads(site->counter), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DROPOUT_BWD, &desc, sizeof desc, 3, access);
+}
+
+const tutti_layer_kind tutti_layer_dropout = {.name = "dropout",
+    .infer = infer,
+    .forward = forward,
+    .evaluate = evaluate,
+    .backward = backward};

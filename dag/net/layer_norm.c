@@ -1,0 +1,76 @@
+/* Batch normalisation over one slice: every slice has statistics of its own, as every rank has. */
+#include "dag/kernels/norm.h"
+#include "dag/net/site.h"
+
+static const float NORM_EPS = 1e-5f;
+
+static tutti_status infer(tutti_layer *layer)
+{
+    layer->out = layer->from[0];
+    return TUTTI_OK;
+}
+
+static int parameters(const tutti_layer *layer, tutti_parameter p[])
+{
+    p[0] = (tutti_parameter){.suffix = "scaleshift",
+        .shape = tutti_shape_of(2, layer->out.C),
+        .start = TUTTI_START_ONE_ZERO};
+    return 1;
+}
+
+static tutti_norm_desc describe(const tutti_site *site)
+{
+    tutti_extent x = site->layer->out;
+    return (tutti_norm_desc){
+        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = site->layer->as.relu};
+}
+
+static tutti_status forward(tutti_site *site)
+{
+    tutti_norm_desc desc = describe(site);
+    tutti_status status = tutti_site_output(site);
+    if (status == TUTTI_OK) status = tutti_site_stats(site);
+    if (status == TUTTI_OK && desc.relu)
+        status = tutti_site_saved(site, "mask", tutti_norm_mask_bytes(&desc), &site->saved);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
+        tutti_writes(site->y), tutti_writes(site->stats), tutti_writes(site->saved)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM, &desc, sizeof desc, desc.relu ? 5 : 4, access);
+}
+
+static tutti_status evaluate(tutti_site *site)
+{
+    tutti_norm_desc desc = describe(site);
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
+        tutti_reads(site->running), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM_INFER, &desc, sizeof desc, 4, access);
+}
+
+/* Both gradients come out of one kernel, so dx has a buffer even where nobody wants it. */
+static tutti_status backward(tutti_site *site)
+{
+    tutti_norm_desc desc = describe(site);
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[7];
+    int n = 0;
+    access[n++] = tutti_reads(site->x[0]);
+    access[n++] = tutti_reads(site->dy);
+    access[n++] = tutti_reads(site->parameter[0]);
+    access[n++] = tutti_reads(site->stats);
+    if (desc.relu) access[n++] = tutti_reads(site->saved);
+    access[n++] = tutti_writes(site->dx[0]);
+    access[n++] = tutti_writes(site->dparameter[0]);
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_NORM_BWD, &desc, sizeof desc, n, access);
+}
+
+const tutti_layer_kind tutti_layer_norm = {.name = "norm",
+    .infer = infer,
+    .parameters = parameters,
+    .statistics = 1,
+    .forward = forward,
+    .evaluate = evaluate,
+    .backward = backward};

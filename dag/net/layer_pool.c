@@ -1,0 +1,101 @@
+/* Maximum and average pooling; global average pooling is an average over a window as large as the
+ * image. */
+#include "dag/base/log.h"
+#include "dag/kernels/conv.h"
+#include "dag/kernels/pool.h"
+#include "dag/net/site.h"
+
+static tutti_pool_desc describe_at(const tutti_layer *layer, int64_t N)
+{
+    tutti_window window = layer->as.pool;
+    tutti_extent x = layer->from[0];
+    int whole = layer->kind == &tutti_layer_global_avg_pool;
+    return (tutti_pool_desc){.N = N,
+        .H = x.H,
+        .W = x.W,
+        .C = x.C,
+        .R = whole ? x.H : window.R,
+        .S = whole ? x.W : window.R,
+        .stride = whole ? 1 : window.stride,
+        .pad = window.pad};
+}
+
+static tutti_status infer_whole(tutti_layer *layer)
+{
+    tutti_pool_desc desc = describe_at(layer, 1);
+    layer->out = (tutti_extent){
+        .H = tutti_conv_out(desc.H, desc.R, desc.stride, desc.pad),
+        .W = tutti_conv_out(desc.W, desc.S, desc.stride, desc.pad),
+        .C = desc.C,
+    };
+    return TUTTI_OK;
+}
+
+static tutti_status infer(tutti_layer *layer)
+{
+    tutti_window window = layer->as.pool;
+    tutti_extent x = layer->from[0];
+    tutti_status status = tutti_layer_check_window(layer, window);
+    if (status != TUTTI_OK) return status;
+    char text[TUTTI_EXTENT_TEXT];
+    if (window.R > x.H + window.pad || window.R > x.W + window.pad)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: %s layer %s: a %lldx%lld window with padding %lld sticks out on both sides of "
+            "%s: the image is too small",
+            layer->kind->name, layer->name, (long long)window.R, (long long)window.R,
+            (long long)window.pad, tutti_extent_print(x, text));
+    return infer_whole(layer);
+}
+
+static tutti_status max_forward(tutti_site *site)
+{
+    tutti_pool_desc desc = describe_at(site->layer, site->N);
+    tutti_status status = tutti_site_output(site);
+    if (status == TUTTI_OK)
+        status = tutti_site_saved(site, "argmax", tutti_pool_argmax_bytes(&desc), &site->saved);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {
+        tutti_reads(site->x[0]), tutti_writes(site->y), tutti_writes(site->saved)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_POOL_MAX, &desc, sizeof desc, 3, access);
+}
+
+static tutti_status max_backward(tutti_site *site)
+{
+    tutti_pool_desc desc = describe_at(site->layer, site->N);
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {
+        tutti_reads(site->dy), tutti_reads(site->saved), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_POOL_MAX_BWD, &desc, sizeof desc, 3, access);
+}
+
+static tutti_status avg_forward(tutti_site *site)
+{
+    tutti_pool_desc desc = describe_at(site->layer, site->N);
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_POOL_AVG, &desc, sizeof desc, 2, access);
+}
+
+static tutti_status avg_backward(tutti_site *site)
+{
+    tutti_pool_desc desc = describe_at(site->layer, site->N);
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_POOL_AVG_BWD, &desc, sizeof desc, 2, access);
+}
+
+const tutti_layer_kind tutti_layer_max_pool = {
+    .name = "max pool", .infer = infer, .forward = max_forward, .backward = max_backward};
+const tutti_layer_kind tutti_layer_avg_pool = {
+    .name = "average pool", .infer = infer, .forward = avg_forward, .backward = avg_backward};
+const tutti_layer_kind tutti_layer_global_avg_pool = {.name = "global average pool",
+    .infer = infer_whole,
+    .forward = avg_forward,
+    .backward = avg_backward};

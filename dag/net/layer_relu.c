@@ -1,0 +1,37 @@
+#include "dag/kernels/act.h"
+#include "dag/net/site.h"
+
+static tutti_status infer(tutti_layer *layer)
+{
+    layer->out = layer->from[0];
+    return TUTTI_OK;
+}
+
+static tutti_relu_desc describe(const tutti_site *site)
+{
+    return (tutti_relu_desc){.count = site->N * tutti_extent_count(site->layer->out)};
+}
+
+static tutti_status forward(tutti_site *site)
+{
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    tutti_relu_desc desc = describe(site);
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_RELU, &desc, sizeof desc, 2, access);
+}
+
+static tutti_status backward(tutti_site *site)
+{
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_relu_desc desc = describe(site);
+    tutti_access access[] = {
+        tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
+}
+
+const tutti_layer_kind tutti_layer_relu = {
+    .name = "relu", .infer = infer, .forward = forward, .backward = backward};

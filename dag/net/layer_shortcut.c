@@ -1,0 +1,55 @@
+#include "dag/base/log.h"
+#include "dag/kernels/arith.h"
+#include "dag/net/site.h"
+
+static tutti_status infer(tutti_layer *layer)
+{
+    int64_t K = layer->as.shortcut.K, stride = layer->as.shortcut.stride;
+    tutti_extent x = layer->from[0];
+    char text[TUTTI_EXTENT_TEXT];
+    if (K < x.C)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: shortcut layer %s: %lld channels from %s: must not be fewer", layer->name,
+            (long long)K, tutti_extent_print(x, text));
+    if (stride < 1 || stride > x.H || stride > x.W)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: shortcut layer %s: stride %lld over %s: must be at least 1, and the image not "
+            "smaller",
+            layer->name, (long long)stride, tutti_extent_print(x, text));
+    layer->out = (tutti_extent){(x.H + stride - 1) / stride, (x.W + stride - 1) / stride, K};
+    return TUTTI_OK;
+}
+
+static tutti_shortcut_desc describe(const tutti_site *site)
+{
+    tutti_extent x = site->layer->from[0];
+    return (tutti_shortcut_desc){.N = site->N,
+        .H = x.H,
+        .W = x.W,
+        .C = x.C,
+        .K = site->layer->as.shortcut.K,
+        .stride = site->layer->as.shortcut.stride};
+}
+
+static tutti_status forward(tutti_site *site)
+{
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    tutti_shortcut_desc desc = describe(site);
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, TUTTI_OP_SHORTCUT, &desc, sizeof desc, 2, access);
+}
+
+static tutti_status backward(tutti_site *site)
+{
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    tutti_shortcut_desc desc = describe(site);
+    tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_SHORTCUT_BWD, &desc, sizeof desc, 2, access);
+}
+
+const tutti_layer_kind tutti_layer_shortcut = {
+    .name = "shortcut", .infer = infer, .forward = forward, .backward = backward};

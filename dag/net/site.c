@@ -1,0 +1,57 @@
+#include "dag/net/site.h"
+
+#include <stdio.h>
+
+int tutti_site_priority(int layer, tutti_phase phase)
+{
+    return phase == TUTTI_PHASE_FORWARD ? 0 : 2 * layer + (phase == TUTTI_PHASE_BACKWARD_DATA);
+}
+
+tutti_status tutti_site_output(tutti_site *site)
+{
+    if (site->y >= 0) return TUTTI_OK;
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s@%d", site->layer->name, site->slice);
+    tutti_extent out = site->layer->out;
+    tutti_shape shape = out.H == 1 && out.W == 1 ? tutti_shape_of(site->N, out.C)
+                                                 : tutti_shape_of(site->N, out.H, out.W, out.C);
+    return tutti_graph_tensor(site->graph, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, shape, &site->y);
+}
+
+static tutti_status remember(
+    tutti_site *site, const char *what, tutti_dtype dtype, tutti_shape shape, int *tensor)
+{
+    if (*tensor >= 0) return TUTTI_OK;
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, what, site->slice);
+    return tutti_graph_tensor(site->graph, name, TUTTI_ROLE_SCRATCH, dtype, shape, tensor);
+}
+
+tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor)
+{
+    return remember(site, what, TUTTI_U8, tutti_shape_of((int64_t)bytes), tensor);
+}
+
+tutti_status tutti_site_stats(tutti_site *site)
+{
+    return remember(site, "stats", TUTTI_F32, tutti_shape_of(2, site->layer->out.C), &site->stats);
+}
+
+tutti_status tutti_site_gradient(tutti_site *site, int i)
+{
+    return tutti_gradients_take(
+        site->gradients, site->N * tutti_extent_count(site->layer->from[i]), &site->dx[i]);
+}
+
+tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op, const void *desc,
+    size_t desc_bytes, int accesses, const tutti_access access[])
+{
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, tutti_op_name(op), site->slice);
+    int node;
+    tutti_status status =
+        tutti_graph_kernel(site->graph, name, op, desc, desc_bytes, accesses, access, &node);
+    if (status != TUTTI_OK) return status;
+    tutti_graph_set_priority(site->graph, node, tutti_site_priority(site->index, phase));
+    return TUTTI_OK;
+}

@@ -1,0 +1,79 @@
+/* A site: one layer at one slice of the batch, with the tensors its nodes read and write. What
+ * layer kinds work on.
+ *
+ * Names: values "<layer>@<slice>", what a layer remembers "<layer>.<what>@<slice>", nodes
+ * "<layer>.<op>@<slice>". Threads: [M]. */
+#ifndef TUTTI_SITE_H
+#define TUTTI_SITE_H
+
+#include "dag/graph/graph.h"
+#include "dag/kernels/kernel.h"
+#include "dag/net/gradients.h"
+#include "dag/net/layer.h"
+
+enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
+
+typedef struct tutti_site {
+    tutti_graph *graph;
+    const tutti_layer *layer;
+    tutti_gradients *gradients; /* of this slice */
+    int index, slice;           /* of the layer in the net; of the slice in the batch */
+    int64_t N;                  /* images of this slice */
+    int64_t first;              /* its first image in the global batch */
+    uint64_t seed;              /* dropout's */
+    int counter;                /* tensor: step number */
+
+    /* Tensors; -1 where there is none. */
+    int x[TUTTI_LAYER_INPUTS], y;
+    int parameter[TUTTI_LAYER_PARAMETERS], running;
+    int stats, saved; /* left by forward for backward: batch statistics; a mask or argmax */
+
+    /* Backward: dy is complete; the kind sets dx where wanted, a tensor of tutti_site_gradient or
+     * dy itself. */
+    int dy, dx[TUTTI_LAYER_INPUTS], wanted[TUTTI_LAYER_INPUTS];
+    int dparameter[TUTTI_LAYER_PARAMETERS];
+} tutti_site;
+
+/* What a node is to the step, from which its priority follows (see tutti_site_priority). */
+typedef enum tutti_phase {
+    TUTTI_PHASE_FORWARD,
+    TUTTI_PHASE_BACKWARD_DATA,
+    TUTTI_PHASE_BACKWARD_WEIGHTS,
+} tutti_phase;
+
+/* Among ready nodes the backward pass goes layer by layer from the top, in each layer first the
+ * data gradient, on which everything below waits, then the weight gradient. A weight gradient
+ * therefore goes before the *next* layer's data gradient: its sum over ranks starts early and is
+ * hidden by the rest of the pass; running all data gradients first would finish no sooner on a busy
+ * worker and leave every exchange to the end. */
+int tutti_site_priority(int layer, tutti_phase phase);
+
+/* The layer's value: made by the first call, found again by the evaluation section. */
+tutti_status tutti_site_output(tutti_site *site);
+/* Scratch of `bytes` bytes that forward leaves for backward; *tensor is left alone when it is there
+ * already. */
+tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor);
+/* Batch statistics (2,C) float32 in site->stats; the same rule. */
+tutti_status tutti_site_stats(tutti_site *site);
+/* A buffer for the gradient of input i, in site->dx[i]. */
+tutti_status tutti_site_gradient(tutti_site *site, int i);
+
+tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op, const void *desc,
+    size_t desc_bytes, int accesses, const tutti_access access[]);
+
+static inline tutti_access tutti_reads(int tensor)
+{
+    return (tutti_access){tensor, TUTTI_READ};
+}
+
+static inline tutti_access tutti_writes(int tensor)
+{
+    return (tutti_access){tensor, TUTTI_WRITE};
+}
+
+static inline tutti_access tutti_updates(int tensor)
+{
+    return (tutti_access){tensor, TUTTI_READWRITE};
+}
+
+#endif
