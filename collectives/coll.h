@@ -12,6 +12,7 @@
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
+#include "collectives/op.h"
 #include "dag/base/dtype.h"
 #include "dag/base/status.h"
 
@@ -30,8 +31,6 @@ typedef enum tutti_coll_kind {
     TUTTI_BARRIER,
     TUTTI_COLL_KINDS
 } tutti_coll_kind;
-
-typedef enum tutti_reduce_op { TUTTI_SUM, TUTTI_PROD, TUTTI_MIN, TUTTI_MAX, TUTTI_REDUCE_OPS } tutti_reduce_op;
 
 /* One collective as a value; equal on all ranks but for the pointers.
  *   ALLREDUCE       send (count) -> recv (count) on every rank

@@ -1,1 +1,1 @@
-libcore_la_SOURCES += collectives/coll.h collectives/boot.h
+libcore_la_SOURCES += collectives/coll.h collectives/op.h collectives/boot.h

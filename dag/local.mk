@@ -8,11 +8,12 @@ libcore_la_SOURCES += \
 	dag/graph/edges.c dag/graph/edges.h \
 	dag/graph/graph.c dag/graph/graph.h \
 	dag/graph/shape.c dag/graph/shape.h \
-	dag/run/attach.h \
 	dag/run/binding.c dag/run/binding.h \
 	dag/run/inline.c dag/run/inline.h \
+	dag/run/insert.c dag/run/insert.h \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
 	dag/run/run.h dag/run/table.c \
 	dag/run/starpu.c dag/run/starpu.h \
-	dag/run/token.h
+	dag/run/token.h \
+	dag/run/wait.c dag/run/wait.h

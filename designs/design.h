@@ -4,12 +4,12 @@
  * collectives may occupy every worker that another rank needs to start its partner.
  *
  * How each design keeps it: the sequence number of a collective is taken where the graph is submitted, in program order,
- * and never restarts; the program is the same on every rank; so the numbers agree. A lane is a function of the number
- * alone. And nothing that waits for another rank occupies a worker: a collective node ends later (dag/run/token.h).
+ * and never restarts; the program is the same on every rank; so the numbers agree. The lane is written in
+ * the graph, which is the same, too. And nothing that waits for another rank occupies a worker: a collective node ends later (dag/run/token.h).
  *
  *   design      lane           order within the lane                    started by       MPI level
  *   funneled    0              sequence: the next number is waited for   comm thread      FUNNELED
- *   concurrent  sequence % K   sequence within each lane                 comm thread      FUNNELED
+ *   concurrent  index % K      sequence within each lane                 comm thread      FUNNELED
  *   chained     0              a token that every collective node        the worker that  SERIALIZED
  *                              reads and writes, in the graph itself     made it ready
  *   sequential  0              program order, after all of the step's    main thread      FUNNELED
@@ -37,8 +37,6 @@ typedef struct tutti_design {
     tutti_thread_level needed;  /* when the starting thread initialises MPI */
     /* Writes a place on every collective node of the graph, and adds the accesses that order them. */
     tutti_status (*place)(tutti_graph *graph, int lanes);
-    /* The lane of a sequence number. [P] */
-    int (*lane)(int64_t sequence, int lanes);
 } tutti_design;
 
 /* NULL-terminated table; lookup by name, or NULL. [P] */

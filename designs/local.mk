@@ -1,1 +1,20 @@
-libcore_la_SOURCES += designs/design.h designs/exchange.h
+libcore_la_SOURCES += \
+	designs/attach.h \
+	designs/chained.c \
+	designs/concurrent.c \
+	designs/design.h \
+	designs/funneled.c \
+	designs/place.c designs/place.h \
+	designs/queue.c designs/queue.h \
+	designs/sequential.c \
+	designs/table.c designs/table.h
+
+# What is installed, under the names that programs include.
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(tuttiincludedir)'
+	$(INSTALL_DATA) $(srcdir)/designs/attach.h '$(DESTDIR)$(tuttiincludedir)/starpu.h'
+	$(INSTALL_DATA) $(srcdir)/collectives/op.h '$(DESTDIR)$(tuttiincludedir)/op.h'
+	$(INSTALL_DATA) $(srcdir)/dag/base/dtype.h '$(DESTDIR)$(tuttiincludedir)/dtype.h'
+	$(INSTALL_DATA) $(srcdir)/dag/base/status.h '$(DESTDIR)$(tuttiincludedir)/status.h'
+uninstall-local:
+	cd '$(DESTDIR)$(tuttiincludedir)' && rm -f starpu.h op.h dtype.h status.h

@@ -4,6 +4,12 @@
 
 #include <stddef.h>
 
+#include <tutti/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum tutti_dtype {
     TUTTI_F32,
     TUTTI_F64,
@@ -13,7 +19,10 @@ typedef enum tutti_dtype {
     TUTTI_DTYPE_COUNT
 } tutti_dtype;
 
-size_t tutti_dtype_bytes(tutti_dtype dtype);
-const char *tutti_dtype_name(tutti_dtype dtype); /* "F32", "I64", ...: the safetensors names */
+TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
+TUTTI_API const char *tutti_dtype_name(tutti_dtype dtype); /* "F32", "I64", ...: the safetensors names */
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,10 +1,10 @@
 /* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency, collectives as tasks that end later. */
 #include "dag/run/starpu.h"
 
-#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/binding.h"
 #include "dag/run/ledger.h"
+#include "dag/run/wait.h"
 
 #include <starpu.h>
 #include <starpu_config.h>
@@ -262,18 +262,7 @@ static int64_t starpu_point(tutti_run *run)
 
 static tutti_status starpu_wait(tutti_run *run, int64_t point, double timeout_s)
 {
-    enum { DESIGN_POLL_US = 100 };
-    const tutti_run_hooks *hooks = &run->options.hooks;
-    double deadline = tutti_clock_s() + timeout_s;
-    while (!tutti_ledger_reached(run->ledger, point)) {
-        tutti_status status = tutti_ledger_failure(run->ledger);
-        if (!status && hooks->main) status = hooks->main(hooks->ctx);
-        if (status) return status;
-        double left = deadline - tutti_clock_s();
-        if (left <= 0) return tutti_ledger_report_timeout(run->ledger, point, timeout_s);
-        tutti_ledger_sleep(run->ledger, point, hooks->main ? 1e-6 * DESIGN_POLL_US : left);
-    }
-    return tutti_ledger_failure(run->ledger);
+    return tutti_wait_point(run->ledger, &run->options.hooks, point, timeout_s);
 }
 
 static void *starpu_data(tutti_run *run, int tensor)

@@ -1,1 +1,5 @@
-# Tests of graph.
+check_PROGRAMS += tests/graph/test_graph
+TESTS += tests/graph/test_graph
+tests_graph_test_graph_SOURCES = tests/graph/test_graph.c
+tests_graph_test_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_graph_test_graph_LDADD = libtesting.la

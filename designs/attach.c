@@ -1,0 +1,136 @@
+#include "designs/attach.h"
+
+#include "dag/base/log.h"
+#include "dag/run/insert.h"
+#include "designs/exchange.h"
+
+#include <stdlib.h>
+
+struct tutti_session {
+    tutti_exchange *exchange;
+    tutti_insert *insert;
+    int rank, size;
+};
+
+/* An option, or the environment's default for it, or the last resort. */
+static const char *choose(const char *given, const char *variable, const char *otherwise)
+{
+    const char *environment = getenv(variable);
+    return given ? given : environment && *environment ? environment : otherwise;
+}
+
+static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
+{
+    static const tutti_attach_options none;
+    if (!given) given = &none;
+    const char *design = choose(given->design, "TUTTI_DESIGN", "funneled");
+    options->design = tutti_design_find(design);
+    if (!options->design) {
+        char known[256];
+        return tutti_fail(TUTTI_ERR_USAGE, "design '%s' is not known; known are: %s", design,
+            tutti_design_names(known, sizeof known));
+    }
+    options->algorithm = choose(given->algorithm, "TUTTI_ALGORITHM", "auto");
+    const char *lanes = choose(NULL, "TUTTI_LANES", "0");
+    char *end;
+    long value = strtol(lanes, &end, 10);
+    if (*end || value < 0 || value > 1024) return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_LANES='%s': a number from 1 to 1024", lanes);
+    options->lanes = given->lanes ? given->lanes : options->design->many_lanes ? (int)value : 0;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_attach(MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
+{
+    tutti_session *s = calloc(1, sizeof *s);
+    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to attach");
+    tutti_exchange_options exchange = {0};
+    tutti_status status = read_options(options, &exchange);
+    if (!status) status = tutti_exchange_attach(&comm, &exchange, &s->exchange);
+    if (!status) {
+        tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
+        status = tutti_insert_open(&hooks, exchange.design->order == TUTTI_ORDER_CHAIN, &s->insert);
+        s->rank = tutti_exchange_rank(s->exchange);
+        s->size = tutti_exchange_size(s->exchange);
+        status = tutti_exchange_agree(s->exchange, status, NULL);
+    }
+    if (status) {
+        tutti_insert_close(s->insert);
+        tutti_exchange_close(s->exchange);
+        free(s);
+        return status;
+    }
+    *session = s;
+    return TUTTI_OK;
+}
+
+void tutti_detach(tutti_session *session)
+{
+    static const double patience_s = 60;
+    if (!session) return;
+    if (tutti_wait(session, patience_s)) return; /* something is still in flight: what it touches stays */
+    tutti_insert_close(session->insert);
+    tutti_exchange_close(session->exchange);
+    free(session);
+}
+
+int tutti_rank(const tutti_session *session)
+{
+    return session->rank;
+}
+
+int tutti_size(const tutti_session *session)
+{
+    return session->size;
+}
+
+/* In-place collectives on one handle. */
+static tutti_status insert_one(tutti_session *session, tutti_handle data, tutti_coll_args args)
+{
+    const char *name = tutti_coll_kind_name(args.kind);
+    if (args.root < 0 || args.root >= session->size)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: root %d of %d ranks", name, args.root, session->size);
+    tutti_status status = tutti_insert_count(data, args.dtype, name, &args.count);
+    if (status) return status;
+    tutti_mode mode = TUTTI_READWRITE;
+    return tutti_insert_collective(session->insert, name, &args, sizeof args, 1, &data, &mode);
+}
+
+tutti_status tutti_allreduce(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op});
+}
+
+tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root)
+{
+    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .root = root});
+}
+
+tutti_status tutti_reduce(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root)
+{
+    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root});
+}
+
+tutti_status tutti_reduce_scatter(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op});
+}
+
+tutti_status tutti_allgather(tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
+{
+    tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = dtype};
+    int64_t gathered;
+    tutti_status status = tutti_insert_count(send, dtype, "allgather", &args.count);
+    if (!status) status = tutti_insert_count(recv, dtype, "allgather", &gathered);
+    if (status) return status;
+    if (gathered != args.count * session->size)
+        return tutti_fail(TUTTI_ERR_INVAL, "allgather: recv has %lld elements, not %d times %lld", (long long)gathered,
+            session->size, (long long)args.count);
+    tutti_handle handles[] = {recv, send};
+    tutti_mode modes[] = {TUTTI_WRITE, TUTTI_READ};
+    return tutti_insert_collective(session->insert, "allgather", &args, sizeof args, 2, handles, modes);
+}
+
+tutti_status tutti_wait(tutti_session *session, double timeout_s)
+{
+    return tutti_insert_wait(session->insert, timeout_s);
+}

@@ -1,0 +1,29 @@
+/* Concurrent: K communicators in flight at once, driven by one thread that never blocks.
+ *
+ *   lane 0:  c0 -------- c3 ----- c6        lane of the collective with index i in its step: i mod K
+ *   lane 1:  c1 --- c4 ------ c7            within a lane in sequence order; lanes do not wait for each other
+ *   lane 2:  c2 ------- c5 -- c8
+ *
+ * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the one thread is never
+ * blocked inside a collective, K of them in flight occupy nothing (the bound W > K(P-1)/P is for blocked threads). */
+#include "designs/place.h"
+#include "designs/table.h"
+
+static int lane(int64_t index, int lanes)
+{
+    return (int)(index % lanes);
+}
+
+static tutti_status place(tutti_graph *graph, int lanes)
+{
+    return tutti_place_in_order(graph, lanes, lane);
+}
+
+const tutti_design tutti_design_concurrent = {
+    .name = "concurrent",
+    .summary = "several communicators in flight at once, driven by one thread without blocking",
+    .order = TUTTI_ORDER_QUEUE,
+    .many_lanes = 1,
+    .needed = TUTTI_THREAD_FUNNELED,
+    .place = place,
+};

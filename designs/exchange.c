@@ -1,0 +1,210 @@
+#include "designs/exchange.h"
+
+#include "collectives/choose.h"
+#include "collectives/transport/transport.h"
+#include "dag/base/log.h"
+#include "designs/comm_thread.h"
+
+#include <stdlib.h>
+
+struct tutti_exchange {
+    tutti_exchange_options options;
+    tutti_boot boot;
+    const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
+    tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
+    int booted;
+    tutti_comm_thread *thread;
+};
+
+enum { DEFAULT_LANES = 4 };
+static const double default_timeout_s = 60;
+
+static tutti_thread_level needed_level(const tutti_exchange *x)
+{
+    tutti_thread_level level = x->options.design->needed;
+    int from_another_thread = x->attached && x->options.design->order != TUTTI_ORDER_MAIN;
+    return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
+}
+
+/* On the thread that will communicate: MPI, lanes, communicator. */
+static tutti_status setup(void *ctx, tutti_comm **comm)
+{
+    tutti_exchange *x = ctx;
+    tutti_transport *transport = x->transport;
+    x->transport = NULL;
+    if (!transport) {
+        tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
+        if (status) return status;
+        x->booted = 1;
+        status = tutti_transport_mpi(&x->boot, x->options.lanes, &transport);
+        if (status) return status;
+    }
+    tutti_comm_options options = {.algorithm = x->options.algorithm};
+    return tutti_comm_new(transport, &options, comm);
+}
+
+static void teardown(void *ctx, tutti_comm *comm)
+{
+    tutti_exchange *x = ctx;
+    tutti_comm_free(comm);
+    if (x->booted) tutti_boot_finalize(&x->boot);
+    x->booted = 0;
+}
+
+static tutti_status check_options(tutti_exchange_options *o)
+{
+    const tutti_design *design = o->design;
+    if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
+    if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
+    if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: at least 1", o->lanes);
+    if (o->lanes > 1 && !design->many_lanes)
+        return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: design %s has one lane (concurrent has several)", o->lanes, design->name);
+    if (o->lanes > 1 && tutti_algorithm_blocks(o->algorithm))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--algorithm %s blocks its thread inside MPI, which on %d lanes can deadlock: use --lanes 1 or another algorithm",
+            o->algorithm, o->lanes);
+    return TUTTI_OK;
+}
+
+static tutti_status open_exchange(const void *attached, tutti_transport *transport, const tutti_exchange_options *options,
+    tutti_exchange **exchange)
+{
+    tutti_exchange *x = calloc(1, sizeof *x);
+    tutti_status status = x ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
+    if (!status) {
+        *x = (tutti_exchange){.options = *options, .attached = attached, .transport = transport};
+        status = check_options(&x->options);
+    }
+    if (status) {
+        if (transport) tutti_transport_close(transport);
+        free(x);
+        return status;
+    }
+    tutti_comm_thread_options thread = {.order = options->design->order, .timeout_s = x->options.timeout_s,
+        .meter = options->meter, .setup = setup, .teardown = teardown, .ctx = x};
+    status = tutti_comm_thread_open(&thread, &x->thread);
+    if (status)
+        tutti_exchange_close(x);
+    else
+        *exchange = x;
+    return status;
+}
+
+tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    return open_exchange(NULL, NULL, options, exchange);
+}
+
+tutti_status tutti_exchange_attach(const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    return open_exchange(comm, NULL, options, exchange);
+}
+
+tutti_status tutti_exchange_open_over(
+    tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    return open_exchange(NULL, transport, options, exchange);
+}
+
+void tutti_exchange_close(tutti_exchange *exchange)
+{
+    if (!exchange) return;
+    tutti_comm_thread_close(exchange->thread);
+    free(exchange);
+}
+
+int tutti_exchange_rank(const tutti_exchange *exchange)
+{
+    return tutti_comm_rank(tutti_comm_thread_comm(exchange->thread));
+}
+
+int tutti_exchange_size(const tutti_exchange *exchange)
+{
+    return tutti_comm_size(tutti_comm_thread_comm(exchange->thread));
+}
+
+int tutti_exchange_lanes(const tutti_exchange *exchange)
+{
+    return exchange->options.lanes;
+}
+
+const tutti_design *tutti_exchange_design(const tutti_exchange *exchange)
+{
+    return exchange->options.design;
+}
+
+tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange)
+{
+    return exchange->booted ? exchange->boot.granted : TUTTI_THREAD_SINGLE;
+}
+
+/* ---- the graph ---- */
+
+tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
+{
+    if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
+    for (int i = 0; i < tutti_graph_nodes(graph); i++) {
+        const tutti_node *node = tutti_graph_get_node(graph, i);
+        if (node->kind != TUTTI_NODE_MARK) continue;
+        const tutti_tensor *tensor = tutti_graph_get_tensor(graph, node->access[0].tensor);
+        tutti_coll_args args = {.kind = TUTTI_ALLREDUCE, .dtype = tensor->dtype, .op = TUTTI_SUM,
+            .count = tutti_shape_count(&tensor->shape)};
+        tutti_status status = tutti_graph_set_collective(graph, i, &args, sizeof args);
+        if (status) return status;
+    }
+    return exchange->options.design->place(graph, exchange->options.lanes);
+}
+
+static int64_t reserve(void *ctx, const tutti_node *node)
+{
+    tutti_exchange *x = ctx;
+    return tutti_comm_thread_reserve(x->thread, node->place.lane, node->place.index, node->name);
+}
+
+static void start(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+{
+    tutti_exchange *x = ctx;
+    if (sequence < 0) {
+        tutti_token_finish(token, TUTTI_ERR_NOMEM);
+        return;
+    }
+    tutti_coll_args args = *(const tutti_coll_args *)node->desc;
+    args.recv = buf[0];
+    if (args.kind == TUTTI_ALLGATHER) args.send = buf[1]; /* the one kind whose nodes have two tensors */
+    tutti_comm_thread_ready(x->thread, sequence, &args, token);
+}
+
+static tutti_status drive(void *ctx)
+{
+    tutti_exchange *x = ctx;
+    return tutti_comm_thread_main(x->thread);
+}
+
+tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
+{
+    int main_drives = exchange->options.design->order == TUTTI_ORDER_MAIN;
+    return (tutti_run_hooks){.ctx = exchange, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
+}
+
+/* ---- the main thread ---- */
+
+tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args)
+{
+    return tutti_comm_thread_call(exchange->thread, args);
+}
+
+tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank)
+{
+    int size = tutti_exchange_size(exchange);
+    int32_t *all = calloc((size_t)size, sizeof *all), own = mine;
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' status", size);
+    tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = 1, .send = &own, .recv = all};
+    tutti_status status = tutti_exchange_call(exchange, &args);
+    int first = 0;
+    while (!status && first < size && all[first] == TUTTI_OK) first++;
+    if (!status && first < size) status = (tutti_status)all[first];
+    else first = -1;
+    if (rank) *rank = first;
+    free(all);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* Funneled: one comm thread starts every collective on one communicator, in sequence order.
+ *
+ *   graph:  bwd3 -> [c0] -> upd3     bwd2 -> [c1] -> upd2     bwd1 -> [c2] -> upd1
+ *   thread: waits for c0 | c0 started | waits for c1 | c1 started | c2 started       (order 0, 1, 2 on every rank)
+ *
+ * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients are, which depends on
+ * lower numbers only; no worker ever waits. */
+#include "designs/place.h"
+#include "designs/table.h"
+
+static tutti_status place(tutti_graph *graph, int lanes)
+{
+    return tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
+}
+
+const tutti_design tutti_design_funneled = {
+    .name = "funneled",
+    .summary = "one communication thread starts collectives in sequence order",
+    .order = TUTTI_ORDER_QUEUE,
+    .needed = TUTTI_THREAD_FUNNELED,
+    .place = place,
+};

@@ -1,0 +1,9 @@
+/* The rows of the table of designs. */
+#ifndef TUTTI_DESIGN_TABLE_H
+#define TUTTI_DESIGN_TABLE_H
+
+#include "designs/design.h"
+
+extern const tutti_design tutti_design_funneled, tutti_design_concurrent, tutti_design_chained, tutti_design_sequential;
+
+#endif

@@ -1,0 +1,195 @@
+/* dag/graph: shapes, tensors, nodes, marks, edges, print and dot. */
+#include "dag/graph/edges.h"
+#include "dag/graph/graph.h"
+#include "tests/support/testing.h"
+
+#include <stdlib.h>
+
+static int tensor(tutti_graph *g, const char *name)
+{
+    int t;
+    ck_assert_ok(tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(2, 3), &t));
+    return t;
+}
+
+static int node(tutti_graph *g, const char *name, int accesses, const tutti_access access[])
+{
+    int n, desc = 42;
+    ck_assert_ok(tutti_graph_kernel(g, name, 7, &desc, sizeof desc, accesses, access, &n));
+    return n;
+}
+
+static char *captured(tutti_graph *g, void (*print)(tutti_graph *, FILE *))
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    print(g, out);
+    fclose(out);
+    return text;
+}
+
+START_TEST(shapes)
+{
+    tutti_shape s = tutti_shape_of(64, 32, 32, 16);
+    char text[64];
+    ck_assert_int_eq(tutti_shape_count(&s), 64 * 32 * 32 * 16);
+    ck_assert_str_eq(tutti_shape_print(&s, text, sizeof text), "(64,32,32,16)");
+    ck_assert_str_eq(tutti_shape_print(&s, text, 6), "(64,3");
+    tutti_shape huge = tutti_shape_of(INT64_MAX, 2), negative = tutti_shape_of(-1), scalar = {.rank = 0};
+    ck_assert_int_eq(tutti_shape_count(&huge), -1);
+    ck_assert_int_eq(tutti_shape_count(&negative), -1);
+    ck_assert_int_eq(tutti_shape_count(&scalar), 1);
+    ck_assert(!tutti_shape_equal(&s, &huge));
+    ck_assert(tutti_shape_equal(&s, &s));
+}
+END_TEST
+
+START_TEST(bad_input_is_refused)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a"), t, n;
+    ck_assert_int_eq(
+        tutti_graph_tensor(g, "a", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &t), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(
+        tutti_graph_tensor(g, "b", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(INT64_MAX, 9), &t), TUTTI_ERR_INVAL);
+    tutti_access twice[] = {{a, TUTTI_READ}, {a, TUTTI_WRITE}}, unknown[] = {{a + 1, TUTTI_READ}};
+    ck_assert_int_eq(tutti_graph_kernel(g, "n", 0, NULL, 0, 2, twice, &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_kernel(g, "n", 0, NULL, 0, 1, unknown, &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_mark(g, 5, &n), TUTTI_ERR_INVAL);
+    int plain = node(g, "plain", 1, (tutti_access[]){{a, TUTTI_WRITE}});
+    ck_assert_int_eq(tutti_graph_set_collective(g, plain, "x", 1), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_set_place(g, 99, (tutti_place){0}), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_add_access(g, plain, (tutti_access){a, TUTTI_READ}), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_nodes(g), 1);
+    tutti_graph_free(g);
+    tutti_graph_free(NULL);
+}
+END_TEST
+
+static void print_first(tutti_graph *g, FILE *out)
+{
+    tutti_graph_print(g, 0, out);
+}
+
+static void print_dot(tutti_graph *g, FILE *out)
+{
+    ck_assert_ok(tutti_edges_dot(g, 0, out));
+}
+
+static tutti_graph *sample(void)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int x = tensor(g, "x"), w = tensor(g, "w"), dw = tensor(g, "d.w"), section, mark;
+    ck_assert_ok(tutti_graph_section(g, "train", &section));
+    node(g, "backward", 2, (tutti_access[]){{x, TUTTI_READ}, {dw, TUTTI_WRITE}});
+    ck_assert_ok(tutti_graph_mark(g, dw, &mark));
+    node(g, "update", 2, (tutti_access[]){{dw, TUTTI_READ}, {w, TUTTI_READWRITE}});
+    ck_assert_ok(tutti_graph_section(g, "eval", &section));
+    node(g, "forward", 2, (tutti_access[]){{w, TUTTI_READ}, {x, TUTTI_WRITE}});
+    ck_assert_int_eq(section, 1);
+    return g;
+}
+
+START_TEST(print_before_and_after_placing)
+{
+    tutti_graph *g = sample();
+    char *text = captured(g, print_first);
+    ck_assert_str_eq(text, "0 backward: x r, d.w w\n"
+                           "1 d.w.sum (sum over ranks): d.w rw\n"
+                           "2 update: d.w r, w rw\n");
+    free(text);
+    int chain;
+    ck_assert_ok(tutti_graph_tensor(g, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){0}, &chain));
+    ck_assert_uint_eq(tutti_graph_get_tensor(g, chain)->bytes, 0);
+    ck_assert_ok(tutti_graph_set_collective(g, 1, "desc", 5));
+    ck_assert_ok(tutti_graph_set_place(g, 1, (tutti_place){.lane = 2, .index = 5}));
+    ck_assert_ok(tutti_graph_add_access(g, 1, (tutti_access){chain, TUTTI_READWRITE}));
+    text = captured(g, print_first);
+    ck_assert_ptr_nonnull(strstr(text, "1 d.w.sum (collective): d.w rw, chain rw  @ lane 2, index 5\n"));
+    free(text);
+    ck_assert_str_eq(tutti_graph_get_node(g, 1)->desc, "desc");
+    tutti_graph_free(g);
+}
+END_TEST
+
+START_TEST(dot_shows_edges)
+{
+    tutti_graph *g = sample();
+    char *text = captured(g, print_dot);
+    ck_assert_ptr_nonnull(strstr(text, "digraph \"train\""));
+    ck_assert_ptr_nonnull(strstr(text, "n0 -> n1;"));
+    ck_assert_ptr_nonnull(strstr(text, "n1 -> n2;"));
+    ck_assert_ptr_null(strstr(text, "n0 -> n2;"));
+    ck_assert_ptr_null(strstr(text, "forward"));
+    free(text);
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* Edges seen so far, as a matrix. */
+static char seen[8][8];
+
+static void see(void *ctx, int64_t from, int64_t to)
+{
+    (void)ctx;
+    seen[from][to] = 1;
+}
+
+START_TEST(edges_follow_the_rule)
+{
+    memset(seen, 0, sizeof seen);
+    tutti_edges *e;
+    ck_assert_ok(tutti_edges_new(2, &e));
+    static const tutti_access rows[][2] = {
+        {{0, TUTTI_WRITE}},                  /* 0 */
+        {{0, TUTTI_READ}},                   /* 1 after 0 */
+        {{0, TUTTI_READ}, {1, TUTTI_WRITE}}, /* 2 after 0, beside 1 */
+        {{0, TUTTI_READWRITE}},              /* 3 after 0, 1, 2 */
+        {{0, TUTTI_READ}, {1, TUTTI_READ}},  /* 4 after 3 and 2 */
+        {{0, TUTTI_WRITE}},                  /* 5 after 3, 4 */
+    };
+    static const int accesses[] = {1, 1, 2, 1, 2, 1};
+    for (int i = 0; i < 6; i++) ck_assert_ok(tutti_edges_add(e, i, accesses[i], rows[i], see, NULL));
+    static const char expected[6][7] = {"-xxx--", "---x--", "---xx-", "----xx", "-----x", "------"};
+    for (int from = 0; from < 6; from++)
+        for (int to = 0; to < 6; to++)
+            ck_assert_msg(seen[from][to] == (expected[from][to] == 'x'), "edge %d -> %d", from, to);
+    tutti_edges_free(e);
+}
+END_TEST
+
+START_TEST(many_tensors_and_nodes)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int i = 0; i < 500; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%d", i);
+        int t = tensor(g, name);
+        node(g, name, 1, (tutti_access[]){{t, TUTTI_WRITE}});
+        tutti_graph_set_priority(g, i, i);
+    }
+    ck_assert_int_eq(tutti_graph_tensors(g), 500);
+    ck_assert_int_eq(tutti_graph_find(g, "t499"), 499);
+    ck_assert_int_eq(tutti_graph_find(g, "t500"), -1);
+    ck_assert_int_eq(tutti_graph_get_node(g, 123)->priority, 123);
+    ck_assert_str_eq(tutti_graph_section_name(g, 0), "main");
+    tutti_graph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("graph");
+    TCase *tcase = testing_case(suite, "graph");
+    tcase_add_test(tcase, shapes);
+    tcase_add_test(tcase, bad_input_is_refused);
+    tcase_add_test(tcase, print_before_and_after_placing);
+    tcase_add_test(tcase, dot_shows_edges);
+    tcase_add_test(tcase, edges_follow_the_rule);
+    tcase_add_test(tcase, many_tensors_and_nodes);
+    return testing_run(suite);
+}

@@ -1,0 +1,317 @@
+/* dag/run: both runners give the same result in any legal order, nodes that end later hold no worker, waits have a
+ * deadline, the ledger and the meter count right. Each case runs on every runner of the table. */
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/kernel.h"
+#include "dag/kernels/loss.h"
+#include "dag/run/ledger.h"
+#include "dag/run/run.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { COUNT = 5 };
+static const double patience_s = 20;
+
+static int tensor(tutti_graph *g, const char *name, tutti_role role)
+{
+    int t;
+    ck_assert_ok(tutti_graph_tensor(g, name, role, TUTTI_F32, tutti_shape_of(COUNT), &t));
+    return t;
+}
+
+/* y = a + b */
+static void add(tutti_graph *g, const char *name, int a, int b, int y)
+{
+    tutti_sum_desc desc = {.count = COUNT, .inputs = 2};
+    tutti_access access[] = {{a, TUTTI_READ}, {b, TUTTI_READ}, {y, TUTTI_WRITE}};
+    ck_assert_ok(tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, 3, access, NULL));
+}
+
+static tutti_run *open_run(const tutti_runner *runner, const tutti_graph *g, int workers, uint64_t seed, tutti_run_hooks hooks,
+    tutti_meter *meter)
+{
+    tutti_run_options options = {.workers = workers, .seed = seed, .hooks = hooks, .meter = meter};
+    tutti_run *run;
+    ck_assert_ok(runner->open(g, &options, &run));
+    return run;
+}
+
+/* f(n) = f(n-1) + f(n-2), three tensors in turn: a result that any wrong order spoils. Fed, submitted twice, fetched. */
+static void fibonacci(const tutti_runner *runner, int workers, uint64_t seed)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int t[3] = {tensor(g, "a", TUTTI_ROLE_INPUT), tensor(g, "b", TUTTI_ROLE_INPUT), tensor(g, "c", TUTTI_ROLE_OUTPUT)};
+    for (int i = 0; i < 9; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%d", i);
+        add(g, name, t[i % 3], t[(i + 1) % 3], t[(i + 2) % 3]);
+    }
+    tutti_run *run = open_run(runner, g, workers, seed, (tutti_run_hooks){0}, NULL);
+    float one[COUNT] = {1, 1, 1, 1, 1}, got[3][COUNT];
+    ck_assert_ok(runner->feed(run, t[0], one, sizeof one, NULL, NULL));
+    ck_assert_ok(runner->feed(run, t[1], one, sizeof one, NULL, NULL));
+    for (int step = 0; step < 2; step++) {
+        ck_assert_ok(runner->submit(run, 0));
+        ck_assert_ok(runner->fetch(run, t[1], got[step], sizeof got[step]));
+    }
+    ck_assert_int_eq(runner->feed(run, t[0], one, 4, NULL, NULL), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(runner->fetch(run, t[0], one, 4), TUTTI_ERR_INVAL);
+    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    for (int i = 0; i < COUNT; i++) {
+        ck_assert_float_eq(got[0][i], 89);
+        ck_assert_float_eq(got[1][i], 6765);
+    }
+    ck_assert_float_eq(((float *)runner->data(run, t[1]))[0], 6765);
+    runner->close(run);
+    tutti_graph_free(g);
+}
+
+START_TEST(every_runner_keeps_the_order)
+{
+    for (int workers = 1; workers <= 2; workers++) fibonacci(tutti_runners[_i], workers, 0);
+    for (uint64_t seed = 1; seed <= 50 && !strcmp(tutti_runners[_i]->name, "inline"); seed++)
+        fibonacci(tutti_runners[_i], 1, seed);
+}
+END_TEST
+
+/* Hooks that end collectives on a thread of their own, in reverse order of readiness, once all `expected` are ready. */
+typedef struct reverse_ender {
+    pthread_mutex_t lock;
+    int expected, ready;
+    tutti_token *token[16];
+    int64_t sequence[16], next;
+    pthread_t thread;
+} reverse_ender;
+
+static void *end_all(void *arg)
+{
+    reverse_ender *e = arg;
+    for (int i = e->expected; i-- > 0;) tutti_token_finish(e->token[i], TUTTI_OK);
+    return NULL;
+}
+
+static int64_t reserve(void *ctx, const tutti_node *node)
+{
+    (void)node;
+    return ((reverse_ender *)ctx)->next++;
+}
+
+static void start(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+{
+    reverse_ender *e = ctx;
+    (void)node;
+    for (int i = 0; i < COUNT; i++) ((float *)buf[0])[i] *= 10; /* the "collective" */
+    pthread_mutex_lock(&e->lock);
+    e->sequence[e->ready] = sequence;
+    e->token[e->ready++] = token;
+    if (e->ready == e->expected) pthread_create(&e->thread, NULL, end_all, e);
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* With one worker, all collectives can be in flight together only if none of them holds the worker. */
+START_TEST(a_node_that_ends_later_holds_no_worker)
+{
+    enum { COLLECTIVES = 6 };
+    const tutti_runner *runner = tutti_runners[_i];
+    reverse_ender e = {.lock = PTHREAD_MUTEX_INITIALIZER, .expected = COLLECTIVES};
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int one = tensor(g, "one", TUTTI_ROLE_INPUT), out[COLLECTIVES];
+    for (int i = 0; i < COLLECTIVES; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "g%d", i);
+        int gradient = tensor(g, name, TUTTI_ROLE_GRADIENT), mark;
+        tutti_sum_desc desc = {.count = COUNT, .inputs = 1};
+        tutti_access access[] = {{one, TUTTI_READ}, {gradient, TUTTI_WRITE}};
+        ck_assert_ok(tutti_graph_kernel(g, "copy", TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL));
+        ck_assert_ok(tutti_graph_mark(g, gradient, &mark));
+        ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
+        snprintf(name, sizeof name, "out%d", i);
+        out[i] = tensor(g, name, TUTTI_ROLE_OUTPUT);
+        add(g, "use", gradient, one, out[i]);
+    }
+    tutti_meter *meter;
+    ck_assert_ok(tutti_meter_new(&meter));
+    tutti_run_hooks hooks = {.ctx = &e, .reserve = reserve, .start = start};
+    tutti_run *run = open_run(runner, g, 1, 3, hooks, meter);
+    float ones[COUNT] = {1, 1, 1, 1, 1};
+    ck_assert_ok(runner->feed(run, one, ones, sizeof ones, NULL, NULL));
+    ck_assert_ok(runner->submit(run, 0));
+    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    pthread_join(e.thread, NULL);
+    for (int i = 0; i < COLLECTIVES; i++) ck_assert_float_eq(((float *)runner->data(run, out[i]))[0], 11);
+    ck_assert_int_eq((int)e.next, COLLECTIVES);
+    runner->close(run);
+    ck_assert_double_gt(tutti_meter_read(meter).compute_s, 0);
+    tutti_meter_free(meter);
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* A mark that no exchange has touched costs nothing and changes nothing. */
+START_TEST(marks_are_skipped)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a", TUTTI_ROLE_INPUT), mark;
+    ck_assert_ok(tutti_graph_mark(g, a, &mark));
+    tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
+    ck_assert_ok(runner->submit(run, 0));
+    ck_assert_int_eq(runner->point(run), 0);
+    ck_assert_ok(runner->wait(run, 0, patience_s));
+    runner->close(run);
+    tutti_graph_free(g);
+}
+END_TEST
+
+static void start_and_forget(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+{
+    (void)node, (void)sequence, (void)buf;
+    *(tutti_token **)ctx = token;
+}
+
+static int64_t reserve_zero(void *ctx, const tutti_node *node)
+{
+    (void)ctx, (void)node;
+    return 0;
+}
+
+START_TEST(a_wait_ends_at_its_deadline)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "lost", TUTTI_ROLE_GRADIENT), mark;
+    ck_assert_ok(tutti_graph_mark(g, a, &mark));
+    ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
+    tutti_token *token = NULL;
+    tutti_run_hooks hooks = {.ctx = &token, .reserve = reserve_zero, .start = start_and_forget};
+    tutti_run *run = open_run(runner, g, 1, 0, hooks, NULL);
+    ck_assert_ok(runner->submit(run, 0));
+    double begin = tutti_clock_s();
+    ck_assert_int_eq(runner->wait(run, runner->point(run), 0.2), TUTTI_ERR_TIMEOUT);
+    double took = tutti_clock_s() - begin;
+    ck_assert_msg(took > 0.15 && took < 5, "waited %g s", took);
+    ck_assert_ptr_nonnull(token);
+    tutti_token_finish(token, TUTTI_ERR_COMM); /* a late failure comes out of the next wait */
+    ck_assert_int_eq(runner->wait(run, runner->point(run), patience_s), TUTTI_ERR_COMM);
+    runner->close(run);
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* A label out of range is a kernel's failure: it comes out of wait. */
+START_TEST(a_kernel_failure_comes_out_of_wait)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int logits, labels, metrics;
+    ck_assert_ok(tutti_graph_tensor(g, "logits", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1, 2), &logits));
+    ck_assert_ok(tutti_graph_tensor(g, "labels", TUTTI_ROLE_INPUT, TUTTI_I32, tutti_shape_of(1), &labels));
+    ck_assert_ok(tutti_graph_tensor(g, "metrics", TUTTI_ROLE_OUTPUT, TUTTI_F64, tutti_shape_of(TUTTI_METRICS), &metrics));
+    tutti_xent_desc desc = {.N = 1, .K = 2, .weight = 1};
+    tutti_access access[] = {{logits, TUTTI_READ}, {labels, TUTTI_READ}, {metrics, TUTTI_WRITE}};
+    ck_assert_ok(tutti_graph_kernel(g, "loss", TUTTI_OP_XENT_EVAL, &desc, sizeof desc, 3, access, NULL));
+    tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
+    int32_t label = 2;
+    ck_assert_ok(runner->feed(run, labels, &label, sizeof label, NULL, NULL));
+    ck_assert_ok(runner->submit(run, 0));
+    ck_assert_int_eq(runner->wait(run, runner->point(run), patience_s), TUTTI_ERR_KERNEL);
+    runner->close(run);
+    tutti_graph_free(g);
+}
+END_TEST
+
+static void count_release(void *arg)
+{
+    atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+START_TEST(feeds_release_their_data)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a", TUTTI_ROLE_INPUT);
+    tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
+    float data[3][COUNT] = {{1}, {2}, {3}};
+    atomic_int released = 0;
+    for (int i = 0; i < 3; i++) ck_assert_ok(runner->feed(run, a, data[i], sizeof data[i], count_release, &released));
+    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_int_eq(atomic_load(&released), 3);
+    ck_assert_float_eq(((float *)runner->data(run, a))[0], 3);
+    runner->close(run);
+    runner->close(NULL);
+    tutti_graph_free(g);
+}
+END_TEST
+
+START_TEST(ledger_points)
+{
+    tutti_ledger *l;
+    ck_assert_ok(tutti_ledger_new(&l));
+    int64_t id[3000];
+    for (int i = 0; i < 3000; i++) ck_assert_ok(tutti_ledger_enter(l, "n", &id[i]));
+    ck_assert_int_eq(tutti_ledger_point(l), 3000);
+    for (int i = 2999; i > 0; i--) tutti_ledger_leave(l, id[i], TUTTI_OK);
+    ck_assert(!tutti_ledger_reached(l, 1));
+    ck_assert(tutti_ledger_reached(l, 0));
+    ck_assert_int_eq(tutti_ledger_report_timeout(l, 3000, 1), TUTTI_ERR_TIMEOUT);
+    tutti_ledger_leave(l, id[0], TUTTI_ERR_IO);
+    ck_assert(tutti_ledger_reached(l, 3000));
+    ck_assert_int_eq(tutti_ledger_failure(l), TUTTI_ERR_IO);
+    tutti_ledger_free(l);
+}
+END_TEST
+
+START_TEST(meter_counts_unions)
+{
+    tutti_meter *m;
+    ck_assert_ok(tutti_meter_new(&m));
+    double a = tutti_meter_enter(m, TUTTI_METER_COMM);
+    tutti_clock_sleep(0.02);
+    double b = tutti_meter_enter(m, TUTTI_METER_COMPUTE), c = tutti_meter_enter(m, TUTTI_METER_COMPUTE);
+    tutti_clock_sleep(0.02);
+    tutti_meter_leave(m, TUTTI_METER_COMPUTE, b);
+    tutti_meter_leave(m, TUTTI_METER_COMM, a);
+    tutti_clock_sleep(0.02);
+    tutti_meter_leave(m, TUTTI_METER_COMPUTE, c);
+    double d = tutti_meter_enter(m, TUTTI_METER_COMM);
+    tutti_meter_leave(m, TUTTI_METER_COMM, d);
+    tutti_meter_reading r = tutti_meter_read(m);
+    ck_assert_double_ge(r.comm_s, 0.04);
+    ck_assert_double_ge(r.compute_s, 0.04);
+    ck_assert_double_ge(r.hidden_s, 0.02);
+    ck_assert_double_le(r.hidden_s, r.comm_s - 0.02);
+    ck_assert_int_eq((int)r.collectives, 2);
+    ck_assert_int_eq((int)r.hidden_collectives, 1);
+    ck_assert_double_eq(tutti_meter_enter(NULL, TUTTI_METER_COMM), 0);
+    tutti_meter_free(m);
+}
+END_TEST
+
+int main(void)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    Suite *suite = suite_create("run");
+    TCase *tcase = testing_case(suite, "runners");
+    int runners = 0;
+    while (tutti_runners[runners]) runners++;
+    tcase_add_loop_test(tcase, every_runner_keeps_the_order, 0, runners);
+    tcase_add_loop_test(tcase, a_node_that_ends_later_holds_no_worker, 0, runners);
+    tcase_add_loop_test(tcase, marks_are_skipped, 0, runners);
+    tcase_add_loop_test(tcase, a_wait_ends_at_its_deadline, 0, runners);
+    tcase_add_loop_test(tcase, a_kernel_failure_comes_out_of_wait, 0, runners);
+    tcase_add_loop_test(tcase, feeds_release_their_data, 0, runners);
+    tcase = testing_case(suite, "ledger and meter");
+    tcase_add_test(tcase, ledger_points);
+    tcase_add_test(tcase, meter_counts_unions);
+    return testing_run(suite);
+}
