@@ -1,0 +1,38 @@
+/* The options of tutti-cifar. One table (options.c) gives parsing, environment, checks, --help and the comparison of
+ * ranks. Threads: [M]. */
+#ifndef TUTTI_TRAIN_OPTIONS_H
+#define TUTTI_TRAIN_OPTIONS_H
+
+#include "apps/models/model.h"
+#include "apps/train/schedule.h"
+#include "dag/base/conf.h"
+#include "designs/design.h"
+
+#include <stdint.h>
+
+typedef struct tutti_train_options {
+    const char *data, *format;
+    const char *model_name, *design_name, *schedule_name, *algorithm;
+    int64_t lanes, workers, batch;
+    int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
+    double rate, momentum, weight_decay;
+    int nesterov, augment;
+    int64_t warmup; /* steps; -1: the schedule's default */
+    int64_t seed, eval_every, threads, depth;
+    const char *checkpoint, *resume, *json;
+    double timeout_s;
+    int verbose, quiet;
+
+    /* Found by name. */
+    const tutti_model *model;
+    const tutti_design *design;
+    const tutti_schedule_kind *schedule;
+} tutti_train_options;
+
+extern const tutti_conf tutti_train_conf;
+
+/* Parses and checks. Also on failure `options` holds something that an exchange can be opened with. USAGE (logged). */
+tutti_status tutti_train_options_parse(
+    int argc, char *const argv[], tutti_train_options *options, tutti_conf_wish *wish);
+
+#endif

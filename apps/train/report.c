@@ -1,0 +1,237 @@
+#include "apps/train/report.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const double line_every_s = 5, bar_every_s = 0.1;
+enum { BAR_CELLS = 24 };
+
+struct tutti_report {
+    tutti_report_options options;
+    FILE *people, *json;
+    char *json_path;
+    double next_s;   /* no line or bar before this time */
+    int bar_drawn;   /* the cursor stands behind a bar */
+    int json_failed; /* errno of the first failure */
+};
+
+/* ---- for programs ----------------------------------------------------------------------------------------------- */
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void write_event(tutti_report *report, json_t *event)
+{
+    if (!event || report->json_failed) goto done;
+    errno = 0;
+    if (json_dumpf(event, report->json, JSON_COMPACT | JSON_REAL_PRECISION(12)) || fputc('\n', report->json) == EOF ||
+        fflush(report->json))
+        report->json_failed = errno ? errno : EIO;
+done:
+    json_decref(event);
+}
+
+static json_t *start_event(const tutti_report_start *s)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:[iii], s:i, s:I, s:I, "
+                     "s:I, s:I, s:I}",
+        "event", "start", "design", s->design, "algorithm", s->algorithm, "thread_level", s->thread_level, "runner",
+        s->runner, "library", s->library, "model", s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes,
+        "workers", s->workers, "parameters", (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images,
+        "test_images", (json_int_t)s->test_images, "shape", s->height, s->width, s->channels, "classes", s->classes,
+        "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
+        (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
+}
+
+static json_t *step_event(const tutti_report_step *s)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "event", "step", "epoch", (json_int_t)s->epoch,
+        "step", (json_int_t)s->step, "loss", number(s->loss), "rate", number(s->rate), "step_ms", number(s->step_ms),
+        "images_per_s", number(s->images_per_s), "hidden_pct", number(s->hidden_pct));
+}
+
+static json_t *eval_event(const tutti_report_eval *e)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "event", "eval", "epoch", (json_int_t)e->epoch, "step",
+        (json_int_t)e->step, "seconds", number(e->seconds), "train_loss", number(e->train_loss), "test_loss",
+        number(e->test_loss), "test_accuracy", number(e->test_accuracy));
+}
+
+static json_t *summary_event(const tutti_report_summary *s)
+{
+    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "event", "summary",
+        "design", s->design, "ranks", s->ranks, "model", s->model, "steps", (json_int_t)s->steps, "batch",
+        (json_int_t)s->batch, "step_ms_median", number(s->step_ms_median), "images_per_s", number(s->images_per_s),
+        "compute_ms", number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
+        "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy), "weights_hash",
+        s->weights_hash);
+}
+
+/* ---- for people ------------------------------------------------------------------------------------------------- */
+
+static void end_bar(tutti_report *report)
+{
+    if (report->bar_drawn) fputs("\r\033[K", report->people);
+    report->bar_drawn = 0;
+}
+
+static void draw_bar(tutti_report *report, const tutti_report_step *s)
+{
+    char cells[BAR_CELLS + 1];
+    int full = (int)(s->epoch_step * BAR_CELLS / s->steps_per_epoch);
+    for (int i = 0; i < BAR_CELLS; i++) cells[i] = i < full ? '#' : '.';
+    cells[BAR_CELLS] = '\0';
+    fprintf(report->people, "\r\033[Kepoch %" PRId64 "/%" PRId64 " [%s] step %" PRId64 "/%" PRId64
+                            " loss %.4f %.0f images/s hidden %.0f %%",
+        s->epoch, s->epochs, cells, s->step, s->steps, s->loss, s->images_per_s, s->hidden_pct);
+    report->bar_drawn = 1;
+}
+
+static void print_line(tutti_report *report, const tutti_report_step *s)
+{
+    fprintf(report->people, "epoch %" PRId64 "/%" PRId64 " step %" PRId64 "/%" PRId64
+                            " loss %.4f rate %.3g images/s %.0f hidden %.0f %%\n",
+        s->epoch, s->epochs, s->step, s->steps, s->loss, s->rate, s->images_per_s, s->hidden_pct);
+}
+
+static void print_start(FILE *out, const tutti_report_start *s)
+{
+    fprintf(out, "design %s: %d rank%s, %d lane%s, algorithm %s, %s granted\n", s->design, s->ranks,
+        s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s", s->algorithm, s->thread_level);
+    fprintf(out, "%s, %d worker%s a rank, kernels of %s\n", s->runner, s->workers, s->workers == 1 ? "" : "s",
+        s->library);
+    fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
+    fprintf(out, "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n", s->data,
+        s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
+    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images, %" PRId64 " an epoch", s->steps, s->ranks, s->batch,
+        s->steps_per_epoch);
+    if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
+    fputc('\n', out);
+    fflush(out);
+}
+
+/* Some launchers (Open MPI's mpirun) give every rank a terminal of their own, wherever their own output goes. Such a
+ * terminal has no size, and what counts is the launcher's stdout, which /proc shows for a launcher on this machine. */
+static int launcher_on_terminal(void)
+{
+    char path[64];
+    struct stat info;
+    snprintf(path, sizeof path, "/proc/%ld/fd/1", (long)getppid());
+    if (stat(path, &info) || !S_ISCHR(info.st_mode)) return 0;
+    int file = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return 0;
+    int terminal = isatty(file);
+    close(file);
+    return terminal;
+}
+
+tutti_report_style tutti_report_find_style(void)
+{
+    struct winsize size;
+    if (!isatty(STDOUT_FILENO)) return TUTTI_REPORT_LINES;
+    int own = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return own || launcher_on_terminal() ? TUTTI_REPORT_BAR : TUTTI_REPORT_LINES;
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------- */
+
+tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report)
+{
+    tutti_report *r = calloc(1, sizeof *r);
+    if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
+    r->options = *options;
+    if (options->active && options->json) {
+        r->json = fopen(options->json, "we");
+        r->json_path = strdup(options->json);
+        if (!r->json || !r->json_path) {
+            tutti_status status = tutti_fail(TUTTI_ERR_IO, "--json %s: cannot be written: %s", options->json, strerror(errno));
+            tutti_report_close(r);
+            return status;
+        }
+    }
+    if (options->active && options->style != TUTTI_REPORT_QUIET) r->people = options->out ? options->out : stdout;
+    *report = r;
+    return TUTTI_OK;
+}
+
+void tutti_report_on_start(tutti_report *report, const tutti_report_start *start)
+{
+    if (report->json) write_event(report, start_event(start));
+    if (report->people) print_start(report->people, start);
+}
+
+void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
+{
+    if (report->json) write_event(report, step_event(step));
+    if (!report->people) return;
+    double now = tutti_clock_s();
+    int last = step->epoch_step == step->steps_per_epoch || step->step == step->steps;
+    if (now < report->next_s && !last) return;
+    if (report->options.style == TUTTI_REPORT_BAR)
+        draw_bar(report, step);
+    else
+        print_line(report, step);
+    fflush(report->people);
+    report->next_s = now + (report->options.style == TUTTI_REPORT_BAR ? bar_every_s : line_every_s);
+}
+
+void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
+{
+    if (report->json) write_event(report, eval_event(eval));
+    if (!report->people) return;
+    end_bar(report);
+    fprintf(report->people, "epoch %" PRId64 " step %" PRId64
+                            ": train loss %.4f, test loss %.4f, test accuracy %.2f %%, %.1f s\n",
+        eval->epoch, eval->step, eval->train_loss, eval->test_loss, eval->test_accuracy, eval->seconds);
+    fflush(report->people);
+}
+
+void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t step)
+{
+    if (report->json)
+        write_event(report, json_pack("{s:s, s:s, s:I}", "event", "checkpoint", "file", path, "step", (json_int_t)step));
+    if (!report->people) return;
+    end_bar(report);
+    fprintf(report->people, "step %" PRId64 ": saved %s\n", step, path);
+    fflush(report->people);
+}
+
+void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s)
+{
+    if (report->json) write_event(report, summary_event(s));
+    if (!report->people) return;
+    end_bar(report);
+    fprintf(report->people, "%" PRId64 " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
+                            "%.2f ms, %.0f %% of it hidden\n",
+        s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
+    fprintf(report->people, "train loss %.4f, test accuracy %.2f %%, weights %s\n", s->train_loss, s->test_accuracy,
+        s->weights_hash);
+    fflush(report->people);
+}
+
+tutti_status tutti_report_close(tutti_report *report)
+{
+    if (!report) return TUTTI_OK;
+    tutti_status status = TUTTI_OK;
+    if (report->people) end_bar(report);
+    if (report->json && fclose(report->json) && !report->json_failed) report->json_failed = errno;
+    if (report->json_failed)
+        status = tutti_fail(
+            TUTTI_ERR_IO, "--json %s: could not be written: %s", report->json_path, strerror(report->json_failed));
+    free(report->json_path);
+    free(report);
+    return status;
+}

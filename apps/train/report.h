@@ -1,0 +1,69 @@
+/* What a training run tells: to people on stdout, to programs as JSON, one object a line.
+ *
+ * People get a progress bar on a terminal and a plain line every few seconds otherwise. The JSON file has an object for
+ * every event: "start", "step", "eval", "checkpoint" and, last, "summary"; numbers that are not finite become null.
+ * Only rank 0 reports; on the others every call does nothing. Failures to write are kept and come out of close.
+ *
+ * Threads: [M]. */
+#ifndef TUTTI_TRAIN_REPORT_H
+#define TUTTI_TRAIN_REPORT_H
+
+#include "dag/base/status.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct tutti_report tutti_report;
+
+typedef enum tutti_report_style { TUTTI_REPORT_QUIET, TUTTI_REPORT_LINES, TUTTI_REPORT_BAR } tutti_report_style;
+
+typedef struct tutti_report_options {
+    int active;               /* rank 0 */
+    tutti_report_style style; /* for people */
+    FILE *out;                /* for people; NULL: stdout */
+    const char *json;         /* file for programs, begun anew; NULL: none */
+} tutti_report_options;
+
+/* The run's setting, said once at its start. */
+typedef struct tutti_report_start {
+    const char *design, *algorithm, *thread_level, *runner, *library, *model, *data;
+    int ranks, lanes, workers;
+    int64_t parameters, train_images, test_images;
+    int height, width, channels, classes;
+    int64_t batch, steps, steps_per_epoch, first_step, seed;
+} tutti_report_start;
+
+typedef struct tutti_report_step {
+    int64_t epoch, epochs, step, steps; /* from 1 on, of so many */
+    int64_t epoch_step, steps_per_epoch;
+    double loss; /* mean over rank 0's images of this step */
+    double rate, step_ms, images_per_s, hidden_pct;
+} tutti_report_step;
+
+typedef struct tutti_report_eval {
+    int64_t epoch, step;
+    double seconds; /* of training since the run began, evaluations left out */
+    double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy in percent */
+} tutti_report_eval;
+
+typedef struct tutti_report_summary {
+    const char *design, *model, *weights_hash;
+    int ranks;
+    int64_t steps, batch;
+    double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
+} tutti_report_summary;
+
+/* BAR when stdout is a terminal, else LINES. Sees through the terminal that a launcher puts in front of a rank. */
+tutti_report_style tutti_report_find_style(void);
+
+/* IO (logged) when the JSON file cannot be made; NOMEM. */
+tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report);
+void tutti_report_on_start(tutti_report *report, const tutti_report_start *start);
+void tutti_report_on_step(tutti_report *report, const tutti_report_step *step);
+void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval);
+void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t step);
+void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *summary);
+/* IO (logged) when something could not be written. Accepts NULL. */
+tutti_status tutti_report_close(tutti_report *report);
+
+#endif

@@ -1,0 +1,54 @@
+#include "apps/train/schedule.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+static double shape_constant(double t, double u)
+{
+    (void)t, (void)u;
+    return 1;
+}
+
+static double shape_step(double t, double u)
+{
+    (void)t;
+    return u < 0.5 ? 1 : u < 0.75 ? 0.1 : 0.01;
+}
+
+static double shape_cosine(double t, double u)
+{
+    (void)u;
+    return (1 + cos(M_PI * t)) / 2;
+}
+
+static double shape_onecycle(double t, double u)
+{
+    const double last = 1e-4;
+    return last + (1 - last) * shape_cosine(t, u);
+}
+
+const tutti_schedule_kind tutti_schedules[] = {
+    {"constant", "the same rate all the time", 0, 0, shape_constant},
+    {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
+    {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
+    {"onecycle", "linear from 1/25 up, then half a cosine down to 1/10000", 1. / 25, 0.3, shape_onecycle},
+    {0},
+};
+
+const tutti_schedule_kind *tutti_schedule_find(const char *name)
+{
+    for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++)
+        if (strcmp(kind->name, name) == 0) return kind;
+    return NULL;
+}
+
+double tutti_schedule_rate(const tutti_schedule *schedule, int64_t step)
+{
+    const tutti_schedule_kind *kind = schedule->kind;
+    double total = (double)schedule->total, s = (double)step;
+    double warmup = schedule->warmup >= 0 ? (double)schedule->warmup : floor(kind->warmup * total);
+    if (s < warmup) return schedule->rate * (kind->low + (1 - kind->low) * (s + 1) / warmup);
+    double t = total > warmup ? (s - warmup) / (total - warmup) : 1;
+    return schedule->rate * kind->shape(t < 1 ? t : 1, s / total);
+}

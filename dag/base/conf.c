@@ -1,0 +1,381 @@
+#include "dag/base/conf.h"
+
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* getopt_long's answers: row r of the table is FIRST_ROW + r. */
+enum { WISH_HELP = 1, WISH_VERSION = 2, FIRST_ROW = 256 };
+
+static int is_value(const tutti_setting *setting)
+{
+    return setting->kind > TUTTI_CONF_HEADING;
+}
+
+static int count_rows(const tutti_conf *conf)
+{
+    int rows = 0;
+    while (conf->settings[rows].kind != TUTTI_CONF_END) rows++;
+    return rows;
+}
+
+static const char *find_choice(const tutti_setting *setting, const char *text)
+{
+    const char *name;
+    for (int i = 0; (name = setting->choice(i)); i++)
+        if (strcmp(name, text) == 0) return name;
+    return NULL;
+}
+
+/* "funneled, concurrent, chained" */
+static void print_choices(const tutti_setting *setting, FILE *out)
+{
+    const char *name;
+    for (int i = 0; (name = setting->choice(i)); i++) fprintf(out, "%s%s", i ? ", " : "", name);
+}
+
+/* "an integer from 1 to 64" */
+static void print_expected(const tutti_setting *setting, FILE *out)
+{
+    switch (setting->kind) {
+    case TUTTI_CONF_FLAG: fputs("0 or 1 is wanted", out); break;
+    case TUTTI_CONF_INT:
+        fprintf(out, "an integer from %.0f to %.0f is wanted", setting->low, setting->high);
+        break;
+    case TUTTI_CONF_REAL:
+        fprintf(out, "a number from %g to %g is wanted", setting->low, setting->high);
+        break;
+    case TUTTI_CONF_CHOICE:
+        fprintf(out, "unknown %s; known are: ", setting->name);
+        print_choices(setting, out);
+        break;
+    default: fputs("a value is wanted", out);
+    }
+}
+
+/* Stores `text` as the setting's value; 0 when it is not acceptable. */
+static int store(const tutti_setting *setting, const char *text, void *values)
+{
+    void *place = (char *)values + setting->offset;
+    char *end;
+    errno = 0;
+    if (!*text) return 0;
+    switch (setting->kind) {
+    case TUTTI_CONF_FLAG:
+        if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) return 0;
+        *(int *)place = *text == '1';
+        return 1;
+    case TUTTI_CONF_INT: {
+        long long number = strtoll(text, &end, 10);
+        if (*end || errno || (double)number < setting->low || (double)number > setting->high) return 0;
+        *(int64_t *)place = number;
+        return 1;
+    }
+    case TUTTI_CONF_REAL: {
+        double number = strtod(text, &end);
+        if (*end || !isfinite(number) || number < setting->low || number > setting->high) return 0;
+        *(double *)place = number;
+        return 1;
+    }
+    case TUTTI_CONF_CHOICE: {
+        const char *name = find_choice(setting, text);
+        if (name) *(const char **)place = name;
+        return name != NULL;
+    }
+    default: *(const char **)place = text; return 1;
+    }
+}
+
+static tutti_status refuse_value(
+    const tutti_conf *conf, const tutti_setting *setting, const char *text, tutti_conf_origin origin)
+{
+    char expected[1024] = "";
+    FILE *out = fmemopen(expected, sizeof expected, "w");
+    if (out) {
+        print_expected(setting, out);
+        fclose(out);
+    }
+    int by_variable = origin == TUTTI_CONF_FROM_ENVIRONMENT;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s%s%s%s: %s (see %s --help)", by_variable ? "" : "--",
+        by_variable ? setting->environment : setting->name, by_variable ? "=" : " ",
+        *text ? text : "\"\"", expected, conf->program);
+}
+
+static void store_fallbacks(const tutti_conf *conf, void *values)
+{
+    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++) {
+        if (!is_value(s)) continue;
+        void *place = (char *)values + s->offset;
+        if (s->fallback) {
+            store(s, s->fallback, values);
+        } else if (s->kind == TUTTI_CONF_FLAG) {
+            *(int *)place = 0;
+        } else if (s->kind == TUTTI_CONF_INT) {
+            *(int64_t *)place = 0;
+        } else if (s->kind == TUTTI_CONF_REAL) {
+            *(double *)place = 0;
+        } else {
+            *(const char **)place = NULL;
+        }
+    }
+}
+
+/* Environment variables of settings that the command line did not give. */
+static tutti_status store_environment(
+    const tutti_conf *conf, void *values, tutti_conf_origin origin[])
+{
+    for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
+        const tutti_setting *s = &conf->settings[row];
+        if (!s->environment || origin[row] != TUTTI_CONF_FROM_FALLBACK) continue;
+        const char *text = getenv(s->environment);
+        if (!text || !*text) continue;
+        if (!store(s, text, values)) return refuse_value(conf, s, text, TUTTI_CONF_FROM_ENVIRONMENT);
+        origin[row] = TUTTI_CONF_FROM_ENVIRONMENT;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check_required(const tutti_conf *conf, const tutti_conf_origin origin[])
+{
+    for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
+        const tutti_setting *s = &conf->settings[row];
+        if ((s->flags & TUTTI_CONF_REQUIRED) && origin[row] == TUTTI_CONF_FROM_FALLBACK)
+            return tutti_fail(TUTTI_ERR_USAGE, "--%s %s is missing: %s (see %s --help)", s->name, s->argument,
+                s->help, conf->program);
+    }
+    return TUTTI_OK;
+}
+
+static void describe_options(const tutti_conf *conf, struct option *options)
+{
+    *options++ = (struct option){"help", no_argument, NULL, WISH_HELP};
+    *options++ = (struct option){"version", no_argument, NULL, WISH_VERSION};
+    for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
+        const tutti_setting *s = &conf->settings[row];
+        if (!is_value(s)) continue;
+        int takes = s->kind == TUTTI_CONF_FLAG ? no_argument : required_argument;
+        *options++ = (struct option){s->name, takes, NULL, FIRST_ROW + row};
+    }
+    *options = (struct option){0};
+}
+
+/* What getopt_long did not accept; `word` is the argument it stopped at. */
+static tutti_status refuse_word(const tutti_conf *conf, int answer, const char *word)
+{
+    if (answer == ':')
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: a value is missing (see %s --help)", word, conf->program);
+    if (optopt >= FIRST_ROW || optopt == WISH_HELP || optopt == WISH_VERSION)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: this option takes no value (see %s --help)", word, conf->program);
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: no such option (see %s --help)", word, conf->program);
+}
+
+static tutti_status read_options(const tutti_conf *conf, int argc, char *words[], const struct option *options,
+    void *values, tutti_conf_origin origin[], tutti_conf_wish *wish)
+{
+    optind = 0; /* glibc: start afresh */
+    opterr = 0;
+    for (;;) {
+        int answer = getopt_long(argc, words, ":", options, NULL);
+        if (answer == -1) break;
+        if (answer == WISH_HELP || answer == WISH_VERSION) {
+            *wish = answer == WISH_HELP ? TUTTI_CONF_HELP : TUTTI_CONF_VERSION;
+            return TUTTI_OK;
+        }
+        if (answer < FIRST_ROW) return refuse_word(conf, answer, words[optind - 1]);
+        const tutti_setting *s = &conf->settings[answer - FIRST_ROW];
+        const char *text = s->kind == TUTTI_CONF_FLAG ? "1" : optarg;
+        if (!store(s, text, values)) return refuse_value(conf, s, text, TUTTI_CONF_FROM_OPTION);
+        origin[answer - FIRST_ROW] = TUTTI_CONF_FROM_OPTION;
+    }
+    if (optind < argc)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: only options are expected (see %s --help)", words[optind], conf->program);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
+    tutti_conf_origin origin[], tutti_conf_wish *wish)
+{
+    size_t rows = (size_t)count_rows(conf);
+    tutti_status status = TUTTI_ERR_NOMEM;
+    struct option *options = calloc(rows + 3, sizeof *options);
+    tutti_conf_origin *found = calloc(rows + 1, sizeof *found);
+    char **words = calloc((size_t)argc + 1, sizeof *words); /* getopt_long puts options first: not in the caller's argv */
+    tutti_conf_wish asked = TUTTI_CONF_RUN;
+    store_fallbacks(conf, values);
+    if (!options || !found || !words) goto done;
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    describe_options(conf, options);
+    status = read_options(conf, argc, words, options, values, found, &asked);
+    if (!status && asked == TUTTI_CONF_RUN) status = store_environment(conf, values, found);
+    if (!status && asked == TUTTI_CONF_RUN) status = check_required(conf, found);
+    if (status) {
+        store_fallbacks(conf, values);
+    } else {
+        *wish = asked;
+        if (origin) memcpy(origin, found, rows * sizeof *found);
+    }
+done:
+    free(options);
+    free(found);
+    free(words);
+    return status;
+}
+
+tutti_status tutti_conf_refuse(
+    const tutti_conf *conf, const char *name, const char *value, const char *reason)
+{
+    return tutti_fail(TUTTI_ERR_USAGE, "--%s%s%s: %s (see %s --help)", name, value ? " " : "",
+        value ? value : "", reason, conf->program);
+}
+
+/* ---- help ------------------------------------------------------------------------------------------------------- */
+
+enum { HELP_WIDTH = 79, HELP_INDENT = 26 };
+
+/* Writes `text` in words from column `column` on, continued at `indent`. */
+static void print_wrapped(const char *text, int column, int indent, FILE *out)
+{
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        int fits = column + (column > indent) + length <= HELP_WIDTH;
+        if (column > indent && !fits) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', out);
+            column++;
+        }
+        fprintf(out, "%.*s", length, text);
+        column += length;
+        text += length;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}
+
+/* "images a rank a step (1 to 64; default 8; TUTTI_BATCH)" */
+static void print_full_help(const tutti_setting *s, FILE *out)
+{
+    const char *before = " (";
+    fputs(s->help, out);
+    if (s->flags & TUTTI_CONF_REQUIRED) fprintf(out, "%srequired", before), before = "; ";
+    if (s->kind == TUTTI_CONF_CHOICE) {
+        fputs(before, out);
+        print_choices(s, out);
+        before = "; ";
+    } else if (s->kind == TUTTI_CONF_INT) {
+        fprintf(out, "%s%.0f to %.0f", before, s->low, s->high), before = "; ";
+    } else if (s->kind == TUTTI_CONF_REAL) {
+        fprintf(out, "%s%g to %g", before, s->low, s->high), before = "; ";
+    }
+    if (s->fallback) fprintf(out, "%sdefault %s", before, s->fallback), before = "; ";
+    if (s->environment) fprintf(out, "%senvironment %s", before, s->environment), before = "; ";
+    if (*before == ';') fputc(')', out);
+}
+
+static void print_row(const char *option, const char *text, FILE *out)
+{
+    int column = fprintf(out, "  %s", option);
+    if (column > HELP_INDENT - 2) {
+        fputc('\n', out);
+        column = 0;
+    }
+    fprintf(out, "%*s", HELP_INDENT - column, "");
+    print_wrapped(text, HELP_INDENT, HELP_INDENT, out);
+}
+
+static void print_setting(const tutti_setting *s, FILE *out)
+{
+    if (!is_value(s)) {
+        fprintf(out, "\n%s:\n", s->help);
+        return;
+    }
+    char option[128], text[2048] = "";
+    snprintf(option, sizeof option, "--%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
+    FILE *buffer = fmemopen(text, sizeof text, "w");
+    if (buffer) {
+        print_full_help(s, buffer);
+        fclose(buffer);
+    }
+    print_row(option, text, out);
+}
+
+void tutti_conf_print_help(const tutti_conf *conf, FILE *out)
+{
+    fprintf(out, "Usage: %s %s\n\n", conf->program, conf->usage);
+    print_wrapped(conf->summary, 0, 0, out);
+    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++) print_setting(s, out);
+    fputs("\nHelp:\n", out);
+    print_row("--help", "print this and exit", out);
+    print_row("--version", "print the version and exit", out);
+    if (!conf->epilogue) return;
+    fputc('\n', out);
+    print_wrapped(conf->epilogue, 0, 0, out);
+}
+
+void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
+{
+    fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
+}
+
+/* ---- text of all settings --------------------------------------------------------------------------------------- */
+
+static void print_value(const tutti_setting *s, const void *values, FILE *out)
+{
+    const void *place = (const char *)values + s->offset;
+    const char *text;
+    switch (s->kind) {
+    case TUTTI_CONF_FLAG: fprintf(out, "%d", *(const int *)place); break;
+    case TUTTI_CONF_INT: fprintf(out, "%" PRId64, *(const int64_t *)place); break;
+    case TUTTI_CONF_REAL: fprintf(out, "%.17g", *(const double *)place); break;
+    default:
+        text = *(const char *const *)place;
+        fputs(text ? text : "", out);
+    }
+}
+
+char *tutti_conf_text(const tutti_conf *conf, const void *values)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++) {
+        if (!is_value(s) || (s->flags & TUTTI_CONF_LOCAL)) continue;
+        fprintf(out, "%s=", s->name);
+        print_value(s, values, out);
+        fputc('\n', out);
+    }
+    if (fclose(out) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+static void copy_cut(char *to, size_t size, const char *from, size_t length)
+{
+    snprintf(to, size, "%.*s", (int)(length < size ? length : size - 1), from);
+}
+
+int tutti_conf_compare(const char *a, const char *b, tutti_conf_difference *difference)
+{
+    while (*a || *b) {
+        size_t m = strcspn(a, "\n"), n = strcspn(b, "\n");
+        if (m != n || memcmp(a, b, m) != 0) {
+            size_t name = strcspn(*a ? a : b, "=\n");
+            size_t skip_a = name < m ? name + 1 : m, skip_b = name < n ? name + 1 : n;
+            copy_cut(difference->name, sizeof difference->name, *a ? a : b, name);
+            copy_cut(difference->a, sizeof difference->a, a + skip_a, m - skip_a);
+            copy_cut(difference->b, sizeof difference->b, b + skip_b, n - skip_b);
+            return 1;
+        }
+        a += m + (a[m] == '\n');
+        b += n + (b[n] == '\n');
+    }
+    return 0;
+}

@@ -1,0 +1,97 @@
+/* Settings of a program as a table: GNU long options, environment variables, defaults, ranges and help in one place.
+ *
+ *     struct values { int64_t batch; const char *design; int augment; };
+ *     static const tutti_setting settings[] = {
+ *         {TUTTI_CONF_HEADING, .help = "Training"},
+ *         {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, .offset = offsetof(struct values, batch),
+ *             .help = "images a rank a step"},
+ *         {0}};
+ *
+ * A value comes from the command line (`--batch 8` or `--batch=8`; the last one counts), else from the setting's
+ * environment variable, else from `fallback`; all three are checked in the same way. --help and --version are built in.
+ * An error names the option or variable, the value, and what would be accepted.
+ *
+ * Threads: parse is [M] (getopt_long keeps its place in globals); the rest [P]. Nothing here exits. */
+#ifndef TUTTI_CONF_H
+#define TUTTI_CONF_H
+
+#include "dag/base/status.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum tutti_conf_kind {
+    TUTTI_CONF_END,     /* the row after the last */
+    TUTTI_CONF_HEADING, /* only help: the title of the rows below it in --help */
+    TUTTI_CONF_FLAG,    /* int: 1 when given; takes no argument (in the environment: 0 or 1) */
+    TUTTI_CONF_INT,     /* int64_t in [low, high] */
+    TUTTI_CONF_REAL,    /* double in [low, high] */
+    TUTTI_CONF_TEXT,    /* const char *, NULL without a fallback; not empty */
+    TUTTI_CONF_CHOICE,  /* const char *: the string of choice() that equals it; NULL without a fallback */
+} tutti_conf_kind;
+
+enum {
+    TUTTI_CONF_REQUIRED = 1, /* must be given */
+    TUTTI_CONF_LOCAL = 2,    /* may differ between ranks: left out of tutti_conf_text */
+};
+
+typedef struct tutti_setting {
+    tutti_conf_kind kind;
+    const char *name;     /* "batch" is --batch */
+    const char *argument; /* "N", for --help */
+    const char *fallback; /* the default as text; NULL: 0 or NULL */
+    double low, high;
+    const char *(*choice)(int index); /* name of choice `index`, asked from 0 on; NULL after the last */
+    const char *environment;          /* NULL: none */
+    const char *help;                 /* without default and range, which --help adds */
+    int flags;
+    size_t offset; /* of the value in the struct given to parse */
+} tutti_setting;
+
+typedef struct tutti_conf {
+    const char *program;  /* "tutti-cifar" */
+    const char *usage;    /* what follows the program's name: "--data DIR [OPTION]..." */
+    const char *summary;  /* what the program does, for --help */
+    const char *epilogue; /* after the options; may be NULL */
+    const char *version;  /* "0.1.0" */
+    const tutti_setting *settings;
+} tutti_conf;
+
+/* Where a value came from. */
+typedef enum tutti_conf_origin {
+    TUTTI_CONF_FROM_FALLBACK,
+    TUTTI_CONF_FROM_ENVIRONMENT,
+    TUTTI_CONF_FROM_OPTION,
+} tutti_conf_origin;
+
+/* What the command line asks for. */
+typedef enum tutti_conf_wish { TUTTI_CONF_RUN, TUTTI_CONF_HELP, TUTTI_CONF_VERSION } tutti_conf_wish;
+
+/* Fills `values` (text is borrowed from argv, the environment and the table) and, where not NULL, origin[row].
+ * With --help or --version nothing else is checked. On failure every value is its fallback.
+ * USAGE: unknown option, bad or missing value, stray argument (logged). NOMEM. */
+tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
+    tutti_conf_origin origin[], tutti_conf_wish *wish);
+
+/* What --help and --version print. */
+void tutti_conf_print_help(const tutti_conf *conf, FILE *out);
+void tutti_conf_print_version(const tutti_conf *conf, FILE *out);
+
+/* Logs "--NAME VALUE: REASON (see PROGRAM --help)" and returns USAGE: for checks that need more than one setting.
+ * value NULL: a flag. */
+tutti_status tutti_conf_refuse(
+    const tutti_conf *conf, const char *name, const char *value, const char *reason);
+
+/* Every setting but the LOCAL ones as "name=value" lines in table order; equal settings give equal text. The caller frees
+ * it. NULL when memory ran out. */
+char *tutti_conf_text(const tutti_conf *conf, const void *values);
+
+/* The first setting in which two such texts differ, cut to the space there is. */
+typedef struct tutti_conf_difference {
+    char name[64], a[256], b[256];
+} tutti_conf_difference;
+
+/* 1 and the difference, or 0 when the texts are equal. */
+int tutti_conf_compare(const char *a, const char *b, tutti_conf_difference *difference);
+
+#endif
