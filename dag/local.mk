@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	dag/base/clock.c dag/base/clock.h \
+	dag/base/conf.c dag/base/conf.h \
 	dag/base/dtype.c dag/base/dtype.h \
 	dag/base/log.c dag/base/log.h \
 	dag/base/mem.c dag/base/mem.h \

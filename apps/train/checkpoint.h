@@ -2,11 +2,13 @@
  *
  *   8 bytes   length of the header, little endian, at most 100,000,000
  *   header    JSON: {"__metadata__": {"key": "text", ...},
- *                    "name": {"dtype": "F32", "shape": [16,3,3,3], "data_offsets": [begin, end]}, ...} and spaces
- *   data      row-major, little endian; offsets count from here, leave no gap and do not overlap
+ *                    "name": {"dtype": "F32", "shape": [16,3,3,3], "data_offsets": [begin, end]},
+ * ...} and spaces data      row-major, little endian; offsets count from here, leave no gap and do
+ * not overlap
  *
- * Beyond the format, the metadata value "data_xxh3" is the XXH3 hash of the data; where present it is checked.
- * Source: https://github.com/huggingface/safetensors, "Format". Threads: [A], one thread a checkpoint. */
+ * Beyond the format, the metadata value "data_xxh3" is the XXH3 hash of the data; where present it
+ * is checked. Source: https://github.com/huggingface/safetensors, "Format". Threads: [A], one
+ * thread a checkpoint. */
 #ifndef TUTTI_TRAIN_CHECKPOINT_H
 #define TUTTI_TRAIN_CHECKPOINT_H
 
@@ -29,24 +31,26 @@ typedef struct tutti_checkpoint_pair {
     const char *key, *value;
 } tutti_checkpoint_pair;
 
-/* Writes path.part, syncs it, renames it to path and syncs the folder, so that path always is a whole checkpoint: the new
- * one after OK, the one from before otherwise. IO (logged: file and reason); NOMEM. */
-tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_checkpoint_pair pair[], int tensors,
-    const tutti_checkpoint_tensor tensor[]);
+/* Writes path.part, syncs it, renames it to path and syncs the folder, so that path always is a
+ * whole checkpoint: the new one after OK, the one from before otherwise. IO (logged: file and
+ * reason); NOMEM. */
+tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_checkpoint_pair pair[],
+    int tensors, const tutti_checkpoint_tensor tensor[]);
 
 /* Whether a file could be saved there: creates and removes path.part. IO (logged). */
 tutti_status tutti_checkpoint_probe(const char *path);
 
-/* Opens a file and checks all of it: header, types, shapes, offsets, size, hash. IO, FORMAT, UNSUPPORTED (a type or number of
- * dimensions that Tutti has not), NOMEM; all logged with the file's name. */
+/* Opens a file and checks all of it: header, types, shapes, offsets, size, hash. IO, FORMAT,
+ * UNSUPPORTED (a type or number of dimensions that Tutti has not), NOMEM; all logged with the
+ * file's name. */
 tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint);
 void tutti_checkpoint_close(tutti_checkpoint *checkpoint);
 
 /* A metadata value, or NULL. Lives until close. */
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key);
 
-/* Fills data of every tensor. The file must have these tensors with this type and shape, and no others; nothing is written
- * otherwise. FORMAT (logged: the tensor and both shapes); IO. */
+/* Fills data of every tensor. The file must have these tensors with this type and shape, and no
+ * others; nothing is written otherwise. FORMAT (logged: the tensor and both shapes); IO. */
 tutti_status tutti_checkpoint_load(
     tutti_checkpoint *checkpoint, int tensors, const tutti_checkpoint_tensor tensor[]);
 

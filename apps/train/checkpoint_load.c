@@ -46,7 +46,9 @@ static tutti_status read_at(const tutti_checkpoint *c, void *data, int64_t bytes
     while (bytes) {
         ssize_t n = pread(c->file, at, (size_t)bytes, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: cannot read: %s", c->path, strerror(errno));
+        if (n < 0)
+            return tutti_fail(
+                TUTTI_ERR_IO, "checkpoint %s: cannot read: %s", c->path, strerror(errno));
         if (n == 0) return broken(c, "became shorter while it was read");
         at += n;
         offset += n;
@@ -62,15 +64,19 @@ static tutti_status open_file(tutti_checkpoint *c)
     c->file = open(c->path, O_RDONLY | O_CLOEXEC);
     if (c->file < 0 || fstat(c->file, &info))
         return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: cannot open: %s", c->path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: not a file", c->path);
+    if (!S_ISREG(info.st_mode))
+        return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: not a file", c->path);
     if (info.st_size < PREFIX) return broken(c, "truncated: too short for a header");
     unsigned char prefix[PREFIX];
     tutti_status status = read_at(c, prefix, PREFIX, 0);
     if (status) return status;
     uint64_t length = 0;
     for (int i = PREFIX - 1; i >= 0; i--) length = length << 8 | prefix[i];
-    if (length > HEADER_LIMIT) return broken(c, "not a safetensors file: its header would be longer than 100,000,000 bytes");
-    if ((int64_t)length > info.st_size - PREFIX) return broken(c, "truncated: ends within its header");
+    if (length > HEADER_LIMIT)
+        return broken(
+            c, "not a safetensors file: its header would be longer than 100,000,000 bytes");
+    if ((int64_t)length > info.st_size - PREFIX)
+        return broken(c, "truncated: ends within its header");
     c->header_bytes = (int64_t)length;
     c->data_bytes = info.st_size - PREFIX - c->header_bytes;
     return TUTTI_OK;
@@ -79,7 +85,8 @@ static tutti_status open_file(tutti_checkpoint *c)
 static tutti_status parse_header(tutti_checkpoint *c)
 {
     char *text = malloc((size_t)c->header_bytes + 1);
-    if (!text) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its header", c->path);
+    if (!text)
+        return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its header", c->path);
     tutti_status status = read_at(c, text, c->header_bytes, PREFIX);
     if (status) goto done;
     json_error_t error;
@@ -87,7 +94,8 @@ static tutti_status parse_header(tutti_checkpoint *c)
         c->root = json_loadb(text, (size_t)c->header_bytes, JSON_REJECT_DUPLICATES, &error);
     else
         snprintf(error.text, sizeof error.text, "it does not begin with {");
-    if (!c->root) status = tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: bad header: %s", c->path, error.text);
+    if (!c->root)
+        status = tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: bad header: %s", c->path, error.text);
 done:
     free(text);
     return status;
@@ -100,12 +108,14 @@ static int find_dtype(const char *name)
     return -1;
 }
 
-static tutti_status parse_shape(const tutti_checkpoint *c, const char *name, json_t *array, tutti_shape *shape)
+static tutti_status parse_shape(
+    const tutti_checkpoint *c, const char *name, json_t *array, tutti_shape *shape)
 {
     size_t rank = json_array_size(array);
     if (rank > TUTTI_SHAPE_MAX_RANK)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "checkpoint %s: tensor \"%s\" has %zu dimensions, at most %d are supported",
-            c->path, name, rank, TUTTI_SHAPE_MAX_RANK);
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "checkpoint %s: tensor \"%s\" has %zu dimensions, at most %d are supported", c->path,
+            name, rank, TUTTI_SHAPE_MAX_RANK);
     *shape = (tutti_shape){.rank = (int)rank};
     for (size_t d = 0; d < rank; d++) {
         json_t *size = json_array_get(array, d);
@@ -116,7 +126,8 @@ static tutti_status parse_shape(const tutti_checkpoint *c, const char *name, jso
     return TUTTI_OK;
 }
 
-static tutti_status parse_entry(const tutti_checkpoint *c, const char *name, json_t *value, entry *e)
+static tutti_status parse_entry(
+    const tutti_checkpoint *c, const char *name, json_t *value, entry *e)
 {
     json_t *dtype = json_object_get(value, "dtype"), *shape = json_object_get(value, "shape");
     json_t *offsets = json_object_get(value, "data_offsets");
@@ -126,13 +137,17 @@ static tutti_status parse_entry(const tutti_checkpoint *c, const char *name, jso
         return broken_tensor(c, name, "not described by dtype, shape and two data_offsets");
     int known = find_dtype(json_string_value(dtype));
     if (known < 0)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "checkpoint %s: tensor \"%s\" has the unsupported type \"%s\"", c->path, name,
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "checkpoint %s: tensor \"%s\" has the unsupported type \"%s\"", c->path, name,
             json_string_value(dtype));
-    *e = (entry){.name = name, .dtype = (tutti_dtype)known, .begin = json_integer_value(begin),
+    *e = (entry){.name = name,
+        .dtype = (tutti_dtype)known,
+        .begin = json_integer_value(begin),
         .end = json_integer_value(end)};
     tutti_status status = parse_shape(c, name, shape, &e->shape);
     if (status) return status;
-    if (e->begin < 0 || e->end < e->begin) return broken_tensor(c, name, "its data_offsets are out of order");
+    if (e->begin < 0 || e->end < e->begin)
+        return broken_tensor(c, name, "its data_offsets are out of order");
     int64_t count = tutti_shape_count(&e->shape), bytes;
     if (count < 0 || __builtin_mul_overflow(count, (int64_t)tutti_dtype_bytes(e->dtype), &bytes) ||
         bytes != e->end - e->begin)
@@ -170,7 +185,8 @@ static tutti_status check_tiling(const tutti_checkpoint *c)
         at = e->end;
     }
     if (at > c->data_bytes)
-        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: truncated: %" PRId64 " bytes of tensors, %" PRId64 " are there",
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: truncated: %" PRId64 " bytes of tensors, %" PRId64 " are there",
             c->path, at, c->data_bytes);
     if (at < c->data_bytes) return broken(c, "there are bytes after the last tensor");
     return TUTTI_OK;
@@ -181,7 +197,9 @@ static tutti_status parse_entries(tutti_checkpoint *c)
     const char *name;
     json_t *value;
     c->entry = calloc(json_object_size(c->root) + 1, sizeof *c->entry);
-    if (!c->entry) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its list of tensors", c->path);
+    if (!c->entry)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its list of tensors", c->path);
     json_object_foreach(c->root, name, value)
     {
         tutti_status status = strcmp(name, "__metadata__") == 0
@@ -200,7 +218,8 @@ static tutti_status check_hash(const tutti_checkpoint *c)
     char found[TUTTI_HASH_TEXT];
     tutti_hash *hash = NULL;
     char *chunk = malloc(CHUNK);
-    tutti_status status = chunk ? tutti_hash_new(&hash) : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", c->path);
+    tutti_status status = chunk ? tutti_hash_new(&hash)
+                                : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", c->path);
     for (int64_t at = 0; at < c->data_bytes && !status; at += CHUNK) {
         int64_t bytes = c->data_bytes - at < CHUNK ? c->data_bytes - at : CHUNK;
         status = read_at(c, chunk, bytes, PREFIX + c->header_bytes + at);
@@ -219,7 +238,8 @@ tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoi
     if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
     c->file = -1;
     c->path = strdup(path);
-    tutti_status status = c->path ? open_file(c) : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
+    tutti_status status =
+        c->path ? open_file(c) : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
     if (!status) status = parse_header(c);
     if (!status) status = parse_entries(c);
     if (!status) status = check_hash(c);
@@ -242,7 +262,8 @@ void tutti_checkpoint_close(tutti_checkpoint *checkpoint)
 
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(checkpoint->root, "__metadata__"), key));
+    return json_string_value(
+        json_object_get(json_object_get(checkpoint->root, "__metadata__"), key));
 }
 
 static const entry *find_entry(const tutti_checkpoint *c, const char *name)
@@ -258,9 +279,11 @@ static tutti_status check_wanted(const tutti_checkpoint *c, const tutti_checkpoi
     const entry *e = find_entry(c, tensor->name);
     if (!e) return broken_tensor(c, tensor->name, "missing");
     if (e->dtype != tensor->dtype || !tutti_shape_equal(&e->shape, &tensor->shape))
-        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: tensor \"%s\" is %s %s, but %s %s is needed", c->path,
-            tensor->name, tutti_dtype_name(e->dtype), tutti_shape_print(&e->shape, has, sizeof has),
-            tutti_dtype_name(tensor->dtype), tutti_shape_print(&tensor->shape, wants, sizeof wants));
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: tensor \"%s\" is %s %s, but %s %s is needed", c->path, tensor->name,
+            tutti_dtype_name(e->dtype), tutti_shape_print(&e->shape, has, sizeof has),
+            tutti_dtype_name(tensor->dtype),
+            tutti_shape_print(&tensor->shape, wants, sizeof wants));
     return TUTTI_OK;
 }
 
@@ -271,11 +294,12 @@ tutti_status tutti_checkpoint_load(
     for (int i = 0; i < tensors && !status; i++) status = check_wanted(checkpoint, &tensor[i]);
     if (status) return status;
     if (checkpoint->entries != tensors)
-        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: %d tensors, but %d are needed", checkpoint->path,
-            checkpoint->entries, tensors);
+        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: %d tensors, but %d are needed",
+            checkpoint->path, checkpoint->entries, tensors);
     for (int i = 0; i < tensors && !status; i++) {
         const entry *e = find_entry(checkpoint, tensor[i].name);
-        status = read_at(checkpoint, tensor[i].data, e->end - e->begin, PREFIX + checkpoint->header_bytes + e->begin);
+        status = read_at(checkpoint, tensor[i].data, e->end - e->begin,
+            PREFIX + checkpoint->header_bytes + e->begin);
     }
     return status;
 }

@@ -26,7 +26,8 @@ void tutti_hash_add(tutti_hash *hash, const void *data, size_t bytes)
 
 char *tutti_hash_text(const tutti_hash *hash, char text[TUTTI_HASH_TEXT])
 {
-    snprintf(text, TUTTI_HASH_TEXT, "%016" PRIx64, (uint64_t)XXH3_64bits_digest((const XXH3_state_t *)hash));
+    snprintf(text, TUTTI_HASH_TEXT, "%016" PRIx64,
+        (uint64_t)XXH3_64bits_digest((const XXH3_state_t *)hash));
     return text;
 }
 

@@ -1,5 +1,5 @@
-/* 64-bit hash (XXH3, seed 0) of a sequence of memory blocks, as if they were one. [A], one thread a hash.
- * Source: Y. Collet, https://github.com/Cyan4973/xxHash. */
+/* 64-bit hash (XXH3, seed 0) of a sequence of memory blocks, as if they were one. [A], one thread a
+ * hash. Source: Y. Collet, https://github.com/Cyan4973/xxHash. */
 #ifndef TUTTI_TRAIN_HASH_H
 #define TUTTI_TRAIN_HASH_H
 

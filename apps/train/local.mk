@@ -1,1 +1,8 @@
-# Sources of apps/train.
+# What programs that train are made of; an archive, so that a program takes only what it calls.
+noinst_LTLIBRARIES += libtrain.la
+libtrain_la_SOURCES = \
+	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
+	apps/train/hash.c apps/train/hash.h \
+	apps/train/report.c apps/train/report.h \
+	apps/train/schedule.c apps/train/schedule.h
+libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)

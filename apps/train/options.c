@@ -31,8 +31,8 @@ static const char *schedule_choice(int i)
 
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Data"},
-    {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, .environment = "TUTTI_DATA", AT(data),
-        .help = "folder of the data set, or \"synthetic\" for random images"},
+    {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, .environment = "TUTTI_DATA",
+        AT(data), .help = "folder of the data set, or \"synthetic\" for random images"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
@@ -43,7 +43,8 @@ static const tutti_setting settings[] = {
         .help = "batches that they may be ahead"},
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
-    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice, AT(model_name), .help = "model"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
+        AT(model_name), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images a rank a step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
@@ -51,18 +52,20 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "steps", "N", .fallback = "0", .low = 0, .high = 1e12, AT(steps),
         .help = "total of steps, those before --resume included; 0: as --epochs says"},
     {TUTTI_CONF_INT, "stop-after", "N", .fallback = "0", .low = 0, .high = 1e12, AT(stop_after),
-        .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run to the end"},
+        .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run "
+                "to the end"},
     {TUTTI_CONF_REAL, "lr", "X", .fallback = "0.1", .low = 0, .high = 1000, AT(rate),
         .help = "learning rate at its highest"},
-    {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice, AT(schedule_name),
-        .help = "how the learning rate changes"},
+    {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
+        AT(schedule_name), .help = "how the learning rate changes"},
     {TUTTI_CONF_INT, "warmup", "N", .fallback = "-1", .low = -1, .high = 1e12, AT(warmup),
-        .help = "steps in which the learning rate rises linearly; -1: 30 % of the run for onecycle, else none"},
+        .help = "steps in which the learning rate rises linearly; -1: 30 % of the run for "
+                "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
     {TUTTI_CONF_FLAG, "nesterov", AT(nesterov), .help = "Nesterov's form of momentum"},
-    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "5e-4", .low = 0, .high = 1000, AT(weight_decay),
-        .help = "weight decay, added to the gradient"},
+    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "5e-4", .low = 0, .high = 1000,
+        AT(weight_decay), .help = "weight decay, added to the gradient"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = 0, .high = 1000000, AT(eval_every),
@@ -70,22 +73,29 @@ static const tutti_setting settings[] = {
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
-        .environment = "TUTTI_DESIGN", AT(design_name), .help = "how collectives of the task graph are run"},
-    {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64, .environment = "TUTTI_LANES", AT(lanes),
+        .environment = "TUTTI_DESIGN", AT(design_name),
+        .help = "how collectives of the task graph are run"},
+    {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
+        .environment = "TUTTI_LANES", AT(lanes),
         .help = "communicators of the concurrent design; 0: the design's default"},
-    {TUTTI_CONF_TEXT, "algorithm", "NAME", .fallback = "auto", .environment = "TUTTI_ALGORITHM", AT(algorithm),
-        .help = "allreduce algorithm (see tutti-info); auto: by size and ranks"},
-    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536, .environment = "TUTTI_WORKERS",
-        AT(workers), .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "60", .low = 0.1, .high = 1e6, .environment = "TUTTI_TIMEOUT",
-        AT(timeout_s), .help = "seconds after which a wait for a step or another rank is an error"},
+    {TUTTI_CONF_TEXT, "algorithm", "NAME", .fallback = "auto", .environment = "TUTTI_ALGORITHM",
+        AT(algorithm), .help = "allreduce algorithm (see tutti-info); auto: by size and ranks"},
+    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
+        .environment = "TUTTI_WORKERS", AT(workers),
+        .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
+    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "60", .low = 0.1, .high = 1e6,
+        .environment = "TUTTI_TIMEOUT", AT(timeout_s),
+        .help = "seconds after which a wait for a step or another rank is an error"},
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint),
-        .help = "save weights and all that resuming needs here after every epoch and at the end (safetensors)"},
+        .help = "save weights and all that resuming needs here after every epoch and at the end "
+                "(safetensors)"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume), .help = "continue from this checkpoint"},
-    {TUTTI_CONF_TEXT, "json", "FILE", AT(json), .help = "write one JSON object a line for every step and event"},
-    {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose), .help = "say more on stderr"},
+    {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
+        .help = "write one JSON object a line for every step and event"},
+    {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose),
+        .help = "say more on stderr"},
     {TUTTI_CONF_FLAG, "quiet", .flags = TUTTI_CONF_LOCAL, AT(quiet), .help = "print errors only"},
     {0},
 };
@@ -93,10 +103,13 @@ static const tutti_setting settings[] = {
 const tutti_conf tutti_train_conf = {
     .program = "tutti-cifar",
     .usage = "--data DIR [OPTION]...",
-    .summary = "Trains an image classifier on all the ranks it is started with (mpirun -np P tutti-cifar ...): every rank "
-               "computes on its own images, and gradients are summed over ranks by collectives that are nodes of the "
+    .summary = "Trains an image classifier on all the ranks it is started with (mpirun -np P "
+               "tutti-cifar ...): every rank "
+               "computes on its own images, and gradients are summed over ranks by collectives "
+               "that are nodes of the "
                "StarPU task graph.",
-    .epilogue = "Exit status: 0; 2 for a mistake in the options; 1 for everything else. See tutti-cifar(1).",
+    .epilogue = "Exit status: 0; 2 for a mistake in the options; 1 for everything else. See "
+                "tutti-cifar(1).",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -114,11 +127,13 @@ static tutti_status check_together(const tutti_train_options *o)
     char reason[256];
     int most = tutti_run_starpu_max_workers();
     if (o->workers > most) {
-        snprintf(reason, sizeof reason, "this build of StarPU has at most %d CPU workers a process", most);
+        snprintf(reason, sizeof reason, "this build of StarPU has at most %d CPU workers a process",
+            most);
         return refuse_number("workers", o->workers, reason);
     }
     if (o->workers > o->batch) {
-        snprintf(reason, sizeof reason, "more workers than images in a batch (--batch %" PRId64 ")", o->batch);
+        snprintf(reason, sizeof reason, "more workers than images in a batch (--batch %" PRId64 ")",
+            o->batch);
         return refuse_number("workers", o->workers, reason);
     }
     if (o->lanes > 1 && !o->design->many_lanes) {

@@ -1,5 +1,5 @@
-/* The options of tutti-cifar. One table (options.c) gives parsing, environment, checks, --help and the comparison of
- * ranks. Threads: [M]. */
+/* The options of tutti-cifar. One table (options.c) gives parsing, environment, checks, --help and
+ * the comparison of ranks. Threads: [M]. */
 #ifndef TUTTI_TRAIN_OPTIONS_H
 #define TUTTI_TRAIN_OPTIONS_H
 
@@ -31,7 +31,8 @@ typedef struct tutti_train_options {
 
 extern const tutti_conf tutti_train_conf;
 
-/* Parses and checks. Also on failure `options` holds something that an exchange can be opened with. USAGE (logged). */
+/* Parses and checks. Also on failure `options` holds something that an exchange can be opened with.
+ * USAGE (logged). */
 tutti_status tutti_train_options_parse(
     int argc, char *const argv[], tutti_train_options *options, tutti_conf_wish *wish);
 

@@ -26,7 +26,9 @@ struct tutti_report {
     int json_failed; /* errno of the first failure */
 };
 
-/* ---- for programs ----------------------------------------------------------------------------------------------- */
+/* ---- for programs
+ * -----------------------------------------------------------------------------------------------
+ */
 
 static json_t *number(double x)
 {
@@ -35,10 +37,12 @@ static json_t *number(double x)
 
 static void write_event(tutti_report *report, json_t *event)
 {
-    if (!event || report->json_failed) goto done;
+    if (report->json_failed) goto done;
     errno = 0;
-    if (json_dumpf(event, report->json, JSON_COMPACT | JSON_REAL_PRECISION(12)) || fputc('\n', report->json) == EOF ||
-        fflush(report->json))
+    if (!event) /* text that is not UTF-8 */
+        report->json_failed = EILSEQ;
+    else if (json_dumpf(event, report->json, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||
+             fputc('\n', report->json) == EOF || fflush(report->json))
         report->json_failed = errno ? errno : EIO;
 done:
     json_decref(event);
@@ -46,41 +50,49 @@ done:
 
 static json_t *start_event(const tutti_report_start *s)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, s:[iii], s:i, s:I, s:I, "
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, "
+                     "s:[iii], s:i, s:I, s:I, "
                      "s:I, s:I, s:I}",
-        "event", "start", "design", s->design, "algorithm", s->algorithm, "thread_level", s->thread_level, "runner",
-        s->runner, "library", s->library, "model", s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes,
-        "workers", s->workers, "parameters", (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images,
-        "test_images", (json_int_t)s->test_images, "shape", s->height, s->width, s->channels, "classes", s->classes,
-        "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
-        (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
+        "event", "start", "design", s->design, "algorithm", s->algorithm, "thread_level",
+        s->thread_level, "runner", s->runner, "library", s->library, "model", s->model, "data",
+        s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers, "parameters",
+        (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images, "test_images",
+        (json_int_t)s->test_images, "shape", s->height, s->width, s->channels, "classes",
+        s->classes, "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
+        (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step, "seed",
+        (json_int_t)s->seed);
 }
 
 static json_t *step_event(const tutti_report_step *s)
 {
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "event", "step", "epoch", (json_int_t)s->epoch,
-        "step", (json_int_t)s->step, "loss", number(s->loss), "rate", number(s->rate), "step_ms", number(s->step_ms),
-        "images_per_s", number(s->images_per_s), "hidden_pct", number(s->hidden_pct));
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "event", "step", "epoch",
+        (json_int_t)s->epoch, "step", (json_int_t)s->step, "loss", number(s->loss), "rate",
+        number(s->rate), "step_ms", number(s->step_ms), "images_per_s", number(s->images_per_s),
+        "hidden_pct", number(s->hidden_pct));
 }
 
 static json_t *eval_event(const tutti_report_eval *e)
 {
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "event", "eval", "epoch", (json_int_t)e->epoch, "step",
-        (json_int_t)e->step, "seconds", number(e->seconds), "train_loss", number(e->train_loss), "test_loss",
-        number(e->test_loss), "test_accuracy", number(e->test_accuracy));
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "event", "eval", "epoch",
+        (json_int_t)e->epoch, "step", (json_int_t)e->step, "seconds", number(e->seconds),
+        "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
+        number(e->test_accuracy));
 }
 
 static json_t *summary_event(const tutti_report_summary *s)
 {
-    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "event", "summary",
-        "design", s->design, "ranks", s->ranks, "model", s->model, "steps", (json_int_t)s->steps, "batch",
-        (json_int_t)s->batch, "step_ms_median", number(s->step_ms_median), "images_per_s", number(s->images_per_s),
-        "compute_ms", number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
-        "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy), "weights_hash",
-        s->weights_hash);
+    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
+        "event", "summary", "design", s->design, "ranks", s->ranks, "model", s->model, "steps",
+        (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
+        number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
+        number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
+        "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
+        "weights_hash", s->weights_hash);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------------- */
+/* ---- for people
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void end_bar(tutti_report *report)
 {
@@ -94,37 +106,42 @@ static void draw_bar(tutti_report *report, const tutti_report_step *s)
     int full = (int)(s->epoch_step * BAR_CELLS / s->steps_per_epoch);
     for (int i = 0; i < BAR_CELLS; i++) cells[i] = i < full ? '#' : '.';
     cells[BAR_CELLS] = '\0';
-    fprintf(report->people, "\r\033[Kepoch %" PRId64 "/%" PRId64 " [%s] step %" PRId64 "/%" PRId64
-                            " loss %.4f %.0f images/s hidden %.0f %%",
+    fprintf(report->people,
+        "\r\033[Kepoch %" PRId64 "/%" PRId64 " [%s] step %" PRId64 "/%" PRId64
+        " loss %.4f %.0f images/s hidden %.0f %%",
         s->epoch, s->epochs, cells, s->step, s->steps, s->loss, s->images_per_s, s->hidden_pct);
     report->bar_drawn = 1;
 }
 
 static void print_line(tutti_report *report, const tutti_report_step *s)
 {
-    fprintf(report->people, "epoch %" PRId64 "/%" PRId64 " step %" PRId64 "/%" PRId64
-                            " loss %.4f rate %.3g images/s %.0f hidden %.0f %%\n",
+    fprintf(report->people,
+        "epoch %" PRId64 "/%" PRId64 " step %" PRId64 "/%" PRId64
+        " loss %.4f rate %.3g images/s %.0f hidden %.0f %%\n",
         s->epoch, s->epochs, s->step, s->steps, s->loss, s->rate, s->images_per_s, s->hidden_pct);
 }
 
 static void print_start(FILE *out, const tutti_report_start *s)
 {
     fprintf(out, "design %s: %d rank%s, %d lane%s, algorithm %s, %s granted\n", s->design, s->ranks,
-        s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s", s->algorithm, s->thread_level);
-    fprintf(out, "%s, %d worker%s a rank, kernels of %s\n", s->runner, s->workers, s->workers == 1 ? "" : "s",
-        s->library);
+        s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s", s->algorithm,
+        s->thread_level);
+    fprintf(out, "%s, %d worker%s a rank, kernels of %s\n", s->runner, s->workers,
+        s->workers == 1 ? "" : "s", s->library);
     fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
-    fprintf(out, "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n", s->data,
-        s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
-    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images, %" PRId64 " an epoch", s->steps, s->ranks, s->batch,
-        s->steps_per_epoch);
+    fprintf(out,
+        "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n",
+        s->data, s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
+    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images, %" PRId64 " an epoch", s->steps,
+        s->ranks, s->batch, s->steps_per_epoch);
     if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
     fputc('\n', out);
     fflush(out);
 }
 
-/* Some launchers (Open MPI's mpirun) give every rank a terminal of their own, wherever their own output goes. Such a
- * terminal has no size, and what counts is the launcher's stdout, which /proc shows for a launcher on this machine. */
+/* Some launchers (Open MPI's mpirun) give every rank a terminal of their own, wherever their own
+ * output goes. Such a terminal has no size, and what counts is the launcher's stdout, which /proc
+ * shows for a launcher on this machine. */
 static int launcher_on_terminal(void)
 {
     char path[64];
@@ -146,7 +163,9 @@ tutti_report_style tutti_report_find_style(void)
     return own || launcher_on_terminal() ? TUTTI_REPORT_BAR : TUTTI_REPORT_LINES;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------- */
+/* ---- events
+ * -----------------------------------------------------------------------------------------------------
+ */
 
 tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report)
 {
@@ -157,12 +176,14 @@ tutti_status tutti_report_open(const tutti_report_options *options, tutti_report
         r->json = fopen(options->json, "we");
         r->json_path = strdup(options->json);
         if (!r->json || !r->json_path) {
-            tutti_status status = tutti_fail(TUTTI_ERR_IO, "--json %s: cannot be written: %s", options->json, strerror(errno));
+            tutti_status status = tutti_fail(
+                TUTTI_ERR_IO, "--json %s: cannot be written: %s", options->json, strerror(errno));
             tutti_report_close(r);
             return status;
         }
     }
-    if (options->active && options->style != TUTTI_REPORT_QUIET) r->people = options->out ? options->out : stdout;
+    if (options->active && options->style != TUTTI_REPORT_QUIET)
+        r->people = options->out ? options->out : stdout;
     *report = r;
     return TUTTI_OK;
 }
@@ -193,16 +214,19 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     if (report->json) write_event(report, eval_event(eval));
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people, "epoch %" PRId64 " step %" PRId64
-                            ": train loss %.4f, test loss %.4f, test accuracy %.2f %%, %.1f s\n",
-        eval->epoch, eval->step, eval->train_loss, eval->test_loss, eval->test_accuracy, eval->seconds);
+    fprintf(report->people,
+        "epoch %" PRId64 " step %" PRId64
+        ": train loss %.4f, test loss %.4f, test accuracy %.2f %%, %.1f s\n",
+        eval->epoch, eval->step, eval->train_loss, eval->test_loss, eval->test_accuracy,
+        eval->seconds);
     fflush(report->people);
 }
 
 void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t step)
 {
     if (report->json)
-        write_event(report, json_pack("{s:s, s:s, s:I}", "event", "checkpoint", "file", path, "step", (json_int_t)step));
+        write_event(report, json_pack("{s:s, s:s, s:I}", "event", "checkpoint", "file", path,
+                                "step", (json_int_t)step));
     if (!report->people) return;
     end_bar(report);
     fprintf(report->people, "step %" PRId64 ": saved %s\n", step, path);
@@ -214,11 +238,13 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (report->json) write_event(report, summary_event(s));
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people, "%" PRId64 " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
-                            "%.2f ms, %.0f %% of it hidden\n",
+    fprintf(report->people,
+        "%" PRId64
+        " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
+        "%.2f ms, %.0f %% of it hidden\n",
         s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
-    fprintf(report->people, "train loss %.4f, test accuracy %.2f %%, weights %s\n", s->train_loss, s->test_accuracy,
-        s->weights_hash);
+    fprintf(report->people, "train loss %.4f, test accuracy %.2f %%, weights %s\n", s->train_loss,
+        s->test_accuracy, s->weights_hash);
     fflush(report->people);
 }
 
@@ -229,8 +255,8 @@ tutti_status tutti_report_close(tutti_report *report)
     if (report->people) end_bar(report);
     if (report->json && fclose(report->json) && !report->json_failed) report->json_failed = errno;
     if (report->json_failed)
-        status = tutti_fail(
-            TUTTI_ERR_IO, "--json %s: could not be written: %s", report->json_path, strerror(report->json_failed));
+        status = tutti_fail(TUTTI_ERR_IO, "--json %s: could not be written: %s", report->json_path,
+            strerror(report->json_failed));
     free(report->json_path);
     free(report);
     return status;

@@ -1,8 +1,9 @@
 /* What a training run tells: to people on stdout, to programs as JSON, one object a line.
  *
- * People get a progress bar on a terminal and a plain line every few seconds otherwise. The JSON file has an object for
- * every event: "start", "step", "eval", "checkpoint" and, last, "summary"; numbers that are not finite become null.
- * Only rank 0 reports; on the others every call does nothing. Failures to write are kept and come out of close.
+ * People get a progress bar on a terminal and a plain line every few seconds otherwise. The JSON
+ * file has an object for every event: "start", "step", "eval", "checkpoint" and, last, "summary";
+ * numbers that are not finite become null. Only rank 0 reports; on the others every call does
+ * nothing. Failures to write are kept and come out of close.
  *
  * Threads: [M]. */
 #ifndef TUTTI_TRAIN_REPORT_H
@@ -15,7 +16,11 @@
 
 typedef struct tutti_report tutti_report;
 
-typedef enum tutti_report_style { TUTTI_REPORT_QUIET, TUTTI_REPORT_LINES, TUTTI_REPORT_BAR } tutti_report_style;
+typedef enum tutti_report_style {
+    TUTTI_REPORT_QUIET,
+    TUTTI_REPORT_LINES,
+    TUTTI_REPORT_BAR
+} tutti_report_style;
 
 typedef struct tutti_report_options {
     int active;               /* rank 0 */
@@ -53,7 +58,8 @@ typedef struct tutti_report_summary {
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
 } tutti_report_summary;
 
-/* BAR when stdout is a terminal, else LINES. Sees through the terminal that a launcher puts in front of a rank. */
+/* BAR when stdout is a terminal, else LINES. Sees through the terminal that a launcher puts in
+ * front of a rank. */
 tutti_report_style tutti_report_find_style(void);
 
 /* IO (logged) when the JSON file cannot be made; NOMEM. */

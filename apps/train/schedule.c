@@ -32,7 +32,8 @@ const tutti_schedule_kind tutti_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
     {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
-    {"onecycle", "linear from 1/25 up, then half a cosine down to 1/10000", 1. / 25, 0.3, shape_onecycle},
+    {"onecycle", "linear from 1/25 up, then half a cosine down to 1/10000", 1. / 25, 0.3,
+        shape_onecycle},
     {0},
 };
 

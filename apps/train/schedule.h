@@ -1,14 +1,14 @@
 /* The learning rate as a function of the step. [P]
  *
- * `total` is the number of steps of the whole run, whatever part of it this process runs; step counts from 0.
- * Warm-up: for step < warmup the rate rises linearly to its peak, from `low` of it:
+ * `total` is the number of steps of the whole run, whatever part of it this process runs; step
+ * counts from 0. Warm-up: for step < warmup the rate rises linearly to its peak, from `low` of it:
  *     rate * (low + (1 - low) * (step + 1) / warmup)          low = 0, for onecycle 1/25
  * After it, with t = (step - warmup) / (total - warmup) in [0, 1):
  *     constant   rate
- *     step       rate * 0.1^k, k = 1 from half of `total` on, 2 from three quarters   (He et al. 2015, section 4.2)
- *     cosine     rate * (1 + cos(pi t)) / 2                                           (Loshchilov & Hutter 2016)
- *     onecycle   rate * (f + (1 - f) * (1 + cos(pi t)) / 2), f = 1e-4                  (Smith & Topin 2017)
- * Default warm-up: none; for onecycle 30 % of the run. */
+ *     step       rate * 0.1^k, k = 1 from half of `total` on, 2 from three quarters   (He et al.
+ * 2015, section 4.2) cosine     rate * (1 + cos(pi t)) / 2 (Loshchilov & Hutter 2016) onecycle rate
+ * * (f + (1 - f) * (1 + cos(pi t)) / 2), f = 1e-4                  (Smith & Topin 2017) Default
+ * warm-up: none; for onecycle 30 % of the run. */
 #ifndef TUTTI_TRAIN_SCHEDULE_H
 #define TUTTI_TRAIN_SCHEDULE_H
 
@@ -16,8 +16,8 @@
 
 typedef struct tutti_schedule_kind {
     const char *name, *summary;
-    double low;            /* part of the rate at which warm-up starts */
-    double warmup;         /* default warm-up as a part of the run */
+    double low;    /* part of the rate at which warm-up starts */
+    double warmup; /* default warm-up as a part of the run */
     /* The part of the rate after warm-up; t as above, u = step / total. */
     double (*shape)(double t, double u);
 } tutti_schedule_kind;

@@ -44,7 +44,9 @@ static void print_choices(const tutti_setting *setting, FILE *out)
 static void print_expected(const tutti_setting *setting, FILE *out)
 {
     switch (setting->kind) {
-    case TUTTI_CONF_FLAG: fputs("0 or 1 is wanted", out); break;
+    case TUTTI_CONF_FLAG:
+        fputs("0 or 1 is wanted", out);
+        break;
     case TUTTI_CONF_INT:
         fprintf(out, "an integer from %.0f to %.0f is wanted", setting->low, setting->high);
         break;
@@ -55,7 +57,8 @@ static void print_expected(const tutti_setting *setting, FILE *out)
         fprintf(out, "unknown %s; known are: ", setting->name);
         print_choices(setting, out);
         break;
-    default: fputs("a value is wanted", out);
+    default:
+        fputs("a value is wanted", out);
     }
 }
 
@@ -73,7 +76,8 @@ static int store(const tutti_setting *setting, const char *text, void *values)
         return 1;
     case TUTTI_CONF_INT: {
         long long number = strtoll(text, &end, 10);
-        if (*end || errno || (double)number < setting->low || (double)number > setting->high) return 0;
+        if (*end || errno || (double)number < setting->low || (double)number > setting->high)
+            return 0;
         *(int64_t *)place = number;
         return 1;
     }
@@ -88,12 +92,14 @@ static int store(const tutti_setting *setting, const char *text, void *values)
         if (name) *(const char **)place = name;
         return name != NULL;
     }
-    default: *(const char **)place = text; return 1;
+    default:
+        *(const char **)place = text;
+        return 1;
     }
 }
 
-static tutti_status refuse_value(
-    const tutti_conf *conf, const tutti_setting *setting, const char *text, tutti_conf_origin origin)
+static tutti_status refuse_value(const tutti_conf *conf, const tutti_setting *setting,
+    const char *text, tutti_conf_origin origin)
 {
     char expected[1024] = "";
     FILE *out = fmemopen(expected, sizeof expected, "w");
@@ -135,7 +141,8 @@ static tutti_status store_environment(
         if (!s->environment || origin[row] != TUTTI_CONF_FROM_FALLBACK) continue;
         const char *text = getenv(s->environment);
         if (!text || !*text) continue;
-        if (!store(s, text, values)) return refuse_value(conf, s, text, TUTTI_CONF_FROM_ENVIRONMENT);
+        if (!store(s, text, values))
+            return refuse_value(conf, s, text, TUTTI_CONF_FROM_ENVIRONMENT);
         origin[row] = TUTTI_CONF_FROM_ENVIRONMENT;
     }
     return TUTTI_OK;
@@ -146,8 +153,8 @@ static tutti_status check_required(const tutti_conf *conf, const tutti_conf_orig
     for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
         const tutti_setting *s = &conf->settings[row];
         if ((s->flags & TUTTI_CONF_REQUIRED) && origin[row] == TUTTI_CONF_FROM_FALLBACK)
-            return tutti_fail(TUTTI_ERR_USAGE, "--%s %s is missing: %s (see %s --help)", s->name, s->argument,
-                s->help, conf->program);
+            return tutti_fail(TUTTI_ERR_USAGE, "--%s %s is missing: %s (see %s --help)", s->name,
+                s->argument, s->help, conf->program);
     }
     return TUTTI_OK;
 }
@@ -169,14 +176,16 @@ static void describe_options(const tutti_conf *conf, struct option *options)
 static tutti_status refuse_word(const tutti_conf *conf, int answer, const char *word)
 {
     if (answer == ':')
-        return tutti_fail(TUTTI_ERR_USAGE, "%s: a value is missing (see %s --help)", word, conf->program);
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%s: a value is missing (see %s --help)", word, conf->program);
     if (optopt >= FIRST_ROW || optopt == WISH_HELP || optopt == WISH_VERSION)
-        return tutti_fail(TUTTI_ERR_USAGE, "%s: this option takes no value (see %s --help)", word, conf->program);
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%s: this option takes no value (see %s --help)", word, conf->program);
     return tutti_fail(TUTTI_ERR_USAGE, "%s: no such option (see %s --help)", word, conf->program);
 }
 
-static tutti_status read_options(const tutti_conf *conf, int argc, char *words[], const struct option *options,
-    void *values, tutti_conf_origin origin[], tutti_conf_wish *wish)
+static tutti_status read_options(const tutti_conf *conf, int argc, char *words[],
+    const struct option *options, void *values, tutti_conf_origin origin[], tutti_conf_wish *wish)
 {
     optind = 0; /* glibc: start afresh */
     opterr = 0;
@@ -194,7 +203,8 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
         origin[answer - FIRST_ROW] = TUTTI_CONF_FROM_OPTION;
     }
     if (optind < argc)
-        return tutti_fail(TUTTI_ERR_USAGE, "%s: only options are expected (see %s --help)", words[optind], conf->program);
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: only options are expected (see %s --help)",
+            words[optind], conf->program);
     return TUTTI_OK;
 }
 
@@ -205,7 +215,8 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
     tutti_status status = TUTTI_ERR_NOMEM;
     struct option *options = calloc(rows + 3, sizeof *options);
     tutti_conf_origin *found = calloc(rows + 1, sizeof *found);
-    char **words = calloc((size_t)argc + 1, sizeof *words); /* getopt_long puts options first: not in the caller's argv */
+    char **words = calloc((size_t)argc + 1,
+        sizeof *words); /* getopt_long puts options first: not in the caller's argv */
     tutti_conf_wish asked = TUTTI_CONF_RUN;
     store_fallbacks(conf, values);
     if (!options || !found || !words) goto done;
@@ -234,7 +245,9 @@ tutti_status tutti_conf_refuse(
         value ? value : "", reason, conf->program);
 }
 
-/* ---- help ------------------------------------------------------------------------------------------------------- */
+/* ---- help
+ * -------------------------------------------------------------------------------------------------------
+ */
 
 enum { HELP_WIDTH = 79, HELP_INDENT = 26 };
 
@@ -297,7 +310,8 @@ static void print_setting(const tutti_setting *s, FILE *out)
         return;
     }
     char option[128], text[2048] = "";
-    snprintf(option, sizeof option, "--%s%s%s", s->name, s->argument ? " " : "", s->argument ? s->argument : "");
+    snprintf(option, sizeof option, "--%s%s%s", s->name, s->argument ? " " : "",
+        s->argument ? s->argument : "");
     FILE *buffer = fmemopen(text, sizeof text, "w");
     if (buffer) {
         print_full_help(s, buffer);
@@ -310,7 +324,8 @@ void tutti_conf_print_help(const tutti_conf *conf, FILE *out)
 {
     fprintf(out, "Usage: %s %s\n\n", conf->program, conf->usage);
     print_wrapped(conf->summary, 0, 0, out);
-    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++) print_setting(s, out);
+    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++)
+        print_setting(s, out);
     fputs("\nHelp:\n", out);
     print_row("--help", "print this and exit", out);
     print_row("--version", "print the version and exit", out);
@@ -324,16 +339,23 @@ void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
     fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
 }
 
-/* ---- text of all settings --------------------------------------------------------------------------------------- */
+/* ---- text of all settings
+ * --------------------------------------------------------------------------------------- */
 
 static void print_value(const tutti_setting *s, const void *values, FILE *out)
 {
     const void *place = (const char *)values + s->offset;
     const char *text;
     switch (s->kind) {
-    case TUTTI_CONF_FLAG: fprintf(out, "%d", *(const int *)place); break;
-    case TUTTI_CONF_INT: fprintf(out, "%" PRId64, *(const int64_t *)place); break;
-    case TUTTI_CONF_REAL: fprintf(out, "%.17g", *(const double *)place); break;
+    case TUTTI_CONF_FLAG:
+        fprintf(out, "%d", *(const int *)place);
+        break;
+    case TUTTI_CONF_INT:
+        fprintf(out, "%" PRId64, *(const int64_t *)place);
+        break;
+    case TUTTI_CONF_REAL:
+        fprintf(out, "%.17g", *(const double *)place);
+        break;
     default:
         text = *(const char *const *)place;
         fputs(text ? text : "", out);

@@ -1,17 +1,19 @@
-/* Settings of a program as a table: GNU long options, environment variables, defaults, ranges and help in one place.
+/* Settings of a program as a table: GNU long options, environment variables, defaults, ranges and
+ * help in one place.
  *
  *     struct values { int64_t batch; const char *design; int augment; };
  *     static const tutti_setting settings[] = {
  *         {TUTTI_CONF_HEADING, .help = "Training"},
- *         {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, .offset = offsetof(struct values, batch),
- *             .help = "images a rank a step"},
- *         {0}};
+ *         {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, .offset =
+ * offsetof(struct values, batch), .help = "images a rank a step"}, {0}};
  *
- * A value comes from the command line (`--batch 8` or `--batch=8`; the last one counts), else from the setting's
- * environment variable, else from `fallback`; all three are checked in the same way. --help and --version are built in.
- * An error names the option or variable, the value, and what would be accepted.
+ * A value comes from the command line (`--batch 8` or `--batch=8`; the last one counts), else from
+ * the setting's environment variable, else from `fallback`; all three are checked in the same way.
+ * --help and --version are built in. An error names the option or variable, the value, and what
+ * would be accepted.
  *
- * Threads: parse is [M] (getopt_long keeps its place in globals); the rest [P]. Nothing here exits. */
+ * Threads: parse is [M] (getopt_long keeps its place in globals); the rest [P]. Nothing here exits.
+ */
 #ifndef TUTTI_CONF_H
 #define TUTTI_CONF_H
 
@@ -27,7 +29,8 @@ typedef enum tutti_conf_kind {
     TUTTI_CONF_INT,     /* int64_t in [low, high] */
     TUTTI_CONF_REAL,    /* double in [low, high] */
     TUTTI_CONF_TEXT,    /* const char *, NULL without a fallback; not empty */
-    TUTTI_CONF_CHOICE,  /* const char *: the string of choice() that equals it; NULL without a fallback */
+    TUTTI_CONF_CHOICE,  /* const char *: the string of choice() that equals it; NULL without a
+                           fallback */
 } tutti_conf_kind;
 
 enum {
@@ -41,9 +44,10 @@ typedef struct tutti_setting {
     const char *argument; /* "N", for --help */
     const char *fallback; /* the default as text; NULL: 0 or NULL */
     double low, high;
-    const char *(*choice)(int index); /* name of choice `index`, asked from 0 on; NULL after the last */
-    const char *environment;          /* NULL: none */
-    const char *help;                 /* without default and range, which --help adds */
+    const char *(*choice)(
+        int index);          /* name of choice `index`, asked from 0 on; NULL after the last */
+    const char *environment; /* NULL: none */
+    const char *help;        /* without default and range, which --help adds */
     int flags;
     size_t offset; /* of the value in the struct given to parse */
 } tutti_setting;
@@ -65,11 +69,15 @@ typedef enum tutti_conf_origin {
 } tutti_conf_origin;
 
 /* What the command line asks for. */
-typedef enum tutti_conf_wish { TUTTI_CONF_RUN, TUTTI_CONF_HELP, TUTTI_CONF_VERSION } tutti_conf_wish;
+typedef enum tutti_conf_wish {
+    TUTTI_CONF_RUN,
+    TUTTI_CONF_HELP,
+    TUTTI_CONF_VERSION
+} tutti_conf_wish;
 
-/* Fills `values` (text is borrowed from argv, the environment and the table) and, where not NULL, origin[row].
- * With --help or --version nothing else is checked. On failure every value is its fallback.
- * USAGE: unknown option, bad or missing value, stray argument (logged). NOMEM. */
+/* Fills `values` (text is borrowed from argv, the environment and the table) and, where not NULL,
+ * origin[row]. With --help or --version nothing else is checked. On failure every value is its
+ * fallback. USAGE: unknown option, bad or missing value, stray argument (logged). NOMEM. */
 tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
     tutti_conf_origin origin[], tutti_conf_wish *wish);
 
@@ -77,13 +85,13 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
 void tutti_conf_print_help(const tutti_conf *conf, FILE *out);
 void tutti_conf_print_version(const tutti_conf *conf, FILE *out);
 
-/* Logs "--NAME VALUE: REASON (see PROGRAM --help)" and returns USAGE: for checks that need more than one setting.
- * value NULL: a flag. */
+/* Logs "--NAME VALUE: REASON (see PROGRAM --help)" and returns USAGE: for checks that need more
+ * than one setting. value NULL: a flag. */
 tutti_status tutti_conf_refuse(
     const tutti_conf *conf, const char *name, const char *value, const char *reason);
 
-/* Every setting but the LOCAL ones as "name=value" lines in table order; equal settings give equal text. The caller frees
- * it. NULL when memory ran out. */
+/* Every setting but the LOCAL ones as "name=value" lines in table order; equal settings give equal
+ * text. The caller frees it. NULL when memory ran out. */
 char *tutti_conf_text(const tutti_conf *conf, const void *values);
 
 /* The first setting in which two such texts differ, cut to the space there is. */

@@ -1,1 +1,21 @@
-# Tests of train.
+# Tests of apps/train and of dag/base/conf.
+train_tests = tests/train/test_conf tests/train/test_schedule tests/train/test_checkpoint tests/train/test_report
+check_PROGRAMS += $(train_tests)
+TESTS += $(train_tests)
+train_test_libs = libtrain.la libtesting.la
+
+tests_train_test_conf_SOURCES = tests/train/test_conf.c
+tests_train_test_conf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_conf_LDADD = $(train_test_libs)
+
+tests_train_test_schedule_SOURCES = tests/train/test_schedule.c
+tests_train_test_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_schedule_LDADD = $(train_test_libs)
+
+tests_train_test_checkpoint_SOURCES = tests/train/test_checkpoint.c
+tests_train_test_checkpoint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_checkpoint_LDADD = $(train_test_libs)
+
+tests_train_test_report_SOURCES = tests/train/test_report.c
+tests_train_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_report_LDADD = $(train_test_libs)

@@ -1,0 +1,327 @@
+/* apps/train/checkpoint: what is saved comes back bit for bit; every way to be broken is refused in
+ * words that name it; no mutation of the file does harm; a full disk leaves the earlier file alone.
+ */
+#include "apps/train/checkpoint.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "tests/support/testing.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TENSORS = 4, CONV = 3 * 3 * 3 * 5 };
+
+static char folder[] = "/tmp/tutti-checkpoint-XXXXXX", path[64], part[80];
+static float conv[CONV], bias[5], empty[1];
+static int64_t counter[1];
+static const tutti_checkpoint_pair pairs[] = {{"model", "mlp"}, {"step", "12"}};
+
+static void describe(tutti_checkpoint_tensor tensor[TENSORS], float *w, float *b, int64_t *c)
+{
+    tensor[0] = (tutti_checkpoint_tensor){"conv.weight", TUTTI_F32, tutti_shape_of(5, 3, 3, 3), w};
+    tensor[1] = (tutti_checkpoint_tensor){"conv.bias", TUTTI_F32, tutti_shape_of(5), b};
+    tensor[2] = (tutti_checkpoint_tensor){"counter", TUTTI_I64, {.rank = 0}, c};
+    tensor[3] = (tutti_checkpoint_tensor){"empty \"one\"", TUTTI_F32, tutti_shape_of(0, 4), empty};
+}
+
+static tutti_status save(const char *to)
+{
+    tutti_checkpoint_tensor tensor[TENSORS];
+    describe(tensor, conv, bias, counter);
+    return tutti_checkpoint_save(to, 2, pairs, TENSORS, tensor);
+}
+
+/* Opens and loads; checks the values when both succeed (and no mutation has removed the hash). */
+static tutti_status load(const char *from)
+{
+    float w[CONV] = {0}, b[5] = {0};
+    int64_t c[1] = {0};
+    tutti_checkpoint_tensor tensor[TENSORS];
+    tutti_checkpoint *checkpoint;
+    describe(tensor, w, b, c);
+    tutti_status status = tutti_checkpoint_open(from, &checkpoint);
+    if (status) return status;
+    int hashed = tutti_checkpoint_value(checkpoint, "data_xxh3") != NULL;
+    status = tutti_checkpoint_load(checkpoint, TENSORS, tensor);
+    tutti_checkpoint_close(checkpoint);
+    if (status || !hashed) return status;
+    ck_assert_mem_eq(w, conv, sizeof conv);
+    ck_assert_mem_eq(b, bias, sizeof bias);
+    ck_assert_mem_eq(c, counter, sizeof counter);
+    return TUTTI_OK;
+}
+
+/* What load(from) writes to stderr. */
+static const char *complaint(const char *from, tutti_status wanted)
+{
+    static char text[2048];
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    tutti_status status = load(from);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    ck_assert_msg(status == wanted, "%s instead of %s: %s", tutti_status_name(status),
+        tutti_status_name(wanted), text);
+    return text;
+}
+
+static size_t read_file(const char *from, char **data)
+{
+    struct stat info;
+    ck_assert_int_eq(stat(from, &info), 0);
+    *data = malloc((size_t)info.st_size + 64);
+    FILE *file = fopen(from, "rb");
+    size_t bytes = fread(*data, 1, (size_t)info.st_size, file);
+    fclose(file);
+    return bytes;
+}
+
+static void write_file(const char *to, const char *data, size_t bytes)
+{
+    FILE *file = fopen(to, "wb");
+    ck_assert_uint_eq(fwrite(data, 1, bytes, file), bytes);
+    fclose(file);
+}
+
+/* A file with this header and so many bytes of zeros as data. */
+static void write_header(const char *header, size_t data_bytes)
+{
+    char text[4096] = {0};
+    size_t length = strlen(header);
+    text[0] = (char)(length & 255);
+    text[1] = (char)(length >> 8);
+    memcpy(text + 8, header, length);
+    write_file(path, text, 8 + length + data_bytes);
+}
+
+START_TEST(round_trip)
+{
+    ck_assert_ok(save(path));
+    ck_assert_ok(load(path));
+    ck_assert_int_ne(access(part, F_OK), 0);
+    tutti_checkpoint *checkpoint;
+    ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
+    ck_assert_str_eq(tutti_checkpoint_value(checkpoint, "model"), "mlp");
+    ck_assert_str_eq(tutti_checkpoint_value(checkpoint, "step"), "12");
+    ck_assert_ptr_null(tutti_checkpoint_value(checkpoint, "nothing"));
+    tutti_checkpoint_close(checkpoint);
+
+    char *first, *second; /* the same tensors give the same file */
+    size_t n = read_file(path, &first);
+    ck_assert_ok(save(path));
+    ck_assert_uint_eq(read_file(path, &second), n);
+    ck_assert_mem_eq(first, second, n);
+    ck_assert_uint_eq(((unsigned char)first[0] | (unsigned char)first[1] << 8) % 8, 0);
+    free(first);
+    free(second);
+}
+END_TEST
+
+START_TEST(other_tensors_are_refused)
+{
+    ck_assert_ok(save(path));
+    tutti_checkpoint *checkpoint;
+    ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
+    float w[CONV];
+    tutti_checkpoint_tensor tensor = {"conv.weight", TUTTI_F32, tutti_shape_of(5, 3, 3, 3), w};
+    ck_assert_int_eq(
+        tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT); /* others are left over */
+    tensor.shape = tutti_shape_of(3, 5, 3, 3);
+    ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
+    tensor.name = "conv9.weight";
+    ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
+    tutti_checkpoint_close(checkpoint);
+}
+END_TEST
+
+#define T(name, dtype, shape, offsets)                                                             \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+
+START_TEST(broken_headers_are_named)
+{
+    static const struct {
+        const char *header;
+        size_t data;
+        tutti_status status;
+        const char *says;
+    } rows[] = {
+        {"", 0, TUTTI_ERR_FORMAT, "does not begin with {"},
+        {"[]", 0, TUTTI_ERR_FORMAT, "does not begin with {"},
+        {"{", 0, TUTTI_ERR_FORMAT, "bad header"},
+        {"{} x", 0, TUTTI_ERR_FORMAT, "bad header"},
+        {"{\"__metadata__\":3}", 0, TUTTI_ERR_FORMAT, "__metadata__ is not an object"},
+        {"{\"__metadata__\":{\"a\":3}}", 0, TUTTI_ERR_FORMAT, "not text"},
+        {"{\"a\":3}", 0, TUTTI_ERR_FORMAT, "\"a\": not described"},
+        {"{\"a\":{}}", 0, TUTTI_ERR_FORMAT, "\"a\": not described"},
+        {"{" T("a", "F32", "[2]", "[0]") "}", 8, TUTTI_ERR_FORMAT, "\"a\": not described"},
+        {"{" T("a", "F32", "[2]", "[0,8.0]") "}", 8, TUTTI_ERR_FORMAT, "\"a\": not described"},
+        {"{" T("a", "BF16", "[2]", "[0,4]") "}", 4, TUTTI_ERR_UNSUPPORTED,
+            "unsupported type \"BF16\""},
+        {"{" T("a", "F32", "[1,1,1,1,2]", "[0,8]") "}", 8, TUTTI_ERR_UNSUPPORTED, "5 dimensions"},
+        {"{" T("a", "F32", "[-2]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "a size in its shape"},
+        {"{" T("a", "F32", "[\"2\"]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "a size in its shape"},
+        {"{" T("a", "F32", "[2]", "[8,0]") "}", 8, TUTTI_ERR_FORMAT, "out of order"},
+        {"{" T("a", "F32", "[2]", "[-8,0]") "}", 8, TUTTI_ERR_FORMAT, "out of order"},
+        {"{" T("a", "F32", "[3]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "do not fit its shape"},
+        {"{" T("a", "F32", "[4611686018427387904]", "[0,0]") "}", 0, TUTTI_ERR_FORMAT,
+            "do not fit its shape"},
+        {"{" T("a", "F32", "[4294967296,4294967296]", "[0,0]") "}", 0, TUTTI_ERR_FORMAT,
+            "do not fit its shape"},
+        {"{" T("a", "F32", "[99999999999999999999]", "[0,0]") "}", 0, TUTTI_ERR_FORMAT,
+            "bad header"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "," T("b", "F32", "[2]", "[4,12]") "}", 12,
+            TUTTI_ERR_FORMAT, "\"b\": its data overlap"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "," T("b", "F32", "[2]", "[0,8]") "}", 8,
+            TUTTI_ERR_FORMAT, "overlap"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "," T("b", "F32", "[2]", "[12,20]") "}", 20,
+            TUTTI_ERR_FORMAT, "\"b\": there is a gap"},
+        {"{" T("a", "F32", "[2]", "[4,12]") "}", 12, TUTTI_ERR_FORMAT, "\"a\": there is a gap"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "}", 7, TUTTI_ERR_FORMAT, "truncated"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "}", 9, TUTTI_ERR_FORMAT, "after the last tensor"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "," T("a", "F32", "[2]", "[8,16]") "}", 16,
+            TUTTI_ERR_FORMAT, "duplicate"},
+        {"{\"__metadata__\":{\"data_xxh3\":\"0\"}," T("a", "F32", "[2]", "[0,8]") "}", 8,
+            TUTTI_ERR_FORMAT, "damaged"},
+        {"{" T("a", "F32", "[2]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "\"conv.weight\": missing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_header(rows[i].header, rows[i].data);
+        const char *text = complaint(path, rows[i].status);
+        ck_assert_msg(strstr(text, rows[i].says) && strstr(text, path), "%s: \"%s\" lacks \"%s\"",
+            rows[i].header, text, rows[i].says);
+    }
+    ck_assert_ptr_nonnull(
+        strstr(complaint("/nonexistent/file", TUTTI_ERR_IO), "/nonexistent/file: cannot open"));
+    ck_assert_ptr_nonnull(strstr(complaint(folder, TUTTI_ERR_IO), "not a file"));
+}
+END_TEST
+
+START_TEST(every_truncation_is_refused)
+{
+    char *data;
+    ck_assert_ok(save(path));
+    size_t bytes = read_file(path, &data);
+    for (size_t n = 0; n < bytes; n++) {
+        write_file(path, data, n);
+        ck_assert_ptr_nonnull(strstr(complaint(path, TUTTI_ERR_FORMAT), "truncated"));
+    }
+    memset(data, 0xff, 8);
+    write_file(path, data, bytes);
+    ck_assert_ptr_nonnull(strstr(complaint(path, TUTTI_ERR_FORMAT), "100,000,000"));
+    free(data);
+}
+END_TEST
+
+/* Any few bytes changed, removed or repeated: refused, or harmless (spaces, metadata); load checks
+ * that values are right. */
+START_TEST(mutations_do_no_harm)
+{
+    enum { ROUNDS = 4000 };
+    uint64_t seed = testing_seed(20240607);
+    char *data;
+    int refused = 0;
+    ck_assert_ok(save(path));
+    size_t bytes = read_file(path, &data);
+    char *copy = malloc(bytes + 64);
+    int quiet = open("/dev/null", O_WRONLY), saved = dup(STDERR_FILENO);
+    dup2(quiet, STDERR_FILENO);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        size_t n = bytes;
+        memcpy(copy, data, bytes);
+        uint64_t changes = 1 + tutti_rng_below(seed, round, 0, 3);
+        for (uint64_t k = 1; k <= changes; k++) {
+            size_t at = tutti_rng_below(seed, round, 8 * k, n),
+                   length = 1 + tutti_rng_below(seed, round, 8 * k + 1, 8);
+            if (at + length > n) length = n - at;
+            switch (tutti_rng_below(seed, round, 8 * k + 2, 4)) {
+            case 0:
+                copy[at] ^= (char)(1 << tutti_rng_below(seed, round, 8 * k + 3, 8));
+                break;
+            case 1:
+                copy[at] = "0123456789{}[]\",: "[tutti_rng_below(seed, round, 8 * k + 4, 18)];
+                break;
+            case 2:
+                memmove(copy + at, copy + at + length, n - at - length), n -= length;
+                break;
+            default:
+                memmove(copy + at + length, copy + at, n - at), n += length;
+                break;
+            }
+        }
+        write_file(path, copy, n);
+        refused += load(path) != TUTTI_OK;
+    }
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(quiet);
+    free(copy);
+    free(data);
+    ck_assert_int_gt(refused, ROUNDS * 8 / 10);
+}
+END_TEST
+
+START_TEST(a_full_disk_leaves_the_old_file)
+{
+    char *before, *after;
+    ck_assert_ok(save(path));
+    size_t bytes = read_file(path, &before);
+    struct rlimit saved, limit = {bytes / 2, RLIM_INFINITY};
+    getrlimit(RLIMIT_FSIZE, &saved);
+    limit.rlim_max = saved.rlim_max;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    conv[0] += 1;
+    tutti_status status = save(path);
+    setrlimit(RLIMIT_FSIZE, &saved);
+    conv[0] -= 1;
+    ck_assert_int_eq(status, TUTTI_ERR_IO);
+    ck_assert_int_ne(access(part, F_OK), 0);
+    ck_assert_uint_eq(read_file(path, &after), bytes);
+    ck_assert_mem_eq(before, after, bytes);
+    free(before);
+    free(after);
+}
+END_TEST
+
+START_TEST(places_that_cannot_be_written)
+{
+    ck_assert_int_eq(save("/nonexistent/file"), TUTTI_ERR_IO);
+    ck_assert_int_eq(tutti_checkpoint_probe("/nonexistent/file"), TUTTI_ERR_IO);
+    ck_assert_int_eq(save(folder), TUTTI_ERR_IO);
+    ck_assert_ok(tutti_checkpoint_probe(path));
+    ck_assert_int_ne(access(part, F_OK), 0);
+}
+END_TEST
+
+int main(void)
+{
+    if (!mkdtemp(folder)) return EXIT_FAILURE;
+    snprintf(path, sizeof path, "%s/c", folder);
+    snprintf(part, sizeof part, "%s.part", path);
+    for (int i = 0; i < CONV; i++) conv[i] = (float)tutti_rng_normal(1, 1, (uint64_t)i);
+    for (int i = 0; i < 5; i++) bias[i] = (float)i;
+    counter[0] = -1;
+    Suite *suite = suite_create("checkpoint");
+    TCase *tcase = testing_case(suite, "checkpoint");
+    tcase_add_test(tcase, round_trip);
+    tcase_add_test(tcase, other_tensors_are_refused);
+    tcase_add_test(tcase, broken_headers_are_named);
+    tcase_add_test(tcase, every_truncation_is_refused);
+    tcase_add_test(tcase, mutations_do_no_harm);
+    tcase_add_test(tcase, a_full_disk_leaves_the_old_file);
+    tcase_add_test(tcase, places_that_cannot_be_written);
+    int failed = testing_run(suite);
+    remove(path);
+    rmdir(folder);
+    return failed;
+}

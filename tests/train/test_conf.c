@@ -1,0 +1,192 @@
+/* dag/base/conf: where values come from, what is refused and in which words, --help, and the
+ * comparison of ranks. */
+#include "dag/base/conf.h"
+#include "tests/support/testing.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct values {
+    int64_t batch;
+    double rate;
+    const char *design, *data;
+    int augment, verbose;
+} values;
+
+static const char *design_choice(int i)
+{
+    static const char *const names[] = {"funneled", "chained", NULL};
+    return names[i];
+}
+
+#define AT(member) .offset = offsetof(values, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Everything"},
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "8", .low = 1, .high = 64, AT(batch),
+        .help = "images a rank a step, and a text that is long enough to go on in the line below "
+                "this one"},
+    {TUTTI_CONF_REAL, "lr", "X", .fallback = "0.1", .low = 0, .high = 10, AT(rate), .help = "rate"},
+    {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
+        .environment = "TUTTI_TEST_DESIGN", AT(design), .help = "design"},
+    {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, AT(data), .help = "folder"},
+    {TUTTI_CONF_FLAG, "augment", .environment = "TUTTI_TEST_AUGMENT", AT(augment),
+        .help = "crop and flip"},
+    {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose), .help = "say more"},
+    {0},
+};
+static const tutti_conf conf = {.program = "prog",
+    .usage = "--data DIR",
+    .summary = "Does it.",
+    .version = "1.2",
+    .settings = settings};
+
+static values got;
+static tutti_conf_origin origin[sizeof settings / sizeof *settings];
+static tutti_conf_wish wish;
+
+static tutti_status parse(const char *line)
+{
+    char text[512], *words[32] = {"prog"};
+    int n = 1;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) words[n++] = strdup(word);
+    tutti_status status = tutti_conf_parse(&conf, n, words, &got, origin, &wish);
+    return status; /* the words stay: values point to them */
+}
+
+/* What parse(line) writes to stderr. */
+static const char *complaint(const char *line)
+{
+    static char text[2048];
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    ck_assert_int_eq(parse(line), TUTTI_ERR_USAGE);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+START_TEST(values_come_from_three_places)
+{
+    ck_assert_ok(parse("--data d"));
+    ck_assert_int_eq(got.batch, 8);
+    ck_assert_double_eq(got.rate, 0.1);
+    ck_assert_str_eq(got.design, "funneled");
+    ck_assert_int_eq(got.augment, 0);
+    ck_assert_int_eq(origin[1], TUTTI_CONF_FROM_FALLBACK);
+
+    setenv("TUTTI_TEST_DESIGN", "chained", 1);
+    setenv("TUTTI_TEST_AUGMENT", "1", 1);
+    ck_assert_ok(parse("--data=d --batch=9 --lr 1e-3"));
+    ck_assert_int_eq(got.batch, 9);
+    ck_assert_double_eq(got.rate, 1e-3);
+    ck_assert_str_eq(got.design, "chained");
+    ck_assert_int_eq(got.augment, 1);
+    ck_assert_int_eq(origin[1], TUTTI_CONF_FROM_OPTION);
+    ck_assert_int_eq(origin[3], TUTTI_CONF_FROM_ENVIRONMENT);
+
+    ck_assert_ok(parse("--data d --design funneled --batch 1 --batch 2 --augment --verbose"));
+    ck_assert_str_eq(got.design, "funneled");
+    ck_assert_int_eq(got.batch, 2);
+    ck_assert_int_eq(got.verbose, 1);
+    ck_assert_int_eq(wish, TUTTI_CONF_RUN);
+    unsetenv("TUTTI_TEST_DESIGN");
+    unsetenv("TUTTI_TEST_AUGMENT");
+}
+END_TEST
+
+START_TEST(complaints_name_everything)
+{
+    static const struct {
+        const char *line, *says[4];
+    } rows[] = {
+        {"--data d --batch 0", {"--batch 0", "from 1 to 64", "prog --help"}},
+        {"--data d --batch 65", {"--batch 65", "from 1 to 64"}},
+        {"--data d --batch 7x", {"--batch 7x", "an integer"}},
+        {"--data d --batch 99999999999999999999", {"--batch 99999999999999999999", "an integer"}},
+        {"--data d --batch=", {"--batch \"\"", "an integer"}},
+        {"--data d --lr nan", {"--lr nan", "a number from 0 to 10"}},
+        {"--data d --lr -1", {"--lr -1", "from 0 to 10"}},
+        {"--data d --design best", {"--design best", "funneled, chained"}},
+        {"--data d --augment=1", {"--augment=1", "takes no value"}},
+        {"--data d --help=1", {"--help=1", "takes no value"}},
+        {"--data d --nothing", {"--nothing", "no such option"}},
+        {"--data d -b 4", {"-b", "no such option"}},
+        {"--data", {"--data", "a value is missing"}},
+        {"--data d stray", {"stray", "only options"}},
+        {"--batch 4", {"--data DIR is missing", "folder"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *text = complaint(rows[i].line);
+        for (int k = 0; rows[i].says[k]; k++)
+            ck_assert_msg(strstr(text, rows[i].says[k]) != NULL, "%s: \"%s\" lacks \"%s\"",
+                rows[i].line, text, rows[i].says[k]);
+        ck_assert_int_eq(got.batch, 8); /* fallbacks after a failure */
+    }
+    setenv("TUTTI_TEST_DESIGN", "best", 1);
+    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN=best: unknown design"));
+    ck_assert_ok(parse("--data d --design chained")); /* an option hides a bad variable */
+    unsetenv("TUTTI_TEST_DESIGN");
+}
+END_TEST
+
+START_TEST(help_tells_all)
+{
+    ck_assert_ok(parse("--help --nothing"));
+    ck_assert_int_eq(wish, TUTTI_CONF_HELP);
+    ck_assert_ok(parse("--version"));
+    ck_assert_int_eq(wish, TUTTI_CONF_VERSION);
+    char text[8192] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    tutti_conf_print_help(&conf, out);
+    tutti_conf_print_version(&conf, out);
+    fclose(out);
+    static const char *const says[] = {"Usage: prog --data DIR\n", "\nEverything:\n", "--batch N ",
+        "(1 to 64; default", "(funneled, chained; default", "environment", "TUTTI_TEST_DESIGN",
+        "folder (required)", "--augment ", "--help", "--version", "prog (Tutti) 1.2"};
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+        ck_assert_msg(strstr(text, says[i]) != NULL, "no \"%s\" in:\n%s", says[i], text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        ck_assert_uint_lt(strlen(line), 80);
+}
+END_TEST
+
+START_TEST(texts_tell_ranks_apart)
+{
+    tutti_conf_difference difference;
+    ck_assert_ok(parse("--data d --verbose"));
+    char *a = tutti_conf_text(&conf, &got);
+    ck_assert_str_eq(a, "batch=8\nlr=0.10000000000000001\ndesign=funneled\ndata=d\naugment=0\n");
+    ck_assert_ok(parse("--data=d"));
+    char *b = tutti_conf_text(&conf, &got);
+    ck_assert_int_eq(tutti_conf_compare(a, b, &difference), 0); /* --verbose is a rank's own */
+    free(b);
+    ck_assert_ok(parse("--data d --design chained --augment"));
+    b = tutti_conf_text(&conf, &got);
+    ck_assert_int_eq(tutti_conf_compare(a, b, &difference), 1);
+    ck_assert_str_eq(difference.name, "design");
+    ck_assert_str_eq(difference.a, "funneled");
+    ck_assert_str_eq(difference.b, "chained");
+    ck_assert_int_eq(tutti_conf_compare(a, "", &difference), 1);
+    ck_assert_str_eq(difference.name, "batch");
+    free(a);
+    free(b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conf");
+    TCase *tcase = testing_case(suite, "conf");
+    tcase_add_test(tcase, values_come_from_three_places);
+    tcase_add_test(tcase, complaints_name_everything);
+    tcase_add_test(tcase, help_tells_all);
+    tcase_add_test(tcase, texts_tell_ranks_apart);
+    return testing_run(suite);
+}

@@ -1,0 +1,140 @@
+/* apps/train/report: JSON lines with the promised fields, lines and bars for people, silence of
+ * other ranks, full disks. */
+#include "apps/train/report.h"
+#include "tests/support/testing.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char json_path[] = "/tmp/tutti-report-XXXXXX", people_text[16384];
+
+static void tell_all(tutti_report *report)
+{
+    tutti_report_on_start(report, &(tutti_report_start){.design = "funneled",
+                                      .algorithm = "ring",
+                                      .thread_level = "T",
+                                      .runner = "R",
+                                      .library = "L",
+                                      .model = "mlp",
+                                      .data = "synthetic",
+                                      .ranks = 2,
+                                      .lanes = 1,
+                                      .workers = 2,
+                                      .parameters = 10,
+                                      .steps = 6,
+                                      .steps_per_epoch = 3,
+                                      .batch = 4});
+    for (int64_t i = 1; i <= 6; i++)
+        tutti_report_on_step(report, &(tutti_report_step){.epoch = (i + 2) / 3,
+                                         .epochs = 2,
+                                         .step = i,
+                                         .steps = 6,
+                                         .epoch_step = (i - 1) % 3 + 1,
+                                         .steps_per_epoch = 3,
+                                         .loss = i == 6 ? NAN : 1.5,
+                                         .images_per_s = 7});
+    tutti_report_on_eval(
+        report, &(tutti_report_eval){.epoch = 2, .step = 6, .test_accuracy = 12.5});
+    tutti_report_on_checkpoint(report, "file", 6);
+    tutti_report_on_summary(report, &(tutti_report_summary){.design = "funneled",
+                                        .model = "mlp",
+                                        .weights_hash = "00ff",
+                                        .ranks = 2,
+                                        .steps = 6,
+                                        .batch = 4,
+                                        .test_accuracy = 12.5});
+}
+
+static tutti_status report_with(int active, tutti_report_style style, const char *json)
+{
+    tutti_report *report;
+    memset(people_text, 0, sizeof people_text);
+    FILE *people = fmemopen(people_text, sizeof people_text, "w");
+    ck_assert_ok(tutti_report_open(
+        &(tutti_report_options){.active = active, .style = style, .out = people, .json = json},
+        &report));
+    tell_all(report);
+    tutti_status status = tutti_report_close(report);
+    fclose(people);
+    return status;
+}
+
+START_TEST(json_has_the_promised_fields)
+{
+    ck_assert_ok(report_with(1, TUTTI_REPORT_QUIET, json_path));
+    ck_assert_str_eq(people_text, "");
+    static const char *const events[] = {
+        "start", "step", "step", "step", "step", "step", "step", "eval", "checkpoint", "summary"};
+    static const char *const fields[] = {"event", "design", "ranks", "model", "steps", "batch",
+        "step_ms_median", "images_per_s", "compute_ms", "comm_ms", "hidden_pct", "train_loss",
+        "test_accuracy", "weights_hash"};
+    char line[4096];
+    size_t n = 0;
+    FILE *file = fopen(json_path, "r");
+    for (; fgets(line, sizeof line, file); n++) {
+        json_t *event = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        ck_assert_ptr_nonnull(event);
+        ck_assert_uint_lt(n, sizeof events / sizeof *events);
+        ck_assert_str_eq(json_string_value(json_object_get(event, "event")), events[n]);
+        if (n == 6) ck_assert(json_is_null(json_object_get(event, "loss")));
+        if (n == 9) {
+            ck_assert_uint_eq(json_object_size(event), sizeof fields / sizeof *fields);
+            for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+                ck_assert_ptr_nonnull(json_object_get(event, fields[i]));
+            ck_assert_str_eq(json_string_value(json_object_get(event, "weights_hash")), "00ff");
+        }
+        json_decref(event);
+    }
+    fclose(file);
+    ck_assert_uint_eq(n, sizeof events / sizeof *events);
+}
+END_TEST
+
+START_TEST(people_get_lines_or_a_bar)
+{
+    ck_assert_ok(report_with(1, TUTTI_REPORT_LINES, NULL));
+    ck_assert_ptr_null(strchr(people_text, '\r'));
+    ck_assert_ptr_nonnull(strstr(people_text, "design funneled: 2 ranks, 1 lane"));
+    ck_assert_ptr_nonnull(strstr(people_text, "epoch 1/2 step 3/6 loss 1.5000"));
+    ck_assert_ptr_nonnull(strstr(people_text, "test accuracy 12.50 %"));
+    ck_assert_ok(report_with(1, TUTTI_REPORT_BAR, NULL));
+    ck_assert_ptr_nonnull(
+        strstr(people_text, "\r\033[Kepoch 2/2 [########################] step 6/6"));
+}
+END_TEST
+
+START_TEST(other_ranks_are_silent)
+{
+    remove(json_path);
+    ck_assert_ok(report_with(0, TUTTI_REPORT_BAR, json_path));
+    ck_assert_str_eq(people_text, "");
+    ck_assert_int_ne(access(json_path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(failures_come_out)
+{
+    tutti_report *report;
+    tutti_report_options options = {.active = 1, .json = "/nonexistent/folder/file"};
+    ck_assert_int_eq(tutti_report_open(&options, &report), TUTTI_ERR_IO);
+    if (access("/dev/full", W_OK) == 0)
+        ck_assert_int_eq(report_with(1, TUTTI_REPORT_QUIET, "/dev/full"), TUTTI_ERR_IO);
+}
+END_TEST
+
+int main(void)
+{
+    close(mkstemp(json_path));
+    Suite *suite = suite_create("report");
+    TCase *tcase = testing_case(suite, "report");
+    tcase_add_test(tcase, json_has_the_promised_fields);
+    tcase_add_test(tcase, people_get_lines_or_a_bar);
+    tcase_add_test(tcase, other_ranks_are_silent);
+    tcase_add_test(tcase, failures_come_out);
+    int failed = testing_run(suite);
+    remove(json_path);
+    return failed;
+}

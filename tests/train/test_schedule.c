@@ -1,0 +1,77 @@
+/* apps/train/schedule: the formulas of its header at places where their value is known. */
+#include "apps/train/schedule.h"
+#include "tests/support/testing.h"
+
+static double rate(const char *name, int64_t warmup, int64_t step)
+{
+    tutti_schedule schedule = {tutti_schedule_find(name), 0.4, 1000, warmup};
+    return tutti_schedule_rate(&schedule, step);
+}
+
+START_TEST(known_values)
+{
+    static const struct {
+        const char *name;
+        int64_t warmup, step;
+        double rate;
+    } rows[] = {
+        {"constant", -1, 0, 0.4},
+        {"constant", -1, 999, 0.4},
+        {"constant", 10, 0, 0.04},
+        {"constant", 10, 4, 0.2},
+        {"constant", 10, 9, 0.4},
+        {"constant", 10, 10, 0.4},
+        {"step", -1, 499, 0.4},
+        {"step", -1, 500, 0.04},
+        {"step", -1, 749, 0.04},
+        {"step", -1, 750, 0.004},
+        {"step", 100, 49, 0.2},
+        {"cosine", -1, 0, 0.4},
+        {"cosine", -1, 500, 0.2},
+        {"cosine", 200, 600, 0.2},
+        {"cosine", 200, 199, 0.4},
+        {"onecycle", -1, 299, 0.4},
+        {"onecycle", -1, 300, 0.4},
+        {"onecycle", 0, 0, 0.4},
+        {"onecycle", -1, 149, 0.4 * (0.04 + 0.96 / 2)},
+        {"onecycle", -1, 650, 0.4 * (1e-4 + (1 - 1e-4) / 2)},
+        {"constant", 5000, 999, 0.08},
+        {"cosine", 1000, 1000, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_double_eq_tol(
+            rate(rows[i].name, rows[i].warmup, rows[i].step), rows[i].rate, 1e-12);
+}
+END_TEST
+
+START_TEST(never_above_the_peak_or_below_zero)
+{
+    for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++)
+        for (int64_t warmup = -1; warmup < 1200; warmup += 400)
+            for (int64_t step = 0; step < 1100; step++) {
+                double r = rate(kind->name, warmup, step);
+                ck_assert_msg(r >= 0 && r <= 0.4 * (1 + 1e-12), "%s warmup %ld step %ld: %g",
+                    kind->name, (long)warmup, (long)step, r);
+            }
+}
+END_TEST
+
+START_TEST(tiny_runs)
+{
+    for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++) {
+        tutti_schedule schedule = {kind, 1, 1, -1};
+        ck_assert_double_eq_tol(tutti_schedule_rate(&schedule, 0), 1, 1e-12);
+    }
+    ck_assert_ptr_null(tutti_schedule_find("triangle"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("schedule");
+    TCase *tcase = testing_case(suite, "schedule");
+    tcase_add_test(tcase, known_values);
+    tcase_add_test(tcase, never_above_the_peak_or_below_zero);
+    tcase_add_test(tcase, tiny_runs);
+    return testing_run(suite);
+}
