@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/hash.c apps/train/hash.h \
+	apps/train/options.c apps/train/options.h \
 	apps/train/report.c apps/train/report.h \
 	apps/train/schedule.c apps/train/schedule.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
