@@ -1,10 +1,11 @@
-/* Batches, decoded and augmented ahead of the step by threads of their own.
+/* Batches, decoded, augmented and normalised ahead of the step by threads of their own.
  *
- * Training: an endless sequence of steps. Epoch e (step / steps_per_epoch) is a permutation of the data set, a function of
- * (seed, e) alone; each step takes ranks*batch images of it, rank r the r-th run of `batch`; the tail of an epoch that
- * fills no global batch is left out (another tail every epoch). Nothing comes twice in an epoch, every rank has the same
- * number of steps, and step s is the same batch whether or not the run was resumed in between.
- * Evaluation: the whole split once, in order; rows beyond the end are zero with label -1.
+ * Training: an endless sequence of steps. Epoch e (step / steps_per_epoch) is a permutation of the
+ * data set, a function of (seed, e) alone; each step takes ranks*batch images of it, rank r the
+ * r-th run of `batch`; the tail of an epoch that fills no global batch is left out (another tail
+ * every epoch). Nothing comes twice in an epoch, every rank has the same number of steps, and step
+ * s is the same batch whether or not the run was resumed in between. Evaluation: the whole split
+ * once, in order; rows beyond the end are zero with label -1.
  *
  * Threads: open, next, close [M]; release [A]. */
 #ifndef TUTTI_PREFETCH_H
@@ -26,27 +27,32 @@ typedef struct tutti_prefetch_options {
     const tutti_dataset *dataset; /* borrowed until close */
     int train;                    /* 1: shuffled and endless; 0: evaluation */
     int rank, ranks;
-    int64_t batch;       /* images a rank a step */
-    int64_t first_step;  /* where to start (resume) */
-    int augment;         /* training only: pad 4, random crop, random horizontal flip */
+    int64_t batch;      /* images a rank a step */
+    int64_t first_step; /* where to start (resume) */
+    int augment;        /* training only: pad 4, random crop, random horizontal flip */
     uint64_t seed;
-    int threads, depth;  /* 0: 1 thread, 4 batches */
+    int threads; /* that read; 0: 1. The batches are the same bit for bit with any number */
+    int depth;   /* batches in memory, those that the caller holds counted in; 0: threads + 3 */
     const float *mean, *deviation; /* one a channel */
 } tutti_prefetch_options;
 
-/* Steps in one epoch of training, or in the evaluation: the same on every rank. 0 when the data set is too small. [P] */
+/* Steps in one epoch of training, or in the evaluation: the same on every rank. 0 when the data set
+ * is too small. [P] */
 int64_t tutti_prefetch_steps(const tutti_dataset *dataset, int train, int ranks, int64_t batch);
 
-/* INVAL (logged) when no training step fits. */
+/* INVAL (logged) when no training step fits or an option is out of range; NOMEM. */
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_prefetch **prefetch);
-/* The next batch in step order. TIMEOUT (logged) after timeout_s; a reader's failure comes out here, at its step. */
-tutti_status tutti_prefetch_next(tutti_prefetch *prefetch, double timeout_s, const tutti_batch **batch);
-/* Gives a batch back; its memory is filled again. Takes const tutti_batch* as void* so that it can be a feed's release. */
+/* The next batch in step order; it is the caller's until released, and several may be held at once
+ * (as many as depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. A reader's
+ * failure comes out here, at its step, and stays: the steps before it are delivered, later ones are
+ * not. INVAL (logged) past the end of an evaluation. */
+tutti_status tutti_prefetch_next(
+    tutti_prefetch *prefetch, double timeout_s, const tutti_batch **batch);
+/* Gives a batch back; its memory is filled again. Takes const tutti_batch* as void* so that it can
+ * be a feed's release. */
 void tutti_prefetch_release(void *batch);
-/* Joins the threads. All batches have been released. Accepts NULL. */
+/* Stops and joins the threads, each after the image it is reading. All batches have been released.
+ * Accepts NULL. */
 void tutti_prefetch_close(tutti_prefetch *prefetch);
-
-/* Mean and deviation of each channel over (at most 10,000 evenly spaced images of) a data set, on a scale of 0..1. */
-tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation);
 
 #endif

@@ -1,0 +1,34 @@
+/* From 8-bit pixels to what the first layer reads: crop, flip, normalise, in one pass. [P]
+ *
+ * Augmentation as in He et al. 2015 (arXiv:1512.03385, section 4.2): 4 pixels of black around the
+ * image, a random crop of the old size, a flip about the vertical axis half of the time. What is
+ * drawn is a function of (seed, epoch, image): the same on any number of ranks and after a resume.
+ */
+#ifndef TUTTI_AUGMENT_H
+#define TUTTI_AUGMENT_H
+
+#include <stdint.h>
+
+enum { TUTTI_AUGMENT_PAD = 4, TUTTI_CHANNELS_MAX = 4 };
+
+typedef struct tutti_augment {
+    int dy, dx; /* -4..4: where the crop begins, relative to the image */
+    int flip;   /* mirrored after the crop */
+} tutti_augment;
+
+/* What every value of a pixel becomes: value[c][v] = (v/255 - mean[c]) / deviation[c]. */
+typedef struct tutti_normalise {
+    float value[TUTTI_CHANNELS_MAX][256];
+} tutti_normalise;
+
+tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image);
+
+void tutti_normalise_init(
+    tutti_normalise *table, int channels, const float *mean, const float *deviation);
+
+/*   pixels [in]   (H,W,C) 8-bit       out [out]  (H,W,C)       augment: NULL to leave the picture
+ * as it is */
+void tutti_augment_apply(const tutti_augment *augment, const tutti_normalise *table, int H, int W,
+    int C, const uint8_t *pixels, float *out);
+
+#endif

@@ -1,0 +1,324 @@
+#include "apps/data/prefetch.h"
+
+#include "apps/data/augment.h"
+#include "apps/data/sampler.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MAX = 256, DEPTH_MAX = 1024 };
+
+/* FREE -> FILLING (a thread took a step for it) -> READY -> HELD (by the caller) -> FREE */
+typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
+
+typedef struct prefetch_slot {
+    tutti_batch batch;
+    float *images;
+    int32_t *labels;
+    slot_state state;
+} prefetch_slot;
+
+struct tutti_prefetch {
+    const tutti_dataset *dataset;
+    tutti_sampler sampler;
+    tutti_normalise table;
+    int augment;
+    int64_t end; /* first step that does not exist */
+    size_t image_elements;
+
+    pthread_mutex_t
+        mutex; /* all below, but for what a FILLING slot points to: that is its thread's alone */
+    pthread_cond_t freed;     /* threads wait: a slot is free, or stopping */
+    pthread_cond_t delivered; /* next waits: a slot is ready, or a step failed */
+    prefetch_slot *slots;
+    int depth;
+    int64_t next_fill;   /* the step that the next thread takes */
+    int64_t next_step;   /* the step that next returns */
+    int64_t failed_step; /* the first step that failed; INT64_MAX: none */
+    tutti_status failure;
+    atomic_int stopping; /* atomic: threads look at it between images, too */
+
+    pthread_t *threads;
+    int thread_count;
+};
+
+int64_t tutti_prefetch_steps(const tutti_dataset *dataset, int train, int ranks, int64_t batch)
+{
+    tutti_sampler sampler = {
+        .count = dataset->count, .batch = batch, .ranks = ranks, .train = train};
+    return tutti_sampler_steps(&sampler);
+}
+
+/* One row of a batch: read, augment, normalise. `pixels` is the thread's scratch image. */
+static tutti_status fill_row(
+    const tutti_prefetch *p, prefetch_slot *slot, int64_t row, uint8_t *pixels)
+{
+    const tutti_dataset *d = p->dataset;
+    float *out = slot->images + (size_t)row * p->image_elements;
+    int64_t epoch, image = tutti_sampler_image(&p->sampler, slot->batch.step, row, &epoch);
+    slot->labels[row] = -1;
+    if (image < 0) {
+        memset(out, 0, p->image_elements * sizeof *out);
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_dataset_read(d, image, pixels, &slot->labels[row]);
+    if (status) return status;
+    tutti_augment draw = tutti_augment_draw(p->sampler.seed, epoch, image);
+    tutti_augment_apply(
+        p->augment ? &draw : NULL, &p->table, d->height, d->width, d->channels, pixels, out);
+    return TUTTI_OK;
+}
+
+static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, uint8_t *pixels)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t row = 0; row < p->sampler.batch && !status; row++) {
+        if (atomic_load_explicit(&p->stopping, memory_order_relaxed)) break;
+        status = fill_row(p, slot, row, pixels);
+    }
+    return status;
+}
+
+/* A free slot for the next step; NULL: nothing left to do. Called and returns with the mutex held.
+ */
+static prefetch_slot *take_slot(tutti_prefetch *p)
+{
+    for (;;) {
+        if (atomic_load(&p->stopping) || p->next_fill >= p->end || p->next_fill > p->failed_step)
+            return NULL;
+        for (int s = 0; s < p->depth; s++) {
+            if (p->slots[s].state != SLOT_FREE) continue;
+            p->slots[s].state = SLOT_FILLING;
+            p->slots[s].batch.step = p->next_fill++;
+            return &p->slots[s];
+        }
+        pthread_cond_wait(
+            &p->freed, &p->mutex); /* ends with release or close, which signal under the mutex */
+    }
+}
+
+static void settle_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_status status)
+{
+    slot->state = status ? SLOT_FREE : SLOT_READY;
+    if (status && slot->batch.step < p->failed_step) {
+        p->failed_step = slot->batch.step;
+        p->failure = status;
+    }
+    pthread_cond_broadcast(&p->delivered);
+    if (status) pthread_cond_broadcast(&p->freed);
+}
+
+static void *fill_batches(void *argument)
+{
+    tutti_prefetch *p = argument;
+    uint8_t *pixels = malloc(p->image_elements);
+    pthread_mutex_lock(&p->mutex);
+    for (prefetch_slot *slot; (slot = take_slot(p));) {
+        pthread_mutex_unlock(&p->mutex);
+        tutti_status status = pixels
+                                  ? fill_slot(p, slot, pixels)
+                                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory to read an image into");
+        pthread_mutex_lock(&p->mutex);
+        settle_slot(p, slot, status);
+    }
+    pthread_mutex_unlock(&p->mutex);
+    free(pixels);
+    return NULL;
+}
+
+static tutti_status check_options(const tutti_prefetch_options *o)
+{
+    const tutti_dataset *d = o->dataset;
+    if (o->batch <= 0 || o->ranks <= 0 || o->rank < 0 || o->rank >= o->ranks || o->first_step < 0)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "a batch of %lld from step %lld on for rank %d of %d cannot be read",
+            (long long)o->batch, (long long)o->first_step, o->rank, o->ranks);
+    if (o->threads < 0 || o->threads > THREADS_MAX || o->depth < 0 || o->depth > DEPTH_MAX)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%d reading threads and %d batches: 0..%d and 0..%d are possible", o->threads, o->depth,
+            THREADS_MAX, DEPTH_MAX);
+    if (d->channels > TUTTI_CHANNELS_MAX)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "images of %d channels: at most %d", d->channels, TUTTI_CHANNELS_MAX);
+    if (tutti_prefetch_steps(d, o->train, o->ranks, o->batch) == 0)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%lld images are too few for one step of %d ranks with %lld images each; choose a "
+            "smaller batch",
+            (long long)d->count, o->ranks, (long long)o->batch);
+    return TUTTI_OK;
+}
+
+static tutti_status make_slots(tutti_prefetch *p)
+{
+    size_t batch = (size_t)p->sampler.batch;
+    size_t bytes = tutti_mem_product(tutti_mem_product(batch, p->image_elements), sizeof(float));
+    p->slots = calloc((size_t)p->depth, sizeof *p->slots);
+    int complete = p->slots != NULL;
+    for (int s = 0; complete && s < p->depth; s++) {
+        prefetch_slot *slot = &p->slots[s];
+        slot->images = tutti_mem_aligned(bytes);
+        slot->labels = tutti_mem_aligned(tutti_mem_product(batch, sizeof *slot->labels));
+        slot->batch =
+            (tutti_batch){.images = slot->images, .labels = slot->labels, .owner = p, .slot = s};
+        complete = slot->images && slot->labels;
+    }
+    if (complete) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM,
+        "no memory for %d batches of %zu bytes each; choose a smaller batch", p->depth, bytes);
+}
+
+static void free_slots(tutti_prefetch *p)
+{
+    for (int s = 0; p->slots && s < p->depth; s++) {
+        free(p->slots[s].images);
+        free(p->slots[s].labels);
+    }
+    free(p->slots);
+}
+
+/* Signals are the program's business: its own threads take them. */
+static tutti_status start_threads(tutti_prefetch *p, int wanted)
+{
+    sigset_t all, before;
+    p->threads = calloc((size_t)wanted, sizeof *p->threads);
+    if (!p->threads) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d reading threads", wanted);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = 0;
+    while (!rc && p->thread_count < wanted) {
+        rc = pthread_create(&p->threads[p->thread_count], NULL, fill_batches, p);
+        if (!rc) p->thread_count++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc ? tutti_fail(TUTTI_ERR_NOMEM, "cannot start a reading thread: %s", strerror(rc))
+              : TUTTI_OK;
+}
+
+static tutti_status init_sync(tutti_prefetch *p)
+{
+    if (pthread_mutex_init(&p->mutex, NULL)) goto fail;
+    if (tutti_clock_cond_init(&p->freed)) goto fail_freed;
+    if (tutti_clock_cond_init(&p->delivered)) goto fail_delivered;
+    return TUTTI_OK;
+fail_delivered:
+    pthread_cond_destroy(&p->freed);
+fail_freed:
+    pthread_mutex_destroy(&p->mutex);
+fail:
+    return tutti_fail(TUTTI_ERR_NOMEM, "cannot make a lock for the reading threads");
+}
+
+tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch **prefetch)
+{
+    tutti_status status = check_options(o);
+    if (status) return status;
+    const tutti_dataset *d = o->dataset;
+    int threads = o->threads ? o->threads : 1;
+    tutti_prefetch *p = calloc(1, sizeof *p);
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to read ahead");
+    p->dataset = d;
+    p->sampler = (tutti_sampler){.count = d->count,
+        .batch = o->batch,
+        .rank = o->rank,
+        .ranks = o->ranks,
+        .train = o->train,
+        .seed = o->seed};
+    tutti_normalise_init(&p->table, d->channels, o->mean, o->deviation);
+    p->augment = o->train && o->augment;
+    p->end = o->train ? INT64_MAX : tutti_sampler_steps(&p->sampler);
+    p->image_elements = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+    p->depth = o->depth ? o->depth : threads + 3;
+    p->next_fill = p->next_step = o->first_step;
+    p->failed_step = INT64_MAX;
+    status = init_sync(p);
+    if (status) {
+        free(p);
+        return status;
+    }
+    status = make_slots(p);
+    if (!status) status = start_threads(p, threads);
+    if (status)
+        tutti_prefetch_close(p);
+    else
+        *prefetch = p;
+    return status;
+}
+
+static prefetch_slot *find_ready(tutti_prefetch *p)
+{
+    for (int s = 0; s < p->depth; s++)
+        if (p->slots[s].state == SLOT_READY && p->slots[s].batch.step == p->next_step)
+            return &p->slots[s];
+    return NULL;
+}
+
+static tutti_status fail_late(const tutti_prefetch *p, double timeout_s)
+{
+    int held = 0;
+    for (int s = 0; s < p->depth; s++) held += p->slots[s].state == SLOT_HELD;
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "the batch of step %lld did not come within %g s; %d of %d batches are in use%s",
+        (long long)p->next_step, timeout_s, held, p->depth,
+        held == p->depth ? ": none was given back" : ", the data set is read too slowly");
+}
+
+tutti_status tutti_prefetch_next(tutti_prefetch *p, double timeout_s, const tutti_batch **batch)
+{
+    struct timespec deadline = tutti_clock_after(timeout_s);
+    tutti_status status = TUTTI_OK;
+    prefetch_slot *slot = NULL;
+    int late = 0;
+    pthread_mutex_lock(&p->mutex);
+    if (p->next_step >= p->end)
+        status =
+            tutti_fail(TUTTI_ERR_INVAL, "the evaluation has %lld steps; step %lld was asked for",
+                (long long)p->end, (long long)p->next_step);
+    while (!status && !(slot = find_ready(p))) {
+        if (p->failed_step <= p->next_step)
+            status = p->failure;
+        else if (late)
+            status = fail_late(p, timeout_s);
+        else
+            late = pthread_cond_timedwait(&p->delivered, &p->mutex, &deadline) != 0;
+    }
+    if (!status) {
+        slot->state = SLOT_HELD;
+        p->next_step++;
+        *batch = &slot->batch;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return status;
+}
+
+void tutti_prefetch_release(void *batch)
+{
+    const tutti_batch *b = batch;
+    tutti_prefetch *p = b->owner;
+    pthread_mutex_lock(&p->mutex);
+    p->slots[b->slot].state = SLOT_FREE;
+    pthread_cond_signal(&p->freed);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+void tutti_prefetch_close(tutti_prefetch *p)
+{
+    if (!p) return;
+    pthread_mutex_lock(&p->mutex);
+    atomic_store(&p->stopping, 1);
+    pthread_cond_broadcast(&p->freed);
+    pthread_mutex_unlock(&p->mutex);
+    for (int t = 0; t < p->thread_count; t++) pthread_join(p->threads[t], NULL);
+    free(p->threads);
+    free_slots(p);
+    pthread_cond_destroy(&p->delivered);
+    pthread_cond_destroy(&p->freed);
+    pthread_mutex_destroy(&p->mutex);
+    free(p);
+}

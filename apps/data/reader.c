@@ -1,0 +1,186 @@
+#include "apps/data/reader.h"
+
+#include "apps/data/file.h"
+#include "apps/data/formats.h"
+#include "dag/base/log.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const tutti_reader *const tutti_readers[] = {
+    &tutti_reader_cifar10,
+    &tutti_reader_cifar100,
+    &tutti_reader_idx,
+    &tutti_reader_jpeg,
+    &tutti_reader_synthetic,
+    NULL,
+};
+
+/* What people download by mistake, and what to do about it. */
+static const struct {
+    const char *file, *advice;
+} mistakes[] = {
+    {"data_batch_1", "this is the Python version of CIFAR-10; download the binary version"},
+    {"data_batch_1.mat", "this is the Matlab version of CIFAR-10; download the binary version"},
+    {"train.mat", "this is the Matlab version of CIFAR-100; download the binary version"},
+    {"cifar-10-binary.tar.gz",
+        "unpack cifar-10-binary.tar.gz with tar -xzf and name the new folder"},
+    {"cifar-100-binary.tar.gz",
+        "unpack cifar-100-binary.tar.gz with tar -xzf and name the new folder"},
+};
+
+enum { LIST_BYTES = 1024, MOMENTS_IMAGES = 10000 };
+
+static void append(char list[LIST_BYTES], const char *separator, const char *word, const char *note)
+{
+    size_t used = strlen(list);
+    snprintf(list + used, LIST_BYTES - used, "%s%s%s%s%s", used ? separator : "", word,
+        *note ? " (" : "", note, *note ? ")" : "");
+}
+
+static tutti_status find_by_name(const char *format, const tutti_reader **found)
+{
+    char known[LIST_BYTES] = "";
+    for (const tutti_reader *const *r = tutti_readers; *r; r++) {
+        if (!strcmp((*r)->name, format)) {
+            *found = *r;
+            return TUTTI_OK;
+        }
+        append(known, ", ", (*r)->name, "");
+    }
+    return tutti_fail(TUTTI_ERR_USAGE, "unknown data format '%s'; known: %s", format, known);
+}
+
+/* The reader that fits best, and how well; several that fit by content are all put into `names`. */
+static int best_fit(
+    const char *path, const tutti_reader **found, int *several, char names[LIST_BYTES])
+{
+    int best = TUTTI_FORMAT_NO;
+    *several = 0;
+    *names = '\0';
+    for (const tutti_reader *const *r = tutti_readers; *r; r++) {
+        int fit = (*r)->recognise(path);
+        if (fit == TUTTI_FORMAT_CONTENT) append(names, ", ", (*r)->name, "");
+        if (fit > best) {
+            best = fit;
+            *found = *r;
+        } else if (fit == TUTTI_FORMAT_CONTENT) {
+            *several = 1;
+        }
+    }
+    return best;
+}
+
+/* A folder of `path` that holds a data set, on the heap; NULL when there is none. */
+static char *look_below(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder) return NULL;
+    char *below = NULL, names[LIST_BYTES];
+    for (const struct dirent *e; !below && (e = readdir(folder));) {
+        const tutti_reader *found;
+        int several;
+        if (*e->d_name == '.') continue;
+        below = tutti_path_format("%s/%s", path, e->d_name);
+        if (below && best_fit(below, &found, &several, names) == TUTTI_FORMAT_CONTENT) break;
+        free(below);
+        below = NULL;
+    }
+    closedir(folder);
+    return below;
+}
+
+static tutti_status fail_unknown(const char *path)
+{
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        char *file = tutti_path_format("%s/%s", path, mistakes[i].file), head;
+        int64_t bytes = file ? tutti_file_peek(file, &head, 1) : -1;
+        free(file);
+        if (bytes >= 0)
+            return tutti_fail(
+                TUTTI_ERR_FORMAT, "%s: holds no known data set: %s", path, mistakes[i].advice);
+    }
+    char *below = look_below(path);
+    if (below) {
+        tutti_fail(
+            TUTTI_ERR_FORMAT, "%s: holds no known data set, but %s does: name that", path, below);
+        free(below);
+        return TUTTI_ERR_FORMAT;
+    }
+    char looked[LIST_BYTES] = "";
+    for (const tutti_reader *const *r = tutti_readers; *r; r++)
+        append(looked, "; ", (*r)->name, (*r)->summary);
+    return tutti_fail(
+        TUTTI_ERR_FORMAT, "%s: holds no known data set; looked for: %s", path, looked);
+}
+
+static tutti_status find_by_content(const char *path, const tutti_reader **found)
+{
+    if (tutti_reader_synthetic.recognise(path)) { /* a word, not a folder */
+        *found = &tutti_reader_synthetic;
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_folder_check(path);
+    if (status) return status;
+    char names[LIST_BYTES];
+    int several;
+    int fit = best_fit(path, found, &several, names);
+    if (fit == TUTTI_FORMAT_NO) return fail_unknown(path);
+    if (several)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "%s: holds several data sets (%s); say which one with the format", path, names);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_dataset_open(
+    const char *path, const char *format, tutti_split split, tutti_dataset *dataset)
+{
+    const tutti_reader *reader = NULL;
+    tutti_status status = format ? find_by_name(format, &reader) : find_by_content(path, &reader);
+    if (!status && format && reader != &tutti_reader_synthetic) status = tutti_folder_check(path);
+    if (status) return status;
+    tutti_dataset opened = {.reader = reader};
+    status = reader->open(path, split, &opened);
+    if (status == TUTTI_OK) *dataset = opened;
+    return status;
+}
+
+void tutti_dataset_close(tutti_dataset *dataset)
+{
+    if (!dataset || !dataset->reader) return;
+    dataset->reader->close(dataset);
+    *dataset = (tutti_dataset){0};
+}
+
+tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation)
+{
+    size_t channels = (size_t)dataset->channels;
+    size_t bytes = (size_t)dataset->height * (size_t)dataset->width * channels;
+    uint8_t *pixels = malloc(bytes);
+    if (!pixels) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
+    int64_t images = dataset->count < MOMENTS_IMAGES ? dataset->count : MOMENTS_IMAGES;
+    uint64_t sum[4] = {0}, square[4] = {0};
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = 0; i < images && !status; i++) {
+        int32_t label;
+        /* Evenly spaced without a product that could overflow. */
+        int64_t index = dataset->count / images * i + dataset->count % images * i / images;
+        status = tutti_dataset_read(dataset, index, pixels, &label);
+        for (size_t p = 0; !status && p < bytes; p++) {
+            sum[p % channels] += pixels[p];
+            square[p % channels] += (uint64_t)pixels[p] * pixels[p];
+        }
+    }
+    free(pixels);
+    if (status) return status;
+    double n = (double)images * (double)(bytes / channels);
+    for (size_t c = 0; c < channels; c++) {
+        double m = (double)sum[c] / n, v = (double)square[c] / n - m * m;
+        mean[c] = (float)(m / 255);
+        deviation[c] = v > 1e-6 ? (float)(sqrt(v) / 255) : 1.0f;
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,60 @@
+#include "apps/data/sampler.h"
+
+#include "dag/base/rng.h"
+
+#include <math.h>
+
+enum { ROUNDS = 8 };
+
+/* Uniform below `bound` from the round, the epoch and the half that is not being changed. */
+static uint64_t mix(uint64_t key, int round, uint64_t epoch, uint64_t half, uint64_t bound)
+{
+    uint32_t w[4];
+    tutti_rng_philox(key, epoch, half * ROUNDS + (uint64_t)round, w);
+    return (uint64_t)(((unsigned __int128)((uint64_t)w[1] << 32 | w[0]) * bound) >> 64);
+}
+
+int64_t tutti_sampler_permute(uint64_t seed, int64_t epoch, int64_t count, int64_t place)
+{
+    uint64_t key = seed ^ tutti_rng_stream("sampler.permute");
+    uint64_t n = (uint64_t)count, a = (uint64_t)sqrt((double)n);
+    if (a == 0) a = 1;
+    uint64_t b = n / a + (n % a != 0), x = (uint64_t)place;
+    do {
+        uint64_t left = x % a, right = x / a;
+        for (int round = 0; round < ROUNDS; round += 2) {
+            left = (left + mix(key, round, (uint64_t)epoch, right, a)) % a;
+            right = (right + mix(key, round + 1, (uint64_t)epoch, left, b)) % b;
+        }
+        x = right * a + left;
+    } while (
+        x >= n); /* a permutation of a*b places: the cycle comes back below n, where it began */
+    return (int64_t)x;
+}
+
+/* ranks * batch, at most INT64_MAX. */
+static int64_t global_batch(const tutti_sampler *sampler)
+{
+    int64_t product;
+    return __builtin_mul_overflow(sampler->batch, (int64_t)sampler->ranks, &product) ? INT64_MAX
+                                                                                     : product;
+}
+
+int64_t tutti_sampler_steps(const tutti_sampler *sampler)
+{
+    int64_t global = global_batch(sampler), whole = sampler->count / global;
+    return sampler->train ? whole : whole + (sampler->count % global != 0);
+}
+
+int64_t tutti_sampler_image(const tutti_sampler *sampler, int64_t step, int64_t row, int64_t *epoch)
+{
+    int64_t steps = tutti_sampler_steps(sampler), e = sampler->train ? step / steps : 0;
+    int64_t first = (step - e * steps) * global_batch(sampler), offset;
+    if (epoch) *epoch = e;
+    /* Only an evaluation with a batch beyond any data set overflows; that row lies past the end. */
+    if (__builtin_mul_overflow((int64_t)sampler->rank, sampler->batch, &offset)) return -1;
+    if (offset >= sampler->count - first) return -1;
+    int64_t place = first + offset + row;
+    if (place >= sampler->count) return -1;
+    return sampler->train ? tutti_sampler_permute(sampler->seed, e, sampler->count, place) : place;
+}

@@ -1,0 +1,40 @@
+/* Which image stands where: the order of an epoch as a pure function, and each rank's share of it.
+ * [P]
+ *
+ * The order of epoch e is a permutation of 0..count-1 that depends on (seed, e) alone. It is
+ * computed place by place and stored nowhere, so any thread, rank or resumed run may ask for any
+ * place of any epoch. Method: a Feistel cipher on a x b >= count, walking the cycle where it leaves
+ * 0..count-1. Source: Black & Rogaway 2002, "Ciphers with arbitrary finite domains", generalised
+ * Feistel.
+ *
+ * Global order: step s takes the next ranks*batch places of its epoch; rank r has the r-th run of
+ * `batch` among them. So P ranks with batch b read what 1 rank with batch P*b reads, in the same
+ * order. */
+#ifndef TUTTI_SAMPLER_H
+#define TUTTI_SAMPLER_H
+
+#include <stdint.h>
+
+typedef struct tutti_sampler {
+    int64_t count; /* images in the data set, > 0 */
+    int64_t batch; /* images a rank a step, > 0 */
+    int rank, ranks;
+    int train; /* 1: epochs without end, shuffled, without the tail that fills no global batch; 0:
+                  once, in order */
+    uint64_t seed;
+} tutti_sampler;
+
+/* The image at place `place` (0..count-1) of an epoch. */
+int64_t tutti_sampler_permute(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
+
+/* Steps of one epoch, or of the evaluation: the same on every rank. 0: too few images for one
+ * training step. */
+int64_t tutti_sampler_steps(const tutti_sampler *sampler);
+
+/* The image in row `row` (0..batch-1) of step `step` on this rank; -1 past the end of an
+ * evaluation. Training needs steps > 0. `epoch` (may be NULL) is set to the step's epoch; 0 in an
+ * evaluation. */
+int64_t tutti_sampler_image(
+    const tutti_sampler *sampler, int64_t step, int64_t row, int64_t *epoch);
+
+#endif
