@@ -34,12 +34,14 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     const char *lanes = choose(NULL, "TUTTI_LANES", "0");
     char *end;
     long value = strtol(lanes, &end, 10);
-    if (*end || value < 0 || value > 1024) return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_LANES='%s': a number from 1 to 1024", lanes);
+    if (*end || value < 0 || value > 1024)
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_LANES='%s': a number from 1 to 1024", lanes);
     options->lanes = given->lanes ? given->lanes : options->design->many_lanes ? (int)value : 0;
     return TUTTI_OK;
 }
 
-tutti_status tutti_attach(MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
+tutti_status tutti_attach(
+    MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
 {
     tutti_session *s = calloc(1, sizeof *s);
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to attach");
@@ -67,7 +69,8 @@ void tutti_detach(tutti_session *session)
 {
     static const double patience_s = 60;
     if (!session) return;
-    if (tutti_wait(session, patience_s)) return; /* something is still in flight: what it touches stays */
+    if (tutti_wait(session, patience_s))
+        return; /* something is still in flight: what it touches stays */
     tutti_insert_close(session->insert);
     tutti_exchange_close(session->exchange);
     free(session);
@@ -88,34 +91,43 @@ static tutti_status insert_one(tutti_session *session, tutti_handle data, tutti_
 {
     const char *name = tutti_coll_kind_name(args.kind);
     if (args.root < 0 || args.root >= session->size)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: root %d of %d ranks", name, args.root, session->size);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: root %d of %d ranks", name, args.root, session->size);
     tutti_status status = tutti_insert_count(data, args.dtype, name, &args.count);
     if (status) return status;
     tutti_mode mode = TUTTI_READWRITE;
     return tutti_insert_collective(session->insert, name, &args, sizeof args, 1, &data, &mode);
 }
 
-tutti_status tutti_allreduce(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+tutti_status tutti_allreduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
 {
-    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op});
+    return insert_one(
+        session, data, (tutti_coll_args){.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op});
 }
 
 tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root)
 {
-    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .root = root});
+    return insert_one(
+        session, data, (tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .root = root});
 }
 
-tutti_status tutti_reduce(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root)
+tutti_status tutti_reduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root)
 {
-    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root});
+    return insert_one(session, data,
+        (tutti_coll_args){.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root});
 }
 
-tutti_status tutti_reduce_scatter(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+tutti_status tutti_reduce_scatter(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
 {
-    return insert_one(session, data, (tutti_coll_args){.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op});
+    return insert_one(
+        session, data, (tutti_coll_args){.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op});
 }
 
-tutti_status tutti_allgather(tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
+tutti_status tutti_allgather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
 {
     tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = dtype};
     int64_t gathered;
@@ -123,11 +135,12 @@ tutti_status tutti_allgather(tutti_session *session, tutti_handle send, tutti_ha
     if (!status) status = tutti_insert_count(recv, dtype, "allgather", &gathered);
     if (status) return status;
     if (gathered != args.count * session->size)
-        return tutti_fail(TUTTI_ERR_INVAL, "allgather: recv has %lld elements, not %d times %lld", (long long)gathered,
-            session->size, (long long)args.count);
+        return tutti_fail(TUTTI_ERR_INVAL, "allgather: recv has %lld elements, not %d times %lld",
+            (long long)gathered, session->size, (long long)args.count);
     tutti_handle handles[] = {recv, send};
     tutti_mode modes[] = {TUTTI_WRITE, TUTTI_READ};
-    return tutti_insert_collective(session->insert, "allgather", &args, sizeof args, 2, handles, modes);
+    return tutti_insert_collective(
+        session->insert, "allgather", &args, sizeof args, 2, handles, modes);
 }
 
 tutti_status tutti_wait(tutti_session *session, double timeout_s)

@@ -1,8 +1,10 @@
-/* Collectives as tasks of an existing StarPU program.   #include <tutti/starpu.h>, link with -ltutti (pkg-config tutti).
+/* Collectives as tasks of an existing StarPU program.   #include <tutti/starpu.h>, link with
+ * -ltutti (pkg-config tutti).
  *
- * Attach once to the running StarPU and an MPI communicator; then each call inserts one collective on StarPU data as a
- * task: it starts when the tasks submitted before it on the same handles allow, and tasks submitted after it wait for it,
- * by StarPU's own data dependencies. No worker waits for another rank. The design is chosen at run time.
+ * Attach once to the running StarPU and an MPI communicator; then each call inserts one collective
+ * on StarPU data as a task: it starts when the tasks submitted before it on the same handles allow,
+ * and tasks submitted after it wait for it, by StarPU's own data dependencies. No worker waits for
+ * another rank. The design is chosen at run time.
  *
  *     tutti_session *tutti;
  *     tutti_attach(MPI_COMM_WORLD, NULL, &tutti);            after starpu_init and MPI_Init_thread
@@ -10,15 +12,19 @@
  *     tutti_allreduce(tutti, gradient_handle, TUTTI_F32, TUTTI_SUM);
  *     ...submit tasks that read gradient_handle...
  *     tutti_wait(tutti, 60);                                 everything inserted so far has ended
- *     tutti_detach(tutti);                                   before starpu_shutdown and MPI_Finalize
+ *     tutti_detach(tutti);                                   before starpu_shutdown and
+ * MPI_Finalize
  *
- * THE RULE: every rank makes the same calls in the same order (Tutti then starts them in one order everywhere).
+ * THE RULE: every rank makes the same calls in the same order (Tutti then starts them in one order
+ * everywhere).
  *
- * Threads: MPI must have been initialised with at least MPI_THREAD_SERIALIZED, and with MPI_THREAD_MULTIPLE when the
- * program itself calls MPI between the first insertion and a tutti_wait. Every call is for the program's main thread.
- * Data: vectors, variables, and matrices and blocks without gaps (leading dimension equal to the row length), registered in
- * main memory, elements of the given type. The handles and their data must live until the collective has ended.
- * Errors: a status other than TUTTI_OK, and one line on stderr that says what is wrong (tutti/status.h). */
+ * Threads: MPI must have been initialised with at least MPI_THREAD_SERIALIZED, and with
+ * MPI_THREAD_MULTIPLE when the program itself calls MPI between the first insertion and a
+ * tutti_wait. Every call is for the program's main thread. Data: vectors, variables, and matrices
+ * and blocks without gaps (leading dimension equal to the row length), registered in main memory,
+ * elements of the given type. The handles and their data must live until the collective has ended.
+ * Errors: a status other than TUTTI_OK, and one line on stderr that says what is wrong
+ * (tutti/status.h). */
 #ifndef TUTTI_ATTACH_H
 #define TUTTI_ATTACH_H
 
@@ -37,16 +43,19 @@ typedef struct tutti_session tutti_session;
 typedef starpu_data_handle_t tutti_handle;
 
 typedef struct tutti_attach_options {
-    const char *design;    /* "funneled", "concurrent", "chained", "sequential"; NULL: environment TUTTI_DESIGN, or funneled.
-                              With "sequential" collectives run inside tutti_wait, so wait with it, not with StarPU alone. */
-    int lanes;             /* concurrent: communicators; 0: TUTTI_LANES, or 4 */
-    const char *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
+    const char *design; /* "funneled", "concurrent", "chained", "sequential"; NULL: environment
+                           TUTTI_DESIGN, or funneled. With "sequential" collectives run inside
+                           tutti_wait, so wait with it, not with StarPU alone. */
+    int lanes;          /* concurrent: communicators; 0: TUTTI_LANES, or 4 */
+    const char
+        *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
 } tutti_attach_options;
 
 /* Collective over comm. options may be NULL.
- * USAGE: unknown design or algorithm (the known ones are listed); UNSUPPORTED: MPI or StarPU is not initialised, or MPI was
- * initialised with too low a thread level. */
-TUTTI_API tutti_status tutti_attach(MPI_Comm comm, const tutti_attach_options *options, tutti_session **session);
+ * USAGE: unknown design or algorithm (the known ones are listed); UNSUPPORTED: MPI or StarPU is not
+ * initialised, or MPI was initialised with too low a thread level. */
+TUTTI_API tutti_status tutti_attach(
+    MPI_Comm comm, const tutti_attach_options *options, tutti_session **session);
 
 /* Waits for everything, then leaves. Collective. NULL is accepted. */
 TUTTI_API void tutti_detach(tutti_session *session);
@@ -55,21 +64,24 @@ TUTTI_API int tutti_rank(const tutti_session *session);
 TUTTI_API int tutti_size(const tutti_session *session);
 
 /* In place: every rank's data become the element-wise result over all ranks. */
-TUTTI_API tutti_status tutti_allreduce(tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
+TUTTI_API tutti_status tutti_allreduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
 /* In place: root's data become everyone's. */
-TUTTI_API tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root);
+TUTTI_API tutti_status tutti_broadcast(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, int root);
 /* In place at root; the data of the others are scratch afterwards. */
 TUTTI_API tutti_status tutti_reduce(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root);
 /* send (n elements) of rank r becomes elements r*n ... of recv (size*n elements) on every rank. */
-TUTTI_API tutti_status tutti_allgather(tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype);
-/* In place: afterwards block r of the data (n/size elements, the first n%size blocks one more) is reduced on rank r; the
- * other blocks are scratch. */
+TUTTI_API tutti_status tutti_allgather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype);
+/* In place: afterwards block r of the data (n/size elements, the first n%size blocks one more) is
+ * reduced on rank r; the other blocks are scratch. */
 TUTTI_API tutti_status tutti_reduce_scatter(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
 
-/* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with their names) after timeout_s;
- * otherwise the first failure of any of them. */
+/* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with their
+ * names) after timeout_s; otherwise the first failure of any of them. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
 
 #ifdef __cplusplus

@@ -6,9 +6,9 @@
  *              |
  *   bwd1 --> [c2] --> upd1
  *
- * The worker that finds a collective ready posts its first messages and goes on; the node ends, and hands the token on,
- * when the collective has ended. No deadlock: at most one is in flight on a rank, its number is the same on all, and
- * posting does not wait. */
+ * The worker that finds a collective ready posts its first messages and goes on; the node ends, and
+ * hands the token on, when the collective has ended. No deadlock: at most one is in flight on a
+ * rank, its number is the same on all, and posting does not wait. */
 #include "designs/place.h"
 #include "designs/table.h"
 
@@ -17,7 +17,8 @@ static tutti_status place(tutti_graph *graph, int lanes)
     tutti_status status = tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
     if (status) return status;
     int token;
-    status = tutti_graph_tensor(graph, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
+    status = tutti_graph_tensor(
+        graph, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++)
         if (tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_COLLECTIVE)
             status = tutti_graph_add_access(graph, i, (tutti_access){token, TUTTI_READWRITE});

@@ -117,7 +117,8 @@ static int wait_for_work(tutti_comm_thread *t)
     return go_on;
 }
 
-/* Polls without starving the workers that may share the core: yields first, then sleeps in growing steps. */
+/* Polls without starving the workers that may share the core: yields first, then sleeps in growing
+ * steps. */
 static void back_off(int idle_passes)
 {
     enum { YIELDS = 20, LONGEST_US = 50 };
@@ -166,7 +167,8 @@ static tutti_status open_here(tutti_comm_thread *t)
     return status ? status : tutti_queue_open(&t->queue, tutti_comm_lanes(t->comm));
 }
 
-tutti_status tutti_comm_thread_open(const tutti_comm_thread_options *options, tutti_comm_thread **thread)
+tutti_status tutti_comm_thread_open(
+    const tutti_comm_thread_options *options, tutti_comm_thread **thread)
 {
     tutti_comm_thread *t = calloc(1, sizeof *t);
     if (!t) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the communication thread");
@@ -219,7 +221,8 @@ int64_t tutti_comm_thread_reserve(tutti_comm_thread *t, int lane, int64_t index,
     return status ? -1 : sequence;
 }
 
-void tutti_comm_thread_ready(tutti_comm_thread *t, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
+void tutti_comm_thread_ready(
+    tutti_comm_thread *t, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
 {
     int chain = t->options.order == TUTTI_ORDER_CHAIN;
     if (chain) pthread_mutex_lock(&t->comm_lock);
@@ -242,7 +245,7 @@ void tutti_comm_thread_ready(tutti_comm_thread *t, int64_t sequence, const tutti
 
 /* A token that a thread waits for. */
 typedef struct rendezvous {
-    tutti_token token; /* first */
+    tutti_token token;    /* first */
     pthread_mutex_t lock; /* protects the rest */
     pthread_cond_t ended;
     int done;
@@ -280,7 +283,8 @@ static tutti_status call_thread(tutti_comm_thread *t, const tutti_coll_args *arg
     tutti_status status = r->status;
     pthread_mutex_unlock(&r->lock);
     if (!done) /* the token may still be finished: it stays */
-        return tutti_fail(TUTTI_ERR_TIMEOUT, "%s (sequence %lld) has not ended within %g s: has another rank left?",
+        return tutti_fail(TUTTI_ERR_TIMEOUT,
+            "%s (sequence %lld) has not ended within %g s: has another rank left?",
             tutti_coll_kind_name(args->kind), (long long)sequence, t->options.timeout_s);
     pthread_mutex_destroy(&r->lock);
     pthread_cond_destroy(&r->ended);

@@ -1,11 +1,12 @@
 /* Concurrent: K communicators in flight at once, driven by one thread that never blocks.
  *
- *   lane 0:  c0 -------- c3 ----- c6        lane of the collective with index i in its step: i mod K
- *   lane 1:  c1 --- c4 ------ c7            within a lane in sequence order; lanes do not wait for each other
- *   lane 2:  c2 ------- c5 -- c8
+ *   lane 0:  c0 -------- c3 ----- c6     the lane of the i-th collective of a step is i mod K;
+ *   lane 1:  c1 --- c4 ------ c7         within a lane they start in sequence order;
+ *   lane 2:  c2 ------- c5 -- c8         lanes do not wait for each other
  *
- * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the one thread is never
- * blocked inside a collective, K of them in flight occupy nothing (the bound W > K(P-1)/P is for blocked threads). */
+ * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the
+ * one thread is never blocked inside a collective, K of them in flight occupy nothing (the bound W
+ * > K(P-1)/P is for blocked threads). */
 #include "designs/place.h"
 #include "designs/table.h"
 

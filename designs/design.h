@@ -1,22 +1,24 @@
-/* The three designs (and the oracle): who starts a collective of a task graph, on which communicator, after what.
+/* The three designs (and the oracle): who starts a collective of a task graph, on which
+ * communicator, after what.
  *
- * THE ORDERING LAW.  On every lane all ranks start the same collectives in the same order, and no set of started
- * collectives may occupy every worker that another rank needs to start its partner.
+ * THE ORDERING LAW.  On every lane all ranks start the same collectives in the same order, and no
+ * set of started collectives may occupy every worker that another rank needs to start its partner.
  *
- * How each design keeps it: the sequence number of a collective is taken where the graph is submitted, in program order,
- * and never restarts; the program is the same on every rank; so the numbers agree. The lane is written in
- * the graph, which is the same, too. And nothing that waits for another rank occupies a worker: a collective node ends later (dag/run/token.h).
+ * How each design keeps it: the sequence number of a collective is taken where the graph is
+ * submitted, in program order, and never restarts; the program is the same on every rank; so the
+ * numbers agree. The lane is written in the graph, which is the same, too. And nothing that waits
+ * for another rank occupies a worker: a collective node ends later (dag/run/token.h).
  *
- *   design      lane           order within the lane                    started by       MPI level
- *   funneled    0              sequence: the next number is waited for   comm thread      FUNNELED
- *   concurrent  index % K      sequence within each lane                 comm thread      FUNNELED
- *   chained     0              a token that every collective node        the worker that  SERIALIZED
- *                              reads and writes, in the graph itself     made it ready
- *   sequential  0              program order, after all of the step's    main thread      FUNNELED
- *                              collectives are ready, one by one
+ *   design      lane       order within the lane                  started by     MPI level
+ *   funneled    0          sequence: the next number is waited for  comm thread    FUNNELED
+ *   concurrent  index % K  sequence within each lane                comm thread    FUNNELED
+ *   chained     0          a token that every collective node       the worker     SERIALIZED
+ *                          reads and writes, in the graph itself    that finds it ready
+ *   sequential  0          program order, when all of the step's    main thread    FUNNELED
+ *                          collectives are ready, one by one
  *
- * The levels hold for programs in which that thread also initialised MPI. In an existing MPI program (attach), the comm
- * thread is not MPI's main thread: SERIALIZED. */
+ * The levels hold for programs in which that thread also initialised MPI. In an existing MPI
+ * program (attach), the comm thread is not MPI's main thread: SERIALIZED. */
 #ifndef TUTTI_DESIGN_H
 #define TUTTI_DESIGN_H
 
@@ -33,9 +35,10 @@ typedef enum tutti_order {
 typedef struct tutti_design {
     const char *name, *summary;
     tutti_order order;
-    int many_lanes;             /* whether --lanes above 1 makes sense */
-    tutti_thread_level needed;  /* when the starting thread initialises MPI */
-    /* Writes a place on every collective node of the graph, and adds the accesses that order them. */
+    int many_lanes;            /* whether --lanes above 1 makes sense */
+    tutti_thread_level needed; /* when the starting thread initialises MPI */
+    /* Writes a place on every collective node of the graph, and adds the accesses that order them.
+     */
     tutti_status (*place)(tutti_graph *graph, int lanes);
 } tutti_design;
 

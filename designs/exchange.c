@@ -36,7 +36,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm)
         tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
         if (status) return status;
         x->booted = 1;
-        status = tutti_transport_mpi(&x->boot, x->options.lanes, &transport);
+        status = tutti_transport_mpi(x->boot.comm, x->options.lanes, &transport);
         if (status) return status;
     }
     tutti_comm_options options = {.algorithm = x->options.algorithm};
@@ -58,16 +58,18 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: at least 1", o->lanes);
     if (o->lanes > 1 && !design->many_lanes)
-        return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: design %s has one lane (concurrent has several)", o->lanes, design->name);
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--lanes %d: design %s has one lane (concurrent has several)", o->lanes, design->name);
     if (o->lanes > 1 && tutti_algorithm_blocks(o->algorithm))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--algorithm %s blocks its thread inside MPI, which on %d lanes can deadlock: use --lanes 1 or another algorithm",
+            "--algorithm %s blocks its thread inside MPI, which on %d lanes can deadlock: use "
+            "--lanes 1 or another algorithm",
             o->algorithm, o->lanes);
     return TUTTI_OK;
 }
 
-static tutti_status open_exchange(const void *attached, tutti_transport *transport, const tutti_exchange_options *options,
-    tutti_exchange **exchange)
+static tutti_status open_exchange(const void *attached, tutti_transport *transport,
+    const tutti_exchange_options *options, tutti_exchange **exchange)
 {
     tutti_exchange *x = calloc(1, sizeof *x);
     tutti_status status = x ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
@@ -76,12 +78,16 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         status = check_options(&x->options);
     }
     if (status) {
-        if (transport) tutti_transport_close(transport);
+        if (transport) transport->ops->close(transport);
         free(x);
         return status;
     }
-    tutti_comm_thread_options thread = {.order = options->design->order, .timeout_s = x->options.timeout_s,
-        .meter = options->meter, .setup = setup, .teardown = teardown, .ctx = x};
+    tutti_comm_thread_options thread = {.order = options->design->order,
+        .timeout_s = x->options.timeout_s,
+        .meter = options->meter,
+        .setup = setup,
+        .teardown = teardown,
+        .ctx = x};
     status = tutti_comm_thread_open(&thread, &x->thread);
     if (status)
         tutti_exchange_close(x);
@@ -95,7 +101,8 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
     return open_exchange(NULL, NULL, options, exchange);
 }
 
-tutti_status tutti_exchange_attach(const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange)
+tutti_status tutti_exchange_attach(
+    const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange)
 {
     return open_exchange(comm, NULL, options, exchange);
 }
@@ -147,7 +154,9 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->kind != TUTTI_NODE_MARK) continue;
         const tutti_tensor *tensor = tutti_graph_get_tensor(graph, node->access[0].tensor);
-        tutti_coll_args args = {.kind = TUTTI_ALLREDUCE, .dtype = tensor->dtype, .op = TUTTI_SUM,
+        tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
+            .dtype = tensor->dtype,
+            .op = TUTTI_SUM,
             .count = tutti_shape_count(&tensor->shape)};
         tutti_status status = tutti_graph_set_collective(graph, i, &args, sizeof args);
         if (status) return status;
@@ -161,7 +170,8 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return tutti_comm_thread_reserve(x->thread, node->place.lane, node->place.index, node->name);
 }
 
-static void start(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(
+    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
 {
     tutti_exchange *x = ctx;
     if (sequence < 0) {
@@ -170,7 +180,8 @@ static void start(void *ctx, const tutti_node *node, int64_t sequence, void *con
     }
     tutti_coll_args args = *(const tutti_coll_args *)node->desc;
     args.recv = buf[0];
-    if (args.kind == TUTTI_ALLGATHER) args.send = buf[1]; /* the one kind whose nodes have two tensors */
+    if (args.kind == TUTTI_ALLGATHER)
+        args.send = buf[1]; /* the one kind whose nodes have two tensors */
     tutti_comm_thread_ready(x->thread, sequence, &args, token);
 }
 
@@ -183,7 +194,8 @@ static tutti_status drive(void *ctx)
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 {
     int main_drives = exchange->options.design->order == TUTTI_ORDER_MAIN;
-    return (tutti_run_hooks){.ctx = exchange, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
+    return (tutti_run_hooks){
+        .ctx = exchange, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
 }
 
 /* ---- the main thread ---- */
@@ -198,12 +210,15 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
     int size = tutti_exchange_size(exchange);
     int32_t *all = calloc((size_t)size, sizeof *all), own = mine;
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' status", size);
-    tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = 1, .send = &own, .recv = all};
+    tutti_coll_args args = {
+        .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = 1, .send = &own, .recv = all};
     tutti_status status = tutti_exchange_call(exchange, &args);
     int first = 0;
     while (!status && first < size && all[first] == TUTTI_OK) first++;
-    if (!status && first < size) status = (tutti_status)all[first];
-    else first = -1;
+    if (!status && first < size)
+        status = (tutti_status)all[first];
+    else
+        first = -1;
     if (rank) *rank = first;
     free(all);
     return status;

@@ -1,9 +1,11 @@
-/* One rank's end of the exchange of gradients: boots MPI, turns a graph's marks into collective nodes placed by a design,
- * drives them, and runs collectives for the main thread in between.
+/* One rank's end of the exchange of gradients: boots MPI, turns a graph's marks into collective
+ * nodes placed by a design, drives them, and runs collectives for the main thread in between.
  *
- *   open -> apply(graph) -> runner->open(hooks) -> { submit, wait, call, agree }* -> runner->close -> close
+ *   open -> apply(graph) -> runner->open(hooks) -> { submit, wait, call, agree }* -> runner->close
+ * -> close
  *
- * Threads: every call is [M]; the hooks' start is [A]. Every wait has the deadline of the options. */
+ * Threads: every call is [M]; the hooks' start is [A]. Every wait has the deadline of the options.
+ */
 #ifndef TUTTI_EXCHANGE_H
 #define TUTTI_EXCHANGE_H
 
@@ -23,31 +25,35 @@ typedef struct tutti_exchange_options {
 
 /* Initialises MPI on the thread that the design wants and opens the lanes. All ranks call it. */
 tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_exchange **exchange);
-/* The same over an existing communicator (pointer to an MPI_Comm) of a program that initialised MPI itself. */
+/* The same over an existing communicator (pointer to an MPI_Comm) of a program that initialised MPI
+ * itself. */
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* The same over a transport of its own (ranks as threads). Takes the transport over, also on failure. */
+/* The same over a transport of its own (ranks as threads). Takes the transport over, also on
+ * failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in flight. NULL is fine. */
+/* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in
+ * flight. NULL is fine. */
 void tutti_exchange_close(tutti_exchange *exchange);
 
 int tutti_exchange_rank(const tutti_exchange *exchange);
 int tutti_exchange_size(const tutti_exchange *exchange);
 int tutti_exchange_lanes(const tutti_exchange *exchange);
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
-tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange); /* SINGLE over a loop transport */
+tutti_thread_level tutti_exchange_granted(
+    const tutti_exchange *exchange); /* SINGLE over a loop transport */
 
-/* Turns every mark of the graph into an allreduce (sum, in place) and has the design place them. With one rank, marks stay
- * marks, which cost nothing. */
+/* Turns every mark of the graph into an allreduce (sum, in place) and has the design place them.
+ * With one rank, marks stay marks, which cost nothing. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
 
 /* Runs one collective now and waits for it. All ranks call it at the same point of the program. */
 tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args);
-/* Every rank's status; all ranks return the first failure in rank order (*rank, may be NULL, says whose; -1 for none),
- * so that all leave together. */
+/* Every rank's status; all ranks return the first failure in rank order (*rank, may be NULL, says
+ * whose; -1 for none), so that all leave together. */
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);
 
 #endif

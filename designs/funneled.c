@@ -1,10 +1,10 @@
 /* Funneled: one comm thread starts every collective on one communicator, in sequence order.
  *
- *   graph:  bwd3 -> [c0] -> upd3     bwd2 -> [c1] -> upd2     bwd1 -> [c2] -> upd1
- *   thread: waits for c0 | c0 started | waits for c1 | c1 started | c2 started       (order 0, 1, 2 on every rank)
+ *   graph:   bwd3 -> [c0] -> upd3    bwd2 -> [c1] -> upd2    bwd1 -> [c2] -> upd1
+ *   thread:  waits for c0, starts it; waits for c1, starts it; ...    0, 1, 2 on every rank
  *
- * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients are, which depends on
- * lower numbers only; no worker ever waits. */
+ * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients
+ * are, which depends on lower numbers only; no worker ever waits. */
 #include "designs/place.h"
 #include "designs/table.h"
 

@@ -1,6 +1,7 @@
 #include "designs/place.h"
 
-tutti_status tutti_place_in_order(tutti_graph *graph, int lanes, int (*lane)(int64_t index, int lanes))
+tutti_status tutti_place_in_order(
+    tutti_graph *graph, int lanes, int (*lane)(int64_t index, int lanes))
 {
     int section = -1;
     int64_t index = 0;

@@ -1,11 +1,13 @@
-/* What the designs share when they place collective nodes: index in program order, lane from a function. [M] */
+/* What the designs share when they place collective nodes: index in program order, lane from a
+ * function. [M] */
 #ifndef TUTTI_PLACE_H
 #define TUTTI_PLACE_H
 
 #include "designs/design.h"
 
 /* Every collective node of every section gets index 0, 1, ... in program order and lane(index). */
-tutti_status tutti_place_in_order(tutti_graph *graph, int lanes, int (*lane)(int64_t index, int lanes));
+tutti_status tutti_place_in_order(
+    tutti_graph *graph, int lanes, int (*lane)(int64_t index, int lanes));
 
 /* Lane 0, whatever the index. [P] */
 int tutti_place_lane_zero(int64_t index, int lanes);

@@ -28,22 +28,27 @@ static tutti_status double_room(tutti_queue *q)
 {
     tutti_entry *wider = calloc((size_t)q->room * 2, sizeof *wider);
     if (!wider) return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
-    for (int64_t s = q->lowest; s < q->next; s++) wider[s & (2 * q->room - 1)] = *tutti_queue_get(q, s);
+    for (int64_t s = q->lowest; s < q->next; s++)
+        wider[s & (2 * q->room - 1)] = *tutti_queue_get(q, s);
     free(q->ring);
     q->ring = wider;
     q->room *= 2;
     return TUTTI_OK;
 }
 
-tutti_status tutti_queue_reserve(tutti_queue *queue, int lane, int64_t index, const char *name, int64_t *sequence)
+tutti_status tutti_queue_reserve(
+    tutti_queue *queue, int lane, int64_t index, const char *name, int64_t *sequence)
 {
     if (queue->next - queue->lowest == queue->room) {
         tutti_status status = double_room(queue);
         if (status) return status;
     }
     *sequence = queue->next++;
-    *tutti_queue_get(queue, *sequence) = (tutti_entry){
-        .sequence = *sequence, .index = index, .lane = lane, .state = TUTTI_ENTRY_RESERVED, .name = name};
+    *tutti_queue_get(queue, *sequence) = (tutti_entry){.sequence = *sequence,
+        .index = index,
+        .lane = lane,
+        .state = TUTTI_ENTRY_RESERVED,
+        .name = name};
     return TUTTI_OK;
 }
 
@@ -58,7 +63,9 @@ tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane)
     for (; *cursor < queue->next; ++*cursor) {
         if (*cursor < queue->lowest) continue;
         tutti_entry *entry = tutti_queue_get(queue, *cursor);
-        if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED || entry->state == TUTTI_ENTRY_GONE) continue;
+        if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED ||
+            entry->state == TUTTI_ENTRY_GONE)
+            continue;
         return entry->state == TUTTI_ENTRY_READY ? entry : NULL;
     }
     return NULL;
@@ -74,7 +81,8 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
 {
     if (entry->state == TUTTI_ENTRY_STARTED) queue->started--;
     entry->state = TUTTI_ENTRY_GONE;
-    while (queue->lowest < queue->next && tutti_queue_get(queue, queue->lowest)->state == TUTTI_ENTRY_GONE)
+    while (queue->lowest < queue->next &&
+           tutti_queue_get(queue, queue->lowest)->state == TUTTI_ENTRY_GONE)
         queue->lowest++;
 }
 

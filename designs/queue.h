@@ -9,7 +9,12 @@
 #include "collectives/coll.h"
 #include "dag/run/token.h"
 
-typedef enum tutti_entry_state { TUTTI_ENTRY_GONE, TUTTI_ENTRY_RESERVED, TUTTI_ENTRY_READY, TUTTI_ENTRY_STARTED } tutti_entry_state;
+typedef enum tutti_entry_state {
+    TUTTI_ENTRY_GONE,
+    TUTTI_ENTRY_RESERVED,
+    TUTTI_ENTRY_READY,
+    TUTTI_ENTRY_STARTED
+} tutti_entry_state;
 
 typedef struct tutti_entry {
     int64_t sequence;
@@ -19,32 +24,35 @@ typedef struct tutti_entry {
     tutti_coll_args args;
     tutti_token *token;
     tutti_coll_request *request;
-    double started; /* the meter's mark */
+    double started;   /* the meter's mark */
     const char *name; /* of the node; borrowed */
 } tutti_entry;
 
 typedef struct tutti_queue {
     tutti_entry *ring;
-    int64_t room;          /* a power of two */
-    int64_t lowest, next;  /* ids below lowest are gone */
+    int64_t room;         /* a power of two */
+    int64_t lowest, next; /* ids below lowest are gone */
     int lanes;
-    int64_t *cursor;       /* one a lane: the sequence number to start next is the first of its lane from here */
-    int started;           /* entries in state STARTED */
+    int64_t *cursor; /* one a lane: the sequence number to start next is the first of its lane from
+                        here */
+    int started;     /* entries in state STARTED */
 } tutti_queue;
 
 tutti_status tutti_queue_open(tutti_queue *queue, int lanes);
 void tutti_queue_close(tutti_queue *queue);
 
 /* Takes the next sequence number. The entry pointer holds until the next reserve. NOMEM. */
-tutti_status tutti_queue_reserve(tutti_queue *queue, int lane, int64_t index, const char *name, int64_t *sequence);
+tutti_status tutti_queue_reserve(
+    tutti_queue *queue, int lane, int64_t index, const char *name, int64_t *sequence);
 tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence);
 /* The entry that the law lets start next on this lane, if it is ready; NULL otherwise. */
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane);
-void tutti_queue_start(tutti_queue *queue, tutti_entry *entry); /* READY -> STARTED */
+void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STARTED */
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry); /* -> GONE */
 /* The lowest started entry with a sequence number of at least `from`, or NULL. */
 tutti_entry *tutti_queue_next_started(tutti_queue *queue, int64_t from);
-/* How many entries the oldest group has when all of them are ready (they begin at lowest); 0 otherwise. */
+/* How many entries the oldest group has when all of them are ready (they begin at lowest); 0
+ * otherwise. */
 int64_t tutti_queue_ready_group(const tutti_queue *queue);
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const tutti_design *const tutti_designs[] = {
-    &tutti_design_funneled, &tutti_design_concurrent, &tutti_design_chained, &tutti_design_sequential, NULL};
+const tutti_design *const tutti_designs[] = {&tutti_design_funneled, &tutti_design_concurrent,
+    &tutti_design_chained, &tutti_design_sequential, NULL};
 
 const tutti_design *tutti_design_find(const char *name)
 {
@@ -18,6 +18,7 @@ char *tutti_design_names(char *text, size_t size)
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; tutti_designs[i] && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", tutti_designs[i]->name);
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%s", i ? ", " : "", tutti_designs[i]->name);
     return text;
 }

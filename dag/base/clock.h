@@ -8,11 +8,12 @@
 /* Seconds since an arbitrary start; never goes back. */
 double tutti_clock_s(void);
 
-/* The absolute CLOCK_MONOTONIC time `delay_s` from now, for pthread_cond_timedwait on a condition variable made by
- * tutti_clock_cond_init. */
+/* The absolute CLOCK_MONOTONIC time `delay_s` from now, for pthread_cond_timedwait on a condition
+ * variable made by tutti_clock_cond_init. */
 struct timespec tutti_clock_after(double delay_s);
 
-/* Initialises a condition variable whose timed waits use the monotonic clock. Returns 0 or an errno value. */
+/* Initialises a condition variable whose timed waits use the monotonic clock. Returns 0 or an errno
+ * value. */
 int tutti_clock_cond_init(pthread_cond_t *cond);
 
 /* Sleeps about this long; at once for delay_s <= 0. */

@@ -20,7 +20,8 @@ typedef enum tutti_dtype {
 } tutti_dtype;
 
 TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
-TUTTI_API const char *tutti_dtype_name(tutti_dtype dtype); /* "F32", "I64", ...: the safetensors names */
+TUTTI_API const char *tutti_dtype_name(
+    tutti_dtype dtype); /* "F32", "I64", ...: the safetensors names */
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 /* Messages for people, one line each on stderr: "tutti: rank 1: error: sentence". [A]
  *
- * The prefix's rank and the verbosity are the process's only mutable file-scope state (a process is one rank in every
- * program); a line is written with one write(2), so lines of several threads and ranks do not mix. */
+ * The prefix's rank and the verbosity are the process's only mutable file-scope state (a process is
+ * one rank in every program); a line is written with one write(2), so lines of several threads and
+ * ranks do not mix. */
 #ifndef TUTTI_LOG_H
 #define TUTTI_LOG_H
 
@@ -19,9 +20,11 @@ void tutti_log_set_rank(int rank);
 /* Shows messages up to this level. */
 void tutti_log_set_level(tutti_log_level level);
 
-void tutti_log(tutti_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void tutti_log(tutti_log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* Logs an error and returns `status`, so that the function which decides can say: return tutti_fail(...). */
+/* Logs an error and returns `status`, so that the function which decides can say: return
+ * tutti_fail(...). */
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -7,7 +7,8 @@
 /* a * b, or SIZE_MAX when that overflows (which no allocation then satisfies). */
 size_t tutti_mem_product(size_t a, size_t b);
 
-/* `bytes` zeroed bytes aligned to 64, or NULL; release with free(). A request of 0 bytes gets 64. */
+/* `bytes` zeroed bytes aligned to 64, or NULL; release with free(). A request of 0 bytes gets 64.
+ */
 void *tutti_mem_aligned(size_t bytes);
 
 #endif

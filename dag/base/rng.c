@@ -4,7 +4,8 @@
 
 void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4])
 {
-    uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi, c3 = (uint32_t)(hi >> 32);
+    uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi,
+             c3 = (uint32_t)(hi >> 32);
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = 0xD2511F53ull * c0, p1 = 0xCD9E8D57ull * c2;

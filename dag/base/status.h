@@ -1,7 +1,8 @@
 /* What every fallible call of Tutti returns.
  *
- * The function that decides which error it is logs one sentence naming the file, option, rank or tensor; the
- * functions above it only pass the status on. Outputs are set only on TUTTI_OK. [P]: pure, any thread. */
+ * The function that decides which error it is logs one sentence naming the file, option, rank or
+ * tensor; the functions above it only pass the status on. Outputs are set only on TUTTI_OK. [P]:
+ * pure, any thread. */
 #ifndef TUTTI_STATUS_H
 #define TUTTI_STATUS_H
 
@@ -35,7 +36,8 @@ typedef enum tutti_status {
         TUTTI_STATUS_COUNT
 } tutti_status;
 
-/* The short name ("timeout") and the sentence of a status; "unknown" for a value that is none. [P] */
+/* The short name ("timeout") and the sentence of a status; "unknown" for a value that is none. [P]
+ */
 TUTTI_API const char *tutti_status_name(tutti_status status);
 TUTTI_API const char *tutti_status_text(tutti_status status);
 

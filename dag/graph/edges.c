@@ -47,8 +47,8 @@ static tutti_status make_room(tutti_edges *edges, int accesses, const tutti_acce
     return TUTTI_OK;
 }
 
-tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses, const tutti_access access[], tutti_edges_fn *fn,
-    void *ctx)
+tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses,
+    const tutti_access access[], tutti_edges_fn *fn, void *ctx)
 {
     tutti_status status = make_room(edges, accesses, access);
     if (status) return status;
@@ -73,7 +73,8 @@ static void print_edge(void *ctx, int64_t from, int64_t to)
 
 tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out)
 {
-    static const char *const looks[] = {"shape=box", "shape=box,style=dashed", "shape=ellipse,style=filled"};
+    static const char *const looks[] = {
+        "shape=box", "shape=box,style=dashed", "shape=ellipse,style=filled"};
     tutti_edges *edges;
     tutti_status status = tutti_edges_new(tutti_graph_tensors(graph), &edges);
     if (status) return status;

@@ -1,8 +1,8 @@
 /* From accesses to edges: the rule that StarPU applies (sequential data consistency).
  *
- * Nodes are added in program order. A reader follows the last writer of the tensor; a writer follows the last writer and
- * every reader since. The tracker is incremental, so that it serves one section, or many submissions after each other.
- * [M] */
+ * Nodes are added in program order. A reader follows the last writer of the tensor; a writer
+ * follows the last writer and every reader since. The tracker is incremental, so that it serves one
+ * section, or many submissions after each other. [M] */
 #ifndef TUTTI_EDGES_H
 #define TUTTI_EDGES_H
 
@@ -10,15 +10,17 @@
 
 typedef struct tutti_edges tutti_edges;
 
-/* Receives one edge: `to` may start only after `from` has ended. The same pair may come more than once. */
+/* Receives one edge: `to` may start only after `from` has ended. The same pair may come more than
+ * once. */
 typedef void tutti_edges_fn(void *ctx, int64_t from, int64_t to);
 
 tutti_status tutti_edges_new(int tensors, tutti_edges **edges);
 void tutti_edges_free(tutti_edges *edges); /* accepts NULL */
 
-/* Adds a node instance with this id and reports its predecessors through fn. NOMEM (nothing reported then). */
-tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses, const tutti_access access[], tutti_edges_fn *fn,
-    void *ctx);
+/* Adds a node instance with this id and reports its predecessors through fn. NOMEM (nothing
+ * reported then). */
+tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses,
+    const tutti_access access[], tutti_edges_fn *fn, void *ctx);
 
 /* Writes a section as a Graphviz digraph: boxes are kernels, ellipses collectives, marks dashed. */
 tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out);

@@ -60,27 +60,34 @@ void tutti_graph_free(tutti_graph *graph)
     free(graph);
 }
 
-tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role, tutti_dtype dtype,
-    tutti_shape shape, int *tensor)
+tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role,
+    tutti_dtype dtype, tutti_shape shape, int *tensor)
 {
     if (tutti_graph_find(graph, name) >= 0)
         return tutti_fail(TUTTI_ERR_INVAL, "graph: there is a tensor '%s' already", name);
     int64_t count = tutti_shape_count(&shape);
-    size_t bytes = count < 0 ? SIZE_MAX : tutti_mem_product((size_t)count, tutti_dtype_bytes(dtype));
-    if (bytes > SIZE_MAX / 4) return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor '%s' has a bad shape", name);
-    tutti_status status = grow(&graph->tensor, graph->tensors, &graph->tensor_room, sizeof *graph->tensor);
+    size_t bytes =
+        count < 0 ? SIZE_MAX : tutti_mem_product((size_t)count, tutti_dtype_bytes(dtype));
+    if (bytes > SIZE_MAX / 4)
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor '%s' has a bad shape", name);
+    tutti_status status =
+        grow(&graph->tensor, graph->tensors, &graph->tensor_room, sizeof *graph->tensor);
     if (status) return status;
     char *copy = strdup(name);
     if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for tensor '%s'", name);
-    graph->tensor[graph->tensors] = (tutti_tensor){
-        .name = copy, .role = role, .dtype = dtype, .shape = shape, .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
+    graph->tensor[graph->tensors] = (tutti_tensor){.name = copy,
+        .role = role,
+        .dtype = dtype,
+        .shape = shape,
+        .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
     *tensor = graph->tensors++;
     return TUTTI_OK;
 }
 
 tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *section)
 {
-    tutti_status status = grow(&graph->section, graph->sections, &graph->section_room, sizeof *graph->section);
+    tutti_status status =
+        grow(&graph->section, graph->sections, &graph->section_room, sizeof *graph->section);
     if (status) return status;
     char *copy = strdup(name);
     if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for section '%s'", name);
@@ -89,12 +96,13 @@ tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *sect
     return TUTTI_OK;
 }
 
-static tutti_status check_accesses(const tutti_graph *graph, const char *name, int accesses, const tutti_access access[])
+static tutti_status check_accesses(
+    const tutti_graph *graph, const char *name, int accesses, const tutti_access access[])
 {
     for (int i = 0; i < accesses; i++) {
         if (access[i].tensor < 0 || access[i].tensor >= graph->tensors)
-            return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' names tensor %d of %d", name, access[i].tensor,
-                graph->tensors);
+            return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' names tensor %d of %d", name,
+                access[i].tensor, graph->tensors);
         for (int j = 0; j < i; j++)
             if (access[i].tensor == access[j].tensor)
                 return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' names tensor '%s' twice", name,
@@ -126,22 +134,29 @@ static tutti_status append(tutti_graph *graph, const tutti_node *proto, int *nod
     return TUTTI_OK;
 }
 
-tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc, size_t desc_bytes,
-    int accesses, const tutti_access access[], int *node)
+tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc,
+    size_t desc_bytes, int accesses, const tutti_access access[], int *node)
 {
-    tutti_node proto = {.name = name, .kind = TUTTI_NODE_KERNEL, .op = op, .desc = desc, .desc_bytes = desc_bytes,
-        .accesses = accesses, .access = access};
+    tutti_node proto = {.name = name,
+        .kind = TUTTI_NODE_KERNEL,
+        .op = op,
+        .desc = desc,
+        .desc_bytes = desc_bytes,
+        .accesses = accesses,
+        .access = access};
     return append(graph, &proto, node);
 }
 
 tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node)
 {
     if (tensor < 0 || tensor >= graph->tensors)
-        return tutti_fail(TUTTI_ERR_INVAL, "graph: a mark names tensor %d of %d", tensor, graph->tensors);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "graph: a mark names tensor %d of %d", tensor, graph->tensors);
     char name[256];
     snprintf(name, sizeof name, "%s.sum", graph->tensor[tensor].name);
     tutti_access access = {tensor, TUTTI_READWRITE};
-    tutti_node proto = {.name = name, .kind = TUTTI_NODE_MARK, .op = -1, .accesses = 1, .access = &access};
+    tutti_node proto = {
+        .name = name, .kind = TUTTI_NODE_MARK, .op = -1, .accesses = 1, .access = &access};
     return append(graph, &proto, node);
 }
 
@@ -151,12 +166,14 @@ static tutti_status check_node(const tutti_graph *graph, int node)
     return tutti_fail(TUTTI_ERR_INVAL, "graph: node %d of %d", node, graph->nodes);
 }
 
-tutti_status tutti_graph_set_collective(tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
+tutti_status tutti_graph_set_collective(
+    tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
 {
     tutti_status status = check_node(graph, node);
     if (status) return status;
     tutti_node *n = &graph->node[node];
-    if (n->kind != TUTTI_NODE_MARK) return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' is no mark", n->name);
+    if (n->kind != TUTTI_NODE_MARK)
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' is no mark", n->name);
     void *copy = copy_of(desc, desc_bytes);
     if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for node '%s'", n->name);
     free((void *)n->desc);
@@ -238,15 +255,18 @@ int tutti_graph_find(const tutti_graph *graph, const char *name)
 
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out)
 {
-    static const char *const modes[] = {[TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw"};
+    static const char *const modes[] = {
+        [TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw"};
     static const char *const kinds[] = {"", " (sum over ranks)", " (collective)"};
     for (int i = 0; i < graph->nodes; i++) {
         const tutti_node *n = &graph->node[i];
         if (n->section != section) continue;
         fprintf(out, "%d %s%s:", i, n->name, kinds[n->kind]);
         for (int a = 0; a < n->accesses; a++)
-            fprintf(out, "%s %s %s", a ? "," : "", graph->tensor[n->access[a].tensor].name, modes[n->access[a].mode]);
-        if (n->place.lane >= 0) fprintf(out, "  @ lane %d, index %lld", n->place.lane, (long long)n->place.index);
+            fprintf(out, "%s %s %s", a ? "," : "", graph->tensor[n->access[a].tensor].name,
+                modes[n->access[a].mode]);
+        if (n->place.lane >= 0)
+            fprintf(out, "  @ lane %d, index %lld", n->place.lane, (long long)n->place.index);
         fputc('\n', out);
     }
 }

@@ -1,8 +1,8 @@
 /* A training step as a value: tensors, and nodes that read and write them, in program order.
  *
- * Nothing here runs. A runner (dag/run/run.h) turns a section of the graph into tasks; edges (dag/graph/edges.h) follow
- * from program order and accesses by the rule StarPU applies. Nodes refer to tensors, and callers to both, by small
- * integers that stay valid for the graph's life.
+ * Nothing here runs. A runner (dag/run/run.h) turns a section of the graph into tasks; edges
+ * (dag/graph/edges.h) follow from program order and accesses by the rule StarPU applies. Nodes
+ * refer to tensors, and callers to both, by small integers that stay valid for the graph's life.
  *
  *   net, step ---> graph ---> exchange (marks -> collective nodes) ---> design (places) ---> runner
  *
@@ -21,7 +21,8 @@ typedef struct tutti_graph tutti_graph;
 
 /* What a tensor is for. Parameters and state outlive a step; the rest is scratch within one. */
 typedef enum tutti_role {
-    TUTTI_ROLE_INPUT,     /* written by the runner's feed before a section (images, labels, learning rate) */
+    TUTTI_ROLE_INPUT,     /* written by the runner's feed before a section (images, labels, learning
+                             rate) */
     TUTTI_ROLE_SCRATCH,   /* activations, gradients of activations, workspaces */
     TUTTI_ROLE_GRADIENT,  /* gradient of a parameter */
     TUTTI_ROLE_PARAMETER, /* trained; hashed, saved and broadcast */
@@ -46,9 +47,10 @@ typedef struct tutti_access {
 } tutti_access;
 
 typedef enum tutti_node_kind {
-    TUTTI_NODE_KERNEL,     /* op is a tutti_op of dag/kernels/kernel.h, desc its descriptor struct */
-    TUTTI_NODE_MARK,       /* "sum this tensor over all ranks here": one read-write access; desc empty */
-    TUTTI_NODE_COLLECTIVE, /* a mark that an exchange has turned into a collective; desc belongs to designs/ */
+    TUTTI_NODE_KERNEL, /* op is a tutti_op of dag/kernels/kernel.h, desc its descriptor struct */
+    TUTTI_NODE_MARK, /* "sum this tensor over all ranks here": one read-write access; desc empty */
+    TUTTI_NODE_COLLECTIVE, /* a mark that an exchange has turned into a collective; desc belongs to
+                              designs/ */
 } tutti_node_kind;
 
 /* Where a design has put a collective node. lane -1: not placed. */
@@ -74,22 +76,24 @@ tutti_status tutti_graph_new(tutti_graph **graph);
 void tutti_graph_free(tutti_graph *graph);
 
 /* Adds a tensor. Names are unique (INVAL otherwise). NOMEM, INVAL on a bad shape. */
-tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role, tutti_dtype dtype,
-    tutti_shape shape, int *tensor);
+tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role,
+    tutti_dtype dtype, tutti_shape shape, int *tensor);
 
-/* Begins a section ("train", "eval"): nodes added from here on belong to it. A section is what a runner submits at once.
- * Section 0 begins by itself when the first node is added without one. */
+/* Begins a section ("train", "eval"): nodes added from here on belong to it. A section is what a
+ * runner submits at once. Section 0 begins by itself when the first node is added without one. */
 tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *section);
 
 /* Appends a kernel node. desc (desc_bytes) is copied. Accesses name each tensor at most once. */
-tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc, size_t desc_bytes,
-    int accesses, const tutti_access access[], int *node);
+tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc,
+    size_t desc_bytes, int accesses, const tutti_access access[], int *node);
 
 /* Appends a mark: here the tensor is to be summed over all ranks, in place. */
 tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node);
 
-/* Turns a mark into a collective node with this descriptor (copied). INVAL when the node is no mark. */
-tutti_status tutti_graph_set_collective(tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
+/* Turns a mark into a collective node with this descriptor (copied). INVAL when the node is no
+ * mark. */
+tutti_status tutti_graph_set_collective(
+    tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
 
 /* Writes a node's place; adds an access to a node (a chain's token). */
 tutti_status tutti_graph_set_place(tutti_graph *graph, int node, tutti_place place);

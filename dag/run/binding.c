@@ -12,7 +12,8 @@ static tutti_status bind_memory(tutti_binding *b)
         const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
         b->memory[t] = tutti_mem_aligned(tensor->bytes);
         if (!b->memory[t])
-            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)", tensor->name, tensor->bytes);
+            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)",
+                tensor->name, tensor->bytes);
     }
     return TUTTI_OK;
 }
@@ -23,24 +24,30 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
     if (node->accesses > b->widest) b->widest = node->accesses;
     if (node->kind != TUTTI_NODE_KERNEL) return TUTTI_OK;
     const tutti_kernel *kernel = tutti_kernel_cpu(node->op);
-    if (!kernel) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "node '%s': no CPU kernel for op %d", node->name, node->op);
+    if (!kernel)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "node '%s': no CPU kernel for op %d", node->name, node->op);
     if (kernel->desc_bytes != node->desc_bytes)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name,
-            kernel->name, kernel->desc_bytes, node->desc_bytes);
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+            "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name, kernel->name,
+            kernel->desc_bytes, node->desc_bytes);
     tutti_status status = kernel->open(node->desc, &b->args[i]);
-    if (status) return tutti_fail(status, "node '%s': %s cannot be opened", node->name, kernel->name);
+    if (status)
+        return tutti_fail(status, "node '%s': %s cannot be opened", node->name, kernel->name);
     b->kernel[i] = kernel;
     return TUTTI_OK;
 }
 
 tutti_status tutti_binding_open(const tutti_graph *graph, tutti_binding *binding)
 {
-    tutti_binding b = {.graph = graph, .tensors = tutti_graph_tensors(graph), .nodes = tutti_graph_nodes(graph)};
+    tutti_binding b = {
+        .graph = graph, .tensors = tutti_graph_tensors(graph), .nodes = tutti_graph_nodes(graph)};
     b.memory = calloc((size_t)b.tensors + 1, sizeof *b.memory);
     b.kernel = calloc((size_t)b.nodes + 1, sizeof *b.kernel);
     b.args = calloc((size_t)b.nodes + 1, sizeof *b.args);
     tutti_status status = TUTTI_OK;
-    if (!b.memory || !b.kernel || !b.args) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
+    if (!b.memory || !b.kernel || !b.args)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
     if (!status) status = bind_memory(&b);
     for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
     if (status)
@@ -61,13 +68,14 @@ void tutti_binding_close(tutti_binding *binding)
     memset(binding, 0, sizeof *binding);
 }
 
-tutti_status tutti_binding_execute(const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter)
+tutti_status tutti_binding_execute(
+    const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter)
 {
     double mark = tutti_meter_enter(meter, TUTTI_METER_COMPUTE);
     tutti_status status = binding->kernel[node]->fn(binding->args[node], buf, NULL);
     tutti_meter_leave(meter, TUTTI_METER_COMPUTE, mark);
     if (status)
-        return tutti_fail(
-            status, "node '%s': %s failed", tutti_graph_get_node(binding->graph, node)->name, binding->kernel[node]->name);
+        return tutti_fail(status, "node '%s': %s failed",
+            tutti_graph_get_node(binding->graph, node)->name, binding->kernel[node]->name);
     return TUTTI_OK;
 }

@@ -7,12 +7,12 @@
 #include "dag/run/meter.h"
 
 typedef struct tutti_binding {
-    const tutti_graph *graph;      /* borrowed */
+    const tutti_graph *graph; /* borrowed */
     int tensors, nodes;
-    void **memory;                 /* one block a tensor, zeroed, aligned to 64 bytes */
-    const tutti_kernel **kernel;   /* one a node; NULL for marks and collectives */
-    void **args;                   /* what the kernel's open gave */
-    int widest;                    /* most accesses of any node */
+    void **memory;               /* one block a tensor, zeroed, aligned to 64 bytes */
+    const tutti_kernel **kernel; /* one a node; NULL for marks and collectives */
+    void **args;                 /* what the kernel's open gave */
+    int widest;                  /* most accesses of any node */
 } tutti_binding;
 
 /* Allocates every tensor and opens every kernel. Errors name the tensor or node. */
@@ -20,6 +20,7 @@ tutti_status tutti_binding_open(const tutti_graph *graph, tutti_binding *binding
 void tutti_binding_close(tutti_binding *binding);
 
 /* Runs a kernel node on the calling thread; failures are logged with the node's name. [A] */
-tutti_status tutti_binding_execute(const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter);
+tutti_status tutti_binding_execute(
+    const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter);
 
 #endif

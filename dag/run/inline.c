@@ -38,8 +38,8 @@ struct tutti_run {
     tutti_run_options options;
     tutti_edges *edges;
     tutti_ledger *ledger;
-    pthread_mutex_t lock; /* protects what follows; taken before the ledger's */
-    pthread_cond_t moved; /* an instance became ready or ended */
+    pthread_mutex_t lock;      /* protects what follows; taken before the ledger's */
+    pthread_cond_t moved;      /* an instance became ready or ended */
     instance *bucket[BUCKETS]; /* unfinished instances by id */
     int64_t *ready;            /* ids that may run now */
     int readies, ready_room;
@@ -60,7 +60,8 @@ static void push_ready(tutti_run *run, int64_t id)
         int room = run->ready_room ? 2 * run->ready_room : 256;
         int64_t *grown = realloc(run->ready, (size_t)room * sizeof *grown);
         if (!grown) {
-            tutti_ledger_leave(run->ledger, id, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
+            tutti_ledger_leave(
+                run->ledger, id, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
             return;
         }
         run->ready = grown;
@@ -109,7 +110,8 @@ static void add_edge(void *ctx, int64_t from, int64_t to)
         int room = before->room ? 2 * before->room : 8;
         int64_t *grown = realloc(before->successor, (size_t)room * sizeof *grown);
         if (!grown) {
-            tutti_ledger_leave(run->ledger, to, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
+            tutti_ledger_leave(
+                run->ledger, to, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
             return;
         }
         before->successor = grown;
@@ -119,8 +121,8 @@ static void add_edge(void *ctx, int64_t from, int64_t to)
     after->blockers++;
 }
 
-static tutti_status admit(
-    tutti_run *run, const instance *proto, const char *name, int accesses, const tutti_access access[])
+static tutti_status admit(tutti_run *run, const instance *proto, const char *name, int accesses,
+    const tutti_access access[])
 {
     instance *fresh = malloc(sizeof *fresh);
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
@@ -145,7 +147,8 @@ static tutti_status admit(
 static void inline_close(tutti_run *run)
 {
     if (!run) return;
-    int unfinished = run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
+    int unfinished =
+        run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
     tutti_edges_free(run->edges);
     free(run->ready);
     free(run->buf);
@@ -157,7 +160,8 @@ static void inline_close(tutti_run *run)
     free(run);
 }
 
-static tutti_status inline_open(const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
+static tutti_status inline_open(
+    const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
 {
     tutti_run *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
@@ -180,8 +184,15 @@ static tutti_status inline_feed(
     tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
-    instance proto = {.work = WORK_FEED, .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
+    if (bytes != t->bytes)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    instance proto = {.work = WORK_FEED,
+        .target = tensor,
+        .data = (void *)data,
+        .bytes = bytes,
+        .release = release,
+        .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
     return admit(run, &proto, t->name, 1, &access);
 }
@@ -189,7 +200,9 @@ static tutti_status inline_feed(
 static tutti_status inline_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    if (bytes != t->bytes)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
     instance proto = {.work = WORK_FETCH, .target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
     return admit(run, &proto, t->name, 1, &access);
@@ -210,7 +223,8 @@ static tutti_status inline_submit(tutti_run *run, int section)
     return status;
 }
 
-/* Takes a ready instance: the earliest in program order for seed 0, otherwise any. NULL when none is. Lock held. */
+/* Takes a ready instance: the earliest in program order for seed 0, otherwise any. NULL when none
+ * is. Lock held. */
 static instance *take_ready(tutti_run *run)
 {
     if (!run->readies) return NULL;
@@ -247,7 +261,8 @@ static void run_instance(tutti_run *run, instance *i)
     end(run, i, status);
 }
 
-/* Runs one ready instance; otherwise gives the main thread to the design, or sleeps a little for a token. */
+/* Runs one ready instance; otherwise gives the main thread to the design, or sleeps a little for a
+ * token. */
 static tutti_status advance(tutti_run *run)
 {
     const tutti_run_hooks *hooks = &run->options.hooks;
@@ -274,7 +289,8 @@ static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
         tutti_status status = tutti_ledger_failure(run->ledger);
         if (!status) status = advance(run);
         if (status) return status;
-        if (tutti_clock_s() > deadline) return tutti_ledger_report_timeout(run->ledger, point, timeout_s);
+        if (tutti_clock_s() > deadline)
+            return tutti_ledger_report_timeout(run->ledger, point, timeout_s);
     }
     return tutti_ledger_failure(run->ledger);
 }
@@ -286,7 +302,8 @@ static void *inline_data(tutti_run *run, int tensor)
 
 const tutti_runner tutti_runner_inline = {
     .name = "inline",
-    .summary = "on the waiting thread, in any legal order drawn from a seed (tests, plain-loop timing)",
+    .summary =
+        "on the waiting thread, in any legal order drawn from a seed (tests, plain-loop timing)",
     .open = inline_open,
     .feed = inline_feed,
     .submit = inline_submit,

@@ -43,20 +43,24 @@ static void start_collective(void *buffers[], void *arg)
     insertion *i = arg;
     void *buf[MOST_HANDLES];
     (void)buffers;
-    for (int h = 0; h < i->handles; h++) buf[h] = starpu_data_handle_to_pointer(i->handle[h], STARPU_MAIN_RAM);
+    for (int h = 0; h < i->handles; h++)
+        buf[h] = starpu_data_handle_to_pointer(i->handle[h], STARPU_MAIN_RAM);
     const tutti_run_hooks *hooks = &i->insert->hooks;
     hooks->start(hooks->ctx, &i->node, i->sequence, buf, &i->token);
 }
 
-static struct starpu_codelet collective_codelet = {
-    .cpu_funcs = {start_collective}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_collective"};
+static struct starpu_codelet collective_codelet = {.cpu_funcs = {start_collective},
+    .nbuffers = STARPU_VARIABLE_NBUFFERS,
+    .name = "tutti_collective"};
 
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert)
 {
     if (!starpu_is_initialized())
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU is not initialised: call starpu_init before tutti_attach");
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "StarPU is not initialised: call starpu_init before tutti_attach");
     if (!starpu_cpu_worker_get_count())
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU has no CPU worker, which Tutti's tasks need: set STARPU_NCPU");
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "StarPU has no CPU worker, which Tutti's tasks need: set STARPU_NCPU");
     tutti_insert *n = calloc(1, sizeof *n);
     if (!n) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to attach");
     n->hooks = *hooks;
@@ -73,25 +77,30 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
 static int has_gaps(starpu_data_handle_t data, enum starpu_data_interface_id interface)
 {
     if (interface == STARPU_MATRIX_INTERFACE_ID)
-        return starpu_matrix_get_ny(data) > 1 && starpu_matrix_get_local_ld(data) != starpu_matrix_get_nx(data);
+        return starpu_matrix_get_ny(data) > 1 &&
+               starpu_matrix_get_local_ld(data) != starpu_matrix_get_nx(data);
     if (interface == STARPU_BLOCK_INTERFACE_ID)
         return starpu_block_get_local_ldy(data) != starpu_block_get_nx(data) ||
-               starpu_block_get_local_ldz(data) != starpu_block_get_nx(data) * starpu_block_get_ny(data);
+               starpu_block_get_local_ldz(data) !=
+                   starpu_block_get_nx(data) * starpu_block_get_ny(data);
     return 0;
 }
 
-tutti_status tutti_insert_count(tutti_insert_handle data, tutti_dtype dtype, const char *what, int64_t *count)
+tutti_status tutti_insert_count(
+    tutti_insert_handle data, tutti_dtype dtype, const char *what, int64_t *count)
 {
     enum starpu_data_interface_id interface = starpu_data_get_interface_id(data);
     if (interface != STARPU_VECTOR_INTERFACE_ID && interface != STARPU_VARIABLE_INTERFACE_ID &&
         interface != STARPU_MATRIX_INTERFACE_ID && interface != STARPU_BLOCK_INTERFACE_ID)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: the handle is no vector, variable, matrix or block", what);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: the handle is no vector, variable, matrix or block", what);
     if (has_gaps(data, interface))
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: the matrix or block has gaps (leading dimension above its row length)", what);
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the matrix or block has gaps (leading dimension above its row length)", what);
     size_t bytes = starpu_data_get_size(data), element = tutti_dtype_bytes(dtype);
     if (bytes % element)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "%s: %zu bytes are no whole number of %s elements", what, bytes, tutti_dtype_name(dtype));
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: %zu bytes are no whole number of %s elements", what,
+            bytes, tutti_dtype_name(dtype));
     *count = (int64_t)(bytes / element);
     return TUTTI_OK;
 }
@@ -120,19 +129,23 @@ static tutti_status submit(insertion *i, const tutti_mode mode[])
     }
     starpu_task_end_dep_add(task, 1);
     int rc = starpu_task_submit(task);
-    return rc ? tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses a %s: %s", i->node.name, strerror(-rc)) : TUTTI_OK;
+    return rc ? tutti_fail(
+                    TUTTI_ERR_INTERNAL, "StarPU refuses a %s: %s", i->node.name, strerror(-rc))
+              : TUTTI_OK;
 }
 
-tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc, size_t desc_bytes, int handles,
-    const tutti_insert_handle handle[], const tutti_mode mode[])
+tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,
+    size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[])
 {
-    if (handles > MOST_HANDLES) return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles", name, handles);
+    if (handles > MOST_HANDLES)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles", name, handles);
     insertion *i = calloc(1, sizeof *i + desc_bytes);
     if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
     *i = (insertion){.token.finish = finish_token, .insert = insert, .handles = handles};
     memcpy(i->handle, handle, (size_t)handles * sizeof *handle);
     memcpy(i->desc, desc, desc_bytes);
-    i->node = (tutti_node){.name = name, .kind = TUTTI_NODE_COLLECTIVE, .desc = i->desc, .desc_bytes = desc_bytes};
+    i->node = (tutti_node){
+        .name = name, .kind = TUTTI_NODE_COLLECTIVE, .desc = i->desc, .desc_bytes = desc_bytes};
     tutti_status status = tutti_ledger_enter(insert->ledger, name, &i->id);
     if (status) {
         free(i);
@@ -149,7 +162,8 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
 
 tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
 {
-    return tutti_wait_point(insert->ledger, &insert->hooks, tutti_ledger_point(insert->ledger), timeout_s);
+    return tutti_wait_point(
+        insert->ledger, &insert->hooks, tutti_ledger_point(insert->ledger), timeout_s);
 }
 
 void tutti_insert_close(tutti_insert *insert)

@@ -42,8 +42,11 @@ void tutti_ledger_free(tutti_ledger *ledger)
 static tutti_status double_room(tutti_ledger *l)
 {
     const char **wider = calloc((size_t)l->room * 2, sizeof *wider);
-    if (!wider) return tutti_fail(TUTTI_ERR_NOMEM, "ledger: no memory for %lld nodes", (long long)l->room * 2);
-    for (int64_t id = l->lowest; id < l->next; id++) wider[id & (2 * l->room - 1)] = l->name[id & (l->room - 1)];
+    if (!wider)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "ledger: no memory for %lld nodes", (long long)l->room * 2);
+    for (int64_t id = l->lowest; id < l->next; id++)
+        wider[id & (2 * l->room - 1)] = l->name[id & (l->room - 1)];
     free(l->name);
     l->name = wider;
     l->room *= 2;
@@ -118,10 +121,12 @@ tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, do
         const char *name = ledger->name[id & (ledger->room - 1)];
         if (!name) continue;
         if (unfinished++ < 6 && used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
+            used +=
+                (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
     }
     pthread_mutex_unlock(&ledger->lock);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
-        "%lld nodes have not ended within %g s; the first are: %s (is another rank missing? --timeout sets the limit)",
+        "%lld nodes have not ended within %g s; the first are: %s (is another rank missing? "
+        "--timeout sets the limit)",
         (long long)unfinished, timeout_s, names);
 }

@@ -1,6 +1,7 @@
 /* Who has been submitted and who has ended: what every runner's wait rests on.
  *
- * Instances get ids 0, 1, 2... in submission order; a point is the number of instances before it. [A] */
+ * Instances get ids 0, 1, 2... in submission order; a point is the number of instances before it.
+ * [A] */
 #ifndef TUTTI_LEDGER_H
 #define TUTTI_LEDGER_H
 

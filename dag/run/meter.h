@@ -1,6 +1,7 @@
-/* How much of the communication is hidden: four clocks, one for each combination of "some kernel runs" and "some
- * collective is in flight". Runners enter and leave COMPUTE around every kernel, the communication layer COMM around
- * every collective; only the union over workers and collectives counts. Exact, no trace kept. [A] */
+/* How much of the communication is hidden: four clocks, one for each combination of "some kernel
+ * runs" and "some collective is in flight". Runners enter and leave COMPUTE around every kernel,
+ * the communication layer COMM around every collective; only the union over workers and collectives
+ * counts. Exact, no trace kept. [A] */
 #ifndef TUTTI_METER_H
 #define TUTTI_METER_H
 
@@ -12,11 +13,12 @@ typedef enum tutti_meter_kind { TUTTI_METER_COMPUTE, TUTTI_METER_COMM } tutti_me
 
 /* Seconds since the meter was made. Subtract two readings for an interval. */
 typedef struct tutti_meter_reading {
-    double compute_s; /* at least one kernel ran */
-    double comm_s;    /* at least one collective was in flight */
-    double hidden_s;  /* both */
-    long collectives; /* collectives finished */
-    long hidden_collectives; /* of these, how many had a kernel running at some time while they were in flight */
+    double compute_s;        /* at least one kernel ran */
+    double comm_s;           /* at least one collective was in flight */
+    double hidden_s;         /* both */
+    long collectives;        /* collectives finished */
+    long hidden_collectives; /* of these, how many had a kernel running at some time while they were
+                                in flight */
 } tutti_meter_reading;
 
 tutti_status tutti_meter_new(tutti_meter **meter);

@@ -1,13 +1,15 @@
 /* Running a placed graph.
  *
- * Two runners behind one vtable: `starpu` (tasks on CPU workers) and `inline` (no StarPU; nodes run on the calling
- * thread in any legal order drawn from a seed; as many per process as wanted: the oracle for tests, and ranks as threads).
+ * Two runners behind one vtable: `starpu` (tasks on CPU workers) and `inline` (no StarPU; nodes run
+ * on the calling thread in any legal order drawn from a seed; as many per process as wanted: the
+ * oracle for tests, and ranks as threads).
  *
  *   open -> { feed* submit fetch* }* ... wait ... -> close
  *
- * Submitting returns at once. Sections follow each other through their tensors' dependencies alone, with no barrier: a
- * later step's first layer may run while an earlier step's last collective is in flight. feed and fetch are nodes, too,
- * ordered like any other. Only wait waits, and it has a deadline.
+ * Submitting returns at once. Sections follow each other through their tensors' dependencies alone,
+ * with no barrier: a later step's first layer may run while an earlier step's last collective is in
+ * flight. feed and fetch are nodes, too, ordered like any other. Only wait waits, and it has a
+ * deadline.
  *
  * Threads: every call is [M]; kernels and hooks.start run on workers. */
 #ifndef TUTTI_RUN_H
@@ -25,42 +27,51 @@ typedef struct tutti_run tutti_run;
 /* What a design does for a runner. All may be NULL when the graph has no collective nodes. */
 typedef struct tutti_run_hooks {
     void *ctx;
-    /* [M] At submission, in program order, once for each collective node: the sequence number of this instance. */
+    /* [M] At submission, in program order, once for each collective node: the sequence number of
+     * this instance. */
     int64_t (*reserve)(void *ctx, const tutti_node *node);
-    /* [A] The node's tensors are ready: start the collective and return; finish the token when it has ended.
-     * buf: one pointer an access. */
-    void (*start)(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token);
-    /* [M] Called again and again while wait waits; NULL when the design needs nothing from the main thread. */
+    /* [A] The node's tensors are ready: start the collective and return; finish the token when it
+     * has ended. buf: one pointer an access. */
+    void (*start)(
+        void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token);
+    /* [M] Called again and again while wait waits; NULL when the design needs nothing from the main
+     * thread. */
     tutti_status (*main)(void *ctx);
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {
-    int workers;         /* starpu: CPU workers, >= 1; inline: ignored */
-    uint64_t seed;       /* inline: 0 runs in program order where legal, others draw a legal order; starpu: ignored */
+    int workers;   /* starpu: CPU workers, >= 1; inline: ignored */
+    uint64_t seed; /* inline: 0 runs in program order where legal, others draw a legal order;
+                      starpu: ignored */
     tutti_run_hooks hooks;
-    tutti_meter *meter;  /* may be NULL; borrowed */
+    tutti_meter *meter; /* may be NULL; borrowed */
 } tutti_run_options;
 
 typedef struct tutti_runner {
     const char *name, *summary;
-    /* Allocates every tensor (zeroed), opens every kernel. The graph is borrowed until close and must not change. */
-    tutti_status (*open)(const tutti_graph *graph, const tutti_run_options *options, tutti_run **run);
-    /* Copies `bytes` from data into a tensor, as a node: data must stay until release(arg) is called (from any thread;
-     * release may be NULL). */
-    tutti_status (*feed)(tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg);
+    /* Allocates every tensor (zeroed), opens every kernel. The graph is borrowed until close and
+     * must not change. */
+    tutti_status (*open)(
+        const tutti_graph *graph, const tutti_run_options *options, tutti_run **run);
+    /* Copies `bytes` from data into a tensor, as a node: data must stay until release(arg) is
+     * called (from any thread; release may be NULL). */
+    tutti_status (*feed)(tutti_run *run, int tensor, const void *data, size_t bytes,
+        void (*release)(void *), void *arg);
     /* Submits every node of a section, in program order. */
     tutti_status (*submit)(tutti_run *run, int section);
-    /* Copies a tensor to data as a node; data is valid once a wait for a point after this call returned OK. */
+    /* Copies a tensor to data as a node; data is valid once a wait for a point after this call
+     * returned OK. */
     tutti_status (*fetch)(tutti_run *run, int tensor, void *data, size_t bytes);
     /* A point in the submitted program: all that was submitted so far. */
     int64_t (*point)(tutti_run *run);
-    /* Waits until everything before the point has finished. TIMEOUT (logged with the names of unfinished nodes) when
-     * timeout_s passes; otherwise the first failure of any node or token. */
+    /* Waits until everything before the point has finished. TIMEOUT (logged with the names of
+     * unfinished nodes) when timeout_s passes; otherwise the first failure of any node or token. */
     tutti_status (*wait)(tutti_run *run, int64_t point, double timeout_s);
     /* A tensor's memory; use it only after a wait for everything submitted. */
     void *(*data)(tutti_run *run, int tensor);
-    /* Releases everything. The caller has waited for all; after a failed wait it may still close: nodes that never
-     * finished are abandoned (their memory is leaked rather than freed under them). Accepts NULL. */
+    /* Releases everything. The caller has waited for all; after a failed wait it may still close:
+     * nodes that never finished are abandoned (their memory is leaked rather than freed under
+     * them). Accepts NULL. */
     void (*close)(tutti_run *run);
 } tutti_runner;
 

@@ -1,4 +1,5 @@
-/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency, collectives as tasks that end later. */
+/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency, collectives as
+ * tasks that end later. */
 #include "dag/run/starpu.h"
 
 #include "dag/base/log.h"
@@ -59,7 +60,8 @@ static void run_kernel(void *buffers[], void *arg)
     void *buf[run->binding.widest + 1];
     collect(run, i->target, buffers, buf);
     tutti_status failed = tutti_ledger_failure(run->ledger);
-    end(i, failed ? failed : tutti_binding_execute(&run->binding, i->target, buf, run->options.meter));
+    end(i,
+        failed ? failed : tutti_binding_execute(&run->binding, i->target, buf, run->options.meter));
 }
 
 static void run_collective(void *buffers[], void *arg)
@@ -90,8 +92,9 @@ static void run_fetch(void *buffers[], void *arg)
 /* StarPU keeps its bookkeeping in codelets, so they are not const; Tutti does not change them. */
 static struct starpu_codelet kernel_codelet = {
     .cpu_funcs = {run_kernel}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_kernel"};
-static struct starpu_codelet collective_codelet = {
-    .cpu_funcs = {run_collective}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_collective"};
+static struct starpu_codelet collective_codelet = {.cpu_funcs = {run_collective},
+    .nbuffers = STARPU_VARIABLE_NBUFFERS,
+    .name = "tutti_collective"};
 static struct starpu_codelet feed_codelet = {
     .cpu_funcs = {run_feed}, .nbuffers = 1, .modes = {STARPU_W}, .name = "tutti_feed"};
 static struct starpu_codelet fetch_codelet = {
@@ -102,14 +105,17 @@ static enum starpu_data_access_mode starpu_mode(tutti_mode mode)
     return mode == TUTTI_READ ? STARPU_R : mode == TUTTI_WRITE ? STARPU_W : STARPU_RW;
 }
 
-/* Gives the task its handles; more than StarPU's fixed arrays hold go into arrays that StarPU frees with the task. */
-static tutti_status set_accesses(tutti_run *run, struct starpu_task *task, int accesses, const tutti_access access[])
+/* Gives the task its handles; more than StarPU's fixed arrays hold go into arrays that StarPU frees
+ * with the task. */
+static tutti_status set_accesses(
+    tutti_run *run, struct starpu_task *task, int accesses, const tutti_access access[])
 {
     task->nbuffers = accesses;
     if (accesses > STARPU_NMAXBUFS) {
         task->dyn_handles = malloc((size_t)accesses * sizeof *task->dyn_handles);
         task->dyn_modes = malloc((size_t)accesses * sizeof *task->dyn_modes);
-        if (!task->dyn_handles || !task->dyn_modes) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a task");
+        if (!task->dyn_handles || !task->dyn_modes)
+            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a task");
     }
     for (int a = 0; a < accesses; a++) {
         STARPU_TASK_SET_HANDLE(task, run->handle[access[a].tensor], a);
@@ -118,8 +124,8 @@ static tutti_status set_accesses(tutti_run *run, struct starpu_task *task, int a
     return TUTTI_OK;
 }
 
-static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const instance *proto, const char *name,
-    int priority, int accesses, const tutti_access access[])
+static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const instance *proto,
+    const char *name, int priority, int accesses, const tutti_access access[])
 {
     instance *fresh = malloc(sizeof *fresh);
     struct starpu_task *task = starpu_task_create();
@@ -157,8 +163,10 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
 static void starpu_close(tutti_run *run)
 {
     if (!run) return;
-    /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as it is. */
-    int unfinished = run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
+    /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as
+     * it is. */
+    int unfinished =
+        run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
     if (unfinished) return;
     if (run->started) {
         starpu_task_wait_for_all();
@@ -174,7 +182,8 @@ static void starpu_close(tutti_run *run)
 
 static tutti_status start(tutti_run *run)
 {
-    /* Several ranks may share a machine and a binding; StarPU's own binding would put them all on the same cores. */
+    /* Several ranks may share a machine and a binding; StarPU's own binding would put them all on
+     * the same cores. */
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
     struct starpu_conf conf;
     starpu_conf_init(&conf);
@@ -188,23 +197,26 @@ static tutti_status start(tutti_run *run)
     run->started = 1;
     int workers = (int)starpu_cpu_worker_get_count();
     if (workers == run->options.workers) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU started %d CPU workers, not %d (this build can have %d)", workers,
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "StarPU started %d CPU workers, not %d (this build can have %d)", workers,
         run->options.workers, tutti_run_starpu_max_workers());
 }
 
 static tutti_status register_tensors(tutti_run *run)
 {
     run->handle = calloc((size_t)run->binding.tensors + 1, sizeof *run->handle);
-    if (!run->handle) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", run->binding.tensors);
+    if (!run->handle)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", run->binding.tensors);
     for (int t = 0; t < run->binding.tensors; t++) {
         size_t bytes = tutti_graph_get_tensor(run->binding.graph, t)->bytes;
-        starpu_vector_data_register(&run->handle[t], STARPU_MAIN_RAM, (uintptr_t)run->binding.memory[t],
-            bytes ? (uint32_t)((bytes + 63) / 64) : 1, 64);
+        starpu_vector_data_register(&run->handle[t], STARPU_MAIN_RAM,
+            (uintptr_t)run->binding.memory[t], bytes ? (uint32_t)((bytes + 63) / 64) : 1, 64);
     }
     return TUTTI_OK;
 }
 
-static tutti_status starpu_open(const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
+static tutti_status starpu_open(
+    const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
 {
     tutti_run *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a run");
@@ -224,8 +236,11 @@ static tutti_status starpu_feed(
     tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
-    instance proto = {.target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
+    if (bytes != t->bytes)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    instance proto = {
+        .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
     return submit(run, &feed_codelet, &proto, t->name, 0, 1, &access);
 }
@@ -233,7 +248,9 @@ static tutti_status starpu_feed(
 static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes) return tutti_fail(TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    if (bytes != t->bytes)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
     instance proto = {.target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
     return submit(run, &fetch_codelet, &proto, t->name, 0, 1, &access);
@@ -249,8 +266,8 @@ static tutti_status starpu_submit(tutti_run *run, int section)
         instance proto = {.target = n};
         int collective = node->kind == TUTTI_NODE_COLLECTIVE;
         if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);
-        status = submit(run, collective ? &collective_codelet : &kernel_codelet, &proto, node->name, node->priority,
-            node->accesses, node->access);
+        status = submit(run, collective ? &collective_codelet : &kernel_codelet, &proto, node->name,
+            node->priority, node->accesses, node->access);
     }
     return status;
 }

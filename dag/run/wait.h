@@ -5,7 +5,9 @@
 #include "dag/run/ledger.h"
 #include "dag/run/run.h"
 
-/* Until the point is reached, something failed or timeout_s has passed; drives hooks->main meanwhile. */
-tutti_status tutti_wait_point(tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s);
+/* Until the point is reached, something failed or timeout_s has passed; drives hooks->main
+ * meanwhile. */
+tutti_status tutti_wait_point(
+    tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s);
 
 #endif

@@ -78,7 +78,8 @@ START_TEST(clock_moves_forward)
     ck_assert_double_ge(tutti_clock_s() - start, 0.002);
     struct timespec now, later = tutti_clock_after(1.5);
     clock_gettime(CLOCK_MONOTONIC, &now);
-    double delta = (double)(later.tv_sec - now.tv_sec) + 1e-9 * (double)(later.tv_nsec - now.tv_nsec);
+    double delta =
+        (double)(later.tv_sec - now.tv_sec) + 1e-9 * (double)(later.tv_nsec - now.tv_nsec);
     ck_assert(delta > 1.0 && delta <= 1.5);
 }
 END_TEST

@@ -8,7 +8,8 @@
 static int tensor(tutti_graph *g, const char *name)
 {
     int t;
-    ck_assert_ok(tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(2, 3), &t));
+    ck_assert_ok(
+        tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(2, 3), &t));
     return t;
 }
 
@@ -36,7 +37,8 @@ START_TEST(shapes)
     ck_assert_int_eq(tutti_shape_count(&s), 64 * 32 * 32 * 16);
     ck_assert_str_eq(tutti_shape_print(&s, text, sizeof text), "(64,32,32,16)");
     ck_assert_str_eq(tutti_shape_print(&s, text, 6), "(64,3");
-    tutti_shape huge = tutti_shape_of(INT64_MAX, 2), negative = tutti_shape_of(-1), scalar = {.rank = 0};
+    tutti_shape huge = tutti_shape_of(INT64_MAX, 2), negative = tutti_shape_of(-1),
+                scalar = {.rank = 0};
     ck_assert_int_eq(tutti_shape_count(&huge), -1);
     ck_assert_int_eq(tutti_shape_count(&negative), -1);
     ck_assert_int_eq(tutti_shape_count(&scalar), 1);
@@ -51,9 +53,11 @@ START_TEST(bad_input_is_refused)
     ck_assert_ok(tutti_graph_new(&g));
     int a = tensor(g, "a"), t, n;
     ck_assert_int_eq(
-        tutti_graph_tensor(g, "a", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &t), TUTTI_ERR_INVAL);
+        tutti_graph_tensor(g, "a", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &t),
+        TUTTI_ERR_INVAL);
     ck_assert_int_eq(
-        tutti_graph_tensor(g, "b", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(INT64_MAX, 9), &t), TUTTI_ERR_INVAL);
+        tutti_graph_tensor(g, "b", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(INT64_MAX, 9), &t),
+        TUTTI_ERR_INVAL);
     tutti_access twice[] = {{a, TUTTI_READ}, {a, TUTTI_WRITE}}, unknown[] = {{a + 1, TUTTI_READ}};
     ck_assert_int_eq(tutti_graph_kernel(g, "n", 0, NULL, 0, 2, twice, &n), TUTTI_ERR_INVAL);
     ck_assert_int_eq(tutti_graph_kernel(g, "n", 0, NULL, 0, 1, unknown, &n), TUTTI_ERR_INVAL);
@@ -61,7 +65,8 @@ START_TEST(bad_input_is_refused)
     int plain = node(g, "plain", 1, (tutti_access[]){{a, TUTTI_WRITE}});
     ck_assert_int_eq(tutti_graph_set_collective(g, plain, "x", 1), TUTTI_ERR_INVAL);
     ck_assert_int_eq(tutti_graph_set_place(g, 99, (tutti_place){0}), TUTTI_ERR_INVAL);
-    ck_assert_int_eq(tutti_graph_add_access(g, plain, (tutti_access){a, TUTTI_READ}), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(
+        tutti_graph_add_access(g, plain, (tutti_access){a, TUTTI_READ}), TUTTI_ERR_INVAL);
     ck_assert_int_eq(tutti_graph_nodes(g), 1);
     tutti_graph_free(g);
     tutti_graph_free(NULL);
@@ -102,13 +107,15 @@ START_TEST(print_before_and_after_placing)
                            "2 update: d.w r, w rw\n");
     free(text);
     int chain;
-    ck_assert_ok(tutti_graph_tensor(g, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){0}, &chain));
+    ck_assert_ok(
+        tutti_graph_tensor(g, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){0}, &chain));
     ck_assert_uint_eq(tutti_graph_get_tensor(g, chain)->bytes, 0);
     ck_assert_ok(tutti_graph_set_collective(g, 1, "desc", 5));
     ck_assert_ok(tutti_graph_set_place(g, 1, (tutti_place){.lane = 2, .index = 5}));
     ck_assert_ok(tutti_graph_add_access(g, 1, (tutti_access){chain, TUTTI_READWRITE}));
     text = captured(g, print_first);
-    ck_assert_ptr_nonnull(strstr(text, "1 d.w.sum (collective): d.w rw, chain rw  @ lane 2, index 5\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "1 d.w.sum (collective): d.w rw, chain rw  @ lane 2, index 5\n"));
     free(text);
     ck_assert_str_eq(tutti_graph_get_node(g, 1)->desc, "desc");
     tutti_graph_free(g);
@@ -152,7 +159,8 @@ START_TEST(edges_follow_the_rule)
         {{0, TUTTI_WRITE}},                  /* 5 after 3, 4 */
     };
     static const int accesses[] = {1, 1, 2, 1, 2, 1};
-    for (int i = 0; i < 6; i++) ck_assert_ok(tutti_edges_add(e, i, accesses[i], rows[i], see, NULL));
+    for (int i = 0; i < 6; i++)
+        ck_assert_ok(tutti_edges_add(e, i, accesses[i], rows[i], see, NULL));
     static const char expected[6][7] = {"-xxx--", "---x--", "---xx-", "----xx", "-----x", "------"};
     for (int from = 0; from < 6; from++)
         for (int to = 0; to < 6; to++)

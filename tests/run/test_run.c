@@ -1,5 +1,6 @@
-/* dag/run: both runners give the same result in any legal order, nodes that end later hold no worker, waits have a
- * deadline, the ledger and the meter count right. Each case runs on every runner of the table. */
+/* dag/run: both runners give the same result in any legal order, nodes that end later hold no
+ * worker, waits have a deadline, the ledger and the meter count right. Each case runs on every
+ * runner of the table. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
@@ -31,8 +32,8 @@ static void add(tutti_graph *g, const char *name, int a, int b, int y)
     ck_assert_ok(tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, 3, access, NULL));
 }
 
-static tutti_run *open_run(const tutti_runner *runner, const tutti_graph *g, int workers, uint64_t seed, tutti_run_hooks hooks,
-    tutti_meter *meter)
+static tutti_run *open_run(const tutti_runner *runner, const tutti_graph *g, int workers,
+    uint64_t seed, tutti_run_hooks hooks, tutti_meter *meter)
 {
     tutti_run_options options = {.workers = workers, .seed = seed, .hooks = hooks, .meter = meter};
     tutti_run *run;
@@ -40,12 +41,14 @@ static tutti_run *open_run(const tutti_runner *runner, const tutti_graph *g, int
     return run;
 }
 
-/* f(n) = f(n-1) + f(n-2), three tensors in turn: a result that any wrong order spoils. Fed, submitted twice, fetched. */
+/* f(n) = f(n-1) + f(n-2), three tensors in turn: a result that any wrong order spoils. Fed,
+ * submitted twice, fetched. */
 static void fibonacci(const tutti_runner *runner, int workers, uint64_t seed)
 {
     tutti_graph *g;
     ck_assert_ok(tutti_graph_new(&g));
-    int t[3] = {tensor(g, "a", TUTTI_ROLE_INPUT), tensor(g, "b", TUTTI_ROLE_INPUT), tensor(g, "c", TUTTI_ROLE_OUTPUT)};
+    int t[3] = {tensor(g, "a", TUTTI_ROLE_INPUT), tensor(g, "b", TUTTI_ROLE_INPUT),
+        tensor(g, "c", TUTTI_ROLE_OUTPUT)};
     for (int i = 0; i < 9; i++) {
         char name[16];
         snprintf(name, sizeof name, "f%d", i);
@@ -79,7 +82,8 @@ START_TEST(every_runner_keeps_the_order)
 }
 END_TEST
 
-/* Hooks that end collectives on a thread of their own, in reverse order of readiness, once all `expected` are ready. */
+/* Hooks that end collectives on a thread of their own, in reverse order of readiness, once all
+ * `expected` are ready. */
 typedef struct reverse_ender {
     pthread_mutex_t lock;
     int expected, ready;
@@ -101,7 +105,8 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return ((reverse_ender *)ctx)->next++;
 }
 
-static void start(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(
+    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
 {
     reverse_ender *e = ctx;
     (void)node;
@@ -113,7 +118,8 @@ static void start(void *ctx, const tutti_node *node, int64_t sequence, void *con
     pthread_mutex_unlock(&e->lock);
 }
 
-/* With one worker, all collectives can be in flight together only if none of them holds the worker. */
+/* With one worker, all collectives can be in flight together only if none of them holds the worker.
+ */
 START_TEST(a_node_that_ends_later_holds_no_worker)
 {
     enum { COLLECTIVES = 6 };
@@ -128,7 +134,8 @@ START_TEST(a_node_that_ends_later_holds_no_worker)
         int gradient = tensor(g, name, TUTTI_ROLE_GRADIENT), mark;
         tutti_sum_desc desc = {.count = COUNT, .inputs = 1};
         tutti_access access[] = {{one, TUTTI_READ}, {gradient, TUTTI_WRITE}};
-        ck_assert_ok(tutti_graph_kernel(g, "copy", TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL));
+        ck_assert_ok(
+            tutti_graph_kernel(g, "copy", TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL));
         ck_assert_ok(tutti_graph_mark(g, gradient, &mark));
         ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
         snprintf(name, sizeof name, "out%d", i);
@@ -144,7 +151,8 @@ START_TEST(a_node_that_ends_later_holds_no_worker)
     ck_assert_ok(runner->submit(run, 0));
     ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
     pthread_join(e.thread, NULL);
-    for (int i = 0; i < COLLECTIVES; i++) ck_assert_float_eq(((float *)runner->data(run, out[i]))[0], 11);
+    for (int i = 0; i < COLLECTIVES; i++)
+        ck_assert_float_eq(((float *)runner->data(run, out[i]))[0], 11);
     ck_assert_int_eq((int)e.next, COLLECTIVES);
     runner->close(run);
     ck_assert_double_gt(tutti_meter_read(meter).compute_s, 0);
@@ -170,7 +178,8 @@ START_TEST(marks_are_skipped)
 }
 END_TEST
 
-static void start_and_forget(void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start_and_forget(
+    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
 {
     (void)node, (void)sequence, (void)buf;
     *(tutti_token **)ctx = token;
@@ -213,12 +222,16 @@ START_TEST(a_kernel_failure_comes_out_of_wait)
     tutti_graph *g;
     ck_assert_ok(tutti_graph_new(&g));
     int logits, labels, metrics;
-    ck_assert_ok(tutti_graph_tensor(g, "logits", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1, 2), &logits));
-    ck_assert_ok(tutti_graph_tensor(g, "labels", TUTTI_ROLE_INPUT, TUTTI_I32, tutti_shape_of(1), &labels));
-    ck_assert_ok(tutti_graph_tensor(g, "metrics", TUTTI_ROLE_OUTPUT, TUTTI_F64, tutti_shape_of(TUTTI_METRICS), &metrics));
+    ck_assert_ok(tutti_graph_tensor(
+        g, "logits", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1, 2), &logits));
+    ck_assert_ok(
+        tutti_graph_tensor(g, "labels", TUTTI_ROLE_INPUT, TUTTI_I32, tutti_shape_of(1), &labels));
+    ck_assert_ok(tutti_graph_tensor(
+        g, "metrics", TUTTI_ROLE_OUTPUT, TUTTI_F64, tutti_shape_of(TUTTI_METRICS), &metrics));
     tutti_xent_desc desc = {.N = 1, .K = 2, .weight = 1};
     tutti_access access[] = {{logits, TUTTI_READ}, {labels, TUTTI_READ}, {metrics, TUTTI_WRITE}};
-    ck_assert_ok(tutti_graph_kernel(g, "loss", TUTTI_OP_XENT_EVAL, &desc, sizeof desc, 3, access, NULL));
+    ck_assert_ok(
+        tutti_graph_kernel(g, "loss", TUTTI_OP_XENT_EVAL, &desc, sizeof desc, 3, access, NULL));
     tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
     int32_t label = 2;
     ck_assert_ok(runner->feed(run, labels, &label, sizeof label, NULL, NULL));
@@ -243,7 +256,8 @@ START_TEST(feeds_release_their_data)
     tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
     float data[3][COUNT] = {{1}, {2}, {3}};
     atomic_int released = 0;
-    for (int i = 0; i < 3; i++) ck_assert_ok(runner->feed(run, a, data[i], sizeof data[i], count_release, &released));
+    for (int i = 0; i < 3; i++)
+        ck_assert_ok(runner->feed(run, a, data[i], sizeof data[i], count_release, &released));
     ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
     ck_assert_int_eq(atomic_load(&released), 3);
     ck_assert_float_eq(((float *)runner->data(run, a))[0], 3);
@@ -277,7 +291,8 @@ START_TEST(meter_counts_unions)
     ck_assert_ok(tutti_meter_new(&m));
     double a = tutti_meter_enter(m, TUTTI_METER_COMM);
     tutti_clock_sleep(0.02);
-    double b = tutti_meter_enter(m, TUTTI_METER_COMPUTE), c = tutti_meter_enter(m, TUTTI_METER_COMPUTE);
+    double b = tutti_meter_enter(m, TUTTI_METER_COMPUTE),
+           c = tutti_meter_enter(m, TUTTI_METER_COMPUTE);
     tutti_clock_sleep(0.02);
     tutti_meter_leave(m, TUTTI_METER_COMPUTE, b);
     tutti_meter_leave(m, TUTTI_METER_COMM, a);

@@ -1,4 +1,5 @@
-/* What every Check program of this tree shares: one process (StarPU and MPI do not survive a fork), quiet on success. */
+/* What every Check program of this tree shares: one process (StarPU and MPI do not survive a fork),
+ * quiet on success. */
 #ifndef TUTTI_TESTING_H
 #define TUTTI_TESTING_H
 
@@ -22,7 +23,8 @@ TCase *testing_case(Suite *suite, const char *name);
 /* A file of the source tree: "tests/golden/x" -> absolute path, in static storage. */
 const char *testing_source(const char *path);
 
-/* The seed of a random test: TUTTI_TEST_SEED, or `fallback`; printed, so that a failure can be replayed. */
+/* The seed of a random test: TUTTI_TEST_SEED, or `fallback`; printed, so that a failure can be
+ * replayed. */
 unsigned long testing_seed(unsigned long fallback);
 
 #endif

@@ -1,0 +1,333 @@
+/* designs: ranks as threads, each with its own inline runner in its own random order, exchange over
+ * the loop transport with every design; the result must be the oracle's, bit for bit, whatever the
+ * orders. */
+#include "collectives/transport/transport.h"
+#include "dag/base/log.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/kernel.h"
+#include "designs/exchange.h"
+#include "designs/queue.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+enum { PARAMETERS = 7, STEPS = 3, MOST_RANKS = 5 };
+static const double patience_s = 30;
+
+/* Sizes that differ, so that a mix-up of two collectives cannot pass. */
+static int64_t count_of(int parameter)
+{
+    return 1 + 37 * parameter;
+}
+
+typedef struct rank_job {
+    tutti_loop_world *world;
+    const tutti_design *design;
+    int rank, ranks, lanes;
+    uint64_t seed;
+    tutti_status status;
+    int64_t collectives;
+    float *weights[PARAMETERS]; /* the result */
+} rank_job;
+
+static tutti_status add_sum(
+    tutti_graph *g, const char *name, int inputs, const int input[], int output, int64_t count)
+{
+    tutti_sum_desc desc = {.count = count, .inputs = inputs};
+    tutti_access access[3];
+    for (int i = 0; i < inputs; i++) access[i] = (tutti_access){input[i], TUTTI_READ};
+    access[inputs] = (tutti_access){output, TUTTI_WRITE};
+    return tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, NULL);
+}
+
+/* For each parameter: g = w + c; sum over ranks; n = w + g; w = n. Nothing orders one parameter
+ * against another. */
+static tutti_status build_graph(tutti_graph *g, int weights[], int constants[])
+{
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; p < PARAMETERS && !status; p++) {
+        int t[4];
+        static const char *const kinds[] = {"w", "c", "g", "n"};
+        for (int k = 0; k < 4 && !status; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "%s%d", kinds[k], p);
+            status = tutti_graph_tensor(
+                g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count_of(p)), &t[k]);
+        }
+        weights[p] = t[0];
+        constants[p] = t[1];
+        if (!status) status = add_sum(g, "gradient", 2, (int[]){t[0], t[1]}, t[2], count_of(p));
+        if (!status) status = tutti_graph_mark(g, t[2], NULL);
+        if (!status) status = add_sum(g, "update", 2, (int[]){t[0], t[2]}, t[3], count_of(p));
+        if (!status) status = add_sum(g, "store", 1, (int[]){t[3]}, t[0], count_of(p));
+    }
+    return status;
+}
+
+static tutti_status run_steps(
+    rank_job *job, tutti_exchange *exchange, tutti_graph *graph, int weights[], int constants[])
+{
+    const tutti_runner *runner = tutti_runner_find("inline");
+    tutti_run_options options = {
+        .workers = 1, .seed = job->seed, .hooks = tutti_exchange_hooks(exchange)};
+    tutti_run *run = NULL;
+    tutti_status status = tutti_exchange_apply(exchange, graph);
+    if (!status) status = runner->open(graph, &options, &run);
+    for (int p = 0; p < PARAMETERS && !status; p++) {
+        float *c = runner->data(run, constants[p]);
+        for (int64_t i = 0; i < count_of(p); i++)
+            c[i] = 0.1f * (float)(job->rank + 1) + 0.01f * (float)i;
+    }
+    for (int s = 0; s < STEPS && !status; s++) status = runner->submit(run, 0);
+    if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    for (int p = 0; p < PARAMETERS && !status; p++) {
+        size_t bytes = (size_t)count_of(p) * sizeof(float);
+        job->weights[p] = malloc(bytes);
+        memcpy(job->weights[p], runner->data(run, weights[p]), bytes);
+    }
+    runner->close(run);
+    return status;
+}
+
+static void *run_rank(void *arg)
+{
+    rank_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange = NULL;
+    tutti_graph *graph = NULL;
+    tutti_meter *meter = NULL;
+    int weights[PARAMETERS], constants[PARAMETERS], who;
+    tutti_status status = tutti_meter_new(&meter);
+    if (!status) status = tutti_transport_loop(job->world, job->rank, job->lanes, &transport);
+    tutti_exchange_options options = {.design = job->design,
+        .lanes = job->lanes,
+        .algorithm = "ring",
+        .timeout_s = patience_s,
+        .meter = meter};
+    if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
+    if (!status) status = tutti_exchange_agree(exchange, TUTTI_OK, &who);
+    if (!status && who != -1) status = TUTTI_ERR_INTERNAL;
+    if (!status) status = tutti_graph_new(&graph);
+    if (!status) status = build_graph(graph, weights, constants);
+    if (!status) status = run_steps(job, exchange, graph, weights, constants);
+    tutti_graph_free(graph);
+    tutti_exchange_close(exchange);
+    if (meter) job->collectives = tutti_meter_read(meter).collectives;
+    tutti_meter_free(meter);
+    job->status = status;
+    return NULL;
+}
+
+static void run_world(
+    const tutti_design *design, int ranks, int lanes, uint64_t seed, rank_job job[])
+{
+    tutti_loop_world *world;
+    pthread_t thread[MOST_RANKS];
+    tutti_loop_options late = {.eager_bytes = 256, .delay_s = seed ? 200e-6 : 0, .seed = seed};
+    ck_assert_ok(tutti_loop_world_new(ranks, &late, &world));
+    for (int r = 0; r < ranks; r++) {
+        job[r] = (rank_job){.world = world,
+            .design = design,
+            .rank = r,
+            .ranks = ranks,
+            .lanes = lanes,
+            .seed = seed ? seed * 1000 + (uint64_t)r : 0};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
+    tutti_loop_world_free(world);
+    for (int r = 0; r < ranks; r++)
+        ck_assert_msg(!job[r].status, "%s, %d ranks, seed %lu: rank %d: %s", design->name, ranks,
+            (unsigned long)seed, r, tutti_status_name(job[r].status));
+}
+
+static void compare(const rank_job *a, const rank_job *b)
+{
+    for (int p = 0; p < PARAMETERS; p++)
+        ck_assert_msg(!memcmp(a->weights[p], b->weights[p], (size_t)count_of(p) * sizeof(float)),
+            "parameter %d of rank %d with %s differs from rank %d with %s (seed %lu)", p, a->rank,
+            a->design->name, b->rank, b->design->name, (unsigned long)a->seed);
+}
+
+static void free_results(rank_job job[], int ranks)
+{
+    for (int r = 0; r < ranks; r++)
+        for (int p = 0; p < PARAMETERS; p++) free(job[r].weights[p]);
+}
+
+START_TEST(every_design_equals_the_oracle)
+{
+    int ranks = _i;
+    unsigned long seed = testing_seed(11);
+    rank_job oracle[MOST_RANKS], job[MOST_RANKS];
+    run_world(tutti_design_find("sequential"), ranks, 1, 0, oracle);
+    /* And the oracle is right: rank 0's first element by the recurrence w += sum over ranks of (w +
+     * c). */
+    double w = 0, c = 0;
+    for (int r = 0; r < ranks; r++) c += 0.1 * (r + 1);
+    for (int s = 0; s < STEPS; s++) w += ranks * w + c;
+    ck_assert_double_eq_tol(oracle[0].weights[0][0], w, 1e-4 * w);
+    for (int d = 0; tutti_designs[d]; d++) {
+        for (int lanes = 1; lanes <= (tutti_designs[d]->many_lanes ? 3 : 1); lanes++) {
+            for (unsigned long k = 0; k < 4; k++) {
+                run_world(tutti_designs[d], ranks, lanes, seed + k, job);
+                for (int r = 0; r < ranks; r++) {
+                    compare(&job[r], &oracle[0]);
+                    ck_assert_int_eq((int)job[r].collectives, ranks == 1 ? 0 : PARAMETERS * STEPS);
+                }
+                free_results(job, ranks);
+            }
+        }
+    }
+    free_results(oracle, ranks);
+}
+END_TEST
+
+START_TEST(the_table_is_complete)
+{
+    char names[256], small[8];
+    ck_assert_str_eq(
+        tutti_design_names(names, sizeof names), "funneled, concurrent, chained, sequential");
+    ck_assert_uint_lt(strlen(tutti_design_names(small, sizeof small)), sizeof small);
+    ck_assert_ptr_null(tutti_design_find("naive"));
+    for (int d = 0; tutti_designs[d]; d++) {
+        ck_assert_ptr_eq(tutti_design_find(tutti_designs[d]->name), tutti_designs[d]);
+        ck_assert_ptr_nonnull(tutti_designs[d]->place);
+    }
+}
+END_TEST
+
+START_TEST(places_are_written)
+{
+    for (int d = 0; tutti_designs[d]; d++) {
+        const tutti_design *design = tutti_designs[d];
+        tutti_graph *g;
+        int weights[PARAMETERS], constants[PARAMETERS], seen = 0;
+        ck_assert_ok(tutti_graph_new(&g));
+        ck_assert_ok(build_graph(g, weights, constants));
+        for (int i = 0; i < tutti_graph_nodes(g); i++)
+            if (tutti_graph_get_node(g, i)->kind == TUTTI_NODE_MARK)
+                ck_assert_ok(tutti_graph_set_collective(g, i, "", 1));
+        ck_assert_ok(design->place(g, 3));
+        for (int i = 0; i < tutti_graph_nodes(g); i++) {
+            const tutti_node *node = tutti_graph_get_node(g, i);
+            if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+            ck_assert_int_eq((int)node->place.index, seen);
+            ck_assert_int_eq(node->place.lane, design->many_lanes ? seen % 3 : 0);
+            ck_assert_int_eq(node->accesses, design->order == TUTTI_ORDER_CHAIN ? 2 : 1);
+            seen++;
+        }
+        ck_assert_int_eq(seen, PARAMETERS);
+        tutti_graph_free(g);
+    }
+}
+END_TEST
+
+START_TEST(a_queue_lets_only_the_next_of_a_lane_start)
+{
+    tutti_queue q;
+    int64_t s[600];
+    ck_assert_ok(tutti_queue_open(&q, 2));
+    for (int i = 0; i < 600; i++) ck_assert_ok(tutti_queue_reserve(&q, i % 2, i % 6, "c", &s[i]));
+    ck_assert_ptr_null(tutti_queue_startable(&q, 0));
+    tutti_queue_get(&q, 2)->state = TUTTI_ENTRY_READY; /* lane 0's second */
+    ck_assert_ptr_null(tutti_queue_startable(&q, 0));
+    tutti_queue_get(&q, 1)->state = TUTTI_ENTRY_READY; /* lane 1's first */
+    ck_assert_int_eq((int)tutti_queue_startable(&q, 1)->sequence, 1);
+    tutti_queue_get(&q, 0)->state = TUTTI_ENTRY_READY;
+    ck_assert_int_eq((int)tutti_queue_startable(&q, 0)->sequence, 0);
+    tutti_queue_start(&q, tutti_queue_get(&q, 0));
+    ck_assert_int_eq((int)tutti_queue_startable(&q, 0)->sequence, 2);
+    ck_assert_int_eq((int)tutti_queue_next_started(&q, 0)->sequence, 0);
+    ck_assert_ptr_null(tutti_queue_next_started(&q, 1));
+    tutti_queue_forget(&q, tutti_queue_get(&q, 0));
+    ck_assert_int_eq((int)q.lowest, 1);
+    ck_assert_int_eq(q.started, 0);
+    ck_assert_int_eq((int)tutti_queue_ready_group(&q), 0);
+    for (int i = 3; i < 6; i++) tutti_queue_get(&q, i)->state = TUTTI_ENTRY_READY;
+    ck_assert_int_eq(
+        (int)tutti_queue_ready_group(&q), 5); /* 1..5: the next group begins at index 0 */
+    tutti_queue_close(&q);
+}
+END_TEST
+
+START_TEST(bad_options_are_refused)
+{
+    static const struct {
+        const char *design, *algorithm;
+        int lanes;
+    } rows[] = {{"funneled", "ring", 2}, {"chained", "ring", 3}, {"concurrent", "ring", -1},
+        {"concurrent", "mpi", 2}, {"funneled", "no such algorithm", 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_loop_world *world;
+        tutti_transport *transport;
+        tutti_exchange *exchange;
+        ck_assert_ok(tutti_loop_world_new(1, NULL, &world));
+        ck_assert_ok(tutti_transport_loop(world, 0, 1, &transport));
+        tutti_exchange_options options = {.design = tutti_design_find(rows[i].design),
+            .lanes = rows[i].lanes,
+            .algorithm = rows[i].algorithm};
+        ck_assert_int_eq(tutti_exchange_open_over(transport, &options, &exchange), TUTTI_ERR_USAGE);
+        tutti_loop_world_free(world);
+    }
+    tutti_exchange_close(NULL);
+}
+END_TEST
+
+typedef struct agree_job {
+    tutti_loop_world *world;
+    int rank, who;
+    tutti_status said, heard;
+} agree_job;
+
+static void *agree(void *arg)
+{
+    agree_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    tutti_exchange_options options = {
+        .design = tutti_design_find("funneled"), .timeout_s = patience_s};
+    if (tutti_transport_loop(job->world, job->rank, 1, &transport)) return NULL;
+    if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
+    job->heard = tutti_exchange_agree(exchange, job->said, &job->who);
+    tutti_exchange_close(exchange);
+    return NULL;
+}
+
+START_TEST(all_ranks_hear_of_the_first_failure)
+{
+    tutti_loop_world *world;
+    pthread_t thread[3];
+    agree_job job[3];
+    ck_assert_ok(tutti_loop_world_new(3, NULL, &world));
+    for (int r = 0; r < 3; r++) {
+        job[r] = (agree_job){world, r, -2,
+            r == 0   ? TUTTI_OK
+            : r == 1 ? TUTTI_ERR_IO
+                     : TUTTI_ERR_USAGE,
+            TUTTI_OK};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, agree, &job[r]), 0);
+    }
+    for (int r = 0; r < 3; r++) {
+        pthread_join(thread[r], NULL);
+        ck_assert_int_eq(job[r].heard, TUTTI_ERR_IO);
+        ck_assert_int_eq(job[r].who, 1);
+    }
+    tutti_loop_world_free(world);
+}
+END_TEST
+
+int main(void)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    Suite *suite = suite_create("designs");
+    TCase *tcase = testing_case(suite, "designs");
+    tcase_add_test(tcase, the_table_is_complete);
+    tcase_add_test(tcase, places_are_written);
+    tcase_add_test(tcase, a_queue_lets_only_the_next_of_a_lane_start);
+    tcase_add_test(tcase, bad_options_are_refused);
+    tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
+    tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
+    return testing_run(suite);
+}
