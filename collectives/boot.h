@@ -1,6 +1,8 @@
-/* Starting and ending MPI, and telling everybody.  Apart from transport/mpi.c the only file that names MPI_.
+/* Starting and ending MPI, and telling everybody.  Apart from transport/mpi.c the only file that
+ * names MPI_.
  *
- * The thread that calls tutti_boot_init is MPI's main thread and is the one that calls the rest, too, except abort [A]. */
+ * The thread that calls tutti_boot_init is MPI's main thread and is the one that calls the rest,
+ * too, except abort [A]. */
 #ifndef TUTTI_BOOT_H
 #define TUTTI_BOOT_H
 
@@ -16,15 +18,16 @@ typedef enum tutti_thread_level { /* MPI_THREAD_*, in the same order */
 const char *tutti_thread_level_name(tutti_thread_level level); /* "MPI_THREAD_FUNNELED" */
 
 typedef struct tutti_boot {
-    int rank, size;       /* in MPI_COMM_WORLD, or in the attached communicator */
+    int rank, size; /* in MPI_COMM_WORLD, or in the attached communicator */
     tutti_thread_level granted;
     int initialised_here; /* finalize ends MPI only when init started it */
     void *comm;           /* points to an MPI_Comm that finalize frees */
 } tutti_boot;
 
-/* Initialises MPI with the level needed (or, when the program has done so, checks the level it was granted), and makes a
- * private communicator. `comm`: NULL for MPI_COMM_WORLD, or a pointer to the MPI_Comm of an existing program
- * (collective over it). UNSUPPORTED, saying what to do, when less than `needed` is granted. Sets the log's rank. */
+/* Initialises MPI with the level needed (or, when the program has done so, checks the level it was
+ * granted), and makes a private communicator. `comm`: NULL for MPI_COMM_WORLD, or a pointer to the
+ * MPI_Comm of an existing program (collective over it). UNSUPPORTED, saying what to do, when less
+ * than `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
 /* Ends all ranks at once with this exit code; does not return. [A] */

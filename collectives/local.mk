@@ -1,1 +1,25 @@
-libcore_la_SOURCES += collectives/coll.h collectives/op.h collectives/boot.h
+libcore_la_SOURCES += \
+	collectives/args.c collectives/args.h \
+	collectives/boot.c collectives/boot.h \
+	collectives/buf/buf.h \
+	collectives/buf/pool.c \
+	collectives/buf/reduce.c \
+	collectives/cache.c collectives/cache.h \
+	collectives/choose.c collectives/choose.h \
+	collectives/coll.h \
+	collectives/comm.c \
+	collectives/engine.c collectives/engine.h \
+	collectives/op.h \
+	collectives/sched/barrier.c collectives/sched/barrier.h \
+	collectives/sched/doubling.c collectives/sched/doubling.h \
+	collectives/sched/draft.h \
+	collectives/sched/fold.c collectives/sched/fold.h \
+	collectives/sched/link.c \
+	collectives/sched/ring.c collectives/sched/ring.h \
+	collectives/sched/rsag.c collectives/sched/rsag.h \
+	collectives/sched/sched.c collectives/sched/sched.h \
+	collectives/sched/tree.c collectives/sched/tree.h \
+	collectives/transport/loop.c \
+	collectives/transport/mpi.c collectives/transport/mpi.h \
+	collectives/transport/mpi_collective.c \
+	collectives/transport/transport.c collectives/transport/transport.h

@@ -1,0 +1,154 @@
+#include "collectives/boot.h"
+
+#include "dag/base/log.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int levels[] = {
+    [TUTTI_THREAD_SINGLE] = MPI_THREAD_SINGLE,
+    [TUTTI_THREAD_FUNNELED] = MPI_THREAD_FUNNELED,
+    [TUTTI_THREAD_SERIALIZED] = MPI_THREAD_SERIALIZED,
+    [TUTTI_THREAD_MULTIPLE] = MPI_THREAD_MULTIPLE,
+};
+
+const char *tutti_thread_level_name(tutti_thread_level level)
+{
+    static const char *const names[] = {
+        [TUTTI_THREAD_SINGLE] = "MPI_THREAD_SINGLE",
+        [TUTTI_THREAD_FUNNELED] = "MPI_THREAD_FUNNELED",
+        [TUTTI_THREAD_SERIALIZED] = "MPI_THREAD_SERIALIZED",
+        [TUTTI_THREAD_MULTIPLE] = "MPI_THREAD_MULTIPLE",
+    };
+    return (unsigned)level <= TUTTI_THREAD_MULTIPLE ? names[level] : "unknown";
+}
+
+/* The highest level that is not above MPI's number. */
+static tutti_thread_level level_of(int mpi_level)
+{
+    tutti_thread_level level = TUTTI_THREAD_SINGLE;
+    for (int i = TUTTI_THREAD_SINGLE; i <= (int)TUTTI_THREAD_MULTIPLE; i++)
+        if (levels[i] <= mpi_level) level = (tutti_thread_level)i;
+    return level;
+}
+
+static tutti_status mpi_failed(int code, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length = 0;
+    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+    return tutti_fail(TUTTI_ERR_COMM, "%s failed: MPI error %d: %.*s", what, code, length, text);
+}
+
+/* Has MPI running, and tells the level that it grants. */
+static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
+{
+    int running = 0, ended = 0, granted = 0;
+    MPI_Initialized(&running);
+    MPI_Finalized(&ended);
+    if (ended)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "MPI has been finalised in this program and cannot start again");
+    int code = running ? MPI_Query_thread(&granted)
+                       : MPI_Init_thread(NULL, NULL, levels[needed], &granted);
+    if (code != MPI_SUCCESS)
+        return mpi_failed(code, running ? "MPI_Query_thread" : "MPI_Init_thread");
+    boot->initialised_here = !running;
+    boot->granted = level_of(granted);
+    return TUTTI_OK;
+}
+
+static tutti_status check_level(tutti_thread_level needed, const tutti_boot *boot)
+{
+    int main_thread = 1;
+    if (boot->granted < needed)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "MPI grants %s where %s is needed: %s",
+            tutti_thread_level_name(boot->granted), tutti_thread_level_name(needed),
+            boot->initialised_here
+                ? "choose a design that needs less, or an MPI built with thread support"
+                : "the program should initialise MPI with MPI_Init_thread and that level");
+    MPI_Is_thread_main(&main_thread);
+    if (boot->granted <= TUTTI_THREAD_FUNNELED && !main_thread)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "MPI grants %s, which lets only the thread that initialised it call it, and this is "
+            "another "
+            "thread: initialise MPI with MPI_THREAD_SERIALIZED",
+            tutti_thread_level_name(boot->granted));
+    return TUTTI_OK;
+}
+
+/* A communicator of our own, so that our messages meet nobody else's. */
+static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
+{
+    MPI_Comm *comm = malloc(sizeof *comm);
+    if (!comm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a communicator");
+    int code = MPI_Comm_dup(from, comm);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = MPI_Comm_rank(*comm, &boot->rank);
+    if (code == MPI_SUCCESS) code = MPI_Comm_size(*comm, &boot->size);
+    if (code != MPI_SUCCESS) {
+        free(comm);
+        return mpi_failed(code, "duplicating the communicator");
+    }
+    boot->comm = comm;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
+{
+    if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
+        return tutti_fail(TUTTI_ERR_INVAL, "no MPI thread level has the number %d", (int)needed);
+    tutti_boot b = {.size = 1};
+    tutti_status status = start_mpi(needed, &b);
+    if (status) return status;
+    status = check_level(needed, &b);
+    if (!status) status = duplicate(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &b);
+    if (status) {
+        tutti_boot_finalize(&b);
+        return status;
+    }
+    tutti_log_set_rank(b.rank);
+    *boot = b;
+    return TUTTI_OK;
+}
+
+void tutti_boot_finalize(tutti_boot *boot)
+{
+    int ended = 0;
+    if (!boot) return;
+    MPI_Finalized(&ended);
+    if (boot->comm && !ended) MPI_Comm_free(boot->comm);
+    free(boot->comm);
+    boot->comm = NULL;
+    if (boot->initialised_here && !ended) MPI_Finalize();
+    boot->initialised_here = 0;
+}
+
+_Noreturn void tutti_boot_abort(int exit_code)
+{
+    int running = 0, ended = 0;
+    MPI_Initialized(&running);
+    MPI_Finalized(&ended);
+    if (running && !ended) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    _exit(exit_code);
+}
+
+static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+
+/* The first line: some MPIs tell how they were configured, too. */
+static void read_version(void)
+{
+    int length = 0;
+    if (MPI_Get_library_version(version, &length) != MPI_SUCCESS) strcpy(version, "unknown MPI");
+    version[strcspn(version, "\n")] = '\0';
+}
+
+const char *tutti_boot_version(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_version);
+    return version;
+}

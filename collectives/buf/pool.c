@@ -1,0 +1,67 @@
+#include "collectives/buf/buf.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+/* A block's size class is kept in the 64 bytes before it, so that what the caller gets stays
+ * aligned. */
+typedef struct head {
+    struct head *next;
+    int class;
+} head;
+
+enum { HEAD_BYTES = 64, CLASSES = 192 };
+_Static_assert(sizeof(head) <= HEAD_BYTES, "a block's head fits before it");
+
+struct tutti_pool {
+    head *idle[CLASSES];
+};
+
+/* Four classes to a doubling: at most a quarter of a block is slack. */
+static size_t class_bytes(int class)
+{
+    return ((size_t)(4 + class % 4) << (class / 4)) * 64;
+}
+
+tutti_status tutti_pool_new(tutti_pool **pool)
+{
+    tutti_pool *p = calloc(1, sizeof *p);
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a pool of buffers");
+    *pool = p;
+    return TUTTI_OK;
+}
+
+void tutti_pool_free(tutti_pool *pool)
+{
+    for (int c = 0; pool && c < CLASSES; c++) {
+        for (head *h = pool->idle[c], *next; h; h = next) {
+            next = h->next;
+            free(h);
+        }
+    }
+    free(pool);
+}
+
+tutti_status tutti_pool_take(tutti_pool *pool, size_t bytes, void **block)
+{
+    int c = 0;
+    while (c < CLASSES && class_bytes(c) < bytes) c++;
+    head *h = c < CLASSES ? pool->idle[c] : NULL;
+    if (h) {
+        pool->idle[c] = h->next;
+    } else {
+        if (c < CLASSES) h = aligned_alloc(HEAD_BYTES, HEAD_BYTES + class_bytes(c));
+        if (!h) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a buffer of %zu bytes", bytes);
+        h->class = c;
+    }
+    *block = (char *)h + HEAD_BYTES;
+    return TUTTI_OK;
+}
+
+void tutti_pool_give(tutti_pool *pool, void *block)
+{
+    if (!block) return;
+    head *h = (head *)((char *)block - HEAD_BYTES);
+    h->next = pool->idle[h->class];
+    pool->idle[h->class] = h;
+}

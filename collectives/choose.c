@@ -1,0 +1,103 @@
+#include "collectives/choose.h"
+
+#include "collectives/sched/barrier.h"
+#include "collectives/sched/doubling.h"
+#include "collectives/sched/ring.h"
+#include "collectives/sched/rsag.h"
+#include "collectives/sched/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DOUBLING_UP_TO_BYTES = 16 << 10,
+    RSAG_UP_TO_BYTES = 256 << 10,
+    SEGMENT_BYTES = 256 << 10,
+    MOST_SEGMENTS = 64,
+};
+
+#define BUILDERS(allreduce)                                                                        \
+    {                                                                                              \
+        [TUTTI_ALLREDUCE] = allreduce, [TUTTI_BROADCAST] = tutti_sched_tree_broadcast,             \
+        [TUTTI_REDUCE] = tutti_sched_tree_reduce, [TUTTI_ALLGATHER] = tutti_sched_ring_allgather,  \
+        [TUTTI_REDUCE_SCATTER] = tutti_sched_ring_reduce_scatter,                                  \
+        [TUTTI_BARRIER] = tutti_sched_barrier,                                                     \
+    }
+
+static const tutti_algorithm automatic = {
+    .name = "auto",
+    .summary = "chosen by size and ranks",
+    .build = BUILDERS(tutti_sched_ring_allreduce),
+    .chooses = 1,
+};
+static const tutti_algorithm ring = {
+    .name = "ring",
+    .summary = "pipelined ring: fewest bytes, for long vectors",
+    .build = BUILDERS(tutti_sched_ring_allreduce),
+};
+static const tutti_algorithm doubling = {
+    .name = "recursive-doubling",
+    .summary = "fewest steps, for short vectors",
+    .build = BUILDERS(tutti_sched_doubling_allreduce),
+};
+static const tutti_algorithm tree = {
+    .name = "tree",
+    .summary = "binomial tree: reduce to rank 0, then broadcast",
+    .build = BUILDERS(tutti_sched_tree_allreduce),
+};
+static const tutti_algorithm rsag = {
+    .name = "rsag",
+    .summary = "recursive halving, then doubling (Rabenseifner)",
+    .build = BUILDERS(tutti_sched_rsag_allreduce),
+};
+static const tutti_algorithm mpi = {
+    .name = "mpi",
+    .summary = "the MPI library's own blocking collective",
+};
+
+const tutti_algorithm *const tutti_algorithms[] = {
+    &automatic,
+    &ring,
+    &doubling,
+    &tree,
+    &rsag,
+    &mpi,
+    NULL,
+};
+
+const tutti_algorithm *tutti_algorithm_find(const char *name)
+{
+    if (!name) return &automatic;
+    for (int i = 0; tutti_algorithms[i]; i++)
+        if (!strcmp(tutti_algorithms[i]->name, name)) return tutti_algorithms[i];
+    return NULL;
+}
+
+char *tutti_algorithm_names(char *text, size_t size)
+{
+    size_t used = 0;
+    if (size) text[0] = '\0';
+    for (int i = 0; tutti_algorithms[i] && used < size; i++)
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%s", i ? ", " : "", tutti_algorithms[i]->name);
+    return text;
+}
+
+static const tutti_algorithm *by_size(int P, int64_t bytes)
+{
+    if (bytes <= DOUBLING_UP_TO_BYTES) return &doubling;
+    return bytes <= RSAG_UP_TO_BYTES && !(P & (P - 1)) ? &rsag : &ring;
+}
+
+tutti_choice tutti_coll_choose(
+    const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int64_t count, size_t element)
+{
+    tutti_choice choice = {.algorithm = wanted};
+    if (wanted->chooses)
+        choice.algorithm = kind == TUTTI_ALLREDUCE ? by_size(P, count * (int64_t)element) : &ring;
+    choice.build = choice.algorithm->build[kind];
+    int64_t segment = SEGMENT_BYTES / (int64_t)element;
+    int64_t least = (count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
+    choice.segment = segment > least ? segment : least;
+    return choice;
+}

@@ -1,0 +1,48 @@
+/* Which algorithm runs a collective: a table by name, and the choice by size and ranks. [P]
+ *
+ *   name                allreduce           broadcast, reduce  allgather, reduce-scatter
+ *   auto                by size, see below  tree               ring
+ *   ring                ring                tree               ring
+ *   recursive-doubling  recursive doubling  tree               ring
+ *   tree                tree                tree               ring
+ *   rsag                Rabenseifner        tree               ring
+ *   mpi                 the MPI library's own blocking collective, for every kind
+ *
+ * The barrier is a dissemination barrier in all of them but mpi.
+ *
+ * auto, allreduce of S bytes on P ranks: recursive doubling up to 16 KiB, where the number of steps
+ * is what costs; then, up to 256 KiB and when P is a power of two, rsag; else ring. Ring and tree
+ * pipeline in segments of 256 KiB, longer where a vector would have more than 64. The choice depends
+ * on nothing else, so it is the same on every rank and in every run. */
+#ifndef TUTTI_CHOOSE_H
+#define TUTTI_CHOOSE_H
+
+#include "collectives/args.h"
+#include "collectives/sched/sched.h"
+
+#include <stddef.h>
+
+typedef struct tutti_algorithm {
+    const char *name, *summary;
+    tutti_sched_builder build[TUTTI_COLL_KINDS]; /* all NULL: the transport's own collective */
+    int chooses;                                 /* auto: allreduce is chosen by size and ranks */
+} tutti_algorithm;
+
+/* NULL-terminated. */
+extern const tutti_algorithm *const tutti_algorithms[];
+/* NULL when there is none of this name; a NULL name means auto. */
+const tutti_algorithm *tutti_algorithm_find(const char *name);
+/* "auto, ring, ..." into text; returns text. */
+char *tutti_algorithm_names(char *text, size_t size);
+
+typedef struct tutti_choice {
+    const tutti_algorithm *algorithm; /* never auto */
+    tutti_sched_builder build;        /* NULL: the transport's own collective */
+    int64_t segment;                  /* elements; for tutti_sched_shape */
+} tutti_choice;
+
+/* For a collective whose OUT buffer has `count` elements of `element` bytes. */
+tutti_choice tutti_coll_choose(
+    const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int64_t count, size_t element);
+
+#endif

@@ -1,0 +1,276 @@
+#include "collectives/coll.h"
+
+#include "collectives/buf/buf.h"
+#include "collectives/cache.h"
+#include "collectives/choose.h"
+#include "collectives/engine.h"
+#include "collectives/transport/transport.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+struct tutti_comm {
+    tutti_transport *transport;
+    const tutti_algorithm *algorithm;
+    tutti_pool *pool;
+    tutti_cache *cache;
+    int64_t *posted;                     /* [lanes] collectives so far: the next tag */
+    tutti_coll_request *oldest, *newest; /* in flight */
+};
+
+struct tutti_coll_request {
+    tutti_comm *comm;
+    tutti_coll_request *older, *newer; /* while in flight */
+    tutti_coll_args args;
+    int lane;
+    int64_t number; /* on its lane */
+    tutti_cache_entry *entry;
+    tutti_flight *flight;
+    tutti_status status;
+    int in_flight, done;
+    unsigned char here[2]; /* a barrier's IN and OUT */
+};
+
+tutti_status tutti_comm_new(
+    tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm)
+{
+    const char *name = options ? options->algorithm : NULL;
+    const tutti_algorithm *algorithm = tutti_algorithm_find(name);
+    tutti_status status;
+    char known[256];
+    tutti_comm *c = calloc(1, sizeof *c);
+    if (!c) {
+        transport->ops->close(transport);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a communicator");
+    }
+    c->transport = transport;
+    c->algorithm = algorithm;
+    c->posted = calloc((size_t)transport->lanes, sizeof *c->posted);
+    if (!algorithm)
+        status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
+            tutti_algorithm_names(known, sizeof known));
+    else if (!algorithm->build[TUTTI_ALLREDUCE] && !transport->ops->collective)
+        status = tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "algorithm '%s' needs the transport 'mpi'; '%s' has no collectives of its own", name,
+            transport->ops->name);
+    else if (!c->posted)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", transport->lanes);
+    else
+        status = tutti_pool_new(&c->pool);
+    if (!status) status = tutti_cache_new(&c->cache);
+    if (status) {
+        tutti_comm_free(c);
+        return status;
+    }
+    *comm = c;
+    return TUTTI_OK;
+}
+
+void tutti_comm_free(tutti_comm *comm)
+{
+    if (!comm) return;
+    tutti_cache_free(comm->cache);
+    tutti_pool_free(comm->pool);
+    comm->transport->ops->close(comm->transport);
+    free(comm->posted);
+    free(comm);
+}
+
+int tutti_comm_rank(const tutti_comm *comm)
+{
+    return comm->transport->rank;
+}
+
+int tutti_comm_size(const tutti_comm *comm)
+{
+    return comm->transport->size;
+}
+
+int tutti_comm_lanes(const tutti_comm *comm)
+{
+    return comm->transport->lanes;
+}
+
+/* Whether this rank may post it at all. */
+static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
+{
+    int P = c->transport->size, lanes = c->transport->lanes;
+    if (lane < 0 || lane >= lanes)
+        return tutti_fail(TUTTI_ERR_INVAL, "lane %d of a communicator with %d", lane, lanes);
+    if ((unsigned)a->kind >= TUTTI_COLL_KINDS)
+        return tutti_fail(TUTTI_ERR_INVAL, "no collective has the kind %d", (int)a->kind);
+    if (a->kind == TUTTI_BARRIER) return TUTTI_OK;
+    const char *kind = tutti_coll_kind_name(a->kind);
+    if ((unsigned)a->dtype >= TUTTI_DTYPE_COUNT || (unsigned)a->op >= TUTTI_REDUCE_OPS)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s with the element type %d and the operator %d", kind,
+            (int)a->dtype, (int)a->op);
+    if (a->count < 0 || (a->count && !a->recv))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s of %lld elements into %s", kind, (long long)a->count,
+            a->recv ? "a buffer" : "no buffer");
+    int rooted = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_REDUCE;
+    if (rooted && (a->root < 0 || a->root >= P))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s with root %d on %d ranks", kind, a->root, P);
+    int64_t bytes;
+    if (__builtin_mul_overflow(a->count, 2 * P * (int64_t)tutti_dtype_bytes(a->dtype), &bytes))
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s of %lld elements on %d ranks: too many bytes",
+            kind, (long long)a->count, P);
+    return TUTTI_OK;
+}
+
+/* The same collective with what its kind ignores set to one value, which the schedule cache and
+ * transports rely on. */
+static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2])
+{
+    tutti_coll_args a = *args;
+    if (a.kind == TUTTI_BARRIER)
+        a = (tutti_coll_args){.kind = TUTTI_BARRIER,
+            .dtype = TUTTI_U8,
+            .op = TUTTI_MAX,
+            .count = 1,
+            .send = &here[0],
+            .recv = &here[1]};
+    if (a.kind != TUTTI_BROADCAST && a.kind != TUTTI_REDUCE) a.root = 0;
+    if (a.kind == TUTTI_BROADCAST) a.send = NULL;
+    return a;
+}
+
+static tutti_status start(tutti_coll_request *r)
+{
+    tutti_comm *c = r->comm;
+    tutti_transport *t = c->transport;
+    const tutti_coll_args *a = &r->args;
+    int64_t all = a->kind == TUTTI_ALLGATHER ? a->count * t->size : a->count;
+    tutti_choice choice =
+        tutti_coll_choose(c->algorithm, a->kind, t->size, all, tutti_dtype_bytes(a->dtype));
+    if (!choice.build) {
+        tutti_status status = t->ops->collective(t, r->lane, a);
+        r->done = !status;
+        return status;
+    }
+    const tutti_sched_shape shape = {.kind = a->kind,
+        .rank = t->rank,
+        .P = t->size,
+        .root = a->root,
+        .count = a->count,
+        .segment = choice.segment,
+        .in_place = !a->send};
+    tutti_status status = tutti_cache_get(c->cache, choice.build, &shape, &r->entry);
+    if (status) return status;
+    const tutti_flight_plan plan = {.transport = t,
+        .pool = c->pool,
+        .sched = r->entry->sched,
+        .dtype = a->dtype,
+        .op = a->op,
+        .lane = r->lane,
+        .tag = (int)(r->number % t->tags),
+        .in = a->send,
+        .out = a->recv};
+    status = tutti_flight_start(&plan, &r->flight);
+    if (!status) r->done = tutti_flight_done(r->flight);
+    return status;
+}
+
+static void enlist(tutti_coll_request *r)
+{
+    tutti_comm *c = r->comm;
+    r->older = c->newest;
+    *(c->newest ? &c->newest->newer : &c->oldest) = r;
+    c->newest = r;
+    r->in_flight = 1;
+}
+
+static void delist(tutti_coll_request *r)
+{
+    tutti_comm *c = r->comm;
+    if (!r->in_flight) return;
+    *(r->older ? &r->older->newer : &c->oldest) = r->newer;
+    *(r->newer ? &r->newer->older : &c->newest) = r->older;
+    r->in_flight = 0;
+}
+
+tutti_status tutti_coll_post(
+    tutti_comm *comm, int lane, const tutti_coll_args *args, tutti_coll_request **request)
+{
+    tutti_status status = check(comm, lane, args);
+    if (status) return status;
+    void *block;
+    status = tutti_pool_take(comm->pool, sizeof **request, &block);
+    if (status) return status;
+    tutti_coll_request *r = block;
+    *r = (tutti_coll_request){.comm = comm, .lane = lane, .number = comm->posted[lane]++};
+    r->args = normal(args, r->here);
+    status = start(r);
+    if (status) {
+        tutti_coll_free(r);
+        return status;
+    }
+    if (!r->done) enlist(r);
+    *request = r;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
+{
+    tutti_status first = TUTTI_OK;
+    int any = 0;
+    for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
+        newer = r->newer;
+        r->status = tutti_flight_progress(r->flight, &any);
+        r->done = !r->status && tutti_flight_done(r->flight);
+        if (r->status || r->done) delist(r);
+        if (!first) first = r->status;
+    }
+    if (moved) *moved = any;
+    return first;
+}
+
+int tutti_coll_done(const tutti_coll_request *request)
+{
+    return request->done;
+}
+
+static tutti_status late(const tutti_coll_request *r, double timeout_s)
+{
+    char peers[512];
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "%s of %lld elements, number %lld on lane %d, did not end within %g s; waits for %s",
+        tutti_coll_kind_name(r->args.kind), (long long)r->args.count, (long long)r->number, r->lane,
+        timeout_s, tutti_flight_waits_for(r->flight, peers, sizeof peers));
+}
+
+tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, double timeout_s)
+{
+    /* Waiting inside MPI would spin: idle turns give the core away, first at once, then for longer
+     * and longer. */
+    enum { YIELDS = 64 };
+    const double first_sleep_s = 1e-6, longest_sleep_s = 100e-6;
+    double start_s = tutti_clock_s(), sleep_s = first_sleep_s;
+    for (int idle = 0; !request->done && !request->status;) {
+        int moved;
+        tutti_status status = tutti_coll_progress(comm, &moved);
+        if (status) return status;
+        if (moved) {
+            idle = 0;
+            sleep_s = first_sleep_s;
+        } else if (idle++ < YIELDS) {
+            sched_yield();
+        } else {
+            tutti_clock_sleep(sleep_s);
+            sleep_s = 2 * sleep_s < longest_sleep_s ? 2 * sleep_s : longest_sleep_s;
+        }
+        if (!request->done && tutti_clock_s() - start_s > timeout_s)
+            return late(request, timeout_s);
+    }
+    return request->status;
+}
+
+void tutti_coll_free(tutti_coll_request *request)
+{
+    if (!request) return;
+    delist(request);
+    tutti_flight_free(request->flight);
+    tutti_cache_drop(request->entry);
+    tutti_pool_give(request->comm->pool, request);
+}

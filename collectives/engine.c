@@ -1,0 +1,212 @@
+#include "collectives/engine.h"
+
+#include "dag/base/log.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef enum state { WAITING, STARTED, ENDED } state;
+
+/* Steps that may start, in the order in which they became ready; each step enters once. */
+typedef struct queue {
+    int *step, head, tail;
+} queue;
+
+struct tutti_flight {
+    tutti_flight_plan plan;
+    const tutti_sched *sched;
+    size_t element;
+    char *space[TUTTI_SPACES];
+    int left; /* steps that have not ended */
+    tutti_status status;
+    tutti_message **message; /* [n] */
+    int *waits;              /* [n] counts down from sched->waits */
+    int *oldest;          /* [channels] the first message that has not been seen to end; -1: none */
+    unsigned char *state; /* [n] */
+    queue messages, local;
+};
+
+static void *at(const tutti_flight *f, tutti_spot spot)
+{
+    return f->space[spot.space] + (size_t)spot.offset * f->element;
+}
+
+static int is_message(const tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_SEND || step->kind == TUTTI_STEP_RECV;
+}
+
+static void release_one(tutti_flight *f, int i)
+{
+    if (--f->waits[i]) return;
+    queue *q = is_message(&f->sched->step[i]) ? &f->messages : &f->local;
+    q->step[q->tail++] = i;
+}
+
+static void end(tutti_flight *f, int i)
+{
+    const tutti_sched *s = f->sched;
+    f->state[i] = ENDED;
+    f->left--;
+    for (int k = s->first[i]; k < s->first[i + 1]; k++) release_one(f, s->after[k]);
+}
+
+static tutti_status start_message(tutti_flight *f, int i)
+{
+    const tutti_step *step = &f->sched->step[i];
+    tutti_transport *t = f->plan.transport;
+    size_t bytes = (size_t)step->count * f->element;
+    tutti_status status = step->kind == TUTTI_STEP_SEND
+                              ? t->ops->isend(t, f->plan.lane, step->peer, f->plan.tag,
+                                    at(f, step->src), bytes, &f->message[i])
+                              : t->ops->irecv(t, f->plan.lane, step->peer, f->plan.tag,
+                                    at(f, step->dst), bytes, &f->message[i]);
+    if (status) return status;
+    f->state[i] = STARTED;
+    if (f->sched->next[i] >= 0) release_one(f, f->sched->next[i]);
+    if (!f->message[i]) end(f, i);
+    return TUTTI_OK;
+}
+
+static void run_local(tutti_flight *f, int i)
+{
+    const tutti_step *step = &f->sched->step[i];
+    void *dst = at(f, step->dst), *src = at(f, step->src);
+    if (step->kind == TUTTI_STEP_REDUCE)
+        tutti_buf_reduce(f->plan.dtype, f->plan.op, dst, src, step->count, step->src_first);
+    else
+        tutti_buf_copy(dst, src, (size_t)step->count * f->element);
+    end(f, i);
+}
+
+/* Starts all that is ready, messages first: they travel while reductions run. */
+static tutti_status start_ready(tutti_flight *f)
+{
+    for (;;) {
+        if (f->messages.head < f->messages.tail) {
+            f->status = start_message(f, f->messages.step[f->messages.head++]);
+            if (f->status) return f->status;
+        } else if (f->local.head < f->local.tail) {
+            run_local(f, f->local.step[f->local.head++]);
+        } else {
+            return TUTTI_OK;
+        }
+    }
+}
+
+/* Ends what has ended on one channel, oldest first. */
+static tutti_status look(tutti_flight *f, int channel, int *moved)
+{
+    tutti_transport *t = f->plan.transport;
+    for (int i; (i = f->oldest[channel]) >= 0 && f->state[i] != WAITING;) {
+        if (f->state[i] == STARTED) {
+            int done = 0;
+            f->status = t->ops->test(t, f->message[i], &done);
+            if (f->status) f->state[i] = ENDED; /* the message is gone */
+            if (f->status || !done) return f->status;
+            end(f, i);
+            *moved = 1;
+        }
+        f->oldest[channel] = f->sched->next[i];
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
+{
+    int advanced = 0;
+    for (int c = 0; !f->status && c < f->sched->channels; c++) {
+        int seen = 0;
+        if (look(f, c, &seen)) break;
+        if (seen && start_ready(f)) break;
+        advanced |= seen;
+    }
+    if (advanced) *moved = 1;
+    return f->status;
+}
+
+int tutti_flight_done(const tutti_flight *f)
+{
+    return !f->left;
+}
+
+/* One block for the flight and its arrays: pointers first, bytes last, so that each is aligned. */
+static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **flight)
+{
+    const tutti_sched *s = plan->sched;
+    size_t n = (size_t)s->n, channels = (size_t)s->channels;
+    tutti_flight *f;
+    void *block, *scratch = NULL;
+    tutti_status status = tutti_pool_take(plan->pool,
+        sizeof *f + n * (sizeof *f->message + 3 * sizeof(int) + 1) + channels * sizeof(int),
+        &block);
+    if (status) return status;
+    size_t element = tutti_dtype_bytes(plan->dtype);
+    if (s->scratch_count)
+        status = tutti_pool_take(plan->pool, (size_t)s->scratch_count * element, &scratch);
+    if (status) {
+        tutti_pool_give(plan->pool, block);
+        return status;
+    }
+    f = block;
+    *f = (tutti_flight){.plan = *plan, .sched = s, .element = element, .left = s->n};
+    f->space[TUTTI_SPACE_IN] = (char *)plan->in;
+    f->space[TUTTI_SPACE_OUT] = plan->out;
+    f->space[TUTTI_SPACE_SCRATCH] = scratch;
+    f->message = (tutti_message **)(f + 1);
+    f->waits = (int *)(f->message + n);
+    f->messages.step = f->waits + n;
+    f->local.step = f->messages.step + n;
+    f->oldest = f->local.step + n;
+    f->state = (unsigned char *)(f->oldest + channels);
+    *flight = f;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **flight)
+{
+    const tutti_sched *s = plan->sched;
+    tutti_flight *f;
+    tutti_status status = allocate(plan, &f);
+    if (status) return status;
+    memset(f->state, WAITING, (size_t)s->n);
+    memcpy(f->waits, s->waits, (size_t)s->n * sizeof *f->waits);
+    memcpy(f->oldest, s->channel, (size_t)s->channels * sizeof *f->oldest);
+    for (int i = 0; i < s->n; i++) {
+        f->message[i] = NULL;
+        f->waits[i]++; /* let go just below, which finds those that wait for nothing */
+    }
+    for (int i = 0; i < s->n; i++) release_one(f, i);
+    status = start_ready(f);
+    if (status) {
+        tutti_flight_free(f);
+        return status;
+    }
+    *flight = f;
+    return TUTTI_OK;
+}
+
+char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size) text[0] = '\0';
+    for (int c = 0; c < f->sched->channels && used < size; c++) {
+        int i = f->oldest[c];
+        if (i < 0 || f->state[i] != STARTED) continue;
+        const tutti_step *step = &f->sched->step[i];
+        used += (size_t)snprintf(text + used, size - used, "%srank %d (%s)", used ? ", " : "",
+            step->peer, step->kind == TUTTI_STEP_SEND ? "sending" : "receiving");
+    }
+    return text;
+}
+
+void tutti_flight_free(tutti_flight *f)
+{
+    if (!f) return;
+    tutti_transport *t = f->plan.transport;
+    for (int i = 0; i < f->sched->n && f->left; i++)
+        if (f->state[i] == STARTED) t->ops->abandon(t, f->message[i]);
+    tutti_pool_give(f->plan.pool, f->space[TUTTI_SPACE_SCRATCH]);
+    tutti_pool_give(f->plan.pool, f);
+}

@@ -1,0 +1,45 @@
+/* The engine: runs one rank's schedule over a transport, without blocking.
+ *
+ *   start -> { progress }* until nothing is left -> free
+ *
+ * A flight is a schedule under way. Starting posts every message that waits for nothing; progress
+ * looks at the oldest message of each channel (peer and direction; messages of a channel end in
+ * order, or are seen late at no harm), reduces what has arrived and posts what has become ready,
+ * messages before reductions.
+ *
+ * Threads: one thread at a time on the flights of a transport. Buffers: the caller's, until the
+ * flight is free. */
+#ifndef TUTTI_ENGINE_H
+#define TUTTI_ENGINE_H
+
+#include "collectives/buf/buf.h"
+#include "collectives/sched/sched.h"
+#include "collectives/transport/transport.h"
+
+#include <stddef.h>
+
+typedef struct tutti_flight tutti_flight;
+
+typedef struct tutti_flight_plan {
+    tutti_transport *transport;
+    tutti_pool *pool;         /* the flight and its scratch space come from here */
+    const tutti_sched *sched; /* borrowed */
+    tutti_dtype dtype;
+    tutti_reduce_op op;
+    int lane, tag;
+    const void *in;
+    void *out;
+} tutti_flight_plan;
+
+/* NOMEM, or the transport's failure. */
+tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **flight);
+/* *moved is set to 1 when anything advanced, and else left alone. After a failure the flight does
+ * not move any more. */
+tutti_status tutti_flight_progress(tutti_flight *flight, int *moved);
+int tutti_flight_done(const tutti_flight *flight);
+/* "rank 1 (receiving), rank 3 (sending)": whom it waits for, into text; returns text. */
+char *tutti_flight_waits_for(const tutti_flight *flight, char *text, size_t size);
+/* Abandons what is still under way. Accepts NULL. */
+void tutti_flight_free(tutti_flight *flight);
+
+#endif

@@ -1,0 +1,19 @@
+/* Dissemination barrier: in turn k rank r signals rank r + 2^k and is signalled by rank r - 2^k.
+ * Any P.
+ *
+ *   P = 3     rank 0    rank 1    rank 2
+ *   turn 0    -> 1      -> 2      -> 0
+ *   turn 1    -> 2      -> 0      -> 1
+ *
+ * ceil(log2 P) steps of one element each. A signal is the element that says who has arrived: IN
+ * and OUT have one element, combined with max, so that nobody's OUT is complete before everybody has
+ * started. The shape's count is 1.
+ * Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17(1), 1988. */
+#ifndef TUTTI_SCHED_BARRIER_H
+#define TUTTI_SCHED_BARRIER_H
+
+#include "collectives/sched/sched.h"
+
+tutti_status tutti_sched_barrier(const tutti_sched_shape *shape, tutti_sched **sched);
+
+#endif

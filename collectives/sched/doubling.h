@@ -1,0 +1,20 @@
+/* Recursive doubling allreduce: in turn k everyone exchanges all it has with the rank whose number
+ * differs in bit k. Any P, by the fold (fold.h) where P is no power of two. Fewest steps: the
+ * choice for short vectors.
+ *
+ *   P = 4     rank 0     rank 1     rank 2     rank 3
+ *   bit 0     0 <--> 1              2 <--> 3
+ *   bit 1     0 <---------> 2       1 <---------> 3
+ *
+ *   log2 P steps, S log2 P bytes sent a rank (fold: 2 steps and up to S bytes more), scratch 2 S
+ * Both ends of an exchange combine in the same order (lower number first), so all ranks hold the
+ * same bits. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication
+ * operations in MPICH", IJHPCA 19(1), 2005. */
+#ifndef TUTTI_SCHED_DOUBLING_H
+#define TUTTI_SCHED_DOUBLING_H
+
+#include "collectives/sched/sched.h"
+
+tutti_status tutti_sched_doubling_allreduce(const tutti_sched_shape *shape, tutti_sched **sched);
+
+#endif

@@ -1,0 +1,103 @@
+#include "collectives/sched/ring.h"
+
+typedef struct ring {
+    tutti_sched_draft *draft;
+    int rank, P, to, from;
+    int64_t total, segment; /* elements of OUT, which is dealt to P blocks */
+} ring;
+
+static tutti_status start(const tutti_sched_shape *shape, ring *r)
+{
+    *r = (ring){.rank = shape->rank, .P = shape->P, .segment = shape->segment};
+    r->to = (r->rank + 1) % r->P;
+    r->from = (r->rank + r->P - 1) % r->P;
+    r->total = shape->kind == TUTTI_ALLGATHER ? shape->count * shape->P : shape->count;
+    return tutti_sched_begin(shape, &r->draft);
+}
+
+/* The block `back` places before this rank's. */
+static int64_t block(const ring *r, int back, int64_t *offset)
+{
+    int64_t length;
+    tutti_coll_block(r->total, r->P, ((r->rank - back) % r->P + r->P) % r->P, offset, &length);
+    return length;
+}
+
+static void send_segments(const ring *r, int back)
+{
+    int64_t at, from, length = block(r, back, &at);
+    for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
+        int64_t n = tutti_sched_segment(length, r->segment, g, &from);
+        tutti_sched_send(r->draft, r->to, tutti_out(at + from), n);
+    }
+}
+
+/* Two halves of scratch take turns, so that a turn's messages may arrive while the last turn's are
+ * reduced. */
+static void receive_and_reduce(const ring *r, int back, int turn)
+{
+    int64_t at, from, ignored, largest, length = block(r, back, &at);
+    tutti_coll_block(r->total, r->P, 0, &ignored, &largest);
+    for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
+        int64_t n = tutti_sched_segment(length, r->segment, g, &from);
+        tutti_spot arrived = tutti_scratch(turn % 2 * largest + from);
+        tutti_sched_recv(r->draft, r->from, arrived, n);
+        tutti_sched_reduce(r->draft, tutti_out(at + from), arrived, n, 0);
+    }
+}
+
+static void receive(const ring *r, int back)
+{
+    int64_t at, from, length = block(r, back, &at);
+    for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
+        int64_t n = tutti_sched_segment(length, r->segment, g, &from);
+        tutti_sched_recv(r->draft, r->from, tutti_out(at + from), n);
+    }
+}
+
+static void reduce_scatter(const ring *r)
+{
+    for (int t = 0; t < r->P - 1; t++) {
+        send_segments(r, t + 1);
+        receive_and_reduce(r, t + 2, t);
+    }
+}
+
+static void allgather(const ring *r)
+{
+    for (int t = 0; t < r->P - 1; t++) {
+        send_segments(r, t);
+        receive(r, t + 1);
+    }
+}
+
+tutti_status tutti_sched_ring_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    ring r;
+    tutti_status status = start(shape, &r);
+    if (status) return status;
+    tutti_sched_take_input(r.draft, 0);
+    reduce_scatter(&r);
+    allgather(&r);
+    return tutti_sched_end(r.draft, sched);
+}
+
+tutti_status tutti_sched_ring_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    ring r;
+    tutti_status status = start(shape, &r);
+    if (status) return status;
+    tutti_sched_take_input(r.draft, 0);
+    reduce_scatter(&r);
+    return tutti_sched_end(r.draft, sched);
+}
+
+tutti_status tutti_sched_ring_allgather(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    ring r;
+    tutti_status status = start(shape, &r);
+    if (status) return status;
+    tutti_sched_take_input(r.draft, shape->rank * shape->count);
+    allgather(&r);
+    return tutti_sched_end(r.draft, sched);
+}

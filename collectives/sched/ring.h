@@ -1,0 +1,31 @@
+/* Ring: every rank sends to the next and receives from the one before. Any P.
+ *
+ * Blocks as tutti_coll_block deals them. Reduce-scatter, P-1 turns: rank r sends block r-1-t and
+ * adds what it receives to block r-2-t; after the last turn its block r is the sum. Allgather, P-1
+ * turns: it sends block r-t, receives r-1-t.
+ *
+ *   P = 3, blocks a b c   rank 0     rank 1     rank 2          (A: a summed, and so on)
+ *   reduce-scatter 0      c -> 1     a -> 2     b -> 0
+ *                  1      b -> 1     c -> 2     a -> 0
+ *   allgather      0      A -> 1     B -> 2     C -> 0
+ *                  1      C -> 1     A -> 2     B -> 0
+ *
+ * With a segment size, a block travels in segments, and the next turn of a segment starts as soon
+ * as it is reduced: several messages are under way at once, and reducing hides behind sending.
+ *
+ *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent a rank   scratch 2 S/P
+ *   reduce-scatter    (P-1) steps     S (P-1)/P                     scratch 2 S/P
+ *   allgather         (P-1) steps     S (P-1)/P, S the result's size
+ * Each element is summed along one path and then copied: all ranks hold the same bits.
+ * Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
+ * JPDC 69(2), 2009. */
+#ifndef TUTTI_SCHED_RING_H
+#define TUTTI_SCHED_RING_H
+
+#include "collectives/sched/sched.h"
+
+tutti_status tutti_sched_ring_allreduce(const tutti_sched_shape *shape, tutti_sched **sched);
+tutti_status tutti_sched_ring_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched);
+tutti_status tutti_sched_ring_allgather(const tutti_sched_shape *shape, tutti_sched **sched);
+
+#endif

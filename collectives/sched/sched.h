@@ -1,0 +1,120 @@
+/* A schedule: what one rank does in one collective, as a value.
+ *
+ * A schedule is an array of steps in program order: send, recv, reduce, copy, on ranges (in
+ * elements) of three spaces: IN (the caller's send buffer, read only), OUT (the caller's recv
+ * buffer) and SCRATCH. What a step waits for follows from program order and ranges by the rule that
+ * a task graph uses: it waits for the end of every earlier step whose range overlaps its own, when
+ * one of the two writes. Steps that do not wait for each other may run in any order, at once.
+ *
+ * Messages carry no names: the k-th send of r to q meets the k-th recv of q from r in program
+ * order. Therefore a send (recv) starts only after the one before it to (from) the same peer has
+ * started.
+ *
+ * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h) turn a shape into a schedule; print.h
+ * draws the schedules of all ranks, price.h prices them, match.h proves them; collectives/engine.h
+ * runs one.
+ *
+ * Ownership: a schedule owns its arrays; const once finished, and then safe to read from any
+ * thread. [P] */
+#ifndef TUTTI_SCHED_H
+#define TUTTI_SCHED_H
+
+#include "collectives/args.h"
+#include "dag/base/status.h"
+
+typedef enum tutti_space {
+    TUTTI_SPACE_IN,
+    TUTTI_SPACE_OUT,
+    TUTTI_SPACE_SCRATCH,
+    TUTTI_SPACES
+} tutti_space;
+
+/* A place in a space, in elements. */
+typedef struct tutti_spot {
+    tutti_space space;
+    int64_t offset;
+} tutti_spot;
+
+static inline tutti_spot tutti_in(int64_t offset)
+{
+    return (tutti_spot){TUTTI_SPACE_IN, offset};
+}
+
+static inline tutti_spot tutti_out(int64_t offset)
+{
+    return (tutti_spot){TUTTI_SPACE_OUT, offset};
+}
+
+static inline tutti_spot tutti_scratch(int64_t offset)
+{
+    return (tutti_spot){TUTTI_SPACE_SCRATCH, offset};
+}
+
+typedef enum tutti_step_kind {
+    TUTTI_STEP_SEND,   /* src -> peer */
+    TUTTI_STEP_RECV,   /* peer -> dst */
+    TUTTI_STEP_REDUCE, /* dst = dst op src, or src op dst when src_first */
+    TUTTI_STEP_COPY,   /* dst = src */
+} tutti_step_kind;
+
+typedef struct tutti_step {
+    tutti_step_kind kind;
+    int peer;      /* SEND, RECV */
+    int src_first; /* REDUCE */
+    int64_t count; /* elements, > 0 */
+    tutti_spot src, dst;
+} tutti_step;
+
+/* What a builder is asked for. */
+typedef struct tutti_sched_shape {
+    tutti_coll_kind kind;
+    int rank, P, root;
+    int64_t count; /* as in tutti_coll_args */
+    int64_t
+        segment;  /* largest message in elements where the algorithm pipelines; 0: whole blocks */
+    int in_place; /* the input is in OUT */
+} tutti_sched_shape;
+
+typedef struct tutti_sched {
+    tutti_sched_shape shape;
+    int64_t in_count, out_count, scratch_count; /* elements of each space */
+    int n;
+    tutti_step *step;
+    int *waits; /* [n] how many steps must end, or have started, before this one starts */
+    int *next;  /* [n] the send (recv) to the same peer that may start once this one has; or -1 */
+    int *first; /* [n+1] after[first[i] ... first[i+1]) wait for the end of step i */
+    int *after;
+    int channels; /* pairs (peer, direction) */
+    int *channel; /* [channels] the first send (recv) of each */
+    int *of;      /* [n] a send's or recv's channel, or -1 */
+} tutti_sched;
+
+typedef tutti_status (*tutti_sched_builder)(const tutti_sched_shape *shape, tutti_sched **sched);
+
+void tutti_sched_free(tutti_sched *sched); /* accepts NULL */
+
+/* ---- for builders
+ * ------------------------------------------------------------------------------------------------
+ */
+
+typedef struct tutti_sched_draft tutti_sched_draft;
+
+/* Begins a draft. IN and OUT have the sizes that the shape's kind gives them. NOMEM. */
+tutti_status tutti_sched_begin(const tutti_sched_shape *shape, tutti_sched_draft **draft);
+/* Append a step; a count of 0 appends nothing. Failures are kept for tutti_sched_end. */
+void tutti_sched_send(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
+void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
+void tutti_sched_reduce(
+    tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first);
+void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
+/* Copies this rank's input, `count` elements, to OUT at `offset`, in segments; nothing when in
+ * place. */
+void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
+/* Ends the draft (freed in any case): finds the dependencies and sizes the scratch space. NOMEM. */
+tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched);
+
+/* Segment g of `length` elements: how many there are, and where one lies. `segment` 0: one. */
+int64_t tutti_sched_segments(int64_t length, int64_t segment);
+int64_t tutti_sched_segment(int64_t length, int64_t segment, int64_t g, int64_t *offset);
+
+#endif

@@ -1,0 +1,76 @@
+#include "collectives/sched/tree.h"
+
+typedef struct tree {
+    tutti_sched_draft *draft;
+    int v, P, root;
+    int64_t count;
+} tree;
+
+static int rank_of(const tree *t, int v)
+{
+    return (v + t->root) % t->P;
+}
+
+/* The lowest set bit of v; for the root, the power of two that is at least P: its children are
+ * those below. */
+static int height(const tree *t)
+{
+    int bit = 1;
+    while (bit < t->P && !(t->v & bit)) bit *= 2;
+    return bit;
+}
+
+static void broadcast_segment(const tree *t, int64_t at, int64_t n)
+{
+    int top = height(t);
+    if (t->v) tutti_sched_recv(t->draft, rank_of(t, t->v - top), tutti_out(at), n);
+    for (int bit = top / 2; bit >= 1; bit /= 2)
+        if (t->v + bit < t->P) tutti_sched_send(t->draft, rank_of(t, t->v + bit), tutti_out(at), n);
+}
+
+/* Children take turns in the two halves of scratch, so that one arrives while the other is reduced.
+ */
+static void reduce_segment(const tree *t, int64_t at, int64_t n)
+{
+    int top = height(t), turn = 0;
+    for (int bit = 1; bit < top && t->v + bit < t->P; bit *= 2, turn++) {
+        tutti_spot arrived = tutti_scratch(turn % 2 * t->count + at);
+        tutti_sched_recv(t->draft, rank_of(t, t->v + bit), arrived, n);
+        tutti_sched_reduce(t->draft, tutti_out(at), arrived, n, 0);
+    }
+    if (t->v) tutti_sched_send(t->draft, rank_of(t, t->v - top), tutti_out(at), n);
+}
+
+/* One segment after the other through each of the phases given. */
+static tutti_status build(
+    const tutti_sched_shape *shape, int root, int reduces, int broadcasts, tutti_sched **sched)
+{
+    tree t = {.v = (shape->rank - root + shape->P) % shape->P,
+        .P = shape->P,
+        .root = root,
+        .count = shape->count};
+    tutti_status status = tutti_sched_begin(shape, &t.draft);
+    if (status) return status;
+    if (reduces) tutti_sched_take_input(t.draft, 0);
+    for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
+        int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
+        if (reduces) reduce_segment(&t, at, n);
+        if (broadcasts) broadcast_segment(&t, at, n);
+    }
+    return tutti_sched_end(t.draft, sched);
+}
+
+tutti_status tutti_sched_tree_broadcast(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, shape->root, 0, 1, sched);
+}
+
+tutti_status tutti_sched_tree_reduce(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, shape->root, 1, 0, sched);
+}
+
+tutti_status tutti_sched_tree_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, 0, 1, 1, sched);
+}

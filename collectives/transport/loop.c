@@ -1,0 +1,271 @@
+#include "collectives/transport/transport.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A posted send or recv. It stands in the mailbox of the rank that receives until the two have met.
+ */
+struct tutti_message {
+    tutti_message *next;
+    struct mailbox *box;
+    int is_send, from, lane, tag;
+    double due_s; /* sends: not delivered before */
+    void *data;
+    size_t bytes;
+    int eager; /* a send that owns its data and has no poster any more: freed when it has been
+                  received */
+    atomic_int ended;
+    tutti_status status; /* valid once ended */
+};
+
+/* What has been posted towards one rank, oldest first. */
+typedef struct mailbox {
+    pthread_mutex_t lock; /* protects both lists; no other lock is taken under it */
+    tutti_message *sends, *recvs;
+    uint64_t arrivals;
+} mailbox;
+
+struct tutti_loop_world {
+    int size;
+    tutti_loop_options options;
+    mailbox *box;
+};
+
+typedef struct loop {
+    tutti_transport base;
+    tutti_loop_world *world;
+} loop;
+
+static int same_key(const tutti_message *a, const tutti_message *b)
+{
+    return a->from == b->from && a->lane == b->lane && a->tag == b->tag;
+}
+
+static void append(tutti_message **list, tutti_message *m)
+{
+    while (*list) list = &(*list)->next;
+    *list = m;
+}
+
+static void release(tutti_message *m)
+{
+    if (m->eager) free(m->data);
+    free(m);
+}
+
+/* After this the poster may free the message at any moment. */
+static void end(tutti_message *m, tutti_status status)
+{
+    if (m->eager) {
+        release(m);
+        return;
+    }
+    m->status = status;
+    atomic_store_explicit(&m->ended, 1, memory_order_release);
+}
+
+static void meet(tutti_message *send, tutti_message *recv)
+{
+    tutti_status status = TUTTI_OK;
+    if (send->bytes != recv->bytes)
+        status = tutti_fail(TUTTI_ERR_MISMATCH,
+            "lane %d, tag %d: rank %d sent %zu bytes where %zu were expected: the ranks' "
+            "collectives differ in order or size",
+            send->lane, send->tag, send->from, send->bytes, recv->bytes);
+    else if (send->bytes)
+        memcpy(recv->data, send->data, send->bytes);
+    end(send, status);
+    end(recv, status);
+}
+
+/* Brings together every send that is due with its recv. Under the lock. */
+static void deliver(mailbox *box, double now_s)
+{
+    for (tutti_message **s = &box->sends; *s;) {
+        tutti_message *send = *s, **r = &box->recvs;
+        while (*r && !same_key(send, *r)) r = &(*r)->next;
+        if (!*r || send->due_s > now_s) {
+            s = &send->next;
+            continue;
+        }
+        tutti_message *recv = *r;
+        *s = send->next;
+        *r = recv->next;
+        meet(send, recv);
+    }
+}
+
+/* When a new send is delivered: late by chance, but not before an older one with the same key.
+ * Under the lock. */
+static double due(const tutti_loop_world *w, mailbox *box, const tutti_message *send, double now_s)
+{
+    if (w->options.delay_s <= 0) return 0;
+    uint64_t stream = (uint64_t)(box - w->box);
+    double late_s =
+        w->options.delay_s * tutti_rng_uniform(w->options.seed, stream, box->arrivals++);
+    double due_s = now_s + late_s;
+    for (const tutti_message *m = box->sends; m; m = m->next)
+        if (same_key(m, send) && m->due_s > due_s) due_s = m->due_s;
+    return due_s;
+}
+
+/* Makes the message its own: an eager send gets a copy of its data. */
+static tutti_message *message_new(const tutti_message *like, const tutti_loop_options *options)
+{
+    tutti_message *m = malloc(sizeof *m);
+    if (!m) return NULL;
+    *m = *like;
+    m->eager = m->is_send && m->bytes <= options->eager_bytes;
+    if (!m->eager) return m;
+    m->data = malloc(m->bytes + 1);
+    if (!m->data) {
+        free(m);
+        return NULL;
+    }
+    if (m->bytes) memcpy(m->data, like->data, m->bytes);
+    return m;
+}
+
+static tutti_status post(loop *l, int to, const tutti_message *like, tutti_message **posted)
+{
+    tutti_message *m = message_new(like, &l->world->options);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", like->bytes);
+    mailbox *box = m->box = &l->world->box[to];
+    double now_s = tutti_clock_s();
+    *posted = m->eager ? NULL : m;
+    pthread_mutex_lock(&box->lock);
+    if (m->is_send) m->due_s = due(l->world, box, m, now_s);
+    append(m->is_send ? &box->sends : &box->recvs, m);
+    deliver(box, now_s);
+    pthread_mutex_unlock(&box->lock);
+    return TUTTI_OK;
+}
+
+static tutti_status loop_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
+    size_t bytes, tutti_message **message)
+{
+    const tutti_message like = {.is_send = 1,
+        .from = t->rank,
+        .lane = lane,
+        .tag = tag,
+        .data = (void *)data,
+        .bytes = bytes};
+    return post((loop *)t, peer, &like, message);
+}
+
+static tutti_status loop_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message)
+{
+    const tutti_message like = {
+        .from = peer, .lane = lane, .tag = tag, .data = data, .bytes = bytes};
+    return post((loop *)t, t->rank, &like, message);
+}
+
+static tutti_status loop_test(tutti_transport *t, tutti_message *message, int *done)
+{
+    const loop *l = (const loop *)t;
+    if (l->world->options.delay_s > 0 && !atomic_load(&message->ended)) {
+        pthread_mutex_lock(&message->box->lock);
+        deliver(message->box, tutti_clock_s());
+        pthread_mutex_unlock(&message->box->lock);
+    }
+    *done = atomic_load_explicit(&message->ended, memory_order_acquire);
+    if (!*done) return TUTTI_OK;
+    tutti_status status = message->status;
+    release(message);
+    return status;
+}
+
+static void unlink_from(tutti_message **list, const tutti_message *m)
+{
+    while (*list && *list != m) list = &(*list)->next;
+    if (*list) *list = m->next;
+}
+
+static void loop_abandon(tutti_transport *t, tutti_message *message)
+{
+    (void)t;
+    mailbox *box = message->box;
+    pthread_mutex_lock(&box->lock);
+    unlink_from(message->is_send ? &box->sends : &box->recvs, message);
+    pthread_mutex_unlock(&box->lock);
+    release(message);
+}
+
+static void loop_close(tutti_transport *t)
+{
+    free(t);
+}
+
+static const tutti_transport_ops loop_ops = {
+    .name = "loop",
+    .isend = loop_isend,
+    .irecv = loop_irecv,
+    .test = loop_test,
+    .abandon = loop_abandon,
+    .collective = NULL,
+    .close = loop_close,
+};
+
+tutti_status tutti_transport_loop(
+    tutti_loop_world *world, int rank, int lanes, tutti_transport **transport)
+{
+    if (rank < 0 || rank >= world->size || lanes < 1)
+        return tutti_fail(TUTTI_ERR_INVAL, "no rank %d with %d lanes in a world of %d ranks", rank,
+            lanes, world->size);
+    loop *l = malloc(sizeof *l);
+    if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a transport");
+    *l = (loop){.base = {.ops = &loop_ops,
+                    .rank = rank,
+                    .size = world->size,
+                    .lanes = lanes,
+                    .tags = (int64_t)1 << 30},
+        .world = world};
+    *transport = &l->base;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_loop_world_new(
+    int size, const tutti_loop_options *options, tutti_loop_world **world)
+{
+    if (size < 1) return tutti_fail(TUTTI_ERR_INVAL, "a world of %d ranks", size);
+    tutti_loop_world *w = calloc(1, sizeof *w);
+    mailbox *box = calloc((size_t)size, sizeof *box);
+    if (!w || !box) {
+        free(w);
+        free(box);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a world of %d ranks", size);
+    }
+    w->size = size;
+    w->options = options ? *options : (tutti_loop_options){.eager_bytes = 4096};
+    w->box = box;
+    for (int r = 0; r < size; r++) pthread_mutex_init(&box[r].lock, NULL);
+    *world = w;
+    return TUTTI_OK;
+}
+
+static void release_all(tutti_message *list)
+{
+    for (tutti_message *next; list; list = next) {
+        next = list->next;
+        release(list);
+    }
+}
+
+void tutti_loop_world_free(tutti_loop_world *world)
+{
+    if (!world) return;
+    for (int r = 0; r < world->size; r++) {
+        release_all(world->box[r].sends);
+        release_all(world->box[r].recvs);
+        pthread_mutex_destroy(&world->box[r].lock);
+    }
+    free(world->box);
+    free(world);
+}

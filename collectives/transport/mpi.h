@@ -1,0 +1,24 @@
+/* The inside of the MPI transport: shared by mpi.c (messages) and mpi_collective.c (the library's
+ * own collectives). */
+#ifndef TUTTI_TRANSPORT_MPI_H
+#define TUTTI_TRANSPORT_MPI_H
+
+#include "collectives/transport/transport.h"
+
+#include <mpi.h>
+
+typedef struct tutti_mpi {
+    tutti_transport base;
+    MPI_Comm *lane;      /* one communicator each, errors returned */
+    size_t piece;        /* largest message in bytes */
+    tutti_message *idle; /* messages to use again */
+} tutti_mpi;
+
+/* Logs MPI's sentence for this code, and what was being done; returns COMM. */
+tutti_status tutti_mpi_fail(int code, const char *what);
+
+/* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the
+ * elements. */
+tutti_status tutti_mpi_collective(tutti_transport *t, int lane, const tutti_coll_args *args);
+
+#endif

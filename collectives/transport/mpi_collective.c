@@ -1,0 +1,152 @@
+/* The algorithm "mpi": the MPI library's own blocking collectives, to compare with. */
+#include "collectives/transport/mpi.h"
+
+#include "dag/base/log.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A collective in MPI's terms. */
+typedef struct call {
+    const tutti_coll_args *args;
+    MPI_Comm comm;
+    int rank, P;
+    MPI_Datatype type;
+    MPI_Op op;
+    size_t element;
+} call;
+
+/* MPI's handles are not constants in every MPI, so they are looked up by a function. */
+static MPI_Datatype type_of(tutti_dtype dtype)
+{
+    const MPI_Datatype types[TUTTI_DTYPE_COUNT] = {
+        [TUTTI_F32] = MPI_FLOAT,
+        [TUTTI_F64] = MPI_DOUBLE,
+        [TUTTI_I32] = MPI_INT32_T,
+        [TUTTI_I64] = MPI_INT64_T,
+        [TUTTI_U8] = MPI_UINT8_T,
+    };
+    return types[dtype];
+}
+
+static MPI_Op op_of(tutti_reduce_op op)
+{
+    const MPI_Op ops[TUTTI_REDUCE_OPS] = {
+        [TUTTI_SUM] = MPI_SUM,
+        [TUTTI_PROD] = MPI_PROD,
+        [TUTTI_MIN] = MPI_MIN,
+        [TUTTI_MAX] = MPI_MAX,
+    };
+    return ops[op];
+}
+
+static const void *input(const call *c, int64_t at)
+{
+    return c->args->send ? (const char *)c->args->send + (size_t)at * c->element : NULL;
+}
+
+static void *output(const call *c, int64_t at)
+{
+    return (char *)c->args->recv + (size_t)at * c->element;
+}
+
+static int allreduce(const call *c, int64_t at, int n)
+{
+    const void *in = input(c, at);
+    return MPI_Allreduce(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm);
+}
+
+static int broadcast(const call *c, int64_t at, int n)
+{
+    return MPI_Bcast(output(c, at), n, c->type, c->args->root, c->comm);
+}
+
+/* In place, MPI takes the other ranks' input from the send buffer. */
+static int reduce(const call *c, int64_t at, int n)
+{
+    const void *in = input(c, at);
+    if (!in) in = c->rank == c->args->root ? MPI_IN_PLACE : output(c, at);
+    return MPI_Reduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm);
+}
+
+static int allgather(const call *c, int64_t at, int n)
+{
+    (void)at;
+    const void *in = input(c, 0);
+    return in ? MPI_Allgather(in, n, c->type, output(c, 0), n, c->type, c->comm)
+              : MPI_Allgather(
+                    MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, output(c, 0), n, c->type, c->comm);
+}
+
+/* MPI puts an in-place result at the front: it is moved to its own place. */
+static int reduce_scatter(const call *c, int64_t at, int n)
+{
+    (void)at;
+    int *counts = malloc((size_t)c->P * sizeof *counts);
+    if (!counts) return MPI_ERR_NO_MEM;
+    int64_t offset, length;
+    for (int r = 0; r < c->P; r++) {
+        tutti_coll_block(n, c->P, r, &offset, &length);
+        counts[r] = (int)length;
+    }
+    tutti_coll_block(n, c->P, c->rank, &offset, &length);
+    const void *in = input(c, 0);
+    int code = MPI_Reduce_scatter(
+        in ? in : MPI_IN_PLACE, output(c, in ? offset : 0), counts, c->type, c->op, c->comm);
+    if (!in && code == MPI_SUCCESS)
+        memmove(output(c, offset), output(c, 0), (size_t)length * c->element);
+    free(counts);
+    return code;
+}
+
+static int barrier(const call *c, int64_t at, int n)
+{
+    (void)at;
+    (void)n;
+    return MPI_Barrier(c->comm);
+}
+
+/* Those that work element by element take a count above MPI's int in several calls; the others
+ * refuse it. */
+static const struct row {
+    int (*run)(const call *c, int64_t at, int n);
+    int divisible;
+} rows[TUTTI_COLL_KINDS] = {
+    [TUTTI_ALLREDUCE] = {allreduce, 1},
+    [TUTTI_BROADCAST] = {broadcast, 1},
+    [TUTTI_REDUCE] = {reduce, 1},
+    [TUTTI_ALLGATHER] = {allgather, 0},
+    [TUTTI_REDUCE_SCATTER] = {reduce_scatter, 0},
+    [TUTTI_BARRIER] = {barrier, 0},
+};
+
+tutti_status tutti_mpi_collective(tutti_transport *transport, int lane, const tutti_coll_args *args)
+{
+    const tutti_mpi *t = (const tutti_mpi *)transport;
+    const struct row *row = &rows[args->kind];
+    int64_t count = args->kind == TUTTI_BARRIER ? 0 : args->count;
+    int64_t limit = (int64_t)(t->piece / tutti_dtype_bytes(args->dtype));
+    int64_t most = args->kind == TUTTI_ALLGATHER ? INT_MAX / t->base.size : INT_MAX;
+    if (!row->divisible && count > most)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "MPI cannot count the %lld elements of this %s on %d ranks in an int; use another "
+            "algorithm",
+            (long long)args->count, tutti_coll_kind_name(args->kind), t->base.size);
+    const call c = {.args = args,
+        .comm = t->lane[lane],
+        .rank = t->base.rank,
+        .P = t->base.size,
+        .type = type_of(args->dtype),
+        .op = op_of(args->op),
+        .element = tutti_dtype_bytes(args->dtype)};
+    if (!row->divisible || limit < 1) limit = INT_MAX;
+    int64_t at = 0;
+    do {
+        int64_t n = count - at < limit ? count - at : limit;
+        int code = row->run(&c, at, (int)n);
+        if (code != MPI_SUCCESS) return tutti_mpi_fail(code, tutti_coll_kind_name(args->kind));
+        at += n;
+    } while (at < count);
+    return TUTTI_OK;
+}

@@ -1,0 +1,80 @@
+/* What carries the messages of one rank's collectives: nonblocking send and recv on K lanes.
+ *
+ * A lane is a space of messages of its own. The k-th message sent on (lane, peer, tag) meets the
+ * k-th recv on it; messages of different lanes, peers or tags may overtake each other. Sizes agree
+ * on both sides (MISMATCH otherwise, where it can be told). Buffers are the caller's and stay
+ * untouched until test says done.
+ *
+ * Threads: a transport is not locked: one thread at a time may call any of these on it. */
+#ifndef TUTTI_TRANSPORT_H
+#define TUTTI_TRANSPORT_H
+
+#include "collectives/args.h"
+#include "dag/base/status.h"
+
+#include <stddef.h>
+
+typedef struct tutti_transport tutti_transport;
+/* One send or recv under way; its layout is the transport's. */
+typedef struct tutti_message tutti_message;
+
+typedef struct tutti_transport_ops {
+    const char *name;
+    /* Start a message; *message NULL: it has ended already. */
+    tutti_status (*isend)(tutti_transport *t, int lane, int peer, int tag, const void *data,
+        size_t bytes, tutti_message **message);
+    tutti_status (*irecv)(tutti_transport *t, int lane, int peer, int tag, void *data, size_t bytes,
+        tutti_message **message);
+    /* Whether the message has ended. When it has, or on failure, the message is gone. */
+    tutti_status (*test)(tutti_transport *t, tutti_message *message, int *done);
+    /* Lets go of a message whose partner will not come. A send's buffer may be read until close. */
+    void (*abandon)(tutti_transport *t, tutti_message *message);
+    /* The communication library's own collective; blocks. NULL: there is none. */
+    tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
+    void (*close)(tutti_transport *t);
+} tutti_transport_ops;
+
+struct tutti_transport {
+    const tutti_transport_ops *ops;
+    int rank, size, lanes;
+    int64_t tags; /* tags are 0 ... tags-1 */
+};
+
+typedef struct tutti_transport_about {
+    const char *name, *summary;
+} tutti_transport_about;
+
+/* The transports of this build; a row with a NULL name ends it. [P] */
+extern const tutti_transport_about tutti_transports[];
+
+/* Over a communicator: `comm` points to an MPI_Comm (tutti_boot.comm), collective over it.
+ * Duplicates it once a lane, on the calling thread. MPI errors come back as COMM with MPI's
+ * sentence logged. INVAL: lanes < 1. */
+tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **transport);
+/* The same with messages above `piece` bytes (1 ... INT_MAX) sent in several pieces;
+ * tutti_transport_mpi takes 1 GiB. */
+tutti_status tutti_transport_mpi_pieces(
+    const void *comm, int lanes, size_t piece, tutti_transport **transport);
+
+/* Ranks as threads of one process: the world that their messages pass through. [A] */
+typedef struct tutti_loop_world tutti_loop_world;
+
+typedef struct tutti_loop_options {
+    size_t eager_bytes; /* sends up to this size are copied and end at once; larger ones end when
+                           received */
+    double delay_s; /* messages arrive up to this much late, drawn from seed; so they overtake each
+                       other */
+    uint64_t seed;
+} tutti_loop_options;
+
+/* options NULL: 4096 eager bytes, no delay. */
+tutti_status tutti_loop_world_new(
+    int size, const tutti_loop_options *options, tutti_loop_world **world);
+/* Every transport over it has been closed. Accepts NULL. */
+void tutti_loop_world_free(tutti_loop_world *world);
+/* Rank `rank`'s end; borrows the world. Each end belongs to one thread at a time. INVAL: rank or
+ * lanes out of range. */
+tutti_status tutti_transport_loop(
+    tutti_loop_world *world, int rank, int lanes, tutti_transport **transport);
+
+#endif

@@ -1,0 +1,17 @@
+/* Every kind of collective with odd counts, in place and not, several types, operators and roots:
+ * run by every rank over any transport, checked against what the arguments promise. Ranks may be
+ * threads, so failures are printed and counted. */
+#ifndef TUTTI_TEST_CASES_H
+#define TUTTI_TEST_CASES_H
+
+#include "collectives/coll.h"
+
+/* Runs all cases, many in flight at once, spread over the lanes. Returns the number of failures.
+ * All ranks call it. */
+int cases_run(tutti_comm *comm);
+
+/* Allreduces of random floats: every rank holds the same bits afterwards. Returns the number of
+ * failures. */
+int cases_same_bits(tutti_comm *comm, uint64_t seed);
+
+#endif

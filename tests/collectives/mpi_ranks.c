@@ -1,0 +1,174 @@
+/* One rank of the MPI tests: mpi_ranks MODE. Run by mpi.sh under mpirun.
+ *   cases         every algorithm, every case, over the MPI transport; messages in pieces, too
+ *   attach        an MPI program lends half of its ranks as a communicator
+ *   low-level     MPI_Init grants too little: refused, saying what to do
+ *   abort-early   aborts before MPI is initialised, with status 3
+ *   abort-thread  the last rank aborts from a second thread while the others wait, with status 7
+ *   bench         seconds of small and large allreduces (not part of the test) */
+#include "collectives/boot.h"
+#include "collectives/choose.h"
+#include "collectives/coll.h"
+#include "collectives/transport/transport.h"
+#include "dag/base/clock.h"
+#include "dag/base/mem.h"
+#include "tests/collectives/cases.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tutti_comm *open_comm(const tutti_boot *boot, int lanes, size_t piece, const char *algorithm)
+{
+    tutti_transport *transport;
+    tutti_comm *comm;
+    const tutti_comm_options options = {.algorithm = algorithm};
+    tutti_status status = piece ? tutti_transport_mpi_pieces(boot->comm, lanes, piece, &transport)
+                                : tutti_transport_mpi(boot->comm, lanes, &transport);
+    if (!status) status = tutti_comm_new(transport, &options, &comm);
+    if (status) tutti_boot_abort(EXIT_FAILURE);
+    return comm;
+}
+
+static int run_cases(void)
+{
+    tutti_boot boot;
+    int failures = 0;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    for (int i = 0; tutti_algorithms[i]; i++) {
+        tutti_comm *comm = open_comm(&boot, 3, 0, tutti_algorithms[i]->name);
+        int here = cases_run(comm);
+        /* What another library computes in which order is its own affair. */
+        if (strcmp(tutti_algorithms[i]->name, "mpi")) here += cases_same_bits(comm, 11);
+        if (here) printf("rank %d: %s: %d failures\n", boot.rank, tutti_algorithms[i]->name, here);
+        failures += here;
+        tutti_comm_free(comm);
+    }
+    static const char *const split[] = {"ring", "mpi"};
+    for (int i = 0; i < 2; i++) {
+        tutti_comm *comm = open_comm(&boot, 2, 1001, split[i]);
+        failures += cases_run(comm);
+        tutti_comm_free(comm);
+    }
+    tutti_boot_finalize(&boot);
+    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int run_attach(void)
+{
+    int granted, rank, running = 0;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &granted);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    tutti_boot boot;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, &half, &boot)) return EXIT_FAILURE;
+    tutti_comm *comm = open_comm(&boot, 2, 0, NULL);
+    int failures = cases_run(comm);
+    tutti_comm_free(comm);
+    tutti_boot_finalize(&boot);
+    tutti_boot_finalize(&boot);
+    MPI_Comm_free(&half);
+    MPI_Finalized(&running);
+    running = !running && !boot.initialised_here && boot.rank == rank / 2;
+    MPI_Finalize();
+    tutti_boot late;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &late) != TUTTI_ERR_UNSUPPORTED) failures++;
+    return running && !failures ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int run_low_level(void)
+{
+    MPI_Init(NULL, NULL);
+    int granted;
+    MPI_Query_thread(&granted);
+    tutti_boot boot;
+    tutti_status status = tutti_boot_init(TUTTI_THREAD_MULTIPLE, NULL, &boot);
+    if (!status) tutti_boot_finalize(&boot);
+    MPI_Finalize();
+    return (status == TUTTI_ERR_UNSUPPORTED) == (granted < MPI_THREAD_MULTIPLE) ? EXIT_SUCCESS
+                                                                                : EXIT_FAILURE;
+}
+
+static int run_abort_early(void)
+{
+    if (!strlen(tutti_boot_version())) return EXIT_FAILURE;
+    tutti_boot_abort(3);
+}
+
+static void *abort_here(void *arg)
+{
+    (void)arg;
+    tutti_clock_sleep(0.1);
+    tutti_boot_abort(7);
+}
+
+static int run_abort_thread(void)
+{
+    tutti_boot boot;
+    pthread_t thread;
+    if (tutti_boot_init(TUTTI_THREAD_SERIALIZED, NULL, &boot)) return EXIT_FAILURE;
+    if (boot.rank == boot.size - 1 && pthread_create(&thread, NULL, abort_here, NULL)) return 1;
+    tutti_clock_sleep(30);
+    return EXIT_SUCCESS;
+}
+
+static double seconds(tutti_comm *comm, float *x, int64_t count, int repeats)
+{
+    const tutti_coll_args args = {.count = count, .recv = x};
+    double best = 1e9;
+    for (int round = 0; round < 5; round++) {
+        double start_s = tutti_clock_s();
+        for (int i = 0; i < repeats; i++) {
+            tutti_coll_request *request;
+            if (tutti_coll_post(comm, 0, &args, &request)) tutti_boot_abort(1);
+            if (tutti_coll_wait(comm, request, 30)) tutti_boot_abort(1);
+            tutti_coll_free(request);
+        }
+        double each = (tutti_clock_s() - start_s) / repeats;
+        if (each < best) best = each;
+    }
+    return best;
+}
+
+static int run_bench(void)
+{
+    tutti_boot boot;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    int64_t most = 16 << 20;
+    float *x = tutti_mem_aligned((size_t)most);
+    for (int64_t bytes = 1 << 10; bytes <= most; bytes *= 4) {
+        if (boot.rank == 0) printf("%9lld bytes, us:", (long long)bytes);
+        for (int i = 1; tutti_algorithms[i]; i++) {
+            tutti_comm *comm = open_comm(&boot, 1, 0, tutti_algorithms[i]->name);
+            double s = seconds(comm, x, bytes / 4, bytes > 1 << 18 ? 20 : 500);
+            if (boot.rank == 0) printf("  %s %.1f", tutti_algorithms[i]->name, 1e6 * s);
+            tutti_comm_free(comm);
+        }
+        if (boot.rank == 0) printf("\n");
+    }
+    free(x);
+    tutti_boot_finalize(&boot);
+    return EXIT_SUCCESS;
+}
+
+static const struct mode {
+    const char *name;
+    int (*run)(void);
+} modes[] = {
+    {"cases", run_cases},
+    {"attach", run_attach},
+    {"low-level", run_low_level},
+    {"abort-early", run_abort_early},
+    {"abort-thread", run_abort_thread},
+    {"bench", run_bench},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
+        if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
+    fprintf(stderr, "usage: mpi_ranks cases|attach|low-level|abort-early|abort-thread|bench\n");
+    return 2;
+}
