@@ -128,7 +128,9 @@ static tutti_status fail_size(const idx_array *array, const char *held)
 static tutti_status fail_gzip(const idx_array *array, gzFile stream)
 {
     int code;
-    const char *words = gzerror(stream, &code);
+    const char *words = gzerror(stream, &code),
+               *prefix = strstr(words, ": "); /* zlib names the descriptor */
+    if (prefix) words = prefix + 2;
     return tutti_fail(TUTTI_ERR_FORMAT, "%s: its gzip data is %s (%s); download it again",
         array->file.path, code == Z_BUF_ERROR ? "truncated" : "damaged", words);
 }

@@ -1,1 +1,29 @@
-# Tests of data.
+# Tests of apps/data. fuzz_readers takes a number of iterations; make check runs its default.
+data_test_programs = tests/data/test_readers tests/data/test_refusals tests/data/test_sampler \
+	tests/data/test_prefetch tests/data/test_fashion tests/data/fuzz_readers
+check_PROGRAMS += $(data_test_programs)
+TESTS += $(data_test_programs)
+
+check_LTLIBRARIES += tests/data/libfixture.la
+tests_data_libfixture_la_SOURCES = tests/data/fixture.c tests/data/fixture.h
+tests_data_libfixture_la_LIBADD = $(JPEG_LIBS) $(ZLIB_LIBS)
+data_test_ldadd = tests/data/libfixture.la libdata.la libtesting.la
+
+tests_data_test_readers_SOURCES = tests/data/test_readers.c
+tests_data_test_readers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_readers_LDADD = $(data_test_ldadd)
+tests_data_test_refusals_SOURCES = tests/data/test_refusals.c
+tests_data_test_refusals_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_refusals_LDADD = $(data_test_ldadd)
+tests_data_test_sampler_SOURCES = tests/data/test_sampler.c
+tests_data_test_sampler_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_sampler_LDADD = $(data_test_ldadd)
+tests_data_test_prefetch_SOURCES = tests/data/test_prefetch.c
+tests_data_test_prefetch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_prefetch_LDADD = $(data_test_ldadd)
+tests_data_test_fashion_SOURCES = tests/data/test_fashion.c
+tests_data_test_fashion_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_fashion_LDADD = $(data_test_ldadd)
+tests_data_fuzz_readers_SOURCES = tests/data/fuzz_readers.c
+tests_data_fuzz_readers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_fuzz_readers_LDADD = $(data_test_ldadd)

@@ -1,0 +1,188 @@
+/* Readers on damaged files: a valid small data set, one file of it mutated by seed, opened and read
+ * to the end.
+ *
+ * Usage: fuzz_readers [ITERATIONS]. Whatever happens inside has to end as a status with a message,
+ * or as images whose labels are in range; a crash, a hang (the guard's deadline) or, with
+ * sanitizers, a stray access fails the test. The file that is under test stays behind when the
+ * program dies; a failure prints its iteration, which alone determines it (with the seed). */
+#include "apps/data/reader.h"
+#include "dag/base/rng.h"
+#include "tests/data/fixture.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITERATIONS = 4000, BYTES_MAX = 1 << 17, IMAGES_MAX = 64 };
+
+typedef struct target {
+    const char *format;
+    const char *files[3]; /* those that are mutated */
+    char *folder;
+    uint8_t *bytes[3];
+    size_t count[3];
+} target;
+
+static target targets[] = {
+    {.format = "cifar10", .files = {"data_batch_1.bin", "data_batch_5.bin", "test_batch.bin"}},
+    {.format = "cifar100", .files = {"train.bin", "test.bin", "train.bin"}},
+    {.format = "idx",
+        .files = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte"}},
+    {.format = "idx",
+        .files = {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
+            "t10k-images-idx3-ubyte.gz"}},
+    {.format = "jpeg", .files = {"train/ant/0.jpg", "train/bee/0.jpg", "test/cow/0.jpg"}},
+};
+enum { TARGETS = sizeof targets / sizeof *targets };
+
+/* The draws of one iteration. */
+typedef struct dice {
+    uint64_t seed, iteration, next;
+} dice;
+
+static size_t roll(dice *d, size_t bound)
+{
+    return (size_t)tutti_rng_below(d->seed, d->iteration, d->next++, bound ? bound : 1);
+}
+
+static void make_targets(void)
+{
+    for (int t = 0; t < TARGETS; t++) targets[t].folder = fixture_folder();
+    fixture_cifar10(targets[0].folder, 10, 2);
+    fixture_cifar100(targets[1].folder, 3, 2);
+    fixture_idx(targets[2].folder, 6, 4, 5, 7, 0);
+    fixture_idx(targets[3].folder, 6, 4, 5, 7, 1);
+    fixture_jpeg_folder(targets[4].folder, 1, 1);
+    fixture_write_jpeg(targets[4].folder, "train/bee/0.jpg", 16, 12, 1, 90);
+    fixture_write_jpeg(targets[4].folder, "test/cow/0.jpg", 16, 12, 4, 90);
+    for (int t = 0; t < TARGETS; t++)
+        for (int f = 0; f < 3; f++)
+            targets[t].bytes[f] = fixture_load(
+                fixture_path(targets[t].folder, targets[t].files[f]), &targets[t].count[f]);
+}
+
+static void drop_targets(void)
+{
+    for (int t = 0; t < TARGETS; t++) {
+        fixture_remove(targets[t].folder);
+        for (int f = 0; f < 3; f++) free(targets[t].bytes[f]);
+    }
+}
+
+/* One change. Headers are short: half of the changes fall among the first 32 bytes. */
+static size_t mutate(dice *d, uint8_t *bytes, size_t count)
+{
+    static const uint8_t edges[] = {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff};
+    size_t at = roll(d, roll(d, 2) && count > 32 ? 32 : count), n;
+    switch (roll(d, 7)) {
+    case 0: /* flip a bit */
+        if (count) bytes[at] ^= (uint8_t)(1u << roll(d, 8));
+        return count;
+    case 1: /* any byte */
+        if (count) bytes[at] = (uint8_t)roll(d, 256);
+        return count;
+    case 2: /* an extreme 32-bit number */
+        for (n = 0; n < 4 && at + n < count; n++) bytes[at + n] = edges[roll(d, sizeof edges)];
+        return count;
+    case 3: /* cut off */
+        return roll(d, count + 1);
+    case 4: /* make longer */
+        n = roll(d, 5000);
+        if (count + n > BYTES_MAX) n = BYTES_MAX - count;
+        memset(bytes + count, edges[roll(d, sizeof edges)], n);
+        return count + n;
+    case 5: /* leave out */
+        n = roll(d, count - at < 40 ? count - at : 40);
+        memmove(bytes + at, bytes + at + n, count - at - n);
+        return count - n;
+    default: /* repeat */
+        n = roll(d, count - at < 40 ? count - at : 40);
+        if (count + n > BYTES_MAX) return count;
+        memmove(bytes + at + n, bytes + at, count - at);
+        return count + n;
+    }
+}
+
+static int report(const dice *d, const target *t, const char *file, const char *what)
+{
+    printf("iteration %llu: %s/%s: %s\n", (unsigned long long)d->iteration, t->folder, file, what);
+    return 1;
+}
+
+/* Reads every image twice into memory of exactly its size: both times the same. Counts those that
+ * were refused. */
+static int read_all(
+    const dice *d, const target *t, const char *file, const tutti_dataset *data, int *refused)
+{
+    size_t bytes = (size_t)data->height * (size_t)data->width * (size_t)data->channels;
+    uint8_t *one = malloc(bytes), *two = malloc(bytes);
+    int bad = !one || !two;
+    int64_t images = data->count < IMAGES_MAX ? data->count : IMAGES_MAX;
+    for (int64_t i = 0; i < images && !bad; i++) {
+        int32_t label = -1, again = -1;
+        memset(one, 0x55, bytes);
+        memset(two, 0xaa, bytes);
+        tutti_status a = tutti_dataset_read(data, i, one, &label);
+        tutti_status b = tutti_dataset_read(data, i, two, &again);
+        bad = a != b || (a && a != TUTTI_ERR_FORMAT);
+        if (!a)
+            bad |= label != again || label < 0 || label >= data->classes ||
+                   memcmp(one, two, bytes) != 0;
+        *refused += a != TUTTI_OK;
+    }
+    free(one);
+    free(two);
+    return bad ? report(d, t, file, "reading it gave a wrong status, label or image") : 0;
+}
+
+static int try_one(dice *d, int refused[TARGETS])
+{
+    static uint8_t bytes[BYTES_MAX];
+    size_t which = roll(d, TARGETS), f = roll(d, 3), changes = 1 + roll(d, 4);
+    target *t = &targets[which];
+    size_t count = t->count[f];
+    memcpy(bytes, t->bytes[f], count);
+    while (changes--) count = mutate(d, bytes, count);
+    fixture_write(t->folder, t->files[f], bytes, count);
+    int bad = 0;
+    for (int look = 0; look < 4 && !bad; look++) {
+        tutti_dataset data = {0};
+        tutti_status status = tutti_dataset_open(
+            t->folder, look % 2 ? t->format : NULL, look / 2 ? TUTTI_TEST : TUTTI_TRAIN, &data);
+        if (status) {
+            refused[which]++;
+            if (status != TUTTI_ERR_FORMAT)
+                bad = report(d, t, t->files[f], tutti_status_name(status));
+            continue;
+        }
+        bad = read_all(d, t, t->files[f], &data, &refused[which]);
+        tutti_dataset_close(&data);
+    }
+    fixture_write(t->folder, t->files[f], t->bytes[f], t->count[f]);
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    long iterations = argc > 1 ? atol(argv[1]) : ITERATIONS;
+    dice d = {.seed = testing_seed(1)};
+    int refused[TARGETS] = {0}, failures = 0;
+    make_targets();
+    for (long i = 0; i < iterations; i++) {
+        d.iteration = (uint64_t)i;
+        d.next = 0;
+        fixture_capture();
+        int bad = try_one(&d, refused);
+        const char *said = fixture_uncapture();
+        if (bad) printf("%s", said);
+        failures += bad;
+    }
+    for (int t = 0; t < TARGETS; t++) {
+        printf("%s: %d refusals\n", targets[t].format, refused[t]);
+        failures += iterations >= ITERATIONS &&
+                    refused[t] == 0; /* a fuzzer that damages nothing proves nothing */
+    }
+    drop_targets();
+    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,359 @@
+/* apps/data: batches read ahead, over a reader of the test's own that can be slow or fail. */
+#include "apps/data/prefetch.h"
+#include "apps/data/augment.h"
+#include "apps/data/sampler.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "tests/data/fixture.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SIDE = 6,
+    CHANNELS = 3,
+    PIXELS = SIDE * SIDE * CHANNELS,
+    COUNT = 101,
+    CLASSES = 10,
+    BATCH = 7
+};
+
+typedef struct fake {
+    int64_t bad_image; /* -1: none */
+    double delay_s;
+    atomic_int gate; /* 0: reads wait until it is opened */
+} fake;
+
+static tutti_status fake_read(
+    const tutti_dataset *d, int64_t index, uint8_t *pixels, int32_t *label)
+{
+    fake *f = d->state;
+    while (!atomic_load(&f->gate)) tutti_clock_sleep(0.001);
+    /* Unequal times: with several threads, batches become ready out of order. */
+    tutti_clock_sleep(f->delay_s * (double)(index % 3));
+    if (index == f->bad_image) return tutti_fail(TUTTI_ERR_FORMAT, "image %d is bad", (int)index);
+    for (int p = 0; p < PIXELS; p++)
+        pixels[p] = (uint8_t)fixture_pixel(
+            (int)index, p / (SIDE * CHANNELS), p / CHANNELS % SIDE, p % CHANNELS);
+    *label = fixture_label((int)index, CLASSES);
+    return TUTTI_OK;
+}
+
+static const tutti_reader fake_reader = {.name = "fake", .summary = "", .read = fake_read};
+static const float mean[] = {0.2f, 0.4f, 0.6f}, deviation[] = {0.5f, 0.25f, 0.2f};
+
+static tutti_dataset fake_dataset(fake *f)
+{
+    return (tutti_dataset){.reader = &fake_reader,
+        .count = COUNT,
+        .height = SIDE,
+        .width = SIDE,
+        .channels = CHANNELS,
+        .classes = CLASSES,
+        .state = f};
+}
+
+static tutti_prefetch_options options_for(const tutti_dataset *d, int train)
+{
+    return (tutti_prefetch_options){.dataset = d,
+        .train = train,
+        .ranks = 1,
+        .batch = BATCH,
+        .augment = 1,
+        .seed = 77,
+        .mean = mean,
+        .deviation = deviation};
+}
+
+/* What row `row` of a step has to be, from the pure functions. */
+static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int64_t row)
+{
+    static const float zeros[PIXELS];
+    tutti_sampler s = {.count = COUNT,
+        .batch = o->batch,
+        .rank = o->rank,
+        .ranks = o->ranks,
+        .train = o->train,
+        .seed = o->seed};
+    int64_t epoch, image = tutti_sampler_image(&s, b->step, row, &epoch);
+    const float *found = b->images + row * PIXELS;
+    if (image < 0) {
+        ck_assert_int_eq(b->labels[row], -1);
+        ck_assert_mem_eq(found, zeros, sizeof zeros);
+        return;
+    }
+    uint8_t pixels[PIXELS];
+    float expected[PIXELS];
+    int32_t label;
+    tutti_normalise table;
+    ck_assert_ok(fake_read(o->dataset, image, pixels, &label));
+    tutti_normalise_init(&table, CHANNELS, mean, deviation);
+    tutti_augment draw = tutti_augment_draw(o->seed, epoch, image);
+    tutti_augment_apply(
+        o->train && o->augment ? &draw : NULL, &table, SIDE, SIDE, CHANNELS, pixels, expected);
+    ck_assert_int_eq(b->labels[row], label);
+    ck_assert_mem_eq(found, expected, sizeof expected);
+}
+
+static void check_steps(const tutti_prefetch_options *o, int steps)
+{
+    tutti_prefetch *p = NULL;
+    ck_assert_ok(tutti_prefetch_open(o, &p));
+    for (int64_t step = o->first_step; step < o->first_step + steps; step++) {
+        const tutti_batch *b = NULL;
+        ck_assert_ok(tutti_prefetch_next(p, 30, &b));
+        ck_assert_int_eq(b->step, step);
+        for (int64_t row = 0; row < o->batch; row++) check_row(o, b, row);
+        tutti_prefetch_release((void *)b);
+    }
+    tutti_prefetch_close(p);
+}
+
+static const struct {
+    int threads, depth;
+} teams[] = {{0, 0}, {1, 1}, {2, 2}, {3, 5}, {5, 2}, {4, 16}};
+enum { TEAMS = sizeof teams / sizeof *teams };
+
+/* Every team gives what the pure functions say, bit for bit; so do a resumed run and each of
+ * several ranks. */
+START_TEST(batches_are_the_same_for_any_team)
+{
+    fake f = {.bad_image = -1, .delay_s = 20e-6, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    o.threads = teams[_i].threads;
+    o.depth = teams[_i].depth;
+    check_steps(&o, 40);
+    o.first_step = 33;
+    o.ranks = 3;
+    for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, 12);
+    o.augment = 0;
+    o.rank = 1;
+    check_steps(&o, 5);
+}
+END_TEST
+
+START_TEST(an_evaluation_ends_with_padding)
+{
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 0);
+    o.threads = teams[_i].threads;
+    o.depth = teams[_i].depth;
+    o.ranks = 4;
+    int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch);
+    ck_assert_int_eq(steps, 4); /* 101 images, 28 a step */
+    for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, (int)steps);
+    tutti_prefetch *p;
+    const tutti_batch *b;
+    o.rank = 0;
+    o.first_step = steps - 1;
+    ck_assert_ok(tutti_prefetch_open(&o, &p));
+    ck_assert_ok(tutti_prefetch_next(p, 30, &b));
+    fixture_capture();
+    tutti_status status = tutti_prefetch_next(p, 30, &b);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "4 steps"));
+    ck_assert_int_eq(status, TUTTI_ERR_INVAL);
+    tutti_prefetch_release((void *)b);
+    tutti_prefetch_close(p);
+}
+END_TEST
+
+/* The step that has the bad image fails, again and again; those before it come. */
+START_TEST(a_failure_comes_at_its_step)
+{
+    fake f = {.bad_image = -1, .delay_s = 50e-6, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    tutti_sampler s = {.count = COUNT, .batch = BATCH, .ranks = 1, .train = 1, .seed = o.seed};
+    const int bad_step = 9;
+    o.threads = teams[_i].threads;
+    o.depth = teams[_i].depth;
+    f.bad_image = tutti_sampler_image(&s, bad_step, 3, NULL);
+    fixture_capture();
+    tutti_prefetch *p;
+    const tutti_batch *b;
+    tutti_status opened = tutti_prefetch_open(&o, &p), late = TUTTI_OK, again = TUTTI_OK;
+    int delivered = 0;
+    while (!opened && !(late = tutti_prefetch_next(p, 30, &b))) {
+        delivered++;
+        tutti_prefetch_release((void *)b);
+    }
+    if (!opened) again = tutti_prefetch_next(p, 30, &b);
+    tutti_prefetch_close(p);
+    const char *message = fixture_uncapture();
+    ck_assert_ok(opened);
+    ck_assert_int_eq(delivered, bad_step);
+    ck_assert_int_eq(late, TUTTI_ERR_FORMAT);
+    ck_assert_int_eq(again, TUTTI_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(message, "is bad"));
+}
+END_TEST
+
+START_TEST(a_late_batch_is_a_timeout_and_comes_later)
+{
+    fake f = {.bad_image = -1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    tutti_prefetch *p;
+    const tutti_batch *b = NULL;
+    ck_assert_ok(tutti_prefetch_open(&o, &p));
+    fixture_capture();
+    double start = tutti_clock_s();
+    tutti_status status = tutti_prefetch_next(p, 0.05, &b);
+    double waited_s = tutti_clock_s() - start;
+    const char *message = fixture_uncapture();
+    ck_assert_int_eq(status, TUTTI_ERR_TIMEOUT);
+    ck_assert_ptr_null(b);
+    ck_assert(waited_s >= 0.05 && waited_s < 20);
+    ck_assert_ptr_nonnull(strstr(message, "step 0"));
+    atomic_store(&f.gate, 1);
+    ck_assert_ok(tutti_prefetch_next(p, 30, &b));
+    ck_assert_int_eq(b->step, 0);
+    tutti_prefetch_release((void *)b);
+    tutti_prefetch_close(p);
+}
+END_TEST
+
+/* A caller that gives nothing back learns why nothing comes. */
+START_TEST(held_batches_are_named)
+{
+    enum { DEPTH = 3 };
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    o.depth = DEPTH;
+    o.threads = 2;
+    tutti_prefetch *p;
+    const tutti_batch *held[DEPTH], *more;
+    ck_assert_ok(tutti_prefetch_open(&o, &p));
+    for (int i = 0; i < DEPTH; i++) ck_assert_ok(tutti_prefetch_next(p, 30, &held[i]));
+    fixture_capture();
+    tutti_status status = tutti_prefetch_next(p, 0.02, &more);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "none was given back"));
+    ck_assert_int_eq(status, TUTTI_ERR_TIMEOUT);
+    /* Held batches stay as they are while others are filled, in whatever order they go back. */
+    tutti_prefetch_release((void *)held[1]);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_ok(tutti_prefetch_next(p, 30, &more));
+        ck_assert_int_eq(more->step, DEPTH + i);
+        for (int64_t row = 0; row < BATCH; row++) {
+            check_row(&o, held[0], row);
+            check_row(&o, held[2], row);
+        }
+        tutti_prefetch_release((void *)more);
+    }
+    tutti_prefetch_release((void *)held[2]);
+    tutti_prefetch_release((void *)held[0]);
+    tutti_prefetch_close(p);
+}
+END_TEST
+
+static void *release_slowly(void *batch)
+{
+    tutti_clock_sleep(0.001);
+    tutti_prefetch_release(batch);
+    return NULL;
+}
+
+START_TEST(any_thread_may_release)
+{
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    o.depth = 2;
+    o.threads = 2;
+    tutti_prefetch *p;
+    pthread_t threads[30];
+    ck_assert_ok(tutti_prefetch_open(&o, &p));
+    for (int i = 0; i < 30; i++) {
+        const tutti_batch *b;
+        ck_assert_ok(tutti_prefetch_next(p, 30, &b));
+        ck_assert_int_eq(b->step, i);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, release_slowly, (void *)b), 0);
+    }
+    for (int i = 0; i < 30; i++) pthread_join(threads[i], NULL);
+    tutti_prefetch_close(p);
+}
+END_TEST
+
+/* Whatever the threads are doing: waiting for room, reading, or nothing yet. */
+START_TEST(close_does_not_hang)
+{
+    fake f = {.bad_image = -1, .delay_s = 0.002, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    o.batch = 100; /* a batch takes 0.2 s: close does not wait for its end */
+    tutti_prefetch_close(NULL);
+    for (int i = 0; i < 12; i++) {
+        tutti_prefetch *p;
+        o.threads = 1 + i % 4;
+        ck_assert_ok(tutti_prefetch_open(&o, &p));
+        tutti_clock_sleep(i * 0.003);
+        tutti_prefetch_close(p);
+    }
+}
+END_TEST
+
+START_TEST(impossible_options)
+{
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    struct {
+        int64_t batch, first_step;
+        int rank, ranks, threads;
+        tutti_status expected;
+    } rows[] = {
+        {0, 0, 0, 1, 1, TUTTI_ERR_INVAL},
+        {-4, 0, 0, 1, 1, TUTTI_ERR_INVAL},
+        {COUNT + 1, 0, 0, 1, 1, TUTTI_ERR_INVAL},
+        {COUNT / 4 + 1, 0, 0, 4, 1, TUTTI_ERR_INVAL},
+        {INT64_MAX, 0, 0, 4, 1, TUTTI_ERR_INVAL},
+        {4, 0, 3, 3, 1, TUTTI_ERR_INVAL},
+        {4, 0, 0, 0, 1, TUTTI_ERR_INVAL},
+        {4, -1, 0, 1, 1, TUTTI_ERR_INVAL},
+        {4, 0, 0, 1, 100000, TUTTI_ERR_INVAL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_prefetch_options o = options_for(&d, 1);
+        tutti_prefetch *p = NULL;
+        o.batch = rows[i].batch;
+        o.first_step = rows[i].first_step;
+        o.rank = rows[i].rank;
+        o.ranks = rows[i].ranks;
+        o.threads = rows[i].threads;
+        fixture_capture();
+        tutti_status status = tutti_prefetch_open(&o, &p);
+        const char *message = fixture_uncapture();
+        ck_assert_msg(
+            status == rows[i].expected && *message, "row %zu: %s", i, tutti_status_name(status));
+        ck_assert_ptr_null(p);
+    }
+    tutti_prefetch_options o =
+        options_for(&d, 0); /* an evaluation of any batch fits, but for memory */
+    tutti_prefetch *p = NULL;
+    o.batch = INT64_MAX / 8;
+    fixture_capture();
+    tutti_status status = tutti_prefetch_open(&o, &p);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "smaller batch"));
+    ck_assert_int_eq(status, TUTTI_ERR_NOMEM);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("prefetch");
+    TCase *tcase = testing_case(suite, "prefetch");
+    tcase_add_loop_test(tcase, batches_are_the_same_for_any_team, 0, TEAMS);
+    tcase_add_loop_test(tcase, an_evaluation_ends_with_padding, 0, TEAMS);
+    tcase_add_loop_test(tcase, a_failure_comes_at_its_step, 0, TEAMS);
+    tcase_add_test(tcase, a_late_batch_is_a_timeout_and_comes_later);
+    tcase_add_test(tcase, held_batches_are_named);
+    tcase_add_test(tcase, any_thread_may_release);
+    tcase_add_test(tcase, close_does_not_hang);
+    tcase_add_test(tcase, impossible_options);
+    return testing_run(suite);
+}

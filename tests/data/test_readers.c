@@ -1,0 +1,256 @@
+/* apps/data: every reader on data it can read. What it must refuse is in test_refusals.c. */
+#include "apps/data/reader.h"
+#include "tests/data/fixture.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static char *folder;
+
+static void make_folder(void)
+{
+    folder = fixture_folder();
+}
+
+static void drop_folder(void)
+{
+    fixture_remove(folder);
+}
+
+/* Opens by content and expects a format, shape and count. */
+static tutti_dataset open_expected(tutti_split split, const char *format, int64_t count, int height,
+    int width, int channels, int classes)
+{
+    tutti_dataset d = {0};
+    ck_assert_ok(tutti_dataset_open(folder, NULL, split, &d));
+    ck_assert_str_eq(d.reader->name, format);
+    ck_assert_int_eq(d.count, count);
+    ck_assert_int_eq(d.height, height);
+    ck_assert_int_eq(d.width, width);
+    ck_assert_int_eq(d.channels, channels);
+    ck_assert_int_eq(d.classes, classes);
+    return d;
+}
+
+/* Every image is what the fixture wrote; images of this split are numbered from 0. */
+static void check_images(const tutti_dataset *d)
+{
+    size_t bytes = (size_t)(d->height * d->width * d->channels);
+    uint8_t *pixels = malloc(bytes);
+    for (int i = 0; i < (int)d->count; i++) {
+        int32_t label = -1;
+        ck_assert_ok(tutti_dataset_read(d, i, pixels, &label));
+        ck_assert_int_eq(label, fixture_label(i, d->classes));
+        for (size_t p = 0; p < bytes; p++) {
+            int c = (int)p % d->channels, x = (int)p / d->channels % d->width,
+                y = (int)p / d->channels / d->width;
+            ck_assert_int_eq(pixels[p], fixture_pixel(i, y, x, c));
+        }
+    }
+    free(pixels);
+}
+
+START_TEST(cifar10_is_read)
+{
+    fixture_cifar10(folder, 15, 4);
+    for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
+        tutti_dataset d =
+            open_expected(split, "cifar10", split == TUTTI_TRAIN ? 15 : 4, 32, 32, 3, 10);
+        check_images(&d);
+        tutti_dataset_close(&d);
+        ck_assert_ptr_null(d.reader);
+        tutti_dataset_close(&d);
+    }
+}
+END_TEST
+
+START_TEST(cifar100_is_read)
+{
+    fixture_cifar100(folder, 13, 5);
+    for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
+        tutti_dataset d =
+            open_expected(split, "cifar100", split == TUTTI_TRAIN ? 13 : 5, 32, 32, 3, 100);
+        check_images(&d);
+        tutti_dataset_close(&d);
+    }
+}
+END_TEST
+
+START_TEST(idx_is_read)
+{
+    fixture_idx(folder, 70, 9, 5, 7, _i);
+    for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
+        tutti_dataset d = open_expected(split, "idx", split == TUTTI_TRAIN ? 70 : 9, 5, 7, 1, 10);
+        check_images(&d);
+        tutti_dataset_close(&d);
+    }
+}
+END_TEST
+
+/* What matters is what a file holds: a gzip file without .gz, and the dotted spelling of the names.
+ */
+START_TEST(idx_names_may_vary)
+{
+    fixture_idx(folder, 70, 9, 5, 7, 1);
+    ck_assert_int_eq(rename(fixture_path(folder, "train-images-idx3-ubyte.gz"),
+                         fixture_path(folder, "train-images-idx3-ubyte")),
+        0);
+    ck_assert_int_eq(rename(fixture_path(folder, "train-labels-idx1-ubyte.gz"),
+                         fixture_path(folder, "train-labels.idx1-ubyte.gz")),
+        0);
+    tutti_dataset d = open_expected(TUTTI_TRAIN, "idx", 70, 5, 7, 1, 10);
+    check_images(&d);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+static void check_shade(
+    const tutti_dataset *d, int64_t index, int32_t label, int red, int green, int blue)
+{
+    uint8_t pixels[16 * 12 * 3];
+    int32_t found = -1;
+    ck_assert_ok(tutti_dataset_read(d, index, pixels, &found));
+    ck_assert_int_eq(found, label);
+    for (int p = 0; p < 16 * 12; p++) {
+        int y = p / 16;
+        ck_assert_int_le(abs(pixels[3 * p] - red - y), 4);
+        ck_assert_int_le(abs(pixels[3 * p + 1] - green - y), 4);
+        ck_assert_int_le(abs(pixels[3 * p + 2] - blue - y), 4);
+    }
+}
+
+START_TEST(jpegs_are_read)
+{
+    fixture_jpeg_folder(folder, 2, 1);
+    fixture_write(folder, "train/ant/.hidden", "", 0);
+    tutti_dataset d = open_expected(TUTTI_TRAIN, "jpeg", 6, 12, 16, 3, 3);
+    for (int i = 0; i < 6; i++) {
+        int shade = 40 + 80 * (i / 2) + i % 2;
+        check_shade(&d, i, i / 2, shade, shade + 8, shade + 16);
+    }
+    tutti_dataset_close(&d);
+    /* A class without test images keeps the labels of those behind it. */
+    ck_assert_int_eq(remove(fixture_path(folder, "test/bee/0.jpg")), 0);
+    d = open_expected(TUTTI_TEST, "jpeg", 2, 12, 16, 3, 3);
+    check_shade(&d, 0, 0, 40, 48, 56);
+    check_shade(&d, 1, 2, 200, 208, 216);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(grey_and_cmyk_jpegs_become_rgb)
+{
+    fixture_jpeg_folder(folder, 1, 1);
+    fixture_write_jpeg(folder, "train/bee/grey.jpeg", 16, 12, 1, 90);
+    fixture_write_jpeg(folder, "train/cow/cmyk.JPG", 16, 12, 4, 200);
+    tutti_dataset d = open_expected(TUTTI_TRAIN, "jpeg", 5, 12, 16, 3, 3);
+    check_shade(&d, 2, 1, 90, 90, 90);
+    uint8_t pixels[16 * 12 * 3];
+    int32_t label;
+    ck_assert_ok(tutti_dataset_read(&d, 4, pixels, &label));
+    ck_assert_int_eq(label, 2);
+    for (int i = 0; i < 16 * 12 * 3; i++) { /* libjpeg writes the Adobe marker: inverted inks */
+        int ink = 200 + i / 48, expected = ink * ink / 255;
+        ck_assert_int_le(abs(pixels[i] - expected), 4);
+    }
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(synthetic_needs_no_files)
+{
+    for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
+        tutti_dataset a = {0}, b = {0};
+        ck_assert_ok(tutti_dataset_open("synthetic", NULL, split, &a));
+        ck_assert_ok(tutti_dataset_open("anything", "synthetic", split, &b));
+        ck_assert_int_eq(a.count, split == TUTTI_TRAIN ? 50000 : 10000);
+        for (int i = 0; i < 20; i++) {
+            uint8_t one[3072], two[3072];
+            int32_t label, same;
+            ck_assert_ok(tutti_dataset_read(&a, a.count - 1 - i, one, &label));
+            ck_assert_ok(tutti_dataset_read(&b, a.count - 1 - i, two, &same));
+            ck_assert_mem_eq(one, two, sizeof one);
+            ck_assert_int_eq(label, same);
+        }
+        tutti_dataset_close(&a);
+        tutti_dataset_close(&b);
+    }
+}
+END_TEST
+
+/* A class's mean training image, compared with test images, names most of them: there is something
+ * to learn. */
+START_TEST(synthetic_can_be_learnt)
+{
+    enum { BYTES = 3072, TRAIN = 1000, TEST = 300 };
+    static double mean[10][BYTES];
+    tutti_dataset train = {0}, test = {0};
+    ck_assert_ok(tutti_dataset_open("synthetic", NULL, TUTTI_TRAIN, &train));
+    ck_assert_ok(tutti_dataset_open("synthetic", NULL, TUTTI_TEST, &test));
+    uint8_t pixels[BYTES];
+    int32_t label;
+    for (int i = 0; i < TRAIN; i++) {
+        ck_assert_ok(tutti_dataset_read(&train, i, pixels, &label));
+        for (int p = 0; p < BYTES; p++) mean[label][p] += (pixels[p] - 128.0) * 10 / TRAIN;
+    }
+    int right = 0;
+    for (int i = 0; i < TEST; i++) {
+        ck_assert_ok(tutti_dataset_read(&test, i, pixels, &label));
+        double best = 1e30;
+        int guess = -1;
+        for (int k = 0; k < 10; k++) {
+            double distance = 0;
+            for (int p = 0; p < BYTES; p++) {
+                double delta = pixels[p] - 128.0 - mean[k][p];
+                distance += delta * delta;
+            }
+            if (distance < best) best = distance, guess = k;
+        }
+        right += guess == label;
+    }
+    printf("synthetic: nearest mean names %d of %d\n", right, TEST);
+    ck_assert_int_gt(right, TEST / 2);
+    tutti_dataset_close(&train);
+    tutti_dataset_close(&test);
+}
+END_TEST
+
+START_TEST(moments_are_those_of_the_pixels)
+{
+    enum { N = 70, BYTES = 35 };
+    fixture_idx(folder, N, 9, 5, 7, 0);
+    tutti_dataset d = open_expected(TUTTI_TRAIN, "idx", N, 5, 7, 1, 10);
+    double sum = 0, square = 0;
+    for (int i = 0; i < N; i++)
+        for (int p = 0; p < BYTES; p++) {
+            double v = fixture_pixel(i, p / 7, p % 7, 0) / 255.0;
+            sum += v;
+            square += v * v;
+        }
+    double mean = sum / (N * BYTES), deviation = sqrt(square / (N * BYTES) - mean * mean);
+    float m, s;
+    ck_assert_ok(tutti_dataset_moments(&d, &m, &s));
+    ck_assert_float_eq_tol(m, (float)mean, 1e-5f);
+    ck_assert_float_eq_tol(s, (float)deviation, 1e-5f);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("readers");
+    TCase *tcase = testing_case(suite, "readers");
+    tcase_add_checked_fixture(tcase, make_folder, drop_folder);
+    tcase_add_test(tcase, cifar10_is_read);
+    tcase_add_test(tcase, cifar100_is_read);
+    tcase_add_loop_test(tcase, idx_is_read, 0, 2);
+    tcase_add_test(tcase, idx_names_may_vary);
+    tcase_add_test(tcase, jpegs_are_read);
+    tcase_add_test(tcase, grey_and_cmyk_jpegs_become_rgb);
+    tcase_add_test(tcase, synthetic_needs_no_files);
+    tcase_add_test(tcase, synthetic_can_be_learnt);
+    tcase_add_test(tcase, moments_are_those_of_the_pixels);
+    return testing_run(suite);
+}
