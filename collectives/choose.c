@@ -73,6 +73,12 @@ const tutti_algorithm *tutti_algorithm_find(const char *name)
     return NULL;
 }
 
+int tutti_algorithm_blocks(const char *name)
+{
+    const tutti_algorithm *algorithm = tutti_algorithm_find(name);
+    return algorithm && !algorithm->build[TUTTI_ALLREDUCE];
+}
+
 char *tutti_algorithm_names(char *text, size_t size)
 {
     size_t used = 0;

@@ -32,6 +32,9 @@ typedef struct tutti_algorithm {
 extern const tutti_algorithm *const tutti_algorithms[];
 /* NULL when there is none of this name; a NULL name means auto. */
 const tutti_algorithm *tutti_algorithm_find(const char *name);
+/* Whether posting a collective blocks the caller until it has ended (mpi). NULL: auto; 0 for unknown
+ * names. */
+int tutti_algorithm_blocks(const char *name);
 /* "auto, ring, ..." into text; returns text. */
 char *tutti_algorithm_names(char *text, size_t size);
 
