@@ -164,7 +164,8 @@ static tutti_status make_slots(tutti_prefetch *p)
     for (int s = 0; complete && s < p->depth; s++) {
         prefetch_slot *slot = &p->slots[s];
         slot->images = tutti_mem_aligned(bytes);
-        slot->labels = tutti_mem_aligned(tutti_mem_product(batch, sizeof *slot->labels));
+        if (slot->images)
+            slot->labels = tutti_mem_aligned(tutti_mem_product(batch, sizeof *slot->labels));
         slot->batch =
             (tutti_batch){.images = slot->images, .labels = slot->labels, .owner = p, .slot = s};
         complete = slot->images && slot->labels;
