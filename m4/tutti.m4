@@ -12,6 +12,12 @@ AC_DEFUN([TUTTI_MISSING], [
     [AC_MSG_ERROR([dependencies are missing; install them with: apt-get install$tutti_missing])])
 ])
 
+# TUTTI_NUMERICS: a*b+c is never contracted to one rounding, so that elementwise float code gives the same bits whatever
+# instructions the machine has: replicas of a weight stay equal on unlike nodes.
+AC_DEFUN([TUTTI_NUMERICS], [
+  AC_SUBST([TUTTI_NUMERIC_CFLAGS], [-ffp-contract=off])
+])
+
 # TUTTI_WARNINGS: what the project's own code must compile without a word with.
 AC_DEFUN([TUTTI_WARNINGS], [
   AC_SUBST([TUTTI_WARN_CFLAGS],

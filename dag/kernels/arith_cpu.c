@@ -1,0 +1,104 @@
+#include "dag/kernels/arith.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/cpu.h"
+
+TUTTI_CPU_OPEN(sum)
+{
+    const tutti_sum_desc *d = desc;
+    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "sum: the tensor is empty");
+    if (d->inputs < 1) return tutti_fail(TUTTI_ERR_INVAL, "sum: there is no input");
+    return tutti_cpu_copy("sum", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void sum_lanes(
+    const tutti_sum_desc *d, void *const buf[], int64_t i, float *y, int lanes)
+{
+    tutti_lanes total, term;
+    tutti_load(&total, (const float *)buf[0] + i, lanes);
+    for (int input = 1; input < d->inputs; input++) {
+        tutti_load(&term, (const float *)buf[input] + i, lanes);
+        total += term;
+    }
+    if (d->relu) tutti_rectify(&total);
+    tutti_store(y + i, &total, lanes);
+}
+
+TUTTI_CLONES static void sum(const tutti_sum_desc *d, void *const buf[], float *y)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES) sum_lanes(d, buf, i, y, TUTTI_LANES);
+    if (i < d->count) sum_lanes(d, buf, i, y, (int)(d->count - i));
+}
+
+TUTTI_CPU_FN(sum)
+{
+    const tutti_sum_desc *d = args;
+    (void)queue;
+    sum(d, buf, buf[d->inputs]);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_OPEN(shortcut)
+{
+    const tutti_shortcut_desc *d = desc;
+    const int64_t x[] = {d->N, d->H, d->W, d->K};
+    tutti_status status = tutti_cpu_check("shortcut", "N", d->N, 1);
+    if (!status) status = tutti_cpu_check("shortcut", "H", d->H, 1);
+    if (!status) status = tutti_cpu_check("shortcut", "W", d->W, 1);
+    if (!status) status = tutti_cpu_check("shortcut", "C", d->C, 1);
+    if (!status) status = tutti_cpu_check("shortcut", "K", d->K, d->C);
+    if (!status) status = tutti_cpu_check("shortcut", "stride", d->stride, 1);
+    if (!status) status = tutti_cpu_check_count("shortcut", x, 4);
+    return status ? status : tutti_cpu_copy("shortcut", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void copy(float *to, const float *from, int64_t count)
+{
+    tutti_lanes v;
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
+        tutti_load(&v, from + i, TUTTI_LANES);
+        tutti_store(to + i, &v, TUTTI_LANES);
+    }
+    for (; i < count; i++) to[i] = from[i];
+}
+
+TUTTI_CLONES static void shortcut(const tutti_shortcut_desc *d, const float *x, float *y)
+{
+    int64_t front = (d->K - d->C) / 2, behind = d->K - d->C - front;
+    for (int64_t n = 0; n < d->N; n++)
+        for (int64_t i = 0; i < d->H; i += d->stride)
+            for (int64_t j = 0; j < d->W; j += d->stride) {
+                memset(y, 0, (size_t)front * sizeof *y);
+                copy(y + front, x + ((n * d->H + i) * d->W + j) * d->C, d->C);
+                memset(y + front + d->C, 0, (size_t)behind * sizeof *y);
+                y += d->K;
+            }
+}
+
+TUTTI_CPU_FN(shortcut)
+{
+    (void)queue;
+    shortcut(args, buf[0], buf[1]);
+    return TUTTI_OK;
+}
+
+TUTTI_CLONES static void shortcut_bwd(const tutti_shortcut_desc *d, const float *dy, float *dx)
+{
+    memset(dx, 0, (size_t)(d->N * d->H * d->W * d->C) * sizeof *dx);
+    dy += (d->K - d->C) / 2;
+    for (int64_t n = 0; n < d->N; n++)
+        for (int64_t i = 0; i < d->H; i += d->stride)
+            for (int64_t j = 0; j < d->W; j += d->stride) {
+                copy(dx + ((n * d->H + i) * d->W + j) * d->C, dy, d->C);
+                dy += d->K;
+            }
+}
+
+TUTTI_CPU_FN(shortcut_bwd)
+{
+    (void)queue;
+    shortcut_bwd(args, buf[0], buf[1]);
+    return TUTTI_OK;
+}

@@ -1,0 +1,56 @@
+#include "dag/kernels/conv.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/cpu.h"
+#include "dag/kernels/onednn.h"
+
+static tutti_status check(const tutti_conv_desc *d)
+{
+    const struct {
+        const char *what;
+        int64_t value, least;
+    } rows[] = {{"N", d->N, 1}, {"H", d->H, 1}, {"W", d->W, 1}, {"C", d->C, 1}, {"K", d->K, 1},
+        {"R", d->R, 1}, {"S", d->S, 1}, {"stride", d->stride, 1}, {"pad", d->pad, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_status status = tutti_cpu_check("conv", rows[i].what, rows[i].value, rows[i].least);
+        if (status) return status;
+    }
+    if (d->H + 2 * d->pad < d->R || d->W + 2 * d->pad < d->S)
+        return tutti_fail(TUTTI_ERR_INVAL, "conv: the window is larger than the padded image");
+    const int64_t x[] = {d->N, d->H, d->W, d->C}, w[] = {d->K, d->R, d->S, d->C};
+    const int64_t y[] = {d->N, tutti_conv_out(d->H, d->R, d->stride, d->pad),
+        tutti_conv_out(d->W, d->S, d->stride, d->pad), d->K};
+    tutti_status status = tutti_cpu_check_count("conv", x, 4);
+    if (!status) status = tutti_cpu_check_count("conv", w, 4);
+    if (!status) status = tutti_cpu_check_count("conv", y, 4);
+    return status;
+}
+
+static tutti_status open_pass(const void *desc, tutti_pass pass, void **args)
+{
+    tutti_status status = check(desc);
+    return status ? status : tutti_onednn_conv(desc, pass, args);
+}
+
+TUTTI_CPU_OPEN(conv)
+{
+    return open_pass(desc, TUTTI_PASS_FORWARD, args);
+}
+
+TUTTI_CPU_OPEN(conv_bwd_data)
+{
+    return open_pass(desc, TUTTI_PASS_BACKWARD_DATA, args);
+}
+
+TUTTI_CPU_OPEN(conv_bwd_weights)
+{
+    return open_pass(desc, TUTTI_PASS_BACKWARD_WEIGHTS, args);
+}
+
+TUTTI_CPU_FLOPS(conv)
+{
+    const tutti_conv_desc *d = desc;
+    return 2.0 * (double)d->N * (double)tutti_conv_out(d->H, d->R, d->stride, d->pad) *
+           (double)tutti_conv_out(d->W, d->S, d->stride, d->pad) * (double)d->K * (double)d->R *
+           (double)d->S * (double)d->C;
+}

@@ -1,0 +1,123 @@
+/* What the CPU kernels share, and the functions that table_cpu.c lists. Not for other rooms.
+ *
+ * The elementwise loops are written on vectors of 16 floats, which the compiler lowers to what the
+ * machine has; a function marked TUTTI_CLONES is compiled for several instruction sets, and the
+ * loader picks one. All of them do the same operations in the same order, so the bits do not depend
+ * on the machine (the build does not contract a*b+c). */
+#ifndef TUTTI_CPU_H
+#define TUTTI_CPU_H
+
+#include "dag/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Sanitizers instrument the resolvers that pick a clone before their own start-up, so there they
+ * are left out. */
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&   \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TUTTI_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define TUTTI_CLONES
+#endif
+
+#define TUTTI_INLINE static inline __attribute__((always_inline))
+
+enum { TUTTI_LANES = 16 };
+typedef float tutti_lanes __attribute__((vector_size(4 * TUTTI_LANES)));
+typedef int32_t tutti_ilanes __attribute__((vector_size(4 * TUTTI_LANES)));
+typedef double tutti_dlanes __attribute__((vector_size(8 * TUTTI_LANES)));
+
+/* Reads or writes the first `lanes` floats, which the compiler knows to be all of them in the main
+ * loops. Through pointers, because how vectors are passed by value depends on the instruction set.
+ */
+TUTTI_INLINE void tutti_load(tutti_lanes *v, const float *from, int lanes)
+{
+    if (lanes == TUTTI_LANES) {
+        memcpy(v, from, sizeof *v);
+    } else {
+        memset(v, 0, sizeof *v);
+        memcpy(v, from, (size_t)lanes * sizeof *from);
+    }
+}
+
+TUTTI_INLINE void tutti_store(float *to, const tutti_lanes *v, int lanes)
+{
+    memcpy(to, v, lanes == TUTTI_LANES ? sizeof *v : (size_t)lanes * sizeof *to);
+}
+
+/* v where condition is not 0 and 0 elsewhere: conditions are -1 or 0 in each lane, as comparisons
+ * make them. */
+TUTTI_INLINE void tutti_keep(tutti_lanes *v, const tutti_ilanes *condition)
+{
+    *v = (tutti_lanes)((tutti_ilanes)*v & *condition);
+}
+
+/* max(v, 0); not-a-number stays. */
+TUTTI_INLINE void tutti_rectify(tutti_lanes *v)
+{
+    tutti_ilanes keep = ~(*v <= 0.0f);
+    tutti_keep(v, &keep);
+}
+
+/* INVAL, logged with the op's and the number's name, unless least <= value < 2^31. */
+tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least);
+/* INVAL, logged, when the product is too large to address as floats. */
+tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int factors);
+/* For kernels whose descriptor is all they need: a copy of it, and its release. */
+tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
+void tutti_cpu_free(void *args);
+/* Not worth counting. */
+double tutti_cpu_no_flops(const void *desc);
+
+/* The functions of a family: F(function), G for those with several kernels. */
+#define TUTTI_CPU_OPEN(name) tutti_status tutti_##name##_open_cpu(const void *desc, void **args)
+#define TUTTI_CPU_FN(name)                                                                         \
+    tutti_status tutti_##name##_cpu(const void *args, void *const buf[], void *queue)
+#define TUTTI_CPU_CLOSE(name) void tutti_##name##_close_cpu(void *args)
+#define TUTTI_CPU_FLOPS(name) double tutti_##name##_flops(const void *desc)
+
+TUTTI_CPU_OPEN(conv);
+TUTTI_CPU_OPEN(conv_bwd_data);
+TUTTI_CPU_OPEN(conv_bwd_weights);
+TUTTI_CPU_FLOPS(conv);
+
+TUTTI_CPU_OPEN(dense);
+TUTTI_CPU_OPEN(dense_bwd_data);
+TUTTI_CPU_OPEN(dense_bwd_weights);
+TUTTI_CPU_FLOPS(dense);
+
+TUTTI_CPU_OPEN(norm);
+TUTTI_CPU_CLOSE(norm);
+TUTTI_CPU_FN(norm);
+TUTTI_CPU_FN(norm_infer);
+TUTTI_CPU_FN(norm_bwd);
+TUTTI_CPU_OPEN(norm_running);
+TUTTI_CPU_FN(norm_running);
+
+TUTTI_CPU_OPEN(relu);
+TUTTI_CPU_FN(relu);
+TUTTI_CPU_FN(relu_bwd);
+TUTTI_CPU_OPEN(dropout);
+TUTTI_CPU_FN(dropout);
+
+TUTTI_CPU_OPEN(pool_max);
+TUTTI_CPU_OPEN(pool_max_bwd);
+TUTTI_CPU_OPEN(pool_avg);
+TUTTI_CPU_OPEN(pool_avg_bwd);
+
+TUTTI_CPU_OPEN(shortcut);
+TUTTI_CPU_FN(shortcut);
+TUTTI_CPU_FN(shortcut_bwd);
+TUTTI_CPU_OPEN(sum);
+TUTTI_CPU_FN(sum);
+
+TUTTI_CPU_OPEN(xent);
+TUTTI_CPU_FN(softmax_xent);
+TUTTI_CPU_FN(xent_eval);
+
+TUTTI_CPU_OPEN(sgd);
+TUTTI_CPU_FN(sgd);
+
+#endif

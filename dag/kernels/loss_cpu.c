@@ -1,0 +1,94 @@
+#include "dag/kernels/loss.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/cpu.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+TUTTI_CPU_OPEN(xent)
+{
+    const tutti_xent_desc *d = desc;
+    const int64_t logits[] = {d->N, d->K};
+    tutti_status status = tutti_cpu_check("softmax_xent", "N", d->N, 1);
+    if (!status) status = tutti_cpu_check("softmax_xent", "K", d->K, 1);
+    if (!status) status = tutti_cpu_check_count("softmax_xent", logits, 2);
+    if (!status && !isfinite(d->weight))
+        status = tutti_fail(TUTTI_ERR_INVAL, "softmax_xent: the weight is not a finite number");
+    return status ? status : tutti_cpu_copy("softmax_xent", d, sizeof *d, args);
+}
+
+static tutti_status check_labels(const tutti_xent_desc *d, const int32_t *labels)
+{
+    for (int64_t n = 0; n < d->N; n++)
+        if (labels[n] >= d->K)
+            return tutti_fail(TUTTI_ERR_KERNEL,
+                "softmax_xent: row %" PRId64 " has label %" PRId32 ", but there are %" PRId64
+                " classes",
+                n, labels[n], d->K);
+    return TUTTI_OK;
+}
+
+/* The first maximum; with a not-a-number among the logits, a class that does not count as right. */
+static int64_t first_maximum(int64_t K, const float *logits)
+{
+    int64_t best = 0;
+    for (int64_t k = 0; k < K; k++) {
+        if (isnan(logits[k])) return -1;
+        if (logits[k] > logits[best]) best = k;
+    }
+    return best;
+}
+
+/* log(sum of exp) relative to the largest logit, so that nothing overflows. */
+static double log_sum_exp(int64_t K, const float *logits, float largest)
+{
+    double total = 0;
+    for (int64_t k = 0; k < K; k++) total += (double)expf(logits[k] - largest);
+    return log(total);
+}
+
+static void add_row(const tutti_xent_desc *d, const float *logits, int32_t label, float *dlogits,
+    double metrics[TUTTI_METRICS])
+{
+    int64_t best = first_maximum(d->K, logits);
+    float largest = logits[best < 0 ? 0 : best];
+    double lse = log_sum_exp(d->K, logits, largest);
+    metrics[0] += lse + (double)largest - (double)logits[label];
+    metrics[1] += best == label;
+    metrics[2] += 1;
+    if (!dlogits) return;
+    float scale = (float)((double)d->weight * exp(-lse));
+    for (int64_t k = 0; k < d->K; k++) dlogits[k] = scale * expf(logits[k] - largest);
+    dlogits[label] -= d->weight;
+}
+
+/* dlogits NULL: metrics only. */
+static tutti_status xent(const tutti_xent_desc *d, const float *logits, const int32_t *labels,
+    float *dlogits, double *metrics)
+{
+    tutti_status status = check_labels(d, labels);
+    if (status) return status;
+    double total[TUTTI_METRICS] = {0};
+    for (int64_t n = 0; n < d->N; n++) {
+        float *row = dlogits ? dlogits + n * d->K : NULL;
+        if (labels[n] >= 0)
+            add_row(d, logits + n * d->K, labels[n], row, total);
+        else if (row)
+            memset(row, 0, (size_t)d->K * sizeof *row);
+    }
+    memcpy(metrics, total, sizeof total);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_FN(softmax_xent)
+{
+    (void)queue;
+    return xent(args, buf[0], buf[1], buf[2], buf[3]);
+}
+
+TUTTI_CPU_FN(xent_eval)
+{
+    (void)queue;
+    return xent(args, buf[0], buf[1], NULL, buf[2]);
+}

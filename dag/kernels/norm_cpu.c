@@ -1,0 +1,366 @@
+/* Batch normalisation in our own loops rather than the library's: it is bound by memory, and these
+ * pass over the tensors as seldom as can be. Mean and variance come from one pass (blocks that stay
+ * in the first-level cache, merged in double precision: Chan, Golub, LeVeque 1983), the second pass
+ * walks backwards to meet what is still cached, and the sign behind the ReLU is computed again from
+ * x, which is cheaper than storing a mask. */
+#include "dag/kernels/norm.h"
+
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+#include "dag/kernels/cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8 };
+
+/* Arrays have one number a channel and are padded to whole vectors. */
+typedef struct norm {
+    tutti_norm_desc desc;
+    int64_t rows, block_rows;
+    double *sum0, *sum1;                /* mean and squares about it, or the sums of the gradient */
+    float *scale, *shift, *mean, *line; /* coefficients of the pass that writes */
+    float *offset;
+} norm;
+
+size_t tutti_norm_mask_bytes(const tutti_norm_desc *desc)
+{
+    (void)desc;
+    return 1;
+}
+
+static tutti_status check(const tutti_norm_desc *d)
+{
+    const int64_t x[] = {d->N, d->H, d->W, d->C};
+    tutti_status status = tutti_cpu_check("norm", "N", d->N, 1);
+    if (!status) status = tutti_cpu_check("norm", "H", d->H, 1);
+    if (!status) status = tutti_cpu_check("norm", "W", d->W, 1);
+    if (!status) status = tutti_cpu_check("norm", "C", d->C, 1);
+    if (!status) status = tutti_cpu_check_count("norm", x, 4);
+    if (!status && !(d->eps > 0 && isfinite(d->eps)))
+        status = tutti_fail(TUTTI_ERR_INVAL, "norm: eps is %g, not above 0", (double)d->eps);
+    return status;
+}
+
+TUTTI_CPU_OPEN(norm)
+{
+    const tutti_norm_desc *d = desc;
+    tutti_status status = check(d);
+    if (status) return status;
+    size_t channels = (size_t)(d->C + TUTTI_LANES - 1) / TUTTI_LANES * TUTTI_LANES;
+    norm *k = calloc(1, sizeof *k);
+    double *scratch = tutti_mem_aligned(channels * (2 * sizeof(double) + 5 * sizeof(float)));
+    if (!k || !scratch) {
+        free(scratch);
+        free(k);
+        return tutti_fail(TUTTI_ERR_NOMEM, "norm: no memory to open the kernel");
+    }
+    k->desc = *d;
+    k->rows = d->N * d->H * d->W;
+    k->block_rows = BLOCK_BYTES / (int64_t)sizeof(float) / d->C;
+    if (k->block_rows < LEAST_BLOCK_ROWS) k->block_rows = LEAST_BLOCK_ROWS;
+    k->sum0 = scratch;
+    k->sum1 = k->sum0 + channels;
+    k->scale = (float *)(k->sum1 + channels);
+    k->shift = k->scale + channels;
+    k->mean = k->shift + channels;
+    k->line = k->mean + channels;
+    k->offset = k->line + channels;
+    *args = k;
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_CLOSE(norm)
+{
+    norm *k = args;
+    if (!k) return;
+    free(k->sum0);
+    free(k);
+}
+
+static void clear_sums(const norm *k)
+{
+    memset(k->sum0, 0, (size_t)k->desc.C * sizeof *k->sum0);
+    memset(k->sum1, 0, (size_t)k->desc.C * sizeof *k->sum1);
+}
+
+/* y = scale * x + shift is what the formula comes to for given statistics (mean, variance). */
+static void set_line(const norm *k, const float *scaleshift, const float *stats)
+{
+    int64_t C = k->desc.C;
+    for (int64_t c = 0; c < C; c++) {
+        float inverse = (float)(1 / sqrt((double)stats[C + c] + (double)k->desc.eps));
+        k->mean[c] = stats[c];
+        k->scale[c] = scaleshift[c] * inverse;
+        k->shift[c] = scaleshift[C + c] - stats[c] * k->scale[c];
+    }
+}
+
+/* ---- Statistics ---- */
+
+/* Merges the mean and the squared distances of a block of `rows` after `seen` rows. */
+TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int64_t rows,
+    const tutti_lanes *block_mean, const tutti_lanes *block_squares, int lanes)
+{
+    double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
+    for (int l = 0; l < lanes; l++) {
+        double delta = (double)(*block_mean)[l] - mean[l];
+        mean[l] += delta * share;
+        squares[l] += (double)(*block_squares)[l] + delta * delta * weight;
+    }
+}
+
+TUTTI_INLINE void strip_moments(
+    const norm *k, int64_t first, int64_t rows, const float *x, int64_t c, int lanes)
+{
+    int64_t C = k->desc.C;
+    const float *at = x + first * C + c;
+    tutti_lanes v, w, a = {0}, b = {0}, mean;
+    int64_t r = 0;
+    for (; r + 2 <= rows; r += 2) {
+        tutti_load(&v, at + r * C, lanes);
+        tutti_load(&w, at + (r + 1) * C, lanes);
+        a += v;
+        b += w;
+    }
+    if (r < rows) {
+        tutti_load(&v, at + r * C, lanes);
+        a += v;
+    }
+    mean = (a + b) / (float)rows;
+    a = b = (tutti_lanes){0};
+    for (r = 0; r + 2 <= rows; r += 2) {
+        tutti_load(&v, at + r * C, lanes);
+        tutti_load(&w, at + (r + 1) * C, lanes);
+        v -= mean;
+        w -= mean;
+        a += v * v;
+        b += w * w;
+    }
+    if (r < rows) {
+        tutti_load(&v, at + r * C, lanes);
+        v -= mean;
+        a += v * v;
+    }
+    a += b;
+    merge_moments(k->sum0 + c, k->sum1 + c, first, rows, &mean, &a, lanes);
+}
+
+TUTTI_CLONES static void moments(const norm *k, const float *x)
+{
+    int64_t C = k->desc.C;
+    for (int64_t first = 0; first < k->rows; first += k->block_rows) {
+        int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows, c = 0;
+        for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
+            strip_moments(k, first, rows, x, c, TUTTI_LANES);
+        if (c < C) strip_moments(k, first, rows, x, c, (int)(C - c));
+    }
+}
+
+/* ---- y = scale * x + shift ---- */
+
+TUTTI_INLINE void strip_apply(const norm *k, int64_t first, int64_t rows, const float *x, float *y,
+    int64_t c, int lanes, int relu)
+{
+    int64_t C = k->desc.C;
+    tutti_lanes scale, shift;
+    tutti_load(&scale, k->scale + c, TUTTI_LANES);
+    tutti_load(&shift, k->shift + c, TUTTI_LANES);
+    for (int64_t r = first; r < first + rows; r++) {
+        tutti_lanes v;
+        tutti_load(&v, x + r * C + c, lanes);
+        v = v * scale + shift;
+        if (relu) tutti_rectify(&v);
+        tutti_store(y + r * C + c, &v, lanes);
+    }
+}
+
+TUTTI_INLINE void block_apply(
+    const norm *k, int64_t first, int64_t rows, const float *x, float *y, int relu)
+{
+    int64_t C = k->desc.C, c = 0;
+    for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
+        strip_apply(k, first, rows, x, y, c, TUTTI_LANES, relu);
+    if (c < C) strip_apply(k, first, rows, x, y, c, (int)(C - c), relu);
+}
+
+TUTTI_CLONES static void apply(const norm *k, const float *x, float *y)
+{
+    for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
+        int64_t rows = end < k->block_rows ? end : k->block_rows;
+        if (k->desc.relu)
+            block_apply(k, end - rows, rows, x, y, 1);
+        else
+            block_apply(k, end - rows, rows, x, y, 0);
+    }
+}
+
+TUTTI_CPU_FN(norm)
+{
+    const norm *k = args;
+    const float *x = buf[0], *scaleshift = buf[1];
+    float *y = buf[2], *stats = buf[3];
+    (void)queue;
+    clear_sums(k);
+    moments(k, x);
+    for (int64_t c = 0; c < k->desc.C; c++) {
+        stats[c] = (float)k->sum0[c];
+        stats[k->desc.C + c] = (float)(k->sum1[c] / (double)k->rows);
+    }
+    set_line(k, scaleshift, stats);
+    apply(k, x, y);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_FN(norm_infer)
+{
+    const norm *k = args;
+    (void)queue;
+    set_line(k, buf[1], buf[2]);
+    apply(k, buf[0], buf[3]);
+    return TUTTI_OK;
+}
+
+/* ---- Gradient ---- */
+
+/* dy as it is before the ReLU: zero where y, the same sum as in the forward pass, is not above
+ * zero. */
+TUTTI_INLINE void through_relu(
+    tutti_lanes *dy, const tutti_lanes *x, const tutti_lanes *scale, const tutti_lanes *shift)
+{
+    tutti_ilanes alive = *x * *scale + *shift > 0.0f;
+    tutti_keep(dy, &alive);
+}
+
+/* Adds a block's sums of g and g * (x - mean). */
+TUTTI_INLINE void strip_sums(const norm *k, int64_t first, int64_t rows, const float *x,
+    const float *dy, int64_t c, int lanes, int relu)
+{
+    int64_t C = k->desc.C;
+    tutti_lanes scale, shift, mean, v, g, a = {0}, b = {0};
+    tutti_load(&scale, k->scale + c, TUTTI_LANES);
+    tutti_load(&shift, k->shift + c, TUTTI_LANES);
+    tutti_load(&mean, k->mean + c, TUTTI_LANES);
+    for (int64_t r = first; r < first + rows; r++) {
+        tutti_load(&v, x + r * C + c, lanes);
+        tutti_load(&g, dy + r * C + c, lanes);
+        if (relu) through_relu(&g, &v, &scale, &shift);
+        a += g;
+        b += g * (v - mean);
+    }
+    for (int l = 0; l < lanes; l++) {
+        k->sum0[c + l] += (double)a[l];
+        k->sum1[c + l] += (double)b[l];
+    }
+}
+
+TUTTI_INLINE void block_sums(
+    const norm *k, int64_t first, int64_t rows, const float *x, const float *dy, int relu)
+{
+    int64_t C = k->desc.C, c = 0;
+    for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
+        strip_sums(k, first, rows, x, dy, c, TUTTI_LANES, relu);
+    if (c < C) strip_sums(k, first, rows, x, dy, c, (int)(C - c), relu);
+}
+
+TUTTI_CLONES static void gradient_sums(const norm *k, const float *x, const float *dy)
+{
+    for (int64_t first = 0; first < k->rows; first += k->block_rows) {
+        int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows;
+        if (k->desc.relu)
+            block_sums(k, first, rows, x, dy, 1);
+        else
+            block_sums(k, first, rows, x, dy, 0);
+    }
+}
+
+/* dx = scale * g - line * (x - mean) - offset */
+TUTTI_INLINE void strip_gradient(const norm *k, int64_t first, int64_t rows, const float *x,
+    const float *dy, float *dx, int64_t c, int lanes, int relu)
+{
+    int64_t C = k->desc.C;
+    tutti_lanes scale, shift, mean, line, offset, v, g;
+    tutti_load(&scale, k->scale + c, TUTTI_LANES);
+    tutti_load(&shift, k->shift + c, TUTTI_LANES);
+    tutti_load(&mean, k->mean + c, TUTTI_LANES);
+    tutti_load(&line, k->line + c, TUTTI_LANES);
+    tutti_load(&offset, k->offset + c, TUTTI_LANES);
+    for (int64_t r = first; r < first + rows; r++) {
+        tutti_load(&v, x + r * C + c, lanes);
+        tutti_load(&g, dy + r * C + c, lanes);
+        if (relu) through_relu(&g, &v, &scale, &shift);
+        g = g * scale - (v - mean) * line - offset;
+        tutti_store(dx + r * C + c, &g, lanes);
+    }
+}
+
+TUTTI_INLINE void block_gradient(const norm *k, int64_t first, int64_t rows, const float *x,
+    const float *dy, float *dx, int relu)
+{
+    int64_t C = k->desc.C, c = 0;
+    for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
+        strip_gradient(k, first, rows, x, dy, dx, c, TUTTI_LANES, relu);
+    if (c < C) strip_gradient(k, first, rows, x, dy, dx, c, (int)(C - c), relu);
+}
+
+TUTTI_CLONES static void gradient(const norm *k, const float *x, const float *dy, float *dx)
+{
+    for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
+        int64_t rows = end < k->block_rows ? end : k->block_rows;
+        if (k->desc.relu)
+            block_gradient(k, end - rows, rows, x, dy, dx, 1);
+        else
+            block_gradient(k, end - rows, rows, x, dy, dx, 0);
+    }
+}
+
+TUTTI_CPU_FN(norm_bwd)
+{
+    const norm *k = args;
+    int64_t C = k->desc.C;
+    const float *x = buf[0], *dy = buf[1], *scaleshift = buf[2], *stats = buf[3];
+    int out = k->desc.relu ? 5 : 4;
+    float *dx = buf[out], *dscaleshift = buf[out + 1];
+    (void)queue;
+    set_line(k, scaleshift, stats);
+    clear_sums(k);
+    gradient_sums(k, x, dy);
+    for (int64_t c = 0; c < C; c++) {
+        double inverse = 1 / sqrt((double)stats[C + c] + (double)k->desc.eps);
+        double dscale = k->sum1[c] * inverse, per_row = (double)k->scale[c] / (double)k->rows;
+        dscaleshift[c] = (float)dscale;
+        dscaleshift[C + c] = (float)k->sum0[c];
+        k->line[c] = (float)(per_row * inverse * dscale);
+        k->offset[c] = (float)(per_row * k->sum0[c]);
+    }
+    gradient(k, x, dy, dx);
+    return TUTTI_OK;
+}
+
+/* ---- Running statistics ---- */
+
+TUTTI_CPU_OPEN(norm_running)
+{
+    const tutti_norm_running_desc *d = desc;
+    tutti_status status = tutti_cpu_check("norm_running", "C", d->C, 1);
+    if (!status && !(d->momentum >= 0 && d->momentum <= 1))
+        status = tutti_fail(TUTTI_ERR_INVAL, "norm_running: the momentum is %g, not in [0, 1]",
+            (double)d->momentum);
+    if (!status && !(d->weight > 0 && isfinite(d->weight) && d->unbias > 0 && isfinite(d->unbias)))
+        status = tutti_fail(TUTTI_ERR_INVAL, "norm_running: weight and unbias must be above 0");
+    return status ? status : tutti_cpu_copy("norm_running", d, sizeof *d, args);
+}
+
+TUTTI_CPU_FN(norm_running)
+{
+    const tutti_norm_running_desc *d = args;
+    const float *stats = buf[0];
+    float *running = buf[1], keep = 1 - d->momentum, mean = d->momentum * d->weight;
+    float variance = mean * d->unbias;
+    (void)queue;
+    for (int64_t c = 0; c < d->C; c++) {
+        running[c] = keep * running[c] + mean * stats[c];
+        running[d->C + c] = keep * running[d->C + c] + variance * stats[d->C + c];
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,530 @@
+#include "dag/kernels/onednn.h"
+
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+
+#include <dnnl.h>
+#include <stdlib.h>
+
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+#include <omp.h>
+#endif
+
+enum { MAX_MEMORIES = 12, MAX_STEPS = 4, MAX_ARGS = 6, NO_BUFFER = -1 };
+
+/* One primitive and its arguments. */
+typedef struct step {
+    dnnl_primitive_t primitive;
+    int args;
+    dnnl_exec_arg_t arg[MAX_ARGS];
+} step;
+
+typedef struct kernel {
+    const char *name;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    int memories, steps;
+    dnnl_memory_t memory[MAX_MEMORIES];
+    int buffer[MAX_MEMORIES]; /* which of the caller's buffers this memory is, or NO_BUFFER */
+    step step[MAX_STEPS];
+} kernel;
+
+/* What a primitive takes: its name there, where the layout is asked for, and which buffer holds it
+ * in which layout. */
+typedef struct argument {
+    int id;
+    dnnl_query_t query;
+    int index; /* the query's: 1 for a bias among the weights */
+    int written;
+    int buffer;
+    const struct layout *layout; /* the caller's; NULL: the library's own, as it is */
+} argument;
+
+/* ---- The calling thread alone ---- */
+
+#if DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_OMP
+static int threads_one(void)
+{
+    int before = omp_get_max_threads();
+    omp_set_num_threads(1);
+    return before;
+}
+
+static void threads_restore(int before)
+{
+    omp_set_num_threads(before);
+}
+#else /* m4/onednn.m4 lets only the sequential library come here */
+static int threads_one(void)
+{
+    return 1;
+}
+
+static void threads_restore(int before)
+{
+    (void)before;
+}
+#endif
+
+/* ---- Where 2.x and 3.x differ: memory descriptors are structs or handles, and 3.x has no
+ * operation descriptors ---- */
+
+typedef struct layout {
+    dnnl_memory_desc_t md;
+} layout;
+
+/* The numbers of a layer, as the library wants them. */
+typedef struct problem {
+    dnnl_alg_kind_t algorithm;
+    layout x, w, b, y; /* w, b unused by pooling; b zero without bias */
+    layout user_w;     /* (K,R,S,C) or (K,C); w itself leaves the choice to the library */
+    dnnl_dims_t stride, pad, window, dilation;
+    dnnl_primitive_attr_t attr;
+} problem;
+
+#if DNNL_VERSION_MAJOR >= 3
+
+typedef const_dnnl_memory_desc_t layout_ref;
+
+static layout_ref ref(const layout *l)
+{
+    return l->md;
+}
+
+static dnnl_status_t layout_open(
+    layout *l, int ndims, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+{
+    return dnnl_memory_desc_create_with_tag(&l->md, ndims, dims, dnnl_f32, tag);
+}
+
+static void layout_close(layout *l)
+{
+    if (l->md) dnnl_memory_desc_destroy(l->md);
+}
+
+static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    switch (pass) {
+    case TUTTI_PASS_FORWARD:
+        return dnnl_convolution_forward_primitive_desc_create(pd, engine, dnnl_forward_training,
+            p->algorithm, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->dilation,
+            p->pad, p->pad, p->attr);
+    case TUTTI_PASS_BACKWARD_DATA:
+        return dnnl_convolution_backward_data_primitive_desc_create(pd, engine, p->algorithm,
+            ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->dilation, p->pad, p->pad, hint,
+            p->attr);
+    default:
+        return dnnl_convolution_backward_weights_primitive_desc_create(pd, engine, p->algorithm,
+            ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->dilation, p->pad, p->pad,
+            hint, p->attr);
+    }
+}
+
+static dnnl_status_t dense_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    switch (pass) {
+    case TUTTI_PASS_FORWARD:
+        return dnnl_inner_product_forward_primitive_desc_create(pd, engine, dnnl_forward_training,
+            ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), p->attr);
+    case TUTTI_PASS_BACKWARD_DATA:
+        return dnnl_inner_product_backward_data_primitive_desc_create(
+            pd, engine, ref(&p->x), ref(&p->w), ref(&p->y), hint, p->attr);
+    default:
+        return dnnl_inner_product_backward_weights_primitive_desc_create(
+            pd, engine, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), hint, p->attr);
+    }
+}
+
+static dnnl_status_t pool_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    if (pass == TUTTI_PASS_FORWARD)
+        return dnnl_pooling_forward_primitive_desc_create(pd, engine, dnnl_forward_training,
+            p->algorithm, ref(&p->x), ref(&p->y), p->stride, p->window, p->dilation, p->pad, p->pad,
+            p->attr);
+    return dnnl_pooling_backward_primitive_desc_create(pd, engine, p->algorithm, ref(&p->x),
+        ref(&p->y), p->stride, p->window, p->dilation, p->pad, p->pad, hint, p->attr);
+}
+
+#else /* 2.x */
+
+typedef const dnnl_memory_desc_t *layout_ref;
+
+static layout_ref ref(const layout *l)
+{
+    return &l->md;
+}
+
+static dnnl_status_t layout_open(
+    layout *l, int ndims, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+{
+    return dnnl_memory_desc_init_by_tag(&l->md, ndims, dims, dnnl_f32, tag);
+}
+
+static void layout_close(layout *l)
+{
+    (void)l;
+}
+
+static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    dnnl_convolution_desc_t d;
+    dnnl_status_t s;
+    if (pass == TUTTI_PASS_FORWARD)
+        s = dnnl_convolution_forward_desc_init(&d, dnnl_forward_training, p->algorithm, ref(&p->x),
+            ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad);
+    else if (pass == TUTTI_PASS_BACKWARD_DATA)
+        s = dnnl_convolution_backward_data_desc_init(
+            &d, p->algorithm, ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->pad, p->pad);
+    else
+        s = dnnl_convolution_backward_weights_desc_init(&d, p->algorithm, ref(&p->x), ref(&p->w),
+            ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad);
+    return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
+}
+
+static dnnl_status_t dense_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    dnnl_inner_product_desc_t d;
+    dnnl_status_t s;
+    if (pass == TUTTI_PASS_FORWARD)
+        s = dnnl_inner_product_forward_desc_init(
+            &d, dnnl_forward_training, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y));
+    else if (pass == TUTTI_PASS_BACKWARD_DATA)
+        s = dnnl_inner_product_backward_data_desc_init(&d, ref(&p->x), ref(&p->w), ref(&p->y));
+    else
+        s = dnnl_inner_product_backward_weights_desc_init(
+            &d, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y));
+    return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
+}
+
+static dnnl_status_t pool_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    dnnl_pooling_desc_t d;
+    dnnl_status_t s;
+    if (pass == TUTTI_PASS_FORWARD)
+        s = dnnl_pooling_forward_desc_init(&d, dnnl_forward_training, p->algorithm, ref(&p->x),
+            ref(&p->y), p->stride, p->window, p->pad, p->pad);
+    else
+        s = dnnl_pooling_backward_desc_init(
+            &d, p->algorithm, ref(&p->x), ref(&p->y), p->stride, p->window, p->pad, p->pad);
+    return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
+}
+
+#endif
+
+typedef dnnl_status_t pd_maker(const problem *p, tutti_pass pass, dnnl_engine_t engine,
+    dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd);
+
+/* ---- Problems: descriptors as the library sees them ---- */
+
+static void problem_close(problem *p)
+{
+    layout_close(&p->x);
+    layout_close(&p->w);
+    layout_close(&p->b);
+    layout_close(&p->y);
+    layout_close(&p->user_w);
+    if (p->attr) dnnl_primitive_attr_destroy(p->attr);
+}
+
+/* Scratch is ours to give, so that it is never shared behind our back. */
+static dnnl_status_t problem_attr(problem *p)
+{
+    dnnl_status_t s = dnnl_primitive_attr_create(&p->attr);
+    return s ? s : dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user);
+}
+
+static dnnl_status_t problem_conv(problem *p, const tutti_conv_desc *d)
+{
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    const dnnl_dims_t x = {d->N, d->C, d->H, d->W}, w = {d->K, d->C, d->R, d->S}, b = {d->K};
+    const dnnl_dims_t y = {d->N, d->K, P, Q};
+    *p = (problem){.algorithm = dnnl_convolution_direct,
+        .stride = {d->stride, d->stride},
+        .pad = {d->pad, d->pad}};
+    dnnl_status_t s = problem_attr(p);
+    if (!s) s = layout_open(&p->x, 4, x, dnnl_nhwc);
+    if (!s) s = layout_open(&p->w, 4, w, dnnl_format_tag_any);
+    if (!s) s = layout_open(&p->user_w, 4, w, dnnl_ohwi);
+    if (!s) s = layout_open(&p->y, 4, y, dnnl_nhwc);
+    if (!s && d->bias) s = layout_open(&p->b, 1, b, dnnl_a);
+    return s;
+}
+
+static dnnl_status_t problem_dense(problem *p, const tutti_dense_desc *d)
+{
+    const dnnl_dims_t x = {d->N, d->C}, w = {d->K, d->C}, b = {d->K}, y = {d->N, d->K};
+    *p = (problem){.algorithm = dnnl_alg_kind_undef};
+    dnnl_status_t s = problem_attr(p);
+    if (!s) s = layout_open(&p->x, 2, x, dnnl_ab);
+    if (!s) s = layout_open(&p->w, 2, w, dnnl_format_tag_any);
+    if (!s) s = layout_open(&p->user_w, 2, w, dnnl_ab);
+    if (!s) s = layout_open(&p->y, 2, y, dnnl_ab);
+    if (!s && d->bias) s = layout_open(&p->b, 1, b, dnnl_a);
+    return s;
+}
+
+static dnnl_status_t problem_pool(problem *p, const tutti_pool_desc *d, int maximum)
+{
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    const dnnl_dims_t x = {d->N, d->C, d->H, d->W}, y = {d->N, d->C, P, Q};
+    *p = (problem){.algorithm = maximum ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding,
+        .stride = {d->stride, d->stride},
+        .pad = {d->pad, d->pad},
+        .window = {d->R, d->S}};
+    dnnl_status_t s = problem_attr(p);
+    if (!s) s = layout_open(&p->x, 4, x, dnnl_nhwc);
+    if (!s) s = layout_open(&p->y, 4, y, dnnl_nhwc);
+    return s;
+}
+
+/* A pass's primitive descriptor, with the forward one that backward passes are described by. */
+static dnnl_status_t problem_pd(const problem *p, pd_maker *make, tutti_pass pass,
+    dnnl_engine_t engine, dnnl_primitive_desc_t *pd)
+{
+    dnnl_primitive_desc_t forward = NULL;
+    dnnl_status_t s = make(p, TUTTI_PASS_FORWARD, engine, NULL, &forward);
+    if (s || pass == TUTTI_PASS_FORWARD) {
+        *pd = forward;
+        return s;
+    }
+    s = make(p, pass, engine, forward, pd);
+    dnnl_primitive_desc_destroy(forward);
+    return s;
+}
+
+/* ---- Kernels: memories and steps around one primitive ---- */
+
+/* A memory of the caller's buffer, or of the kernel's own when buffer is NO_BUFFER. */
+static dnnl_status_t kernel_memory(kernel *k, layout_ref md, int buffer, dnnl_memory_t *memory)
+{
+    void *handle = buffer == NO_BUFFER ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE;
+    dnnl_status_t s = dnnl_memory_create(memory, md, k->engine, handle);
+    if (s) return s;
+    k->buffer[k->memories] = buffer;
+    k->memory[k->memories++] = *memory;
+    return dnnl_success;
+}
+
+static dnnl_status_t kernel_reorder(
+    kernel *k, layout_ref from_md, dnnl_memory_t from, layout_ref to_md, dnnl_memory_t to)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_memory_t scratch = NULL;
+    step *st = &k->step[k->steps];
+    dnnl_status_t s = dnnl_primitive_attr_create(&attr);
+    if (!s) s = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+    if (!s) s = dnnl_reorder_primitive_desc_create(&pd, from_md, k->engine, to_md, k->engine, attr);
+    if (!s)
+        s = kernel_memory(
+            k, dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0), NO_BUFFER, &scratch);
+    if (!s) s = dnnl_primitive_create(&st->primitive, pd);
+    if (!s) {
+        st->arg[0] = (dnnl_exec_arg_t){DNNL_ARG_FROM, from};
+        st->arg[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, to};
+        st->arg[2] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, scratch};
+        st->args = 3;
+        k->steps++;
+    }
+    if (pd) dnnl_primitive_desc_destroy(pd);
+    if (attr) dnnl_primitive_attr_destroy(attr);
+    return s;
+}
+
+/* The memory that the primitive sees as `a`: the caller's buffer, or one of our own with a reorder
+ * from it (inputs are handled before the primitive's step, outputs after it). */
+static dnnl_status_t kernel_argument(kernel *k, dnnl_primitive_desc_t pd, const argument *a,
+    dnnl_memory_t *memory, dnnl_memory_t *user)
+{
+    layout_ref wanted = dnnl_primitive_desc_query_md(pd, a->query, a->index);
+    *user = NULL;
+    if (!a->layout || dnnl_memory_desc_equal(wanted, ref(a->layout)))
+        return kernel_memory(k, wanted, a->buffer, memory);
+    dnnl_status_t s = kernel_memory(k, ref(a->layout), a->buffer, user);
+    if (!s) s = kernel_memory(k, wanted, NO_BUFFER, memory);
+    if (!s && !a->written) s = kernel_reorder(k, ref(a->layout), *user, wanted, *memory);
+    return s;
+}
+
+static dnnl_status_t kernel_build(
+    kernel *k, dnnl_primitive_desc_t pd, int arguments, const argument a[])
+{
+    dnnl_memory_t memory[MAX_ARGS] = {NULL}, user[MAX_ARGS] = {NULL};
+    dnnl_status_t s = dnnl_success;
+    for (int i = 0; !s && i < arguments; i++)
+        s = kernel_argument(k, pd, &a[i], &memory[i], &user[i]);
+    if (s) return s;
+    step *st = &k->step[k->steps];
+    s = dnnl_primitive_create(&st->primitive, pd);
+    if (s) return s;
+    k->steps++;
+    for (int i = 0; i < arguments; i++) st->arg[st->args++] = (dnnl_exec_arg_t){a[i].id, memory[i]};
+    for (int i = 0; !s && i < arguments; i++)
+        if (user[i] && a[i].written)
+            s = kernel_reorder(k, dnnl_primitive_desc_query_md(pd, a[i].query, a[i].index),
+                memory[i], ref(a[i].layout), user[i]);
+    return s;
+}
+
+static tutti_status status_of(dnnl_status_t s, const char *name, const char *what)
+{
+    if (s == dnnl_success) return TUTTI_OK;
+    tutti_status status = s == dnnl_out_of_memory ? TUTTI_ERR_NOMEM : TUTTI_ERR_UNSUPPORTED;
+    return tutti_fail(
+        status, "%s: %s cannot %s it (its status %d)", name, tutti_onednn_version(), what, (int)s);
+}
+
+static tutti_status kernel_open(const char *name, const problem *p, pd_maker *make, tutti_pass pass,
+    int arguments, const argument a[], void **args)
+{
+    kernel *k = calloc(1, sizeof *k);
+    if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", name);
+    k->name = name;
+    int threads = threads_one();
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t s = dnnl_engine_create(&k->engine, dnnl_cpu, 0);
+    if (!s) s = dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags);
+    if (!s) s = problem_pd(p, make, pass, k->engine, &pd);
+    if (!s) s = kernel_build(k, pd, arguments, a);
+    if (pd) dnnl_primitive_desc_destroy(pd);
+    threads_restore(threads);
+    if (s)
+        tutti_onednn_close(k);
+    else
+        *args = k;
+    return status_of(s, name, "open");
+}
+
+void tutti_onednn_close(void *args)
+{
+    kernel *k = args;
+    if (!k) return;
+    for (int i = 0; i < k->steps; i++) dnnl_primitive_destroy(k->step[i].primitive);
+    for (int i = 0; i < k->memories; i++) dnnl_memory_destroy(k->memory[i]);
+    if (k->stream) dnnl_stream_destroy(k->stream);
+    if (k->engine) dnnl_engine_destroy(k->engine);
+    free(k);
+}
+
+tutti_status tutti_onednn_run(const void *args, void *const buf[], void *queue)
+{
+    const kernel *k = args;
+    (void)queue;
+    dnnl_status_t s = dnnl_success;
+    int threads = threads_one();
+    for (int i = 0; !s && i < k->memories; i++)
+        if (k->buffer[i] != NO_BUFFER)
+            s = dnnl_memory_set_data_handle(k->memory[i], buf[k->buffer[i]]);
+    for (int i = 0; !s && i < k->steps; i++)
+        s = dnnl_primitive_execute(
+            k->step[i].primitive, k->stream, k->step[i].args, k->step[i].arg);
+    if (!s) s = dnnl_stream_wait(k->stream);
+    threads_restore(threads);
+    if (s)
+        return tutti_fail(TUTTI_ERR_KERNEL, "%s: %s failed (its status %d)", k->name,
+            tutti_onednn_version(), (int)s);
+    return TUTTI_OK;
+}
+
+/* ---- What can be opened ---- */
+
+#define SCRATCH                                                                                    \
+    {                                                                                              \
+        DNNL_ARG_SCRATCHPAD, dnnl_query_scratchpad_md, 0, 0, NO_BUFFER, NULL                       \
+    }
+
+/* Convolution and dense take the same buffers: x,w,[b]->y   dy,w->dx   x,dy->dw,[db]. The bias
+ * comes last here, so that it can be left out. */
+static tutti_status open_weighted(
+    const char *name, const problem *p, pd_maker *make, tutti_pass pass, int bias, void **args)
+{
+    const argument forward[] = {SCRATCH, {DNNL_ARG_SRC, dnnl_query_src_md, 0, 0, 0, &p->x},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0, 0, 1, &p->user_w},
+        {DNNL_ARG_DST, dnnl_query_dst_md, 0, 1, bias ? 3 : 2, &p->y},
+        {DNNL_ARG_BIAS, dnnl_query_weights_md, 1, 0, 2, &p->b}};
+    const argument data[] = {SCRATCH, {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0, 0, 0, &p->y},
+        {DNNL_ARG_WEIGHTS, dnnl_query_weights_md, 0, 0, 1, &p->user_w},
+        {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0, 1, 2, &p->x}};
+    const argument weights[] = {SCRATCH, {DNNL_ARG_SRC, dnnl_query_src_md, 0, 0, 0, &p->x},
+        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0, 0, 1, &p->y},
+        {DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, 0, 1, 2, &p->user_w},
+        {DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1, 1, 3, &p->b}};
+    const argument *const arguments[] = {forward, data, weights};
+    const int count[] = {bias ? 5 : 4, 4, bias ? 5 : 4};
+    return kernel_open(name, p, make, pass, count[pass], arguments[pass], args);
+}
+
+tutti_status tutti_onednn_conv(const tutti_conv_desc *desc, tutti_pass pass, void **args)
+{
+    problem p;
+    tutti_status status = status_of(problem_conv(&p, desc), "conv", "describe");
+    if (!status) status = open_weighted("conv", &p, conv_pd, pass, desc->bias, args);
+    problem_close(&p);
+    return status;
+}
+
+tutti_status tutti_onednn_dense(const tutti_dense_desc *desc, tutti_pass pass, void **args)
+{
+    problem p;
+    tutti_status status = status_of(problem_dense(&p, desc), "dense", "describe");
+    if (!status) status = open_weighted("dense", &p, dense_pd, pass, desc->bias, args);
+    problem_close(&p);
+    return status;
+}
+
+/* x->y,[argmax]   dy,[argmax]->dx */
+tutti_status tutti_onednn_pool(
+    const tutti_pool_desc *desc, int maximum, tutti_pass pass, void **args)
+{
+    problem p;
+    tutti_status status = status_of(problem_pool(&p, desc, maximum), "pool", "describe");
+    const argument forward[] = {SCRATCH, {DNNL_ARG_SRC, dnnl_query_src_md, 0, 0, 0, &p.x},
+        {DNNL_ARG_DST, dnnl_query_dst_md, 0, 1, 1, &p.y},
+        {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0, 1, 2, NULL}};
+    const argument backward[] = {SCRATCH,
+        {DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0, 0, 0, &p.y},
+        {DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0, 1, maximum ? 2 : 1, &p.x},
+        {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0, 0, 1, NULL}};
+    if (!status)
+        status = kernel_open("pool", &p, pool_pd, pass, maximum ? 4 : 3,
+            pass == TUTTI_PASS_FORWARD ? forward : backward, args);
+    problem_close(&p);
+    return status;
+}
+
+size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc)
+{
+    problem p;
+    dnnl_engine_t engine = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    size_t bytes = 0;
+    int threads = threads_one();
+    dnnl_status_t s = problem_pool(&p, desc, 1);
+    if (!s) s = dnnl_engine_create(&engine, dnnl_cpu, 0);
+    if (!s) s = pool_pd(&p, TUTTI_PASS_FORWARD, engine, NULL, &pd);
+    if (!s)
+        bytes =
+            dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_workspace_md, 0));
+    if (pd) dnnl_primitive_desc_destroy(pd);
+    if (engine) dnnl_engine_destroy(engine);
+    problem_close(&p);
+    threads_restore(threads);
+    status_of(s, "pool", "size the workspace of");
+    return bytes;
+}
+
+#define TEXT(x) #x
+#define VERSION(major, minor, patch) "oneDNN " TEXT(major) "." TEXT(minor) "." TEXT(patch)
+
+const char *tutti_onednn_version(void)
+{
+    return VERSION(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
+}
