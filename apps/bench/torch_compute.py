@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""The PyTorch peer of `tutti-bench compute`: images a second of forward + backward + SGD update on one thread.
+
+    torch_compute.py --model resnet20 --batch 64 --warmup 5 --steps 20             one block of steps, one JSON line
+    torch_compute.py --model resnet20 --batch 64 --warmup 5 --steps 20 --blocks 9  a block for each line read on stdin
+
+Prints {"event": "ready", ...} once the warm-up is over (with --blocks), then for each block of steps one line
+{"event": "block", "block": 1, "images_per_s": 325.1, "step_ms": 196.9, "loss": 2.3}. Reading a line before each block
+lets a caller interleave its own blocks with these, so that both meet the same machine.
+
+The settings are the fastest of those that PyTorch 1.13 offers without changing the computation: channels_last
+tensors (its convolutions then are oneDNN's, as Tutti's are), gradients set to None, the fused for-each update where
+there is one. --variant tries the others: eager (the default), jit (traced and fused), nchw (the default layout).
+
+The models are Tutti's own (apps/models): CIFAR ResNet-20 with parameter-free shortcuts (He et al. 2016, section 4.2),
+a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, and a perceptron with two hidden layers.
+"""
+
+import argparse
+import inspect
+import json
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Block(nn.Module):
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, filters, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(filters)
+        self.conv2 = nn.Conv2d(filters, filters, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(filters)
+        self.stride = stride
+        self.extra = filters - channels
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = self.bn2(self.conv2(y))
+        if self.extra:
+            front = self.extra // 2
+            x = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, front, self.extra - front))
+        return F.relu(y + x, inplace=True)
+
+
+class ResNet(nn.Module):
+    def __init__(self, blocks, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        layers, channels = [], 16
+        for stage, filters in enumerate((16, 32, 64)):
+            for block in range(blocks):
+                layers.append(Block(channels, filters, 2 if stage and not block else 1))
+                channels = filters
+        self.layers = nn.Sequential(*layers)
+        self.fc = nn.Linear(64, classes)
+
+    def forward(self, x):
+        x = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = self.layers(x)
+        return self.fc(x.mean((2, 3)))
+
+
+def mlp():
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(3072, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+
+
+def cifar_quick():
+    return nn.Sequential(
+        nn.Conv2d(3, 32, 5, 1, 2), nn.MaxPool2d(3, 2, 1), nn.ReLU(),
+        nn.Conv2d(32, 32, 5, 1, 2), nn.ReLU(), nn.AvgPool2d(3, 2, 1, count_include_pad=False),
+        nn.Conv2d(32, 64, 5, 1, 2), nn.ReLU(), nn.AvgPool2d(3, 2, 1, count_include_pad=False),
+        nn.Flatten(), nn.Linear(1024, 64), nn.Linear(64, 10))
+
+
+def vgg16():
+    layers, channels = [], 3
+    for width in (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0):
+        if not width:
+            layers.append(nn.MaxPool2d(2))
+            continue
+        layers += [nn.Conv2d(channels, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(True)]
+        channels = width
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 10))
+
+
+MODELS = {"resnet20": lambda: ResNet(3), "mlp": mlp, "cifar-quick": cifar_quick, "vgg16": vgg16}
+
+
+class Training:
+    """A model, its fixed batch, and the step that is timed."""
+
+    def __init__(self, args):
+        torch.manual_seed(1)
+        layout = torch.contiguous_format if args.variant == "nchw" else torch.channels_last
+        self.model = MODELS[args.model]().to(memory_format=layout).train()
+        self.x = torch.randn(args.batch, 3, 32, 32).to(memory_format=layout)
+        self.labels = torch.randint(10, (args.batch,))
+        settings = dict(lr=0.01, momentum=0.9, weight_decay=1e-4)
+        if "foreach" in inspect.signature(torch.optim.SGD).parameters:
+            settings["foreach"] = True
+        self.optimizer = torch.optim.SGD(self.model.parameters(), **settings)
+        self.forward = torch.jit.trace(self.model, self.x) if args.variant == "jit" else self.model
+
+    def step(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(self.forward(self.x), self.labels)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+def time_block(training, steps, batch):
+    start = time.perf_counter()
+    for _ in range(steps):
+        loss = training.step()
+    seconds = time.perf_counter() - start
+    return {"images_per_s": round(steps * batch / seconds, 2), "step_ms": round(1e3 * seconds / steps, 3),
+            "loss": round(loss.item(), 5)}
+
+
+def say(event, **fields):
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--model", choices=sorted(MODELS), default="resnet20")
+    parser.add_argument("--batch", type=positive, default=64, help="images a step (default 64)")
+    parser.add_argument("--steps", type=positive, default=20, help="steps a block (default 20)")
+    parser.add_argument("--warmup", type=positive, default=5, help="steps before the first block (default 5)")
+    parser.add_argument("--blocks", type=positive, help="run a block for each of this many lines read on stdin")
+    parser.add_argument("--variant", choices=("eager", "jit", "nchw"), default="eager")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    training = Training(args)
+    time_block(training, args.warmup, args.batch)
+    if args.blocks is None:
+        say("block", block=1, **time_block(training, args.steps, args.batch))
+        return
+    parameters = sum(p.numel() for p in training.model.parameters())
+    say("ready", torch=torch.__version__, model=args.model, batch=args.batch, parameters=parameters)
+    for block in range(1, args.blocks + 1):
+        if not sys.stdin.readline():
+            break
+        say("block", block=block, **time_block(training, args.steps, args.batch))
+
+
+if __name__ == "__main__":
+    main()
