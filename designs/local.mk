@@ -1,8 +1,10 @@
 libcore_la_SOURCES += \
-	designs/attach.h \
+	designs/attach.c designs/attach.h \
 	designs/chained.c \
+	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \
 	designs/design.h \
+	designs/exchange.c designs/exchange.h \
 	designs/funneled.c \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \

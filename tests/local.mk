@@ -12,6 +12,7 @@ libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtesting_la_LIBADD = libcore.la $(CHECK_LIBS)
 
 include tests/base/local.mk
+include tests/example/local.mk
 include tests/graph/local.mk
 include tests/run/local.mk
 include tests/kernels/local.mk

@@ -1,0 +1,34 @@
+#!/bin/bash
+# The example program: at most ten changed lines; one rank gives what the sequential program gives; 1 to 4 ranks converge to
+# the same weights on every rank, with every design.
+set -u
+programs=$TUTTI_BUILDDIR/apps source=$TUTTI_SRCDIR/apps/example
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+
+# A line of code that the parallel program adds or changes counts; comments do not.
+code() { sed -e '/^\/\*/,/\*\/$/d' -e 's,/\*.*\*/,,' "$1"; }
+changed=$(diff <(code "$source/sgd_sequential.c") <(code "$source/sgd_parallel.c") | grep -c '^>')
+if [ "$changed" -lt 1 ] || [ "$changed" -gt 10 ]; then fail "$changed changed lines"; fi
+
+export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
+sequential=$("$programs/sgd_sequential") || fail "sgd_sequential exits with $?"
+one=$("$MPIRUN" -np 1 "$programs/sgd_parallel") || fail "one rank exits with $?"
+[ "$one" = "$sequential" ] || fail "one rank: '$one', sequential program: '$sequential'"
+
+for ranks in 2 3 4; do
+    expected=
+    for design in sequential funneled concurrent chained; do
+        out=$(TUTTI_DESIGN=$design "$MPIRUN" -np $ranks "$programs/sgd_parallel") || fail "$ranks ranks, $design: exit $?: $out"
+        [ "$(wc -l <<< "$out")" = $ranks ] || fail "$ranks ranks, $design: $out"
+        different=$(sort -u <<< "$out")
+        [ "$(wc -l <<< "$different")" = 1 ] || fail "$ranks ranks, $design: ranks differ: $out"
+        : "${expected:=$different}"
+        [ "$different" = "$expected" ] || fail "$ranks ranks: $design gives '$different', sequential '$expected'"
+    done
+done
+
+message=$(TUTTI_DESIGN=naive "$MPIRUN" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
+grep -q "design 'naive' is not known; known are: funneled, concurrent, chained, sequential" <<< "$message" ||
+    fail "an unknown design: $message"
+exit $failed

@@ -1,0 +1,2 @@
+TESTS += tests/example/example.sh
+EXTRA_DIST += tests/example/example.sh
