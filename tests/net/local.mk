@@ -1,1 +1,22 @@
-# Tests of net.
+check_LTLIBRARIES += libtrial.la
+libtrial_la_SOURCES = tests/net/trial.c tests/net/trial.h
+libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+libtrial_la_LIBADD = libtesting.la
+
+check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients
+TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients
+tests_net_test_net_SOURCES = tests/net/test_net.c
+tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_net_LDADD = libtesting.la
+tests_net_test_graph_SOURCES = tests/net/test_graph.c
+tests_net_test_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_graph_LDADD = libtesting.la
+tests_net_test_gradients_SOURCES = tests/net/test_gradients.c
+tests_net_test_gradients_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_gradients_LDADD = libtrial.la
+
+EXTRA_DIST += \
+	tests/golden/net/make.py \
+	tests/golden/net/resnet20.txt \
+	tests/golden/net/small_1.txt \
+	tests/golden/net/small_2.txt

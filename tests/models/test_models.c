@@ -1,0 +1,104 @@
+/* apps/models: parameter counts, other shapes and class counts, and images that are too small. */
+#include "apps/models/model.h"
+#include "dag/net/step.h"
+#include "tests/support/testing.h"
+
+#include <string.h>
+
+static tutti_net *build(const tutti_model *model, int64_t H, int64_t W, int64_t C, int64_t classes)
+{
+    tutti_net *net;
+    ck_assert_ok(tutti_net_new(&net));
+    model->build(net, H, W, C, classes);
+    return net;
+}
+
+START_TEST(counts_are_the_papers)
+{
+    for (int i = 0; tutti_models[i]; i++) {
+        const tutti_model *model = tutti_models[i];
+        tutti_net *net = build(model, 32, 32, 3, 10);
+        ck_assert_ok(tutti_net_status(net));
+        ck_assert_msg(tutti_net_parameters(net) == model->parameters,
+            "%s: %lld parameters, not %lld", model->name, (long long)tutti_net_parameters(net),
+            (long long)model->parameters);
+        tutti_net_free(net);
+    }
+}
+END_TEST
+
+START_TEST(found_by_name)
+{
+    static const char *const names[] = {
+        "mlp", "cifar-quick", "resnet20", "resnet32", "resnet44", "resnet56", "resnet110", "vgg16"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const tutti_model *model = tutti_model_find(names[i]);
+        ck_assert_msg(model != NULL, "no model %s", names[i]);
+        ck_assert_str_eq(model->name, names[i]);
+        ck_assert_uint_gt(strlen(model->summary), 10);
+    }
+    ck_assert_ptr_null(tutti_model_find("resnet21"));
+}
+END_TEST
+
+START_TEST(other_images_and_classes)
+{
+    static const struct {
+        int64_t H, W, C, classes;
+    } shapes[] = {
+        {28, 28, 1, 10}, {32, 32, 3, 100}, {33, 47, 4, 1}, {64, 64, 3, 1000}, {16, 16, 3, 2}};
+    for (int i = 0; tutti_models[i]; i++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+            tutti_net *net =
+                build(tutti_models[i], shapes[s].H, shapes[s].W, shapes[s].C, shapes[s].classes);
+            ck_assert_ok(tutti_net_status(net));
+            tutti_step_options options = {.batch = 4, .slices = 2, .ranks = 1};
+            tutti_step *step;
+            ck_assert_ok(tutti_step_build(net, &options, &step));
+            tutti_step_free(step);
+            tutti_net_free(net);
+        }
+    }
+}
+END_TEST
+
+START_TEST(too_small_images_are_errors)
+{
+    static const struct {
+        const char *name;
+        int64_t smallest;
+    } rows[] = {{"mlp", 1}, {"cifar-quick", 5}, {"resnet20", 3}, {"resnet110", 3}, {"vgg16", 16}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        for (int64_t less = 0; less < 2; less++) {
+            int64_t H = rows[i].smallest - less;
+            tutti_net *net = build(tutti_model_find(rows[i].name), H, H, 3, 10);
+            ck_assert_msg(tutti_net_status(net) == (less ? TUTTI_ERR_INVAL : TUTTI_OK),
+                "%s at %lldx%lld: %s", rows[i].name, (long long)H, (long long)H,
+                tutti_status_name(tutti_net_status(net)));
+            tutti_net_free(net);
+        }
+    }
+}
+END_TEST
+
+START_TEST(no_classes_is_an_error)
+{
+    for (int i = 0; tutti_models[i]; i++) {
+        tutti_net *net = build(tutti_models[i], 32, 32, 3, 0);
+        ck_assert_int_eq(tutti_net_status(net), TUTTI_ERR_INVAL);
+        tutti_net_free(net);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("models");
+    TCase *tcase = testing_case(suite, "models");
+    tcase_add_test(tcase, counts_are_the_papers);
+    tcase_add_test(tcase, found_by_name);
+    tcase_add_test(tcase, other_images_and_classes);
+    tcase_add_test(tcase, too_small_images_are_errors);
+    tcase_add_test(tcase, no_classes_is_an_error);
+    return testing_run(suite);
+}

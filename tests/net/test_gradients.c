@@ -1,0 +1,298 @@
+/* Gradients of whole nets on the inline runner: against finite differences, across slices and
+ * ranks, in every order. */
+#include "dag/base/rng.h"
+#include "tests/net/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 8, CHANNELS = 3, CLASSES = 5, BATCH = 7, IMAGE = SIZE * SIZE * CHANNELS };
+
+/* Every kind of layer; a value with three consumers; adds without a ReLU, whose gradients are
+ * shared tensors. */
+static void with_norm(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
+    x = tutti_net_norm(net, "bn1", x, 1);
+    tutti_value y = tutti_net_conv(
+        net, "conv2", x, &(tutti_conv_layer){.K = 6, .R = 3, .stride = 2, .pad = 1, .bias = 1});
+    y = tutti_net_norm(net, "bn2", y, 0);
+    tutti_value s = tutti_net_shortcut(net, "short", x, 6, 2);
+    tutti_value a = tutti_net_add(net, "add1", y, s, 1);
+    tutti_value b =
+        tutti_net_conv(net, "conv3", a, &(tutti_conv_layer){.K = 6, .R = 3, .pad = 1, .bias = 1});
+    b = tutti_net_add(net, "add2", a, b, 0);
+    b = tutti_net_add(net, "add3", b, a, 0);
+    b = tutti_net_avg_pool(net, "avg", b, 3, 1, 1);
+    b = tutti_net_max_pool(net, "max", b, 2, 2, 0);
+    b = tutti_net_dropout(net, "drop", b, 0.3f);
+    b = tutti_net_dense(net, "fc1", b, 9, TUTTI_INIT_HE_FAN_IN);
+    b = tutti_net_relu(net, "relu", b);
+    tutti_net_output(net, tutti_net_dense(net, "fc2", b, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+/* Without batch normalisation the gradient of a batch is the sum over its images, however they are
+ * dealt out. */
+static void without_norm(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 6, .R = 3, .pad = 1, .bias = 1});
+    tutti_value y = tutti_net_conv(net, "conv2", x, &(tutti_conv_layer){.K = 6, .R = 3, .pad = 1});
+    y = tutti_net_add(net, "add", x, y, 1);
+    y = tutti_net_dropout(net, "drop", y, 0.4f);
+    y = tutti_net_global_avg_pool(net, "pool", y);
+    tutti_net_output(net, tutti_net_dense(net, "fc", y, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+typedef struct data {
+    float images[2 * BATCH * IMAGE];
+    int32_t labels[2 * BATCH];
+} data;
+
+static const data *make_data(void)
+{
+    data *d = malloc(sizeof *d);
+    ck_assert_ptr_nonnull(d);
+    trial_images(3, 0, 2 * BATCH * IMAGE, d->images);
+    trial_labels(3, 0, 2 * BATCH, CLASSES, d->labels);
+    return d;
+}
+
+static double mean_loss(trial *t, const data *d)
+{
+    trial_run(t, t->step->train, d->images, d->labels, 0, 1);
+    return trial_metric(t, 0) / (double)t->options.batch;
+}
+
+static double norm(const float *x, int64_t count)
+{
+    double sum = 0;
+    for (int64_t e = 0; e < count; e++) sum += (double)x[e] * x[e];
+    return sqrt(sum);
+}
+
+/* (loss(w + h u) - loss(w - h u)) / 2h, for a direction u of length 1. */
+static double slope(trial *t, const data *d, float *w, const float *u, int64_t count)
+{
+    const double h = 2e-3;
+    float *old = malloc((size_t)count * sizeof *old);
+    ck_assert_ptr_nonnull(old);
+    memcpy(old, w, (size_t)count * sizeof *old);
+    double loss[2];
+    for (int side = 0; side < 2; side++) {
+        for (int64_t e = 0; e < count; e++) w[e] = (float)(old[e] + (side ? h : -h) * u[e]);
+        loss[side] = mean_loss(t, d);
+    }
+    memcpy(w, old, (size_t)count * sizeof *old);
+    free(old);
+    return (loss[1] - loss[0]) / (2 * h);
+}
+
+/* One parameter, along its gradient and along random signs. Differences of float32 losses are good
+ * to about 1e-4, and a ReLU or maximum that flips within h adds as much; gradients here are 0.05 to
+ * 1 long. */
+static void check_parameter(trial *t, const data *d, const char *name, uint64_t seed)
+{
+    char gradient_name[80];
+    snprintf(gradient_name, sizeof gradient_name, "d.%s", name);
+    int64_t count;
+    mean_loss(t, d);
+    float *w = trial_tensor(t, name, &count), *g = trial_tensor(t, gradient_name, &count);
+    float *u = malloc(2 * (size_t)count * sizeof *u), *v = u + count;
+    ck_assert_ptr_nonnull(u);
+    double length = norm(g, count), along = 0;
+    for (int64_t e = 0; e < count; e++) {
+        u[e] = (float)(g[e] / length);
+        v[e] = (float)((tutti_rng_below(seed, tutti_rng_stream(name), (uint64_t)e, 2) ? 1 : -1) /
+                       sqrt((double)count));
+        along += (double)v[e] * g[e];
+    }
+    double steepest = slope(t, d, w, u, count), across = slope(t, d, w, v, count);
+    ck_assert_msg(fabs(steepest - length) < 1e-2 * length + 5e-4, "%s: slope %g, gradient %g", name,
+        steepest, length);
+    ck_assert_msg(fabs(across - along) < 1e-2 * length + 5e-4, "%s: random slope %g, gradient %g",
+        name, across, along);
+    free(u);
+}
+
+static void check_all_parameters(trial_net_fn *build, int slices)
+{
+    const data *d = make_data();
+    uint64_t seed = testing_seed(11);
+    tutti_step_options options = {
+        .batch = BATCH, .slices = slices, .ranks = 1, .momentum = 0.9f, .seed = seed};
+    trial t;
+    trial_open(&t, build, &options, 0);
+    for (int i = 0; i < t.step->parameters; i++)
+        check_parameter(
+            &t, d, tutti_graph_get_tensor(t.step->graph, t.step->parameter[i])->name, seed);
+    trial_close(&t);
+    free((void *)d);
+}
+
+START_TEST(finite_differences)
+{
+    check_all_parameters(with_norm, 1);
+}
+END_TEST
+
+START_TEST(finite_differences_in_slices)
+{
+    check_all_parameters(with_norm, 2);
+}
+END_TEST
+
+/* Adds the rank's gradients, all parameters in a row, to sum; returns how many there are. */
+static int64_t add_gradients(const trial *t, double *sum)
+{
+    int64_t total = 0;
+    for (int i = 0; i < t->step->parameters; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "d.%s",
+            tutti_graph_get_tensor(t->step->graph, t->step->parameter[i])->name);
+        int64_t count;
+        const float *g = trial_tensor(t, name, &count);
+        for (int64_t e = 0; e < count; e++) sum[total + e] += g[e];
+        total += count;
+    }
+    return total;
+}
+
+enum { MOST_PARAMETERS = 4096 };
+
+/* The gradient of 2*BATCH images as `ranks` ranks with `slices` slices compute it. */
+static int64_t gradient_of(const data *d, int ranks, int slices, double *sum)
+{
+    memset(sum, 0, MOST_PARAMETERS * sizeof *sum);
+    int64_t batch = 2 * BATCH / ranks, total = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        tutti_step_options options = {
+            .batch = batch, .slices = slices, .ranks = ranks, .rank = rank, .seed = 5};
+        trial t;
+        trial_open(&t, without_norm, &options, 0);
+        ck_assert_int_le(tutti_net_parameters(t.net), MOST_PARAMETERS);
+        trial_run(
+            &t, t.step->train, d->images + rank * batch * IMAGE, d->labels + rank * batch, 0, 3);
+        total = add_gradients(&t, sum);
+        trial_close(&t);
+    }
+    return total;
+}
+
+START_TEST(slices_and_ranks_give_the_same_gradients)
+{
+    static const struct {
+        int ranks, slices;
+    } deals[] = {{1, 2}, {1, 3}, {1, 14}, {2, 1}, {2, 3}, {7, 2}};
+    const data *d = make_data();
+    double *whole = malloc(2 * MOST_PARAMETERS * sizeof *whole), *dealt = whole + MOST_PARAMETERS;
+    ck_assert_ptr_nonnull(whole);
+    int64_t total = gradient_of(d, 1, 1, whole);
+    for (size_t i = 0; i < sizeof deals / sizeof *deals; i++) {
+        ck_assert_int_eq(gradient_of(d, deals[i].ranks, deals[i].slices, dealt), total);
+        double length = 0, distance = 0;
+        for (int64_t e = 0; e < total; e++) {
+            length += whole[e] * whole[e];
+            distance += (whole[e] - dealt[e]) * (whole[e] - dealt[e]);
+        }
+        ck_assert_msg(distance < 1e-12 * length, "%d ranks, %d slices: %g of %g", deals[i].ranks,
+            deals[i].slices, sqrt(distance), sqrt(length));
+    }
+    free(whole);
+    free((void *)d);
+}
+END_TEST
+
+static uint64_t train(const data *d, uint64_t order_seed, double *loss)
+{
+    tutti_step_options options = {.batch = BATCH,
+        .slices = 3,
+        .ranks = 1,
+        .momentum = 0.9f,
+        .weight_decay = 1e-3f,
+        .nesterov = 1,
+        .seed = 2};
+    trial t;
+    trial_open(&t, with_norm, &options, order_seed);
+    for (int step = 0; step < 3; step++)
+        trial_run(&t, t.step->train, d->images + step % 2 * BATCH * IMAGE,
+            d->labels + step % 2 * BATCH, 0.05f, step);
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    *loss = trial_metric(&t, 0);
+    uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+START_TEST(every_order_gives_the_same_bits)
+{
+    const data *d = make_data();
+    uint64_t seed = testing_seed(100);
+    double want_loss, loss;
+    uint64_t want = train(d, 0, &want_loss);
+    for (uint64_t i = 0; i < 6; i++) {
+        ck_assert_msg(train(d, seed + i, &loss) == want, "order %llu gives other weights",
+            (unsigned long long)(seed + i));
+        ck_assert_msg(!memcmp(&loss, &want_loss, sizeof loss), "order %llu: loss %.17g, not %.17g",
+            (unsigned long long)(seed + i), loss, want_loss);
+    }
+    free((void *)d);
+}
+END_TEST
+
+/* Rows with label -1 count for nothing: neither in the metrics nor in the gradient. */
+START_TEST(padded_rows_do_not_count)
+{
+    data *d = (data *)make_data();
+    for (int i = BATCH - 2; i < BATCH; i++) d->labels[i] = -1;
+    tutti_step_options options = {.batch = BATCH, .slices = 2, .ranks = 1, .seed = 5};
+    trial t;
+    trial_open(&t, without_norm, &options, 0);
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    double loss = trial_metric(&t, 0);
+    ck_assert_double_eq(trial_metric(&t, 2), BATCH - 2);
+    for (int e = (BATCH - 2) * IMAGE; e < BATCH * IMAGE; e++) d->images[e] = 1000;
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    ck_assert_double_eq(trial_metric(&t, 0), loss);
+    trial_close(&t);
+    free(d);
+}
+END_TEST
+
+START_TEST(initial_values_follow_seed_and_name)
+{
+    static const tutti_step_options options = {.batch = 2, .slices = 1, .ranks = 1, .seed = 9};
+    trial t;
+    trial_open(&t, with_norm, &options, 0);
+    int64_t count;
+    float *w = trial_tensor(&t, "conv2.weight", &count);
+    ck_assert_float_eq(w[17],
+        (float)(sqrt(2.0 / (6 * 9)) * tutti_rng_normal(9, tutti_rng_stream("conv2.weight"), 17)));
+    w = trial_tensor(&t, "fc2.weight", &count);
+    for (int64_t e = 0; e < count; e++) ck_assert_float_le(fabsf(w[e]), 1 / 3.0f);
+    w = trial_tensor(&t, "bn1.scaleshift", &count);
+    ck_assert_int_eq(count, 8);
+    for (int64_t e = 0; e < count; e++) ck_assert_float_eq(w[e], e < 4);
+    w = trial_tensor(&t, "bn1.running", &count);
+    for (int64_t e = 0; e < count; e++) ck_assert_float_eq(w[e], e >= 4);
+    w = trial_tensor(&t, "fc1.bias", &count);
+    for (int64_t e = 0; e < count; e++) ck_assert_float_eq(w[e], 0);
+    trial_close(&t);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("step gradients");
+    TCase *tcase = testing_case(suite, "gradients");
+    tcase_add_test(tcase, finite_differences);
+    tcase_add_test(tcase, finite_differences_in_slices);
+    tcase_add_test(tcase, slices_and_ranks_give_the_same_gradients);
+    tcase_add_test(tcase, every_order_gives_the_same_bits);
+    tcase_add_test(tcase, padded_rows_do_not_count);
+    tcase_add_test(tcase, initial_values_follow_seed_and_name);
+    return testing_run(suite);
+}

@@ -1,0 +1,174 @@
+/* The step of a small net as text, compared with tests/golden/net, and what holds for every node of
+ * it. */
+#include "dag/kernels/kernel.h"
+#include "dag/net/step.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Residual, with a fork, both kinds of pooling that remember or not, and dropout, which vanishes in
+ * the evaluation. */
+static void build(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, 8, 8, 3);
+    x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
+    x = tutti_net_norm(net, "bn1", x, 1);
+    tutti_value y = tutti_net_conv(
+        net, "conv2", x, &(tutti_conv_layer){.K = 6, .R = 3, .stride = 2, .pad = 1, .bias = 1});
+    tutti_value s = tutti_net_shortcut(net, "short", x, 6, 2);
+    x = tutti_net_add(net, "add", y, s, 1);
+    x = tutti_net_max_pool(net, "pool", x, 2, 2, 0);
+    x = tutti_net_dropout(net, "drop", x, 0.5f);
+    x = tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN);
+    tutti_net_output(net, x);
+}
+
+static tutti_step *make(int slices)
+{
+    tutti_net *net;
+    ck_assert_ok(tutti_net_new(&net));
+    build(net);
+    tutti_step_options options = {
+        .batch = 5, .slices = slices, .ranks = 2, .rank = 1, .momentum = 0.9f};
+    tutti_step *step;
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    tutti_net_free(net);
+    return step;
+}
+
+static char *print(const tutti_step *step)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(out);
+    fprintf(out, "train:\n");
+    tutti_graph_print(step->graph, step->train, out);
+    fprintf(out, "eval:\n");
+    tutti_graph_print(step->graph, step->eval, out);
+    fclose(out);
+    return text;
+}
+
+static void compare(const char *path, const char *got)
+{
+    FILE *file = fopen(testing_source(path), "r");
+    ck_assert_msg(file != NULL, "cannot open %s", testing_source(path));
+    char want[32768];
+    want[fread(want, 1, sizeof want - 1, file)] = 0;
+    fclose(file);
+    if (strcmp(got, want)) printf("%s", got);
+    ck_assert_msg(!strcmp(got, want), "%s differs from the text above", path);
+}
+
+START_TEST(one_slice)
+{
+    tutti_step *step = make(1);
+    char *text = print(step);
+    compare("tests/golden/net/small_1.txt", text);
+    free(text);
+    tutti_step_free(step);
+}
+END_TEST
+
+START_TEST(two_slices)
+{
+    tutti_step *step = make(2);
+    ck_assert_int_eq(step->slices, 2);
+    ck_assert_int_eq(step->slice[0].count, 3); /* the larger one first */
+    ck_assert_int_eq(step->slice[1].first, 3);
+    ck_assert_int_eq(step->slice[1].count, 2);
+    char *text = print(step);
+    compare("tests/golden/net/small_2.txt", text);
+    free(text);
+    tutti_step_free(step);
+}
+END_TEST
+
+START_TEST(lists_of_parameters_and_states)
+{
+    static const char *const parameters[] = {
+        "conv1.weight", "bn1.scaleshift", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"};
+    static const char *const states[] = {"m.conv1.weight", "m.bn1.scaleshift", "bn1.running",
+        "m.conv2.weight", "m.conv2.bias", "m.fc.weight", "m.fc.bias"};
+    tutti_step *step = make(1);
+    ck_assert_int_eq(step->parameters, 6);
+    ck_assert_int_eq(step->states, 7);
+    for (int i = 0; i < 6; i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(step->graph, step->parameter[i]);
+        ck_assert_str_eq(t->name, parameters[i]);
+        ck_assert_int_eq(t->role, TUTTI_ROLE_PARAMETER);
+    }
+    for (int i = 0; i < 7; i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(step->graph, step->state[i]);
+        ck_assert_str_eq(t->name, states[i]);
+        ck_assert_int_eq(t->role, TUTTI_ROLE_STATE);
+    }
+    tutti_step_free(step);
+}
+END_TEST
+
+static const tutti_node *find_node(const tutti_step *step, const char *name)
+{
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        if (!strcmp(node->name, name)) return node;
+    }
+    ck_abort_msg("no node %s", name);
+}
+
+START_TEST(priorities_follow_the_backward_pass)
+{
+    /* Each is more urgent than the next. */
+    static const char *const order[] = {"fc.weight.sum_slices", "fc.dense_bwd_data@0",
+        "fc.dense_bwd_weights@0", "drop.dropout_bwd@1", "pool.pool_max_bwd@0",
+        "conv2.conv_bwd_data@1", "conv2.conv_bwd_weights@0", "bn1.norm_bwd@0",
+        "conv1.conv_bwd_weights@1", "conv1.conv@0"};
+    tutti_step *step = make(2);
+    int marks = 0, top = find_node(step, order[0])->priority;
+    for (size_t i = 0; i + 1 < sizeof order / sizeof *order; i++)
+        ck_assert_msg(find_node(step, order[i])->priority > find_node(step, order[i + 1])->priority,
+            "%s and %s", order[i], order[i + 1]);
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        marks += node->kind == TUTTI_NODE_MARK;
+        if (node->kind == TUTTI_NODE_MARK) ck_assert_int_gt(node->priority, top);
+        if (node->section == step->eval) ck_assert_int_eq(node->priority, 0);
+    }
+    ck_assert_int_eq(marks, step->parameters + 1); /* and one for the batch norm's statistics */
+    tutti_step_free(step);
+}
+END_TEST
+
+/* Two slices meet only where gradients and statistics are summed: no kernel of one touches a tensor
+ * of the other. */
+START_TEST(slices_are_independent)
+{
+    tutti_step *step = make(2);
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        int seen[2] = {0, 0};
+        for (int a = 0; a < node->accesses; a++) {
+            const char *at =
+                strchr(tutti_graph_get_tensor(step->graph, node->access[a].tensor)->name, '@');
+            if (at) seen[atoi(at + 1)] = 1;
+        }
+        if (seen[0] && seen[1]) ck_assert_ptr_nonnull(strstr(node->name, ".sum_slices"));
+    }
+    tutti_step_free(step);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("step graph");
+    TCase *tcase = testing_case(suite, "graph");
+    tcase_add_test(tcase, one_slice);
+    tcase_add_test(tcase, two_slices);
+    tcase_add_test(tcase, lists_of_parameters_and_states);
+    tcase_add_test(tcase, priorities_follow_the_backward_pass);
+    tcase_add_test(tcase, slices_are_independent);
+    return testing_run(suite);
+}

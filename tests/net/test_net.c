@@ -1,0 +1,261 @@
+/* dag/net: shapes, names, parameter counts, and what bad layers are told. Nothing runs here. */
+#include "dag/net/step.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static tutti_net *new_net(void)
+{
+    tutti_net *net;
+    ck_assert_ok(tutti_net_new(&net));
+    return net;
+}
+
+static void check_shape(const tutti_net *net, tutti_value x, int64_t H, int64_t W, int64_t C)
+{
+    int64_t h, w, c;
+    tutti_net_shape(net, x, &h, &w, &c);
+    ck_assert_int_eq(h, H);
+    ck_assert_int_eq(w, W);
+    ck_assert_int_eq(c, C);
+}
+
+START_TEST(shapes_and_counts)
+{
+    tutti_net *net = new_net();
+    tutti_value x = tutti_net_input(net, 9, 7, 3);
+    check_shape(net, x, 9, 7, 3);
+    tutti_value a = tutti_net_conv(
+        net, "a", x, &(tutti_conv_layer){.K = 8, .R = 3, .stride = 2, .pad = 1, .bias = 1});
+    check_shape(net, a, 5, 4, 8);
+    tutti_value same =
+        tutti_net_conv(net, "same", a, &(tutti_conv_layer){.K = 8, .R = 3, .pad = 1});
+    check_shape(net, same, 5, 4, 8); /* stride 0 means 1 */
+    tutti_value b = tutti_net_norm(net, "b", same, 1);
+    check_shape(net, b, 5, 4, 8);
+    tutti_value c = tutti_net_add(net, "c", b, a, 1);
+    check_shape(net, c, 5, 4, 8);
+    check_shape(net, tutti_net_shortcut(net, "d", c, 13, 2), 3, 2, 13);
+    check_shape(net, tutti_net_max_pool(net, "e", c, 3, 2, 1), 3, 2, 8);
+    check_shape(net, tutti_net_avg_pool(net, "f", c, 2, 2, 0), 2, 2, 8);
+    check_shape(net, tutti_net_relu(net, "g", c), 5, 4, 8);
+    check_shape(net, tutti_net_dropout(net, "h", c, 0.5f), 5, 4, 8);
+    check_shape(net, tutti_net_global_avg_pool(net, "i", c), 1, 1, 8);
+    tutti_value y = tutti_net_dense(net, "j", c, 10, TUTTI_INIT_UNIFORM_FAN_IN);
+    check_shape(net, y, 1, 1, 10);
+    ck_assert_int_eq(tutti_net_output(net, y), y);
+    ck_assert_ok(tutti_net_status(net));
+    ck_assert_int_eq(
+        tutti_net_parameters(net), (8 * 9 * 3 + 8) + 8 * 9 * 8 + 16 + (5 * 4 * 8 * 10 + 10));
+    tutti_net_free(net);
+    tutti_net_free(NULL);
+}
+END_TEST
+
+/* Every row builds a wrong net on a 4x4x2 input; the message names the layer and the shapes. */
+static void wrong_window(tutti_net *net, tutti_value x)
+{
+    tutti_net_conv(net, "big", x, &(tutti_conv_layer){.K = 1, .R = 7, .pad = 1});
+}
+
+static void wrong_filters(tutti_net *net, tutti_value x)
+{
+    tutti_net_conv(net, "none", x, &(tutti_conv_layer){.K = 0, .R = 3});
+}
+
+static void wrong_padding(tutti_net *net, tutti_value x)
+{
+    tutti_net_avg_pool(net, "padded", x, 2, 2, 2);
+}
+
+static void wrong_pool(tutti_net *net, tutti_value x)
+{
+    tutti_net_max_pool(net, "wide", x, 6, 2, 1);
+}
+
+static void wrong_add(tutti_net *net, tutti_value x)
+{
+    tutti_net_add(net, "odd", x, tutti_net_max_pool(net, "half", x, 2, 2, 0), 0);
+}
+
+static void wrong_add_itself(tutti_net *net, tutti_value x)
+{
+    tutti_net_add(net, "twice", x, x, 0);
+}
+
+static void wrong_shortcut(tutti_net *net, tutti_value x)
+{
+    tutti_net_shortcut(net, "narrow", x, 1, 1);
+}
+
+static void wrong_stride(tutti_net *net, tutti_value x)
+{
+    tutti_net_shortcut(net, "far", x, 2, 5);
+}
+
+static void wrong_rate(tutti_net *net, tutti_value x)
+{
+    tutti_net_dropout(net, "all", x, 1.0f);
+}
+
+static void wrong_dense(tutti_net *net, tutti_value x)
+{
+    tutti_net_dense(net, "empty", x, 0, TUTTI_INIT_HE_FAN_IN);
+}
+
+static void wrong_name(tutti_net *net, tutti_value x)
+{
+    tutti_net_relu(net, "same", tutti_net_relu(net, "same", x));
+}
+
+static void wrong_long_name(tutti_net *net, tutti_value x)
+{
+    tutti_net_relu(
+        net, "a name so long that no tensor name can be made of it any more, not one", x);
+}
+
+static void wrong_input(tutti_net *net, tutti_value x)
+{
+    tutti_net_relu(net, "future", x + 1);
+}
+
+static void wrong_second_input(tutti_net *net, tutti_value x)
+{
+    (void)x;
+    tutti_net_input(net, 1, 1, 1);
+}
+
+static void wrong_output(tutti_net *net, tutti_value x)
+{
+    tutti_net_output(net, x);
+}
+
+static void wrong_size(tutti_net *net, tutti_value x)
+{
+    tutti_net_conv(net, "huge", x, &(tutti_conv_layer){.K = INT64_MAX, .R = 1});
+}
+
+static const struct wrong {
+    void (*build)(tutti_net *net, tutti_value x);
+    const char *says[3];
+} wrongs[] = {
+    {wrong_window, {"conv layer big", "7x7", "4x4x2"}},
+    {wrong_filters, {"conv layer none", "0 filters"}},
+    {wrong_padding, {"average pool layer padded", "padding 2"}},
+    {wrong_pool, {"max pool layer wide", "6x6", "4x4x2"}},
+    {wrong_add, {"add layer odd", "4x4x2", "2x2x2"}},
+    {wrong_add_itself, {"add layer twice", "itself"}},
+    {wrong_shortcut, {"shortcut layer narrow", "1 channels", "4x4x2"}},
+    {wrong_stride, {"shortcut layer far", "stride 5", "4x4x2"}},
+    {wrong_rate, {"dropout layer all", "rate 1"}},
+    {wrong_dense, {"dense layer empty", "0 outputs"}},
+    {wrong_name, {"two layers", "same"}},
+    {wrong_long_name, {"a name has 1 to 63 characters"}},
+    {wrong_input, {"relu layer future", "no value"}},
+    {wrong_second_input, {"the input comes first"}},
+    {wrong_output, {"images", "4x4x2", "1x1xclasses"}},
+    {wrong_size, {"conv layer huge", "4x4x9223372036854775807", "too many"}},
+};
+
+/* Runs build on a fresh net with standard error caught in text. */
+static tutti_status caught(const struct wrong *wrong, char *text, size_t size)
+{
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    int saved = dup(STDERR_FILENO);
+    ck_assert_int_ge(dup2(fileno(file), STDERR_FILENO), 0);
+    tutti_net *net = new_net();
+    wrong->build(net, tutti_net_input(net, 4, 4, 2));
+    tutti_value later = tutti_net_relu(net, "later", 0);
+    tutti_status status = tutti_net_status(net);
+    tutti_net_free(net);
+    ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
+    close(saved);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+    ck_assert_int_eq(later, -1); /* the failure sticks */
+    return status;
+}
+
+START_TEST(errors_name_layer_and_shapes)
+{
+    const struct wrong *wrong = &wrongs[_i];
+    char text[1024];
+    ck_assert_int_eq(caught(wrong, text, sizeof text), TUTTI_ERR_INVAL);
+    for (int i = 0; i < 3 && wrong->says[i]; i++)
+        ck_assert_msg(
+            strstr(text, wrong->says[i]) != NULL, "\"%s\" is not in: %s", wrong->says[i], text);
+    ck_assert_msg(strchr(text, '\n') == strrchr(text, '\n'), "more than one line: %s", text);
+}
+END_TEST
+
+static void small_net(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, 1, 1, 4);
+    x = tutti_net_norm(net, "norm", x, 0);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, 3, TUTTI_INIT_HE_FAN_IN));
+}
+
+START_TEST(step_refuses_bad_options)
+{
+    static const tutti_step_options good = {
+        .batch = 4, .slices = 2, .ranks = 2, .rank = 1, .momentum = 0.9f};
+    tutti_step_options bad[8];
+    for (int i = 0; i < 8; i++) bad[i] = good;
+    bad[0].batch = 0;
+    bad[1].slices = 0;
+    bad[2].slices = 5;
+    bad[3].ranks = 0;
+    bad[4].rank = 2;
+    bad[5].momentum = -1;
+    bad[6].weight_decay = 0.0f / 0.0f;
+    bad[7].slices = 4; /* a norm over one element */
+    tutti_net *net = new_net();
+    small_net(net);
+    tutti_step *step = NULL;
+    for (int i = 0; i < 8; i++) {
+        ck_assert_int_eq(tutti_step_build(net, &bad[i], &step), TUTTI_ERR_INVAL);
+        ck_assert_ptr_null(step);
+    }
+    ck_assert_ok(tutti_step_build(net, &good, &step));
+    tutti_step_free(step);
+    tutti_step_free(NULL);
+    tutti_net_free(net);
+}
+END_TEST
+
+START_TEST(step_refuses_bad_nets)
+{
+    static const tutti_step_options options = {.batch = 4, .slices = 2, .ranks = 1};
+    tutti_step *step = NULL;
+    tutti_net *net = new_net();
+    tutti_value x = tutti_net_input(net, 1, 1, 4);
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* no output */
+    tutti_value y = tutti_net_relu(net, "relu", x);
+    tutti_net_output(net, y);
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* no parameters */
+    tutti_net_dense(net, "unused", y, 3, TUTTI_INIT_HE_FAN_IN);
+    ck_assert_int_eq(
+        tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* a value that nothing uses */
+    tutti_net_relu(net, "unused", x);
+    ck_assert_int_eq(
+        tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* a net that failed */
+    ck_assert_ptr_null(step);
+    tutti_net_free(net);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("net");
+    TCase *tcase = testing_case(suite, "net");
+    tcase_add_test(tcase, shapes_and_counts);
+    tcase_add_loop_test(
+        tcase, errors_name_layer_and_shapes, 0, (int)(sizeof wrongs / sizeof *wrongs));
+    tcase_add_test(tcase, step_refuses_bad_options);
+    tcase_add_test(tcase, step_refuses_bad_nets);
+    return testing_run(suite);
+}

@@ -1,0 +1,94 @@
+#include "tests/net/trial.h"
+
+#include "dag/base/rng.h"
+#include "dag/run/inline.h"
+
+static const double DEADLINE_S = 100;
+
+void trial_open(
+    trial *t, trial_net_fn *build, const tutti_step_options *options, uint64_t order_seed)
+{
+    *t = (trial){.options = *options};
+    ck_assert_ok(tutti_net_new(&t->net));
+    build(t->net);
+    ck_assert_ok(tutti_net_status(t->net));
+    ck_assert_ok(tutti_step_build(t->net, options, &t->step));
+    tutti_run_options run = {.workers = 1, .seed = order_seed};
+    ck_assert_ok(tutti_runner_inline.open(t->step->graph, &run, &t->run));
+    ck_assert_ok(tutti_step_init(t->step, t->net, &tutti_runner_inline, t->run, options->seed));
+}
+
+void trial_close(trial *t)
+{
+    tutti_runner_inline.close(t->run);
+    tutti_step_free(t->step);
+    tutti_net_free(t->net);
+}
+
+static void feed(const trial *t, int tensor, const void *data)
+{
+    size_t bytes = tutti_graph_get_tensor(t->step->graph, tensor)->bytes;
+    ck_assert_ok(tutti_runner_inline.feed(t->run, tensor, data, bytes, NULL, NULL));
+}
+
+void trial_run(
+    trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number)
+{
+    int64_t H, W, C;
+    tutti_net_shape(t->net, 0, &H, &W, &C);
+    feed(t, t->step->rate, &rate);
+    feed(t, t->step->counter, &number);
+    for (int s = 0; s < t->step->slices; s++) {
+        const tutti_step_slice *slice = &t->step->slice[s];
+        feed(t, slice->images, images + slice->first * H * W * C);
+        feed(t, slice->labels, labels + slice->first);
+    }
+    ck_assert_ok(tutti_runner_inline.submit(t->run, section));
+    ck_assert_ok(tutti_runner_inline.wait(t->run, tutti_runner_inline.point(t->run), DEADLINE_S));
+}
+
+double trial_metric(const trial *t, int which)
+{
+    double sum = 0;
+    for (int s = 0; s < t->step->slices; s++)
+        sum += ((double *)tutti_runner_inline.data(t->run, t->step->slice[s].metrics))[which];
+    return sum;
+}
+
+float *trial_tensor(const trial *t, const char *name, int64_t *count)
+{
+    int tensor = tutti_graph_find(t->step->graph, name);
+    ck_assert_msg(tensor >= 0, "no tensor %s", name);
+    *count = tutti_shape_count(&tutti_graph_get_tensor(t->step->graph, tensor)->shape);
+    return tutti_runner_inline.data(t->run, tensor);
+}
+
+void trial_images(uint64_t seed, int64_t first, int64_t count, float *images)
+{
+    uint64_t stream = tutti_rng_stream("images");
+    for (int64_t e = 0; e < count; e++)
+        images[e] = (float)tutti_rng_normal(seed, stream, (uint64_t)(first + e));
+}
+
+void trial_labels(uint64_t seed, int64_t first, int64_t count, int classes, int32_t *labels)
+{
+    uint64_t stream = tutti_rng_stream("labels");
+    for (int64_t e = 0; e < count; e++)
+        labels[e] = (int32_t)(tutti_rng_uniform(seed, stream, (uint64_t)(first + e)) * classes);
+}
+
+static uint64_t hash_tensor(const trial *t, int tensor, uint64_t h)
+{
+    const unsigned char *byte = tutti_runner_inline.data(t->run, tensor);
+    size_t bytes = tutti_graph_get_tensor(t->step->graph, tensor)->bytes;
+    for (size_t i = 0; i < bytes; i++) h = (h ^ byte[i]) * 1099511628211ull;
+    return h;
+}
+
+uint64_t trial_hash(const trial *t)
+{
+    uint64_t h = 14695981039346656037ull;
+    for (int i = 0; i < t->step->parameters; i++) h = hash_tensor(t, t->step->parameter[i], h);
+    for (int i = 0; i < t->step->states; i++) h = hash_tensor(t, t->step->state[i], h);
+    return h;
+}

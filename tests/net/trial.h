@@ -1,0 +1,42 @@
+/* A net on the inline runner, for tests: build, feed a batch, run a step, look at tensors. Failures
+ * fail the test. */
+#ifndef TUTTI_TRIAL_H
+#define TUTTI_TRIAL_H
+
+#include "dag/net/step.h"
+#include "tests/support/testing.h"
+
+typedef struct trial {
+    tutti_net *net;
+    tutti_step_options options;
+    tutti_step *step;
+    tutti_run *run;
+} trial;
+
+typedef void trial_net_fn(tutti_net *net);
+
+/* Builds the net and its step, opens a run that draws its order from order_seed, and sets initial
+ * weights by options->seed. */
+void trial_open(
+    trial *t, trial_net_fn *build, const tutti_step_options *options, uint64_t order_seed);
+void trial_close(trial *t);
+
+/* Feeds options.batch images and labels (the rank's batch; cut into slices here), the rate and the
+ * step number, and runs a section to its end. */
+void trial_run(
+    trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number);
+
+/* Sum over slices of metrics[which]. */
+double trial_metric(const trial *t, int which);
+/* A tensor's elements and how many; the test fails when there is none of that name. */
+float *trial_tensor(const trial *t, const char *name, int64_t *count);
+
+/* Random images (standard normal) and labels 0..classes-1, from element `first` on of the streams
+ * "images", "labels". */
+void trial_images(uint64_t seed, int64_t first, int64_t count, float *images);
+void trial_labels(uint64_t seed, int64_t first, int64_t count, int classes, int32_t *labels);
+
+/* FNV-1a over all parameters and states, in order. */
+uint64_t trial_hash(const trial *t);
+
+#endif
