@@ -46,9 +46,9 @@ typedef struct tutti_layer {
     char name[TUTTI_LAYER_NAME];
     int inputs;
     tutti_value in[TUTTI_LAYER_INPUTS];
-    tutti_extent from[TUTTI_LAYER_INPUTS],
-        out; /* extents of the inputs and of the value it gives */
-    union {  /* what the kind is told */
+    tutti_extent from[TUTTI_LAYER_INPUTS]; /* the inputs' */
+    tutti_extent out;                      /* of the value it gives */
+    union {                                /* what the kind is told */
         tutti_extent input;
         tutti_conv_layer conv;
         struct {
@@ -68,14 +68,11 @@ struct tutti_site; /* dag/net/site.h: a layer at one slice of the batch */
 
 struct tutti_layer_kind {
     const char *name;
-    /* Checks what the layer is told against layer->from and sets layer->out. INVAL (logged: layer,
-     * shapes). */
+    /* Checks what the layer is told against layer->from, and sets layer->out. INVAL (logged). */
     tutti_status (*infer)(tutti_layer *layer);
-    /* Lists the trainable parameters, at most TUTTI_LAYER_PARAMETERS, and returns how many. NULL:
-     * none. */
+    /* Lists the parameters, at most TUTTI_LAYER_PARAMETERS; returns how many. NULL: none. */
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
-    /* Nonzero: forward leaves batch statistics (2,C) in site->stats, and running statistics are
-     * kept. */
+    /* Whether forward leaves batch statistics in site->stats, for running ones to be kept. */
     int statistics;
     /* Append nodes for one slice: reading site->x and parameters, giving site->y. evaluate NULL:
      * the same as forward. */

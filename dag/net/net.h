@@ -6,11 +6,10 @@
  * list of layers.
  *
  *     tutti_value x = tutti_net_input(net, 32, 32, 3);
- *     x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 16, .R = 3, .stride = 1, .pad =
- * 1});
+ *     x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 16, .R = 3, .pad = 1});
  *
- * Names are joined to tensor names as PyTorch does ("conv1.weight"); they are unique. Threads: [M].
- */
+ * Names (1 to 63 characters) are joined to tensor names as PyTorch does ("conv1.weight"); they are
+ * unique. Errors: INVAL, naming the layer and the shapes; NOMEM. Threads: [M]. */
 #ifndef TUTTI_NET_H
 #define TUTTI_NET_H
 
@@ -28,8 +27,8 @@ tutti_status tutti_net_status(const tutti_net *net);
 /* The one input. H, W >= 1, C >= 1. */
 tutti_value tutti_net_input(tutti_net *net, int64_t H, int64_t W, int64_t C);
 
-/* How weights start: He et al. 2015 (normal, fan-out or fan-in), or PyTorch's default
- * uniform(+-1/sqrt(fan_in)). */
+/* How weights start: He et al. 2015 (normal, fan-out or fan-in), or PyTorch's default,
+ * uniform(+-1/sqrt(fan_in)). Biases start at zero. */
 typedef enum tutti_init {
     TUTTI_INIT_HE_FAN_OUT,
     TUTTI_INIT_HE_FAN_IN,
@@ -48,17 +47,18 @@ tutti_value tutti_net_conv(
 /* Flattens images to (H*W*C) in NHWC order first. With bias. */
 tutti_value tutti_net_dense(
     tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init);
-/* Batch normalisation over channels, eps 1e-5, running momentum 0.1; relu: a ReLU behind it, fused.
- */
+/* Batch normalisation over channels, eps 1e-5, running momentum 0.1; relu: one behind it, fused. */
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu);
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
-/* a + b, shapes equal; relu: a ReLU behind it, fused. */
+/* a + b, two values of equal shape; relu: a ReLU behind it, fused. */
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu);
+/* Windows R x R, clipped at the border; one that sticks out on both sides is an error. */
 tutti_value tutti_net_max_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);
 tutti_value tutti_net_avg_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);
 tutti_value tutti_net_global_avg_pool(tutti_net *net, const char *name, tutti_value x);
+/* rate in [0, 1); nothing is dropped in the evaluation. */
 tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate);
 /* Every stride-th pixel and zero channels up to K: the parameter-free shortcut of CIFAR ResNets
  * ("option A"). */

@@ -1,20 +1,30 @@
 /* A net as a graph: the training step (section "train") and the evaluation step (section "eval").
  *
  * The rank's batch is cut into slices that run as independent chains (one for each worker, say);
- * each slice has its own activations, and parameter gradients are summed over slices in slice
- * order. Then stands a mark ("sum over ranks"), then the update of that parameter. Gradients are of
- * the mean loss over the global batch.
+ * each slice has its own activations and its own batch statistics, and parameter gradients are
+ * summed over slices in slice order. Then stands a mark ("sum over ranks"), then the update of that
+ * parameter. Gradients are of the mean loss over the global batch.
  *
- *   train, for each slice: forward, loss, backward;  for each parameter, as soon as its gradient is
- * complete: [sum over slices] -> mark -> sgd;  for each batch norm: [sum] of statistics -> mark ->
- * running statistics eval,  for each slice: forward with running statistics, metrics
+ *   train   forward of each slice, layer by layer; behind each batch norm:
+ *              sum of statistics over slices -> mark -> running statistics
+ *           loss of each slice
+ *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
+ *              [sum over slices] -> mark -> sgd
+ *   eval    forward of each slice with running statistics, metrics of each slice
  *
- * Running statistics are averaged over slices and ranks in every step, so they are equal on all
- * ranks. Parameters and state are shared by both sections.
+ * Both sections share parameters, state, inputs and activations. The gradient of the images is not
+ * computed. A value with several consumers gets the sum of their gradients. Among ready nodes marks
+ * come first, then the backward pass, layer by layer from the last (dag/net/site.h says why).
+ *
+ * Running statistics are the mean over slices and ranks in every step, so they are equal on all
+ * ranks; slices of unequal size count alike, and n of the unbiased variance's n/(n-1) is their
+ * mean.
  *
  * Tensor names: parameters as PyTorch names them with batch norm's pair in one
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", momentum "m.<name>", running statistics
- * "<layer>.running". */
+ * "<layer>.running"; values "<layer>@<slice>", in the shape (n,H,W,C), or (n,C) where H = W = 1.
+ *
+ * Threads: [M]. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 
@@ -24,18 +34,18 @@
 
 typedef struct tutti_step_options {
     int64_t batch;   /* images a rank */
-    int slices;      /* 1 .. batch */
-    int ranks, rank; /* ranks: for the loss weight and statistics; rank: for dropout's place in the
-                        global batch */
+    int slices;      /* 1 .. batch; sizes differ by at most one, larger ones first */
+    int ranks, rank; /* ranks: loss weight, statistics; rank: dropout's place in the global batch */
     float momentum, weight_decay;
     int nesterov;
     uint64_t seed; /* initial weights, dropout */
 } tutti_step_options;
 
+/* A slice and its tensors in both sections. A label of -1 marks a row that does not count. */
 typedef struct tutti_step_slice {
     int64_t first, count; /* images of the rank's batch */
-    int images, labels,
-        metrics; /* tensors of both sections: (n,H,W,C) float32, (n) int32, metrics float64 */
+    int images, labels;   /* (n,H,W,C) float32; (n) int32 */
+    int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_step_slice;
 
 typedef struct tutti_step {
@@ -48,13 +58,15 @@ typedef struct tutti_step {
     int states, *state;         /* running statistics and momentum */
 } tutti_step;
 
+/* INVAL (logged): bad options; a net that failed, has no output or no parameters, or a layer whose
+ * value nothing uses; a batch norm that would see a single element. NOMEM. The net is not kept. */
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
-void tutti_step_free(tutti_step *step);
+void tutti_step_free(tutti_step *step); /* accepts NULL */
 
 /* Writes the initial values of every parameter and state into the run's memory: a function of the
  * seed and the parameter's name alone. Running mean 0, variance 1; momentum 0; biases and shifts 0;
- * scales 1. */
+ * scales 1. Call it when nothing is submitted. INVAL (logged) when the net is not the step's. */
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
     const tutti_runner *runner, tutti_run *run, uint64_t seed);
 
