@@ -3,7 +3,12 @@ noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/hash.c apps/train/hash.h \
+	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.c apps/train/options.h \
 	apps/train/report.c apps/train/report.h \
-	apps/train/schedule.c apps/train/schedule.h
+	apps/train/schedule.c apps/train/schedule.h \
+	apps/train/session.c apps/train/session.h \
+	apps/train/state.c apps/train/state.h \
+	apps/train/stopwatch.c apps/train/stopwatch.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
+

@@ -39,7 +39,7 @@ static const tutti_setting settings[] = {
         .help = "pad training images by 4, crop at random, flip every other one"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
-    {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 2, .high = 256, AT(depth),
+    {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
         .help = "batches that they may be ahead"},
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},

@@ -1,0 +1,81 @@
+/* tutti-cifar: trains an image classifier on several ranks. See tutti-cifar(1). */
+#include "apps/train/hash.h"
+#include "apps/train/loop.h"
+#include "apps/train/session.h"
+#include "dag/base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+static int exit_code(tutti_status status)
+{
+    return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
+}
+
+static tutti_status open_report(tutti_session *s, tutti_report **report)
+{
+    tutti_report_options options = {.active = s->rank == 0, .json = s->options->json};
+    options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
+    tutti_status status =
+        tutti_exchange_agree(s->exchange, tutti_report_open(&options, report), NULL);
+    if (status) return status;
+    tutti_report_start start;
+    tutti_session_describe(s, &start);
+    tutti_report_on_start(*report, &start);
+    return TUTTI_OK;
+}
+
+/* A rank that fails alone, in the midst of a step, ends them all: the others wait for it. */
+static tutti_status train(tutti_session *s, tutti_report *report)
+{
+    char hash[TUTTI_HASH_TEXT];
+    int together;
+    tutti_report_summary summary;
+    tutti_status status = tutti_loop_run(s, report, &summary, &together);
+    if (status && !together) {
+        tutti_log(TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end",
+            tutti_status_text(status));
+        tutti_boot_abort(exit_code(status));
+    }
+    if (!status) status = tutti_session_hash(s, hash);
+    if (status) return status;
+    summary.weights_hash = hash;
+    tutti_report_on_summary(report, &summary);
+    return TUTTI_OK;
+}
+
+static tutti_status run(const tutti_train_options *options, tutti_status parsed)
+{
+    tutti_session session;
+    tutti_report *report = NULL;
+    tutti_status status = tutti_session_join(options, parsed, &session);
+    if (status) goto done;
+    status = tutti_session_prepare(&session);
+    if (!status) status = open_report(&session, &report);
+    if (!status) status = train(&session, report);
+    tutti_status closed = tutti_report_close(report);
+    status = tutti_exchange_agree(session.exchange, status ? status : closed, NULL);
+done:
+    tutti_session_leave(&session);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    tutti_train_options options;
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    tutti_status status = tutti_train_options_parse(argc, argv, &options, &wish);
+    if (!status && wish == TUTTI_CONF_HELP) {
+        tutti_conf_print_help(&tutti_train_conf, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (!status && wish == TUTTI_CONF_VERSION) {
+        tutti_conf_print_version(&tutti_train_conf, stdout);
+        return EXIT_SUCCESS;
+    }
+    tutti_log_set_level(options.verbose ? TUTTI_LOG_DEBUG
+                        : options.quiet ? TUTTI_LOG_WARN
+                                        : TUTTI_LOG_INFO);
+    return exit_code(run(&options, status));
+}

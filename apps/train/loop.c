@@ -1,0 +1,324 @@
+#include "apps/train/loop.h"
+
+#include "apps/data/prefetch.h"
+#include "apps/train/stopwatch.h"
+#include "dag/base/log.h"
+#include "dag/kernels/loss.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AHEAD = 2 }; /* steps in flight */
+
+/* A submitted step: what its feeds read and its fetches write lives here until it is retired. */
+typedef struct flight {
+    int busy;
+    int64_t step, point;
+    float rate;
+    const tutti_batch *batch;
+    double *metrics; /* slices x TUTTI_METRICS */
+} flight;
+
+/* Sums of metrics over images: loss, correct, counted. */
+typedef struct sums {
+    double value[TUTTI_METRICS];
+} sums;
+
+typedef struct loop {
+    tutti_session *s;
+    tutti_report *report;
+    tutti_prefetch *batches;
+    tutti_stopwatch watch;
+    flight flight[AHEAD];
+    int64_t epoch;                               /* of the sums, from 0 */
+    sums trained;                                /* this rank's images of the epoch */
+    double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
+} loop;
+
+static tutti_status open_flights(flight flights[AHEAD], int slices)
+{
+    for (int i = 0; i < AHEAD; i++) {
+        flights[i] = (flight){.metrics = calloc((size_t)slices * TUTTI_METRICS, sizeof(double))};
+        if (!flights[i].metrics)
+            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the metrics of a step");
+    }
+    return TUTTI_OK;
+}
+
+static void close_flights(flight flights[AHEAD])
+{
+    for (int i = 0; i < AHEAD; i++) {
+        if (flights[i].batch) tutti_prefetch_release((void *)flights[i].batch);
+        free(flights[i].metrics);
+    }
+}
+
+/* ---- one step
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+static tutti_status feed_batch(tutti_session *s, const tutti_batch *batch)
+{
+    int64_t pixels = (int64_t)s->train.height * s->train.width * s->train.channels;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < s->step->slices && !status; i++) {
+        const tutti_step_slice *slice = &s->step->slice[i];
+        status = s->runner->feed(s->run, slice->images, batch->images + slice->first * pixels,
+            (size_t)(slice->count * pixels) * sizeof(float), NULL, NULL);
+        if (!status)
+            status = s->runner->feed(s->run, slice->labels, batch->labels + slice->first,
+                (size_t)slice->count * sizeof(int32_t), NULL, NULL);
+    }
+    return status;
+}
+
+/* Submits a section for the flight's batch and the fetches of its metrics. */
+static tutti_status submit(tutti_session *s, int section, flight *f)
+{
+    tutti_status status = feed_batch(s, f->batch);
+    if (!status) status = s->runner->submit(s->run, section);
+    for (int i = 0; i < s->step->slices && !status; i++)
+        status = s->runner->fetch(s->run, s->step->slice[i].metrics, f->metrics + i * TUTTI_METRICS,
+            TUTTI_METRICS * sizeof(double));
+    f->point = s->runner->point(s->run);
+    return status;
+}
+
+/* Waits until a flight has landed, gives its batch back and adds its metrics to the sums of it. */
+static tutti_status land(tutti_session *s, flight *f, sums *sum)
+{
+    tutti_status status = s->runner->wait(s->run, f->point, s->options->timeout_s);
+    if (status) return status; /* the batch may still be read */
+    f->busy = 0;
+    tutti_prefetch_release((void *)f->batch);
+    f->batch = NULL;
+    for (int i = 0; i < s->step->slices; i++)
+        for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];
+    return TUTTI_OK;
+}
+
+/* Takes the next batch into a free flight. */
+static tutti_status board(tutti_session *s, tutti_prefetch *batches, int64_t step, flight *f)
+{
+    tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
+    if (status) return status;
+    f->step = step;
+    f->busy = 1;
+    return TUTTI_OK;
+}
+
+static void report_step(loop *l, const flight *f, const sums *step, double took_s)
+{
+    tutti_session *s = l->s;
+    if (s->rank != 0) return;
+    tutti_stopwatch_lap(&l->watch);
+    tutti_report_on_step(
+        l->report, &(tutti_report_step){.epoch = f->step / s->steps_per_epoch + 1,
+                       .epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch,
+                       .step = f->step + 1,
+                       .steps = s->steps,
+                       .epoch_step = f->step % s->steps_per_epoch + 1,
+                       .steps_per_epoch = s->steps_per_epoch,
+                       .loss = step->value[0] / step->value[2],
+                       .rate = f->rate,
+                       .step_ms = 1e3 * took_s,
+                       .images_per_s = (double)(s->ranks * s->options->batch) / took_s,
+                       .hidden_pct = tutti_stopwatch_hidden_pct(&l->watch)});
+}
+
+static tutti_status retire(loop *l, flight *f)
+{
+    sums step = {0};
+    if (!f->busy) return TUTTI_OK;
+    tutti_status status = land(l->s, f, &step);
+    if (status) return status;
+    double took_s = tutti_stopwatch_step(&l->watch);
+    if (!isfinite(step.value[0]))
+        return tutti_fail(TUTTI_ERR_KERNEL,
+            "the loss of step %" PRId64 " is not a finite number: try a lower --lr", f->step + 1);
+    int64_t epoch = f->step / l->s->steps_per_epoch;
+    if (epoch != l->epoch) l->trained = (sums){0};
+    l->epoch = epoch;
+    for (int k = 0; k < TUTTI_METRICS; k++) l->trained.value[k] += step.value[k];
+    report_step(l, f, &step, took_s);
+    return TUTTI_OK;
+}
+
+static tutti_status train_step(loop *l, int64_t step)
+{
+    tutti_session *s = l->s;
+    flight *f = &l->flight[step % AHEAD];
+    tutti_status status = retire(l, f);
+    if (!status) status = board(s, l->batches, step, f);
+    if (status) return status;
+    f->rate = (float)tutti_schedule_rate(&s->schedule, step);
+    status = s->runner->feed(s->run, s->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
+    if (!status)
+        status = s->runner->feed(s->run, s->step->counter, &f->step, sizeof f->step, NULL, NULL);
+    return status ? status : submit(s, s->step->train, f);
+}
+
+/* Retires all that is in flight, oldest first. */
+static tutti_status drain(loop *l, int64_t next_step)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t step = next_step; step < next_step + AHEAD && !status; step++)
+        status = retire(l, &l->flight[step % AHEAD]);
+    return status;
+}
+
+/* ---- evaluation
+ * -------------------------------------------------------------------------------------------------
+ */
+
+static tutti_status open_batches(const tutti_session *s, int train, tutti_prefetch **batches)
+{
+    tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
+        .train = train,
+        .rank = s->rank,
+        .ranks = s->ranks,
+        .batch = s->options->batch,
+        .first_step = train ? s->first_step : 0,
+        .augment = train && s->options->augment,
+        .seed = (uint64_t)s->options->seed,
+        .threads = (int)s->options->threads,
+        .depth = (int)s->options->depth,
+        .mean = s->mean,
+        .deviation = s->deviation};
+    return tutti_prefetch_open(&options, batches);
+}
+
+/* This rank's share of the test set. */
+static tutti_status evaluate_share(tutti_session *s, sums *sum)
+{
+    int64_t steps = tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
+    flight flights[AHEAD] = {{0}};
+    tutti_prefetch *batches = NULL;
+    if (steps < 1) return TUTTI_OK;
+    tutti_status status = open_flights(flights, s->step->slices);
+    if (!status) status = open_batches(s, 0, &batches);
+    for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
+        flight *f = &flights[step % AHEAD];
+        if (f->busy) status = land(s, f, sum);
+        if (status || step >= steps) continue;
+        status = board(s, batches, step, f);
+        if (!status) status = submit(s, s->step->eval, f);
+    }
+    if (status) return status; /* flights and batches may still be read: the run ends */
+    tutti_prefetch_close(batches);
+    close_flights(flights);
+    return TUTTI_OK;
+}
+
+/* Sums of all ranks, from their parts. */
+static tutti_status add_ranks(tutti_session *s, sums both[2])
+{
+    return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                                                .dtype = TUTTI_F64,
+                                                .op = TUTTI_SUM,
+                                                .count = 2 * TUTTI_METRICS,
+                                                .recv = both});
+}
+
+static double part(double x, double of)
+{
+    return of > 0 ? x / of : NAN;
+}
+
+static tutti_status evaluate(loop *l, int64_t done)
+{
+    sums both[2] = {l->trained, {{0}}};
+    tutti_status status = evaluate_share(l->s, &both[1]);
+    if (!status) status = add_ranks(l->s, both);
+    if (status) return status;
+    l->train_loss = part(both[0].value[0], both[0].value[2]);
+    l->test_loss = part(both[1].value[0], both[1].value[2]);
+    l->test_accuracy = 100 * part(both[1].value[1], both[1].value[2]);
+    tutti_report_on_eval(l->report, &(tutti_report_eval){.epoch = l->epoch + 1,
+                                        .step = done,
+                                        .seconds = l->watch.total_s,
+                                        .train_loss = l->train_loss,
+                                        .test_loss = l->test_loss,
+                                        .test_accuracy = l->test_accuracy});
+    return TUTTI_OK;
+}
+
+/* ---- the run
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* What is due after `done` steps: an evaluation, a checkpoint, both or nothing. */
+static tutti_status pause_here(loop *l, int64_t done, int *together)
+{
+    const tutti_train_options *o = l->s->options;
+    int last = done >= l->s->last_step, epoch_ends = done % l->s->steps_per_epoch == 0;
+    int64_t epochs = done / l->s->steps_per_epoch;
+    int evaluates = last || (epoch_ends && o->eval_every && epochs % o->eval_every == 0);
+    int saves = o->checkpoint && (last || epoch_ends);
+    if (!evaluates && !saves) return TUTTI_OK;
+    tutti_status status = drain(l, done);
+    tutti_stopwatch_lap(&l->watch);
+    if (!status && evaluates) status = evaluate(l, done);
+    if (!status && saves) {
+        status = tutti_session_save(l->s, done);
+        *together = 1;
+        if (!status) tutti_report_on_checkpoint(l->report, o->checkpoint, done);
+    }
+    tutti_stopwatch_start(&l->watch);
+    return status;
+}
+
+static tutti_status run_steps(loop *l, int *together)
+{
+    tutti_session *s = l->s;
+    tutti_status status = TUTTI_OK;
+    tutti_stopwatch_start(&l->watch);
+    if (s->first_step >= s->last_step) return pause_here(l, s->first_step, together);
+    for (int64_t step = s->first_step; step < s->last_step && !status; step++) {
+        *together = 0;
+        status = train_step(l, step);
+        if (!status) status = pause_here(l, step + 1, together);
+    }
+    return status;
+}
+
+static void summarise(loop *l, tutti_report_summary *summary)
+{
+    const tutti_session *s = l->s;
+    const tutti_stopwatch *w = &l->watch;
+    double steps = w->steps > 0 ? (double)w->steps : 1;
+    *summary = (tutti_report_summary){.design = s->options->design->name,
+        .model = s->options->model->name,
+        .ranks = s->ranks,
+        .steps = s->first_step > s->last_step ? s->first_step : s->last_step,
+        .batch = s->options->batch,
+        .step_ms_median = 1e3 * tutti_stopwatch_median_s(w),
+        .images_per_s =
+            w->seconds > 0 ? (double)(w->steps * s->ranks * s->options->batch) / w->seconds : 0,
+        .compute_ms = 1e3 * w->compute_s / steps,
+        .comm_ms = 1e3 * w->comm_s / steps,
+        .hidden_pct = tutti_stopwatch_hidden_pct(w),
+        .train_loss = l->train_loss,
+        .test_accuracy = l->test_accuracy};
+}
+
+tutti_status tutti_loop_run(
+    tutti_session *session, tutti_report *report, tutti_report_summary *summary, int *together)
+{
+    loop l = {.s = session, .report = report, .epoch = -1};
+    int64_t steps =
+        session->last_step > session->first_step ? session->last_step - session->first_step : 0;
+    *together = 0;
+    tutti_status status = open_flights(l.flight, session->step->slices);
+    if (!status) status = tutti_stopwatch_open(session->meter, steps, &l.watch);
+    if (!status) status = open_batches(session, 1, &l.batches);
+    if (!status) status = run_steps(&l, together);
+    if (status && !*together) return status; /* what is in flight may still use all this */
+    if (!status) summarise(&l, summary);
+    tutti_prefetch_close(l.batches);
+    tutti_stopwatch_close(&l.watch);
+    close_flights(l.flight);
+    return status;
+}

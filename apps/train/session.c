@@ -1,0 +1,281 @@
+#include "apps/train/session.h"
+
+#include "apps/data/prefetch.h"
+#include "apps/train/hash.h"
+#include "apps/train/state.h"
+#include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tutti_status agree(tutti_session *s, tutti_status mine)
+{
+    return tutti_exchange_agree(s->exchange, mine, NULL);
+}
+
+static tutti_status broadcast(tutti_session *s, tutti_dtype dtype, int64_t count, void *data)
+{
+    return tutti_exchange_call(s->exchange,
+        &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
+}
+
+/* ---- joining
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* Rank 0's settings on every rank; the caller frees *text. */
+static tutti_status share_text(tutti_session *s, const char *mine, char **text)
+{
+    int64_t length = (int64_t)strlen(mine);
+    tutti_status status = broadcast(s, TUTTI_I64, 1, &length);
+    if (status) return status;
+    char *copy = calloc(1, (size_t)length + 1);
+    status =
+        agree(s, copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for rank 0's options"));
+    if (!status && s->rank == 0) memcpy(copy, mine, (size_t)length);
+    if (!status) status = broadcast(s, TUTTI_U8, length, copy);
+    if (status)
+        free(copy);
+    else
+        *text = copy;
+    return status;
+}
+
+static tutti_status compare_options(tutti_session *s)
+{
+    tutti_conf_difference difference;
+    char *mine = tutti_conf_text(&tutti_train_conf, s->options), *first = NULL;
+    tutti_status status =
+        agree(s, mine ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text"));
+    if (!status) status = share_text(s, mine, &first);
+    if (!status) {
+        if (tutti_conf_compare(first, mine, &difference))
+            status = tutti_fail(TUTTI_ERR_USAGE,
+                "the ranks were started with different options: --%s is \"%s\" on rank 0 and "
+                "\"%s\" on rank %d",
+                difference.name, difference.a, difference.b, s->rank);
+        status = agree(s, status);
+    }
+    free(mine);
+    free(first);
+    return status;
+}
+
+tutti_status tutti_session_join(
+    const tutti_train_options *options, tutti_status parsed, tutti_session *session)
+{
+    *session = (tutti_session){.options = options};
+    tutti_status status = tutti_meter_new(&session->meter);
+    if (status) return status;
+    tutti_exchange_options exchange = {.design = options->design,
+        .lanes = (int)options->lanes,
+        .algorithm = options->algorithm,
+        .timeout_s = options->timeout_s,
+        .meter = session->meter};
+    status = tutti_exchange_open(&exchange, &session->exchange);
+    if (status) return status;
+    session->rank = tutti_exchange_rank(session->exchange);
+    session->ranks = tutti_exchange_size(session->exchange);
+    status = agree(session, parsed);
+    return status ? status : compare_options(session);
+}
+
+/* ---- data
+ * -------------------------------------------------------------------------------------------------------
+ */
+
+static tutti_status open_data(tutti_session *s)
+{
+    const tutti_train_options *o = s->options;
+    tutti_status status = tutti_dataset_open(o->data, o->format, TUTTI_TRAIN, &s->train);
+    if (!status) status = tutti_dataset_open(o->data, o->format, TUTTI_TEST, &s->test);
+    if (status) return status;
+    const tutti_dataset *a = &s->train, *b = &s->test;
+    if (a->height != b->height || a->width != b->width || a->channels != b->channels ||
+        a->classes != b->classes)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "%s: training images of %dx%dx%d in %d classes, but test images of %dx%dx%d in %d",
+            o->data, a->height, a->width, a->channels, a->classes, b->height, b->width, b->channels,
+            b->classes);
+    s->mean = calloc((size_t)a->channels, sizeof *s->mean);
+    s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
+    if (!s->mean || !s->deviation)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the channels' means");
+    return s->rank == 0 ? tutti_dataset_moments(a, s->mean, s->deviation) : TUTTI_OK;
+}
+
+/* Every rank must see the data set that rank 0 sees. */
+static tutti_status compare_data(tutti_session *s)
+{
+    enum { NUMBERS = 6 };
+    const tutti_dataset *d = &s->train;
+    const int64_t mine[NUMBERS] = {
+        d->count, s->test.count, d->height, d->width, d->channels, d->classes};
+    int64_t first[NUMBERS];
+    memcpy(first, mine, sizeof first);
+    tutti_status status = broadcast(s, TUTTI_I64, NUMBERS, first);
+    if (status) return status;
+    if (memcmp(first, mine, sizeof first) != 0)
+        status = tutti_fail(TUTTI_ERR_MISMATCH,
+            "%s differs between ranks: rank 0 has %" PRId64 " training images of %" PRId64
+            "x%" PRId64 "x%" PRId64 ", rank %d has %" PRId64 " of %dx%dx%d",
+            s->options->data, first[0], first[2], first[3], first[4], s->rank, d->count, d->height,
+            d->width, d->channels);
+    status = agree(s, status);
+    if (!status) status = broadcast(s, TUTTI_F32, d->channels, s->mean);
+    if (!status) status = broadcast(s, TUTTI_F32, d->channels, s->deviation);
+    return status;
+}
+
+static tutti_status plan_steps(tutti_session *s)
+{
+    const tutti_train_options *o = s->options;
+    s->steps_per_epoch = tutti_prefetch_steps(&s->train, 1, s->ranks, o->batch);
+    if (s->steps_per_epoch < 1)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s has %" PRId64 " training images, too few for one step of %d x --batch %" PRId64,
+            o->data, s->train.count, s->ranks, o->batch);
+    s->steps = o->steps ? o->steps : o->epochs * s->steps_per_epoch;
+    s->last_step = o->stop_after && o->stop_after < s->steps ? o->stop_after : s->steps;
+    s->schedule = (tutti_schedule){o->schedule, o->rate, s->steps, o->warmup};
+    return TUTTI_OK;
+}
+
+/* ---- net and runner
+ * --------------------------------------------------------------------------------------------- */
+
+static tutti_status build(tutti_session *s)
+{
+    const tutti_train_options *o = s->options;
+    tutti_status status = tutti_net_new(&s->net);
+    if (status) return status;
+    o->model->build(s->net, s->train.height, s->train.width, s->train.channels, s->train.classes);
+    status = tutti_net_status(s->net);
+    if (status) return status;
+    tutti_step_options step = {.batch = o->batch,
+        .slices = (int)o->workers,
+        .ranks = s->ranks,
+        .rank = s->rank,
+        .momentum = (float)o->momentum,
+        .weight_decay = (float)o->weight_decay,
+        .nesterov = o->nesterov,
+        .seed = (uint64_t)o->seed};
+    status = tutti_step_build(s->net, &step, &s->step);
+    if (!status) status = tutti_exchange_apply(s->exchange, s->step->graph);
+    return status;
+}
+
+static tutti_status start_runner(tutti_session *s)
+{
+    s->runner = tutti_runner_find("starpu");
+    tutti_run_options options = {.workers = (int)s->options->workers,
+        .hooks = tutti_exchange_hooks(s->exchange),
+        .meter = s->meter};
+    return s->runner->open(s->step->graph, &options, &s->run);
+}
+
+static tutti_status begin_weights(tutti_session *s)
+{
+    if (s->rank == 0 && s->options->checkpoint) {
+        tutti_status status = tutti_checkpoint_probe(s->options->checkpoint);
+        if (status) return status;
+    }
+    if (!s->options->resume)
+        return tutti_step_init(s->step, s->net, s->runner, s->run, (uint64_t)s->options->seed);
+    return s->rank == 0 ? tutti_state_load(s, s->options->resume, &s->first_step) : TUTTI_OK;
+}
+
+static tutti_status broadcast_tensors(tutti_session *s, int tensors, const int tensor[])
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < tensors && !status; i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor[i]);
+        status = broadcast(
+            s, t->dtype, tutti_shape_count(&t->shape), s->runner->data(s->run, tensor[i]));
+    }
+    return status;
+}
+
+static tutti_status share_weights(tutti_session *s)
+{
+    tutti_status status = broadcast(s, TUTTI_I64, 1, &s->first_step);
+    if (!status) status = broadcast_tensors(s, s->step->parameters, s->step->parameter);
+    if (!status) status = broadcast_tensors(s, s->step->states, s->step->state);
+    return status;
+}
+
+tutti_status tutti_session_prepare(tutti_session *s)
+{
+    tutti_status status = agree(s, open_data(s));
+    if (!status) status = compare_data(s);
+    if (!status) status = agree(s, plan_steps(s));
+    if (!status) status = agree(s, build(s));
+    if (!status) status = agree(s, start_runner(s));
+    if (!status) status = agree(s, begin_weights(s));
+    if (!status) status = share_weights(s);
+    return status;
+}
+
+void tutti_session_describe(const tutti_session *s, tutti_report_start *start)
+{
+    *start = (tutti_report_start){.design = s->options->design->name,
+        .algorithm = s->options->algorithm,
+        .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->exchange)),
+        .runner = tutti_run_starpu_version(),
+        .library = tutti_kernel_library(),
+        .model = s->options->model->name,
+        .data = s->train.reader->name,
+        .ranks = s->ranks,
+        .lanes = tutti_exchange_lanes(s->exchange),
+        .workers = (int)s->options->workers,
+        .parameters = tutti_net_parameters(s->net),
+        .train_images = s->train.count,
+        .test_images = s->test.count,
+        .height = s->train.height,
+        .width = s->train.width,
+        .channels = s->train.channels,
+        .classes = s->train.classes,
+        .batch = s->options->batch,
+        .steps = s->steps,
+        .steps_per_epoch = s->steps_per_epoch,
+        .first_step = s->first_step,
+        .seed = s->options->seed};
+}
+
+/* ---- saving and leaving
+ * ----------------------------------------------------------------------------------------- */
+
+tutti_status tutti_session_save(tutti_session *s, int64_t step)
+{
+    return agree(s, s->rank == 0 ? tutti_state_save(s, s->options->checkpoint, step) : TUTTI_OK);
+}
+
+tutti_status tutti_session_hash(const tutti_session *s, char *text)
+{
+    tutti_hash *hash;
+    tutti_status status = tutti_hash_new(&hash);
+    if (status) return status;
+    for (int i = 0; i < s->step->parameters; i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, s->step->parameter[i]);
+        tutti_hash_add(hash, s->runner->data(s->run, s->step->parameter[i]), t->bytes);
+    }
+    tutti_hash_text(hash, text);
+    tutti_hash_free(hash);
+    return TUTTI_OK;
+}
+
+void tutti_session_leave(tutti_session *s)
+{
+    if (s->run) s->runner->close(s->run);
+    tutti_step_free(s->step);
+    tutti_net_free(s->net);
+    if (s->train.reader) tutti_dataset_close(&s->train);
+    if (s->test.reader) tutti_dataset_close(&s->test);
+    free(s->mean);
+    free(s->deviation);
+    tutti_exchange_close(s->exchange);
+    tutti_meter_free(s->meter);
+    *s = (tutti_session){0};
+}
