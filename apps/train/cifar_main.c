@@ -1,7 +1,7 @@
 /* tutti-cifar: trains an image classifier on several ranks. See tutti-cifar(1). */
 #include "apps/train/hash.h"
 #include "apps/train/loop.h"
-#include "apps/train/session.h"
+#include "apps/train/trainer.h"
 #include "dag/base/log.h"
 
 #include <signal.h>
@@ -12,7 +12,7 @@ static int exit_code(tutti_status status)
     return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
 }
 
-static tutti_status open_report(tutti_session *s, tutti_report **report)
+static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 {
     tutti_report_options options = {.active = s->rank == 0, .json = s->options->json};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
@@ -20,13 +20,13 @@ static tutti_status open_report(tutti_session *s, tutti_report **report)
         tutti_exchange_agree(s->exchange, tutti_report_open(&options, report), NULL);
     if (status) return status;
     tutti_report_start start;
-    tutti_session_describe(s, &start);
+    tutti_trainer_describe(s, &start);
     tutti_report_on_start(*report, &start);
     return TUTTI_OK;
 }
 
 /* A rank that fails alone, in the midst of a step, ends them all: the others wait for it. */
-static tutti_status train(tutti_session *s, tutti_report *report)
+static tutti_status train(tutti_trainer *s, tutti_report *report)
 {
     char hash[TUTTI_HASH_TEXT];
     int together;
@@ -37,7 +37,7 @@ static tutti_status train(tutti_session *s, tutti_report *report)
             tutti_status_text(status));
         tutti_boot_abort(exit_code(status));
     }
-    if (!status) status = tutti_session_hash(s, hash);
+    if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;
     tutti_report_on_summary(report, &summary);
@@ -46,17 +46,17 @@ static tutti_status train(tutti_session *s, tutti_report *report)
 
 static tutti_status run(const tutti_train_options *options, tutti_status parsed)
 {
-    tutti_session session;
+    tutti_trainer trainer;
     tutti_report *report = NULL;
-    tutti_status status = tutti_session_join(options, parsed, &session);
+    tutti_status status = tutti_trainer_join(options, parsed, &trainer);
     if (status) goto done;
-    status = tutti_session_prepare(&session);
-    if (!status) status = open_report(&session, &report);
-    if (!status) status = train(&session, report);
+    status = tutti_trainer_prepare(&trainer);
+    if (!status) status = open_report(&trainer, &report);
+    if (!status) status = train(&trainer, report);
     tutti_status closed = tutti_report_close(report);
-    status = tutti_exchange_agree(session.exchange, status ? status : closed, NULL);
+    status = tutti_exchange_agree(trainer.exchange, status ? status : closed, NULL);
 done:
-    tutti_session_leave(&session);
+    tutti_trainer_leave(&trainer);
     return status;
 }
 

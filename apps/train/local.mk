@@ -7,8 +7,11 @@ libtrain_la_SOURCES = \
 	apps/train/options.c apps/train/options.h \
 	apps/train/report.c apps/train/report.h \
 	apps/train/schedule.c apps/train/schedule.h \
-	apps/train/session.c apps/train/session.h \
 	apps/train/state.c apps/train/state.h \
-	apps/train/stopwatch.c apps/train/stopwatch.h
+	apps/train/stopwatch.c apps/train/stopwatch.h \
+	apps/train/trainer.c apps/train/trainer.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
+bin_PROGRAMS += apps/tutti-cifar
+apps_tutti_cifar_SOURCES = apps/train/cifar_main.c
+apps_tutti_cifar_LDADD = libtrain.la libdata.la libmodels.la libcore.la

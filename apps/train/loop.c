@@ -27,7 +27,7 @@ typedef struct sums {
 } sums;
 
 typedef struct loop {
-    tutti_session *s;
+    tutti_trainer *s;
     tutti_report *report;
     tutti_prefetch *batches;
     tutti_stopwatch watch;
@@ -59,7 +59,7 @@ static void close_flights(flight flights[AHEAD])
  * ---------------------------------------------------------------------------------------------------
  */
 
-static tutti_status feed_batch(tutti_session *s, const tutti_batch *batch)
+static tutti_status feed_batch(tutti_trainer *s, const tutti_batch *batch)
 {
     int64_t pixels = (int64_t)s->train.height * s->train.width * s->train.channels;
     tutti_status status = TUTTI_OK;
@@ -75,7 +75,7 @@ static tutti_status feed_batch(tutti_session *s, const tutti_batch *batch)
 }
 
 /* Submits a section for the flight's batch and the fetches of its metrics. */
-static tutti_status submit(tutti_session *s, int section, flight *f)
+static tutti_status submit(tutti_trainer *s, int section, flight *f)
 {
     tutti_status status = feed_batch(s, f->batch);
     if (!status) status = s->runner->submit(s->run, section);
@@ -87,7 +87,7 @@ static tutti_status submit(tutti_session *s, int section, flight *f)
 }
 
 /* Waits until a flight has landed, gives its batch back and adds its metrics to the sums of it. */
-static tutti_status land(tutti_session *s, flight *f, sums *sum)
+static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 {
     tutti_status status = s->runner->wait(s->run, f->point, s->options->timeout_s);
     if (status) return status; /* the batch may still be read */
@@ -100,7 +100,7 @@ static tutti_status land(tutti_session *s, flight *f, sums *sum)
 }
 
 /* Takes the next batch into a free flight. */
-static tutti_status board(tutti_session *s, tutti_prefetch *batches, int64_t step, flight *f)
+static tutti_status board(tutti_trainer *s, tutti_prefetch *batches, int64_t step, flight *f)
 {
     tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
     if (status) return status;
@@ -111,7 +111,7 @@ static tutti_status board(tutti_session *s, tutti_prefetch *batches, int64_t ste
 
 static void report_step(loop *l, const flight *f, const sums *step, double took_s)
 {
-    tutti_session *s = l->s;
+    tutti_trainer *s = l->s;
     if (s->rank != 0) return;
     tutti_stopwatch_lap(&l->watch);
     tutti_report_on_step(
@@ -148,7 +148,7 @@ static tutti_status retire(loop *l, flight *f)
 
 static tutti_status train_step(loop *l, int64_t step)
 {
-    tutti_session *s = l->s;
+    tutti_trainer *s = l->s;
     flight *f = &l->flight[step % AHEAD];
     tutti_status status = retire(l, f);
     if (!status) status = board(s, l->batches, step, f);
@@ -173,7 +173,7 @@ static tutti_status drain(loop *l, int64_t next_step)
  * -------------------------------------------------------------------------------------------------
  */
 
-static tutti_status open_batches(const tutti_session *s, int train, tutti_prefetch **batches)
+static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefetch **batches)
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
@@ -191,7 +191,7 @@ static tutti_status open_batches(const tutti_session *s, int train, tutti_prefet
 }
 
 /* This rank's share of the test set. */
-static tutti_status evaluate_share(tutti_session *s, sums *sum)
+static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
 {
     int64_t steps = tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
     flight flights[AHEAD] = {{0}};
@@ -213,7 +213,7 @@ static tutti_status evaluate_share(tutti_session *s, sums *sum)
 }
 
 /* Sums of all ranks, from their parts. */
-static tutti_status add_ranks(tutti_session *s, sums both[2])
+static tutti_status add_ranks(tutti_trainer *s, sums both[2])
 {
     return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
                                                 .dtype = TUTTI_F64,
@@ -262,7 +262,7 @@ static tutti_status pause_here(loop *l, int64_t done, int *together)
     tutti_stopwatch_lap(&l->watch);
     if (!status && evaluates) status = evaluate(l, done);
     if (!status && saves) {
-        status = tutti_session_save(l->s, done);
+        status = tutti_trainer_save(l->s, done);
         *together = 1;
         if (!status) tutti_report_on_checkpoint(l->report, o->checkpoint, done);
     }
@@ -272,7 +272,7 @@ static tutti_status pause_here(loop *l, int64_t done, int *together)
 
 static tutti_status run_steps(loop *l, int *together)
 {
-    tutti_session *s = l->s;
+    tutti_trainer *s = l->s;
     tutti_status status = TUTTI_OK;
     tutti_stopwatch_start(&l->watch);
     if (s->first_step >= s->last_step) return pause_here(l, s->first_step, together);
@@ -286,7 +286,7 @@ static tutti_status run_steps(loop *l, int *together)
 
 static void summarise(loop *l, tutti_report_summary *summary)
 {
-    const tutti_session *s = l->s;
+    const tutti_trainer *s = l->s;
     const tutti_stopwatch *w = &l->watch;
     double steps = w->steps > 0 ? (double)w->steps : 1;
     *summary = (tutti_report_summary){.design = s->options->design->name,
@@ -305,15 +305,15 @@ static void summarise(loop *l, tutti_report_summary *summary)
 }
 
 tutti_status tutti_loop_run(
-    tutti_session *session, tutti_report *report, tutti_report_summary *summary, int *together)
+    tutti_trainer *trainer, tutti_report *report, tutti_report_summary *summary, int *together)
 {
-    loop l = {.s = session, .report = report, .epoch = -1};
+    loop l = {.s = trainer, .report = report, .epoch = -1};
     int64_t steps =
-        session->last_step > session->first_step ? session->last_step - session->first_step : 0;
+        trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
-    tutti_status status = open_flights(l.flight, session->step->slices);
-    if (!status) status = tutti_stopwatch_open(session->meter, steps, &l.watch);
-    if (!status) status = open_batches(session, 1, &l.batches);
+    tutti_status status = open_flights(l.flight, trainer->step->slices);
+    if (!status) status = tutti_stopwatch_open(trainer->meter, steps, &l.watch);
+    if (!status) status = open_batches(trainer, 1, &l.batches);
     if (!status) status = run_steps(&l, together);
     if (status && !*together) return status; /* what is in flight may still use all this */
     if (!status) summarise(&l, summary);

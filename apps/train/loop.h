@@ -13,12 +13,12 @@
 #define TUTTI_TRAIN_LOOP_H
 
 #include "apps/train/report.h"
-#include "apps/train/session.h"
+#include "apps/train/trainer.h"
 
-/* Trains from the session's first to its last step and fills the summary (weights_hash apart),
+/* Trains from the trainer's first to its last step and fills the summary (weights_hash apart),
  * equal on all ranks but for the times. *together: whether every rank returns this failure; if not,
  * the others may be waiting for this rank. */
 tutti_status tutti_loop_run(
-    tutti_session *session, tutti_report *report, tutti_report_summary *summary, int *together);
+    tutti_trainer *trainer, tutti_report *report, tutti_report_summary *summary, int *together);
 
 #endif

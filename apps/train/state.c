@@ -19,7 +19,7 @@ static const struct {
     {"shape", MUST_BE_EQUAL}, {"classes", MUST_BE_EQUAL}, {"seed", BETTER_EQUAL},
     {"batch", BETTER_EQUAL}, {"ranks", BETTER_EQUAL}};
 
-static void write_words(const tutti_session *s, int64_t step, char text[WORDS][WORD_SIZE])
+static void write_words(const tutti_trainer *s, int64_t step, char text[WORDS][WORD_SIZE])
 {
     int i = 0;
     snprintf(text[i++], WORD_SIZE, "%s", tutti_train_conf.program);
@@ -34,7 +34,7 @@ static void write_words(const tutti_session *s, int64_t step, char text[WORDS][W
 }
 
 /* Parameters and states in the order of the step; the caller frees it. */
-static tutti_checkpoint_tensor *list_tensors(const tutti_session *s, int *tensors)
+static tutti_checkpoint_tensor *list_tensors(const tutti_trainer *s, int *tensors)
 {
     const tutti_step *step = s->step;
     *tensors = step->parameters + step->states;
@@ -52,7 +52,7 @@ static tutti_checkpoint_tensor *list_tensors(const tutti_session *s, int *tensor
     return list;
 }
 
-tutti_status tutti_state_save(const tutti_session *s, const char *path, int64_t step)
+tutti_status tutti_state_save(const tutti_trainer *s, const char *path, int64_t step)
 {
     char text[WORDS][WORD_SIZE];
     tutti_checkpoint_pair pair[WORDS];
@@ -98,7 +98,7 @@ static tutti_status read_step(const tutti_checkpoint *checkpoint, const char *pa
     return TUTTI_OK;
 }
 
-tutti_status tutti_state_load(const tutti_session *s, const char *path, int64_t *step)
+tutti_status tutti_state_load(const tutti_trainer *s, const char *path, int64_t *step)
 {
     char text[WORDS][WORD_SIZE];
     int tensors;

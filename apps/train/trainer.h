@@ -5,8 +5,8 @@
  *
  * Every stage ends with all ranks agreeing on its outcome, so a failure on one rank is a failure of
  * the stage on all, with the same status, and everybody can leave in order. Threads: [M]. */
-#ifndef TUTTI_TRAIN_SESSION_H
-#define TUTTI_TRAIN_SESSION_H
+#ifndef TUTTI_TRAIN_TRAINER_H
+#define TUTTI_TRAIN_TRAINER_H
 
 #include "apps/data/reader.h"
 #include "apps/train/options.h"
@@ -15,7 +15,7 @@
 #include "dag/net/step.h"
 #include "designs/exchange.h"
 
-typedef struct tutti_session {
+typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
     tutti_meter *meter;
     tutti_exchange *exchange;
@@ -31,28 +31,28 @@ typedef struct tutti_session {
     int64_t steps;      /* of the whole run */
     int64_t first_step; /* steps done before a --resume */
     int64_t last_step;  /* where this process ends: steps, or --stop-after */
-} tutti_session;
+} tutti_trainer;
 
 /* Starts MPI and compares what the ranks were started with. `parsed`: what parsing this rank's
- * options gave; a usage error of any rank becomes the result on all. On failure the session can
+ * options gave; a usage error of any rank becomes the result on all. On failure the trainer can
  * only leave. */
-tutti_status tutti_session_join(
-    const tutti_train_options *options, tutti_status parsed, tutti_session *session);
+tutti_status tutti_trainer_join(
+    const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer);
 
 /* Opens the data, builds net and graph, starts the runner, and gives every rank the same weights:
  * initial ones from the seed or those of --resume. */
-tutti_status tutti_session_prepare(tutti_session *session);
+tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
-void tutti_session_describe(const tutti_session *session, tutti_report_start *start);
+void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
 
 /* Writes --checkpoint on rank 0 after `step` steps; all ranks call it with nothing submitted and
  * return the same. */
-tutti_status tutti_session_save(tutti_session *session, int64_t step);
+tutti_status tutti_trainer_save(tutti_trainer *trainer, int64_t step);
 
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */
-tutti_status tutti_session_hash(const tutti_session *session, char *text);
+tutti_status tutti_trainer_hash(const tutti_trainer *trainer, char *text);
 
 /* Takes everything down. */
-void tutti_session_leave(tutti_session *session);
+void tutti_trainer_leave(tutti_trainer *trainer);
 
 #endif

@@ -1,4 +1,4 @@
-#include "apps/train/session.h"
+#include "apps/train/trainer.h"
 
 #include "apps/data/prefetch.h"
 #include "apps/train/hash.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status agree(tutti_session *s, tutti_status mine)
+static tutti_status agree(tutti_trainer *s, tutti_status mine)
 {
     return tutti_exchange_agree(s->exchange, mine, NULL);
 }
 
-static tutti_status broadcast(tutti_session *s, tutti_dtype dtype, int64_t count, void *data)
+static tutti_status broadcast(tutti_trainer *s, tutti_dtype dtype, int64_t count, void *data)
 {
     return tutti_exchange_call(s->exchange,
         &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
@@ -26,7 +26,7 @@ static tutti_status broadcast(tutti_session *s, tutti_dtype dtype, int64_t count
  */
 
 /* Rank 0's settings on every rank; the caller frees *text. */
-static tutti_status share_text(tutti_session *s, const char *mine, char **text)
+static tutti_status share_text(tutti_trainer *s, const char *mine, char **text)
 {
     int64_t length = (int64_t)strlen(mine);
     tutti_status status = broadcast(s, TUTTI_I64, 1, &length);
@@ -43,7 +43,7 @@ static tutti_status share_text(tutti_session *s, const char *mine, char **text)
     return status;
 }
 
-static tutti_status compare_options(tutti_session *s)
+static tutti_status compare_options(tutti_trainer *s)
 {
     tutti_conf_difference difference;
     char *mine = tutti_conf_text(&tutti_train_conf, s->options), *first = NULL;
@@ -63,30 +63,30 @@ static tutti_status compare_options(tutti_session *s)
     return status;
 }
 
-tutti_status tutti_session_join(
-    const tutti_train_options *options, tutti_status parsed, tutti_session *session)
+tutti_status tutti_trainer_join(
+    const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer)
 {
-    *session = (tutti_session){.options = options};
-    tutti_status status = tutti_meter_new(&session->meter);
+    *trainer = (tutti_trainer){.options = options};
+    tutti_status status = tutti_meter_new(&trainer->meter);
     if (status) return status;
     tutti_exchange_options exchange = {.design = options->design,
         .lanes = (int)options->lanes,
         .algorithm = options->algorithm,
         .timeout_s = options->timeout_s,
-        .meter = session->meter};
-    status = tutti_exchange_open(&exchange, &session->exchange);
+        .meter = trainer->meter};
+    status = tutti_exchange_open(&exchange, &trainer->exchange);
     if (status) return status;
-    session->rank = tutti_exchange_rank(session->exchange);
-    session->ranks = tutti_exchange_size(session->exchange);
-    status = agree(session, parsed);
-    return status ? status : compare_options(session);
+    trainer->rank = tutti_exchange_rank(trainer->exchange);
+    trainer->ranks = tutti_exchange_size(trainer->exchange);
+    status = agree(trainer, parsed);
+    return status ? status : compare_options(trainer);
 }
 
 /* ---- data
  * -------------------------------------------------------------------------------------------------------
  */
 
-static tutti_status open_data(tutti_session *s)
+static tutti_status open_data(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     tutti_status status = tutti_dataset_open(o->data, o->format, TUTTI_TRAIN, &s->train);
@@ -107,7 +107,7 @@ static tutti_status open_data(tutti_session *s)
 }
 
 /* Every rank must see the data set that rank 0 sees. */
-static tutti_status compare_data(tutti_session *s)
+static tutti_status compare_data(tutti_trainer *s)
 {
     enum { NUMBERS = 6 };
     const tutti_dataset *d = &s->train;
@@ -129,7 +129,7 @@ static tutti_status compare_data(tutti_session *s)
     return status;
 }
 
-static tutti_status plan_steps(tutti_session *s)
+static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     s->steps_per_epoch = tutti_prefetch_steps(&s->train, 1, s->ranks, o->batch);
@@ -146,7 +146,7 @@ static tutti_status plan_steps(tutti_session *s)
 /* ---- net and runner
  * --------------------------------------------------------------------------------------------- */
 
-static tutti_status build(tutti_session *s)
+static tutti_status build(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     tutti_status status = tutti_net_new(&s->net);
@@ -167,7 +167,7 @@ static tutti_status build(tutti_session *s)
     return status;
 }
 
-static tutti_status start_runner(tutti_session *s)
+static tutti_status start_runner(tutti_trainer *s)
 {
     s->runner = tutti_runner_find("starpu");
     tutti_run_options options = {.workers = (int)s->options->workers,
@@ -176,7 +176,7 @@ static tutti_status start_runner(tutti_session *s)
     return s->runner->open(s->step->graph, &options, &s->run);
 }
 
-static tutti_status begin_weights(tutti_session *s)
+static tutti_status begin_weights(tutti_trainer *s)
 {
     if (s->rank == 0 && s->options->checkpoint) {
         tutti_status status = tutti_checkpoint_probe(s->options->checkpoint);
@@ -187,7 +187,7 @@ static tutti_status begin_weights(tutti_session *s)
     return s->rank == 0 ? tutti_state_load(s, s->options->resume, &s->first_step) : TUTTI_OK;
 }
 
-static tutti_status broadcast_tensors(tutti_session *s, int tensors, const int tensor[])
+static tutti_status broadcast_tensors(tutti_trainer *s, int tensors, const int tensor[])
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < tensors && !status; i++) {
@@ -198,7 +198,7 @@ static tutti_status broadcast_tensors(tutti_session *s, int tensors, const int t
     return status;
 }
 
-static tutti_status share_weights(tutti_session *s)
+static tutti_status share_weights(tutti_trainer *s)
 {
     tutti_status status = broadcast(s, TUTTI_I64, 1, &s->first_step);
     if (!status) status = broadcast_tensors(s, s->step->parameters, s->step->parameter);
@@ -206,7 +206,7 @@ static tutti_status share_weights(tutti_session *s)
     return status;
 }
 
-tutti_status tutti_session_prepare(tutti_session *s)
+tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
     tutti_status status = agree(s, open_data(s));
     if (!status) status = compare_data(s);
@@ -218,7 +218,7 @@ tutti_status tutti_session_prepare(tutti_session *s)
     return status;
 }
 
-void tutti_session_describe(const tutti_session *s, tutti_report_start *start)
+void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
     *start = (tutti_report_start){.design = s->options->design->name,
         .algorithm = s->options->algorithm,
@@ -247,12 +247,12 @@ void tutti_session_describe(const tutti_session *s, tutti_report_start *start)
 /* ---- saving and leaving
  * ----------------------------------------------------------------------------------------- */
 
-tutti_status tutti_session_save(tutti_session *s, int64_t step)
+tutti_status tutti_trainer_save(tutti_trainer *s, int64_t step)
 {
     return agree(s, s->rank == 0 ? tutti_state_save(s, s->options->checkpoint, step) : TUTTI_OK);
 }
 
-tutti_status tutti_session_hash(const tutti_session *s, char *text)
+tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 {
     tutti_hash *hash;
     tutti_status status = tutti_hash_new(&hash);
@@ -266,7 +266,7 @@ tutti_status tutti_session_hash(const tutti_session *s, char *text)
     return TUTTI_OK;
 }
 
-void tutti_session_leave(tutti_session *s)
+void tutti_trainer_leave(tutti_trainer *s)
 {
     if (s->run) s->runner->close(s->run);
     tutti_step_free(s->step);
@@ -277,5 +277,5 @@ void tutti_session_leave(tutti_session *s)
     free(s->deviation);
     tutti_exchange_close(s->exchange);
     tutti_meter_free(s->meter);
-    *s = (tutti_session){0};
+    *s = (tutti_trainer){0};
 }
