@@ -235,7 +235,7 @@ static tutti_status evaluate(loop *l, int64_t done)
     if (status) return status;
     l->train_loss = part(both[0].value[0], both[0].value[2]);
     l->test_loss = part(both[1].value[0], both[1].value[2]);
-    l->test_accuracy = 100 * part(both[1].value[1], both[1].value[2]);
+    l->test_accuracy = part(both[1].value[1], both[1].value[2]);
     tutti_report_on_eval(l->report, &(tutti_report_eval){.epoch = l->epoch + 1,
                                         .step = done,
                                         .seconds = l->watch.total_s,

@@ -217,7 +217,7 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     fprintf(report->people,
         "epoch %" PRId64 " step %" PRId64
         ": train loss %.4f, test loss %.4f, test accuracy %.2f %%, %.1f s\n",
-        eval->epoch, eval->step, eval->train_loss, eval->test_loss, eval->test_accuracy,
+        eval->epoch, eval->step, eval->train_loss, eval->test_loss, 100 * eval->test_accuracy,
         eval->seconds);
     fflush(report->people);
 }
@@ -244,7 +244,7 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
         "%.2f ms, %.0f %% of it hidden\n",
         s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
     fprintf(report->people, "train loss %.4f, test accuracy %.2f %%, weights %s\n", s->train_loss,
-        s->test_accuracy, s->weights_hash);
+        100 * s->test_accuracy, s->weights_hash);
     fflush(report->people);
 }
 

@@ -48,7 +48,7 @@ typedef struct tutti_report_step {
 typedef struct tutti_report_eval {
     int64_t epoch, step;
     double seconds; /* of training since the run began, evaluations left out */
-    double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy in percent */
+    double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy 0..1 */
 } tutti_report_eval;
 
 typedef struct tutti_report_summary {

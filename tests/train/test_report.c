@@ -37,7 +37,7 @@ static void tell_all(tutti_report *report)
                                          .loss = i == 6 ? NAN : 1.5,
                                          .images_per_s = 7});
     tutti_report_on_eval(
-        report, &(tutti_report_eval){.epoch = 2, .step = 6, .test_accuracy = 12.5});
+        report, &(tutti_report_eval){.epoch = 2, .step = 6, .test_accuracy = 0.125});
     tutti_report_on_checkpoint(report, "file", 6);
     tutti_report_on_summary(report, &(tutti_report_summary){.design = "funneled",
                                         .model = "mlp",
@@ -45,7 +45,7 @@ static void tell_all(tutti_report *report)
                                         .ranks = 2,
                                         .steps = 6,
                                         .batch = 4,
-                                        .test_accuracy = 12.5});
+                                        .test_accuracy = 0.125});
 }
 
 static tutti_status report_with(int active, tutti_report_style style, const char *json)

@@ -1,0 +1,52 @@
+/* tutti-bench: measures, after verifying. See tutti-bench(1). */
+#include "apps/bench/bench.h"
+#include "config.h"
+#include "dag/base/log.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_help(FILE *out)
+{
+    fputs("Usage: tutti-bench COMMAND [OPTION]...\n\n"
+          "Measures parts of Tutti, each against something that does the same, after\n"
+          "verifying that it does. Ratios come from one run on one machine.\n\n"
+          "Commands:\n",
+        out);
+    for (int i = 0; tutti_benches[i]; i++)
+        fprintf(out, "  %-12s %s\n", tutti_benches[i]->name, tutti_benches[i]->summary);
+    fputs("\ntutti-bench COMMAND --help lists a command's options. See tutti-bench(1).\n", out);
+}
+
+static int refuse(const char *word)
+{
+    char known[512];
+    size_t used = 0;
+    known[0] = '\0';
+    for (int i = 0; tutti_benches[i] && used < sizeof known; i++)
+        used += (size_t)snprintf(
+            known + used, sizeof known - used, "%s%s", i ? ", " : "", tutti_benches[i]->name);
+    tutti_fail(TUTTI_ERR_USAGE, "%s: no such command; known are: %s (see tutti-bench --help)", word,
+        known);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return refuse("(nothing)");
+    if (strcmp(argv[1], "--help") == 0) {
+        print_help(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("tutti-bench (Tutti) " PACKAGE_VERSION);
+        return EXIT_SUCCESS;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a peer program that ends is an error of write */
+    const tutti_bench *bench = tutti_bench_find(argv[1]);
+    if (!bench) return refuse(argv[1]);
+    tutti_status status = bench->run(argc - 1, argv + 1);
+    return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
+}

@@ -1,0 +1,283 @@
+#include "apps/bench/compute.h"
+
+#include "apps/bench/ops.h"
+#include "apps/bench/peer.h"
+#include "apps/bench/result.h"
+#include "apps/bench/side.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VERIFY_STEPS = 3, WARM_STEPS = 2, OP_REPEATS = 5, MOST_BLOCKS = 1000 };
+
+typedef struct options {
+    const char *model, *peer, *json;
+    int64_t batch, steps, blocks;
+    double timeout_s;
+} options;
+
+static const char *model_choice(int i)
+{
+    return tutti_models[i] ? tutti_models[i]->name : NULL;
+}
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice, AT(model),
+        .help = "model"},
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
+        .help = "images a step"},
+    {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
+        .help = "steps a block"},
+    {TUTTI_CONF_INT, "blocks", "N", .fallback = "7", .low = 1, .high = MOST_BLOCKS, AT(blocks),
+        .help = "blocks of every side, in turns"},
+    {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
+        .help = "program to compare with; auto: torch_compute.py where PyTorch is installed; none: "
+                "no program"},
+    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
+        .help = "seconds after which a block is an error"},
+    {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
+        .help = "write one JSON object a line for every result"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench compute",
+    .usage = "[OPTION]...",
+    .summary = "Times training steps of a model on one worker without communication: a plain loop "
+               "over the kernels, the "
+               "StarPU task graph with one worker, and PyTorch on one thread. Verifies first that "
+               "loop and graph give "
+               "the same weights, bit for bit.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* The sides in the order of their turns. */
+enum { PLAIN, GRAPH, SIDES };
+static const char *const runners[SIDES] = {"inline", "starpu"};
+static const char *const titles[SIDES] = {"plain loop", "StarPU graph, 1 worker"};
+
+typedef struct bench {
+    options o;
+    tutti_result *result;
+    tutti_side side[SIDES];
+    tutti_peer *peer;
+    double *step_s[SIDES + 1]; /* a value a block; the last is the peer's */
+} bench;
+
+/* ---- verifying
+ * --------------------------------------------------------------------------------------------------
+ */
+
+static size_t weights_bytes(const tutti_side *side)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < side->step->parameters; i++)
+        bytes += tutti_graph_get_tensor(side->step->graph, side->step->parameter[i])->bytes;
+    return bytes;
+}
+
+/* Weights after a few steps, one parameter behind the other; the caller frees them. */
+static tutti_status weights_after(tutti_side *side, int steps, char **weights)
+{
+    double seconds;
+    char *copy = malloc(weights_bytes(side)), *at = copy;
+    tutti_status status =
+        copy ? tutti_side_start(side) : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the weights");
+    if (!status) status = tutti_side_steps(side, steps, &seconds);
+    for (int i = 0; i < side->step->parameters && !status; i++) {
+        int tensor = side->step->parameter[i];
+        size_t bytes = tutti_graph_get_tensor(side->step->graph, tensor)->bytes;
+        memcpy(at, side->runner->data(side->run, tensor), bytes);
+        at += bytes;
+    }
+    tutti_side_stop(side);
+    if (status)
+        free(copy);
+    else
+        *weights = copy;
+    return status;
+}
+
+static tutti_status verify(bench *b)
+{
+    char *weights[SIDES] = {NULL};
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < SIDES && !status; i++)
+        status = weights_after(&b->side[i], VERIFY_STEPS, &weights[i]);
+    if (!status && memcmp(weights[PLAIN], weights[GRAPH], weights_bytes(&b->side[PLAIN])) != 0)
+        status = tutti_fail(TUTTI_ERR_INTERNAL,
+            "after %d steps the graph's weights are not the plain loop's", VERIFY_STEPS);
+    if (!status)
+        printf(
+            "verified: after %d steps (loss %.4f) both sides have the same weights, bit for bit\n",
+            VERIFY_STEPS, tutti_side_loss(&b->side[GRAPH]));
+    for (int i = 0; i < SIDES; i++) free(weights[i]);
+    return status;
+}
+
+/* ---- timing
+ * -----------------------------------------------------------------------------------------------------
+ */
+
+static tutti_status time_side(bench *b, int i, int64_t block)
+{
+    double seconds;
+    tutti_side *side = &b->side[i];
+    tutti_status status = tutti_side_start(side);
+    if (!status) status = tutti_side_steps(side, WARM_STEPS, &seconds);
+    if (!status) status = tutti_side_steps(side, (int)b->o.steps, &seconds);
+    tutti_side_stop(side); /* so that it takes no time from the others */
+    if (!status) b->step_s[i][block] = seconds / (double)b->o.steps;
+    return status;
+}
+
+static tutti_status time_blocks(bench *b)
+{
+    for (int64_t block = 0; block < b->o.blocks; block++) {
+        fprintf(stderr, "\rblock %" PRId64 "/%" PRId64, block + 1, b->o.blocks);
+        for (int i = 0; i < SIDES; i++) {
+            tutti_status status = time_side(b, i, block);
+            if (status) return status;
+        }
+        if (!b->peer) continue;
+        tutti_status status = tutti_peer_block(b->peer, b->o.timeout_s, &b->step_s[SIDES][block]);
+        if (status) return status;
+    }
+    fputs("\r\033[K", stderr);
+    return TUTTI_OK;
+}
+
+/* ---- results
+ * ----------------------------------------------------------------------------------------------------
+ */
+
+/* Ratios of values of the same block, which met the same machine. */
+static void tell_ratio(
+    bench *b, const char *name, const char *unit, int above, int below, double scale, double shift)
+{
+    double ratio[MOST_BLOCKS];
+    for (int64_t k = 0; k < b->o.blocks; k++)
+        ratio[k] = scale * (b->step_s[above][k] / b->step_s[below][k] - shift);
+    tutti_result_series(b->result, name, unit, (int)b->o.blocks, ratio);
+}
+
+static void tell_speed(bench *b, const char *name, int side)
+{
+    double speed[MOST_BLOCKS];
+    for (int64_t k = 0; k < b->o.blocks; k++) speed[k] = (double)b->o.batch / b->step_s[side][k];
+    tutti_result_series(b->result, name, "images/s", (int)b->o.blocks, speed);
+}
+
+static void tell_results(bench *b)
+{
+    for (int i = 0; i < SIDES; i++) tell_speed(b, titles[i], i);
+    if (b->peer) tell_speed(b, tutti_peer_about(b->peer), SIDES);
+    tell_ratio(b, "cost of the graph over the plain loop", "%", GRAPH, PLAIN, 100, 1);
+    if (b->peer) tell_ratio(b, "StarPU graph, times as fast as the peer", "x", SIDES, GRAPH, 1, 0);
+}
+
+static tutti_status tell_ops(bench *b)
+{
+    printf("\nkernels of the plain loop\n");
+    tutti_status status = tutti_side_start(&b->side[PLAIN]);
+    if (!status) status = tutti_ops_measure(&b->side[PLAIN], OP_REPEATS, b->result);
+    tutti_side_stop(&b->side[PLAIN]);
+    return status;
+}
+
+/* ---- setting up
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/* The script in the source tree, when run there, or where it is installed. */
+static const char *find_script(void)
+{
+    static const char *const places[] = {
+        "apps/bench/torch_compute.py", TUTTI_PKGDATADIR "/torch_compute.py"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], R_OK) == 0) return places[i];
+    return NULL;
+}
+
+static int has_torch(void)
+{
+    return system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") == 0;
+}
+
+static tutti_status start_peer(bench *b)
+{
+    char command[4096];
+    const char *script = NULL;
+    if (strcmp(b->o.peer, "none") == 0) return TUTTI_OK;
+    if (strcmp(b->o.peer, "auto") == 0) {
+        script = find_script();
+        if (!script || !has_torch()) {
+            tutti_log(TUTTI_LOG_INFO, "no peer: %s",
+                script ? "/usr/bin/python3 has no torch" : "torch_compute.py was not found");
+            return TUTTI_OK;
+        }
+    }
+    snprintf(command, sizeof command,
+        "exec %s%s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64,
+        script ? "/usr/bin/python3 " : "", script ? script : b->o.peer, b->o.model, b->o.batch,
+        b->o.steps, b->o.blocks);
+    return tutti_peer_start(command, b->o.timeout_s, &b->peer);
+}
+
+static tutti_status set_up(bench *b)
+{
+    tutti_side_options side = {.model = tutti_model_find(b->o.model),
+        .batch = b->o.batch,
+        .slices = 1,
+        .seed = 1,
+        .timeout_s = b->o.timeout_s};
+    tutti_status status = tutti_result_open(b->o.json, &b->result);
+    for (int i = 0; i <= SIDES && !status; i++) {
+        b->step_s[i] = calloc((size_t)b->o.blocks, sizeof **b->step_s);
+        if (!b->step_s[i])
+            status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the times of blocks");
+    }
+    for (int i = 0; i < SIDES && !status; i++)
+        status = tutti_side_open(&side, runners[i], &b->side[i]);
+    return status;
+}
+
+static tutti_status take_down(bench *b)
+{
+    tutti_peer_stop(b->peer);
+    for (int i = 0; i < SIDES; i++) tutti_side_close(&b->side[i]);
+    for (int i = 0; i <= SIDES; i++) free(b->step_s[i]);
+    return tutti_result_close(b->result);
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    bench b = {0};
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(&conf, argc, argv, &b.o, NULL, &wish);
+    if (status) return status;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    printf("%s, batch %" PRId64 ", %s, %s; medians over %" PRId64 " blocks of %" PRId64 " steps\n",
+        b.o.model, b.o.batch, tutti_run_starpu_version(), tutti_kernel_library(), b.o.blocks,
+        b.o.steps);
+    status = set_up(&b);
+    if (!status) status = verify(&b);
+    if (!status) status = start_peer(&b);
+    if (!status) status = time_blocks(&b);
+    if (!status) tell_results(&b);
+    if (!status) status = tell_ops(&b);
+    tutti_status closed = take_down(&b);
+    return status ? status : closed;
+}
+
+const tutti_bench tutti_bench_compute = {"compute", "training steps of a model on one worker", run};

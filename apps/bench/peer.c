@@ -1,0 +1,152 @@
+#include "apps/bench/peer.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE = 4096 };
+extern char **environ;
+
+struct tutti_peer {
+    pid_t pid;
+    int to, from;
+    size_t used; /* of text: what was read beyond the last line */
+    char text[LINE], about[128];
+};
+
+/* Runs the command with stdin and stdout on pipes. Returns 0 or an errno value. */
+static int spawn(const char *command, tutti_peer *peer)
+{
+    int in[2], out[2];
+    char *argv[] = {"sh", "-c", (char *)command, NULL};
+    posix_spawn_file_actions_t actions;
+    if (pipe2(in, O_CLOEXEC)) return errno;
+    if (pipe2(out, O_CLOEXEC)) {
+        int error = errno;
+        close(in[0]);
+        close(in[1]);
+        return error;
+    }
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    int error = posix_spawn(&peer->pid, "/bin/sh", &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    peer->to = in[1];
+    peer->from = out[0];
+    return error;
+}
+
+/* Reads one line into `line` (LINE bytes). */
+static tutti_status read_line(tutti_peer *peer, double timeout_s, char *line)
+{
+    double end = tutti_clock_s() + timeout_s;
+    for (;;) {
+        char *newline = memchr(peer->text, '\n', peer->used);
+        if (newline) {
+            size_t length = (size_t)(newline - peer->text);
+            memcpy(line, peer->text, length);
+            line[length] = '\0';
+            peer->used -= length + 1;
+            memmove(peer->text, newline + 1, peer->used);
+            return TUTTI_OK;
+        }
+        if (peer->used == LINE)
+            return tutti_fail(TUTTI_ERR_FORMAT, "the peer program's line is too long");
+        double left = end - tutti_clock_s();
+        struct pollfd ready = {.fd = peer->from, .events = POLLIN};
+        if (left <= 0)
+            return tutti_fail(
+                TUTTI_ERR_TIMEOUT, "the peer program gave no answer within %.0f s", timeout_s);
+        if (poll(&ready, 1, (int)(1e3 * left) + 1) <= 0) continue;
+        ssize_t n = read(peer->from, peer->text + peer->used, LINE - peer->used);
+        if (n == 0) return tutti_fail(TUTTI_ERR_IO, "the peer program ended");
+        if (n > 0) peer->used += (size_t)n;
+    }
+}
+
+/* The next line as an object with this event; the caller drops the reference. */
+static tutti_status read_event(
+    tutti_peer *peer, double timeout_s, const char *event, json_t **object)
+{
+    char line[LINE];
+    tutti_status status = read_line(peer, timeout_s, line);
+    if (status) return status;
+    json_t *found = json_loads(line, 0, NULL);
+    const char *name = json_string_value(json_object_get(found, "event"));
+    if (!name || strcmp(name, event) != 0) {
+        json_decref(found);
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "the peer program said \"%.200s\" instead of an event \"%s\"", line, event);
+    }
+    *object = found;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_peer_start(const char *command, double timeout_s, tutti_peer **peer)
+{
+    json_t *ready;
+    tutti_peer *p = calloc(1, sizeof *p);
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a peer");
+    p->to = p->from = -1;
+    int error = spawn(command, p);
+    tutti_status status =
+        error ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be started: %s", command, strerror(error))
+              : read_event(p, timeout_s, "ready", &ready);
+    if (status) {
+        tutti_peer_stop(p);
+        return status;
+    }
+    const char *torch = json_string_value(json_object_get(ready, "torch"));
+    snprintf(p->about, sizeof p->about, "%s%s", torch ? "PyTorch " : "peer", torch ? torch : "");
+    json_decref(ready);
+    *peer = p;
+    return TUTTI_OK;
+}
+
+const char *tutti_peer_about(const tutti_peer *peer)
+{
+    return peer->about;
+}
+
+tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s)
+{
+    json_t *block;
+    if (write(peer->to, "\n", 1) != 1)
+        return tutti_fail(TUTTI_ERR_IO, "the peer program does not listen: %s", strerror(errno));
+    tutti_status status = read_event(peer, timeout_s, "block", &block);
+    if (status) return status;
+    double ms = json_number_value(json_object_get(block, "step_ms"));
+    json_decref(block);
+    if (!(ms > 0)) return tutti_fail(TUTTI_ERR_FORMAT, "the peer program gave no step_ms");
+    *step_s = ms / 1e3;
+    return TUTTI_OK;
+}
+
+void tutti_peer_stop(tutti_peer *peer)
+{
+    if (!peer) return;
+    if (peer->to >= 0) close(peer->to); /* its stdin ends, and it with it */
+    if (peer->from >= 0) close(peer->from);
+    if (peer->pid > 0) {
+        double end = tutti_clock_s() + 5;
+        while (waitpid(peer->pid, NULL, WNOHANG) == 0) {
+            if (tutti_clock_s() > end) kill(peer->pid, SIGKILL);
+            tutti_clock_sleep(0.01);
+        }
+    }
+    free(peer);
+}

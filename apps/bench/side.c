@@ -1,0 +1,135 @@
+#include "apps/bench/side.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+#include "dag/base/rng.h"
+#include "dag/kernels/loss.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { H = 32, W = 32, C = 3, CLASSES = 10, AHEAD = 2 };
+
+static tutti_status make_batch(tutti_side *s)
+{
+    int64_t batch = s->options.batch, pixels = batch * H * W * C;
+    s->images = tutti_mem_aligned(tutti_mem_product((size_t)pixels, sizeof *s->images));
+    s->labels = tutti_mem_aligned(tutti_mem_product((size_t)batch, sizeof *s->labels));
+    if (!s->images || !s->labels)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)batch);
+    for (int64_t i = 0; i < pixels; i++)
+        s->images[i] =
+            (float)tutti_rng_normal(s->options.seed, tutti_rng_stream("images"), (uint64_t)i);
+    for (int64_t i = 0; i < batch; i++)
+        s->labels[i] = (int32_t)tutti_rng_below(
+            s->options.seed, tutti_rng_stream("labels"), (uint64_t)i, CLASSES);
+    return TUTTI_OK;
+}
+
+static tutti_status build(tutti_side *s)
+{
+    tutti_status status = tutti_net_new(&s->net);
+    if (status) return status;
+    s->options.model->build(s->net, H, W, C, CLASSES);
+    status = tutti_net_status(s->net);
+    if (status) return status;
+    tutti_step_options options = {.batch = s->options.batch,
+        .slices = s->options.slices,
+        .ranks = 1,
+        .momentum = 0.9f,
+        .weight_decay = 1e-4f,
+        .seed = s->options.seed};
+    return tutti_step_build(s->net, &options, &s->step);
+}
+
+tutti_status tutti_side_open(
+    const tutti_side_options *options, const char *runner, tutti_side *side)
+{
+    tutti_side s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.01f};
+    tutti_status status = make_batch(&s);
+    if (!status) status = build(&s);
+    if (status)
+        tutti_side_close(&s);
+    else
+        *side = s;
+    return status;
+}
+
+static tutti_status feed_batch(tutti_side *s)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < s->step->slices && !status; i++) {
+        const tutti_step_slice *slice = &s->step->slice[i];
+        status = s->runner->feed(s->run, slice->images, s->images + slice->first * H * W * C,
+            (size_t)(slice->count * H * W * C) * sizeof *s->images, NULL, NULL);
+        if (!status)
+            status = s->runner->feed(s->run, slice->labels, s->labels + slice->first,
+                (size_t)slice->count * sizeof *s->labels, NULL, NULL);
+    }
+    if (!status)
+        status = s->runner->feed(s->run, s->step->rate, &s->rate, sizeof s->rate, NULL, NULL);
+    return status;
+}
+
+tutti_status tutti_side_start(tutti_side *s)
+{
+    tutti_run_options options = {.workers = s->options.slices};
+    tutti_status status = s->runner->open(s->step->graph, &options, &s->run);
+    if (status) return status;
+    s->counter = 0;
+    status = tutti_step_init(s->step, s->net, s->runner, s->run, s->options.seed);
+    if (!status) status = feed_batch(s);
+    if (!status)
+        status =
+            s->runner->feed(s->run, s->step->counter, &s->counter, sizeof s->counter, NULL, NULL);
+    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options.timeout_s);
+    return status;
+}
+
+void tutti_side_stop(tutti_side *s)
+{
+    if (s->run) s->runner->close(s->run);
+    s->run = NULL;
+}
+
+tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
+{
+    double metrics[3] = {0};
+    int64_t point[AHEAD] = {0};
+    tutti_status status = TUTTI_OK;
+    double begun = tutti_clock_s();
+    for (int i = 0; i < steps && !status; i++) {
+        if (i >= AHEAD) status = s->runner->wait(s->run, point[i % AHEAD], s->options.timeout_s);
+        if (!status) status = s->runner->submit(s->run, s->step->train);
+        point[i % AHEAD] = s->runner->point(s->run);
+    }
+    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options.timeout_s);
+    if (status) return status;
+    *seconds = tutti_clock_s() - begun;
+    for (int i = 0; i < s->step->slices; i++) {
+        const double *slice = s->runner->data(s->run, s->step->slice[i].metrics);
+        for (int k = 0; k < TUTTI_METRICS; k++) metrics[k] += slice[k];
+    }
+    if (!isfinite(metrics[0]))
+        return tutti_fail(TUTTI_ERR_KERNEL, "the loss on the runner \"%s\" is not a finite number",
+            s->runner->name);
+    for (int k = 0; k < TUTTI_METRICS; k++) s->metrics[k] = metrics[k];
+    return TUTTI_OK;
+}
+
+double tutti_side_loss(const tutti_side *s)
+{
+    return s->metrics[0] / s->metrics[2];
+}
+
+void tutti_side_close(tutti_side *s)
+{
+    tutti_side_stop(s);
+    tutti_step_free(s->step);
+    tutti_net_free(s->net);
+    free(s->images);
+    free(s->labels);
+    *s = (tutti_side){0};
+}

@@ -1,0 +1,41 @@
+/* One way to run training steps of a model: a runner with its graph and a fixed random batch. Sides
+ * made from the same options do the same computation. Threads: [M]. */
+#ifndef TUTTI_BENCH_SIDE_H
+#define TUTTI_BENCH_SIDE_H
+
+#include "apps/models/model.h"
+#include "dag/net/step.h"
+
+typedef struct tutti_side_options {
+    const tutti_model *model;
+    int64_t batch;
+    int slices;
+    uint64_t seed;
+    double timeout_s; /* of a block of steps */
+} tutti_side_options;
+
+typedef struct tutti_side {
+    tutti_side_options options;
+    const tutti_runner *runner;
+    tutti_net *net;
+    tutti_step *step;
+    tutti_run *run; /* NULL between stop and start */
+    float *images, rate;
+    int32_t *labels;
+    int64_t counter;
+    double metrics[3];
+} tutti_side;
+
+/* 32x32x3 images of 10 classes. Errors as of the calls it makes. */
+tutti_status tutti_side_open(
+    const tutti_side_options *options, const char *runner, tutti_side *side);
+/* Starts the runner with the initial weights; stops it. A stopped side uses no thread. */
+tutti_status tutti_side_start(tutti_side *side);
+void tutti_side_stop(tutti_side *side);
+/* Runs so many steps, submitted ahead of their execution; *seconds: from the first submission to
+ * the last end. Fails (KERNEL, logged) when the loss of the last is not finite. */
+tutti_status tutti_side_steps(tutti_side *side, int steps, double *seconds);
+double tutti_side_loss(const tutti_side *side); /* mean, of the last step run */
+void tutti_side_close(tutti_side *side);
+
+#endif

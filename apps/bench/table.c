@@ -1,0 +1,14 @@
+#include "apps/bench/bench.h"
+#include "apps/bench/compute.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const tutti_bench *const tutti_benches[] = {&tutti_bench_compute, NULL};
+
+const tutti_bench *tutti_bench_find(const char *name)
+{
+    for (int i = 0; tutti_benches[i]; i++)
+        if (strcmp(tutti_benches[i]->name, name) == 0) return tutti_benches[i];
+    return NULL;
+}
