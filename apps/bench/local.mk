@@ -10,3 +10,4 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/table.c
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libmodels.la libcore.la $(JANSSON_LIBS)
+dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py

@@ -1,3 +1,5 @@
+#include "config.h" /* first: it asks libc for pipe2 */
+
 #include "apps/bench/peer.h"
 
 #include "dag/base/clock.h"

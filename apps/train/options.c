@@ -1,6 +1,7 @@
 #include "apps/train/options.h"
 
 #include "apps/data/reader.h"
+#include "collectives/choose.h"
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
@@ -20,6 +21,11 @@ static const char *design_choice(int i)
 static const char *format_choice(int i)
 {
     return tutti_readers[i] ? tutti_readers[i]->name : NULL;
+}
+
+static const char *algorithm_choice(int i)
+{
+    return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
 }
 
 static const char *schedule_choice(int i)
@@ -78,8 +84,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
         .environment = "TUTTI_LANES", AT(lanes),
         .help = "communicators of the concurrent design; 0: the design's default"},
-    {TUTTI_CONF_TEXT, "algorithm", "NAME", .fallback = "auto", .environment = "TUTTI_ALGORITHM",
-        AT(algorithm), .help = "allreduce algorithm (see tutti-info); auto: by size and ranks"},
+    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
+        .environment = "TUTTI_ALGORITHM", AT(algorithm),
+        .help = "allreduce algorithm; auto: by size and ranks"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
         .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
