@@ -15,10 +15,14 @@ libcore_la_SOURCES += \
 	collectives/sched/draft.h \
 	collectives/sched/fold.c collectives/sched/fold.h \
 	collectives/sched/link.c \
+	collectives/sched/match.c collectives/sched/match.h \
+	collectives/sched/price.c collectives/sched/price.h \
+	collectives/sched/print.c collectives/sched/print.h \
 	collectives/sched/ring.c collectives/sched/ring.h \
 	collectives/sched/rsag.c collectives/sched/rsag.h \
 	collectives/sched/sched.c collectives/sched/sched.h \
 	collectives/sched/tree.c collectives/sched/tree.h \
+	collectives/sched/walk.c collectives/sched/walk.h \
 	collectives/transport/loop.c \
 	collectives/transport/mpi.c collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \

@@ -12,6 +12,8 @@
  *   broadcast, reduce   ceil(log2 P) steps    up to S ceil(log2 P) bytes sent by one rank
  *   allreduce           2 ceil(log2 P) steps
  *   reduce needs scratch 2 S
+ * (a rank that sends one message at a time takes that many; the longest chain of messages has as
+ * many as a number below P has bits set).
  * With a segment size, the tree works on one segment after the other, and levels overlap.
  * The sum is formed on the root alone, and then copied: all ranks hold the same bits.
  * Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in

@@ -11,3 +11,25 @@ EXTRA_DIST += tests/collectives/mpi.sh
 tests_collectives_mpi_ranks_SOURCES = tests/collectives/mpi_ranks.c \
 	tests/collectives/cases.c tests/collectives/cases.h
 tests_collectives_mpi_ranks_LDADD = libcore.la
+
+check_PROGRAMS += tests/collectives/test_sched
+TESTS += tests/collectives/test_sched
+tests_collectives_test_sched_SOURCES = tests/collectives/test_sched.c
+tests_collectives_test_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_sched_LDADD = libtesting.la
+EXTRA_DIST += \
+	tests/golden/schedules/barrier.txt \
+	tests/golden/schedules/doubling_allreduce.txt \
+	tests/golden/schedules/ring_allgather.txt \
+	tests/golden/schedules/ring_allreduce.txt \
+	tests/golden/schedules/ring_reduce_scatter.txt \
+	tests/golden/schedules/rsag_allreduce.txt \
+	tests/golden/schedules/tree_allreduce.txt \
+	tests/golden/schedules/tree_broadcast.txt \
+	tests/golden/schedules/tree_reduce.txt
+
+check_PROGRAMS += tests/collectives/test_buf
+TESTS += tests/collectives/test_buf
+tests_collectives_test_buf_SOURCES = tests/collectives/test_buf.c
+tests_collectives_test_buf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_buf_LDADD = libtesting.la

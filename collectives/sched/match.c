@@ -1,0 +1,221 @@
+#include "collectives/sched/match.h"
+
+#include "collectives/sched/walk.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The symbol of one value. */
+typedef struct cell {
+    int64_t element; /* of the vector; -1: nothing was written here */
+    uint64_t how;    /* a hash of the expression that made it */
+} cell;
+
+typedef struct memory {
+    cell *cells;
+    unsigned char *times; /* [count][P] how often each rank's contribution is in it */
+} memory;
+
+typedef struct proof {
+    const tutti_sched *const *ranks;
+    int P;
+    memory (*of)[TUTTI_SPACES]; /* [P] */
+    tutti_status status;
+} proof;
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ (b << 31 | b >> 33)) + 0x9e3779b97f4a7c15u + b;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+    return h ^ h >> 31;
+}
+
+static int64_t size_of(const tutti_sched *s, int space)
+{
+    const int64_t sizes[TUTTI_SPACES] = {
+        [TUTTI_SPACE_IN] = s->in_count,
+        [TUTTI_SPACE_OUT] = s->out_count,
+        [TUTTI_SPACE_SCRATCH] = s->scratch_count,
+    };
+    return sizes[space];
+}
+
+static void close_proof(proof *p)
+{
+    for (int r = 0; p->of && r < p->P; r++) {
+        for (int s = 0; s < TUTTI_SPACES; s++) {
+            free(p->of[r][s].cells);
+            free(p->of[r][s].times);
+        }
+    }
+    free(p->of);
+}
+
+static tutti_status open_proof(proof *p, const tutti_sched *const ranks[], int P)
+{
+    *p = (proof){.ranks = ranks, .P = P, .of = calloc((size_t)P, sizeof *p->of)};
+    int ok = p->of != NULL;
+    for (int r = 0; ok && r < P; r++) {
+        for (int s = 0; ok && s < TUTTI_SPACES; s++) {
+            size_t n = (size_t)size_of(ranks[r], s);
+            memory *m = &p->of[r][s];
+            m->cells = malloc((n + 1) * sizeof *m->cells);
+            m->times = calloc(n * (size_t)P + 1, 1);
+            ok = m->cells && m->times;
+            for (size_t i = 0; ok && i < n; i++) m->cells[i].element = -1;
+        }
+    }
+    if (ok) return TUTTI_OK;
+    close_proof(p);
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory to match the schedules of %d ranks", P);
+}
+
+/* Every rank's input, where its kind says that it lies. */
+static void give_input(proof *p)
+{
+    for (int r = 0; r < p->P; r++) {
+        const tutti_sched_shape *shape = &p->ranks[r]->shape;
+        int broadcast = shape->kind == TUTTI_BROADCAST;
+        if (broadcast && r != shape->root) continue;
+        int in_out = shape->in_place || broadcast;
+        memory *m = &p->of[r][in_out ? TUTTI_SPACE_OUT : TUTTI_SPACE_IN];
+        int64_t from = in_out && shape->kind == TUTTI_ALLGATHER ? r * shape->count : 0;
+        for (int64_t i = 0; i < shape->count; i++) {
+            m->cells[from + i] = (cell){i, mix((uint64_t)r + 1, (uint64_t)i + 1)};
+            m->times[(from + i) * p->P + r] = 1;
+        }
+    }
+}
+
+static tutti_status wrong(proof *p, int rank, int64_t i, const char *what)
+{
+    if (!p->status)
+        p->status = tutti_fail(TUTTI_ERR_MISMATCH, "%s on %d ranks: rank %d, element %lld: %s",
+            tutti_coll_kind_name(p->ranks[rank]->shape.kind), p->P, rank, (long long)i, what);
+    return p->status;
+}
+
+static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, int64_t count)
+{
+    memory *d = &p->of[to][dst.space], *s = &p->of[from][src.space];
+    size_t P = (size_t)p->P;
+    for (int64_t i = 0; i < count; i++)
+        if (s->cells[src.offset + i].element < 0)
+            wrong(p, from, src.offset + i, "is read before anything was written there");
+    memcpy(d->cells + dst.offset, s->cells + src.offset, (size_t)count * sizeof(cell));
+    memcpy(d->times + (size_t)dst.offset * P, s->times + (size_t)src.offset * P, (size_t)count * P);
+}
+
+static void combine(proof *p, int rank, const tutti_step *step)
+{
+    memory *d = &p->of[rank][step->dst.space], *s = &p->of[rank][step->src.space];
+    for (int64_t i = 0; i < step->count; i++) {
+        cell *into = &d->cells[step->dst.offset + i];
+        const cell *with = &s->cells[step->src.offset + i];
+        unsigned char *into_times = d->times + (step->dst.offset + i) * p->P;
+        const unsigned char *with_times = s->times + (step->src.offset + i) * p->P;
+        if (into->element < 0 || into->element != with->element)
+            wrong(
+                p, rank, step->dst.offset + i, "is combined with another element or with nothing");
+        into->how = step->src_first ? mix(with->how, into->how) : mix(into->how, with->how);
+        for (int r = 0; r < p->P; r++) {
+            int sum = into_times[r] + with_times[r];
+            into_times[r] = (unsigned char)(sum < 255 ? sum : 255);
+        }
+    }
+}
+
+static void visit(void *ctx, const tutti_sched_event *e)
+{
+    proof *p = ctx;
+    const tutti_step *step = &p->ranks[e->rank]->step[e->step];
+    if (e->peer >= 0)
+        assign(
+            p, e->peer, p->ranks[e->peer]->step[e->peer_step].dst, e->rank, step->src, step->count);
+    else if (step->kind == TUTTI_STEP_COPY)
+        assign(p, e->rank, step->dst, e->rank, step->src, step->count);
+    else
+        combine(p, e->rank, step);
+}
+
+/* What OUT[i] of a rank must be: an element, with the contributions of all ranks or of one. */
+typedef struct promise {
+    int made;
+    int64_t element;
+    int only; /* this rank's contribution, or -1: everyone's */
+} promise;
+
+static promise promise_of(const tutti_sched_shape *shape, int64_t i)
+{
+    int64_t offset, length;
+    promise all = {1, i, -1}, none = {0, 0, 0};
+    tutti_coll_block(shape->count, shape->P, shape->rank, &offset, &length);
+    switch (shape->kind) {
+    case TUTTI_BROADCAST:
+        return (promise){1, i, shape->root};
+    case TUTTI_REDUCE:
+        return shape->rank == shape->root ? all : none;
+    case TUTTI_ALLGATHER:
+        return (promise){1, i % shape->count, (int)(i / shape->count)};
+    case TUTTI_REDUCE_SCATTER:
+        return i >= offset && i < offset + length ? all : none;
+    default:
+        return all;
+    }
+}
+
+static void check_element(proof *p, int rank, int64_t i)
+{
+    const tutti_sched_shape *shape = &p->ranks[rank]->shape;
+    const memory *out = &p->of[rank][TUTTI_SPACE_OUT];
+    promise wanted = promise_of(shape, i);
+    if (!wanted.made) return;
+    if (out->cells[i].element != wanted.element) wrong(p, rank, i, "is another element");
+    for (int r = 0; r < p->P; r++) {
+        int times = out->times[i * p->P + r], due = wanted.only < 0 || wanted.only == r;
+        if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
+            wrong(p, rank, i, "lacks a contribution, or has one too often");
+    }
+    int same = shape->kind == TUTTI_ALLREDUCE;
+    if (same && out->cells[i].how != p->of[0][TUTTI_SPACE_OUT].cells[i].how)
+        wrong(p, rank, i, "is put together in another way than on rank 0");
+}
+
+/* One order of events; *how: a hash of how all that was promised was put together. */
+static tutti_status prove(const tutti_sched *const ranks[], int P, uint64_t seed, uint64_t *how)
+{
+    proof p;
+    tutti_status status = open_proof(&p, ranks, P);
+    if (status) return status;
+    give_input(&p);
+    status = tutti_sched_walk(ranks, P, seed, visit, &p);
+    *how = 0;
+    for (int r = 0; !status && r < P; r++) {
+        for (int64_t i = 0; i < ranks[r]->out_count; i++) {
+            check_element(&p, r, i);
+            if (promise_of(&ranks[r]->shape, i).made)
+                *how = mix(*how, p.of[r][TUTTI_SPACE_OUT].cells[i].how);
+        }
+    }
+    if (!status) status = p.status;
+    close_proof(&p);
+    return status;
+}
+
+tutti_status tutti_sched_match(const tutti_sched *const ranks[], int P)
+{
+    enum { ORDERS = 4 };
+    uint64_t first = 0, how;
+    for (uint64_t seed = 0; seed < ORDERS; seed++) {
+        tutti_status status = prove(ranks, P, seed, &how);
+        if (status) return status;
+        if (!seed) first = how;
+        if (how != first)
+            return tutti_fail(TUTTI_ERR_MISMATCH,
+                "%s on %d ranks: the result depends on the order of events (seed %d)",
+                tutti_coll_kind_name(ranks[0]->shape.kind), P, (int)seed);
+    }
+    return TUTTI_OK;
+}

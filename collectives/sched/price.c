@@ -1,0 +1,108 @@
+#include "collectives/sched/price.h"
+
+#include "collectives/sched/walk.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+/* When a rank's ports and arithmetic are free again, and what it has done. */
+typedef struct account {
+    double send_s, recv_s, reduce_s;
+    int64_t sent_bytes, reduced_bytes;
+    double *ready_s; /* [n] when what a step waits for has ended */
+} account;
+
+typedef struct books {
+    const tutti_sched *const *ranks;
+    const tutti_sched_cost *cost;
+    size_t element;
+    account *rank;
+    double end_s;
+} books;
+
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static void finish(books *b, int rank, int step, double end_s)
+{
+    const tutti_sched *s = b->ranks[rank];
+    double *ready_s = b->rank[rank].ready_s;
+    for (int k = s->first[step]; k < s->first[step + 1]; k++)
+        ready_s[s->after[k]] = later(ready_s[s->after[k]], end_s);
+    b->end_s = later(b->end_s, end_s);
+}
+
+static void visit(void *ctx, const tutti_sched_event *e)
+{
+    books *b = ctx;
+    account *mine = &b->rank[e->rank];
+    const tutti_step *step = &b->ranks[e->rank]->step[e->step];
+    int64_t bytes = step->count * (int64_t)b->element;
+    double start_s = mine->ready_s[e->step];
+    if (e->peer >= 0) {
+        account *other = &b->rank[e->peer];
+        start_s =
+            later(later(start_s, other->ready_s[e->peer_step]), later(mine->send_s, other->recv_s));
+        double end_s = start_s + b->cost->alpha_s + b->cost->beta_s_per_byte * (double)bytes;
+        mine->send_s = other->recv_s = end_s;
+        mine->sent_bytes += bytes;
+        finish(b, e->rank, e->step, end_s);
+        finish(b, e->peer, e->peer_step, end_s);
+    } else if (step->kind == TUTTI_STEP_REDUCE) {
+        mine->reduce_s = later(start_s, mine->reduce_s) + b->cost->gamma_s_per_byte * (double)bytes;
+        mine->reduced_bytes += bytes;
+        finish(b, e->rank, e->step, mine->reduce_s);
+    } else {
+        finish(b, e->rank, e->step, start_s);
+    }
+}
+
+static int count_steps(const tutti_sched *const ranks[], int P, int *const *level)
+{
+    int most = 0;
+    for (int r = 0; r < P; r++)
+        for (int i = 0; i < ranks[r]->n; i++)
+            if (level[r][i] > most) most = level[r][i];
+    return most;
+}
+
+static void sum_up(const books *b, int P, tutti_sched_price *price)
+{
+    for (int r = 0; r < P; r++) {
+        const account *a = &b->rank[r];
+        int64_t scratch_bytes = b->ranks[r]->scratch_count * (int64_t)b->element;
+        if (a->sent_bytes > price->sent_bytes) price->sent_bytes = a->sent_bytes;
+        if (a->reduced_bytes > price->reduced_bytes) price->reduced_bytes = a->reduced_bytes;
+        if (scratch_bytes > price->scratch_bytes) price->scratch_bytes = scratch_bytes;
+    }
+    price->time_s = b->end_s;
+}
+
+tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_t element,
+    const tutti_sched_cost *cost, tutti_sched_price *price)
+{
+    tutti_sched_price p = {0};
+    int **level;
+    tutti_status status = tutti_sched_levels(ranks, P, &level);
+    if (status) return status;
+    p.steps = count_steps(ranks, P, level);
+    free(level);
+    books b = {.ranks = ranks, .cost = cost, .element = element};
+    b.rank = calloc((size_t)P, sizeof *b.rank);
+    int ok = b.rank != NULL;
+    for (int r = 0; ok && r < P; r++) {
+        b.rank[r].ready_s = calloc((size_t)ranks[r]->n + 1, sizeof(double));
+        ok = b.rank[r].ready_s != NULL;
+    }
+    status = ok ? tutti_sched_walk(ranks, P, 0, visit, &b)
+                : tutti_fail(TUTTI_ERR_NOMEM, "no memory to price the schedules of %d ranks", P);
+    if (!status) {
+        sum_up(&b, P, &p);
+        *price = p;
+    }
+    for (int r = 0; b.rank && r < P; r++) free(b.rank[r].ready_s);
+    free(b.rank);
+    return status;
+}

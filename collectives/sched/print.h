@@ -1,0 +1,19 @@
+/* The picture of a collective: ranks across, steps down.
+ *
+ *   >1:0+3     sends 3 elements, from OUT[0] on, to rank 1
+ *   <2:s4+3    receives 3 elements from rank 2 into SCRATCH[4...]
+ *   0+3+=s4    adds (combines) SCRATCH[4...] to OUT[0...]; 0+3=s4+ has the operands the other way round
+ *   0+3=i0     copies IN[0...] to OUT[0...]
+ *
+ * A line holds the messages that can pass at the same time, and what is done with them. */
+#ifndef TUTTI_SCHED_PRINT_H
+#define TUTTI_SCHED_PRINT_H
+
+#include "collectives/sched/sched.h"
+
+#include <stdio.h>
+
+/* Errors as in walk.h; IO when the stream fails. [A] */
+tutti_status tutti_sched_print(const tutti_sched *const ranks[], int P, FILE *out);
+
+#endif

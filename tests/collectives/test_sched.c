@@ -1,0 +1,397 @@
+/* collectives/sched and choose: schedules are proved, priced and compared with their pictures. Writes the pictures anew with
+ * TUTTI_TEST_WRITE_GOLDEN=1. */
+#include "collectives/choose.h"
+#include "collectives/sched/barrier.h"
+#include "collectives/sched/doubling.h"
+#include "collectives/sched/match.h"
+#include "collectives/sched/price.h"
+#include "collectives/sched/print.h"
+#include "collectives/sched/ring.h"
+#include "collectives/sched/rsag.h"
+#include "collectives/sched/tree.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_RANKS = 17 };
+
+static const struct row {
+    const char *name;
+    tutti_coll_kind kind;
+    tutti_sched_builder build;
+} rows[] = {
+    {"ring_allreduce", TUTTI_ALLREDUCE, tutti_sched_ring_allreduce},
+    {"ring_reduce_scatter", TUTTI_REDUCE_SCATTER, tutti_sched_ring_reduce_scatter},
+    {"ring_allgather", TUTTI_ALLGATHER, tutti_sched_ring_allgather},
+    {"doubling_allreduce", TUTTI_ALLREDUCE, tutti_sched_doubling_allreduce},
+    {"rsag_allreduce", TUTTI_ALLREDUCE, tutti_sched_rsag_allreduce},
+    {"tree_allreduce", TUTTI_ALLREDUCE, tutti_sched_tree_allreduce},
+    {"tree_broadcast", TUTTI_BROADCAST, tutti_sched_tree_broadcast},
+    {"tree_reduce", TUTTI_REDUCE, tutti_sched_tree_reduce},
+    {"barrier", TUTTI_BARRIER, tutti_sched_barrier},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+typedef struct all {
+    int P;
+    const tutti_sched *ranks[MOST_RANKS];
+} all;
+
+static all build(
+    const struct row *row, int P, int root, int64_t count, int64_t segment, int in_place)
+{
+    all a = {.P = P};
+    for (int r = 0; r < P; r++) {
+        const tutti_sched_shape shape = {.kind = row->kind,
+            .rank = r,
+            .P = P,
+            .root = root,
+            .count = row->kind == TUTTI_BARRIER ? 1 : count,
+            .segment = segment,
+            .in_place = in_place};
+        tutti_sched *sched;
+        ck_assert_ok(row->build(&shape, &sched));
+        a.ranks[r] = sched;
+    }
+    return a;
+}
+
+static void discard(all *a)
+{
+    for (int r = 0; r < a->P; r++) tutti_sched_free((tutti_sched *)a->ranks[r]);
+}
+
+static void prove(
+    const struct row *row, int P, int root, int64_t count, int64_t segment, int in_place)
+{
+    all a = build(row, P, root, count, segment, in_place);
+    ck_assert_msg(!tutti_sched_match(a.ranks, P),
+        "%s: P %d, root %d, count %d, segment %d, in place %d", row->name, P, root, (int)count,
+        (int)segment, in_place);
+    discard(&a);
+}
+
+START_TEST(every_schedule_is_proved)
+{
+    static const int64_t counts[] = {0, 1, 5, 36}, segments[] = {0, 3};
+    for (int P = 1; P <= MOST_RANKS; P++)
+        for (int c = 0; c < 4; c++)
+            for (int s = 0; s < 2; s++)
+                for (int in_place = 0; in_place < 2; in_place++)
+                    prove(&rows[_i], P, c * P / 4, counts[c], segments[s], in_place);
+}
+END_TEST
+
+START_TEST(every_root_is_proved)
+{
+    for (int P = 1; P <= 9; P++)
+        for (int root = 0; root < P; root++)
+            for (int i = 0; i < ROWS; i++)
+                if (rows[i].kind == TUTTI_BROADCAST || rows[i].kind == TUTTI_REDUCE)
+                    prove(&rows[i], P, root, 4, 0, root % 2);
+}
+END_TEST
+
+static void print_all(const struct row *row, FILE *out)
+{
+    const tutti_sched_cost cost = {.alpha_s = 1};
+    for (int P = 2; P <= 5; P++) {
+        int segmented = row->build == tutti_sched_ring_allreduce && P == 2;
+        all a = build(row, P, P / 3, 2 * P - 1, segmented ? 1 : 0, P % 2);
+        tutti_sched_price price;
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 1, &cost, &price));
+        const tutti_sched_shape *shape = &a.ranks[0]->shape;
+        fprintf(out, "%s, %d ranks, root %d, %d elements, %s%s\n", row->name, P, shape->root,
+            (int)shape->count, shape->in_place ? "in place" : "out of place",
+            segmented ? ", segments of 1" : "");
+        fprintf(out, "%d steps; a rank sends up to %d elements, combines %d, needs %d of scratch\n",
+            price.steps, (int)price.sent_bytes, (int)price.reduced_bytes, (int)price.scratch_bytes);
+        ck_assert_ok(tutti_sched_print(a.ranks, P, out));
+        fputc('\n', out);
+        discard(&a);
+    }
+}
+
+static char *read_all(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *in = fopen(path, "r"), *out = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(out);
+    ck_assert_msg(in != NULL, "%s cannot be read", path);
+    for (int c; (c = getc(in)) != EOF;) putc(c, out);
+    fclose(in);
+    fclose(out);
+    return text;
+}
+
+START_TEST(pictures_are_golden)
+{
+    char path[256];
+    snprintf(path, sizeof path, "tests/golden/schedules/%s.txt", rows[_i].name);
+    if (getenv("TUTTI_TEST_WRITE_GOLDEN")) {
+        FILE *out = fopen(testing_source(path), "w");
+        ck_assert_ptr_nonnull(out);
+        print_all(&rows[_i], out);
+        fclose(out);
+    }
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(out);
+    print_all(&rows[_i], out);
+    fclose(out);
+    char *golden = read_all(testing_source(path));
+    ck_assert_str_eq(text, golden);
+    free(golden);
+    free(text);
+}
+END_TEST
+
+/* The depth of a binomial tree of P. */
+static int most_bits_below(int P)
+{
+    int most = 0;
+    for (int v = 0; v < P; v++)
+        if (__builtin_popcount((unsigned)v) > most) most = __builtin_popcount((unsigned)v);
+    return most;
+}
+
+START_TEST(prices_are_the_formulas)
+{
+    const tutti_sched_cost cost = {
+        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-10};
+    const double S = 4 * 840;
+    int log2P = 0;
+    for (int P = 2; P <= 8; P++) {
+        while (1 << log2P < P) log2P++;
+        tutti_sched_price price;
+        all a = build(&rows[0], P, 0, 840, 0, 1);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_int_eq(price.steps, 2 * (P - 1));
+        ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
+        double time_s = 2 * (P - 1) * (1e-6 + 1e-9 * S / P) + (P - 1) * 1e-10 * S / P;
+        ck_assert_double_eq_tol(price.time_s, time_s, 1e-12);
+        discard(&a);
+
+        int power = !(P & (P - 1));
+        a = build(&rows[3], P, 0, 840, 0, 1);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_int_eq(price.steps, power ? log2P : log2P - 1 + 2);
+        discard(&a);
+
+        a = build(&rows[4], P, 0, 840, 0, 1);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_int_eq(price.steps, power ? 2 * log2P : 2 * (log2P - 1) + 2);
+        if (power) ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
+        discard(&a);
+
+        a = build(&rows[6], P, P - 1, 840, 0, 1);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_int_eq(price.steps, most_bits_below(P));
+        discard(&a);
+    }
+}
+END_TEST
+
+START_TEST(pipelining_pays)
+{
+    const tutti_sched_cost cost = {
+        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-9};
+    tutti_sched_price whole, pipelined;
+    all a = build(&rows[0], 4, 0, 1 << 20, 0, 1), b = build(&rows[0], 4, 0, 1 << 20, 1 << 14, 1);
+    ck_assert_ok(tutti_sched_price_of(a.ranks, 4, 4, &cost, &whole));
+    ck_assert_ok(tutti_sched_price_of(b.ranks, 4, 4, &cost, &pipelined));
+    ck_assert_double_lt(pipelined.time_s, 0.75 * whole.time_s);
+    ck_assert_int_eq(pipelined.sent_bytes, whole.sent_bytes);
+    discard(&a);
+    discard(&b);
+}
+END_TEST
+
+/* ---- what match must refuse: pairs of schedules written by hand ---- */
+
+typedef void (*hand)(tutti_sched_draft *draft, int rank);
+
+static tutti_status match_pair(hand write)
+{
+    all a = {.P = 2};
+    for (int r = 0; r < 2; r++) {
+        const tutti_sched_shape shape = {
+            .kind = TUTTI_ALLREDUCE, .rank = r, .P = 2, .count = 2, .in_place = 1};
+        tutti_sched_draft *draft;
+        tutti_sched *sched;
+        ck_assert_ok(tutti_sched_begin(&shape, &draft));
+        write(draft, r);
+        ck_assert_ok(tutti_sched_end(draft, &sched));
+        a.ranks[r] = sched;
+    }
+    tutti_status status = tutti_sched_match(a.ranks, 2);
+    discard(&a);
+    return status;
+}
+
+static void exchange(tutti_sched_draft *d, int rank, int64_t n)
+{
+    tutti_sched_recv(d, !rank, tutti_scratch(0), n);
+    tutti_sched_send(d, !rank, tutti_out(0), n);
+}
+
+static void good(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 2);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(0), 2, rank);
+}
+
+static void other_order_of_operands(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 2);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(0), 2, 0);
+}
+
+static void added_twice(tutti_sched_draft *d, int rank)
+{
+    good(d, rank);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(0), 2, rank);
+}
+
+static void nothing_added(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 2);
+}
+
+static void one_element_short(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 1);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(0), 1, rank);
+}
+
+static void shifted(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 2);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(1), 1, rank);
+    tutti_sched_reduce(d, tutti_out(1), tutti_scratch(0), 1, rank);
+}
+
+static void unwritten(tutti_sched_draft *d, int rank)
+{
+    good(d, rank);
+    tutti_sched_copy(d, tutti_out(0), tutti_scratch(2), 1);
+}
+
+static void never_received(tutti_sched_draft *d, int rank)
+{
+    good(d, rank);
+    if (!rank) tutti_sched_send(d, 1, tutti_out(0), 1);
+}
+
+static void sizes_differ(tutti_sched_draft *d, int rank)
+{
+    tutti_sched_recv(d, !rank, tutti_scratch(0), 2 - rank);
+    tutti_sched_send(d, !rank, tutti_out(0), 2);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(0), 2, rank);
+}
+
+static void circle(tutti_sched_draft *d, int rank)
+{
+    tutti_sched_recv(d, !rank, tutti_out(0), 2);
+    tutti_sched_send(d, !rank, tutti_out(0), 2);
+}
+
+START_TEST(match_refuses_what_is_wrong)
+{
+    static const hand wrong[] = {other_order_of_operands, added_twice, nothing_added,
+        one_element_short, shifted, unwritten, never_received, sizes_differ, circle};
+    ck_assert_ok(match_pair(good));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(
+            match_pair(wrong[i]) == TUTTI_ERR_MISMATCH, "wrong schedule %d passed", (int)i);
+}
+END_TEST
+
+START_TEST(blocks_tile_the_vector)
+{
+    for (int P = 1; P <= 9; P++) {
+        for (int64_t count = 0; count < 30; count++) {
+            int64_t end = 0, before = INT64_MAX, offset, length;
+            for (int r = 0; r < P; r++) {
+                tutti_coll_block(count, P, r, &offset, &length);
+                ck_assert_int_eq(offset, end);
+                ck_assert(length <= before && length >= count / P && length <= count / P + 1);
+                end += before = length;
+            }
+            ck_assert_int_eq(end, count);
+        }
+    }
+    int64_t offset, length, huge = (int64_t)7 << 40;
+    tutti_coll_block(huge, 7, 6, &offset, &length);
+    ck_assert_int_eq(offset, (int64_t)6 << 40);
+}
+END_TEST
+
+START_TEST(sizes_beyond_32_bits_are_planned_in_elements)
+{
+    int64_t count = ((int64_t)5 << 31) + 3, sum = 0;
+    const tutti_algorithm *automatic = tutti_algorithm_find(NULL);
+    tutti_choice choice = tutti_coll_choose(automatic, TUTTI_ALLREDUCE, 3, count, 8);
+    all a = build(&rows[0], 3, 0, count, choice.segment, 1);
+    for (int i = 0; i < a.ranks[0]->n; i++)
+        if (a.ranks[0]->step[i].kind == TUTTI_STEP_REDUCE) sum += a.ranks[0]->step[i].count;
+    int64_t offset, own, other;
+    tutti_coll_block(count, 3, 0, &offset, &own);
+    tutti_coll_block(count, 3, 2, &offset, &other);
+    ck_assert_int_eq(sum, own + other);
+    ck_assert_int_lt(a.ranks[0]->n, 1000);
+    discard(&a);
+}
+END_TEST
+
+START_TEST(choice_is_as_documented)
+{
+    const tutti_algorithm *automatic = tutti_algorithm_find("auto");
+    static const struct {
+        int P;
+        int64_t count;
+        const char *name;
+    } wanted[] = {
+        {2, 4096, "recursive-doubling"},
+        {9, 4096, "recursive-doubling"},
+        {4, 4097, "rsag"},
+        {4, 65536, "rsag"},
+        {4, 65537, "ring"},
+        {3, 4097, "ring"},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        ck_assert_str_eq(
+            tutti_coll_choose(automatic, TUTTI_ALLREDUCE, wanted[i].P, wanted[i].count, 4)
+                .algorithm->name,
+            wanted[i].name);
+    ck_assert(tutti_coll_choose(automatic, TUTTI_BROADCAST, 4, 1 << 20, 4).build ==
+              tutti_sched_tree_broadcast);
+    ck_assert_ptr_null(tutti_algorithm_find("bubble"));
+    ck_assert_ptr_eq(tutti_algorithm_find(NULL), automatic);
+    ck_assert_int_eq(tutti_algorithm_blocks("mpi"), 1);
+    ck_assert_int_eq(tutti_algorithm_blocks("ring"), 0);
+    char text[256], small[8];
+    ck_assert_str_eq(tutti_algorithm_names(text, sizeof text),
+        "auto, ring, recursive-doubling, tree, rsag, mpi");
+    ck_assert_str_eq(tutti_algorithm_names(small, sizeof small), "auto, r");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sched");
+    TCase *tcase = testing_case(suite, "sched");
+    tcase_add_loop_test(tcase, every_schedule_is_proved, 0, ROWS);
+    tcase_add_test(tcase, every_root_is_proved);
+    tcase_add_loop_test(tcase, pictures_are_golden, 0, ROWS);
+    tcase_add_test(tcase, prices_are_the_formulas);
+    tcase_add_test(tcase, pipelining_pays);
+    tcase_add_test(tcase, match_refuses_what_is_wrong);
+    tcase_add_test(tcase, blocks_tile_the_vector);
+    tcase_add_test(tcase, sizes_beyond_32_bits_are_planned_in_elements);
+    tcase_add_test(tcase, choice_is_as_documented);
+    return testing_run(suite);
+}
