@@ -77,7 +77,7 @@ static double norm(const float *x, int64_t count)
 /* (loss(w + h u) - loss(w - h u)) / 2h, for a direction u of length 1. */
 static double slope(trial *t, const data *d, float *w, const float *u, int64_t count)
 {
-    const double h = 2e-3;
+    const double h = 5e-4;
     float *old = malloc((size_t)count * sizeof *old);
     ck_assert_ptr_nonnull(old);
     memcpy(old, w, (size_t)count * sizeof *old);
@@ -91,9 +91,9 @@ static double slope(trial *t, const data *d, float *w, const float *u, int64_t c
     return (loss[1] - loss[0]) / (2 * h);
 }
 
-/* One parameter, along its gradient and along random signs. Differences of float32 losses are good
- * to about 1e-4, and a ReLU or maximum that flips within h adds as much; gradients here are 0.05 to
- * 1 long. */
+/* One parameter, along its gradient and along random signs. A ReLU or maximum that flips within h
+ * moves a slope by up to a few percent; what is wrong by rule moves it by tens. Gradients here are
+ * 0.05 to 3 long. */
 static void check_parameter(trial *t, const data *d, const char *name, uint64_t seed)
 {
     char gradient_name[80];
@@ -111,9 +111,9 @@ static void check_parameter(trial *t, const data *d, const char *name, uint64_t 
         along += (double)v[e] * g[e];
     }
     double steepest = slope(t, d, w, u, count), across = slope(t, d, w, v, count);
-    ck_assert_msg(fabs(steepest - length) < 1e-2 * length + 5e-4, "%s: slope %g, gradient %g", name,
+    ck_assert_msg(fabs(steepest - length) < 3e-2 * length + 2e-3, "%s: slope %g, gradient %g", name,
         steepest, length);
-    ck_assert_msg(fabs(across - along) < 1e-2 * length + 5e-4, "%s: random slope %g, gradient %g",
+    ck_assert_msg(fabs(across - along) < 3e-2 * length + 2e-3, "%s: random slope %g, gradient %g",
         name, across, along);
     free(u);
 }
@@ -243,6 +243,43 @@ START_TEST(every_order_gives_the_same_bits)
 }
 END_TEST
 
+enum { PIPELINED = 5 };
+
+/* PIPELINED steps submitted at once. Twelve slices make nodes of thirteen accesses, which is more
+ * than StarPU keeps room for in a task. */
+static uint64_t train_pipelined(const tutti_runner *runner, const data *d, int slices, int workers)
+{
+    tutti_step_options options = {
+        .batch = 2 * BATCH, .slices = slices, .ranks = 1, .momentum = 0.9f, .seed = 4};
+    tutti_run_options run = {.workers = workers};
+    static const float rate[PIPELINED] = {0.05f, 0.04f, 0.03f, 0.02f, 0.01f};
+    static const int64_t number[PIPELINED] = {0, 1, 2, 3, 4};
+    trial t;
+    trial_open_on(&t, with_norm, &options, runner, &run);
+    for (int step = 0; step < PIPELINED; step++)
+        trial_submit(&t, t.step->train, d->images, d->labels, &rate[step], &number[step]);
+    trial_wait(&t);
+    uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+START_TEST(starpu_gives_the_same_bits)
+{
+    const data *d = make_data();
+    const tutti_runner *starpu = tutti_runner_find("starpu"),
+                       *inline_runner = tutti_runner_find("inline");
+    static const int slices[] = {1, 2, 12};
+    for (int i = 0; i < 3; i++) {
+        uint64_t want = train_pipelined(inline_runner, d, slices[i], 1);
+        for (int workers = 1; workers <= 2; workers++)
+            ck_assert_msg(train_pipelined(starpu, d, slices[i], workers) == want,
+                "%d slices on %d workers: other weights", slices[i], workers);
+    }
+    free((void *)d);
+}
+END_TEST
+
 /* Rows with label -1 count for nothing: neither in the metrics nor in the gradient. */
 START_TEST(padded_rows_do_not_count)
 {
@@ -292,6 +329,7 @@ int main(void)
     tcase_add_test(tcase, finite_differences_in_slices);
     tcase_add_test(tcase, slices_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, every_order_gives_the_same_bits);
+    tcase_add_test(tcase, starpu_gives_the_same_bits);
     tcase_add_test(tcase, padded_rows_do_not_count);
     tcase_add_test(tcase, initial_values_follow_seed_and_name);
     return testing_run(suite);

@@ -8,19 +8,25 @@ static const double DEADLINE_S = 100;
 void trial_open(
     trial *t, trial_net_fn *build, const tutti_step_options *options, uint64_t order_seed)
 {
-    *t = (trial){.options = *options};
+    tutti_run_options run = {.workers = 1, .seed = order_seed};
+    trial_open_on(t, build, options, &tutti_runner_inline, &run);
+}
+
+void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *options,
+    const tutti_runner *runner, const tutti_run_options *run)
+{
+    *t = (trial){.options = *options, .runner = runner};
     ck_assert_ok(tutti_net_new(&t->net));
     build(t->net);
     ck_assert_ok(tutti_net_status(t->net));
     ck_assert_ok(tutti_step_build(t->net, options, &t->step));
-    tutti_run_options run = {.workers = 1, .seed = order_seed};
-    ck_assert_ok(tutti_runner_inline.open(t->step->graph, &run, &t->run));
-    ck_assert_ok(tutti_step_init(t->step, t->net, &tutti_runner_inline, t->run, options->seed));
+    ck_assert_ok(runner->open(t->step->graph, run, &t->run));
+    ck_assert_ok(tutti_step_init(t->step, t->net, runner, t->run, options->seed));
 }
 
 void trial_close(trial *t)
 {
-    tutti_runner_inline.close(t->run);
+    t->runner->close(t->run);
     tutti_step_free(t->step);
     tutti_net_free(t->net);
 }
@@ -28,30 +34,41 @@ void trial_close(trial *t)
 static void feed(const trial *t, int tensor, const void *data)
 {
     size_t bytes = tutti_graph_get_tensor(t->step->graph, tensor)->bytes;
-    ck_assert_ok(tutti_runner_inline.feed(t->run, tensor, data, bytes, NULL, NULL));
+    ck_assert_ok(t->runner->feed(t->run, tensor, data, bytes, NULL, NULL));
 }
 
-void trial_run(
-    trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number)
+void trial_submit(trial *t, int section, const float *images, const int32_t *labels,
+    const float *rate, const int64_t *number)
 {
     int64_t H, W, C;
     tutti_net_shape(t->net, 0, &H, &W, &C);
-    feed(t, t->step->rate, &rate);
-    feed(t, t->step->counter, &number);
+    feed(t, t->step->rate, rate);
+    feed(t, t->step->counter, number);
     for (int s = 0; s < t->step->slices; s++) {
         const tutti_step_slice *slice = &t->step->slice[s];
         feed(t, slice->images, images + slice->first * H * W * C);
         feed(t, slice->labels, labels + slice->first);
     }
-    ck_assert_ok(tutti_runner_inline.submit(t->run, section));
-    ck_assert_ok(tutti_runner_inline.wait(t->run, tutti_runner_inline.point(t->run), DEADLINE_S));
+    ck_assert_ok(t->runner->submit(t->run, section));
+}
+
+void trial_wait(trial *t)
+{
+    ck_assert_ok(t->runner->wait(t->run, t->runner->point(t->run), DEADLINE_S));
+}
+
+void trial_run(
+    trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number)
+{
+    trial_submit(t, section, images, labels, &rate, &number);
+    trial_wait(t);
 }
 
 double trial_metric(const trial *t, int which)
 {
     double sum = 0;
     for (int s = 0; s < t->step->slices; s++)
-        sum += ((double *)tutti_runner_inline.data(t->run, t->step->slice[s].metrics))[which];
+        sum += ((double *)t->runner->data(t->run, t->step->slice[s].metrics))[which];
     return sum;
 }
 
@@ -60,7 +77,7 @@ float *trial_tensor(const trial *t, const char *name, int64_t *count)
     int tensor = tutti_graph_find(t->step->graph, name);
     ck_assert_msg(tensor >= 0, "no tensor %s", name);
     *count = tutti_shape_count(&tutti_graph_get_tensor(t->step->graph, tensor)->shape);
-    return tutti_runner_inline.data(t->run, tensor);
+    return t->runner->data(t->run, tensor);
 }
 
 void trial_images(uint64_t seed, int64_t first, int64_t count, float *images)
@@ -79,7 +96,7 @@ void trial_labels(uint64_t seed, int64_t first, int64_t count, int classes, int3
 
 static uint64_t hash_tensor(const trial *t, int tensor, uint64_t h)
 {
-    const unsigned char *byte = tutti_runner_inline.data(t->run, tensor);
+    const unsigned char *byte = t->runner->data(t->run, tensor);
     size_t bytes = tutti_graph_get_tensor(t->step->graph, tensor)->bytes;
     for (size_t i = 0; i < bytes; i++) h = (h ^ byte[i]) * 1099511628211ull;
     return h;

@@ -1,4 +1,4 @@
-/* A net on the inline runner, for tests: build, feed a batch, run a step, look at tensors. Failures
+/* A net on a runner, for tests: build, feed a batch, run a step, look at tensors. Failures
  * fail the test. */
 #ifndef TUTTI_TRIAL_H
 #define TUTTI_TRIAL_H
@@ -10,21 +10,30 @@ typedef struct trial {
     tutti_net *net;
     tutti_step_options options;
     tutti_step *step;
+    const tutti_runner *runner;
     tutti_run *run;
 } trial;
 
 typedef void trial_net_fn(tutti_net *net);
 
-/* Builds the net and its step, opens a run that draws its order from order_seed, and sets initial
- * weights by options->seed. */
+/* Builds the net and its step, opens a run, and sets initial weights by options->seed. The inline
+ * runner draws its order from order_seed. */
 void trial_open(
     trial *t, trial_net_fn *build, const tutti_step_options *options, uint64_t order_seed);
+void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *options,
+    const tutti_runner *runner, const tutti_run_options *run);
 void trial_close(trial *t);
 
 /* Feeds options.batch images and labels (the rank's batch; cut into slices here), the rate and the
  * step number, and runs a section to its end. */
 void trial_run(
     trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number);
+
+/* The same without waiting: what the pointers point to stays until trial_wait, which waits for all.
+ */
+void trial_submit(trial *t, int section, const float *images, const int32_t *labels,
+    const float *rate, const int64_t *number);
+void trial_wait(trial *t);
 
 /* Sum over slices of metrics[which]. */
 double trial_metric(const trial *t, int which);
