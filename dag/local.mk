@@ -15,6 +15,7 @@ libcore_la_SOURCES += \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
 	dag/run/run.h dag/run/table.c \
+	dag/run/scheduler.c dag/run/scheduler.h \
 	dag/run/starpu.c dag/run/starpu.h \
 	dag/run/token.h \
 	dag/run/wait.c dag/run/wait.h

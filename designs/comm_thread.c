@@ -296,10 +296,13 @@ static tutti_status call_thread(tutti_comm_thread *t, const tutti_coll_args *arg
 static tutti_status run_here(tutti_comm_thread *t, int lane, const tutti_coll_args *args)
 {
     tutti_coll_request *request;
+    double mark = tutti_meter_enter(t->options.meter, TUTTI_METER_COMM);
     tutti_status status = tutti_coll_post(t->comm, lane, args, &request);
-    if (status) return status;
-    status = tutti_coll_wait(t->comm, request, t->options.timeout_s);
-    tutti_coll_free(request);
+    if (!status) {
+        status = tutti_coll_wait(t->comm, request, t->options.timeout_s);
+        tutti_coll_free(request);
+    }
+    tutti_meter_leave(t->options.meter, TUTTI_METER_COMM, mark);
     return status;
 }
 
@@ -318,9 +321,7 @@ tutti_status tutti_comm_thread_main(tutti_comm_thread *t)
         pthread_mutex_lock(&t->queue_lock);
         tutti_entry entry = *tutti_queue_get(&t->queue, s);
         pthread_mutex_unlock(&t->queue_lock);
-        double mark = tutti_meter_enter(t->options.meter, TUTTI_METER_COMM);
         status = run_here(t, entry.lane, &entry.args);
-        tutti_meter_leave(t->options.meter, TUTTI_METER_COMM, mark);
         pthread_mutex_lock(&t->queue_lock);
         tutti_queue_forget(&t->queue, tutti_queue_get(&t->queue, s));
         pthread_mutex_unlock(&t->queue_lock);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <tutti/starpu.h>
 
-enum { FEATURES = 8, BATCH = 64, STEPS = 400 };
+enum { FEATURES = 8, BATCH = 64, STEPS = 100 };
 
 /* A sample's features: a fixed pseudo-random function of its number, in [-1, 1). */
 static float feature(unsigned sample, unsigned index)
@@ -54,7 +54,7 @@ static struct starpu_codelet update = {
 
 int main(void)
 {
-    float w[FEATURES] = {0}, g[FEATURES] = {0}, rate = 0.1f;
+    float w[FEATURES] = {0}, g[FEATURES] = {0}, rate = 0.3f;
     starpu_data_handle_t w_handle, g_handle;
     tutti_session *tutti;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &(int){0});

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FEATURES = 8, BATCH = 64, STEPS = 400 };
+enum { FEATURES = 8, BATCH = 64, STEPS = 100 };
 
 /* A sample's features: a fixed pseudo-random function of its number, in [-1, 1). */
 static float feature(unsigned sample, unsigned index)
@@ -57,7 +57,7 @@ static struct starpu_codelet update = {
 
 int main(void)
 {
-    float w[FEATURES] = {0}, g[FEATURES] = {0}, rate = 0.1f;
+    float w[FEATURES] = {0}, g[FEATURES] = {0}, rate = 0.3f;
     starpu_data_handle_t w_handle, g_handle;
     if (starpu_init(NULL)) return 77;
     starpu_vector_data_register(&w_handle, STARPU_MAIN_RAM, (uintptr_t)w, FEATURES, sizeof *w);

@@ -5,6 +5,7 @@
 #include "dag/base/log.h"
 #include "dag/run/binding.h"
 #include "dag/run/ledger.h"
+#include "dag/run/scheduler.h"
 #include "dag/run/wait.h"
 
 #include <starpu.h>
@@ -191,7 +192,7 @@ static tutti_status start(tutti_run *run)
     conf.ncuda = 0;
     conf.nopencl = 0;
     conf.catch_signals = 0;
-    if (!getenv("STARPU_SCHED")) conf.sched_policy_name = "prio";
+    if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     int rc = starpu_init(&conf);
     if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start: %s", strerror(-rc));
     run->started = 1;

@@ -18,13 +18,16 @@ one=$("$MPIRUN" -np 1 "$programs/sgd_parallel") || fail "one rank exits with $?"
 
 for ranks in 2 3 4; do
     expected=
-    for design in sequential funneled concurrent chained; do
+    designs="sequential funneled concurrent chained"
+    [ $ranks = 2 ] || designs="sequential chained" # every design runs; not all of them at every size
+    [ $ranks = 4 ] && designs="funneled concurrent"
+    for design in $designs; do
         out=$(TUTTI_DESIGN=$design "$MPIRUN" -np $ranks "$programs/sgd_parallel") || fail "$ranks ranks, $design: exit $?: $out"
         [ "$(wc -l <<< "$out")" = $ranks ] || fail "$ranks ranks, $design: $out"
         different=$(sort -u <<< "$out")
         [ "$(wc -l <<< "$different")" = 1 ] || fail "$ranks ranks, $design: ranks differ: $out"
         : "${expected:=$different}"
-        [ "$different" = "$expected" ] || fail "$ranks ranks: $design gives '$different', sequential '$expected'"
+        [ "$different" = "$expected" ] || fail "$ranks ranks: $design gives '$different', another design '$expected'"
     done
 done
 
