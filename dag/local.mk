@@ -18,4 +18,5 @@ libcore_la_SOURCES += \
 	dag/run/scheduler.c dag/run/scheduler.h \
 	dag/run/starpu.c dag/run/starpu.h \
 	dag/run/token.h \
+	dag/run/turn.c dag/run/turn.h \
 	dag/run/wait.c dag/run/wait.h

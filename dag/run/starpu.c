@@ -6,12 +6,15 @@
 #include "dag/run/binding.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
+#include "dag/run/turn.h"
 #include "dag/run/wait.h"
 
 #include <starpu.h>
 #include <starpu_config.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double longest_start_s = 30;
 
 struct tutti_run {
     tutti_binding binding;
@@ -193,7 +196,9 @@ static tutti_status start(tutti_run *run)
     conf.nopencl = 0;
     conf.catch_signals = 0;
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
+    int turn = tutti_turn_take("starpu", longest_start_s);
     int rc = starpu_init(&conf);
+    tutti_turn_end(turn);
     if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start: %s", strerror(-rc));
     run->started = 1;
     int workers = (int)starpu_cpu_worker_get_count();

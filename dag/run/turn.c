@@ -1,0 +1,42 @@
+#include "dag/run/turn.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static const double look_every_s = 0.02;
+
+/* A file of this user in /tmp, which ranks of one machine share and ranks of two do not; it stays
+ * there. */
+static int open_lock(const char *name)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "/tmp/tutti-%s-%lu.lock", name, (unsigned long)getuid());
+    return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+int tutti_turn_take(const char *name, double at_most_s)
+{
+    int file = open_lock(name), error = file < 0 ? errno : 0;
+    double end = tutti_clock_s() + at_most_s;
+    while (!error && flock(file, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK && errno != EINTR) error = errno;
+        if (tutti_clock_s() > end) error = ETIMEDOUT;
+        tutti_clock_sleep(look_every_s);
+    }
+    if (error)
+        tutti_log(TUTTI_LOG_WARN, "no turn for \"%s\": %s; going ahead", name, strerror(error));
+    return file;
+}
+
+void tutti_turn_end(int turn)
+{
+    if (turn >= 0) close(turn); /* which unlocks */
+}
