@@ -1,0 +1,147 @@
+#!/bin/bash
+# The lint tests can fail: each rule is broken once in a tree made for it, and has to be named with its file and line.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+tree=
+
+# put FILE LINE...: a new tree that holds one good file and this one.
+put() {
+    local file=$1
+    shift
+    tree=$scratch/tree
+    rm -rf "$tree"
+    mkdir -p "$tree/dag/base" "$tree/$(dirname "$file")"
+    printf '%s\n' '#ifndef TUTTI_GOOD_H' '#define TUTTI_GOOD_H' '/* exit( and MPI_ in a comment are no code. */' '#endif' \
+        > "$tree/dag/base/good.h"
+    printf '%s\n' "$@" > "$tree/$file"
+}
+
+# expect SCRIPT STATUS [WORDS]: runs it on the tree.
+expect() {
+    local script=$1 status=$2 words=${3:-} said rc=0
+    said=$("$here/$script" "$tree" 2>&1) || rc=$?
+    if [ "$rc" -ne "$status" ]; then
+        echo "$script: exit status $rc instead of $status for: $words"
+        echo "$said"
+        failures=$((failures + 1))
+    elif [ -n "$words" ] && ! grep -qF -- "$words" <<< "$said"; then
+        echo "$script does not say '$words' but: $said"
+        failures=$((failures + 1))
+    fi
+}
+
+# FILE | second line of the file | what rooms.sh says about it; nothing: it is allowed.
+while IFS='|' read -r file line words; do
+    put "$file" '/* x */' "$line"
+    if [ -n "$words" ]; then
+        expect rooms.sh 1 "$file:2: $words"
+    else
+        expect rooms.sh 0
+    fi
+done << 'ROWS'
+dag/base/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": the ground floor
+dag/graph/a.c|#include "dag/kernels/kernel.h"|"dag/kernels/kernel.h": the graph is a value
+dag/graph/a.c|#include "dag/base/log.h"|
+dag/kernels/a.h|#include "dag/graph/graph.h"|"dag/graph/graph.h": kernels know base only
+dag/kernels/a.c|#  include "dag/base/../graph/a.h"|"dag/base/../graph/a.h": ../ hides
+dag/net/a.c|#include "dag/run/starpu.h"|"dag/run/starpu.h": net knows
+dag/net/a.c|#include "dag/run/run.h"|
+dag/run/a.c|#include "collectives/coll.h"|"collectives/coll.h": run knows
+dag/run/a.c|#include "designs/design.h"|"designs/design.h": run knows
+dag/run/a.c|#include "dag/graph/graph.h"|
+collectives/sched/a.c|#include "collectives/transport/transport.h"|"collectives/transport/transport.h": schedules
+collectives/transport/a.c|#include "collectives/sched/sched.h"|"collectives/sched/sched.h": transports
+collectives/buf/a.c|#include "collectives/sched/sched.h"|"collectives/sched/sched.h": buffers
+collectives/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": collectives know
+collectives/a.c|#include "collectives/sched/sched.h"|
+designs/a.c|#include "apps/data/reader.h"|"apps/data/reader.h": designs know
+designs/a.c|#include "collectives/engine.h"|"collectives/engine.h": designs know
+designs/a.c|#include "collectives/coll.h"|
+apps/models/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": models see net.h only
+apps/models/a.c|#include "dag/net/net.h"|
+apps/data/a.c|#include "dag/run/run.h"|"dag/run/run.h": data sees base only
+apps/data/a.c|#include "dag/base/log.h"|
+apps/train/a.c|#include "designs/design.h"|
+apps/train/a.c|#include "tests/support/testing.h"|"tests/support/testing.h": programs see
+apps/train/a.c|#include "loop.h"|"loop.h" is not written from the top
+apps/train/a.c|#include "config.h"|
+apps/train/a.c|#include "apps/train/b.c"|"apps/train/b.c": sources are not included
+dag/kernels/a.c|#include <starpu.h>|<starpu.h>: StarPU is known
+dag/run/a.c|#include <starpu.h>|
+collectives/sched/a.c|#include <mpi.h>|<mpi.h>: MPI is known
+collectives/boot.c|#include <mpi.h>|
+dag/kernels/conv_cpu.c|#include <dnnl.h>|<dnnl.h>: oneDNN stands
+dag/kernels/onednn_conv.c|#include <oneapi/dnnl/dnnl.h>|
+dag/net/a.c|#include <zlib.h>|<zlib.h>: file formats
+dag/graph/a.c|int a(void) { return starpu_init(NULL); }|starpu_: StarPU is known
+dag/graph/a.c|int a(void) { return tutti_starpu_init(NULL); }|
+dag/graph/a.c|/* starpu_init */ const char *a = "MPI_Init"; // exit(1)|
+designs/a.c|int a = MPI_SUCCESS;|MPI_: MPI is known
+designs/attach.c|int a = MPI_SUCCESS;|
+collectives/a.c|MPI_Comm a;|MPI_: MPI is known
+dag/kernels/conv_cpu.c|dnnl_engine_t a;|dnnl_: oneDNN stands
+dag/kernels/onednn.c|dnnl_engine_t a;|
+designs/a.c|void a(void) { exit(1); }|exit(: libraries return
+designs/a.c|void a(void) { tutti_boot_abort(1); on_exit(0); }|
+dag/base/a.c|void a(void) { abort(); }|abort(: libraries return
+apps/train/a.c|void a(void) { exit(1); }|
+ROWS
+
+put dag/attic/a.c 'int a;'
+expect rooms.sh 1 'dag/attic/a.c:1: this folder has no row'
+
+# A line in a comment of several lines is no code, and the line after it is.
+put dag/run/a.c '/* a' ' * MPI_Init */ int a; /*' '*/ int b = MPI_SUCCESS;'
+expect rooms.sh 1 'dag/run/a.c:3: MPI_'
+
+tab=$(printf '\t') nothing=
+long=$(printf '%0121d' 0)
+while IFS='|' read -r file line words; do
+    put "$file" '#ifndef TUTTI_A_H' '#define TUTTI_A_H' "$line" '#endif'
+    if [ -n "$words" ]; then
+        expect style.sh 1 "$file:3: $words"
+    else
+        expect style.sh 0
+    fi
+done << ROWS
+dag/base/a.h|${tab}int a;|a tab
+dag/base/a.c|int a; |blanks at the end
+tests/x/a.c|int a${long};|longer than 120
+dag/base/a.c|/* TO${nothing}DO: later */|a note for later
+dag/base/a.c|int TODOS;|
+dag/base/a.c|int a;|
+ROWS
+put dag/base/a.h '#ifndef A_H' '#define A_H' '#endif'
+expect style.sh 1 'dag/base/a.h:1: guards'
+put dag/base/a.h '#define A 1'
+expect style.sh 1 'dag/base/a.h:1: a header begins'
+put dag/base/a.c 'int a;'
+printf 'int b;' >> "$tree/dag/base/a.c"
+expect style.sh 1 'dag/base/a.c: no end of line'
+printf 'int a;\r\n' > "$tree/dag/base/a.c"
+expect style.sh 1 'dag/base/a.c:1: a carriage return'
+
+export CC=${CC:-cc} FLAGS='-std=gnu11 -Wall'
+put dag/base/a.h '#ifndef TUTTI_A_H' '#define TUTTI_A_H' 'size_t tutti_a(void);' '#endif'
+expect headers.sh 1 'dag/base/a.h: does not compile alone'
+put dag/base/a.h 'struct tutti_a { int a; };'
+expect headers.sh 1 'dag/base/a.h: does not compile alone'
+put dag/base/a.h '#ifndef TUTTI_A_H' '#define TUTTI_A_H' '#include <stddef.h>' 'size_t tutti_a(void);' '#endif'
+expect headers.sh 0
+
+put dag/base/a.c 'int tutti_a;' 'static int hidden;' 'int loud(void);' 'int loud(void) { return hidden; }'
+tree=$scratch/tree/a.o
+(cd "$scratch/tree" && $CC -c -o a.o dag/base/a.c)
+expect symbols.sh 1 'loud does not begin with tutti_'
+put dag/base/a.c 'int tutti_a;' 'static int hidden;' 'int tutti_quiet(void) { return hidden; }'
+(cd "$scratch/tree" && $CC -c -o a.o dag/base/a.c)
+tree=$scratch/tree/a.o
+expect symbols.sh 0
+tree=$scratch/nothing.a
+expect symbols.sh 1 'is not there'
+
+[ $failures -eq 0 ] && echo "all lint rules can fail"
+exit $((failures > 0))
