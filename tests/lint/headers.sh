@@ -13,17 +13,15 @@ trap 'rm -rf "$scratch"' EXIT
 
 # Flags name folders relative to where make runs.
 cd "$build"
-compile='
-    header=$1
-    unit=$scratch/$(echo "$header" | tr / _).c
-    printf "#include \"%s\"\n#include \"%s\"\n" "$header" "$header" > "$unit"
-    if ! $CC -I"$tree" $FLAGS -Werror -fsyntax-only "$unit" > "$unit.log" 2>&1; then
-        echo "$header: does not compile alone:"
-        sed -n 1,5p "$unit.log"
-        : > "$scratch/failed"
-    fi
-'
-export CC FLAGS tree scratch compile
+export CC FLAGS tree scratch
 (cd "$tree" && find dag collectives designs apps tests -name '*.h' 2> /dev/null) | LC_ALL=C sort |
-    xargs -n 1 -P 2 sh -c 'eval "$compile"' compile
+    xargs -n 1 -P 2 sh -c '
+        header=$1
+        unit=$scratch/$(echo "$header" | tr / _).c
+        printf "#include \"%s\"\n#include \"%s\"\n" "$header" "$header" > "$unit"
+        if ! $CC -I"$tree" $FLAGS -Werror -fsyntax-only "$unit" > "$unit.log" 2>&1; then
+            echo "$header: does not compile alone:"
+            sed -n 1,5p "$unit.log"
+            : > "$scratch/failed"
+        fi' compile
 [ ! -e "$scratch/failed" ]

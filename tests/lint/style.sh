@@ -27,4 +27,4 @@ for file in $(find dag collectives designs apps tests -name '*.[ch]' 2> /dev/nul
         bad=1
     fi
 done
-exit ${bad:-0}
+exit "${bad:-0}"
