@@ -24,6 +24,7 @@ static const struct {
     const char *file, *advice;
 } mistakes[] = {
     {"data_batch_1", "this is the Python version of CIFAR-10; download the binary version"},
+    {"train", "this is the Python version of CIFAR-100; download the binary version"},
     {"data_batch_1.mat", "this is the Matlab version of CIFAR-10; download the binary version"},
     {"train.mat", "this is the Matlab version of CIFAR-100; download the binary version"},
     {"cifar-10-binary.tar.gz",

@@ -1,7 +1,7 @@
 /* The kernels: what can be computed on tensors, and the one function type that computes it.
  *
- * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) defines a descriptor: a plain struct of
- * numbers that says which computation it is. `open` turns a descriptor into what the kernel needs at run time (cached
+ * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) defines a descriptor: a plain struct
+ * of numbers that says which computation it is. `open` turns a descriptor into what the kernel needs at run time (cached
  * primitives, scratch memory); `fn` computes, as often as wanted, one call at a time for each opened kernel (different
  * opened kernels run in parallel); `close` releases. The build picks the table: table_cpu.c, later table_cuda.c.
  *
