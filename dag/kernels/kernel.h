@@ -1,9 +1,10 @@
 /* The kernels: what can be computed on tensors, and the one function type that computes it.
  *
  * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) defines a descriptor: a plain struct
- * of numbers that says which computation it is. `open` turns a descriptor into what the kernel needs at run time (cached
- * primitives, scratch memory); `fn` computes, as often as wanted, one call at a time for each opened kernel (different
- * opened kernels run in parallel); `close` releases. The build picks the table: table_cpu.c, later table_cuda.c.
+ * of numbers that says which computation it is. `open` turns a descriptor into what the kernel needs at run time
+ * (cached primitives, scratch memory); `fn` computes, as often as wanted, one call at a time for each opened kernel
+ * (different opened kernels run in parallel); `close` releases. The build picks the table: table_cpu.c, later
+ * table_cuda.c.
  *
  * All tensors are dense float32 unless a family says otherwise; images N,H,W,C; convolution weights (K,R,S,C);
  * dense weights (K,C). Threads: open/close [M], fn [A]. Every kernel runs on the calling thread only and gives the same

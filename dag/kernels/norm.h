@@ -3,8 +3,8 @@
  *   NORM (training):  mean, var over the batch (biased);  y = [relu]( scale * (x - mean) / sqrt(var + eps) + shift )
  *   NORM_INFER:       the same with running statistics
  *   NORM_RUNNING:     running = (1-momentum) * running + momentum * stats_sum * weight, where stats_sum is the sum of
- *                     the batch statistics of `1/weight` batches, and the variance row is multiplied by unbias = n/(n-1)
- *                     (n: images*H*W of one such batch) as PyTorch does
+ *                     the batch statistics of `1/weight` batches, and the variance row is multiplied by
+ *                     unbias = n/(n-1) (n: images*H*W of one such batch) as PyTorch does
  *
  *   x, y, dx, dy (N,H,W,C)   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale / mean,
  *   row 1 shift / variance (not its root).   mask: uint8, tutti_norm_mask_bytes(), only with relu (the sign is kept).
