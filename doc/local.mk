@@ -1,1 +1,3 @@
-# Sources of doc.
+EXTRA_DIST += doc/data.md doc/designs.md doc/map.md doc/numerics.md doc/starpu.md doc/threads.md \
+	README.md HACKING.md NEWS quickstart
+dist_man_MANS += doc/tutti-starpu.3
