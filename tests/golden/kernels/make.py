@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+"""Makes the golden numbers of the kernel tests with PyTorch:  tests/golden/kernels/make.py
+
+Reads tests/kernels/cases.txt and writes, beside this script,
+  results.f32   the results of all cases one after the other, little-endian float32, in NHWC and (K,R,S,C) order
+  index.txt     a line for each result: first element, elements, tensor's name, case
+PyTorch computes in double precision and the results are rounded once. Inputs are not stored: both sides compute them
+from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout has no case here: which
+elements it keeps is Tutti's own rule.
+"""
+
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE.parent.parent / "kernels" / "cases.txt"
+MASK = (1 << 64) - 1
+
+
+def stream_of(name):
+    h = 14695981039346656037
+    for byte in name.encode():
+        h = (h ^ byte) * 1099511628211 & MASK
+    return h
+
+
+def bits_of(stream, index):
+    h = (index + 1) * 0x9E3779B97F4A7C15 & MASK ^ stream
+    h = (h ^ h >> 32) * 0xD6E8FEB86659FD93 & MASK
+    h = (h ^ h >> 32) * 0xD6E8FEB86659FD93 & MASK
+    return h >> 44
+
+
+class Case:
+    def __init__(self, text):
+        self.text = text
+        self.family, *words = text.split()
+        self.d = {key: float(value) if "." in value or "e" in value else int(value)
+                  for key, value in (word.split("=") for word in words)}
+
+    def fill(self, name, *shape, offset=0.0):
+        stream = stream_of(f"{self.text}:{name}")
+        count = torch.Size(shape).numel()
+        values = [bits_of(stream, i) / 524288 - 1 + offset for i in range(count)]
+        return torch.tensor(values, dtype=torch.float64).reshape(shape)
+
+    def image(self, name, *shape, grad=False):
+        """An (N,H,W,C) tensor as PyTorch's (N,C,H,W)."""
+        return self.fill(name, *shape).permute(0, 3, 1, 2).contiguous().requires_grad_(grad)
+
+
+def nhwc(x):
+    return x.permute(0, 2, 3, 1)
+
+
+def backward(y, dy, *inputs):
+    return torch.autograd.grad(y, inputs, dy)
+
+
+def through(case, x, y):
+    """y and dx of an op of images."""
+    N, K, P, Q = y.shape
+    dx, = backward(y, case.image("dy", N, P, Q, K), x)
+    return {"y": nhwc(y), "dx": nhwc(dx)}
+
+
+def conv(case, N, H, W, C, K, R, S, stride, pad, bias):
+    x = case.image("x", N, H, W, C, grad=True)
+    w = case.image("w", K, R, S, C, grad=True)
+    b = case.fill("b", K).requires_grad_() if bias else None
+    y = F.conv2d(x, w, b, stride, pad)
+    dy = case.image("dy", N, y.shape[2], y.shape[3], K)
+    dx, dw, *db = backward(y, dy, x, w, *([b] if bias else []))
+    return {"y": nhwc(y), "dx": nhwc(dx), "dw": nhwc(dw), **({"db": db[0]} if bias else {})}
+
+
+def dense(case, N, C, K, bias):
+    x = case.fill("x", N, C).requires_grad_()
+    w = case.fill("w", K, C).requires_grad_()
+    b = case.fill("b", K).requires_grad_() if bias else None
+    y = F.linear(x, w, b)
+    dx, dw, *db = backward(y, case.fill("dy", N, K), x, w, *([b] if bias else []))
+    return {"y": y, "dx": dx, "dw": dw, **({"db": db[0]} if bias else {})}
+
+
+def norm(case, N, H, W, C, eps, relu):
+    x = case.image("x", N, H, W, C, grad=True)
+    pair = case.fill("scaleshift", 2, C).requires_grad_()
+    mean, var = torch.zeros(C, dtype=torch.float64), torch.ones(C, dtype=torch.float64)
+    y = F.batch_norm(x, mean, var, pair[0], pair[1], training=True, momentum=1.0, eps=eps)
+    y = F.relu(y) if relu else y
+    dx, dpair = backward(y, case.image("dy", N, H, W, C), x, pair)
+    rows = N * H * W
+    stats = torch.stack([mean, var * (rows - 1) / rows])
+    return {"y": nhwc(y), "stats": stats, "dx": nhwc(dx), "dscaleshift": dpair}
+
+
+def norm_infer(case, N, H, W, C, eps, relu):
+    x = case.image("x", N, H, W, C)
+    pair, running = case.fill("scaleshift", 2, C), case.fill("running", 2, C, offset=1.5)
+    y = F.batch_norm(x, running[0], running[1], pair[0], pair[1], training=False, eps=eps)
+    return {"y": nhwc(F.relu(y) if relu else y)}
+
+
+def norm_running(case, C, momentum, weight, unbias):
+    running = case.fill("running", 2, C, offset=1.5)
+    batch = case.fill("stats_sum", 2, C, offset=1.5) * weight
+    batch[1] *= unbias
+    return {"running": torch.lerp(running, batch, momentum)}
+
+
+def relu(case, count):
+    x = case.fill("x", count).requires_grad_()
+    y = F.relu(x)
+    return {"y": y, "dx": backward(y, case.fill("dy", count), x)[0]}
+
+
+def pool_max(case, N, H, W, C, R, S, stride, pad):
+    x = case.image("x", N, H, W, C, grad=True)
+    return through(case, x, F.max_pool2d(x, (R, S), stride, pad))
+
+
+def pool_avg(case, N, H, W, C, R, S, stride, pad):
+    x = case.image("x", N, H, W, C, grad=True)
+    return through(case, x, F.avg_pool2d(x, (R, S), stride, pad, count_include_pad=False))
+
+
+def shortcut(case, N, H, W, C, K, stride):
+    x = case.image("x", N, H, W, C, grad=True)
+    front = (K - C) // 2
+    return through(case, x, F.pad(x[:, :, ::stride, ::stride], (0, 0, 0, 0, front, K - C - front)))
+
+
+def sum_of(case, count, inputs, relu):
+    y = sum(case.fill(f"x{i}", count) for i in range(inputs))
+    return {"y": F.relu(y) if relu else y}
+
+
+def xent(case, N, K, weight):
+    logits = case.fill("logits", N, K).requires_grad_()
+    stream = stream_of(f"{case.text}:labels")
+    labels = torch.tensor([bits_of(stream, n) % (K + 1) - 1 for n in range(N)])
+    loss = F.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
+    right = (logits.argmax(1) == labels).sum()
+    counted = (labels >= 0).sum()
+    dlogits, = backward(loss, torch.tensor(float(weight), dtype=torch.float64), logits)
+    return {"dlogits": dlogits, "metrics": torch.stack([loss, right.double(), counted.double()])}
+
+
+def sgd(case, count, momentum, weight_decay, nesterov):
+    w = case.fill("w", count).requires_grad_()
+    optimizer = torch.optim.SGD([w], lr=1.0, momentum=momentum, weight_decay=weight_decay, nesterov=bool(nesterov))
+    optimizer.param_groups[0]["lr"] = case.fill("rate", 1).item()  # the constructor refuses a negative rate
+    if momentum:
+        optimizer.state[w]["momentum_buffer"] = case.fill("v", count)
+    w.grad = case.fill("g", count)
+    optimizer.step()
+    results = {"w": w.detach()}
+    if momentum:
+        results["v"] = optimizer.state[w]["momentum_buffer"]
+    return results
+
+
+FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
+            "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "shortcut": shortcut, "sum": sum_of,
+            "xent": xent, "sgd": sgd}
+
+
+def main():
+    offset = 0
+    with open(HERE / "results.f32", "wb") as data, open(HERE / "index.txt", "w") as index:
+        for line in CASES.read_text().splitlines():
+            if not line or line.startswith("#") or line.startswith("dropout "):
+                continue
+            case = Case(line)
+            for name, value in FAMILIES[case.family](case, **case.d).items():
+                flat = value.detach().contiguous().float().flatten()
+                index.write(f"{offset} {flat.numel()} {name} {line}\n")
+                data.write(flat.numpy().astype("<f4").tobytes())
+                offset += flat.numel()
+
+
+if __name__ == "__main__":
+    main()

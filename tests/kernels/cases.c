@@ -1,0 +1,169 @@
+#include "tests/kernels/cases.h"
+
+#include "dag/base/rng.h"
+#include "dag/kernels/arith.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int set_field(test_case *c, const char *key, const char *value)
+{
+    size_t offset;
+    char type;
+    if (!test_field(c->family, key, &offset, &type)) return 0;
+    char *at = c->desc.bytes + offset;
+    int64_t i = strtoll(value, NULL, 0);
+    uint64_t u = strtoull(value, NULL, 0);
+    int d = (int)i;
+    float f = strtof(value, NULL);
+    if (type == 'i') memcpy(at, &i, sizeof i);
+    if (type == 'u') memcpy(at, &u, sizeof u);
+    if (type == 'd') memcpy(at, &d, sizeof d);
+    if (type == 'f') memcpy(at, &f, sizeof f);
+    return 1;
+}
+
+int test_parse(const char *text, test_case *c)
+{
+    char copy[MAX_TEXT], *save = NULL;
+    *c = (test_case){.family = NULL};
+    snprintf(c->text, sizeof c->text, "%s", text);
+    snprintf(copy, sizeof copy, "%s", text);
+    const char *name = strtok_r(copy, " ", &save);
+    for (int i = 0; name && test_families[i]; i++)
+        if (!strcmp(test_families[i]->name, name)) c->family = test_families[i];
+    if (!c->family) return 0;
+    for (char *word; (word = strtok_r(NULL, " ", &save));) {
+        char *equals = strchr(word, '=');
+        if (!equals) return 0;
+        *equals = 0;
+        if (!set_field(c, word, equals + 1)) return 0;
+    }
+    return 1;
+}
+
+void test_declare(test_case *c, const char *name, tutti_dtype dtype, int64_t count)
+{
+    ck_assert_int_lt(c->tensors, MAX_TENSORS);
+    test_tensor *t = &c->tensor[c->tensors++];
+    snprintf(t->name, sizeof t->name, "%s", name);
+    t->dtype = dtype;
+    t->count = count;
+    t->value = calloc((size_t)count, sizeof *t->value);
+    t->data = calloc((size_t)count, tutti_dtype_bytes(dtype));
+    ck_assert(t->value && t->data);
+}
+
+/* 20 bits that depend on all of stream and index. */
+static uint32_t bits_of(uint64_t stream, uint64_t index)
+{
+    uint64_t h = (index + 1) * 0x9E3779B97F4A7C15ull ^ stream;
+    h = (h ^ h >> 32) * 0xD6E8FEB86659FD93ull;
+    h = (h ^ h >> 32) * 0xD6E8FEB86659FD93ull;
+    return (uint32_t)(h >> 44);
+}
+
+/* Numbers in [-1, 1) that float represents; statistics are moved above zero, labels are -1 to K-1. */
+static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
+{
+    uint32_t bits = bits_of(stream, (uint64_t)i);
+    if (!strcmp(t->name, "step")) return 5;
+    if (!strcmp(t->name, "labels"))
+        return (double)(bits % (uint32_t)(test_find(c, "logits")->count / t->count + 1)) - 1;
+    double value = (double)bits / 524288 - 1;
+    if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum")) value += 1.5;
+    return value;
+}
+
+void test_case_open(test_case *c)
+{
+    c->family->tensors(c);
+    for (int i = 0; i < c->tensors; i++) {
+        char name[MAX_TEXT + 32];
+        snprintf(name, sizeof name, "%s:%s", c->text, c->tensor[i].name);
+        uint64_t stream = tutti_rng_stream(name);
+        for (int64_t e = 0; e < c->tensor[i].count; e++)
+            c->tensor[i].value[e] = fill_value(c, &c->tensor[i], stream, e);
+        test_to_data(&c->tensor[i]);
+    }
+}
+
+void test_case_close(test_case *c)
+{
+    for (int i = 0; i < c->tensors; i++) {
+        free(c->tensor[i].value);
+        free(c->tensor[i].data);
+    }
+    c->tensors = 0;
+}
+
+const test_tensor *test_find(const test_case *c, const char *name)
+{
+    for (int i = 0; i < c->tensors; i++)
+        if (!strcmp(c->tensor[i].name, name)) return &c->tensor[i];
+    return NULL;
+}
+
+double *test_value(const test_case *c, const char *name)
+{
+    const test_tensor *t = test_find(c, name);
+    ck_assert_msg(t != NULL, "%s: no tensor %s", c->text, name);
+    return t->value;
+}
+
+double test_element(const test_tensor *t, int64_t i)
+{
+    switch (t->dtype) {
+    case TUTTI_F32: return (double)((const float *)t->data)[i];
+    case TUTTI_F64: return ((const double *)t->data)[i];
+    case TUTTI_I32: return ((const int32_t *)t->data)[i];
+    case TUTTI_I64: return (double)((const int64_t *)t->data)[i];
+    default: return ((const uint8_t *)t->data)[i];
+    }
+}
+
+void test_to_data(const test_tensor *t)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        if (t->dtype == TUTTI_F32) ((float *)t->data)[i] = (float)t->value[i];
+        if (t->dtype == TUTTI_F64) ((double *)t->data)[i] = t->value[i];
+        if (t->dtype == TUTTI_I32) ((int32_t *)t->data)[i] = (int32_t)t->value[i];
+        if (t->dtype == TUTTI_I64) ((int64_t *)t->data)[i] = (int64_t)t->value[i];
+    }
+}
+
+/* x0,x1,...->y names as many inputs as the descriptor says. */
+static const char *buffers_text(const test_case *c, int op, char *text, size_t size)
+{
+    if (op != TUTTI_OP_SUM) return tutti_kernel_cpu(op)->buffers;
+    int inputs = ((const tutti_sum_desc *)c->desc.bytes)->inputs, at = 0;
+    for (int i = 0; i < inputs; i++)
+        at += snprintf(text + at, size - (size_t)at, "%sx%d", i ? "," : "", i);
+    snprintf(text + at, size - (size_t)at, "->y");
+    return text;
+}
+
+int test_buffers(
+    const test_case *c, int op, const test_tensor *buffer[MAX_BUFFERS], int written[MAX_BUFFERS])
+{
+    char expanded[256], name[16];
+    int count = 0, out = 0;
+    for (const char *p = buffers_text(c, op, expanded, sizeof expanded); *p;) {
+        if (!strncmp(p, "->", 2)) out = 1;
+        p += strspn(p, "->,[]");
+        size_t length = strcspn(p, "->,[](");
+        ck_assert_uint_lt(length, sizeof name);
+        memcpy(name, p, length);
+        name[length] = 0;
+        p += length;
+        if (!strncmp(p, "(rw)", 4)) p += 4;
+        p += strspn(p, "]");
+        const test_tensor *t = test_find(c, name);
+        if (!t) continue; /* optional, and not in this descriptor */
+        buffer[count] = t;
+        written[count++] = out;
+    }
+    return count;
+}

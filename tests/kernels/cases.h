@@ -1,0 +1,68 @@
+/* The case list of the kernel tests: a family of ops, a descriptor, and the tensors that go in and out.
+ *
+ * Every tensor exists twice: `data`, what the kernels see, and `value`, the same numbers in double precision, which the
+ * reference works on. Inputs are a function of the case's text and the tensor's name (fill in cases.c; make.py has the
+ * same), so that only results are stored as golden numbers. */
+#ifndef TUTTI_KERNEL_CASES_H
+#define TUTTI_KERNEL_CASES_H
+
+#include "dag/base/dtype.h"
+#include "dag/kernels/kernel.h"
+
+#include <stdint.h>
+
+enum { MAX_TENSORS = 12, MAX_OPS = 4, MAX_DESC = 128, MAX_TEXT = 160, MAX_BUFFERS = 16 };
+
+typedef struct test_tensor {
+    char name[16];
+    tutti_dtype dtype;
+    int64_t count;
+    double *value;
+    void *data;
+} test_tensor;
+
+typedef struct test_case test_case;
+
+typedef struct test_family {
+    const char *name;
+    int ops, op[MAX_OPS];                   /* in the order in which they use each other's results */
+    void (*tensors)(test_case *c);          /* declares them with test_declare */
+    void (*reference)(const test_case *c);  /* inputs' values -> outputs' values */
+} test_family;
+
+struct test_case {
+    const test_family *family;
+    char text[MAX_TEXT];
+    union {
+        char bytes[MAX_DESC];
+        int64_t align;
+    } desc;
+    int tensors;
+    test_tensor tensor[MAX_TENSORS];
+};
+
+/* Reads "family key=value ..." ; false when a word is unknown. Only the descriptor and the family are set. */
+int test_parse(const char *text, test_case *c);
+/* Declares the tensors, allocates and fills them. test_case_close releases. */
+void test_case_open(test_case *c);
+void test_case_close(test_case *c);
+/* For a family's `tensors`. */
+void test_declare(test_case *c, const char *name, tutti_dtype dtype, int64_t count);
+
+/* The tensor of that name, or NULL; its values, which must exist. */
+const test_tensor *test_find(const test_case *c, const char *name);
+double *test_value(const test_case *c, const char *name);
+/* Reads an element as the kernels wrote it; copies values into data. */
+double test_element(const test_tensor *t, int64_t i);
+void test_to_data(const test_tensor *t);
+
+/* The tensors that an op takes, in order, and which of them it writes. Returns how many. */
+int test_buffers(
+    const test_case *c, int op, const test_tensor *buffer[MAX_BUFFERS], int written[MAX_BUFFERS]);
+
+/* families.c */
+extern const test_family *const test_families[];
+/* A key of a family's descriptor: where it lies and how ('i' int64, 'u' uint64, 'd' int, 'f' float); false if none. */
+int test_field(const test_family *family, const char *key, size_t *offset, char *type);
+
+#endif

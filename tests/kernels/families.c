@@ -1,0 +1,246 @@
+/* The families of the kernel tests: which tensors an op has, and the descriptors' fields. */
+#include "dag/kernels/act.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/conv.h"
+#include "dag/kernels/dense.h"
+#include "dag/kernels/loss.h"
+#include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
+#include "dag/kernels/pool.h"
+#include "tests/kernels/reference.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static void conv_tensors(test_case *c)
+{
+    const tutti_conv_desc *d = (const void *)c->desc.bytes;
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    int64_t x = d->N * d->H * d->W * d->C, w = d->K * d->R * d->S * d->C, y = d->N * P * Q * d->K;
+    test_declare(c, "x", TUTTI_F32, x);
+    test_declare(c, "w", TUTTI_F32, w);
+    test_declare(c, "y", TUTTI_F32, y);
+    test_declare(c, "dy", TUTTI_F32, y);
+    test_declare(c, "dx", TUTTI_F32, x);
+    test_declare(c, "dw", TUTTI_F32, w);
+    if (d->bias) test_declare(c, "b", TUTTI_F32, d->K);
+    if (d->bias) test_declare(c, "db", TUTTI_F32, d->K);
+}
+
+static void dense_tensors(test_case *c)
+{
+    const tutti_dense_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", TUTTI_F32, d->N * d->C);
+    test_declare(c, "w", TUTTI_F32, d->K * d->C);
+    test_declare(c, "y", TUTTI_F32, d->N * d->K);
+    test_declare(c, "dy", TUTTI_F32, d->N * d->K);
+    test_declare(c, "dx", TUTTI_F32, d->N * d->C);
+    test_declare(c, "dw", TUTTI_F32, d->K * d->C);
+    if (d->bias) test_declare(c, "b", TUTTI_F32, d->K);
+    if (d->bias) test_declare(c, "db", TUTTI_F32, d->K);
+}
+
+static void norm_tensors(test_case *c)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    int64_t count = d->N * d->H * d->W * d->C;
+    test_declare(c, "x", TUTTI_F32, count);
+    test_declare(c, "scaleshift", TUTTI_F32, 2 * d->C);
+    test_declare(c, "y", TUTTI_F32, count);
+    test_declare(c, "stats", TUTTI_F32, 2 * d->C);
+    if (d->relu) test_declare(c, "mask", TUTTI_U8, (int64_t)tutti_norm_mask_bytes(d));
+    test_declare(c, "dy", TUTTI_F32, count);
+    test_declare(c, "dx", TUTTI_F32, count);
+    test_declare(c, "dscaleshift", TUTTI_F32, 2 * d->C);
+}
+
+static void norm_infer_tensors(test_case *c)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    int64_t count = d->N * d->H * d->W * d->C;
+    test_declare(c, "x", TUTTI_F32, count);
+    test_declare(c, "scaleshift", TUTTI_F32, 2 * d->C);
+    test_declare(c, "running", TUTTI_F32, 2 * d->C);
+    test_declare(c, "y", TUTTI_F32, count);
+}
+
+static void norm_running_tensors(test_case *c)
+{
+    const tutti_norm_running_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "stats_sum", TUTTI_F32, 2 * d->C);
+    test_declare(c, "running", TUTTI_F32, 2 * d->C);
+}
+
+static void elementwise_tensors(test_case *c, int64_t count)
+{
+    test_declare(c, "x", TUTTI_F32, count);
+    test_declare(c, "y", TUTTI_F32, count);
+    test_declare(c, "dy", TUTTI_F32, count);
+    test_declare(c, "dx", TUTTI_F32, count);
+}
+
+static void relu_tensors(test_case *c)
+{
+    elementwise_tensors(c, ((const tutti_relu_desc *)c->desc.bytes)->count);
+}
+
+static void dropout_tensors(test_case *c)
+{
+    elementwise_tensors(c, ((const tutti_dropout_desc *)c->desc.bytes)->count);
+    test_declare(c, "step", TUTTI_I64, 1);
+}
+
+static void pool_tensors(test_case *c, int maximum)
+{
+    const tutti_pool_desc *d = (const void *)c->desc.bytes;
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    test_declare(c, "x", TUTTI_F32, d->N * d->H * d->W * d->C);
+    test_declare(c, "y", TUTTI_F32, d->N * P * Q * d->C);
+    if (maximum) test_declare(c, "argmax", TUTTI_U8, (int64_t)tutti_pool_argmax_bytes(d));
+    test_declare(c, "dy", TUTTI_F32, d->N * P * Q * d->C);
+    test_declare(c, "dx", TUTTI_F32, d->N * d->H * d->W * d->C);
+}
+
+static void pool_max_tensors(test_case *c)
+{
+    pool_tensors(c, 1);
+}
+
+static void pool_avg_tensors(test_case *c)
+{
+    pool_tensors(c, 0);
+}
+
+static void shortcut_tensors(test_case *c)
+{
+    const tutti_shortcut_desc *d = (const void *)c->desc.bytes;
+    int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
+    test_declare(c, "x", TUTTI_F32, d->N * d->H * d->W * d->C);
+    test_declare(c, "y", TUTTI_F32, d->N * P * Q * d->K);
+    test_declare(c, "dy", TUTTI_F32, d->N * P * Q * d->K);
+    test_declare(c, "dx", TUTTI_F32, d->N * d->H * d->W * d->C);
+}
+
+static void sum_tensors(test_case *c)
+{
+    const tutti_sum_desc *d = (const void *)c->desc.bytes;
+    for (int i = 0; i < d->inputs; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", i);
+        test_declare(c, name, TUTTI_F32, d->count);
+    }
+    test_declare(c, "y", TUTTI_F32, d->count);
+}
+
+static void xent_tensors(test_case *c)
+{
+    const tutti_xent_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "logits", TUTTI_F32, d->N * d->K);
+    test_declare(c, "labels", TUTTI_I32, d->N);
+    test_declare(c, "dlogits", TUTTI_F32, d->N * d->K);
+    test_declare(c, "metrics", TUTTI_F64, TUTTI_METRICS);
+}
+
+static void sgd_tensors(test_case *c)
+{
+    const tutti_sgd_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "g", TUTTI_F32, d->count);
+    test_declare(c, "rate", TUTTI_F32, 1);
+    test_declare(c, "w", TUTTI_F32, d->count);
+    test_declare(c, "v", TUTTI_F32, d->count);
+}
+
+/* ---- Tables ---- */
+
+typedef struct field {
+    const char *family, *key;
+    size_t offset;
+    char type;
+} field;
+
+#define F(family, type, key, letter) {#family, #key, offsetof(type, key), letter}
+#define WINDOW(family, type)                                                                       \
+    F(family, type, N, 'i'), F(family, type, H, 'i'), F(family, type, W, 'i'),                     \
+        F(family, type, C, 'i'), F(family, type, R, 'i'), F(family, type, S, 'i'),                 \
+        F(family, type, stride, 'i'), F(family, type, pad, 'i')
+#define NORM(family)                                                                               \
+    F(family, tutti_norm_desc, N, 'i'), F(family, tutti_norm_desc, H, 'i'),                        \
+        F(family, tutti_norm_desc, W, 'i'), F(family, tutti_norm_desc, C, 'i'),                    \
+        F(family, tutti_norm_desc, eps, 'f'), F(family, tutti_norm_desc, relu, 'd')
+
+static const field fields[] = {
+    WINDOW(conv, tutti_conv_desc),
+    F(conv, tutti_conv_desc, K, 'i'),
+    F(conv, tutti_conv_desc, bias, 'd'),
+    F(dense, tutti_dense_desc, N, 'i'),
+    F(dense, tutti_dense_desc, C, 'i'),
+    F(dense, tutti_dense_desc, K, 'i'),
+    F(dense, tutti_dense_desc, bias, 'd'),
+    NORM(norm),
+    NORM(norm_infer),
+    F(norm_running, tutti_norm_running_desc, C, 'i'),
+    F(norm_running, tutti_norm_running_desc, momentum, 'f'),
+    F(norm_running, tutti_norm_running_desc, weight, 'f'),
+    F(norm_running, tutti_norm_running_desc, unbias, 'f'),
+    F(relu, tutti_relu_desc, count, 'i'),
+    F(dropout, tutti_dropout_desc, count, 'i'),
+    F(dropout, tutti_dropout_desc, offset, 'i'),
+    F(dropout, tutti_dropout_desc, seed, 'u'),
+    F(dropout, tutti_dropout_desc, stream, 'u'),
+    F(dropout, tutti_dropout_desc, rate, 'f'),
+    WINDOW(pool_max, tutti_pool_desc),
+    WINDOW(pool_avg, tutti_pool_desc),
+    F(shortcut, tutti_shortcut_desc, N, 'i'),
+    F(shortcut, tutti_shortcut_desc, H, 'i'),
+    F(shortcut, tutti_shortcut_desc, W, 'i'),
+    F(shortcut, tutti_shortcut_desc, C, 'i'),
+    F(shortcut, tutti_shortcut_desc, K, 'i'),
+    F(shortcut, tutti_shortcut_desc, stride, 'i'),
+    F(sum, tutti_sum_desc, count, 'i'),
+    F(sum, tutti_sum_desc, inputs, 'd'),
+    F(sum, tutti_sum_desc, relu, 'd'),
+    F(xent, tutti_xent_desc, N, 'i'),
+    F(xent, tutti_xent_desc, K, 'i'),
+    F(xent, tutti_xent_desc, weight, 'f'),
+    F(sgd, tutti_sgd_desc, count, 'i'),
+    F(sgd, tutti_sgd_desc, momentum, 'f'),
+    F(sgd, tutti_sgd_desc, weight_decay, 'f'),
+    F(sgd, tutti_sgd_desc, nesterov, 'd'),
+};
+
+int test_field(const test_family *family, const char *key, size_t *offset, char *type)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(fields[i].family, family->name) || strcmp(fields[i].key, key)) continue;
+        *offset = fields[i].offset;
+        *type = fields[i].type;
+        return 1;
+    }
+    return 0;
+}
+
+#define FAMILY(name, ...)                                                                          \
+    &(const test_family)                                                                           \
+    {                                                                                              \
+        #name, __VA_ARGS__, name##_tensors, test_##name##_reference                                       \
+    }
+
+const test_family *const test_families[] = {
+    FAMILY(conv, 3, {TUTTI_OP_CONV, TUTTI_OP_CONV_BWD_DATA, TUTTI_OP_CONV_BWD_WEIGHTS}),
+    FAMILY(dense, 3, {TUTTI_OP_DENSE, TUTTI_OP_DENSE_BWD_DATA, TUTTI_OP_DENSE_BWD_WEIGHTS}),
+    FAMILY(norm, 2, {TUTTI_OP_NORM, TUTTI_OP_NORM_BWD}),
+    FAMILY(norm_infer, 1, {TUTTI_OP_NORM_INFER}),
+    FAMILY(norm_running, 1, {TUTTI_OP_NORM_RUNNING}),
+    FAMILY(relu, 2, {TUTTI_OP_RELU, TUTTI_OP_RELU_BWD}),
+    FAMILY(dropout, 2, {TUTTI_OP_DROPOUT, TUTTI_OP_DROPOUT_BWD}),
+    FAMILY(pool_max, 2, {TUTTI_OP_POOL_MAX, TUTTI_OP_POOL_MAX_BWD}),
+    FAMILY(pool_avg, 2, {TUTTI_OP_POOL_AVG, TUTTI_OP_POOL_AVG_BWD}),
+    FAMILY(shortcut, 2, {TUTTI_OP_SHORTCUT, TUTTI_OP_SHORTCUT_BWD}),
+    FAMILY(sum, 1, {TUTTI_OP_SUM}),
+    FAMILY(xent, 2, {TUTTI_OP_SOFTMAX_XENT, TUTTI_OP_XENT_EVAL}),
+    FAMILY(sgd, 1, {TUTTI_OP_SGD}),
+    NULL,
+};

@@ -1,0 +1,296 @@
+#include "tests/kernels/reference.h"
+
+#include "dag/base/rng.h"
+#include "dag/kernels/act.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/conv.h"
+#include "dag/kernels/dense.h"
+#include "dag/kernels/loss.h"
+#include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
+#include "dag/kernels/pool.h"
+
+#include <math.h>
+#include <string.h>
+
+static void zero(const test_case *c, const char *name)
+{
+    const test_tensor *t = test_find(c, name);
+    if (t) memset(t->value, 0, (size_t)t->count * sizeof *t->value);
+}
+
+/* ---- conv, dense ---- */
+
+/* One output pixel and filter: its window's products, and what it gives back to dx and dw. */
+static void conv_pixel(const test_case *c, int64_t n, int64_t i, int64_t j, int64_t k, int64_t at)
+{
+    const tutti_conv_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *w = test_value(c, "w"), *dy = test_value(c, "dy");
+    double *y = test_value(c, "y"), *dx = test_value(c, "dx"), *dw = test_value(c, "dw");
+    for (int64_t r = 0; r < d->R; r++)
+        for (int64_t s = 0; s < d->S; s++) {
+            int64_t h = i * d->stride + r - d->pad, v = j * d->stride + s - d->pad;
+            if (h < 0 || h >= d->H || v < 0 || v >= d->W) continue;
+            for (int64_t e = 0; e < d->C; e++) {
+                int64_t in = ((n * d->H + h) * d->W + v) * d->C + e;
+                int64_t weight = ((k * d->R + r) * d->S + s) * d->C + e;
+                y[at] += x[in] * w[weight];
+                dx[in] += w[weight] * dy[at];
+                dw[weight] += x[in] * dy[at];
+            }
+        }
+    if (d->bias) y[at] += test_value(c, "b")[k];
+    if (d->bias) test_value(c, "db")[k] += dy[at];
+}
+
+void test_conv_reference(const test_case *c)
+{
+    const tutti_conv_desc *d = (const void *)c->desc.bytes;
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad), at = 0;
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    zero(c, "y"), zero(c, "dx"), zero(c, "dw"), zero(c, "db");
+    for (int64_t n = 0; n < d->N; n++)
+        for (int64_t i = 0; i < P; i++)
+            for (int64_t j = 0; j < Q; j++)
+                for (int64_t k = 0; k < d->K; k++) conv_pixel(c, n, i, j, k, at++);
+}
+
+void test_dense_reference(const test_case *c)
+{
+    const tutti_dense_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *w = test_value(c, "w"), *dy = test_value(c, "dy");
+    double *y = test_value(c, "y"), *dx = test_value(c, "dx"), *dw = test_value(c, "dw");
+    zero(c, "dx"), zero(c, "dw"), zero(c, "db");
+    for (int64_t n = 0; n < d->N; n++)
+        for (int64_t k = 0; k < d->K; k++) {
+            double gradient = dy[n * d->K + k], total = d->bias ? test_value(c, "b")[k] : 0;
+            for (int64_t e = 0; e < d->C; e++) {
+                total += x[n * d->C + e] * w[k * d->C + e];
+                dx[n * d->C + e] += w[k * d->C + e] * gradient;
+                dw[k * d->C + e] += x[n * d->C + e] * gradient;
+            }
+            y[n * d->K + k] = total;
+            if (d->bias) test_value(c, "db")[k] += gradient;
+        }
+}
+
+/* ---- norm ---- */
+
+static void norm_apply(const test_case *c, const double *stats)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *scale = test_value(c, "scaleshift");
+    double *y = test_value(c, "y");
+    for (int64_t i = 0; i < d->N * d->H * d->W * d->C; i++) {
+        int64_t k = i % d->C;
+        double root = sqrt(stats[d->C + k] + (double)d->eps);
+        y[i] = scale[k] * (x[i] - stats[k]) / root + scale[d->C + k];
+        if (d->relu && y[i] < 0) y[i] = 0;
+    }
+}
+
+void test_norm_infer_reference(const test_case *c)
+{
+    norm_apply(c, test_value(c, "running"));
+}
+
+static void norm_channel_backward(const test_case *c, int64_t k)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *dy = test_value(c, "dy"), *y = test_value(c, "y");
+    const double *stats = test_value(c, "stats"), *scale = test_value(c, "scaleshift");
+    double *dx = test_value(c, "dx"), *dscale = test_value(c, "dscaleshift");
+    double root = sqrt(stats[d->C + k] + (double)d->eps), g0 = 0, g1 = 0;
+    int64_t rows = d->N * d->H * d->W;
+    for (int64_t i = k; i < rows * d->C; i += d->C) {
+        double g = d->relu && y[i] <= 0 ? 0 : dy[i];
+        g0 += g;
+        g1 += g * (x[i] - stats[k]) / root;
+    }
+    for (int64_t i = k; i < rows * d->C; i += d->C) {
+        double g = d->relu && y[i] <= 0 ? 0 : dy[i], normal = (x[i] - stats[k]) / root;
+        dx[i] = scale[k] / root * (g - g0 / (double)rows - normal * g1 / (double)rows);
+    }
+    dscale[k] = g1;
+    dscale[d->C + k] = g0;
+}
+
+void test_norm_reference(const test_case *c)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x");
+    double *stats = test_value(c, "stats");
+    int64_t rows = d->N * d->H * d->W;
+    for (int64_t k = 0; k < d->C; k++) {
+        double sum = 0, squares = 0;
+        for (int64_t r = 0; r < rows; r++) sum += x[r * d->C + k];
+        double mean = sum / (double)rows;
+        for (int64_t r = 0; r < rows; r++)
+            squares += (x[r * d->C + k] - mean) * (x[r * d->C + k] - mean);
+        stats[k] = mean;
+        stats[d->C + k] = squares / (double)rows;
+    }
+    norm_apply(c, stats);
+    for (int64_t k = 0; k < d->C; k++) norm_channel_backward(c, k);
+}
+
+void test_norm_running_reference(const test_case *c)
+{
+    const tutti_norm_running_desc *d = (const void *)c->desc.bytes;
+    const double *sum = test_value(c, "stats_sum");
+    double *running = test_value(c, "running"), m = (double)d->momentum;
+    for (int64_t i = 0; i < 2 * d->C; i++) {
+        double stat = sum[i] * (double)d->weight * (i < d->C ? 1 : (double)d->unbias);
+        running[i] = (1 - m) * running[i] + m * stat;
+    }
+}
+
+/* ---- relu, dropout ---- */
+
+void test_relu_reference(const test_case *c)
+{
+    const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
+    double *y = test_value(c, "y"), *dx = test_value(c, "dx");
+    for (int64_t i = 0; i < test_find(c, "x")->count; i++) {
+        y[i] = x[i] > 0 ? x[i] : 0;
+        dx[i] = x[i] > 0 ? dy[i] : 0;
+    }
+}
+
+void test_dropout_reference(const test_case *c)
+{
+    const tutti_dropout_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
+    double *y = test_value(c, "y"), *dx = test_value(c, "dx");
+    uint64_t key = d->seed + (uint64_t)*test_value(c, "step");
+    for (int64_t i = 0; i < d->count; i++) {
+        double drawn = tutti_rng_uniform(key, d->stream, (uint64_t)(d->offset + i));
+        double factor = drawn >= (double)d->rate ? 1 / (1 - (double)d->rate) : 0;
+        y[i] = x[i] * factor;
+        dx[i] = dy[i] * factor;
+    }
+}
+
+/* ---- pool ---- */
+
+/* The elements of x under one window, of one channel. */
+static int window(const tutti_pool_desc *d, int64_t n, int64_t i, int64_t j, int64_t e, int64_t in[])
+{
+    int count = 0;
+    for (int64_t r = 0; r < d->R; r++)
+        for (int64_t s = 0; s < d->S; s++) {
+            int64_t h = i * d->stride + r - d->pad, v = j * d->stride + s - d->pad;
+            if (h >= 0 && h < d->H && v >= 0 && v < d->W)
+                in[count++] = ((n * d->H + h) * d->W + v) * d->C + e;
+        }
+    return count;
+}
+
+static void pool_pixel(const test_case *c, int maximum, const int64_t in[], int count, int64_t at)
+{
+    const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
+    double *y = test_value(c, "y"), *dx = test_value(c, "dx"), sum = 0;
+    int64_t best = in[0];
+    for (int i = 0; i < count; i++) {
+        sum += x[in[i]];
+        if (x[in[i]] > x[best]) best = in[i];
+        if (!maximum) dx[in[i]] += dy[at] / count;
+    }
+    y[at] = maximum ? x[best] : sum / count;
+    if (maximum) dx[best] += dy[at];
+}
+
+static void pool_reference(const test_case *c, int maximum)
+{
+    const tutti_pool_desc *d = (const void *)c->desc.bytes;
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad), at = 0, in[64];
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    zero(c, "dx");
+    for (int64_t n = 0; n < d->N; n++)
+        for (int64_t i = 0; i < P; i++)
+            for (int64_t j = 0; j < Q; j++)
+                for (int64_t e = 0; e < d->C; e++)
+                    pool_pixel(c, maximum, in, window(d, n, i, j, e, in), at++);
+}
+
+void test_pool_max_reference(const test_case *c)
+{
+    pool_reference(c, 1);
+}
+
+void test_pool_avg_reference(const test_case *c)
+{
+    pool_reference(c, 0);
+}
+
+/* ---- shortcut, sum ---- */
+
+void test_shortcut_reference(const test_case *c)
+{
+    const tutti_shortcut_desc *d = (const void *)c->desc.bytes;
+    int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
+    const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
+    double *y = test_value(c, "y"), *dx = test_value(c, "dx");
+    zero(c, "y"), zero(c, "dx");
+    for (int64_t i = 0; i < d->N * P * Q; i++) {
+        int64_t n = i / (P * Q), h = i / Q % P * d->stride, w = i % Q * d->stride;
+        for (int64_t e = 0; e < d->C; e++) {
+            int64_t in = ((n * d->H + h) * d->W + w) * d->C + e;
+            y[i * d->K + (d->K - d->C) / 2 + e] = x[in];
+            dx[in] = dy[i * d->K + (d->K - d->C) / 2 + e];
+        }
+    }
+}
+
+void test_sum_reference(const test_case *c)
+{
+    const tutti_sum_desc *d = (const void *)c->desc.bytes;
+    double *y = test_value(c, "y");
+    for (int64_t i = 0; i < d->count; i++) {
+        y[i] = 0;
+        for (int input = 0; input < d->inputs; input++) y[i] += c->tensor[input].value[i];
+        if (d->relu && y[i] < 0) y[i] = 0;
+    }
+}
+
+/* ---- loss, optim ---- */
+
+static void xent_row(const tutti_xent_desc *d, const double *logits, int64_t label, double *dlogits,
+    double *metrics)
+{
+    double total = 0;
+    int64_t best = 0;
+    for (int64_t k = 0; k < d->K; k++) {
+        total += exp(logits[k]);
+        if (logits[k] > logits[best]) best = k;
+    }
+    for (int64_t k = 0; k < d->K; k++)
+        dlogits[k] = label < 0 ? 0 : (double)d->weight * (exp(logits[k]) / total - (k == label));
+    if (label < 0) return;
+    metrics[0] += log(total) - logits[label];
+    metrics[1] += best == label;
+    metrics[2] += 1;
+}
+
+void test_xent_reference(const test_case *c)
+{
+    const tutti_xent_desc *d = (const void *)c->desc.bytes;
+    const double *logits = test_value(c, "logits"), *labels = test_value(c, "labels");
+    zero(c, "metrics");
+    for (int64_t n = 0; n < d->N; n++)
+        xent_row(d, logits + n * d->K, (int64_t)labels[n], test_value(c, "dlogits") + n * d->K,
+            test_value(c, "metrics"));
+}
+
+void test_sgd_reference(const test_case *c)
+{
+    const tutti_sgd_desc *d = (const void *)c->desc.bytes;
+    const double *g = test_value(c, "g"), rate = *test_value(c, "rate"), m = (double)d->momentum;
+    double *w = test_value(c, "w"), *v = test_value(c, "v");
+    for (int64_t i = 0; i < d->count; i++) {
+        double gradient = g[i] + (double)d->weight_decay * w[i];
+        if (m > 0) v[i] = m * v[i] + gradient;
+        w[i] -= rate * (m <= 0 ? gradient : d->nesterov ? gradient + m * v[i] : v[i]);
+    }
+}
+

@@ -1,0 +1,22 @@
+/* What every family's ops compute, in double precision and without tricks, written as the headers of dag/kernels have the
+ * formulas: inputs' values -> outputs' values. */
+#ifndef TUTTI_KERNEL_REFERENCE_H
+#define TUTTI_KERNEL_REFERENCE_H
+
+#include "tests/kernels/cases.h"
+
+void test_conv_reference(const test_case *c);
+void test_dense_reference(const test_case *c);
+void test_norm_reference(const test_case *c);
+void test_norm_infer_reference(const test_case *c);
+void test_norm_running_reference(const test_case *c);
+void test_relu_reference(const test_case *c);
+void test_dropout_reference(const test_case *c);
+void test_pool_max_reference(const test_case *c);
+void test_pool_avg_reference(const test_case *c);
+void test_shortcut_reference(const test_case *c);
+void test_sum_reference(const test_case *c);
+void test_xent_reference(const test_case *c);
+void test_sgd_reference(const test_case *c);
+
+#endif
