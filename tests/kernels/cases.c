@@ -65,7 +65,8 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
-/* Numbers in [-1, 1) that float represents; statistics are moved above zero, labels are -1 to K-1. */
+/* Numbers in [-1, 1) that float represents; statistics are moved above zero, labels are -1 to K-1.
+ */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
@@ -116,11 +117,16 @@ double *test_value(const test_case *c, const char *name)
 double test_element(const test_tensor *t, int64_t i)
 {
     switch (t->dtype) {
-    case TUTTI_F32: return (double)((const float *)t->data)[i];
-    case TUTTI_F64: return ((const double *)t->data)[i];
-    case TUTTI_I32: return ((const int32_t *)t->data)[i];
-    case TUTTI_I64: return (double)((const int64_t *)t->data)[i];
-    default: return ((const uint8_t *)t->data)[i];
+    case TUTTI_F32:
+        return (double)((const float *)t->data)[i];
+    case TUTTI_F64:
+        return ((const double *)t->data)[i];
+    case TUTTI_I32:
+        return ((const int32_t *)t->data)[i];
+    case TUTTI_I64:
+        return (double)((const int64_t *)t->data)[i];
+    default:
+        return ((const uint8_t *)t->data)[i];
     }
 }
 

@@ -1,8 +1,10 @@
-/* The case list of the kernel tests: a family of ops, a descriptor, and the tensors that go in and out.
+/* The case list of the kernel tests: a family of ops, a descriptor, and the tensors that go in and
+ * out.
  *
- * Every tensor exists twice: `data`, what the kernels see, and `value`, the same numbers in double precision, which the
- * reference works on. Inputs are a function of the case's text and the tensor's name (fill in cases.c; make.py has the
- * same), so that only results are stored as golden numbers. */
+ * Every tensor exists twice: `data`, what the kernels see, and `value`, the same numbers in double
+ * precision, which the reference works on. Inputs are a function of the case's text and the
+ * tensor's name (fill in cases.c; make.py has the same), so that only results are stored as golden
+ * numbers. */
 #ifndef TUTTI_KERNEL_CASES_H
 #define TUTTI_KERNEL_CASES_H
 
@@ -25,9 +27,9 @@ typedef struct test_case test_case;
 
 typedef struct test_family {
     const char *name;
-    int ops, op[MAX_OPS];                   /* in the order in which they use each other's results */
-    void (*tensors)(test_case *c);          /* declares them with test_declare */
-    void (*reference)(const test_case *c);  /* inputs' values -> outputs' values */
+    int ops, op[MAX_OPS];                  /* in the order in which they use each other's results */
+    void (*tensors)(test_case *c);         /* declares them with test_declare */
+    void (*reference)(const test_case *c); /* inputs' values -> outputs' values */
 } test_family;
 
 struct test_case {
@@ -41,7 +43,8 @@ struct test_case {
     test_tensor tensor[MAX_TENSORS];
 };
 
-/* Reads "family key=value ..." ; false when a word is unknown. Only the descriptor and the family are set. */
+/* Reads "family key=value ..." ; false when a word is unknown. Only the descriptor and the family
+ * are set. */
 int test_parse(const char *text, test_case *c);
 /* Declares the tensors, allocates and fills them. test_case_close releases. */
 void test_case_open(test_case *c);
@@ -62,7 +65,8 @@ int test_buffers(
 
 /* families.c */
 extern const test_family *const test_families[];
-/* A key of a family's descriptor: where it lies and how ('i' int64, 'u' uint64, 'd' int, 'f' float); false if none. */
+/* A key of a family's descriptor: where it lies and how ('i' int64, 'u' uint64, 'd' int, 'f'
+ * float); false if none. */
 int test_field(const test_family *family, const char *key, size_t *offset, char *type);
 
 #endif

@@ -161,7 +161,10 @@ typedef struct field {
     char type;
 } field;
 
-#define F(family, type, key, letter) {#family, #key, offsetof(type, key), letter}
+#define F(family, type, key, letter)                                                               \
+    {                                                                                              \
+#family, #key, offsetof(type, key), letter                                                 \
+    }
 #define WINDOW(family, type)                                                                       \
     F(family, type, N, 'i'), F(family, type, H, 'i'), F(family, type, W, 'i'),                     \
         F(family, type, C, 'i'), F(family, type, R, 'i'), F(family, type, S, 'i'),                 \
@@ -225,7 +228,7 @@ int test_field(const test_family *family, const char *key, size_t *offset, char 
 #define FAMILY(name, ...)                                                                          \
     &(const test_family)                                                                           \
     {                                                                                              \
-        #name, __VA_ARGS__, name##_tensors, test_##name##_reference                                       \
+#name, __VA_ARGS__, name##_tensors, test_##name##_reference                                \
     }
 
 const test_family *const test_families[] = {

@@ -174,7 +174,8 @@ void test_dropout_reference(const test_case *c)
 /* ---- pool ---- */
 
 /* The elements of x under one window, of one channel. */
-static int window(const tutti_pool_desc *d, int64_t n, int64_t i, int64_t j, int64_t e, int64_t in[])
+static int window(
+    const tutti_pool_desc *d, int64_t n, int64_t i, int64_t j, int64_t e, int64_t in[])
 {
     int count = 0;
     for (int64_t r = 0; r < d->R; r++)
@@ -255,8 +256,8 @@ void test_sum_reference(const test_case *c)
 
 /* ---- loss, optim ---- */
 
-static void xent_row(const tutti_xent_desc *d, const double *logits, int64_t label, double *dlogits,
-    double *metrics)
+static void xent_row(
+    const tutti_xent_desc *d, const double *logits, int64_t label, double *dlogits, double *metrics)
 {
     double total = 0;
     int64_t best = 0;
@@ -293,4 +294,3 @@ void test_sgd_reference(const test_case *c)
         w[i] -= rate * (m <= 0 ? gradient : d->nesterov ? gradient + m * v[i] : v[i]);
     }
 }
-

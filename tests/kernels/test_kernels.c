@@ -1,5 +1,6 @@
-/* dag/kernels: every op on every case of cases.txt equals the reference in double precision, PyTorch's numbers, and finite
- * differences; gives the same bits again, also when others run beside it; and stays on the calling thread. */
+/* dag/kernels: every op on every case of cases.txt equals the reference in double precision,
+ * PyTorch's numbers, and finite differences; gives the same bits again, also when others run beside
+ * it; and stays on the calling thread. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
@@ -18,11 +19,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Errors relative to a tensor's largest number: single precision with sums of a few hundred terms. */
+/* Errors relative to a tensor's largest number: single precision with sums of a few hundred terms.
+ */
 static const double TOLERANCE = 1e-5;
 
-/* Calls `use` with every case, opened. */
-static void each_case(void (*use)(test_case *c))
+/* Calls `use` with every case, opened, and the seed. */
+static void each_case(void (*use)(test_case *c, uint64_t seed), uint64_t seed)
 {
     char line[MAX_TEXT];
     int cases = 0;
@@ -34,7 +36,7 @@ static void each_case(void (*use)(test_case *c))
         if (!*line || *line == '#') continue;
         ck_assert_msg(test_parse(line, &c), "%s", line);
         test_case_open(&c);
-        use(&c);
+        use(&c, seed);
         test_case_close(&c);
         cases++;
     }
@@ -79,8 +81,9 @@ static void expect_equal(const test_case *c, const test_tensor *t, const double 
 
 /* ---- Against the reference ---- */
 
-static void check_reference(test_case *c)
+static void check_reference(test_case *c, uint64_t seed)
 {
+    (void)seed;
     run_ops(c);
     c->family->reference(c);
     for (int i = 0; i < c->family->ops; i++) {
@@ -94,15 +97,16 @@ static void check_reference(test_case *c)
 
 START_TEST(equals_reference)
 {
-    each_case(check_reference);
+    each_case(check_reference, 0);
 }
 END_TEST
 
 /* ---- Against PyTorch ---- */
 
 /* Compares the case's tensors with every line of the index that names the case. */
-static void check_golden(test_case *c)
+static void check_golden(test_case *c, uint64_t seed)
 {
+    (void)seed;
     long long offset, count;
     char name[16], text[MAX_TEXT];
     int results = 0;
@@ -131,7 +135,7 @@ static void check_golden(test_case *c)
 
 START_TEST(equals_pytorch)
 {
-    each_case(check_golden);
+    each_case(check_golden, 0);
 }
 END_TEST
 
@@ -143,7 +147,8 @@ static double objective(const test_case *c)
     c->family->reference(c);
     const test_tensor *dy = test_find(c, "dy");
     double total = 0;
-    if (!dy) return (double)((const tutti_xent_desc *)c->desc.bytes)->weight * *test_value(c, "metrics");
+    if (!dy)
+        return (double)((const tutti_xent_desc *)c->desc.bytes)->weight * *test_value(c, "metrics");
     for (int64_t i = 0; i < dy->count; i++) total += dy->value[i] * test_value(c, "y")[i];
     return total;
 }
@@ -170,7 +175,7 @@ static void check_slope(
         (unsigned long long)seed, gradient->name, product, slope);
 }
 
-static void check_differences(test_case *c)
+static void check_differences(test_case *c, uint64_t seed)
 {
     static const char *const pairs[][2] = {{"x", "dx"}, {"w", "dw"}, {"b", "db"},
         {"scaleshift", "dscaleshift"}, {"logits", "dlogits"}};
@@ -178,14 +183,301 @@ static void check_differences(test_case *c)
     run_ops(c);
     for (size_t p = 0; p < sizeof pairs / sizeof *pairs; p++) {
         const test_tensor *x = test_find(c, pairs[p][0]), *dx = test_find(c, pairs[p][1]);
-        for (uint64_t d = 0; x && dx && d < DIRECTIONS; d++)
-            check_slope(c, x, dx, testing_seed_quiet() + d);
+        for (uint64_t d = 0; x && dx && d < DIRECTIONS; d++) check_slope(c, x, dx, seed + d);
     }
 }
 
 START_TEST(equals_finite_differences)
 {
-    testing_seed(20240501);
-    each_case(check_differences);
+    each_case(check_differences, testing_seed(20240501));
 }
 END_TEST
+
+/* ---- The same bits ---- */
+
+/* A case with all its ops opened, so that another thread may run them. */
+typedef struct opened {
+    test_case c;
+    void *args[MAX_OPS];
+    int rounds;
+    tutti_status status;
+} opened;
+
+static void opened_open(opened *o, const char *text, int rounds)
+{
+    *o = (opened){.rounds = rounds};
+    ck_assert_msg(test_parse(text, &o->c), "%s", text);
+    test_case_open(&o->c);
+    for (int i = 0; i < o->c.family->ops; i++)
+        ck_assert_ok(tutti_kernel_cpu(o->c.family->op[i])->open(&o->c.desc, &o->args[i]));
+}
+
+static void opened_close(opened *o)
+{
+    for (int i = 0; i < o->c.family->ops; i++)
+        tutti_kernel_cpu(o->c.family->op[i])->close(o->args[i]);
+    test_case_close(&o->c);
+}
+
+/* Runs all ops, `rounds` times from the same inputs; a thread's main function. */
+static void *opened_run(void *argument)
+{
+    opened *o = argument;
+    for (int round = 0; !o->status && round < o->rounds; round++) {
+        for (int i = 0; i < o->c.tensors; i++) test_to_data(&o->c.tensor[i]);
+        for (int i = 0; !o->status && i < o->c.family->ops; i++) {
+            const test_tensor *tensor[MAX_BUFFERS];
+            int written[MAX_BUFFERS], op = o->c.family->op[i];
+            int count = test_buffers(&o->c, op, tensor, written);
+            void *buf[MAX_BUFFERS];
+            for (int b = 0; b < count; b++) buf[b] = tensor[b]->data;
+            o->status = tutti_kernel_cpu(op)->fn(o->args[i], buf, NULL);
+        }
+    }
+    return NULL;
+}
+
+static void expect_same_bits(const test_case *a, const test_case *b)
+{
+    for (int i = 0; i < a->tensors; i++) {
+        const test_tensor *t = &a->tensor[i];
+        size_t bytes = (size_t)t->count * tutti_dtype_bytes(t->dtype);
+        ck_assert_msg(
+            !memcmp(t->data, b->tensor[i].data, bytes), "%s: %s differs", a->text, t->name);
+    }
+}
+
+/* One after the other, the first twice over; then both at once. */
+static void check_bits(const char *text, int rounds)
+{
+    opened one, other;
+    pthread_t thread;
+    test_case expected;
+    opened_open(&one, text, 2 * rounds);
+    opened_open(&other, text, rounds);
+    opened_run(&one);
+    opened_run(&other);
+    ck_assert(!one.status && !other.status);
+    expect_same_bits(&one.c, &other.c);
+    ck_assert(test_parse(text, &expected));
+    test_case_open(&expected);
+    run_ops(&expected);
+    expect_same_bits(&expected, &one.c);
+    ck_assert_int_eq(pthread_create(&thread, NULL, opened_run, &one), 0);
+    opened_run(&other);
+    pthread_join(thread, NULL);
+    ck_assert(!one.status && !other.status);
+    expect_same_bits(&expected, &one.c);
+    expect_same_bits(&expected, &other.c);
+    test_case_close(&expected);
+    opened_close(&one);
+    opened_close(&other);
+}
+
+static void check_case_bits(test_case *c, uint64_t seed)
+{
+    (void)seed;
+    check_bits(c->text, 3);
+}
+
+static int threads_of_this_process(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) return -1;
+    for (struct dirent *entry; (entry = readdir(tasks));) count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* main sees to it that OpenMP would take four threads if it were left alone. */
+START_TEST(same_bits_on_the_calling_thread)
+{
+    int before = threads_of_this_process();
+    each_case(check_case_bits, 0);
+    check_bits("conv N=4 H=32 W=32 C=16 K=16 R=3 S=3 stride=1 pad=1 bias=0", 5);
+    check_bits("dense N=32 C=512 K=64 bias=1", 5);
+    check_bits("norm N=8 H=32 W=32 C=16 eps=1e-5 relu=1", 5);
+    check_bits("pool_max N=8 H=32 W=32 C=16 R=3 S=3 stride=2 pad=1", 5);
+    ck_assert_int_eq(threads_of_this_process(), before);
+}
+END_TEST
+
+/* ---- Errors ---- */
+
+/* What a call writes to stderr is read from a file instead. */
+typedef struct capture {
+    FILE *file;
+    int saved;
+} capture;
+
+static void capture_begin(capture *c)
+{
+    c->file = tmpfile();
+    c->saved = dup(STDERR_FILENO);
+    ck_assert(c->file && c->saved >= 0);
+    ck_assert_int_ge(dup2(fileno(c->file), STDERR_FILENO), 0);
+}
+
+static void capture_end(capture *c, char *text, size_t size)
+{
+    ck_assert_int_ge(dup2(c->saved, STDERR_FILENO), 0);
+    close(c->saved);
+    rewind(c->file);
+    text[fread(text, 1, size - 1, c->file)] = 0;
+    fclose(c->file);
+}
+
+START_TEST(bad_descriptors_are_refused)
+{
+    static const char *const rows[] = {
+        "conv N=0 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad=1",
+        "conv N=1 H=4 W=4 C=-1 K=1 R=3 S=3 stride=1 pad=1",
+        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=0 pad=1",
+        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad=-1",
+        "conv N=1 H=2 W=4 C=1 K=1 R=5 S=3 stride=1 pad=1",
+        "conv N=2000000000 H=2000000000 W=2000000000 C=2000000000 K=1 R=1 S=1 stride=1 pad=0",
+        "dense N=1 C=0 K=1",
+        "dense N=1 C=1 K=99999999999",
+        "norm N=1 H=1 W=1 C=0 eps=1e-5",
+        "norm N=1 H=1 W=1 C=1 eps=0",
+        "norm_running C=1 momentum=2 weight=1 unbias=1",
+        "norm_running C=1 momentum=0.1 weight=0 unbias=1",
+        "relu count=0",
+        "dropout count=1 rate=1",
+        "dropout count=1 rate=nan",
+        "dropout count=1 rate=0.5 offset=-1",
+        "pool_max N=1 H=4 W=4 C=1 R=2 S=2 stride=2 pad=2",
+        "pool_avg N=1 H=2 W=2 C=1 R=3 S=3 stride=1 pad=0",
+        "shortcut N=1 H=2 W=2 C=4 K=3 stride=2",
+        "sum count=1 inputs=0",
+        "xent N=1 K=0 weight=1",
+        "xent N=1 K=2 weight=inf",
+        "sgd count=1 momentum=-1",
+        "sgd count=1 nesterov=1",
+        "sgd count=1 weight_decay=-1",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        test_case c;
+        capture errors;
+        char message[512];
+        ck_assert_msg(test_parse(rows[i], &c), "%s", rows[i]);
+        for (int op = 0; op < c.family->ops; op++) {
+            void *args = &c;
+            capture_begin(&errors);
+            tutti_status status = tutti_kernel_cpu(c.family->op[op])->open(&c.desc, &args);
+            capture_end(&errors, message, sizeof message);
+            ck_assert_msg(status == TUTTI_ERR_INVAL, "%s: %s", rows[i], tutti_status_name(status));
+            ck_assert_msg(strstr(message, "error") != NULL, "%s: silent", rows[i]);
+            ck_assert_ptr_eq(args, &c);
+        }
+    }
+}
+END_TEST
+
+START_TEST(label_out_of_range_is_named)
+{
+    const tutti_xent_desc desc = {.N = 3, .K = 4, .weight = 1};
+    const int32_t labels[] = {0, -1, 4};
+    float logits[12] = {0}, dlogits[12];
+    double metrics[TUTTI_METRICS];
+    for (int op = TUTTI_OP_SOFTMAX_XENT; op <= TUTTI_OP_XENT_EVAL; op++) {
+        void *train[] = {logits, (void *)labels, dlogits, metrics};
+        void *eval[] = {logits, (void *)labels, metrics}, *args = NULL;
+        capture errors;
+        char message[512];
+        ck_assert_ok(tutti_kernel_cpu(op)->open(&desc, &args));
+        capture_begin(&errors);
+        tutti_status status =
+            tutti_kernel_cpu(op)->fn(args, op == TUTTI_OP_SOFTMAX_XENT ? train : eval, NULL);
+        capture_end(&errors, message, sizeof message);
+        tutti_kernel_cpu(op)->close(args);
+        ck_assert_int_eq(status, TUTTI_ERR_KERNEL);
+        ck_assert_msg(strstr(message, "row 2 has label 4") != NULL, "%s", message);
+        ck_assert_ptr_eq(strchr(message, '\n'), message + strlen(message) - 1);
+    }
+}
+END_TEST
+
+/* ---- Numbers worth a test of their own ---- */
+
+/* A mean a thousand times the deviation: sums of squares alone would lose the variance. */
+START_TEST(variance_survives_a_large_mean)
+{
+    enum { ROWS = 3000, C = 16 };
+    const tutti_norm_desc desc = {.N = ROWS, .H = 1, .W = 1, .C = C, .eps = 1e-5f};
+    float *x = malloc(ROWS * C * sizeof *x), *y = malloc(ROWS * C * sizeof *y);
+    float scaleshift[2 * C], stats[2 * C];
+    double sum = 0, squares = 0;
+    void *buf[] = {x, scaleshift, y, stats}, *args = NULL;
+    ck_assert(x && y);
+    for (int i = 0; i < ROWS * C; i++) x[i] = 1000 + (float)tutti_rng_normal(7, 1, (uint64_t)i);
+    for (int c = 0; c < 2 * C; c++) scaleshift[c] = c < C;
+    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_NORM)->open(&desc, &args));
+    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_NORM)->fn(args, buf, NULL));
+    tutti_kernel_cpu(TUTTI_OP_NORM)->close(args);
+    for (int r = 0; r < ROWS; r++) sum += (double)x[r * C];
+    for (int r = 0; r < ROWS; r++)
+        squares += ((double)x[r * C] - sum / ROWS) * ((double)x[r * C] - sum / ROWS);
+    ck_assert_double_eq_tol((double)stats[0], sum / ROWS, 1e-3);
+    ck_assert_double_eq_tol((double)stats[C], squares / ROWS, 1e-4);
+    free(x);
+    free(y);
+}
+END_TEST
+
+START_TEST(not_a_number_is_not_hidden)
+{
+    const tutti_sum_desc sum = {.count = 2, .inputs = 1, .relu = 1};
+    float x[] = {NAN, -1}, y[2];
+    void *buf[] = {x, y}, *args = NULL;
+    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_SUM)->open(&sum, &args));
+    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_SUM)->fn(args, buf, NULL));
+    tutti_kernel_cpu(TUTTI_OP_SUM)->close(args);
+    ck_assert(isnan(y[0]));
+    ck_assert(y[1] >= 0 && y[1] <= 0);
+}
+END_TEST
+
+START_TEST(table_is_complete)
+{
+    for (int op = 0; op < TUTTI_OP_COUNT; op++) {
+        const tutti_kernel *kernel = tutti_kernel_cpu(op);
+        ck_assert(kernel->open && kernel->fn && kernel->close && kernel->flops);
+        ck_assert_str_eq(kernel->name, tutti_op_name(op));
+        ck_assert_uint_gt(kernel->desc_bytes, 0);
+        ck_assert(strstr(kernel->buffers, "->") != NULL);
+        kernel->close(NULL);
+    }
+    ck_assert_ptr_null(tutti_kernel_cpu(-1));
+    ck_assert_ptr_null(tutti_kernel_cpu(TUTTI_OP_COUNT));
+    ck_assert_str_eq(tutti_op_name(TUTTI_OP_COUNT), "unknown");
+    ck_assert_uint_gt(strlen(tutti_kernel_library()), 0);
+    const tutti_conv_desc conv = {
+        .N = 2, .H = 8, .W = 6, .C = 3, .K = 5, .R = 3, .S = 3, .stride = 2, .pad = 1};
+    const tutti_dense_desc dense = {.N = 2, .C = 3, .K = 5};
+    ck_assert_double_eq(tutti_kernel_cpu(TUTTI_OP_CONV)->flops(&conv), 2 * 2 * 4 * 3 * 5 * 27);
+    ck_assert_double_eq(tutti_kernel_cpu(TUTTI_OP_DENSE)->flops(&dense), 60);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!getenv("OMP_NUM_THREADS")) { /* OpenMP reads it before main */
+        setenv("OMP_NUM_THREADS", "4", 1);
+        execv("/proc/self/exe", argv);
+    }
+    Suite *suite = suite_create("kernels");
+    TCase *tcase = testing_case(suite, "kernels");
+    tcase_add_test(tcase, table_is_complete);
+    tcase_add_test(tcase, equals_reference);
+    tcase_add_test(tcase, equals_pytorch);
+    tcase_add_test(tcase, equals_finite_differences);
+    tcase_add_test(tcase, same_bits_on_the_calling_thread);
+    tcase_add_test(tcase, bad_descriptors_are_refused);
+    tcase_add_test(tcase, label_out_of_range_is_named);
+    tcase_add_test(tcase, variance_survives_a_large_mean);
+    tcase_add_test(tcase, not_a_number_is_not_hidden);
+    return testing_run(suite);
+}
