@@ -127,6 +127,36 @@ void tutti_boot_finalize(tutti_boot *boot)
     boot->initialised_here = 0;
 }
 
+/* The largest value of any rank. */
+static int largest(MPI_Comm comm, int *value)
+{
+    return MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, comm);
+}
+
+tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first)
+{
+    MPI_Comm comm = *(const MPI_Comm *)boot->comm;
+    int length = (int)strlen(mine);
+    int code = MPI_Bcast(&length, 1, MPI_INT, 0, comm);
+    if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
+    char *text = calloc(1, (size_t)length + 1);
+    int short_of_memory = !text, differs = 0;
+    code = largest(comm, &short_of_memory);
+    if (code == MPI_SUCCESS && !short_of_memory) {
+        if (boot->rank == 0) memcpy(text, mine, (size_t)length);
+        code = MPI_Bcast(text, length, MPI_CHAR, 0, comm);
+        differs = strcmp(text, mine) != 0;
+        if (code == MPI_SUCCESS) code = largest(comm, &differs);
+    }
+    if (code != MPI_SUCCESS || short_of_memory) {
+        free(text);
+        if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a text of %d characters", length);
+    }
+    *first = text;
+    return differs ? TUTTI_ERR_MISMATCH : TUTTI_OK;
+}
+
 _Noreturn void tutti_boot_abort(int exit_code)
 {
     int running = 0, ended = 0;

@@ -30,6 +30,10 @@ typedef struct tutti_boot {
  * than `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
+/* Whether every rank gives the same text. All ranks call it. OK, or MISMATCH on all ranks when any
+ * text differs from rank 0's; it is for the caller to log what differs. *first: rank 0's text,
+ * which the caller frees, in both cases. COMM, NOMEM (logged). */
+tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
 /* Ends all ranks at once with this exit code; does not return. [A] */
 _Noreturn void tutti_boot_abort(int exit_code);
 /* "Open MPI v4.1.4, ..." [A] before and after init. Static storage. */

@@ -1,10 +1,14 @@
+#include "config.h" /* first: it asks libc for asprintf */
+
 #include "designs/exchange.h"
 
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
+#include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "designs/comm_thread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct tutti_exchange {
@@ -26,6 +30,30 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
+/* Ranks that differ in design or lanes would wait for each other before any message: told here, by
+ * name. */
+static tutti_status compare_ranks(const tutti_exchange *x)
+{
+    char *mine = NULL, *first = NULL;
+    const tutti_exchange_options *o = &x->options;
+    if (asprintf(&mine, "%sdesign=%s\nlanes=%d\nalgorithm=%s\n", o->settings ? o->settings : "",
+            o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto") < 0)
+        mine = NULL;
+    tutti_status status = tutti_boot_compare(&x->boot, mine ? mine : "", &first);
+    tutti_conf_difference difference;
+    if (status == TUTTI_ERR_MISMATCH) {
+        status = TUTTI_ERR_USAGE;
+        if (tutti_conf_compare(first, mine ? mine : "", &difference))
+            tutti_fail(status,
+                "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" "
+                "on rank %d",
+                difference.name, difference.a, difference.b, x->boot.rank);
+    }
+    free(mine);
+    free(first);
+    return status;
+}
+
 /* On the thread that will communicate: MPI, lanes, communicator. */
 static tutti_status setup(void *ctx, tutti_comm **comm)
 {
@@ -36,7 +64,8 @@ static tutti_status setup(void *ctx, tutti_comm **comm)
         tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
         if (status) return status;
         x->booted = 1;
-        status = tutti_transport_mpi(x->boot.comm, x->options.lanes, &transport);
+        status = compare_ranks(x);
+        if (!status) status = tutti_transport_mpi(x->boot.comm, x->options.lanes, &transport);
         if (status) return status;
     }
     tutti_comm_options options = {.algorithm = x->options.algorithm};

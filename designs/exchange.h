@@ -21,9 +21,13 @@ typedef struct tutti_exchange_options {
     const char *algorithm; /* see tutti_comm_options; NULL: auto */
     double timeout_s;      /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;    /* may be NULL; borrowed */
+    const char *settings;  /* more that all ranks must have in common, as tutti_conf_text writes it;
+                              NULL: nothing */
 } tutti_exchange_options;
 
-/* Initialises MPI on the thread that the design wants and opens the lanes. All ranks call it. */
+/* Initialises MPI on the thread that the design wants, compares what the ranks were started with,
+ * and opens the lanes. All ranks call it. USAGE on all ranks when design, lanes, algorithm or
+ * settings differ (logged: which, both values, ranks). */
 tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_exchange **exchange);
 /* The same over an existing communicator (pointer to an MPI_Comm) of a program that initialised MPI
  * itself. */

@@ -72,9 +72,7 @@ typedef struct bench {
     double *step_s[SIDES + 1]; /* a value a block; the last is the peer's */
 } bench;
 
-/* ---- verifying
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- verifying ---- */
 
 static size_t weights_bytes(const tutti_side *side)
 {
@@ -123,9 +121,7 @@ static tutti_status verify(bench *b)
     return status;
 }
 
-/* ---- timing
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- timing ---- */
 
 static tutti_status time_side(bench *b, int i, int64_t block)
 {
@@ -155,9 +151,7 @@ static tutti_status time_blocks(bench *b)
     return TUTTI_OK;
 }
 
-/* ---- results
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- results ---- */
 
 /* Ratios of values of the same block, which met the same machine. */
 static void tell_ratio(
@@ -193,9 +187,7 @@ static tutti_status tell_ops(bench *b)
     return status;
 }
 
-/* ---- setting up
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- setting up ---- */
 
 /* The script in the source tree, when run there, or where it is installed. */
 static const char *find_script(void)

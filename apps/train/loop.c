@@ -55,9 +55,7 @@ static void close_flights(flight flights[AHEAD])
     }
 }
 
-/* ---- one step
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- one step ---- */
 
 static tutti_status feed_batch(tutti_trainer *s, const tutti_batch *batch)
 {
@@ -169,9 +167,7 @@ static tutti_status drain(loop *l, int64_t next_step)
     return status;
 }
 
-/* ---- evaluation
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- evaluation ---- */
 
 static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefetch **batches)
 {
@@ -245,9 +241,7 @@ static tutti_status evaluate(loop *l, int64_t done)
     return TUTTI_OK;
 }
 
-/* ---- the run
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the run ---- */
 
 /* What is due after `done` steps: an evaluation, a checkpoint, both or nothing. */
 static tutti_status pause_here(loop *l, int64_t done, int *together)

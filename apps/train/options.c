@@ -161,5 +161,7 @@ tutti_status tutti_train_options_parse(
     options->design = tutti_design_find(options->design_name);
     options->schedule = tutti_schedule_find(options->schedule_name);
     if (status || *wish != TUTTI_CONF_RUN) return status;
-    return check_together(options);
+    status = check_together(options);
+    if (status) options->lanes = 0;
+    return status;
 }

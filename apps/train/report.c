@@ -26,9 +26,7 @@ struct tutti_report {
     int json_failed; /* errno of the first failure */
 };
 
-/* ---- for programs
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- for programs ---- */
 
 static json_t *number(double x)
 {
@@ -90,9 +88,7 @@ static json_t *summary_event(const tutti_report_summary *s)
         "weights_hash", s->weights_hash);
 }
 
-/* ---- for people
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- for people ---- */
 
 static void end_bar(tutti_report *report)
 {
@@ -163,9 +159,7 @@ tutti_report_style tutti_report_find_style(void)
     return own || launcher_on_terminal() ? TUTTI_REPORT_BAR : TUTTI_REPORT_LINES;
 }
 
-/* ---- events
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report)
 {

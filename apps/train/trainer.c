@@ -1,3 +1,5 @@
+#include "config.h" /* first: it asks libc for asprintf */
+
 #include "apps/train/trainer.h"
 
 #include "apps/data/prefetch.h"
@@ -7,6 +9,7 @@
 #include "dag/kernels/kernel.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,46 +24,19 @@ static tutti_status broadcast(tutti_trainer *s, tutti_dtype dtype, int64_t count
         &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
 }
 
-/* ---- joining
- * ----------------------------------------------------------------------------------------------------
+/* ---- joining ---- */
+
+/* What ranks must have in common. A rank whose options were refused differs from those that go on.
  */
-
-/* Rank 0's settings on every rank; the caller frees *text. */
-static tutti_status share_text(tutti_trainer *s, const char *mine, char **text)
+static char *common_text(const tutti_train_options *options, tutti_status parsed)
 {
-    int64_t length = (int64_t)strlen(mine);
-    tutti_status status = broadcast(s, TUTTI_I64, 1, &length);
-    if (status) return status;
-    char *copy = calloc(1, (size_t)length + 1);
-    status =
-        agree(s, copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for rank 0's options"));
-    if (!status && s->rank == 0) memcpy(copy, mine, (size_t)length);
-    if (!status) status = broadcast(s, TUTTI_U8, length, copy);
-    if (status)
-        free(copy);
-    else
-        *text = copy;
-    return status;
-}
-
-static tutti_status compare_options(tutti_trainer *s)
-{
-    tutti_conf_difference difference;
-    char *mine = tutti_conf_text(&tutti_train_conf, s->options), *first = NULL;
-    tutti_status status =
-        agree(s, mine ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text"));
-    if (!status) status = share_text(s, mine, &first);
-    if (!status) {
-        if (tutti_conf_compare(first, mine, &difference))
-            status = tutti_fail(TUTTI_ERR_USAGE,
-                "the ranks were started with different options: --%s is \"%s\" on rank 0 and "
-                "\"%s\" on rank %d",
-                difference.name, difference.a, difference.b, s->rank);
-        status = agree(s, status);
-    }
-    free(mine);
-    free(first);
-    return status;
+    char *text = NULL,
+         *settings = parsed ? strdup("") : tutti_conf_text(&tutti_train_conf, options);
+    if (settings &&
+        asprintf(&text, "options=%s\n%s", parsed ? "refused" : "accepted", settings) < 0)
+        text = NULL;
+    free(settings);
+    return text;
 }
 
 tutti_status tutti_trainer_join(
@@ -69,22 +45,23 @@ tutti_status tutti_trainer_join(
     *trainer = (tutti_trainer){.options = options};
     tutti_status status = tutti_meter_new(&trainer->meter);
     if (status) return status;
+    char *settings = common_text(options, parsed);
+    if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     tutti_exchange_options exchange = {.design = options->design,
         .lanes = (int)options->lanes,
         .algorithm = options->algorithm,
         .timeout_s = options->timeout_s,
-        .meter = trainer->meter};
+        .meter = trainer->meter,
+        .settings = settings};
     status = tutti_exchange_open(&exchange, &trainer->exchange);
+    free(settings);
     if (status) return status;
     trainer->rank = tutti_exchange_rank(trainer->exchange);
     trainer->ranks = tutti_exchange_size(trainer->exchange);
-    status = agree(trainer, parsed);
-    return status ? status : compare_options(trainer);
+    return agree(trainer, parsed);
 }
 
-/* ---- data
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- data ---- */
 
 static tutti_status open_data(tutti_trainer *s)
 {
@@ -143,8 +120,7 @@ static tutti_status plan_steps(tutti_trainer *s)
     return TUTTI_OK;
 }
 
-/* ---- net and runner
- * --------------------------------------------------------------------------------------------- */
+/* ---- net and runner ---- */
 
 static tutti_status build(tutti_trainer *s)
 {
@@ -244,8 +220,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .seed = s->options->seed};
 }
 
-/* ---- saving and leaving
- * ----------------------------------------------------------------------------------------- */
+/* ---- saving and leaving ---- */
 
 tutti_status tutti_trainer_save(tutti_trainer *s, int64_t step)
 {

@@ -245,9 +245,7 @@ tutti_status tutti_conf_refuse(
         value ? value : "", reason, conf->program);
 }
 
-/* ---- help
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- help ---- */
 
 enum { HELP_WIDTH = 79, HELP_INDENT = 26 };
 
@@ -339,8 +337,7 @@ void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
     fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
 }
 
-/* ---- text of all settings
- * --------------------------------------------------------------------------------------- */
+/* ---- text of all settings ---- */
 
 static void print_value(const tutti_setting *s, const void *values, FILE *out)
 {
@@ -384,16 +381,23 @@ static void copy_cut(char *to, size_t size, const char *from, size_t length)
     snprintf(to, size, "%.*s", (int)(length < size ? length : size - 1), from);
 }
 
+/* The value in a line "name=value" of this length. */
+static void copy_value(char *to, size_t size, const char *line, size_t length)
+{
+    size_t name = strcspn(line, "=\n");
+    size_t skip = name < length ? name + 1 : length;
+    copy_cut(to, size, line + skip, length - skip);
+}
+
 int tutti_conf_compare(const char *a, const char *b, tutti_conf_difference *difference)
 {
     while (*a || *b) {
         size_t m = strcspn(a, "\n"), n = strcspn(b, "\n");
         if (m != n || memcmp(a, b, m) != 0) {
-            size_t name = strcspn(*a ? a : b, "=\n");
-            size_t skip_a = name < m ? name + 1 : m, skip_b = name < n ? name + 1 : n;
-            copy_cut(difference->name, sizeof difference->name, *a ? a : b, name);
-            copy_cut(difference->a, sizeof difference->a, a + skip_a, m - skip_a);
-            copy_cut(difference->b, sizeof difference->b, b + skip_b, n - skip_b);
+            const char *named = *a ? a : b;
+            copy_cut(difference->name, sizeof difference->name, named, strcspn(named, "=\n"));
+            copy_value(difference->a, sizeof difference->a, a, m);
+            copy_value(difference->b, sizeof difference->b, b, n);
             return 1;
         }
         a += m + (a[m] == '\n');
