@@ -85,6 +85,7 @@ tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_
 {
     tutti_sched_price p = {0};
     int **level;
+    if (P < 1) return tutti_fail(TUTTI_ERR_INVAL, "no ranks to price");
     tutti_status status = tutti_sched_levels(ranks, P, &level);
     if (status) return status;
     p.steps = count_steps(ranks, P, level);

@@ -22,7 +22,7 @@ typedef struct tutti_sched_price {
     double time_s;
 } tutti_sched_price;
 
-/* The price of ranks[0 ... P) with elements of `element` bytes. Errors as in walk.h. [P] */
+/* The price of ranks[0 ... P) with elements of `element` bytes. Errors as in walk.h; INVAL: P < 1. [P] */
 tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_t element,
     const tutti_sched_cost *cost, tutti_sched_price *price);
 

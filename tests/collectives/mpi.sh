@@ -26,6 +26,7 @@ for p in 1 2 3 4 5 6 7 8 9; do
 done
 expect 0 "$MPIRUN" -np 5 "$ranks" attach
 expect 0 "$MPIRUN" -np 1 "$ranks" low-level
+expect 0 "$MPIRUN" -np 2 "$ranks" mismatch
 expect 3 "$ranks" abort-early
 started=$SECONDS
 expect any "$MPIRUN" -np 3 "$ranks" abort-thread

@@ -2,6 +2,7 @@
  *   cases         every algorithm, every case, over the MPI transport; messages in pieces, too
  *   attach        an MPI program lends half of its ranks as a communicator
  *   low-level     MPI_Init grants too little: refused, saying what to do
+ *   mismatch      the ranks disagree about a count: an error on each, no crash
  *   abort-early   aborts before MPI is initialised, with status 3
  *   abort-thread  the last rank aborts from a second thread while the others wait, with status 7
  *   bench         seconds of small and large allreduces (not part of the test) */
@@ -91,6 +92,22 @@ static int run_low_level(void)
                                                                                 : EXIT_FAILURE;
 }
 
+static int run_mismatch(void)
+{
+    tutti_boot boot;
+    float x[1000] = {0};
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    tutti_comm *comm = open_comm(&boot, 1, 0, "ring");
+    const tutti_coll_args args = {.count = 1000 - 10 * boot.rank, .recv = x};
+    tutti_coll_request *request;
+    if (tutti_coll_post(comm, 0, &args, &request)) tutti_boot_abort(EXIT_FAILURE);
+    tutti_status status = tutti_coll_wait(comm, request, 10);
+    tutti_coll_free(request);
+    tutti_comm_free(comm);
+    tutti_boot_finalize(&boot);
+    return status == TUTTI_ERR_MISMATCH ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 static int run_abort_early(void)
 {
     if (!strlen(tutti_boot_version())) return EXIT_FAILURE;
@@ -160,6 +177,7 @@ static const struct mode {
     {"cases", run_cases},
     {"attach", run_attach},
     {"low-level", run_low_level},
+    {"mismatch", run_mismatch},
     {"abort-early", run_abort_early},
     {"abort-thread", run_abort_thread},
     {"bench", run_bench},
@@ -169,6 +187,7 @@ int main(int argc, char **argv)
 {
     for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
-    fprintf(stderr, "usage: mpi_ranks cases|attach|low-level|abort-early|abort-thread|bench\n");
+    fprintf(stderr,
+        "usage: mpi_ranks cases|attach|low-level|mismatch|abort-early|abort-thread|bench\n");
     return 2;
 }

@@ -105,7 +105,8 @@ static void print_all(const struct row *row, FILE *out)
         fprintf(out, "%s, %d ranks, root %d, %d elements, %s%s\n", row->name, P, shape->root,
             (int)shape->count, shape->in_place ? "in place" : "out of place",
             segmented ? ", segments of 1" : "");
-        fprintf(out, "%d steps; a rank sends up to %d elements, combines %d, needs %d of scratch\n",
+        fprintf(out,
+            "steps: %d; a rank sends up to %d elements, combines %d, needs %d of scratch\n",
             price.steps, (int)price.sent_bytes, (int)price.reduced_bytes, (int)price.scratch_bytes);
         ck_assert_ok(tutti_sched_print(a.ranks, P, out));
         fputc('\n', out);
