@@ -11,6 +11,7 @@
 
 enum {
     DOUBLING_UP_TO_BYTES = 16 << 10,
+    DOUBLING_OF_TWO_UP_TO_BYTES = 64 << 10,
     RSAG_UP_TO_BYTES = 256 << 10,
     SEGMENT_BYTES = 256 << 10,
     MOST_SEGMENTS = 64,
@@ -91,7 +92,7 @@ char *tutti_algorithm_names(char *text, size_t size)
 
 static const tutti_algorithm *by_size(int P, int64_t bytes)
 {
-    if (bytes <= DOUBLING_UP_TO_BYTES) return &doubling;
+    if (bytes <= (P <= 2 ? DOUBLING_OF_TWO_UP_TO_BYTES : DOUBLING_UP_TO_BYTES)) return &doubling;
     return bytes <= RSAG_UP_TO_BYTES && !(P & (P - 1)) ? &rsag : &ring;
 }
 

@@ -124,6 +124,7 @@ static int lines_of(const tutti_sched *const ranks[], int P, int *const *level)
 tutti_status tutti_sched_print(const tutti_sched *const ranks[], int P, FILE *out)
 {
     int **level;
+    if (P < 1) return tutti_fail(TUTTI_ERR_INVAL, "no ranks to print");
     tutti_status status = tutti_sched_levels(ranks, P, &level);
     if (status) return status;
     table t = {.P = P, .lines = lines_of(ranks, P, level), .width = 6};

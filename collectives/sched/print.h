@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-/* Errors as in walk.h; IO when the stream fails. [A] */
+/* Errors as in walk.h; INVAL: P < 1; IO when the stream fails. [A] */
 tutti_status tutti_sched_print(const tutti_sched *const ranks[], int P, FILE *out);
 
 #endif

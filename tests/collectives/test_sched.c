@@ -356,7 +356,8 @@ START_TEST(choice_is_as_documented)
         int64_t count;
         const char *name;
     } wanted[] = {
-        {2, 4096, "recursive-doubling"},
+        {2, 16384, "recursive-doubling"},
+        {2, 16385, "rsag"},
         {9, 4096, "recursive-doubling"},
         {4, 4097, "rsag"},
         {4, 65536, "rsag"},
