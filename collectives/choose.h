@@ -11,10 +11,10 @@
  * The barrier is a dissemination barrier in all of them but mpi.
  *
  * auto, allreduce of S bytes on P ranks: recursive doubling up to 16 KiB, where the number of steps
- * is what costs (up to 64 KiB for P = 2, where it sends no more than the others); then, up to 256 KiB
- * and when P is a power of two, rsag; else ring. Ring and tree pipeline in segments of 256 KiB, longer
- * where a vector would have more than 64. The choice depends on nothing else, so it is the same on
- * every rank and in every run. */
+ * is what costs (up to 64 KiB for P = 2, where it sends no more than the others); then, up to 256
+ * KiB and when P is a power of two, rsag; else ring. Ring and tree pipeline in segments of 256 KiB,
+ * longer where a vector would have more than 64. The choice depends on nothing else, so it is the
+ * same on every rank and in every run. */
 #ifndef TUTTI_CHOOSE_H
 #define TUTTI_CHOOSE_H
 
@@ -33,8 +33,8 @@ typedef struct tutti_algorithm {
 extern const tutti_algorithm *const tutti_algorithms[];
 /* NULL when there is none of this name; a NULL name means auto. */
 const tutti_algorithm *tutti_algorithm_find(const char *name);
-/* Whether posting a collective blocks the caller until it has ended (mpi). NULL: auto; 0 for unknown
- * names. */
+/* Whether posting a collective blocks the caller until it has ended (mpi). NULL: auto; 0 for
+ * unknown names. */
 int tutti_algorithm_blocks(const char *name);
 /* "auto, ring, ..." into text; returns text. */
 char *tutti_algorithm_names(char *text, size_t size);

@@ -6,9 +6,9 @@
  *   turn 1    -> 2      -> 0      -> 1
  *
  * ceil(log2 P) steps of one element each. A signal is the element that says who has arrived: IN
- * and OUT have one element, combined with max, so that nobody's OUT is complete before everybody has
- * started. The shape's count is 1.
- * Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17(1), 1988. */
+ * and OUT have one element, combined with max, so that nobody's OUT is complete before everybody
+ * has started. The shape's count is 1. Source: Hensgen, Finkel, Manber, "Two algorithms for barrier
+ * synchronization", IJPP 17(1), 1988. */
 #ifndef TUTTI_SCHED_BARRIER_H
 #define TUTTI_SCHED_BARRIER_H
 

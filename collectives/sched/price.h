@@ -1,8 +1,8 @@
-/* What a collective costs, by its schedules alone: a message of n bytes takes alpha + beta n, reducing
- * n bytes takes gamma n. A rank sends one message at a time, receives one at a time, and reduces one
- * at a time, all three at once; copies are free. Steps are taken in the order in which they become
- * ready.
- * Source of the model: Hockney, "The communication challenge for MPP", Parallel Computing 20(3), 1994. */
+/* What a collective costs, by its schedules alone: a message of n bytes takes alpha + beta n,
+ * reducing n bytes takes gamma n. A rank sends one message at a time, receives one at a time, and
+ * reduces one at a time, all three at once; copies are free. Steps are taken in the order in which
+ * they become ready. Source of the model: Hockney, "The communication challenge for MPP", Parallel
+ * Computing 20(3), 1994. */
 #ifndef TUTTI_SCHED_PRICE_H
 #define TUTTI_SCHED_PRICE_H
 
@@ -22,7 +22,8 @@ typedef struct tutti_sched_price {
     double time_s;
 } tutti_sched_price;
 
-/* The price of ranks[0 ... P) with elements of `element` bytes. Errors as in walk.h; INVAL: P < 1. [P] */
+/* The price of ranks[0 ... P) with elements of `element` bytes. Errors as in walk.h; INVAL: P < 1.
+ * [P] */
 tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_t element,
     const tutti_sched_cost *cost, tutti_sched_price *price);
 

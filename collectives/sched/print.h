@@ -2,7 +2,8 @@
  *
  *   >1:0+3     sends 3 elements, from OUT[0] on, to rank 1
  *   <2:s4+3    receives 3 elements from rank 2 into SCRATCH[4...]
- *   0+3+=s4    adds (combines) SCRATCH[4...] to OUT[0...]; 0+3=s4+ has the operands the other way round
+ *   0+3+=s4    combines OUT[0...] with SCRATCH[4...]
+ *   0+3=s4+    the same with the operands the other way round
  *   0+3=i0     copies IN[0...] to OUT[0...]
  *
  * A line holds the messages that can pass at the same time, and what is done with them. */

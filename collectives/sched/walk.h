@@ -1,7 +1,8 @@
 /* Walking through the schedules of all ranks together, in an order in which they could really run.
  *
  * A message passes when both its send and its recv have started (so nothing relies on buffering by
- * the transport), and then both end. The walk meets every step once, or finds who waits for whom. */
+ * the transport), and then both end. The walk meets every step once, or finds who waits for whom.
+ */
 #ifndef TUTTI_SCHED_WALK_H
 #define TUTTI_SCHED_WALK_H
 
@@ -20,8 +21,8 @@ typedef void (*tutti_sched_visit)(void *ctx, const tutti_sched_event *event);
 tutti_status tutti_sched_walk(
     const tutti_sched *const ranks[], int P, uint64_t seed, tutti_sched_visit visit, void *ctx);
 
-/* (*level)[r][i]: how many messages, one after the other, end with step i of rank r; local steps have
- * the level of what they wait for. Freed with free(*level). Errors as in tutti_sched_walk. */
+/* (*level)[r][i]: how many messages, one after the other, end with step i of rank r; local steps
+ * have the level of what they wait for. Freed with free(*level). Errors as in tutti_sched_walk. */
 tutti_status tutti_sched_levels(const tutti_sched *const ranks[], int P, int ***level);
 
 #endif

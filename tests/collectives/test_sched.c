@@ -1,5 +1,5 @@
-/* collectives/sched and choose: schedules are proved, priced and compared with their pictures. Writes the pictures
- * anew with TUTTI_TEST_WRITE_GOLDEN=1. */
+/* collectives/sched and choose: schedules are proved, priced and compared with their pictures.
+ * Writes the pictures anew with TUTTI_TEST_WRITE_GOLDEN=1. */
 #include "collectives/choose.h"
 #include "collectives/sched/barrier.h"
 #include "collectives/sched/doubling.h"
