@@ -91,9 +91,9 @@ static int push(struct starpu_task *task)
     }
     q->heap[q->count] = (ready_task){task, q->pushes++};
     sift_up(q, q->count++);
+    starpu_push_task_end(task); /* before a worker can take it, run it and destroy it */
     pthread_cond_signal(&q->pushed);
     pthread_mutex_unlock(&q->lock);
-    starpu_push_task_end(task);
     return 0;
 }
 
