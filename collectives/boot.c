@@ -127,6 +127,16 @@ void tutti_boot_finalize(tutti_boot *boot)
     boot->initialised_here = 0;
 }
 
+tutti_status tutti_boot_probe(tutti_thread_level *highest)
+{
+    tutti_boot boot = {0};
+    tutti_status status = start_mpi(TUTTI_THREAD_MULTIPLE, &boot);
+    if (status) return status;
+    *highest = boot.granted;
+    tutti_boot_finalize(&boot);
+    return TUTTI_OK;
+}
+
 /* The largest value of any rank. */
 static int largest(MPI_Comm comm, int *value)
 {

@@ -30,6 +30,9 @@ typedef struct tutti_boot {
  * than `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
+/* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted. For
+ * programs that only tell. */
+tutti_status tutti_boot_probe(tutti_thread_level *highest);
 /* Whether every rank gives the same text. All ranks call it. OK, or MISMATCH on all ranks when any
  * text differs from rank 0's; it is for the caller to log what differs. *first: rank 0's text,
  * which the caller frees, in both cases. COMM, NOMEM (logged). */

@@ -1,1 +1,3 @@
-# Sources of apps/tools.
+bin_PROGRAMS += apps/tutti-info
+apps_tutti_info_SOURCES = apps/tools/info_main.c
+apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la

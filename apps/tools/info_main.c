@@ -1,0 +1,114 @@
+/* tutti-info: what this build consists of and what this machine grants it. See tutti-info(1). */
+#include "apps/data/reader.h"
+#include "apps/models/model.h"
+#include "apps/train/schedule.h"
+#include "collectives/boot.h"
+#include "collectives/choose.h"
+#include "collectives/transport/transport.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/kernels/kernel.h"
+#include "dag/run/run.h"
+#include "designs/design.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const tutti_setting settings[] = {{0}};
+static const tutti_conf conf = {
+    .program = "tutti-info",
+    .usage = "",
+    .summary = "Prints versions, the MPI thread level that is granted, and the tables of designs, "
+               "transports, algorithms, "
+               "kernels, models, readers, schedules and runners of this build.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+static void print_row(const char *name, const char *about)
+{
+    printf("  %-20s %s\n", name, about);
+}
+
+static void print_versions(tutti_thread_level level)
+{
+    char workers[64];
+    snprintf(workers, sizeof workers, "at most %d CPU workers a process",
+        tutti_run_starpu_max_workers());
+    puts("versions");
+    print_row("Tutti", PACKAGE_VERSION);
+    print_row("task runtime", tutti_run_starpu_version());
+    print_row("", workers);
+    print_row("MPI", tutti_boot_version());
+    print_row("", tutti_thread_level_name(level));
+    print_row("kernels", tutti_kernel_library());
+}
+
+static void print_designs(void)
+{
+    puts("\ndesigns");
+    for (int i = 0; tutti_designs[i]; i++) {
+        const tutti_design *design = tutti_designs[i];
+        print_row(design->name, design->summary);
+        printf("  %-20s needs %s%s\n", "", tutti_thread_level_name(design->needed),
+            design->many_lanes ? ", takes --lanes" : "");
+    }
+}
+
+static void print_communication(void)
+{
+    puts("\ntransports");
+    for (int i = 0; tutti_transports[i].name; i++)
+        print_row(tutti_transports[i].name, tutti_transports[i].summary);
+    puts("\nalgorithms");
+    for (int i = 0; tutti_algorithms[i]; i++)
+        print_row(tutti_algorithms[i]->name, tutti_algorithms[i]->summary);
+}
+
+static void print_kernels(void)
+{
+    puts("\nkernels (buffers read -> written)");
+    for (int op = 0; op < TUTTI_OP_COUNT; op++) {
+        const tutti_kernel *kernel = tutti_kernel_cpu(op);
+        if (kernel) print_row(kernel->name, kernel->buffers);
+    }
+}
+
+static void print_training(void)
+{
+    puts("\nmodels (trainable numbers for 32x32x3 images of 10 classes)");
+    for (int i = 0; tutti_models[i]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%10" PRId64 "  %s", tutti_models[i]->parameters,
+            tutti_models[i]->summary);
+        print_row(tutti_models[i]->name, text);
+    }
+    puts("\nreaders");
+    for (int i = 0; tutti_readers[i]; i++)
+        print_row(tutti_readers[i]->name, tutti_readers[i]->summary);
+    puts("\nschedules");
+    for (int i = 0; tutti_schedules[i].name; i++)
+        print_row(tutti_schedules[i].name, tutti_schedules[i].summary);
+    puts("\nrunners");
+    for (int i = 0; tutti_runners[i]; i++)
+        print_row(tutti_runners[i]->name, tutti_runners[i]->summary);
+}
+
+int main(int argc, char **argv)
+{
+    char none[1];
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_thread_level level;
+    if (tutti_conf_parse(&conf, argc, argv, none, NULL, &wish)) return 2;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return EXIT_SUCCESS;
+    if (tutti_boot_probe(&level)) return EXIT_FAILURE;
+    print_versions(level);
+    print_designs();
+    print_communication();
+    print_kernels();
+    print_training();
+    return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
