@@ -38,7 +38,7 @@ static const char *schedule_choice(int i)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Data"},
     {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, .environment = "TUTTI_DATA",
-        AT(data), .help = "folder of the data set, or \"synthetic\" for random images"},
+        AT(data), .help = "folder of the data set, or \"synthetic\" for generated images"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
@@ -46,7 +46,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
-        .help = "batches that they may be ahead"},
+        .help = "batches in memory: up to two in flight, the others ahead"},
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,

@@ -1,0 +1,37 @@
+#!/bin/bash
+# The four designs end with the same weights, bit for bit, at 1 to 4 ranks, with 1 and 2 workers, run after run.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+
+hash_of() { # P WORKERS DESIGN OPTION...
+    local ranks=$1 workers=$2 design=$3
+    shift 3
+    trains "$ranks" --data "$dir/data" --steps 4 --batch 6 --lr 0.02 --workers "$workers" --design "$design" "$@"
+    field weights_hash
+}
+
+same() { # P WORKERS OPTION...
+    local ranks=$1 workers=$2 design hash first=
+    shift 2
+    for design in sequential funneled concurrent chained; do
+        hash=$(hash_of "$ranks" "$workers" $design "$@")
+        first=${first:-$hash}
+        [ -n "$hash" ] && [ "$hash" = "$first" ] || fail "$ranks ranks, $workers workers, $*: $design ended with $hash, sequential with $first"
+    done
+    echo "$ranks ranks, $workers workers, $*: $first"
+}
+
+same 1 1 --model cifar-quick
+same 2 1 --model resnet20 --augment
+same 2 2 --model cifar-quick --nesterov
+same 3 1 --model mlp --algorithm ring
+same 4 1 --model cifar-quick --algorithm recursive-doubling
+same 4 2 --model resnet20
+
+# Again, with what must not matter: lanes, reading threads, depth.
+first=$(hash_of 2 1 sequential --model resnet20 --augment)
+again=$(hash_of 2 1 concurrent --model resnet20 --augment --lanes 3 --threads 3 --depth 7)
+[ "$again" = "$first" ] || fail "lanes and threads changed the weights: $first, $again"
+other=$(hash_of 2 1 funneled --model resnet20 --augment --seed 2)
+[ "$other" != "$first" ] || fail "another seed gave the same weights"
+finish

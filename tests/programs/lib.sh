@@ -1,0 +1,64 @@
+# What the tests of programs share; sourced. They run under the guard, which has the deadline and the settings of MPI.
+set -u
+apps=${TUTTI_BUILDDIR:?}/apps
+mpirun=${MPIRUN:-mpirun}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() { # SENTENCE...
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+finish() {
+    [ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
+    exit 0
+}
+
+# cifar P OPTION...: tutti-cifar on P ranks; output in $dir/out, status returned.
+cifar() {
+    local ranks=$1
+    shift
+    "$mpirun" -np "$ranks" "$apps/tutti-cifar" "$@" > "$dir/out" 2>&1
+}
+
+# trains P OPTION...: as cifar, with --json $dir/json; fails the test when it fails.
+trains() {
+    cifar "$@" --quiet --json "$dir/json" && return
+    fail "status $?: $*"
+    cat "$dir/out"
+    : > "$dir/json"
+}
+
+# field NAME: of the summary of the last run.
+field() {
+    sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json"
+}
+
+# A small CIFAR-10: 5 x 40 training and 30 test images, always the same.
+make_cifar() { # FOLDER
+    mkdir -p "$1"
+    perl -e 'my ($folder) = @ARGV; srand 7;
+        for my $name ((map { "data_batch_$_" } 1 .. 5), "test_batch") {
+            open my $file, ">:raw", "$folder/$name.bin" or die;
+            for my $i (1 .. ($name eq "test_batch" ? 30 : 40)) {
+                my $label = int rand 10;
+                print $file pack "C*", $label, map { int(20 * $label + rand 60) } 1 .. 3072;
+            }
+        }' "$1"
+}
+
+# Grey 8x8 JPEG files in two classes.
+make_jpeg() { # FOLDER
+    local class
+    for class in a b; do
+        mkdir -p "$1/train/$class" "$1/test/$class"
+        perl -e 'binmode STDOUT; print pack "H*", $ARGV[0]' "$grey_jpeg" > "$1/train/$class/1.jpg"
+        for name in train/$class/2 train/$class/3 test/$class/1; do cp "$1/train/$class/1.jpg" "$1/$name.jpg"; done
+    done
+}
+grey_jpeg=ffd8ffe000104a46494600010100000100010000ffdb004300281c1e231e19282321232d2b28303c64413c37373c7b585d496491
+grey_jpeg+=8099968f808c8aa0b4e6c3a0aadaad8a8cc8ffcbdaeef5ffffff9bc1fffffffaffe6fdfff8ffc0000b080008000801011100ffc4
+grey_jpeg+=0014000100000000000000000000000000000003ffc40017100003010000000000000000000000000000030461ffda0008010100
+grey_jpeg+=003f0034c987ffd9

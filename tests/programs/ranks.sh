@@ -1,0 +1,21 @@
+#!/bin/bash
+# P ranks with batch b learn what one rank with batch P*b learns (models without batch norm).
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+
+close() { # A B WHAT
+    awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d < 1e-4 && d > -1e-4) }' || fail "$3: $1 and $2"
+}
+
+compares() { # P BATCH MODEL
+    trains 1 --data "$dir/data" --steps 5 --lr 0.02 --model "$3" --batch $(($1 * $2))
+    local loss accuracy; loss=$(field train_loss) accuracy=$(field test_accuracy)
+    trains "$1" --data "$dir/data" --steps 5 --lr 0.02 --model "$3" --batch "$2"
+    close "$loss" "$(field train_loss)" "loss of $3, 1 rank and $1 ranks"
+    close "$accuracy" "$(field test_accuracy)" "accuracy of $3, 1 rank and $1 ranks"
+}
+
+compares 2 6 cifar-quick
+compares 3 4 mlp
+compares 4 3 cifar-quick
+finish

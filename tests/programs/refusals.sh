@@ -1,0 +1,70 @@
+#!/bin/bash
+# Bad input: a sentence that names it, status 2 for usage and 1 for the rest, no hang, no rank left behind.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+make_jpeg "$dir/jpeg"
+common=(--model mlp --batch 2 --steps 2 --lr 0.01 --timeout 20)
+
+# refuses STATUS TEXT COMMAND...: the command must end with the status and say the text.
+refuses() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" > "$dir/out" 2>&1 || status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out"; }
+    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+    pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "a rank was left behind: $*"
+}
+two() { # OPTION...: two ranks
+    "$mpirun" -np 2 "$apps/tutti-cifar" "${common[@]}" "$@"
+}
+
+# ---- options
+refuses 2 '--data DIR is missing' two
+refuses 2 '--batch 0: an integer from 1' two --data "$dir/data" --batch 0
+refuses 2 'unknown model; known are: mlp, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
+refuses 2 'unknown design; known are: funneled, concurrent, chained, sequential' two --data "$dir/data" --design best
+refuses 2 'unknown format; known are: cifar10, cifar100, idx' two --data "$dir/data" --format png
+refuses 2 'unknown schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --schedule linear
+refuses 2 'unknown algorithm; known are: auto, ring' two --data "$dir/data" --algorithm best
+refuses 2 'TUTTI_DESIGN=best: unknown design' env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
+refuses 2 'CPU workers a process' two --data "$dir/data" --batch 1000 --workers 1000
+refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
+refuses 2 'has one lane' two --data "$dir/data" --lanes 2
+refuses 2 'seed is "1" on rank 0 and "2" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+    -np 1 "$apps/tutti-cifar" --data "$dir/data" --seed 2
+refuses 2 'design is "funneled" on rank 0 and "concurrent" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+    -np 1 "$apps/tutti-cifar" --data "$dir/data" --design concurrent
+
+# ---- data
+refuses 1 "$dir/nothing" two --data "$dir/nothing"
+mkdir "$dir/empty"
+refuses 1 "$dir/empty" two --data "$dir/empty"
+cp -r "$dir/data" "$dir/short"
+truncate -s -5 "$dir/short/data_batch_3.bin"
+refuses 1 data_batch_3.bin two --data "$dir/short"
+cp -r "$dir/data" "$dir/label"
+printf '\377' | dd of="$dir/label/data_batch_2.bin" bs=1 seek=3073 conv=notrunc 2> /dev/null
+refuses 1 data_batch_2.bin two --data "$dir/label"
+refuses 1 'too few for one step of 2 x --batch 4000' two --data "$dir/data" --batch 4000
+truncate -s -12 "$dir/jpeg/train/b/2.jpg"
+refuses 1 train/b/2.jpg two --data "$dir/jpeg" --steps 9
+
+# ---- checkpoints
+two --data "$dir/data" --checkpoint "$dir/mlp" > "$dir/out" 2>&1 || { fail "no checkpoint"; cat "$dir/out"; }
+refuses 1 'its model is mlp, but this run'"'"'s is cifar-quick' two --data "$dir/data" --resume "$dir/mlp" --model cifar-quick
+head -c 100000 "$dir/mlp" > "$dir/torn"
+refuses 1 "$dir/torn: truncated" two --data "$dir/data" --resume "$dir/torn"
+refuses 1 'not a safetensors file' two --data "$dir/data" --resume "$dir/data/data_batch_1.bin"
+refuses 1 "$dir/none: cannot open" two --data "$dir/data" --resume "$dir/none"
+refuses 1 "$dir/none/c" two --data "$dir/data" --checkpoint "$dir/none/c"
+refuses 1 '--json' two --data "$dir/data" --json "$dir/none/json"
+
+# A full disk: no file may grow beyond 8 MB, and the checkpoint has 15. MPI's own files must be small, too.
+cp "$dir/mlp" "$dir/before"
+refuses 1 'could not be saved' env OMPI_MCA_btl=self "$mpirun" -np 1 bash -c 'ulimit -f 8192; exec "$@"' - \
+    "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp"
+cmp "$dir/before" "$dir/mlp" || fail "the old checkpoint did not survive a full disk"
+
+# A rate that makes numbers overflow ends the run on every rank.
+refuses 1 'not a finite number' two --data "$dir/data" --lr 1000 --steps 40 --momentum 0.99
+finish

@@ -1,0 +1,33 @@
+#!/bin/bash
+# A run that is interrupted and resumed leaves the very checkpoint of a run that never stopped.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+
+resumes() { # P STOP OPTION...
+    local ranks=$1 stop=$2
+    shift 2
+    local all=(--data "$dir/data" --steps 7 --lr 0.02 --augment "$@")
+    trains "$ranks" "${all[@]}" --checkpoint "$dir/whole"
+    local hash; hash=$(field weights_hash)
+    trains "$ranks" "${all[@]}" --checkpoint "$dir/part" --stop-after "$stop"
+    [ "$(field steps)" = "$stop" ] || fail "stopped after $(field steps) steps instead of $stop"
+    [ "$(field weights_hash)" != "$hash" ] || fail "half of a run gave the weights of the whole"
+    trains "$ranks" "${all[@]}" --checkpoint "$dir/part" --resume "$dir/part"
+    [ "$(field steps)" = 7 ] || fail "a resumed run counts $(field steps) steps instead of 7"
+    [ "$(field weights_hash)" = "$hash" ] || fail "resumed: $(field weights_hash), never stopped: $hash ($ranks ranks, $*)"
+    cmp "$dir/whole" "$dir/part" || fail "the checkpoints differ ($ranks ranks, $*)"
+    [ ! -e "$dir/part.part" ] || fail "a temporary file was left"
+}
+
+resumes 1 3 --model resnet20 --batch 8 --schedule onecycle
+resumes 2 4 --model cifar-quick --batch 8 --workers 2 --design chained
+resumes 3 2 --model mlp --batch 30 --schedule step --warmup 3 # an epoch is 2 steps
+
+# Resumed on other ranks: allowed, with a warning.
+trains 1 --data "$dir/data" --steps 8 --model mlp --batch 30 --resume "$dir/part"
+grep -q "its ranks is 3, this run's is 1" "$dir/out" || fail "no warning about other ranks"
+# Resumed behind its end: only evaluates.
+hash=$(field weights_hash)
+trains 3 --data "$dir/data" --steps 7 --model mlp --batch 30 --resume "$dir/part"
+[ "$(field steps)" = 7 ] && [ "$(field weights_hash)" != "$hash" ] || fail "a finished run went on"
+finish
