@@ -71,7 +71,7 @@ void tutti_cpu_free(void *args);
 /* Not worth counting. */
 double tutti_cpu_no_flops(const void *desc);
 
-/* The functions of a family: F(function), G for those with several kernels. */
+/* The functions that table_cpu.c lists, by their names without prefix. */
 #define TUTTI_CPU_OPEN(name) tutti_status tutti_##name##_open_cpu(const void *desc, void **args)
 #define TUTTI_CPU_FN(name)                                                                         \
     tutti_status tutti_##name##_cpu(const void *args, void *const buf[], void *queue)

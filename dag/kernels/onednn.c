@@ -176,16 +176,19 @@ static void layout_close(layout *l)
     (void)l;
 }
 
-/* The library's choice, which for forward passes with AVX-512 is the layout of its batch-reduce
- * kernels. With few filters its other kernels are faster: 3x3, 16 to 16 channels at 32x32: 183
- * against 163 GFLOP/s; 32 to 32 at 16x16: 236 against 216; but 64 to 64 at 8x8: 243 against 256. */
+/* The library's choice, which for forward passes with AVX-512 is the layout of its batch-reduce kernels. Its other
+ * kernels are faster where filters are few and the output is not cached yet, as in a training step (3x3, batch 64, 16
+ * to 16 channels at 32x32: 9.0 against 10.2 ms for six; 32 to 32 at 16x16: 5.8 against 6.4 ms for five; but 64 to 64 at
+ * 8x8: 5.7 against 5.4), and where weights are many, because their reorder is (512 to 512 at 4x4: 22 against 35 ms). */
 static dnnl_format_tag_t conv_weights_tag(const tutti_conv_desc *d, tutti_pass pass)
 {
+    enum { FEW_FILTERS = 32, MANY_WEIGHTS = 1 << 20 };
     int avx512 =
         (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
     int whole = d->C % 16 == 0 && d->K % 16 == 0;
-    return avx512 && whole && d->K <= 32 && pass == TUTTI_PASS_FORWARD ? dnnl_OIhw16i16o
-                                                                       : dnnl_format_tag_any;
+    int better = d->K <= FEW_FILTERS || d->K * d->R * d->S * d->C >= MANY_WEIGHTS;
+    return pass == TUTTI_PASS_FORWARD && avx512 && whole && better ? dnnl_OIhw16i16o
+                                                                   : dnnl_format_tag_any;
 }
 
 static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
