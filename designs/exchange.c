@@ -1,5 +1,3 @@
-#include "config.h" /* first: it asks libc for asprintf */
-
 #include "designs/exchange.h"
 
 #include "collectives/choose.h"
@@ -30,15 +28,24 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
+/* All that ranks must have in common, as text; the caller frees it. NULL: no memory. */
+static char *settings_text(const tutti_exchange_options *o)
+{
+    static const char format[] = "%sdesign=%s\nlanes=%d\nalgorithm=%s\n";
+    const char *settings = o->settings ? o->settings : "";
+    const char *algorithm = o->algorithm ? o->algorithm : "auto";
+    int length = snprintf(NULL, 0, format, settings, o->design->name, o->lanes, algorithm);
+    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
+    if (text)
+        snprintf(text, (size_t)length + 1, format, settings, o->design->name, o->lanes, algorithm);
+    return text;
+}
+
 /* Ranks that differ in design or lanes would wait for each other before any message: told here, by
  * name. */
 static tutti_status compare_ranks(const tutti_exchange *x)
 {
-    char *mine = NULL, *first = NULL;
-    const tutti_exchange_options *o = &x->options;
-    if (asprintf(&mine, "%sdesign=%s\nlanes=%d\nalgorithm=%s\n", o->settings ? o->settings : "",
-            o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto") < 0)
-        mine = NULL;
+    char *mine = settings_text(&x->options), *first = NULL;
     tutti_status status = tutti_boot_compare(&x->boot, mine ? mine : "", &first);
     tutti_conf_difference difference;
     if (status == TUTTI_ERR_MISMATCH) {

@@ -48,12 +48,12 @@ static tutti_conf_wish wish;
 
 static tutti_status parse(const char *line)
 {
-    char text[512], *words[32] = {"prog"};
+    static char text[512]; /* the values point into it until the next parse */
+    char *words[32] = {"prog"};
     int n = 1;
     snprintf(text, sizeof text, "%s", line);
-    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) words[n++] = strdup(word);
-    tutti_status status = tutti_conf_parse(&conf, n, words, &got, origin, &wish);
-    return status; /* the words stay: values point to them */
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) words[n++] = word;
+    return tutti_conf_parse(&conf, n, words, &got, origin, &wish);
 }
 
 /* What parse(line) writes to stderr. */
