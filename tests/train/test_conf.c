@@ -175,6 +175,10 @@ START_TEST(texts_tell_ranks_apart)
     ck_assert_str_eq(difference.b, "chained");
     ck_assert_int_eq(tutti_conf_compare(a, "", &difference), 1);
     ck_assert_str_eq(difference.name, "batch");
+    ck_assert_int_eq(tutti_conf_compare("options=accepted\n", "options=refused\n", &difference), 1);
+    ck_assert_str_eq(difference.b, "refused");
+    ck_assert_int_eq(tutti_conf_compare("a=long\n", "other=x\n", &difference), 1);
+    ck_assert_str_eq(difference.b, "x");
     free(a);
     free(b);
 }
