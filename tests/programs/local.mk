@@ -5,6 +5,7 @@ program_tests = \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
 	tests/programs/resume.sh \
+	tests/programs/stall.sh \
 	tests/programs/tools.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh
