@@ -16,7 +16,7 @@ libcore_la_SOURCES += \
 	dag/run/meter.c dag/run/meter.h \
 	dag/run/run.h dag/run/table.c \
 	dag/run/scheduler.c dag/run/scheduler.h \
-	dag/run/starpu.c dag/run/starpu.h \
+	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_mode.h \
 	dag/run/token.h \
 	dag/run/turn.c dag/run/turn.h \
 	dag/run/wait.c dag/run/wait.h

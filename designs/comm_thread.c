@@ -154,11 +154,17 @@ static tutti_status open_on_thread(tutti_comm_thread *t)
     if (pthread_create(&t->thread, NULL, serve, t))
         return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread cannot be started");
     t->running = 1;
-    /* Setup waits for the other ranks' setup inside MPI_Init, which mpirun bounds. */
+    struct timespec until = tutti_clock_after(t->options.timeout_s);
     pthread_mutex_lock(&t->queue_lock);
-    while (!t->set_up) pthread_cond_wait(&t->opened, &t->queue_lock);
+    while (!t->set_up)
+        if (pthread_cond_timedwait(&t->opened, &t->queue_lock, &until)) break;
+    int set_up = t->set_up;
+    tutti_status status = t->setup_status;
     pthread_mutex_unlock(&t->queue_lock);
-    return t->setup_status;
+    if (set_up) return status;
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "the communication layer was not set up within %g s: has another rank not started?",
+        t->options.timeout_s);
 }
 
 static tutti_status open_here(tutti_comm_thread *t)
@@ -178,10 +184,10 @@ tutti_status tutti_comm_thread_open(
     tutti_clock_cond_init(&t->work);
     tutti_clock_cond_init(&t->opened);
     tutti_status status = options->order == TUTTI_ORDER_MAIN ? open_here(t) : open_on_thread(t);
-    if (status)
-        tutti_comm_thread_close(t);
-    else
+    if (!status)
         *thread = t;
+    else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may be inside MPI: all it uses stays */
+        tutti_comm_thread_close(t);
     return status;
 }
 

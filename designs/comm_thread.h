@@ -27,7 +27,8 @@ typedef struct tutti_comm_thread_options {
     void *ctx;
 } tutti_comm_thread_options;
 
-/* Starts the thread (if any) and waits for setup. [M] */
+/* Starts the thread (if any) and waits for setup, at most timeout_s: TIMEOUT, and then the thread, and
+ * with it ctx, may still be in use. [M] */
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
 /* Stops it; teardown has run when this returns. [M] Accepts NULL. */

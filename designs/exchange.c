@@ -125,10 +125,10 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         .teardown = teardown,
         .ctx = x};
     status = tutti_comm_thread_open(&thread, &x->thread);
-    if (status)
-        tutti_exchange_close(x);
-    else
+    if (!status)
         *exchange = x;
+    else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may still use it */
+        free(x);
     return status;
 }
 

@@ -68,6 +68,15 @@ void tutti_binding_close(tutti_binding *binding)
     memset(binding, 0, sizeof *binding);
 }
 
+tutti_status tutti_binding_check(
+    const tutti_binding *binding, int tensor, size_t bytes, const char *what)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(binding->graph, tensor);
+    if (bytes == t->bytes) return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "%s of '%s': %zu bytes, not %zu", what, t->name, bytes, t->bytes);
+}
+
 tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter)
 {

@@ -19,6 +19,10 @@ typedef struct tutti_binding {
 tutti_status tutti_binding_open(const tutti_graph *graph, tutti_binding *binding);
 void tutti_binding_close(tutti_binding *binding);
 
+/* INVAL (logged; `what` is "feed" or "fetch") when a tensor does not have this many bytes. */
+tutti_status tutti_binding_check(
+    const tutti_binding *binding, int tensor, size_t bytes, const char *what);
+
 /* Runs a kernel node on the calling thread; failures are logged with the node's name. [A] */
 tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter);

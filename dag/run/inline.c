@@ -183,10 +183,8 @@ static tutti_status inline_open(
 static tutti_status inline_feed(
     tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg)
 {
-    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "feed");
+    if (status) return status;
     instance proto = {.work = WORK_FEED,
         .target = tensor,
         .data = (void *)data,
@@ -194,18 +192,16 @@ static tutti_status inline_feed(
         .release = release,
         .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
-    return admit(run, &proto, t->name, 1, &access);
+    return admit(run, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 1, &access);
 }
 
 static tutti_status inline_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
 {
-    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "fetch");
+    if (status) return status;
     instance proto = {.work = WORK_FETCH, .target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
-    return admit(run, &proto, t->name, 1, &access);
+    return admit(run, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 1, &access);
 }
 
 static tutti_status inline_submit(tutti_run *run, int section)

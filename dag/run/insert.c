@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/ledger.h"
+#include "dag/run/starpu_mode.h"
 #include "dag/run/wait.h"
 
 #include <starpu.h>
@@ -105,11 +106,6 @@ tutti_status tutti_insert_count(
     return TUTTI_OK;
 }
 
-static enum starpu_data_access_mode starpu_mode(tutti_mode mode)
-{
-    return mode == TUTTI_READ ? STARPU_R : mode == TUTTI_WRITE ? STARPU_W : STARPU_RW;
-}
-
 static tutti_status submit(insertion *i, const tutti_mode mode[])
 {
     struct starpu_task *task = starpu_task_create();
@@ -120,7 +116,7 @@ static tutti_status submit(insertion *i, const tutti_mode mode[])
     task->name = i->node.name;
     for (int h = 0; h < i->handles; h++) {
         task->handles[h] = i->handle[h];
-        task->modes[h] = starpu_mode(mode[h]);
+        task->modes[h] = tutti_starpu_mode(mode[h]);
     }
     task->nbuffers = i->handles;
     if (i->insert->token) {

@@ -6,6 +6,7 @@
 #include "dag/run/binding.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
+#include "dag/run/starpu_mode.h"
 #include "dag/run/turn.h"
 #include "dag/run/wait.h"
 
@@ -104,11 +105,6 @@ static struct starpu_codelet feed_codelet = {
 static struct starpu_codelet fetch_codelet = {
     .cpu_funcs = {run_fetch}, .nbuffers = 1, .modes = {STARPU_R}, .name = "tutti_fetch"};
 
-static enum starpu_data_access_mode starpu_mode(tutti_mode mode)
-{
-    return mode == TUTTI_READ ? STARPU_R : mode == TUTTI_WRITE ? STARPU_W : STARPU_RW;
-}
-
 /* Gives the task its handles; more than StarPU's fixed arrays hold go into arrays that StarPU frees
  * with the task. */
 static tutti_status set_accesses(
@@ -123,7 +119,7 @@ static tutti_status set_accesses(
     }
     for (int a = 0; a < accesses; a++) {
         STARPU_TASK_SET_HANDLE(task, run->handle[access[a].tensor], a);
-        STARPU_TASK_SET_MODE(task, starpu_mode(access[a].mode), a);
+        STARPU_TASK_SET_MODE(task, tutti_starpu_mode(access[a].mode), a);
     }
     return TUTTI_OK;
 }
@@ -241,25 +237,21 @@ static tutti_status starpu_open(
 static tutti_status starpu_feed(
     tutti_run *run, int tensor, const void *data, size_t bytes, void (*release)(void *), void *arg)
 {
-    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "feed of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "feed");
+    if (status) return status;
     instance proto = {
         .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
-    return submit(run, &feed_codelet, &proto, t->name, 0, 1, &access);
+    return submit(run, &feed_codelet, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
 }
 
 static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
 {
-    const tutti_tensor *t = tutti_graph_get_tensor(run->binding.graph, tensor);
-    if (bytes != t->bytes)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "fetch of '%s': %zu bytes, not %zu", t->name, bytes, t->bytes);
+    tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "fetch");
+    if (status) return status;
     instance proto = {.target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
-    return submit(run, &fetch_codelet, &proto, t->name, 0, 1, &access);
+    return submit(run, &fetch_codelet, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
 }
 
 static tutti_status starpu_submit(tutti_run *run, int section)
