@@ -11,6 +11,7 @@ typedef struct tutti_model {
      * (image too small, ...). */
     void (*build)(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes);
     int64_t parameters; /* at 32x32x3 and 10 classes */
+    double rate;        /* a peak learning rate to start from, for SGD with momentum 0.9 */
 } tutti_model;
 
 /* NULL-terminated table; lookup by name, or NULL. [P] */

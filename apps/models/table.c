@@ -4,21 +4,21 @@
 #include <string.h>
 
 static const tutti_model mlp = {"mlp",
-    "multilayer perceptron, 2 hidden layers of 512 (no batch norm)", tutti_model_mlp, 1841162};
+    "multilayer perceptron, 2 hidden layers of 512 (no batch norm)", tutti_model_mlp, 1841162, 0.05};
 static const tutti_model cifar_quick = {"cifar-quick",
-    "Caffe's CIFAR-10 quick: 3 convolutions 5x5 (no batch norm)", tutti_model_cifar_quick, 145578};
+    "Caffe's CIFAR-10 quick: 3 convolutions 5x5 (no batch norm)", tutti_model_cifar_quick, 145578, 0.02};
 static const tutti_model resnet20 = {
-    "resnet20", "residual network for CIFAR, 20 layers", tutti_model_resnet20, 269722};
+    "resnet20", "residual network for CIFAR, 20 layers", tutti_model_resnet20, 269722, 0.4};
 static const tutti_model resnet32 = {
-    "resnet32", "residual network for CIFAR, 32 layers", tutti_model_resnet32, 464154};
+    "resnet32", "residual network for CIFAR, 32 layers", tutti_model_resnet32, 464154, 0.4};
 static const tutti_model resnet44 = {
-    "resnet44", "residual network for CIFAR, 44 layers", tutti_model_resnet44, 658586};
+    "resnet44", "residual network for CIFAR, 44 layers", tutti_model_resnet44, 658586, 0.2};
 static const tutti_model resnet56 = {
-    "resnet56", "residual network for CIFAR, 56 layers", tutti_model_resnet56, 853018};
+    "resnet56", "residual network for CIFAR, 56 layers", tutti_model_resnet56, 853018, 0.2};
 static const tutti_model resnet110 = {
-    "resnet110", "residual network for CIFAR, 110 layers", tutti_model_resnet110, 1727962};
+    "resnet110", "residual network for CIFAR, 110 layers", tutti_model_resnet110, 1727962, 0.1};
 static const tutti_model vgg16 = {
-    "vgg16", "VGG-16 for small images, with batch norm", tutti_model_vgg16, 14724042};
+    "vgg16", "VGG-16 for small images, with batch norm", tutti_model_vgg16, 14724042, 0.1};
 
 const tutti_model *const tutti_models[] = {
     &mlp, &cifar_quick, &resnet20, &resnet32, &resnet44, &resnet56, &resnet110, &vgg16, NULL};

@@ -60,8 +60,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "stop-after", "N", .fallback = "0", .low = 0, .high = 1e12, AT(stop_after),
         .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run "
                 "to the end"},
-    {TUTTI_CONF_REAL, "lr", "X", .fallback = "0.1", .low = 0, .high = 1000, AT(rate),
-        .help = "learning rate at its highest"},
+    {TUTTI_CONF_REAL, "lr", "X", .fallback = "-1", .low = -1, .high = 1000, AT(rate),
+        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them)"},
     {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
         AT(schedule_name), .help = "how the learning rate changes"},
     {TUTTI_CONF_INT, "warmup", "N", .fallback = "-1", .low = -1, .high = 1e12, AT(warmup),
