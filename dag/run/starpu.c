@@ -124,6 +124,13 @@ static tutti_status set_accesses(
     return TUTTI_OK;
 }
 
+/* Frees a task that was never submitted: StarPU would free it at its end only. */
+static void discard(struct starpu_task *task)
+{
+    task->destroy = 0;
+    starpu_task_destroy(task);
+}
+
 static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const instance *proto,
     const char *name, int priority, int accesses, const tutti_access access[])
 {
@@ -131,6 +138,7 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
     struct starpu_task *task = starpu_task_create();
     if (!fresh || !task) {
         free(fresh);
+        if (task) discard(task);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", name);
     }
     *fresh = *proto;
@@ -145,8 +153,7 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
     tutti_status status = set_accesses(run, task, accesses, access);
     if (!status) status = tutti_ledger_enter(run->ledger, name, &fresh->id);
     if (status) {
-        task->destroy = 0;
-        starpu_task_destroy(task);
+        discard(task);
         free(fresh);
         return status;
     }
