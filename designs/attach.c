@@ -50,7 +50,7 @@ tutti_status tutti_attach(
     if (!status) status = tutti_exchange_attach(&comm, &exchange, &s->exchange);
     if (!status) {
         tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
-        status = tutti_insert_open(&hooks, exchange.design->order == TUTTI_ORDER_CHAIN, &s->insert);
+        status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
         s->rank = tutti_exchange_rank(s->exchange);
         s->size = tutti_exchange_size(s->exchange);
         status = tutti_exchange_agree(s->exchange, status, NULL);

@@ -28,7 +28,8 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_chained = {
     .name = "chained",
     .summary = "a token that every collective task reads and writes fixes the order",
-    .order = TUTTI_ORDER_CHAIN,
+    .order = TUTTI_ORDER_READY,
+    .chain = 1,
     .needed = TUTTI_THREAD_SERIALIZED,
     .place = place,
 };

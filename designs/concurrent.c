@@ -10,14 +10,9 @@
 #include "designs/place.h"
 #include "designs/table.h"
 
-static int lane(int64_t index, int lanes)
-{
-    return (int)(index % lanes);
-}
-
 static tutti_status place(tutti_graph *graph, int lanes)
 {
-    return tutti_place_in_order(graph, lanes, lane);
+    return tutti_place_in_order(graph, lanes, tutti_place_lane_by_index);
 }
 
 const tutti_design tutti_design_concurrent = {

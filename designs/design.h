@@ -17,6 +17,12 @@
  *   sequential  0          program order, when all of the step's    main thread    FUNNELED
  *                          collectives are ready, one by one
  *
+ *   naive       index % K  none: as they become ready             the worker, which  SERIALIZED
+ *                                                                 waits for the end
+ *
+ * naive breaks the law, and the worker that waits occupies its place. It is what programs do that
+ * put a blocking collective into a task: the suite of tests/deadlock is seen to fail with it.
+ *
  * The levels hold for programs in which that thread also initialised MPI. In an existing MPI
  * program (attach), the comm thread is not MPI's main thread: SERIALIZED. */
 #ifndef TUTTI_DESIGN_H
@@ -28,7 +34,8 @@
 
 typedef enum tutti_order {
     TUTTI_ORDER_QUEUE, /* the comm thread starts them, each lane in sequence order */
-    TUTTI_ORDER_CHAIN, /* the graph's token orders them; the worker that finds one ready posts it */
+    TUTTI_ORDER_READY, /* the worker that finds one ready posts it: the graph's edges are the only
+                          order */
     TUTTI_ORDER_MAIN,  /* the main thread runs them in program order while it waits */
 } tutti_order;
 
@@ -36,6 +43,8 @@ typedef struct tutti_design {
     const char *name, *summary;
     tutti_order order;
     int many_lanes;            /* whether --lanes above 1 makes sense */
+    int chain;                 /* a token that every collective node reads and writes orders them */
+    int unsafe;                /* breaks the ordering law: refused unless the user insists */
     tutti_thread_level needed; /* when the starting thread initialises MPI */
     /* Writes a place on every collective node of the graph, and adds the accesses that order them.
      */

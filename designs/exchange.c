@@ -92,6 +92,11 @@ static tutti_status check_options(tutti_exchange_options *o)
     const tutti_design *design = o->design;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
+    if (design->unsafe && !o->unsafe)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "design %s can hang and sum the wrong buffers (it is there to show that): --unsafe "
+            "runs it all the same",
+            design->name);
     if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: at least 1", o->lanes);
     if (o->lanes > 1 && !design->many_lanes)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -118,7 +123,9 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         free(x);
         return status;
     }
-    tutti_comm_thread_options thread = {.order = options->design->order,
+    tutti_order order = options->design->order;
+    tutti_comm_thread_options thread = {.order = order,
+        .threads = order != TUTTI_ORDER_MAIN && !options->manual,
         .timeout_s = x->options.timeout_s,
         .meter = options->meter,
         .setup = setup,
@@ -203,7 +210,8 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
-    return tutti_comm_thread_reserve(x->thread, node->place.lane, node->place.index, node->name);
+    return tutti_driver_reserve(
+        tutti_comm_thread_driver(x->thread), node->place.lane, node->place.index, node->name);
 }
 
 static void start(
@@ -218,13 +226,14 @@ static void start(
     args.recv = buf[0];
     if (args.kind == TUTTI_ALLGATHER)
         args.send = buf[1]; /* the one kind whose nodes have two tensors */
-    tutti_comm_thread_ready(x->thread, sequence, &args, token);
+    tutti_driver_ready(tutti_comm_thread_driver(x->thread), sequence, &args, token);
 }
 
 static tutti_status drive(void *ctx)
 {
     tutti_exchange *x = ctx;
-    return tutti_comm_thread_main(x->thread);
+    tutti_comm_thread_pass(x->thread);
+    return TUTTI_OK;
 }
 
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
@@ -235,6 +244,11 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 }
 
 /* ---- the main thread ---- */
+
+int tutti_exchange_pass(tutti_exchange *exchange)
+{
+    return tutti_comm_thread_pass(exchange->thread);
+}
 
 tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args)
 {

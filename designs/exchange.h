@@ -19,6 +19,8 @@ typedef struct tutti_exchange_options {
     const tutti_design *design;
     int lanes;             /* 0: the design's default (4 for concurrent, else 1) */
     const char *algorithm; /* see tutti_comm_options; NULL: auto */
+    int unsafe;            /* 1: a design that breaks the ordering law is accepted */
+    int manual;            /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;      /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;    /* may be NULL; borrowed */
     const char *settings;  /* more that all ranks must have in common, as tutti_conf_text writes it;
@@ -53,6 +55,10 @@ tutti_thread_level tutti_exchange_granted(
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
+
+/* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns whether
+ * anything moved. */
+int tutti_exchange_pass(tutti_exchange *exchange);
 
 /* Runs one collective now and waits for it. All ranks call it at the same point of the program. */
 tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args);

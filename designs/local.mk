@@ -4,8 +4,10 @@ libcore_la_SOURCES += \
 	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \
 	designs/design.h \
+	designs/driver.c designs/driver.h \
 	designs/exchange.c designs/exchange.h \
 	designs/funneled.c \
+	designs/naive.c \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \
 	designs/sequential.c \

@@ -26,3 +26,8 @@ int tutti_place_lane_zero(int64_t index, int lanes)
     (void)lanes;
     return 0;
 }
+
+int tutti_place_lane_by_index(int64_t index, int lanes)
+{
+    return (int)(index % lanes);
+}

@@ -11,5 +11,7 @@ tutti_status tutti_place_in_order(
 
 /* Lane 0, whatever the index. [P] */
 int tutti_place_lane_zero(int64_t index, int lanes);
+/* index modulo lanes. [P] */
+int tutti_place_lane_by_index(int64_t index, int lanes);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const tutti_design *const tutti_designs[] = {&tutti_design_funneled, &tutti_design_concurrent,
-    &tutti_design_chained, &tutti_design_sequential, NULL};
+    &tutti_design_chained, &tutti_design_sequential, &tutti_design_naive, NULL};
 
 const tutti_design *tutti_design_find(const char *name)
 {

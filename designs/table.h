@@ -5,6 +5,6 @@
 #include "designs/design.h"
 
 extern const tutti_design tutti_design_funneled, tutti_design_concurrent, tutti_design_chained,
-    tutti_design_sequential;
+    tutti_design_sequential, tutti_design_naive;
 
 #endif

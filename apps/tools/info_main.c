@@ -51,8 +51,8 @@ static void print_designs(void)
     for (int i = 0; tutti_designs[i]; i++) {
         const tutti_design *design = tutti_designs[i];
         print_row(design->name, design->summary);
-        printf("  %-20s needs %s%s\n", "", tutti_thread_level_name(design->needed),
-            design->many_lanes ? ", takes --lanes" : "");
+        printf("  %-20s needs %s%s%s\n", "", tutti_thread_level_name(design->needed),
+            design->many_lanes ? ", takes --lanes" : "", design->unsafe ? ", --unsafe" : "");
     }
 }
 

@@ -84,6 +84,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
         .environment = "TUTTI_LANES", AT(lanes),
         .help = "communicators of the concurrent design; 0: the design's default"},
+    {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
+        .help = "accept --design naive, which can hang and sum the wrong buffers"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
         .environment = "TUTTI_ALGORITHM", AT(algorithm),
         .help = "allreduce algorithm; auto: by size and ranks"},
@@ -147,6 +149,9 @@ static tutti_status check_together(const tutti_train_options *o)
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
         return refuse_number("lanes", o->lanes, reason);
     }
+    if (o->design->unsafe && !o->unsafe)
+        return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
+            "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
     if (o->nesterov && o->momentum == 0)
         return tutti_conf_refuse(&tutti_train_conf, "nesterov", NULL, "needs a --momentum above 0");
     return TUTTI_OK;
@@ -161,7 +166,11 @@ tutti_status tutti_train_options_parse(
     options->design = tutti_design_find(options->design_name);
     options->schedule = tutti_schedule_find(options->schedule_name);
     if (status || *wish != TUTTI_CONF_RUN) return status;
+    if (options->rate < 0) options->rate = options->model->rate;
     status = check_together(options);
-    if (status) options->lanes = 0;
+    if (status) {
+        options->lanes = 0;
+        options->unsafe = 1;
+    }
     return status;
 }

@@ -50,6 +50,7 @@ tutti_status tutti_trainer_join(
     tutti_exchange_options exchange = {.design = options->design,
         .lanes = (int)options->lanes,
         .algorithm = options->algorithm,
+        .unsafe = options->unsafe,
         .timeout_s = options->timeout_s,
         .meter = trainer->meter,
         .settings = settings};

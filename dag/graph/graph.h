@@ -57,6 +57,7 @@ typedef enum tutti_node_kind {
 typedef struct tutti_place {
     int lane;      /* communicator */
     int64_t index; /* position among its section's collectives, from 0, in program order */
+    int holds;     /* the worker that starts it waits for its end (designs/naive.c) */
 } tutti_place;
 
 typedef struct tutti_node {

@@ -25,6 +25,7 @@ typedef struct instance {
     size_t bytes;
     void (*release)(void *);
     void *arg;
+    int holds;    /* a worker waits for its end */
     int blockers; /* predecessors that have not ended, +1 while its edges are being added */
     int64_t *successor;
     int successors, room;
@@ -43,6 +44,7 @@ struct tutti_run {
     instance *bucket[BUCKETS]; /* unfinished instances by id */
     int64_t *ready;            /* ids that may run now */
     int readies, ready_room;
+    int held; /* workers that wait for the end of what they started */
     uint64_t draws;
     void **buf; /* buffers of the node being run by wait */
 };
@@ -88,6 +90,7 @@ static void end(tutti_run *run, instance *done, tutti_status status)
         if (next) unblock(run, next);
     }
     int64_t id = done->id;
+    run->held -= done->holds;
     free(done->successor);
     free(done);
     tutti_ledger_leave(run->ledger, id, status);
@@ -219,20 +222,32 @@ static tutti_status inline_submit(tutti_run *run, int section)
     return status;
 }
 
+/* Takes the pick-th ready instance out. Lock held. */
+static instance *take(tutti_run *run, int pick)
+{
+    int64_t id = run->ready[pick];
+    run->ready[pick] = run->ready[--run->readies];
+    return find(run, id);
+}
+
+static int all_held(const tutti_run *run)
+{
+    int workers = run->options.workers > 0 ? run->options.workers : 1;
+    return run->held >= workers;
+}
+
 /* Takes a ready instance: the earliest in program order for seed 0, otherwise any. NULL when none
- * is. Lock held. */
+ * is, or nobody is free to run it. Lock held. */
 static instance *take_ready(tutti_run *run)
 {
-    if (!run->readies) return NULL;
+    if (!run->readies || all_held(run)) return NULL;
     int pick = 0;
     if (run->options.seed)
         pick = (int)tutti_rng_below(run->options.seed, 0, run->draws++, (uint64_t)run->readies);
     else
         for (int i = 1; i < run->readies; i++)
             if (run->ready[i] < run->ready[pick]) pick = i;
-    int64_t id = run->ready[pick];
-    run->ready[pick] = run->ready[--run->readies];
-    return find(run, id);
+    return take(run, pick);
 }
 
 static void run_instance(tutti_run *run, instance *i)
@@ -249,6 +264,10 @@ static void run_instance(tutti_run *run, instance *i)
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
         for (int a = 0; a < node->accesses; a++) run->buf[a] = memory[node->access[a].tensor];
         if (node->kind == TUTTI_NODE_COLLECTIVE) {
+            pthread_mutex_lock(&run->lock);
+            i->holds = node->place.holds;
+            run->held += i->holds;
+            pthread_mutex_unlock(&run->lock);
             hooks->start(hooks->ctx, node, i->sequence, run->buf, &i->token);
             return; /* ends when its token is finished */
         }
@@ -271,6 +290,29 @@ static tutti_status advance(tutti_run *run)
     pthread_mutex_unlock(&run->lock);
     if (next) run_instance(run, next);
     return !next && hooks->main ? hooks->main(hooks->ctx) : TUTTI_OK;
+}
+
+int tutti_inline_ready(tutti_run *run, int64_t ids[], int most)
+{
+    int count = 0;
+    pthread_mutex_lock(&run->lock);
+    for (int i = 0; i < run->readies && !all_held(run) && count < most; i++) {
+        int at = count++;
+        for (; at > 0 && ids[at - 1] > run->ready[i]; at--) ids[at] = ids[at - 1];
+        ids[at] = run->ready[i];
+    }
+    pthread_mutex_unlock(&run->lock);
+    return count;
+}
+
+void tutti_inline_run(tutti_run *run, int64_t id)
+{
+    instance *chosen = NULL;
+    pthread_mutex_lock(&run->lock);
+    for (int i = 0; i < run->readies && !chosen; i++)
+        if (run->ready[i] == id) chosen = take(run, i);
+    pthread_mutex_unlock(&run->lock);
+    if (chosen) run_instance(run, chosen);
 }
 
 static int64_t inline_point(tutti_run *run)

@@ -40,7 +40,8 @@ typedef struct tutti_run_hooks {
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {
-    int workers;   /* starpu: CPU workers, >= 1; inline: ignored */
+    int workers;   /* starpu: CPU workers, >= 1; inline: nodes run one at a time, and no more while
+                      this many collectives hold their worker (0: 1) */
     uint64_t seed; /* inline: 0 runs in program order where legal, others draw a legal order;
                       starpu: ignored */
     tutti_run_hooks hooks;

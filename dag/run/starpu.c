@@ -10,6 +10,7 @@
 #include "dag/run/turn.h"
 #include "dag/run/wait.h"
 
+#include <pthread.h>
 #include <starpu.h>
 #include <starpu_config.h>
 #include <stdlib.h>
@@ -25,6 +26,13 @@ struct tutti_run {
     int started;                  /* StarPU runs */
 };
 
+/* A worker that waits for the end of what it started (places that hold). */
+typedef struct hold_worker {
+    pthread_mutex_t lock; /* protects done */
+    pthread_cond_t ended;
+    int done;
+} hold_worker;
+
 /* One submission; lives from submit until it ends. */
 typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
@@ -36,6 +44,7 @@ typedef struct instance {
     size_t bytes;
     void (*release)(void *);
     void *arg;
+    hold_worker *hold; /* NULL: no worker waits */
 } instance;
 
 static void end(instance *i, tutti_status status)
@@ -48,8 +57,14 @@ static void finish_token(tutti_token *token, tutti_status status)
 {
     instance *i = (instance *)token;
     struct starpu_task *task = i->task;
+    hold_worker *hold = i->hold;
     end(i, status);
     starpu_task_end_dep_release(task);
+    if (!hold) return;
+    pthread_mutex_lock(&hold->lock);
+    hold->done = 1;
+    pthread_cond_signal(&hold->ended);
+    pthread_mutex_unlock(&hold->lock);
 }
 
 static void collect(tutti_run *run, int node, void *buffers[], void *buf[])
@@ -76,7 +91,13 @@ static void run_collective(void *buffers[], void *arg)
     void *buf[run->binding.widest + 1];
     collect(run, i->target, buffers, buf);
     const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
+    hold_worker hold = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+    if (node->place.holds) i->hold = &hold;
     run->options.hooks.start(run->options.hooks.ctx, node, i->sequence, buf, &i->token);
+    if (!node->place.holds) return;
+    pthread_mutex_lock(&hold.lock);
+    while (!hold.done) pthread_cond_wait(&hold.ended, &hold.lock);
+    pthread_mutex_unlock(&hold.lock);
 }
 
 static void run_feed(void *buffers[], void *arg)
@@ -249,7 +270,8 @@ static tutti_status starpu_feed(
     instance proto = {
         .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
-    return submit(run, &feed_codelet, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
+    return submit(run, &feed_codelet, &proto,
+        tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
 }
 
 static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
@@ -258,7 +280,8 @@ static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t 
     if (status) return status;
     instance proto = {.target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
-    return submit(run, &fetch_codelet, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
+    return submit(run, &fetch_codelet, &proto,
+        tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
 }
 
 static tutti_status starpu_submit(tutti_run *run, int section)

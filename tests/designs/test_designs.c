@@ -169,6 +169,7 @@ START_TEST(every_design_equals_the_oracle)
     for (int s = 0; s < STEPS; s++) w += ranks * w + c;
     ck_assert_double_eq_tol(oracle[0].weights[0][0], w, 1e-4 * w);
     for (int d = 0; tutti_designs[d]; d++) {
+        if (tutti_designs[d]->unsafe) continue;
         for (int lanes = 1; lanes <= (tutti_designs[d]->many_lanes ? 3 : 1); lanes++) {
             for (unsigned long k = 0; k < 4; k++) {
                 run_world(tutti_designs[d], ranks, lanes, seed + k, job);
@@ -189,10 +190,10 @@ END_TEST
 START_TEST(the_table_is_complete)
 {
     char names[256], small[8];
-    ck_assert_str_eq(
-        tutti_design_names(names, sizeof names), "funneled, concurrent, chained, sequential");
+    ck_assert_str_eq(tutti_design_names(names, sizeof names),
+        "funneled, concurrent, chained, sequential, naive");
     ck_assert_uint_lt(strlen(tutti_design_names(small, sizeof small)), sizeof small);
-    ck_assert_ptr_null(tutti_design_find("naive"));
+    ck_assert_ptr_null(tutti_design_find("careless"));
     for (int d = 0; tutti_designs[d]; d++) {
         ck_assert_ptr_eq(tutti_design_find(tutti_designs[d]->name), tutti_designs[d]);
         ck_assert_ptr_nonnull(tutti_designs[d]->place);
@@ -217,7 +218,7 @@ START_TEST(places_are_written)
             if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
             ck_assert_int_eq((int)node->place.index, seen);
             ck_assert_int_eq(node->place.lane, design->many_lanes ? seen % 3 : 0);
-            ck_assert_int_eq(node->accesses, design->order == TUTTI_ORDER_CHAIN ? 2 : 1);
+            ck_assert_int_eq(node->accesses, design->chain ? 2 : 1);
             seen++;
         }
         ck_assert_int_eq(seen, PARAMETERS);

@@ -18,4 +18,8 @@ compares() { # P BATCH MODEL
 compares 2 6 cifar-quick
 compares 3 4 mlp
 compares 4 3 cifar-quick
+
+# Without --lr the model's own rate holds.
+cifar 1 --data "$dir/data" --model mlp --steps 1 --batch 4
+grep -q 'rate 0.05 ' "$dir/out" || { fail "the default rate of mlp"; cat "$dir/out"; }
 finish

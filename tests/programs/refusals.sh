@@ -65,6 +65,8 @@ refuses 1 'could not be saved' env OMPI_MCA_btl=self "$mpirun" -np 1 bash -c 'ul
     "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp"
 cmp "$dir/before" "$dir/mlp" || fail "the old checkpoint did not survive a full disk"
 
+refuses 2 '--unsafe' two --data "$dir/data" --design naive
+
 # A rate that makes numbers overflow ends the run on every rank.
 refuses 1 'not a finite number' two --data "$dir/data" --lr 1000 --steps 40 --momentum 0.99
 finish
