@@ -44,6 +44,8 @@ tutti_status tutti_coll_post(
 tutti_status tutti_coll_progress(tutti_comm *comm, int *moved);
 /* Whether it has ended on this rank (no progress is made here). */
 int tutti_coll_done(const tutti_coll_request *request);
+/* How often progress has advanced it so far: it stalls when this stays the same. */
+int64_t tutti_coll_moves(const tutti_coll_request *request);
 /* Progresses until the request is done, sleeping in growing steps; TIMEOUT (logged) after
  * timeout_s. */
 tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, double timeout_s);

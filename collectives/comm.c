@@ -26,6 +26,7 @@ struct tutti_coll_request {
     tutti_coll_args args;
     int lane;
     int64_t number; /* on its lane */
+    int64_t moves;  /* passes that advanced it */
     tutti_cache_entry *entry;
     tutti_flight *flight;
     tutti_status status;
@@ -217,7 +218,10 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     int any = 0;
     for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
         newer = r->newer;
-        r->status = tutti_flight_progress(r->flight, &any);
+        int one = 0;
+        r->status = tutti_flight_progress(r->flight, &one);
+        r->moves += one != 0;
+        any |= one;
         r->done = !r->status && tutti_flight_done(r->flight);
         if (r->status || r->done) delist(r);
         if (!first) first = r->status;
@@ -229,6 +233,11 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
 int tutti_coll_done(const tutti_coll_request *request)
 {
     return request->done;
+}
+
+int64_t tutti_coll_moves(const tutti_coll_request *request)
+{
+    return request->moves;
 }
 
 static tutti_status late(const tutti_coll_request *r, double timeout_s)

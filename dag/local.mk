@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	dag/base/clock.c dag/base/clock.h \
 	dag/base/conf.c dag/base/conf.h \
 	dag/base/dtype.c dag/base/dtype.h \
+	dag/base/json.c dag/base/json.h \
 	dag/base/log.c dag/base/log.h \
 	dag/base/mem.c dag/base/mem.h \
 	dag/base/rng.c dag/base/rng.h \

@@ -1,10 +1,12 @@
 #include "designs/driver.h"
 
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/queue.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct tutti_driver {
     tutti_driver_options options;
@@ -12,6 +14,9 @@ struct tutti_driver {
     pthread_mutex_t comm_lock;  /* protects calls on comm; first of the two locks */
     pthread_mutex_t queue_lock; /* protects what follows */
     tutti_queue queue;
+    tutti_record record;
+    int64_t ended;        /* collectives */
+    tutti_status failure; /* given to fail: nothing starts any more */
 };
 
 tutti_status tutti_driver_open(
@@ -22,7 +27,9 @@ tutti_status tutti_driver_open(
     d->options = *options;
     d->comm = comm;
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
+    if (!status) status = tutti_record_open(&d->record);
     if (status) {
+        tutti_queue_close(&d->queue);
         free(d);
         return status;
     }
@@ -36,6 +43,7 @@ void tutti_driver_close(tutti_driver *driver)
 {
     if (!driver) return;
     tutti_queue_close(&driver->queue);
+    tutti_record_close(&driver->record);
     pthread_mutex_destroy(&driver->comm_lock);
     pthread_mutex_destroy(&driver->queue_lock);
     free(driver);
@@ -43,34 +51,40 @@ void tutti_driver_close(tutti_driver *driver)
 
 /* ---- starting and ending one collective (comm_lock held) ---- */
 
-static void start_entry(tutti_driver *d, const tutti_entry *ready)
-{
-    tutti_coll_request *request = NULL;
-    double mark = tutti_meter_enter(d->options.meter, TUTTI_METER_COMM);
-    tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
-
-    pthread_mutex_lock(&d->queue_lock);
-    tutti_entry *entry = tutti_queue_get(&d->queue, ready->sequence);
-    entry->request = request;
-    entry->started = mark;
-    tutti_queue_start(&d->queue, entry);
-    tutti_token *token = entry->token;
-    if (status) tutti_queue_forget(&d->queue, entry);
-    pthread_mutex_unlock(&d->queue_lock);
-    if (!status) return;
-    tutti_meter_leave(d->options.meter, TUTTI_METER_COMM, mark);
-    tutti_token_finish(token, status);
-}
-
 static void end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 {
     pthread_mutex_lock(&d->queue_lock);
     tutti_entry done = *tutti_queue_get(&d->queue, sequence);
     tutti_queue_forget(&d->queue, tutti_queue_get(&d->queue, sequence));
+    tutti_record_end(&d->record, done.number, status);
+    d->ended++;
     pthread_mutex_unlock(&d->queue_lock);
     tutti_coll_free(done.request);
-    tutti_meter_leave(d->options.meter, TUTTI_METER_COMM, done.started);
+    if (done.state == TUTTI_ENTRY_STARTED)
+        tutti_meter_leave(d->options.meter, TUTTI_METER_COMM, done.started);
     tutti_token_finish(done.token, status);
+}
+
+static void start_entry(tutti_driver *d, const tutti_entry *ready)
+{
+    tutti_coll_request *request = NULL;
+    double mark = tutti_meter_enter(d->options.meter, TUTTI_METER_COMM);
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_entry *entry = tutti_queue_get(&d->queue, ready->sequence);
+    entry->started = mark;
+    entry->moved_s = tutti_clock_s();
+    tutti_queue_start(&d->queue, entry); /* before the post, which may block inside MPI */
+    tutti_record_start(&d->record, entry->number);
+    pthread_mutex_unlock(&d->queue_lock);
+
+    tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
+    if (status) {
+        end_entry(d, ready->sequence, status);
+        return;
+    }
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_queue_get(&d->queue, ready->sequence)->request = request;
+    pthread_mutex_unlock(&d->queue_lock);
 }
 
 /* ORDER_QUEUE: the next number of every lane, as long as it is ready. Returns how many. */
@@ -116,8 +130,31 @@ static int start_nothing(tutti_driver *d)
     return 0;
 }
 
-/* Ends what is done (or everything, after a failure). */
-static void end_done(tutti_driver *d, tutti_status failure)
+/* Notes when an entry in flight last moved. Queue lock held. */
+static void note_moves(tutti_entry *entry)
+{
+    int64_t moves = tutti_coll_moves(entry->request);
+    if (moves == entry->moves) return;
+    entry->moves = moves;
+    entry->moved_s = tutti_clock_s();
+}
+
+static void set_failure(tutti_driver *d, tutti_status failure)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    if (!d->failure) d->failure = failure;
+    pthread_mutex_unlock(&d->queue_lock);
+}
+
+static tutti_status failure_of(tutti_driver *d)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_status failure = d->failure;
+    pthread_mutex_unlock(&d->queue_lock);
+    return failure;
+}
+
+static void end_done(tutti_driver *d)
 {
     int64_t from = 0;
     for (;;) {
@@ -125,10 +162,25 @@ static void end_done(tutti_driver *d, tutti_status failure)
         tutti_entry *entry = tutti_queue_next_started(&d->queue, from);
         int64_t sequence = entry ? entry->sequence : -1;
         const tutti_coll_request *request = entry ? entry->request : NULL;
+        if (entry) note_moves(entry);
         pthread_mutex_unlock(&d->queue_lock);
         if (sequence < 0) return;
-        if (failure || tutti_coll_done(request)) end_entry(d, sequence, failure);
+        if (tutti_coll_done(request)) end_entry(d, sequence, TUTTI_OK);
         from = sequence + 1;
+    }
+}
+
+/* After a failure: everything that was posted ends with it, and so will what is posted later. */
+static void end_all(tutti_driver *d, tutti_status failure)
+{
+    set_failure(d, failure);
+    for (;;) {
+        pthread_mutex_lock(&d->queue_lock);
+        tutti_entry *entry = tutti_queue_next_posted(&d->queue, 0);
+        int64_t sequence = entry ? entry->sequence : -1;
+        pthread_mutex_unlock(&d->queue_lock);
+        if (sequence < 0) return;
+        end_entry(d, sequence, failure);
     }
 }
 
@@ -140,9 +192,13 @@ int tutti_driver_pass(tutti_driver *driver)
         [TUTTI_ORDER_READY] = start_nothing,
         [TUTTI_ORDER_MAIN] = start_one};
     pthread_mutex_lock(&driver->comm_lock);
-    int started = start[driver->options.order](driver), moved = 0;
-    tutti_status status = tutti_coll_progress(driver->comm, &moved);
-    if (moved || started || status) end_done(driver, status);
+    tutti_status status = failure_of(driver);
+    int started = status ? 0 : start[driver->options.order](driver), moved = 0;
+    if (!status) status = tutti_coll_progress(driver->comm, &moved);
+    if (status)
+        end_all(driver, status);
+    else if (moved || started)
+        end_done(driver);
     pthread_mutex_unlock(&driver->comm_lock);
     return moved || started;
 }
@@ -156,6 +212,7 @@ int tutti_driver_busy(tutti_driver *driver)
     for (int lane = 0; lane < queue->lanes && order == TUTTI_ORDER_QUEUE; lane++)
         busy |= tutti_queue_startable(queue, lane) != NULL;
     if (order == TUTTI_ORDER_MAIN) busy |= next_of_group(driver) != NULL;
+    if (driver->failure) busy = tutti_queue_next_posted(queue, 0) != NULL;
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
 }
@@ -165,8 +222,21 @@ int64_t tutti_driver_reserve(tutti_driver *driver, int lane, int64_t index, cons
     int64_t sequence;
     pthread_mutex_lock(&driver->queue_lock);
     tutti_status status = tutti_queue_reserve(&driver->queue, lane, index, name, &sequence);
+    if (!status) tutti_queue_get(&driver->queue, sequence)->reserved_s = tutti_clock_s();
     pthread_mutex_unlock(&driver->queue_lock);
     return status ? -1 : sequence;
+}
+
+/* Queue lock held. */
+static void enter_record(tutti_driver *d, tutti_entry *entry)
+{
+    const tutti_record_key key = {.sequence = entry->sequence,
+        .index = entry->index,
+        .lane = entry->lane,
+        .name = entry->name,
+        .reserved_s = entry->reserved_s};
+    entry->number = tutti_record_post(&d->record, &key, &entry->args);
+    entry->moved_s = tutti_record_get(&d->record, entry->number)->posted_s;
 }
 
 void tutti_driver_ready(
@@ -179,12 +249,71 @@ void tutti_driver_ready(
     entry->args = *args;
     entry->token = token;
     entry->state = TUTTI_ENTRY_READY;
+    enter_record(driver, entry);
     tutti_entry copy = *entry;
     pthread_mutex_unlock(&driver->queue_lock);
     if (at_once) {
-        start_entry(driver, &copy);
-        end_done(driver, TUTTI_OK); /* a blocking algorithm has ended by now */
+        if (!failure_of(driver)) start_entry(driver, &copy);
+        end_done(driver); /* a blocking algorithm has ended by now */
         pthread_mutex_unlock(&driver->comm_lock);
     }
+    driver->options.wake(driver->options.ctx);
+}
+
+/* ---- what is going on ---- */
+
+static tutti_driver_entry show(const tutti_entry *entry)
+{
+    tutti_driver_entry shown = {.sequence = entry->sequence,
+        .index = entry->index,
+        .count = entry->args.count,
+        .lane = entry->lane,
+        .state = entry->state,
+        .kind = entry->args.kind,
+        .blocked = entry->state == TUTTI_ENTRY_STARTED && !entry->request,
+        .since_s = entry->state == TUTTI_ENTRY_RESERVED ? entry->reserved_s : entry->moved_s};
+    strncpy(shown.name, entry->name ? entry->name : "", sizeof shown.name - 1);
+    return shown;
+}
+
+tutti_driver_look tutti_driver_see(tutti_driver *driver)
+{
+    tutti_queue *queue = &driver->queue;
+    tutti_driver_look look = {.oldest = {.sequence = -1}, .started = {.sequence = -1}};
+    pthread_mutex_lock(&driver->queue_lock);
+    look.submitted = queue->next;
+    look.ended = driver->ended;
+    look.in_flight = queue->started;
+    look.failure = driver->failure;
+    if (queue->lowest < queue->next) look.oldest = show(tutti_queue_get(queue, queue->lowest));
+    const tutti_entry *started = tutti_queue_next_started(queue, 0);
+    if (started) look.started = show(started);
+    pthread_mutex_unlock(&driver->queue_lock);
+    return look;
+}
+
+tutti_driver_entry tutti_driver_find(tutti_driver *driver, int64_t sequence)
+{
+    const tutti_queue *queue = &driver->queue;
+    tutti_driver_entry found = {.sequence = -1};
+    pthread_mutex_lock(&driver->queue_lock);
+    if (sequence >= queue->lowest && sequence < queue->next)
+        found = show(tutti_queue_get(&driver->queue, sequence));
+    else if (sequence >= 0 && sequence < queue->lowest)
+        found = (tutti_driver_entry){.sequence = sequence, .state = TUTTI_ENTRY_GONE};
+    pthread_mutex_unlock(&driver->queue_lock);
+    return found;
+}
+
+void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out)
+{
+    pthread_mutex_lock(&driver->queue_lock);
+    tutti_record_write(&driver->record, now_s, out);
+    pthread_mutex_unlock(&driver->queue_lock);
+}
+
+void tutti_driver_fail(tutti_driver *driver, tutti_status status)
+{
+    set_failure(driver, status);
     driver->options.wake(driver->options.ctx);
 }

@@ -14,6 +14,8 @@
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
 #include "designs/design.h"
+#include "designs/queue.h"
+#include "designs/record.h"
 
 typedef struct tutti_driver tutti_driver;
 
@@ -41,5 +43,36 @@ void tutti_driver_ready(
 int tutti_driver_pass(tutti_driver *driver);
 /* Whether a pass could do something: anything in flight, or ready and allowed to start. [A] */
 int tutti_driver_busy(tutti_driver *driver);
+
+/* Ends everything that was posted with this status, and all that becomes ready later, at the next
+ * pass; nothing starts any more. The first call counts. [A] */
+void tutti_driver_fail(tutti_driver *driver, tutti_status status);
+
+/* ---- what is going on, for reports. [A] ---- */
+
+typedef struct tutti_driver_entry {
+    int64_t sequence; /* -1: there is none */
+    int64_t index, count;
+    int lane;
+    tutti_entry_state state;
+    tutti_coll_kind kind; /* it and count are known once it is ready */
+    int blocked;          /* inside the post: MPI's own blocking collective */
+    double since_s;       /* in this state since; of a started one: it last moved then */
+    char name[TUTTI_RECORD_NAME];
+} tutti_driver_entry;
+
+typedef struct tutti_driver_look {
+    int64_t submitted, ended;   /* how many */
+    int in_flight;              /* started and not ended */
+    tutti_status failure;       /* of tutti_driver_fail */
+    tutti_driver_entry oldest;  /* that has not ended */
+    tutti_driver_entry started; /* the oldest in flight */
+} tutti_driver_look;
+
+tutti_driver_look tutti_driver_see(tutti_driver *driver);
+/* sequence -1 when it has not been submitted here; state GONE when it has ended. */
+tutti_driver_entry tutti_driver_find(tutti_driver *driver, int64_t sequence);
+/* The flight recorder as JSON lines. */
+void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out);
 
 #endif

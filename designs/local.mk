@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	designs/naive.c \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \
+	designs/record.c designs/record.h \
 	designs/sequential.c \
 	designs/table.c designs/table.h
 

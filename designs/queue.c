@@ -86,14 +86,24 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
         queue->lowest++;
 }
 
-tutti_entry *tutti_queue_next_started(tutti_queue *queue, int64_t from)
+static tutti_entry *next_from(tutti_queue *queue, int64_t from, tutti_entry_state least)
 {
     if (from < queue->lowest) from = queue->lowest;
     for (int64_t s = from; s < queue->next; s++) {
         tutti_entry *entry = tutti_queue_get(queue, s);
-        if (entry->state == TUTTI_ENTRY_STARTED) return entry;
+        if (entry->state >= least) return entry;
     }
     return NULL;
+}
+
+tutti_entry *tutti_queue_next_started(tutti_queue *queue, int64_t from)
+{
+    return next_from(queue, from, TUTTI_ENTRY_STARTED);
+}
+
+tutti_entry *tutti_queue_next_posted(tutti_queue *queue, int64_t from)
+{
+    return next_from(queue, from, TUTTI_ENTRY_READY);
 }
 
 int64_t tutti_queue_ready_group(const tutti_queue *queue)

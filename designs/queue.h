@@ -24,8 +24,11 @@ typedef struct tutti_entry {
     tutti_coll_args args;
     tutti_token *token;
     tutti_coll_request *request;
-    double started;   /* the meter's mark */
-    const char *name; /* of the node; borrowed */
+    double started;             /* the meter's mark */
+    double reserved_s, moved_s; /* when it was reserved, and when it last moved */
+    int64_t moves;              /* of the request, when last looked at */
+    int64_t number;             /* in the flight recorder */
+    const char *name;           /* of the node; borrowed */
 } tutti_entry;
 
 typedef struct tutti_queue {
@@ -51,6 +54,8 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STA
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry); /* -> GONE */
 /* The lowest started entry with a sequence number of at least `from`, or NULL. */
 tutti_entry *tutti_queue_next_started(tutti_queue *queue, int64_t from);
+/* The same for those that are ready or started. */
+tutti_entry *tutti_queue_next_posted(tutti_queue *queue, int64_t from);
 /* How many entries the oldest group has when all of them are ready (they begin at lowest); 0
  * otherwise. */
 int64_t tutti_queue_ready_group(const tutti_queue *queue);

@@ -1,5 +1,9 @@
-check_PROGRAMS += tests/designs/test_designs
-TESTS += tests/designs/test_designs
+design_tests = tests/designs/test_designs tests/designs/test_watch
+check_PROGRAMS += $(design_tests)
+TESTS += $(design_tests)
 tests_designs_test_designs_SOURCES = tests/designs/test_designs.c
 tests_designs_test_designs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_designs_LDADD = libtesting.la
+tests_designs_test_watch_SOURCES = tests/designs/test_watch.c
+tests_designs_test_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_watch_LDADD = libtesting.la
