@@ -23,4 +23,5 @@ include tests/data/local.mk
 include tests/models/local.mk
 include tests/train/local.mk
 include tests/programs/local.mk
+include tests/box/local.mk
 include tests/lint/local.mk

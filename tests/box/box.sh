@@ -1,0 +1,126 @@
+#!/bin/bash
+# tutti-box: ranks on hosts of their own, links with the rates asked for, boxes side by side, and nothing left behind however
+# a run ends. Needs root and network namespaces; skipped elsewhere.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+box=$apps/box/tutti-box
+a=ta$$ b=tb$$
+
+"$box" --help | grep -q 'Link options' || fail "--help"
+refuses() { # STATUS TEXT ARGUMENT...
+    local status=$1 text=$2 rc=0
+    shift 2
+    "$box" "$@" > "$dir/out" 2>&1 || rc=$?
+    [ $rc = "$status" ] && grep -q -- "$text" "$dir/out" || fail "status $rc instead of $status and '$text': tutti-box $*: $(cat "$dir/out")"
+}
+refuses 2 'no such command' sideways
+refuses 2 'run what' run
+refuses 2 '--rate fast' run --rate fast true
+refuses 2 '--hosts 0' run --hosts 0 true
+refuses 2 'must be 1 to 2' run --host 3:up=1gbit true
+refuses 2 'speed is not' run --host 1:speed=1gbit true
+refuses 2 'no such option' run --nothing 1 true
+refuses 2 'made of a-z' up A
+
+if [ "$(id -u)" != 0 ]; then
+    refuses 1 'needs root' list
+    [ $failures = 0 ] || finish
+    exit 77
+fi
+if ! command -v ip > /dev/null || ! command -v tc > /dev/null; then
+    refuses 1 'apt-get install iproute2' list
+    [ $failures = 0 ] || finish
+    exit 77
+fi
+if ! ip netns add "probe$$" 2> /dev/null; then exit 77; fi
+ip netns del "probe$$"
+trap '"$box" down "$a" 2> /dev/null; "$box" down "$b" 2> /dev/null; rm -rf "$dir"' EXIT
+
+# Without the programs it needs, it says which package has them.
+mkdir "$dir/bin"
+for program in bash sh cat id awk; do ln -s "$(command -v $program)" "$dir/bin/$program"; done
+env PATH="$dir/bin" "$box" list > "$dir/out" 2>&1
+grep -q 'apt-get install iproute2' "$dir/out" || fail "a missing program: $(cat "$dir/out")"
+
+# Namespaces and state of a box that is gone: none.
+gone() { # NAME
+    ! ip netns list | grep -q "tutti-$1-" && [ ! -e "/run/tutti-box/$1" ]
+}
+
+# Four ranks on two hosts, in turns; the exit status is the command's.
+"$box" run --hosts 2 -n 4 sh -c 'echo "$OMPI_COMM_WORLD_RANK on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; exit 0' \
+    > "$dir/out" 2>&1 || fail "run: status $?: $(cat "$dir/out")"
+[ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 2,2 on 1,3 on 2" ] || fail "ranks on hosts: $(cat "$dir/out")"
+"$box" run --hosts 1 sh -c 'exit 7' > "$dir/out" 2>&1
+[ $? = 7 ] || fail "the status of a command that fails"
+
+# pump FROM TO BYTES: Mbit/s of a TCP stream between two hosts of box a.
+pump() {
+    "$box" exec "$a" "$2" perl -MIO::Socket::INET -MTime::HiRes=time -e '
+        my $s = IO::Socket::INET->new(Listen => 1, LocalPort => 7777, ReuseAddr => 1, Timeout => 20) or die;
+        my $c = $s->accept or die; my ($n, $x, $start) = (0);
+        while (my $got = sysread $c, $x, 65536) { $start //= time; $n += $got }
+        printf "%.1f\n", 8e-6 * $n / (time - $start)' > "$dir/pump" &
+    local listener=$!
+    for _ in $(seq 50); do "$box" exec "$a" "$2" sh -c 'grep -q ":1E61 00000000:0000 0A" /proc/net/tcp' && break; sleep 0.1; done
+    "$box" exec "$a" "$1" perl -MIO::Socket::INET -e '
+        my $c = IO::Socket::INET->new(PeerAddr => $ARGV[0], PeerPort => 7777) or die; print $c "x" x $ARGV[1]' "10.77.0.$2" "$3"
+    wait $listener
+    tail -n 1 "$dir/pump"
+}
+within() { awk -v x="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(x >= low && x <= high) }'; }
+
+"$box" up "$a" --hosts 3 --rate none --host 1:up=20mbit --host 2:down=none --host 3:down=10mbit || fail "up: status $?"
+"$box" list | grep -q "^$a: 3 hosts, stays" || fail "list: $("$box" list)"
+refuses 1 "there is a box $a already" up "$a"
+slow=$(pump 1 2 3000000) down=$(pump 2 3 2000000) fast=$(pump 2 1 20000000)
+within "$slow" 10 21 || fail "a link of 20 Mbit/s up gave $slow"
+within "$down" 5 11 || fail "a link of 10 Mbit/s down gave $down"
+within "$fast" 40 1e9 || fail "a link without rate gave $fast"
+"$box" shape "$a" --rate 5mbit || fail "shape: status $?"
+slow=$(pump 2 1 1000000)
+within "$slow" 2.5 5.6 || fail "a link shaped to 5 Mbit/s gave $slow"
+
+# A second box with the same addresses does not see the first.
+"$box" up "$b" --hosts 1 || fail "a second box: status $?"
+"$box" exec "$b" 1 perl -MIO::Socket::INET -e 'exit(IO::Socket::INET->new(PeerAddr => "10.77.0.3", PeerPort => 1, Timeout => 1) ? 0 : 9)'
+[ $? = 9 ] || fail "box b reaches box a"
+"$box" run --name "$b" true || fail "run in a box that stays: status $?"
+"$box" down "$b" || fail "down: status $?"
+gone "$b" || fail "down leaves something behind"
+[ -e "/run/tutti-box/$a" ] || fail "down took the other box, too"
+"$box" down "$a"
+gone "$a" || fail "down leaves something behind of 3 hosts"
+
+# Ended by a signal, a run leaves nothing; killed, its box is told to be left over, and removed on request.
+started() { # a run of `sleep` in the background: $runner, and $name of its box
+    rm -f "$dir/up"
+    "$box" run --hosts 2 sh -c 'echo > '"$dir/up"'; sleep 77' > /dev/null 2>&1 &
+    runner=$! name=run$!
+    for _ in $(seq 100); do [ -e "$dir/up" ] && break; sleep 0.1; done
+    pids=$(ip netns pids "tutti-$name-2")
+    [ -n "$pids" ] || fail "nothing runs on host 2 of $name"
+}
+dead() { # PID...: within a few seconds
+    local pid
+    for _ in $(seq 50); do
+        for pid; do kill -0 "$pid" 2> /dev/null && { sleep 0.1; continue 2; }; done
+        return 0
+    done
+    return 1
+}
+started
+kill -TERM $runner
+wait $runner
+[ $? = 143 ] || fail "status after SIGTERM"
+gone "$name" || fail "SIGTERM leaves a box behind"
+# shellcheck disable=SC2086
+dead $pids || fail "SIGTERM leaves processes behind"
+started
+kill -KILL $runner
+wait $runner 2> /dev/null
+"$box" list | grep -q "^$name: .* left over" || fail "list does not tell of a left-over box: $("$box" list)"
+"$box" down --left-over
+gone "$name" || fail "down --left-over leaves a box behind"
+# shellcheck disable=SC2086
+dead $pids || fail "down --left-over leaves processes behind"
+finish
