@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	dag/graph/graph.c dag/graph/graph.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/binding.c dag/run/binding.h \
+	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/inline.c dag/run/inline.h \
 	dag/run/insert.c dag/run/insert.h \
 	dag/run/ledger.c dag/run/ledger.h \

@@ -7,6 +7,7 @@
 #include "dag/graph/edges.h"
 #include "dag/run/binding.h"
 #include "dag/run/ledger.h"
+#include "dag/run/wait.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -133,7 +134,8 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
     fresh->run = run;
     fresh->token.finish = finish_token;
     fresh->blockers = 1;
-    tutti_status status = tutti_ledger_enter(run->ledger, name, &fresh->id);
+    const tutti_task entry = {name, accesses, access, fresh->sequence};
+    tutti_status status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
     if (status) {
         free(fresh);
         return status;
@@ -150,6 +152,7 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
 static void inline_close(tutti_run *run)
 {
     if (!run) return;
+    tutti_run_observe(&run->options.hooks, NULL);
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
     tutti_edges_free(run->edges);
@@ -176,11 +179,13 @@ static tutti_status inline_open(
     if (!status) status = tutti_ledger_new(&r->ledger);
     if (!status && !(r->buf = calloc((size_t)r->binding.widest + 1, sizeof *r->buf)))
         status = tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
-    if (status)
+    if (status) {
         inline_close(r);
-    else
-        *run = r;
-    return status;
+        return status;
+    }
+    tutti_run_observe(&r->options.hooks, r->ledger);
+    *run = r;
+    return TUTTI_OK;
 }
 
 static tutti_status inline_feed(
@@ -189,6 +194,7 @@ static tutti_status inline_feed(
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "feed");
     if (status) return status;
     instance proto = {.work = WORK_FEED,
+        .sequence = -1,
         .target = tensor,
         .data = (void *)data,
         .bytes = bytes,
@@ -202,7 +208,8 @@ static tutti_status inline_fetch(tutti_run *run, int tensor, void *data, size_t 
 {
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "fetch");
     if (status) return status;
-    instance proto = {.work = WORK_FETCH, .target = tensor, .data = data, .bytes = bytes};
+    instance proto = {
+        .work = WORK_FETCH, .sequence = -1, .target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
     return admit(run, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 1, &access);
 }
@@ -215,7 +222,7 @@ static tutti_status inline_submit(tutti_run *run, int section)
     for (int n = 0; n < run->binding.nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
-        instance proto = {.work = WORK_NODE, .target = n};
+        instance proto = {.work = WORK_NODE, .sequence = -1, .target = n};
         if (node->kind == TUTTI_NODE_COLLECTIVE) proto.sequence = hooks->reserve(hooks->ctx, node);
         status = admit(run, &proto, node->name, node->accesses, node->access);
     }
@@ -255,6 +262,7 @@ static void run_instance(tutti_run *run, instance *i)
     const tutti_run_hooks *hooks = &run->options.hooks;
     void **memory = run->binding.memory;
     tutti_status status = TUTTI_OK;
+    tutti_ledger_begin(run->ledger, i->id);
     if (i->work == WORK_FEED) {
         memcpy(memory[i->target], i->data, i->bytes);
         if (i->release) i->release(i->arg);

@@ -46,6 +46,7 @@ static void start_collective(void *buffers[], void *arg)
     (void)buffers;
     for (int h = 0; h < i->handles; h++)
         buf[h] = starpu_data_handle_to_pointer(i->handle[h], STARPU_MAIN_RAM);
+    tutti_ledger_begin(i->insert->ledger, i->id);
     const tutti_run_hooks *hooks = &i->insert->hooks;
     hooks->start(hooks->ctx, &i->node, i->sequence, buf, &i->token);
 }
@@ -71,6 +72,7 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
         return status;
     }
     if (chain) starpu_void_data_register(&n->token);
+    tutti_run_observe(&n->hooks, n->ledger);
     *insert = n;
     return TUTTI_OK;
 }
@@ -142,12 +144,13 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
     memcpy(i->desc, desc, desc_bytes);
     i->node = (tutti_node){
         .name = name, .kind = TUTTI_NODE_COLLECTIVE, .desc = i->desc, .desc_bytes = desc_bytes};
-    tutti_status status = tutti_ledger_enter(insert->ledger, name, &i->id);
+    i->sequence = insert->hooks.reserve(insert->hooks.ctx, &i->node);
+    const tutti_task entry = {.name = name, .sequence = i->sequence};
+    tutti_status status = tutti_ledger_enter(insert->ledger, &entry, &i->id);
     if (status) {
         free(i);
         return status;
     }
-    i->sequence = insert->hooks.reserve(insert->hooks.ctx, &i->node);
     status = submit(i, mode);
     if (status) {
         tutti_ledger_leave(insert->ledger, i->id, status);
@@ -165,6 +168,7 @@ tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
 void tutti_insert_close(tutti_insert *insert)
 {
     if (!insert) return;
+    tutti_run_observe(&insert->hooks, NULL);
     int unfinished = !tutti_ledger_reached(insert->ledger, tutti_ledger_point(insert->ledger));
     if (unfinished) return; /* tokens may still end: what they touch stays */
     if (insert->token) starpu_data_unregister(insert->token);

@@ -8,19 +8,21 @@
 #include <stdlib.h>
 
 struct tutti_ledger {
-    pthread_mutex_t lock; /* protects everything below */
-    pthread_cond_t moved; /* `lowest` grew, or something failed */
-    int64_t lowest, next; /* every id below lowest has ended; next is the next id */
-    const char **name;    /* ring by id of what has not ended: NULL once it has */
-    int64_t room;         /* a power of two */
+    pthread_mutex_t lock;    /* protects everything below */
+    pthread_cond_t moved;    /* `lowest` grew, or something failed */
+    int64_t lowest, next;    /* every id below lowest has ended; next is the next id */
+    tutti_ledger_item *item; /* ring by id of what has not ended; task.name NULL once it has */
+    int64_t room;            /* a power of two */
+    int64_t ended;
+    int running;
     tutti_status failure;
 };
 
 tutti_status tutti_ledger_new(tutti_ledger **ledger)
 {
     tutti_ledger *l = calloc(1, sizeof *l);
-    if (l) l->name = calloc((size_t)(l->room = 1024), sizeof *l->name);
-    if (!l || !l->name) {
+    if (l) l->item = calloc((size_t)(l->room = 1024), sizeof *l->item);
+    if (!l || !l->item) {
         free(l);
         return tutti_fail(TUTTI_ERR_NOMEM, "ledger: no memory");
     }
@@ -35,43 +37,63 @@ void tutti_ledger_free(tutti_ledger *ledger)
     if (!ledger) return;
     pthread_mutex_destroy(&ledger->lock);
     pthread_cond_destroy(&ledger->moved);
-    free(ledger->name);
+    free(ledger->item);
     free(ledger);
+}
+
+static tutti_ledger_item *at(const tutti_ledger *l, int64_t id)
+{
+    return &l->item[id & (l->room - 1)];
 }
 
 static tutti_status double_room(tutti_ledger *l)
 {
-    const char **wider = calloc((size_t)l->room * 2, sizeof *wider);
+    tutti_ledger_item *wider = calloc((size_t)l->room * 2, sizeof *wider);
     if (!wider)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "ledger: no memory for %lld nodes", (long long)l->room * 2);
-    for (int64_t id = l->lowest; id < l->next; id++)
-        wider[id & (2 * l->room - 1)] = l->name[id & (l->room - 1)];
-    free(l->name);
-    l->name = wider;
+    for (int64_t id = l->lowest; id < l->next; id++) wider[id & (2 * l->room - 1)] = *at(l, id);
+    free(l->item);
+    l->item = wider;
     l->room *= 2;
     return TUTTI_OK;
 }
 
-tutti_status tutti_ledger_enter(tutti_ledger *ledger, const char *name, int64_t *id)
+tutti_status tutti_ledger_enter(tutti_ledger *ledger, const tutti_task *task, int64_t *id)
 {
     tutti_status status = TUTTI_OK;
     pthread_mutex_lock(&ledger->lock);
     if (ledger->next - ledger->lowest == ledger->room) status = double_room(ledger);
     if (!status) {
-        ledger->name[ledger->next & (ledger->room - 1)] = name;
+        tutti_ledger_item *item = at(ledger, ledger->next);
+        *item = (tutti_ledger_item){.id = ledger->next, .task = *task};
+        if (task->accesses == 1) item->one = task->access[0];
         *id = ledger->next++;
     }
     pthread_mutex_unlock(&ledger->lock);
     return status;
 }
 
+void tutti_ledger_begin(tutti_ledger *ledger, int64_t id)
+{
+    double now_s = tutti_clock_s();
+    pthread_mutex_lock(&ledger->lock);
+    tutti_ledger_item *item = at(ledger, id);
+    item->began_s = now_s;
+    ledger->running += item->task.sequence < 0;
+    pthread_mutex_unlock(&ledger->lock);
+}
+
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
 {
     pthread_mutex_lock(&ledger->lock);
-    int64_t mask = ledger->room - 1, before = ledger->lowest;
-    ledger->name[id & mask] = NULL;
-    while (ledger->lowest < ledger->next && !ledger->name[ledger->lowest & mask]) ledger->lowest++;
+    int64_t before = ledger->lowest;
+    tutti_ledger_item *item = at(ledger, id);
+    ledger->running -= item->began_s > 0 && item->task.sequence < 0;
+    ledger->ended++;
+    item->task.name = NULL;
+    while (ledger->lowest < ledger->next && !at(ledger, ledger->lowest)->task.name)
+        ledger->lowest++;
     int failed = status && !ledger->failure;
     if (failed) ledger->failure = status;
     if (failed || ledger->lowest != before) pthread_cond_broadcast(&ledger->moved);
@@ -118,7 +140,7 @@ tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, do
     int64_t unfinished = 0;
     pthread_mutex_lock(&ledger->lock);
     for (int64_t id = ledger->lowest; id < point; id++) {
-        const char *name = ledger->name[id & (ledger->room - 1)];
+        const char *name = at(ledger, id)->task.name;
         if (!name) continue;
         if (unfinished++ < 6 && used < sizeof names)
             used +=
@@ -129,4 +151,37 @@ tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, do
         "%lld nodes have not ended within %g s; the first are: %s (is another rank missing? "
         "--timeout sets the limit)",
         (long long)unfinished, timeout_s, names);
+}
+
+void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status)
+{
+    pthread_mutex_lock(&ledger->lock);
+    if (!ledger->failure) ledger->failure = status;
+    pthread_cond_broadcast(&ledger->moved);
+    pthread_mutex_unlock(&ledger->lock);
+}
+
+tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger)
+{
+    pthread_mutex_lock(&ledger->lock);
+    tutti_ledger_look look = {
+        .submitted = ledger->next, .ended = ledger->ended, .running = ledger->running};
+    pthread_mutex_unlock(&ledger->lock);
+    return look;
+}
+
+tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, int64_t *items)
+{
+    pthread_mutex_lock(&ledger->lock);
+    int64_t count = 0;
+    tutti_ledger_item *copy = malloc((size_t)(ledger->next - ledger->lowest + 1) * sizeof *copy);
+    for (int64_t id = ledger->lowest; copy && id < ledger->next; id++)
+        if (at(ledger, id)->task.name) copy[count++] = *at(ledger, id);
+    pthread_mutex_unlock(&ledger->lock);
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "ledger: no memory for a report");
+    for (int64_t i = 0; i < count; i++)
+        if (copy[i].task.accesses == 1) copy[i].task.access = &copy[i].one;
+    *item = copy;
+    *items = count;
+    return TUTTI_OK;
 }

@@ -1,4 +1,4 @@
-/* Who has been submitted and who has ended: what every runner's wait rests on.
+/* Who has been submitted, who has begun and who has ended: what every runner's wait rests on.
  *
  * Instances get ids 0, 1, 2... in submission order; a point is the number of instances before it.
  * [A] */
@@ -6,6 +6,7 @@
 #define TUTTI_LEDGER_H
 
 #include "dag/base/status.h"
+#include "dag/graph/graph.h"
 
 #include <stdint.h>
 
@@ -14,8 +15,19 @@ typedef struct tutti_ledger tutti_ledger;
 tutti_status tutti_ledger_new(tutti_ledger **ledger);
 void tutti_ledger_free(tutti_ledger *ledger); /* accepts NULL */
 
-/* Registers the next instance; `name` is borrowed until it has ended. NOMEM. */
-tutti_status tutti_ledger_enter(tutti_ledger *ledger, const char *name, int64_t *id);
+/* What an instance is. Borrowed until the ledger is freed: name, and access when there are several
+ * (a single one is copied). */
+typedef struct tutti_task {
+    const char *name;
+    int accesses;
+    const tutti_access *access;
+    int64_t sequence; /* of a collective; -1: none */
+} tutti_task;
+
+/* Registers the next instance. NOMEM. */
+tutti_status tutti_ledger_enter(tutti_ledger *ledger, const tutti_task *task, int64_t *id);
+/* A worker has begun it; a collective: it has been handed to its design. */
+void tutti_ledger_begin(tutti_ledger *ledger, int64_t id);
 /* The instance has ended; the first status other than OK sticks. */
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status);
 
@@ -29,5 +41,26 @@ tutti_status tutti_ledger_failure(tutti_ledger *ledger);
 void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s);
 /* Logs an error that names the first unfinished instances before the point. Returns TIMEOUT. */
 tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, double timeout_s);
+
+/* Ends the wait with this status, unless something failed before. */
+void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status);
+
+/* What is going on, for reports. */
+typedef struct tutti_ledger_look {
+    int64_t submitted, ended; /* how many */
+    int running;              /* begun and not ended, collectives left out */
+} tutti_ledger_look;
+
+/* An instance that has not ended. */
+typedef struct tutti_ledger_item {
+    int64_t id;
+    tutti_task task;
+    tutti_access one; /* what task.access points to when there is a single one */
+    double began_s;   /* of tutti_clock_s; 0: not yet */
+} tutti_ledger_item;
+
+tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger);
+/* All that have not ended, by id, in a block that the caller frees. NOMEM. */
+tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, int64_t *items);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "dag/base/status.h"
 #include "dag/graph/graph.h"
+#include "dag/run/ledger.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
 
@@ -37,6 +38,9 @@ typedef struct tutti_run_hooks {
     /* [M] Called again and again while wait waits; NULL when the design needs nothing from the main
      * thread. */
     tutti_status (*main)(void *ctx);
+    /* [M] When a run opens: the ledger of what it submits, so that reports can tell which task is in
+     * the way; and NULL before it closes. */
+    void (*observe)(void *ctx, tutti_ledger *ledger);
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {

@@ -78,6 +78,7 @@ static void run_kernel(void *buffers[], void *arg)
     instance *i = arg;
     tutti_run *run = i->run;
     void *buf[run->binding.widest + 1];
+    tutti_ledger_begin(run->ledger, i->id);
     collect(run, i->target, buffers, buf);
     tutti_status failed = tutti_ledger_failure(run->ledger);
     end(i,
@@ -89,6 +90,7 @@ static void run_collective(void *buffers[], void *arg)
     instance *i = arg;
     tutti_run *run = i->run;
     void *buf[run->binding.widest + 1];
+    tutti_ledger_begin(run->ledger, i->id);
     collect(run, i->target, buffers, buf);
     const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
     hold_worker hold = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
@@ -103,6 +105,7 @@ static void run_collective(void *buffers[], void *arg)
 static void run_feed(void *buffers[], void *arg)
 {
     instance *i = arg;
+    tutti_ledger_begin(i->run->ledger, i->id);
     memcpy((void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->data, i->bytes);
     if (i->release) i->release(i->arg);
     end(i, TUTTI_OK);
@@ -111,6 +114,7 @@ static void run_feed(void *buffers[], void *arg)
 static void run_fetch(void *buffers[], void *arg)
 {
     instance *i = arg;
+    tutti_ledger_begin(i->run->ledger, i->id);
     memcpy(i->data, (const void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->bytes);
     end(i, TUTTI_OK);
 }
@@ -171,8 +175,9 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
     task->name = name;
     int low = starpu_sched_get_min_priority(), high = starpu_sched_get_max_priority();
     task->priority = priority < low ? low : priority > high ? high : priority;
+    const tutti_task entry = {name, accesses, access, fresh->sequence};
     tutti_status status = set_accesses(run, task, accesses, access);
-    if (!status) status = tutti_ledger_enter(run->ledger, name, &fresh->id);
+    if (!status) status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
     if (status) {
         discard(task);
         free(fresh);
@@ -191,6 +196,7 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
 static void starpu_close(tutti_run *run)
 {
     if (!run) return;
+    tutti_run_observe(&run->options.hooks, NULL);
     /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as
      * it is. */
     int unfinished =
@@ -255,11 +261,13 @@ static tutti_status starpu_open(
     if (!status) status = tutti_ledger_new(&r->ledger);
     if (!status) status = start(r);
     if (!status) status = register_tensors(r);
-    if (status)
+    if (status) {
         starpu_close(r);
-    else
-        *run = r;
-    return status;
+        return status;
+    }
+    tutti_run_observe(&r->options.hooks, r->ledger);
+    *run = r;
+    return TUTTI_OK;
 }
 
 static tutti_status starpu_feed(
@@ -267,8 +275,12 @@ static tutti_status starpu_feed(
 {
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "feed");
     if (status) return status;
-    instance proto = {
-        .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
+    instance proto = {.sequence = -1,
+        .target = tensor,
+        .data = (void *)data,
+        .bytes = bytes,
+        .release = release,
+        .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
     return submit(run, &feed_codelet, &proto,
         tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
@@ -278,7 +290,7 @@ static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t 
 {
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "fetch");
     if (status) return status;
-    instance proto = {.target = tensor, .data = data, .bytes = bytes};
+    instance proto = {.sequence = -1, .target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
     return submit(run, &fetch_codelet, &proto,
         tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
@@ -291,7 +303,7 @@ static tutti_status starpu_submit(tutti_run *run, int section)
     for (int n = 0; n < run->binding.nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
         if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
-        instance proto = {.target = n};
+        instance proto = {.sequence = -1, .target = n};
         int collective = node->kind == TUTTI_NODE_COLLECTIVE;
         if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);
         status = submit(run, collective ? &collective_codelet : &kernel_codelet, &proto, node->name,

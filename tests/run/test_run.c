@@ -6,6 +6,7 @@
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
+#include "dag/run/blocker.h"
 #include "dag/run/ledger.h"
 #include "dag/run/run.h"
 #include "tests/support/testing.h"
@@ -272,7 +273,10 @@ START_TEST(ledger_points)
     tutti_ledger *l;
     ck_assert_ok(tutti_ledger_new(&l));
     int64_t id[3000];
-    for (int i = 0; i < 3000; i++) ck_assert_ok(tutti_ledger_enter(l, "n", &id[i]));
+    const tutti_task task = {.name = "n", .sequence = -1};
+    for (int i = 0; i < 3000; i++) ck_assert_ok(tutti_ledger_enter(l, &task, &id[i]));
+    tutti_ledger_begin(l, id[0]);
+    ck_assert_int_eq(tutti_ledger_see(l).running, 1);
     ck_assert_int_eq(tutti_ledger_point(l), 3000);
     for (int i = 2999; i > 0; i--) tutti_ledger_leave(l, id[i], TUTTI_OK);
     ck_assert(!tutti_ledger_reached(l, 1));
@@ -280,7 +284,67 @@ START_TEST(ledger_points)
     ck_assert_int_eq(tutti_ledger_report_timeout(l, 3000, 1), TUTTI_ERR_TIMEOUT);
     tutti_ledger_leave(l, id[0], TUTTI_ERR_IO);
     ck_assert(tutti_ledger_reached(l, 3000));
+    ck_assert_int_eq(tutti_ledger_see(l).running, 0);
+    ck_assert_int_eq(tutti_ledger_see(l).ended, 3000);
     ck_assert_int_eq(tutti_ledger_failure(l), TUTTI_ERR_IO);
+    tutti_ledger_fail(l, TUTTI_ERR_TIMEOUT); /* the first failure stays */
+    ck_assert_int_eq(tutti_ledger_failure(l), TUTTI_ERR_IO);
+    tutti_ledger_free(l);
+}
+END_TEST
+
+/* The chain  a -> b -> c0 -> d -> c1  by tensors 0..3, and e, which nobody waits for. */
+static tutti_ledger *chain_ledger(int64_t id[6])
+{
+    static const tutti_access access[6][2] = {{{0, TUTTI_WRITE}},
+        {{0, TUTTI_READ}, {1, TUTTI_WRITE}}, {{1, TUTTI_READWRITE}},
+        {{1, TUTTI_READ}, {2, TUTTI_WRITE}}, {{2, TUTTI_READWRITE}}, {{3, TUTTI_WRITE}}};
+    static const struct {
+        const char *name;
+        int accesses;
+        int64_t sequence;
+    } rows[6] = {
+        {"a", 1, -1}, {"b", 2, -1}, {"c0", 1, 40}, {"d", 2, -1}, {"c1", 1, 41}, {"e", 1, -1}};
+    tutti_ledger *l;
+    ck_assert_ok(tutti_ledger_new(&l));
+    for (int i = 0; i < 6; i++) {
+        const tutti_task task = {rows[i].name, rows[i].accesses, access[i], rows[i].sequence};
+        ck_assert_ok(tutti_ledger_enter(l, &task, &id[i]));
+    }
+    return l;
+}
+
+START_TEST(a_blocker_is_named)
+{
+    int64_t id[6];
+    char running[64];
+    tutti_blocker b;
+    tutti_ledger *l = chain_ledger(id);
+    double now_s = tutti_clock_s();
+    ck_assert_ok(tutti_blocker_find(l, 41, now_s, &b));
+    ck_assert(b.found && !b.begun);
+    ck_assert_int_eq((int)b.collective, -1);
+    ck_assert_str_eq(b.text, "task \"d\", which waits, through 2 others, for task \"a\", which no "
+                             "worker has begun");
+    tutti_ledger_begin(l, id[5]);
+    ck_assert_ok(tutti_blocker_find(l, 40, now_s + 3, &b));
+    ck_assert_str_eq(b.text, "task \"b\", which waits for task \"a\", which no worker is free for "
+                             "(they run \"e\" (3.0 s))");
+    tutti_ledger_begin(l, id[0]);
+    ck_assert_ok(tutti_blocker_find(l, 40, now_s + 5, &b));
+    ck_assert_str_eq(b.text, "task \"b\", which waits for task \"a\", running for 5.0 s");
+    ck_assert_str_eq(tutti_blocker_running(l, now_s + 5, running, sizeof running),
+        "\"a\" (5.0 s), \"e\" (5.0 s)");
+    for (int i = 0; i < 2; i++) tutti_ledger_leave(l, id[i], TUTTI_OK);
+    tutti_ledger_begin(l, id[2]);
+    ck_assert_ok(tutti_blocker_find(l, 40, now_s, &b));
+    ck_assert(b.found && b.begun);
+    ck_assert_str_eq(b.text, "");
+    ck_assert_ok(tutti_blocker_find(l, 41, now_s + 2, &b));
+    ck_assert_int_eq((int)b.collective, 40);
+    ck_assert_str_eq(b.text, "task \"d\", which waits for collective #40 \"c0\", posted 2.0 s ago");
+    ck_assert_ok(tutti_blocker_find(l, 99, now_s, &b));
+    ck_assert(!b.found);
     tutti_ledger_free(l);
 }
 END_TEST
@@ -327,6 +391,7 @@ int main(void)
     tcase_add_loop_test(tcase, feeds_release_their_data, 0, runners);
     tcase = testing_case(suite, "ledger and meter");
     tcase_add_test(tcase, ledger_points);
+    tcase_add_test(tcase, a_blocker_is_named);
     tcase_add_test(tcase, meter_counts_unions);
     return testing_run(suite);
 }
