@@ -23,6 +23,8 @@ typedef struct tutti_coll_request tutti_coll_request;
 typedef struct tutti_comm_options {
     const char *algorithm; /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "mpi":
                               see collectives/choose.h */
+    int lanes; /* the transport's first ones, which are used here; 0: all. Others may use the rest,
+                  on the thread that uses these */
 } tutti_comm_options;
 
 /* Takes over the transport (closed with the comm, also on failure). USAGE lists the known

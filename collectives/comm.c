@@ -13,6 +13,7 @@
 
 struct tutti_comm {
     tutti_transport *transport;
+    int lanes; /* of the transport's */
     const tutti_algorithm *algorithm;
     tutti_pool *pool;
     tutti_cache *cache;
@@ -48,7 +49,8 @@ tutti_status tutti_comm_new(
     }
     c->transport = transport;
     c->algorithm = algorithm;
-    c->posted = calloc((size_t)transport->lanes, sizeof *c->posted);
+    c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
+    c->posted = calloc((size_t)c->lanes, sizeof *c->posted);
     if (!algorithm)
         status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
             tutti_algorithm_names(known, sizeof known));
@@ -56,8 +58,11 @@ tutti_status tutti_comm_new(
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "algorithm '%s' needs the transport 'mpi'; '%s' has no collectives of its own", name,
             transport->ops->name);
+    else if (c->lanes > transport->lanes)
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
     else if (!c->posted)
-        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", transport->lanes);
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", c->lanes);
     else
         status = tutti_pool_new(&c->pool);
     if (!status) status = tutti_cache_new(&c->cache);
@@ -91,13 +96,13 @@ int tutti_comm_size(const tutti_comm *comm)
 
 int tutti_comm_lanes(const tutti_comm *comm)
 {
-    return comm->transport->lanes;
+    return comm->lanes;
 }
 
 /* Whether this rank may post it at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
-    int P = c->transport->size, lanes = c->transport->lanes;
+    int P = c->transport->size, lanes = c->lanes;
     if (lane < 0 || lane >= lanes)
         return tutti_fail(TUTTI_ERR_INVAL, "lane %d of a communicator with %d", lane, lanes);
     if ((unsigned)a->kind >= TUTTI_COLL_KINDS)

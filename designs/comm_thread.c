@@ -10,6 +10,7 @@
 struct tutti_comm_thread {
     tutti_comm_thread_options options;
     tutti_comm *comm;
+    tutti_control *control;
     tutti_driver *driver;
     pthread_mutex_t lock;  /* protects what follows; taken before the driver's locks */
     pthread_cond_t work;   /* the driver has work, or stop */
@@ -42,11 +43,15 @@ static void wake(void *ctx)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Sleeps until there is something in flight or ready; returns 0 to stop. */
+/* Sleeps until there is something in flight or ready, but not for long: other ranks may ask. Returns
+ * 0 to stop. */
 static int wait_for_work(tutti_comm_thread *t)
 {
+    static const double tick_s = 50e-3;
+    struct timespec until = tutti_clock_after(tick_s);
     pthread_mutex_lock(&t->lock);
-    while (!t->stop && !tutti_driver_busy(t->driver)) pthread_cond_wait(&t->work, &t->lock);
+    while (!t->stop && !tutti_driver_busy(t->driver))
+        if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
     pthread_mutex_unlock(&t->lock);
     return go_on;
@@ -54,9 +59,12 @@ static int wait_for_work(tutti_comm_thread *t)
 
 static tutti_status set_up(tutti_comm_thread *t)
 {
-    tutti_status status = t->options.setup(t->options.ctx, &t->comm);
-    const tutti_driver_options driver = {
-        .order = t->options.order, .meter = t->options.meter, .wake = wake, .ctx = t};
+    tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
+    const tutti_driver_options driver = {.order = t->options.order,
+        .meter = t->options.meter,
+        .control = t->control,
+        .wake = wake,
+        .ctx = t};
     return status ? status : tutti_driver_open(&driver, t->comm, &t->driver);
 }
 
@@ -74,7 +82,7 @@ static void *serve(void *arg)
         idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
         if (idle_passes) back_off(idle_passes);
     }
-    t->options.teardown(t->options.ctx, t->comm);
+    t->options.teardown(t->options.ctx, t->comm, t->control);
     return NULL;
 }
 
@@ -123,7 +131,7 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
         pthread_mutex_unlock(&t->lock);
         pthread_join(t->thread, NULL);
     } else {
-        t->options.teardown(t->options.ctx, t->comm);
+        t->options.teardown(t->options.ctx, t->comm, t->control);
     }
     tutti_driver_close(t->driver);
     pthread_mutex_destroy(&t->lock);

@@ -1,7 +1,8 @@
 /* Who passes over a driver's collectives (designs/driver.h): a thread of its own, or the caller.
  *
  * With a thread, it opens the communicator (and, in programs, MPI), makes the progress and finishes
- * tokens. Without one (ORDER_MAIN, and where threads = 0 asks for it: explorers of schedules), all
+ * tokens; while it has nothing to do it passes every 50 ms, so that a rank always answers the
+ * others. Without one (ORDER_MAIN, and where threads = 0 asks for it: explorers of schedules), all
  * of that happens on the caller's thread, in `pass`. */
 #ifndef TUTTI_COMM_THREAD_H
 #define TUTTI_COMM_THREAD_H
@@ -16,9 +17,9 @@ typedef struct tutti_comm_thread_options {
     double timeout_s;
     tutti_meter *meter; /* may be NULL */
     /* Called once, on the thread that will use the communicator, before and after everything else.
-     */
-    tutti_status (*setup)(void *ctx, tutti_comm **comm);
-    void (*teardown)(void *ctx, tutti_comm *comm);
+     * control stays NULL where ranks do not talk about their collectives. */
+    tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
+    void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control);
     void *ctx;
 } tutti_comm_thread_options;
 

@@ -19,6 +19,67 @@ struct tutti_driver {
     tutti_status failure; /* given to fail: nothing starts any more */
 };
 
+/* ---- failing, here and on the other ranks (comm_lock held, where a rank is told) ---- */
+
+/* Returns whether it is the first. */
+static int set_failure(tutti_driver *d, tutti_status failure)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    int first = !d->failure;
+    if (first) d->failure = failure;
+    pthread_mutex_unlock(&d->queue_lock);
+    return first;
+}
+
+static tutti_status failure_of(tutti_driver *d)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_status failure = d->failure;
+    pthread_mutex_unlock(&d->queue_lock);
+    return failure;
+}
+
+static void hear_abort(void *ctx, const tutti_control_message *message)
+{
+    tutti_status status = (tutti_status)message->value[0];
+    if (set_failure(ctx, status)) tutti_fail(status, "rank %d: %s", message->from, message->text);
+}
+
+static void tell_abort(tutti_driver *d, tutti_status status, const char *sentence)
+{
+    tutti_control_message message = {.kind = TUTTI_CONTROL_ABORT, .value = {status}};
+    if (!d->options.control) return;
+    snprintf(message.text, sizeof message.text, "%s", sentence);
+    if (tutti_control_tell(d->options.control, &message))
+        tutti_log(TUTTI_LOG_ERROR, "not every rank could be told");
+}
+
+void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence)
+{
+    if (!set_failure(driver, status)) return;
+    tutti_fail(status, "%s", sentence);
+    tell_abort(driver, status, sentence);
+}
+
+/* This rank's own trouble, which its log has told. Its lanes are out of step: the others end, too. */
+static void share_failure(tutti_driver *d, tutti_status status)
+{
+    char sentence[TUTTI_CONTROL_TEXT];
+    if (!set_failure(d, status)) return;
+    snprintf(sentence, sizeof sentence, "a collective failed there: %s", tutti_status_text(status));
+    tell_abort(d, status, sentence);
+}
+
+/* Hears what the others say: everyone while nothing is in flight, else one rank a pass. */
+static tutti_status listen(tutti_driver *d, int *moved)
+{
+    if (!d->options.control) return TUTTI_OK;
+    pthread_mutex_lock(&d->queue_lock);
+    int idle = !d->queue.started;
+    pthread_mutex_unlock(&d->queue_lock);
+    return tutti_control_poll(d->options.control, idle, moved);
+}
+
 tutti_status tutti_driver_open(
     const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver)
 {
@@ -26,6 +87,8 @@ tutti_status tutti_driver_open(
     if (!d) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to drive collectives");
     d->options = *options;
     d->comm = comm;
+    if (options->control)
+        tutti_control_handle(options->control, TUTTI_CONTROL_ABORT, hear_abort, d);
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
     if (!status) status = tutti_record_open(&d->record);
     if (status) {
@@ -79,6 +142,7 @@ static void start_entry(tutti_driver *d, const tutti_entry *ready)
 
     tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
     if (status) {
+        share_failure(d, status);
         end_entry(d, ready->sequence, status);
         return;
     }
@@ -139,21 +203,6 @@ static void note_moves(tutti_entry *entry)
     entry->moved_s = tutti_clock_s();
 }
 
-static void set_failure(tutti_driver *d, tutti_status failure)
-{
-    pthread_mutex_lock(&d->queue_lock);
-    if (!d->failure) d->failure = failure;
-    pthread_mutex_unlock(&d->queue_lock);
-}
-
-static tutti_status failure_of(tutti_driver *d)
-{
-    pthread_mutex_lock(&d->queue_lock);
-    tutti_status failure = d->failure;
-    pthread_mutex_unlock(&d->queue_lock);
-    return failure;
-}
-
 static void end_done(tutti_driver *d)
 {
     int64_t from = 0;
@@ -173,7 +222,6 @@ static void end_done(tutti_driver *d)
 /* After a failure: everything that was posted ends with it, and so will what is posted later. */
 static void end_all(tutti_driver *d, tutti_status failure)
 {
-    set_failure(d, failure);
     for (;;) {
         pthread_mutex_lock(&d->queue_lock);
         tutti_entry *entry = tutti_queue_next_posted(&d->queue, 0);
@@ -191,10 +239,15 @@ int tutti_driver_pass(tutti_driver *driver)
     static int (*const start[])(tutti_driver *) = {[TUTTI_ORDER_QUEUE] = start_in_sequence,
         [TUTTI_ORDER_READY] = start_nothing,
         [TUTTI_ORDER_MAIN] = start_one};
+    int started = 0, moved = 0;
     pthread_mutex_lock(&driver->comm_lock);
-    tutti_status status = failure_of(driver);
-    int started = status ? 0 : start[driver->options.order](driver), moved = 0;
-    if (!status) status = tutti_coll_progress(driver->comm, &moved);
+    tutti_status status = listen(driver, &moved);
+    if (!failure_of(driver) && !status) {
+        started = start[driver->options.order](driver);
+        status = tutti_coll_progress(driver->comm, &moved);
+    }
+    if (status) share_failure(driver, status);
+    status = failure_of(driver);
     if (status)
         end_all(driver, status);
     else if (moved || started)

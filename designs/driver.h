@@ -13,6 +13,7 @@
 #include "collectives/coll.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
+#include "designs/control.h"
 #include "designs/design.h"
 #include "designs/queue.h"
 #include "designs/record.h"
@@ -21,7 +22,9 @@ typedef struct tutti_driver tutti_driver;
 
 typedef struct tutti_driver_options {
     tutti_order order;
-    tutti_meter *meter; /* may be NULL; borrowed */
+    tutti_meter *meter;     /* may be NULL; borrowed */
+    tutti_control *control; /* NULL: ranks do not talk about their collectives; borrowed. The driver
+                               polls it, and handles TUTTI_CONTROL_ABORT */
     /* Called from any thread after an entry became ready or was started elsewhere: whoever passes
      * should not sleep now. */
     void (*wake)(void *ctx);
@@ -47,6 +50,9 @@ int tutti_driver_busy(tutti_driver *driver);
 /* Ends everything that was posted with this status, and all that becomes ready later, at the next
  * pass; nothing starts any more. The first call counts. [A] */
 void tutti_driver_fail(tutti_driver *driver, tutti_status status);
+/* The same on every rank: logs the sentence here, and on the others that this rank said it. The
+ * first call counts. For whoever passes, inside a pass (comm_lock held). */
+void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence);
 
 /* ---- what is going on, for reports. [A] ---- */
 

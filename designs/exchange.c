@@ -31,13 +31,15 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
 /* All that ranks must have in common, as text; the caller frees it. NULL: no memory. */
 static char *settings_text(const tutti_exchange_options *o)
 {
-    static const char format[] = "%sdesign=%s\nlanes=%d\nalgorithm=%s\n";
+    static const char format[] = "%sdesign=%s\nlanes=%d\nalgorithm=%s\ncheck=%s\n";
     const char *settings = o->settings ? o->settings : "";
     const char *algorithm = o->algorithm ? o->algorithm : "auto";
-    int length = snprintf(NULL, 0, format, settings, o->design->name, o->lanes, algorithm);
+    const char *check = tutti_verify_mode_name(o->verify);
+    int length = snprintf(NULL, 0, format, settings, o->design->name, o->lanes, algorithm, check);
     char *text = length < 0 ? NULL : malloc((size_t)length + 1);
     if (text)
-        snprintf(text, (size_t)length + 1, format, settings, o->design->name, o->lanes, algorithm);
+        snprintf(text, (size_t)length + 1, format, settings, o->design->name, o->lanes, algorithm,
+            check);
     return text;
 }
 
@@ -61,28 +63,46 @@ static tutti_status compare_ranks(const tutti_exchange *x)
     return status;
 }
 
-/* On the thread that will communicate: MPI, lanes, communicator. */
-static tutti_status setup(void *ctx, tutti_comm **comm)
+/* Whether ranks have a lane on which they talk about their collectives. */
+static int talks(const tutti_exchange *x, int ranks)
 {
-    tutti_exchange *x = ctx;
-    tutti_transport *transport = x->transport;
-    x->transport = NULL;
-    if (!transport) {
-        tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
-        if (status) return status;
-        x->booted = 1;
-        status = compare_ranks(x);
-        if (!status) status = tutti_transport_mpi(x->boot.comm, x->options.lanes, &transport);
-        if (status) return status;
-    }
-    tutti_comm_options options = {.algorithm = x->options.algorithm};
-    return tutti_comm_new(transport, &options, comm);
+    return x->options.verify != TUTTI_VERIFY_OFF && ranks > 1;
 }
 
-static void teardown(void *ctx, tutti_comm *comm)
+/* On the thread that will communicate: MPI, lanes, communicator. */
+static tutti_status open_transport(tutti_exchange *x, tutti_transport **transport)
+{
+    *transport = x->transport;
+    x->transport = NULL;
+    if (*transport) return TUTTI_OK;
+    tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
+    if (status) return status;
+    x->booted = 1;
+    status = compare_ranks(x);
+    int control = talks(x, x->boot.size);
+    return status ? status
+                  : tutti_transport_mpi(x->boot.comm, x->options.lanes + control, transport);
+}
+
+static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
 {
     tutti_exchange *x = ctx;
+    tutti_transport *transport;
+    tutti_status status = open_transport(x, &transport);
+    if (status) return status;
+    tutti_comm_options options = {.algorithm = x->options.algorithm, .lanes = x->options.lanes};
+    status = tutti_comm_new(transport, &options, comm);
+    if (!status && talks(x, transport->size))
+        status = tutti_control_open(transport, x->options.lanes, control);
+    return status;
+}
+
+static void teardown(void *ctx, tutti_comm *comm, tutti_control *control)
+{
+    tutti_exchange *x = ctx;
+    tutti_control_stop(control);
     tutti_comm_free(comm);
+    tutti_control_free(control);
     if (x->booted) tutti_boot_finalize(&x->boot);
     x->booted = 0;
 }
@@ -97,6 +117,8 @@ static tutti_status check_options(tutti_exchange_options *o)
             "design %s can hang and sum the wrong buffers (it is there to show that): --unsafe "
             "runs it all the same",
             design->name);
+    if (!tutti_verify_mode_name(o->verify))
+        return tutti_fail(TUTTI_ERR_INVAL, "no way to compare ranks has the number %d", o->verify);
     if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: at least 1", o->lanes);
     if (o->lanes > 1 && !design->many_lanes)
         return tutti_fail(TUTTI_ERR_USAGE,

@@ -12,18 +12,20 @@
 #include "collectives/coll.h"
 #include "dag/run/run.h"
 #include "designs/design.h"
+#include "designs/verify.h"
 
 typedef struct tutti_exchange tutti_exchange;
 
 typedef struct tutti_exchange_options {
     const tutti_design *design;
-    int lanes;             /* 0: the design's default (4 for concurrent, else 1) */
-    const char *algorithm; /* see tutti_comm_options; NULL: auto */
-    int unsafe;            /* 1: a design that breaks the ordering law is accepted */
-    int manual;            /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
-    double timeout_s;      /* deadline of call and agree; 0: 60 */
-    tutti_meter *meter;    /* may be NULL; borrowed */
-    const char *settings;  /* more that all ranks must have in common, as tutti_conf_text writes it;
+    int lanes;                /* 0: the design's default (4 for concurrent, else 1) */
+    const char *algorithm;    /* see tutti_comm_options; NULL: auto */
+    int unsafe;               /* 1: a design that breaks the ordering law is accepted */
+    tutti_verify_mode verify; /* whether ranks compare their collectives (designs/verify.h) */
+    int manual;               /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
+    double timeout_s;         /* deadline of call and agree; 0: 60 */
+    tutti_meter *meter;       /* may be NULL; borrowed */
+    const char *settings; /* more that all ranks must have in common, as tutti_conf_text writes it;
                               NULL: nothing */
 } tutti_exchange_options;
 
@@ -35,8 +37,8 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
  * itself. */
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* The same over a transport of its own (ranks as threads). Takes the transport over, also on
- * failure. */
+/* The same over a transport of its own (ranks as threads), which has the design's lanes, and one
+ * more unless `verify` is off. Takes the transport over, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in

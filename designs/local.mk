@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	designs/chained.c \
 	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \
+	designs/control.c designs/control.h \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
 	designs/exchange.c designs/exchange.h \
@@ -12,7 +13,8 @@ libcore_la_SOURCES += \
 	designs/queue.c designs/queue.h \
 	designs/record.c designs/record.h \
 	designs/sequential.c \
-	designs/table.c designs/table.h
+	designs/table.c designs/table.h \
+	designs/verify.c designs/verify.h
 
 # What is installed, under the names that programs include.
 install-data-local:

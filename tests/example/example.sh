@@ -31,7 +31,7 @@ for ranks in 2 3 4; do
     done
 done
 
-message=$(TUTTI_DESIGN=naive "$MPIRUN" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
-grep -q "design 'naive' is not known; known are: funneled, concurrent, chained, sequential" <<< "$message" ||
+message=$(TUTTI_DESIGN=careless "$MPIRUN" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
+grep -q "design 'careless' is not known; known are: funneled, concurrent, chained, sequential" <<< "$message" ||
     fail "an unknown design: $message"
 exit $failed
