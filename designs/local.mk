@@ -1,6 +1,9 @@
 libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
 	designs/chained.c \
+	designs/check.c designs/check.h designs/check_parts.h \
+	designs/check_judge.c designs/check_text.c \
+	designs/check_wait.c designs/check_workers.c \
 	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \
 	designs/control.c designs/control.h \

@@ -1,0 +1,119 @@
+/* The static checker: from what every rank is going to submit, whether the ordering law (design.h)
+ * holds, without running anything.
+ *
+ * The value that is judged: for each rank its collectives in program order, each with its
+ * fingerprint, its lane, and the collectives that end before it can start, which follows from the
+ * edges of the rank's graph. It comes from placed graphs (submit), or from another rank as text.
+ *
+ *   new -> group* -> { submit(rank, graph, section) | read(rank, text) }* -> judge -> verdict
+ *
+ * The clauses, in the order in which they are looked at; the first that is broken is told:
+ *
+ *   missing    a rank never starts a collective that another rank of its group starts
+ *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them
+ *   kind, type, count, root, operator      the n-th collectives agree in name but not in this
+ *   token      a collective's end is never told, so that what waits for it never runs
+ *   cycle      collectives wait for each other in a ring, across ranks and communicators
+ *   workers    collectives that hold their workers can occupy every worker while each waits for a
+ *              rank that has no worker left
+ *
+ * A collective is taken to end when every rank of its group has started it: what MPI promises, and
+ * no more. Then token and cycle are exact. So is workers, by exploring, while states are few;
+ * beyond, it is the bound W > K(P-1)/P with K the most collectives that nothing orders (which is
+ * exact, too, when all ranks have the same dependencies and one group).
+ *
+ * Threads: [P]. Errors: NOMEM; FORMAT for a text that is none; otherwise always a verdict. */
+#ifndef TUTTI_CHECK_H
+#define TUTTI_CHECK_H
+
+#include "collectives/args.h"
+#include "dag/graph/graph.h"
+#include "designs/design.h"
+
+/* X(code, name) */
+#define TUTTI_CLAUSE_LIST(X)                                                                       \
+    X(TUTTI_CLAUSE_NONE, "none")                                                                   \
+    X(TUTTI_CLAUSE_MISSING, "missing")                                                             \
+    X(TUTTI_CLAUSE_ORDER, "order")                                                                 \
+    X(TUTTI_CLAUSE_KIND, "kind")                                                                   \
+    X(TUTTI_CLAUSE_TYPE, "type")                                                                   \
+    X(TUTTI_CLAUSE_COUNT, "count")                                                                 \
+    X(TUTTI_CLAUSE_ROOT, "root")                                                                   \
+    X(TUTTI_CLAUSE_OPERATOR, "operator")                                                           \
+    X(TUTTI_CLAUSE_TOKEN, "token")                                                                 \
+    X(TUTTI_CLAUSE_CYCLE, "cycle")                                                                 \
+    X(TUTTI_CLAUSE_WORKERS, "workers")
+
+typedef enum tutti_clause {
+#define TUTTI_CLAUSE_ENUM(code, name) code,
+    TUTTI_CLAUSE_LIST(TUTTI_CLAUSE_ENUM)
+#undef TUTTI_CLAUSE_ENUM
+        TUTTI_CLAUSES
+} tutti_clause;
+
+/* By code; NULL ends it. */
+extern const char *const tutti_clause_names[];
+
+typedef struct tutti_verdict {
+    tutti_clause clause; /* NONE: the law holds */
+    int rank, other;     /* those that disagree, or the first two of those that wait; -1: none */
+    char text[1024];     /* "order: on lane 0, rank 0 starts 'a' as number 3 and rank 1 'b'" */
+} tutti_verdict;
+
+/* One collective of one rank. */
+typedef struct tutti_check_coll {
+    char *name; /* of the node */
+    tutti_coll_kind kind;
+    tutti_dtype dtype;
+    tutti_reduce_op op;
+    int root;
+    int64_t count;
+    int group, lane;
+    int64_t number; /* on its lane of its group, from 0 */
+    int64_t index;  /* of its place: 0 begins a section */
+    int holds;      /* its worker waits for its end */
+    int lost;       /* its end is never told */
+    int *before;    /* collectives of this rank that end before it can start, and all that those */
+    int befores;    /* wait for: these are the nearest ones */
+} tutti_check_coll;
+
+typedef struct tutti_check_rank {
+    tutti_check_coll *coll; /* in program order: the place is the sequence number */
+    int colls, room;
+    int workers;                         /* 0: not known, and not judged */
+    struct tutti_check_tracker *tracker; /* what has been submitted; NULL when read from text */
+} tutti_check_rank;
+
+typedef struct tutti_check_group {
+    char *name;
+    int size, *rank;
+} tutti_check_group;
+
+typedef struct tutti_check {
+    int ranks, groups;
+    tutti_check_rank *rank;
+    tutti_check_group *group; /* 0: all ranks */
+} tutti_check;
+
+tutti_status tutti_check_new(int ranks, tutti_check **check);
+void tutti_check_free(tutti_check *check); /* accepts NULL */
+/* A smaller set of ranks with lanes of its own; *group: its number, from 1. */
+tutti_status tutti_check_add_group(
+    tutti_check *check, const char *name, int size, const int rank[], int *group);
+/* What `rank` submits next: this section of its placed graph. The same graph each time.
+ * group_of: whose collective a node is; NULL: everybody's. */
+tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph *graph, int section,
+    int (*group_of)(const tutti_node *node));
+
+/* Collectives of one rank as text, a line each; equal values give equal text. The caller frees
+ * *text. */
+tutti_status tutti_check_text(const tutti_check *check, int rank, char **text);
+/* Gives a rank the collectives that such a text tells of. FORMAT. */
+tutti_status tutti_check_read(tutti_check *check, int rank, const char *text);
+/* 64 bits of such a text. */
+uint64_t tutti_check_digest(const char *text);
+
+/* Whether the law holds when these are started as `order` says. */
+tutti_status tutti_check_judge(const tutti_check *check, tutti_order order, tutti_verdict *verdict);
+
+#endif

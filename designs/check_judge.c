@@ -1,0 +1,206 @@
+/* The judgement, and the clauses that compare lane with lane. */
+#include "designs/check_parts.h"
+
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const tutti_clause_names[] = {
+#define CLAUSE_NAME(code, name) [code] = name,
+    TUTTI_CLAUSE_LIST(CLAUSE_NAME)
+#undef CLAUSE_NAME
+        NULL};
+
+void tutti_check_tell(
+    tutti_verdict *verdict, tutti_clause clause, int rank, int other, const char *format, ...)
+{
+    verdict->clause = clause;
+    verdict->rank = rank;
+    verdict->other = other;
+    int used = snprintf(verdict->text, sizeof verdict->text, "%s: ", tutti_clause_names[clause]);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(verdict->text + used, sizeof verdict->text - (size_t)used, format, args);
+    va_end(args);
+}
+
+char *tutti_check_lane_name(
+    const tutti_check *check, const tutti_check_coll *coll, char *text, size_t size)
+{
+    if (coll->group)
+        snprintf(text, size, "lane %d of group '%s'", coll->lane, check->group[coll->group].name);
+    else
+        snprintf(text, size, "lane %d", coll->lane);
+    return text;
+}
+
+/* ---- lanes agree: missing, order, and the fields of the fingerprint ---- */
+
+/* How many collectives of this name a rank starts in a group. */
+static int occurrences(const tutti_check_rank *rank, const tutti_check_coll *like)
+{
+    int found = 0;
+    for (int n = 0; n < rank->colls; n++)
+        found += rank->coll[n].group == like->group && !strcmp(rank->coll[n].name, like->name);
+    return found;
+}
+
+/* Whether `rank` starts this collective of `starter` less often than the starter does: then that
+ * is told. */
+static int tell_missing(const tutti_check *check, int rank, int starter,
+    const tutti_check_coll *coll, tutti_verdict *verdict)
+{
+    char lane[96];
+    int has = occurrences(&check->rank[rank], coll);
+    int wants = occurrences(&check->rank[starter], coll);
+    if (has >= wants) return 0;
+    tutti_check_lane_name(check, coll, lane, sizeof lane);
+    int sequence = (int)(coll - check->rank[starter].coll);
+    if (has)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_MISSING, rank, starter,
+            "rank %d starts '%s' %d times, rank %d %d times (there first out of step as sequence "
+            "%d, number %" PRId64 " on %s)",
+            rank, coll->name, has, starter, wants, sequence, coll->number, lane);
+    else
+        tutti_check_tell(verdict, TUTTI_CLAUSE_MISSING, rank, starter,
+            "rank %d never starts '%s', which is sequence %d, number %" PRId64 " on %s, on rank %d",
+            rank, coll->name, sequence, coll->number, lane, starter);
+    return 1;
+}
+
+static const char *dtype_of(const tutti_check_coll *c)
+{
+    return tutti_dtype_name(c->dtype);
+}
+
+/* Two collectives in the same place that have the same name. */
+static void compare_fields(const tutti_check *check, int rank, const tutti_check_coll *a, int other,
+    const tutti_check_coll *b, tutti_verdict *verdict)
+{
+    char where[256], lane[96];
+    int rooted = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_REDUCE;
+    int reduces =
+        a->kind == TUTTI_ALLREDUCE || a->kind == TUTTI_REDUCE || a->kind == TUTTI_REDUCE_SCATTER;
+    snprintf(where, sizeof where, "'%.100s' (number %" PRId64 " on %s)", a->name, a->number,
+        tutti_check_lane_name(check, a, lane, sizeof lane));
+    if (a->kind != b->kind)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_KIND, rank, other,
+            "%s is %s on rank %d and %s on rank %d", where, tutti_coll_kind_name(a->kind), rank,
+            tutti_coll_kind_name(b->kind), other);
+    else if (a->kind == TUTTI_BARRIER)
+        return;
+    else if (a->dtype != b->dtype)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_TYPE, rank, other,
+            "%s has elements of type %s on rank %d and %s on rank %d", where, dtype_of(a), rank,
+            dtype_of(b), other);
+    else if (a->count != b->count)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
+            "%s has %" PRId64 " elements on rank %d and %" PRId64 " on rank %d", where, a->count,
+            rank, b->count, other);
+    else if (rooted && a->root != b->root)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_ROOT, rank, other,
+            "%s has root %d on rank %d and root %d on rank %d", where, a->root, rank, b->root,
+            other);
+    else if (reduces && a->op != b->op)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
+            "%s has the operator %s on rank %d and %s on rank %d", where,
+            tutti_reduce_op_name(a->op), rank, tutti_reduce_op_name(b->op), other);
+}
+
+/* What stands at the same place of a lane; either may be NULL, not both. */
+static void compare_place(const tutti_check *check, int rank, const tutti_check_coll *a, int other,
+    const tutti_check_coll *b, tutti_verdict *verdict)
+{
+    char lane[96];
+    if (a && b && !strcmp(a->name, b->name)) {
+        compare_fields(check, rank, a, other, b, verdict);
+        return;
+    }
+    if (a && tell_missing(check, other, rank, a, verdict)) return;
+    if (b && tell_missing(check, rank, other, b, verdict)) return;
+    const tutti_check_coll *there = a ? a : b;
+    tutti_check_lane_name(check, there, lane, sizeof lane);
+    tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, other,
+        "number %" PRId64 " on %s is '%s' on rank %d and '%s' on rank %d", there->number, lane,
+        a ? a->name : "nothing", rank, b ? b->name : "nothing", other);
+}
+
+/* The next collective of a rank on the same lane as `like`, from its number on. */
+static const tutti_check_coll *on_lane(const tutti_check_rank *rank, const tutti_check_coll *like)
+{
+    for (int n = 0; n < rank->colls; n++) {
+        const tutti_check_coll *c = &rank->coll[n];
+        if (c->group == like->group && c->lane == like->lane && c->number == like->number) return c;
+    }
+    return NULL;
+}
+
+/* Every collective of `rank` in the group against the one of `other` in its place. */
+static void compare_ranks(
+    const tutti_check *check, int group, int rank, int other, tutti_verdict *verdict)
+{
+    const tutti_check_rank *mine = &check->rank[rank], *theirs = &check->rank[other];
+    for (int n = 0; n < mine->colls && !verdict->clause; n++) {
+        const tutti_check_coll *a = &mine->coll[n];
+        if (a->group != group) continue;
+        /* Ranks that agree have the partner at the same sequence number. */
+        const tutti_check_coll *b = n < theirs->colls ? &theirs->coll[n] : NULL;
+        if (!b || b->group != group || b->lane != a->lane || b->number != a->number)
+            b = on_lane(theirs, a);
+        compare_place(check, rank, a, other, b, verdict);
+    }
+}
+
+void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict)
+{
+    for (int g = 0; g < check->groups; g++) {
+        const tutti_check_group *group = &check->group[g];
+        for (int m = 1; m < group->size && !verdict->clause; m++) {
+            compare_ranks(check, g, group->rank[0], group->rank[m], verdict);
+            if (!verdict->clause) compare_ranks(check, g, group->rank[m], group->rank[0], verdict);
+        }
+    }
+}
+
+/* ---- tokens ---- */
+
+void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
+{
+    for (int r = 0; r < check->ranks; r++)
+        for (int n = 0; n < check->rank[r].colls; n++)
+            if (check->rank[r].coll[n].lost && !verdict->clause)
+                tutti_check_tell(verdict, TUTTI_CLAUSE_TOKEN, r, -1,
+                    "rank %d is never told the end of '%s' (sequence %d): what follows it there "
+                    "never runs",
+                    r, check->rank[r].coll[n].name, n);
+}
+
+/* ---- the whole ---- */
+
+/* The clauses that follow what waits for what. */
+static tutti_status judge_waits(const tutti_check *check, tutti_order order, tutti_verdict *verdict)
+{
+    tutti_check_match match;
+    tutti_status status = tutti_check_match_new(check, &match);
+    if (status) return status;
+    status = tutti_check_cycle(&match, order, verdict);
+    if (!status && !verdict->clause) status = tutti_check_workers(&match, verdict);
+    tutti_check_match_free(&match);
+    return status;
+}
+
+tutti_status tutti_check_judge(const tutti_check *check, tutti_order order, tutti_verdict *verdict)
+{
+    tutti_verdict v = {.rank = -1, .other = -1, .text = "none: the ordering law holds"};
+    tutti_status status = TUTTI_OK;
+    tutti_check_lanes(check, &v);
+    if (!v.clause && order == TUTTI_ORDER_READY) status = tutti_check_overtaking(check, &v);
+    if (!v.clause) tutti_check_tokens(check, &v);
+    if (!v.clause && !status) status = judge_waits(check, order, &v);
+    if (!status) *verdict = v;
+    return status;
+}

@@ -1,0 +1,42 @@
+/* The parts of the static checker (designs/check.h), a clause or two each. [P] */
+#ifndef TUTTI_CHECK_PARTS_H
+#define TUTTI_CHECK_PARTS_H
+
+#include "designs/check.h"
+
+/* The collectives of all ranks, matched: those that are one collective are one event. Made after
+ * the lanes have been found to agree. */
+typedef struct tutti_check_match {
+    const tutti_check *check;
+    int events;
+    int **event;  /* [rank][sequence] -> event */
+    int **at;     /* [rank][event] -> sequence, or -1 */
+    int *members; /* [event] ranks that start it */
+} tutti_check_match;
+
+tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *match);
+void tutti_check_match_free(tutti_check_match *match);
+
+/* Adds a copy of a collective to a rank's list, and numbers it on its lane. */
+tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_coll *coll);
+
+/* Each fills the verdict when its clause is broken, and leaves it alone otherwise. */
+void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
+void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
+tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict);
+tutti_status tutti_check_cycle(
+    const tutti_check_match *match, tutti_order order, tutti_verdict *verdict);
+tutti_status tutti_check_workers(const tutti_check_match *match, tutti_verdict *verdict);
+
+/* above[n * words ...]: the bits of all that must end before collective n of this rank can start.
+ * The caller frees it. */
+tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above, size_t *words);
+
+/* verdict->text = "CLAUSE: sentence". */
+void tutti_check_tell(tutti_verdict *verdict, tutti_clause clause, int rank, int other,
+    const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* "lane 2", or "lane 2 of group 'rows'", into text; returns text. */
+char *tutti_check_lane_name(
+    const tutti_check *check, const tutti_check_coll *coll, char *text, size_t size);
+
+#endif

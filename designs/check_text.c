@@ -1,0 +1,105 @@
+/* One rank's collectives as text:  kind dtype op root count group lane index holds lost N before...
+ * name, a line each. */
+#include "designs/check_parts.h"
+
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print(const tutti_check_coll *c, FILE *out)
+{
+    fprintf(out, "%d %d %d %d %" PRId64 " %d %d %" PRId64 " %d %d %d", (int)c->kind, (int)c->dtype,
+        (int)c->op, c->root, c->count, c->group, c->lane, c->index, c->holds, c->lost, c->befores);
+    for (int i = 0; i < c->befores; i++) fprintf(out, " %d", c->before[i]);
+    fprintf(out, " %s\n", c->name);
+}
+
+tutti_status tutti_check_text(const tutti_check *check, int rank, char **text)
+{
+    const tutti_check_rank *r = &check->rank[rank];
+    char *memory = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&memory, &bytes);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    for (int n = 0; n < r->colls; n++) print(&r->coll[n], out);
+    int failed = ferror(out);
+    if (fclose(out) || failed) {
+        free(memory);
+        return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    }
+    *text = memory;
+    return TUTTI_OK;
+}
+
+uint64_t tutti_check_digest(const char *text)
+{
+    return tutti_rng_stream(text);
+}
+
+/* The next number of a line, in [low, high]; moves *text behind it. Returns 0 when there is none. */
+static int take(const char **text, int64_t low, int64_t high, int64_t *number)
+{
+    char *end;
+    long long value = strtoll(*text, &end, 10);
+    if (end == *text || *end != ' ' || value < low || value > high) return 0;
+    *text = end + 1;
+    *number = value;
+    return 1;
+}
+
+enum { KIND, DTYPE, OP, ROOT, COUNT, GROUP, LANE, INDEX, HOLDS, LOST, BEFORES, FIELDS };
+
+/* Reads the numbers before the name; *before gets memory. */
+static tutti_status take_fields(
+    const tutti_check *check, int rank, const char **text, tutti_check_coll *coll, int **before)
+{
+    const int64_t highest[FIELDS] = {TUTTI_COLL_KINDS - 1, TUTTI_DTYPE_COUNT - 1,
+        TUTTI_REDUCE_OPS - 1, INT32_MAX, INT64_MAX, check->groups - 1, INT32_MAX, INT64_MAX, 1, 1,
+        check->rank[rank].colls};
+    int64_t f[FIELDS], number;
+    int fine = 1;
+    for (int i = 0; i < FIELDS && fine; i++) fine = take(text, 0, highest[i], &f[i]);
+    if (!fine) return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d is none", rank);
+    *before = calloc((size_t)f[BEFORES] + 1, sizeof **before);
+    if (!*before) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    for (int i = 0; i < f[BEFORES] && fine; i++) {
+        fine = take(text, 0, check->rank[rank].colls - 1, &number);
+        (*before)[i] = fine ? (int)number : 0;
+    }
+    *coll = (tutti_check_coll){.kind = (tutti_coll_kind)f[KIND],
+        .dtype = (tutti_dtype)f[DTYPE],
+        .op = (tutti_reduce_op)f[OP],
+        .root = (int)f[ROOT],
+        .count = f[COUNT],
+        .group = (int)f[GROUP],
+        .lane = (int)f[LANE],
+        .index = f[INDEX],
+        .holds = (int)f[HOLDS],
+        .lost = (int)f[LOST],
+        .before = *before,
+        .befores = (int)f[BEFORES]};
+    if (fine) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d is none", rank);
+}
+
+tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)
+{
+    tutti_status status = TUTTI_OK;
+    while (*text && !status) {
+        tutti_check_coll coll;
+        int *before = NULL;
+        status = take_fields(check, rank, &text, &coll, &before);
+        size_t length = strcspn(text, "\n");
+        coll.name = status ? NULL : strndup(text, length);
+        if (!status && !coll.name) status = tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+        if (!status) status = tutti_check_append(check, rank, &coll);
+        if (!status) free(coll.name);
+        free(before);
+        text += length + (text[length] == '\n');
+    }
+    return status;
+}

@@ -1,0 +1,295 @@
+/* What waits for what: overtaking on a lane, and rings of collectives. */
+#include "designs/check_parts.h"
+
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what must end before what, on one rank ---- */
+
+static int is_above(const uint64_t *above, size_t words, int n, int before)
+{
+    return (int)(above[(size_t)n * words + (size_t)before / 64] >> (before % 64) & 1);
+}
+
+tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above, size_t *words)
+{
+    size_t w = (size_t)rank->colls / 64 + 1;
+    uint64_t *bits = calloc((size_t)rank->colls + 1, w * sizeof *bits);
+    if (!bits) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    for (int n = 0; n < rank->colls; n++)
+        for (int i = 0; i < rank->coll[n].befores; i++) {
+            int before = rank->coll[n].before[i];
+            for (size_t k = 0; k < w; k++) bits[(size_t)n * w + k] |= bits[(size_t)before * w + k];
+            bits[(size_t)n * w + (size_t)before / 64] |= (uint64_t)1 << (before % 64);
+        }
+    *above = bits;
+    *words = w;
+    return TUTTI_OK;
+}
+
+/* The collective before this one on its lane, or -1. */
+static int previous_on_lane(const tutti_check_rank *rank, int n)
+{
+    const tutti_check_coll *c = &rank->coll[n];
+    for (int p = n - 1; p >= 0; p--)
+        if (rank->coll[p].group == c->group && rank->coll[p].lane == c->lane) return p;
+    return -1;
+}
+
+/* Where no queue keeps the order of a lane, the graph must. */
+static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_verdict *verdict)
+{
+    const tutti_check_rank *r = &check->rank[rank];
+    uint64_t *above;
+    size_t words;
+    char lane[96];
+    tutti_status status = tutti_check_closure(r, &above, &words);
+    if (status) return status;
+    for (int n = 0; n < r->colls && !verdict->clause; n++) {
+        int before = previous_on_lane(r, n);
+        if (before < 0 || is_above(above, words, n, before)) continue;
+        tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
+            "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start either "
+            "first, another rank the other",
+            r->coll[before].name, r->coll[n].name, before, n,
+            tutti_check_lane_name(check, &r->coll[n], lane, sizeof lane), rank);
+    }
+    free(above);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict)
+{
+    tutti_status status = TUTTI_OK;
+    for (int r = 0; r < check->ranks && !status && !verdict->clause; r++)
+        status = check_rank_order(check, r, verdict);
+    return status;
+}
+
+/* ---- events ---- */
+
+void tutti_check_match_free(tutti_check_match *match)
+{
+    for (int r = 0; r < match->check->ranks; r++) {
+        if (match->event) free(match->event[r]);
+        if (match->at) free(match->at[r]);
+    }
+    free(match->event);
+    free(match->at);
+    free(match->members);
+}
+
+/* The first member of a group starts all that the group starts: its collectives are the events. */
+static int event_of(const tutti_check_match *m, const tutti_check_coll *c)
+{
+    int first = m->check->group[c->group].rank[0];
+    const tutti_check_rank *rank = &m->check->rank[first];
+    for (int n = 0; n < rank->colls; n++)
+        if (rank->coll[n].group == c->group && rank->coll[n].lane == c->lane &&
+            rank->coll[n].number == c->number)
+            return m->event[first][n];
+    return -1;
+}
+
+static void match_rank(tutti_check_match *m, int rank)
+{
+    const tutti_check_rank *r = &m->check->rank[rank];
+    for (int n = 0; n < r->colls; n++) {
+        const tutti_check_coll *c = &r->coll[n];
+        int first = m->check->group[c->group].rank[0] == rank;
+        if (first) m->event[rank][n] = m->events++;
+    }
+}
+
+static void place_rank(tutti_check_match *m, int rank)
+{
+    const tutti_check_rank *r = &m->check->rank[rank];
+    for (int n = 0; n < r->colls; n++) {
+        const tutti_check_coll *c = &r->coll[n];
+        if (m->check->group[c->group].rank[0] != rank) m->event[rank][n] = event_of(m, c);
+        m->at[rank][m->event[rank][n]] = n;
+        m->members[m->event[rank][n]]++;
+    }
+}
+
+tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *match)
+{
+    tutti_check_match m = {.check = check};
+    size_t ranks = (size_t)check->ranks, all = 0;
+    for (int r = 0; r < check->ranks; r++) all += (size_t)check->rank[r].colls;
+    m.event = calloc(ranks, sizeof *m.event);
+    m.at = calloc(ranks, sizeof *m.at);
+    m.members = calloc(all + 1, sizeof *m.members);
+    int fine = m.event && m.at && m.members;
+    for (int r = 0; r < check->ranks && fine; r++) {
+        m.event[r] = calloc((size_t)check->rank[r].colls + 1, sizeof **m.event);
+        m.at[r] = malloc((all + 1) * sizeof **m.at);
+        fine = m.event[r] && m.at[r];
+        for (size_t e = 0; e <= all && fine; e++) m.at[r][e] = -1;
+    }
+    if (!fine) {
+        tutti_check_match_free(&m);
+        return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    }
+    for (int r = 0; r < check->ranks; r++) match_rank(&m, r);
+    for (int r = 0; r < check->ranks; r++) place_rank(&m, r);
+    *match = m;
+    return TUTTI_OK;
+}
+
+/* ---- rings ---- */
+
+/* A run in which everything starts as soon as it may and no worker is ever short. Nothing that
+ * starts later can stop anything, so what has not ended at its end never ends. */
+typedef struct play {
+    const tutti_check_match *match;
+    tutti_order order;
+    char **started; /* [rank][sequence] */
+    int *arrived;   /* [event] ranks that have started it */
+} play;
+
+/* One rank's collective, and why it has not started: what it waits for. */
+typedef struct spot {
+    int rank, sequence;
+} spot;
+
+static int has_ended(const play *p, int rank, int sequence)
+{
+    int event = p->match->event[rank][sequence];
+    return p->arrived[event] == p->match->members[event];
+}
+
+/* A collective that must end first, or -1. */
+static int unended_before(const play *p, int rank, int sequence)
+{
+    const tutti_check_coll *c = &p->match->check->rank[rank].coll[sequence];
+    for (int i = 0; i < c->befores; i++)
+        if (!has_ended(p, rank, c->before[i])) return c->before[i];
+    return -1;
+}
+
+/* The main thread of ORDER_MAIN starts a group's collectives one by one, when all of the section's
+ * are ready. What holds this one back, or -1. */
+static int held_back_by_main(const play *p, int rank, int sequence)
+{
+    const tutti_check_rank *r = &p->match->check->rank[rank];
+    int group = r->coll[sequence].group, begins = sequence;
+    for (int n = sequence - 1; n >= 0 && r->coll[begins].index; n--)
+        if (r->coll[n].group == group) begins = n;
+    for (int n = 0; n < sequence; n++)
+        if (r->coll[n].group == group && !has_ended(p, rank, n)) return n;
+    for (int n = begins; n < r->colls; n++) {
+        if (r->coll[n].group != group) continue;
+        if (n > begins && !r->coll[n].index) break;
+        if (unended_before(p, rank, n) >= 0) return n;
+    }
+    return -1;
+}
+
+/* The collective of this rank that the order wants first, or -1. */
+static int held_back_by_queue(const play *p, int rank, int sequence)
+{
+    int before = previous_on_lane(&p->match->check->rank[rank], sequence);
+    return before >= 0 && !p->started[rank][before] ? before : -1;
+}
+
+/* What a collective that has not started waits for, on its own rank; -1: nothing. */
+static int waits_for(const play *p, int rank, int sequence)
+{
+    int before = unended_before(p, rank, sequence);
+    if (before >= 0) return before;
+    if (p->order == TUTTI_ORDER_QUEUE) return held_back_by_queue(p, rank, sequence);
+    if (p->order == TUTTI_ORDER_MAIN) return held_back_by_main(p, rank, sequence);
+    return -1;
+}
+
+/* Starts all that may start, until nothing more does. */
+static void run_freely(play *p)
+{
+    const tutti_check *check = p->match->check;
+    for (int moved = 1; moved;) {
+        moved = 0;
+        for (int r = 0; r < check->ranks; r++)
+            for (int n = 0; n < check->rank[r].colls; n++) {
+                if (p->started[r][n] || waits_for(p, r, n) >= 0) continue;
+                p->started[r][n] = 1;
+                p->arrived[p->match->event[r][n]]++;
+                moved = 1;
+            }
+    }
+}
+
+/* From a collective that has not ended to one that it waits for, on this rank or another. */
+static spot next_spot(const play *p, spot s)
+{
+    if (!p->started[s.rank][s.sequence]) return (spot){s.rank, waits_for(p, s.rank, s.sequence)};
+    int event = p->match->event[s.rank][s.sequence];
+    for (int r = 0; r < p->match->check->ranks; r++) {
+        int at = p->match->at[r][event];
+        if (at >= 0 && !p->started[r][at]) return (spot){r, at};
+    }
+    return s;
+}
+
+/* The first collective that never ends, or sequence -1. */
+static spot first_stuck(const play *p)
+{
+    for (int r = 0; r < p->match->check->ranks; r++)
+        for (int n = 0; n < p->match->check->rank[r].colls; n++)
+            if (!has_ended(p, r, n)) return (spot){r, n};
+    return (spot){-1, -1};
+}
+
+static void tell_ring(const play *p, spot s, tutti_verdict *verdict)
+{
+    enum { MOST_SHOWN = 12 };
+    const tutti_check *check = p->match->check;
+    char text[900] = "";
+    size_t used = 0;
+    int walked = 0;
+    /* As many steps as there are collectives lead into the ring. */
+    for (int e = 0; e < p->match->events * check->ranks; e++) s = next_spot(p, s);
+    spot start = s;
+    int other = -1;
+    do {
+        spot next = next_spot(p, s);
+        const char *name = check->rank[s.rank].coll[s.sequence].name;
+        const char *awaited = check->rank[next.rank].coll[next.sequence].name;
+        if (used < sizeof text - 1 && next.rank == s.rank)
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                "%srank %d's '%s' (sequence %d) waits for its '%s'", walked ? "; " : "", s.rank,
+                name, s.sequence, awaited);
+        else if (used < sizeof text - 1)
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                "%s'%s' waits for rank %d to start it", walked ? "; " : "", name, next.rank);
+        if (next.rank != start.rank && other < 0) other = next.rank;
+        s = next;
+        walked++;
+    } while ((s.rank != start.rank || s.sequence != start.sequence) && walked < MOST_SHOWN);
+    tutti_check_tell(verdict, TUTTI_CLAUSE_CYCLE, start.rank, other, "%s", text);
+}
+
+tutti_status tutti_check_cycle(
+    const tutti_check_match *match, tutti_order order, tutti_verdict *verdict)
+{
+    const tutti_check *check = match->check;
+    play p = {.match = match, .order = order};
+    p.started = calloc((size_t)check->ranks, sizeof *p.started);
+    p.arrived = calloc((size_t)match->events + 1, sizeof *p.arrived);
+    int fine = p.started && p.arrived;
+    for (int r = 0; r < check->ranks && fine; r++)
+        fine = (p.started[r] = calloc((size_t)check->rank[r].colls + 1, 1)) != NULL;
+    if (fine) {
+        run_freely(&p);
+        spot stuck = first_stuck(&p);
+        if (stuck.sequence >= 0) tell_ring(&p, stuck, verdict);
+    }
+    for (int r = 0; p.started && r < check->ranks; r++) free(p.started[r]);
+    free(p.started);
+    free(p.arrived);
+    return fine ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+}

@@ -1,0 +1,15 @@
+# The deadlock suite: tests/deadlock/README.md. The language of cases and one rank of a case as a library; judges use it.
+check_LTLIBRARIES += tests/deadlock/libcases.la
+tests_deadlock_libcases_la_SOURCES = \
+	tests/deadlock/case.c tests/deadlock/case.h \
+	tests/deadlock/expect.c tests/deadlock/expect.h \
+	tests/deadlock/rank.c tests/deadlock/rank.h \
+	tests/deadlock/words.c tests/deadlock/words.h
+tests_deadlock_libcases_la_LIBADD = libcore.la
+
+check_PROGRAMS += tests/deadlock/judge_check
+tests_deadlock_judge_check_SOURCES = tests/deadlock/judge_check.c
+tests_deadlock_judge_check_LDADD = tests/deadlock/libcases.la
+
+TESTS += tests/deadlock/cases.sh
+EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/cases

@@ -1,0 +1,333 @@
+#include "tests/deadlock/rank.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/kernel.h"
+#include "tests/deadlock/expect.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The descriptor of a collective node. */
+typedef struct node_desc {
+    tutti_coll_args args; /* first: designs/ reads it as these */
+    int group, lost;
+} node_desc;
+
+/* A graph and where the case's tensors are in it. */
+typedef struct part {
+    tutti_graph *graph;
+    int tensor[CASE_MOST_TENSORS], send[CASE_MOST_TENSORS]; /* -1: not there */
+    int one, chain;
+} part;
+
+struct deadlock_rank {
+    const deadlock_case *c;
+    int rank;
+    part whole, part[CASE_MOST_GROUPS];
+    tutti_run_hooks hooks[CASE_MOST_GROUPS];
+    tutti_token sink; /* takes what a lost token is told */
+};
+
+/* ---- the graph ---- */
+
+static tutti_status add_tensor(
+    part *p, const char *name, const char *suffix, tutti_dtype dtype, int64_t count, int *tensor)
+{
+    char full[CASE_NAME + 16];
+    snprintf(full, sizeof full, "%s%s", name, suffix);
+    return tutti_graph_tensor(
+        p->graph, full, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(count), tensor);
+}
+
+static tutti_status add_tensors(const deadlock_case *c, part *p, const case_op *op)
+{
+    const tutti_coll_args *a = &op->args;
+    int gathers = a->kind == TUTTI_ALLGATHER;
+    int64_t count = gathers ? a->count * c->group[op->group].ranks : a->count;
+    const char *name = c->tensor[op->tensor];
+    tutti_status status = add_tensor(p, name, "", a->dtype, count, &p->tensor[op->tensor]);
+    if (!status && gathers)
+        status = add_tensor(p, name, ".send", a->dtype, a->count, &p->send[op->tensor]);
+    return status;
+}
+
+/* The task that computes an op's tensor: one addition elsewhere, and accesses that order it. */
+static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op, int chained)
+{
+    static const tutti_sum_desc desc = {.count = 1, .inputs = 1};
+    char name[CASE_NAME + 16];
+    int out, accesses = 0;
+    tutti_access access[4 + CASE_MOST_AFTER];
+    tutti_status status = add_tensor(p, c->tensor[op->tensor], ".tick", TUTTI_F32, 1, &out);
+    if (status) return status;
+    int computed = op->args.kind == TUTTI_ALLGATHER ? p->send[op->tensor] : p->tensor[op->tensor];
+    access[accesses++] = (tutti_access){p->one, TUTTI_READ};
+    access[accesses++] = (tutti_access){out, TUTTI_WRITE};
+    access[accesses++] = (tutti_access){computed, TUTTI_READWRITE};
+    if (chained) access[accesses++] = (tutti_access){p->chain, TUTTI_READWRITE};
+    for (int i = 0; i < op->afters; i++)
+        if (p->tensor[op->after[i]] >= 0)
+            access[accesses++] = (tutti_access){p->tensor[op->after[i]], TUTTI_READ};
+    snprintf(name, sizeof name, "tick %s", c->tensor[op->tensor]);
+    return tutti_graph_kernel(
+        p->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, accesses, access, NULL);
+}
+
+static tutti_status add_collective(const deadlock_case *c, part *p, const case_op *op)
+{
+    const node_desc desc = {.args = op->args, .group = op->group, .lost = op->lost};
+    int node;
+    (void)c;
+    tutti_status status = tutti_graph_mark(p->graph, p->tensor[op->tensor], &node);
+    if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+    if (status) return status;
+    tutti_graph_set_priority(p->graph, node, 1);
+    if (op->args.kind != TUTTI_ALLGATHER) return TUTTI_OK;
+    return tutti_graph_add_access(p->graph, node, (tutti_access){p->send[op->tensor], TUTTI_READ});
+}
+
+static int is_listed(const case_program *program, int tensor)
+{
+    for (int i = 0; i < program->readies; i++)
+        if (program->ready[i] == tensor) return 1;
+    return 0;
+}
+
+static int is_in(const case_op *op, int group)
+{
+    return group < 0 || op->group == group;
+}
+
+/* Ticks that wait for no collective: those of the ready order, each after the one before, then the
+ * others. */
+static tutti_status add_first_ticks(const deadlock_case *c, int rank, int group, part *p)
+{
+    const case_program *program = &c->program[rank];
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < program->readies && !status; i++) {
+        const case_op *op = deadlock_case_op(c, rank, program->ready[i]);
+        if (op && is_in(op, group)) status = add_tick(c, p, op, 1);
+    }
+    for (int i = 0; i < program->ops && !status; i++) {
+        const case_op *op = &program->op[i];
+        if (!op->afters && is_in(op, group) && !is_listed(program, op->tensor))
+            status = add_tick(c, p, op, 0);
+    }
+    return status;
+}
+
+/* group -1: the whole program. */
+static tutti_status build(const deadlock_case *c, int rank, int group, part *p)
+{
+    const case_program *program = &c->program[rank];
+    memset(p->tensor, 0xff, sizeof p->tensor);
+    memset(p->send, 0xff, sizeof p->send);
+    tutti_status status = tutti_graph_new(&p->graph);
+    if (!status) status = add_tensor(p, "one", ".in", TUTTI_F32, 1, &p->one);
+    if (!status)
+        status = tutti_graph_tensor(p->graph, "ready.order", TUTTI_ROLE_TOKEN, TUTTI_U8,
+            (tutti_shape){.rank = 0}, &p->chain);
+    for (int i = 0; i < program->ops && !status; i++)
+        if (is_in(&program->op[i], group)) status = add_tensors(c, p, &program->op[i]);
+    if (!status) status = add_first_ticks(c, rank, group, p);
+    for (int i = 0; i < program->ops && !status; i++) {
+        const case_op *op = &program->op[i];
+        if (!is_in(op, group)) continue;
+        if (op->afters) status = add_tick(c, p, op, 0);
+        if (!status) status = add_collective(c, p, op);
+    }
+    return status;
+}
+
+/* ---- places ---- */
+
+static int next_collective(const tutti_graph *graph, int from)
+{
+    while (from < tutti_graph_nodes(graph) &&
+           tutti_graph_get_node(graph, from)->kind != TUTTI_NODE_COLLECTIVE)
+        from++;
+    return from;
+}
+
+static int group_of(const tutti_node *node)
+{
+    return ((const node_desc *)node->desc)->group;
+}
+
+/* Copies the place of every collective of a part, and the token it was given, to its twin in the
+ * whole graph: each group is placed by itself, as each has an exchange of its own. */
+static tutti_status copy_places(const deadlock_case *c, deadlock_rank *r, int group)
+{
+    const tutti_graph *from = r->part[group].graph;
+    tutti_graph *to = r->whole.graph;
+    int token = -1, twin = -1;
+    tutti_status status = TUTTI_OK;
+    if (c->design->chain) {
+        char name[CASE_NAME + 16];
+        snprintf(name, sizeof name, "chain.%s", c->group[group].name);
+        status = tutti_graph_tensor(
+            to, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
+    }
+    for (int i = next_collective(from, 0); i < tutti_graph_nodes(from) && !status;
+         i = next_collective(from, i + 1)) {
+        do twin = next_collective(to, twin + 1);
+        while (group_of(tutti_graph_get_node(to, twin)) != group);
+        status = tutti_graph_set_place(to, twin, tutti_graph_get_node(from, i)->place);
+        if (!status && token >= 0)
+            status = tutti_graph_add_access(to, twin, (tutti_access){token, TUTTI_READWRITE});
+    }
+    return status;
+}
+
+static tutti_status build_part(const deadlock_case *c, deadlock_rank *r, int group)
+{
+    if (deadlock_case_member(&c->group[group], r->rank) < 0) return TUTTI_OK;
+    tutti_status status = build(c, r->rank, group, &r->part[group]);
+    if (!status) status = c->design->place(r->part[group].graph, c->lanes);
+    return status ? status : copy_places(c, r, group);
+}
+
+static void sink(tutti_token *token, tutti_status status)
+{
+    (void)token;
+    (void)status;
+}
+
+tutti_status deadlock_rank_open(const deadlock_case *c, int rank, deadlock_rank **opened)
+{
+    deadlock_rank *r = calloc(1, sizeof *r);
+    if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for rank %d of %s", rank, c->name);
+    r->c = c;
+    r->rank = rank;
+    r->sink.finish = sink;
+    tutti_status status = build(c, rank, -1, &r->whole);
+    for (int g = 0; g < c->groups && !status; g++) status = build_part(c, r, g);
+    if (status)
+        deadlock_rank_close(r);
+    else
+        *opened = r;
+    return status;
+}
+
+void deadlock_rank_close(deadlock_rank *rank)
+{
+    if (!rank) return;
+    for (int g = 0; g < CASE_MOST_GROUPS; g++) tutti_graph_free(rank->part[g].graph);
+    tutti_graph_free(rank->whole.graph);
+    free(rank);
+}
+
+const tutti_graph *deadlock_rank_graph(const deadlock_rank *rank)
+{
+    return rank->whole.graph;
+}
+
+const tutti_graph *deadlock_rank_part(const deadlock_rank *rank, int group)
+{
+    return rank->part[group].graph;
+}
+
+/* ---- hooks: each node's go to the exchange of its group ---- */
+
+static int64_t reserve(void *ctx, const tutti_node *node)
+{
+    const deadlock_rank *r = ctx;
+    const tutti_run_hooks *hooks = &r->hooks[group_of(node)];
+    return hooks->reserve(hooks->ctx, node);
+}
+
+static void start(
+    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+{
+    deadlock_rank *r = ctx;
+    const node_desc *desc = node->desc;
+    const tutti_run_hooks *hooks = &r->hooks[desc->group];
+    hooks->start(hooks->ctx, node, sequence, buf, desc->lost ? &r->sink : token);
+}
+
+static tutti_status drive(void *ctx)
+{
+    const deadlock_rank *r = ctx;
+    tutti_status status = TUTTI_OK;
+    for (int g = 0; g < r->c->groups && !status; g++)
+        if (r->hooks[g].main) status = r->hooks[g].main(r->hooks[g].ctx);
+    return status;
+}
+
+void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *const exchange[])
+{
+    for (int g = 0; g < rank->c->groups; g++)
+        rank->hooks[g] = exchange[g] ? tutti_exchange_hooks(exchange[g]) : (tutti_run_hooks){0};
+}
+
+tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank)
+{
+    int main_drives = rank->c->design->order == TUTTI_ORDER_MAIN;
+    return (tutti_run_hooks){
+        .ctx = rank, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
+}
+
+/* ---- inputs and results ---- */
+
+void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run)
+{
+    const case_program *program = &rank->c->program[rank->rank];
+    for (int i = 0; i < program->ops; i++) {
+        const case_op *op = &program->op[i];
+        int gathers = op->args.kind == TUTTI_ALLGATHER;
+        const part *p = &rank->whole;
+        void *data = runner->data(run, gathers ? p->send[op->tensor] : p->tensor[op->tensor]);
+        for (int64_t e = 0; e < op->args.count; e++)
+            expect_write(op->args.dtype, data, e, expect_input(rank->rank, op->tensor, e));
+    }
+}
+
+int deadlock_rank_wrong(
+    const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run, char *what, size_t size)
+{
+    const case_program *program = &rank->c->program[rank->rank];
+    int wrong = 0;
+    for (int i = 0; i < program->ops; i++) {
+        const case_op *op = &program->op[i];
+        const void *data = runner->data(run, rank->whole.tensor[op->tensor]);
+        wrong +=
+            expect_differs(rank->c, rank->rank, op, data, wrong ? NULL : what, wrong ? 0 : size);
+    }
+    return wrong;
+}
+
+/* ---- for the checker ---- */
+
+static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *check)
+{
+    const case_program *program = &c->program[rank];
+    deadlock_rank *r;
+    tutti_status status = deadlock_rank_open(c, rank, &r);
+    if (status) return status;
+    for (int s = 0; s < program->steps && !status; s++)
+        status = tutti_check_submit(check, rank, r->whole.graph, 0, group_of);
+    check->rank[rank].workers = c->workers;
+    for (int n = 0; n < check->rank[rank].colls && !status; n++)
+        check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;
+    deadlock_rank_close(r);
+    return status;
+}
+
+tutti_status deadlock_check_new(const deadlock_case *c, tutti_check **check)
+{
+    tutti_check *made;
+    int group;
+    tutti_status status = tutti_check_new(c->ranks, &made);
+    if (status) return status;
+    for (int g = 1; g < c->groups && !status; g++)
+        status = tutti_check_add_group(
+            made, c->group[g].name, c->group[g].ranks, c->group[g].rank, &group);
+    for (int rank = 0; rank < c->ranks && !status; rank++) status = check_rank(c, rank, made);
+    if (status)
+        tutti_check_free(made);
+    else
+        *check = made;
+    return status;
+}
