@@ -20,6 +20,7 @@ include tests/net/local.mk
 include tests/collectives/local.mk
 include tests/designs/local.mk
 include tests/deadlock/local.mk
+include tests/deadlock/explore.mk
 include tests/data/local.mk
 include tests/models/local.mk
 include tests/train/local.mk

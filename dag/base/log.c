@@ -44,6 +44,7 @@ void tutti_log(tutti_log_level level, const char *format, ...)
 
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
 {
+    if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;
     va_list args;
     va_start(args, format);
     write_line(TUTTI_LOG_ERROR, format, args);

@@ -9,6 +9,7 @@
 #include "dag/base/status.h"
 
 typedef enum tutti_log_level {
+    TUTTI_LOG_NONE = -1, /* not even errors: for tests that fail on purpose, thousands of times */
     TUTTI_LOG_ERROR,
     TUTTI_LOG_WARN,
     TUTTI_LOG_INFO, /* the default shows up to here */

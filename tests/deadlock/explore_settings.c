@@ -1,0 +1,146 @@
+#include "tests/deadlock/explore.h"
+
+#include "collectives/choose.h"
+#include "dag/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers that float32 holds exactly, with room for one more sum over all ranks. */
+static const double exact_up_to = 1 << 20;
+
+typedef struct dice {
+    uint64_t seed, draws;
+} dice;
+
+static int below(dice *d, int bound)
+{
+    return (int)((wire_mix(d->seed, d->draws++) >> 32) % (unsigned)bound);
+}
+
+/* Every rank gets a copy of rank 0's program. */
+static tutti_status copy_to_all(program_setting *s)
+{
+    const program *first = &s->program[0];
+    for (int r = 1; r < s->ranks; r++) {
+        program *p = &s->program[r];
+        *p = (program){.n = first->n, .steps = first->steps};
+        p->collective = calloc((size_t)first->n, sizeof *p->collective);
+        if (!p->collective) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
+        memcpy(p->collective, first->collective, (size_t)first->n * sizeof *p->collective);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status begin(program_setting *s, int n, int steps)
+{
+    s->groups = 1;
+    s->member[0] = (1u << s->ranks) - 1;
+    s->program[0] = (program){.n = n, .steps = steps};
+    s->program[0].collective = calloc((size_t)n, sizeof *s->program[0].collective);
+    if (!s->program[0].collective) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
+    for (int k = 0; k < n; k++) {
+        program_collective *c = &s->program[0].collective[k];
+        snprintf(c->name, sizeof c->name, "%c%d", 'a' + k % 26, k);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status explore_sums(
+    const tutti_design *design, int ranks, int k, int steps, int equal, program_setting *setting)
+{
+    program_setting s = {
+        .design = design, .ranks = ranks, .workers = 1, .lanes = 1, .eager_bytes = 4096};
+    tutti_status status = begin(&s, k, steps);
+    for (int i = 0; i < k && !status; i++) s.program[0].collective[i].count = equal ? 2 : 2 + i;
+    if (!status) status = copy_to_all(&s);
+    if (status)
+        program_clear(&s);
+    else
+        *setting = s;
+    return status;
+}
+
+/* Which of the collectives before k its input adds: those whose result every rank has in full, and
+ * as many as keep numbers exact. */
+static void draw_reads(
+    dice *d, const program_setting *s, program_collective c[], double most[], int k)
+{
+    double bound = 15;
+    int inputs = 0;
+    for (int j = 0; j < k && inputs < 6; j++) {
+        int full = c[j].kind == TUTTI_ALLREDUCE || c[j].kind == TUTTI_BROADCAST;
+        if (!full || c[j].dtype != TUTTI_F32 || c[j].op == TUTTI_PROD || below(d, 3)) continue;
+        if (s->ranks * (bound + most[j]) > exact_up_to) continue;
+        if (inputs && c[j].count != c[k].count) continue;
+        c[k].count = c[j].count;
+        c[k].reads |= (uint64_t)1 << j;
+        bound += most[j];
+        inputs++;
+    }
+    most[k] = s->ranks * bound;
+}
+
+static void draw_collective(
+    dice *d, const program_setting *s, program_collective c[], double most[], int k)
+{
+    static const tutti_coll_kind rare[] = {
+        TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER, TUTTI_REDUCE_SCATTER, TUTTI_BARRIER};
+    c[k].count = below(d, 12) ? 1 + below(d, 12) : 1 + below(d, 400);
+    if (below(d, 4) == 0) c[k].kind = rare[below(d, 5)];
+    if (below(d, 4) == 0) c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
+    if (below(d, 6) == 0) c[k].dtype = (tutti_dtype)below(d, TUTTI_DTYPE_COUNT);
+    if (c[k].kind == TUTTI_BROADCAST || c[k].kind == TUTTI_REDUCE) c[k].root = below(d, s->ranks);
+    most[k] = 15.0 * s->ranks;
+    /* Sequential waits for all of a step before it starts any: there none may read another. */
+    int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && c[k].op != TUTTI_PROD &&
+                s->design->order != TUTTI_ORDER_MAIN && below(d, 2);
+    if (reads) draw_reads(d, s, c, most, k);
+}
+
+tutti_status explore_draw(uint64_t seed, program_setting *setting)
+{
+    enum { MOST = 8 };
+    static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag"};
+    static const char *const designs[] = {"funneled", "concurrent", "chained", "sequential"};
+    dice d = {.seed = seed};
+    program_setting s = {.design = tutti_design_find(designs[below(&d, 4)])};
+    double most[MOST];
+    s.ranks = 1 + below(&d, PROGRAM_RANKS);
+    s.workers = 1 + below(&d, 4);
+    s.lanes = s.design->many_lanes ? 1 + below(&d, 4) : 1;
+    s.algorithm = algorithms[below(&d, 5)];
+    s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);
+    tutti_status status = begin(&s, 1 + below(&d, 6), 1 + below(&d, 3));
+    for (int k = 0; k < s.program[0].n && !status; k++)
+        draw_collective(&d, &s, s.program[0].collective, most, k);
+    if (!status) status = copy_to_all(&s);
+    if (status)
+        program_clear(&s);
+    else
+        *setting = s;
+    return status;
+}
+
+int explore_book(explore_result *result, world_verdict verdict)
+{
+    int64_t *const count[] = {[WORLD_RIGHT] = &result->right,
+        [WORLD_HANG] = &result->hangs,
+        [WORLD_WRONG] = &result->wrong,
+        [WORLD_MISMATCH] = &result->mismatches,
+        [WORLD_ERROR] = &result->errors};
+    int is_first = verdict != WORLD_RIGHT && !result->first_bad;
+    result->schedules++;
+    ++*count[verdict];
+    if (is_first) result->first_bad = verdict;
+    return is_first;
+}
+
+char *explore_describe(const program_setting *s, char *text, size_t size)
+{
+    snprintf(text, size, "%s, %d ranks, %d workers, %d lanes, %s, %d collectives, %d steps",
+        s->design->name, s->ranks, s->workers, s->lanes, s->algorithm ? s->algorithm : "auto",
+        s->program[0].n, s->program[0].steps);
+    return text;
+}

@@ -1,0 +1,246 @@
+#include "tests/deadlock/oracle.h"
+
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "tests/deadlock/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One collective of one rank in the step at hand. */
+typedef struct term {
+    double *fed, *in, *out;
+    int64_t in_count, out_count, from, to; /* out is defined in [from, to) */
+    int partner[PROGRAM_RANKS];            /* index in each member's program; -1: none */
+    int agree; /* every member has it, with the same kind, type, count, root and operator */
+    uint64_t stream;
+} term;
+
+struct oracle {
+    const program_setting *setting;
+    term *term[PROGRAM_RANKS];
+    double *numbers;
+    int step; /* at hand */
+};
+
+static const program_collective *collective(const oracle *o, int r, int k)
+{
+    return &o->setting->program[r].collective[k];
+}
+
+static int is_member(const program_setting *s, int group, int r)
+{
+    return s->member[group] >> r & 1;
+}
+
+static int reduces(tutti_coll_kind kind)
+{
+    return kind == TUTTI_ALLREDUCE || kind == TUTTI_REDUCE || kind == TUTTI_REDUCE_SCATTER;
+}
+
+static int same(const program_collective *a, const program_collective *b)
+{
+    if (a->kind != b->kind || a->group != b->group) return 0;
+    if (a->kind == TUTTI_BARRIER) return 1;
+    int rooted = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_REDUCE;
+    return a->dtype == b->dtype && a->count == b->count && (!rooted || a->root == b->root) &&
+           (!reduces(a->kind) || a->op == b->op);
+}
+
+static void find_partners(oracle *o, int r, int k)
+{
+    const program_setting *s = o->setting;
+    const program_collective *c = collective(o, r, k);
+    term *t = &o->term[r][k];
+    t->agree = 1;
+    for (int m = 0; m < s->ranks; m++) {
+        t->partner[m] = -1;
+        if (!is_member(s, c->group, m)) continue;
+        int at = t->partner[m] = program_find(&s->program[m], c->name, k);
+        t->agree &= at >= 0 && same(c, collective(o, m, at));
+    }
+}
+
+/* Which part of the output the collective defines on this rank. */
+static void find_defined(oracle *o, int r, int k)
+{
+    const program_setting *s = o->setting;
+    const program_collective *c = collective(o, r, k);
+    term *t = &o->term[r][k];
+    int P = program_group_size(s, c->group), me = program_rank_in(s, c->group, r);
+    t->from = 0;
+    t->to = t->out_count;
+    if (c->kind == TUTTI_BARRIER || (c->kind == TUTTI_REDUCE && me != c->root)) t->to = 0;
+    if (c->kind == TUTTI_REDUCE_SCATTER) {
+        tutti_coll_block(c->count, P, me, &t->from, &t->to);
+        t->to += t->from;
+    }
+}
+
+tutti_status oracle_new(const program_setting *setting, oracle **oracle_)
+{
+    oracle *o = calloc(1, sizeof *o);
+    size_t numbers = 0;
+    if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "oracle: no memory");
+    o->setting = setting;
+    for (int r = 0; r < setting->ranks; r++) {
+        o->term[r] = calloc((size_t)setting->program[r].n + 1, sizeof **o->term);
+        for (int k = 0; o->term[r] && k < setting->program[r].n; k++) {
+            term *t = &o->term[r][k];
+            const program_collective *c = collective(o, r, k);
+            t->in_count = program_in_count(c);
+            t->out_count = program_out_count(setting, c);
+            t->stream = tutti_rng_stream(c->name);
+            numbers += (size_t)(2 * t->in_count + t->out_count);
+        }
+    }
+    double *next = o->numbers = calloc(numbers + 1, sizeof *next);
+    for (int r = 0; r < setting->ranks; r++) {
+        if (!o->term[r] || !next) {
+            oracle_free(o);
+            return tutti_fail(TUTTI_ERR_NOMEM, "oracle: no memory");
+        }
+        for (int k = 0; k < setting->program[r].n; k++) {
+            term *t = &o->term[r][k];
+            t->fed = next;
+            t->in = t->fed + t->in_count;
+            t->out = t->in + t->in_count;
+            next = t->out + t->out_count;
+        }
+    }
+    for (int r = 0; r < setting->ranks; r++) {
+        for (int k = 0; k < setting->program[r].n; k++) {
+            find_partners(o, r, k);
+            find_defined(o, r, k);
+        }
+    }
+    *oracle_ = o;
+    return TUTTI_OK;
+}
+
+void oracle_free(oracle *o)
+{
+    if (!o) return;
+    for (int r = 0; r < PROGRAM_RANKS; r++) free(o->term[r]);
+    free(o->numbers);
+    free(o);
+}
+
+static double combine(tutti_reduce_op op, double a, double b)
+{
+    switch (op) {
+    case TUTTI_SUM:
+        return a + b;
+    case TUTTI_PROD:
+        return a * b;
+    case TUTTI_MIN:
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
+    }
+}
+
+/* 1 ... 15; factors stay small enough for a byte. */
+static void feed(const oracle *o, int r, int k, uint64_t salt)
+{
+    term *t = &o->term[r][k];
+    uint64_t most = collective(o, r, k)->op == TUTTI_PROD ? 2 : 15;
+    uint64_t key = wire_mix(t->stream ^ (uint64_t)r, salt);
+    for (int64_t i = 0; i < t->in_count; i++)
+        t->in[i] = t->fed[i] = (double)(1 + wire_mix(key, (uint64_t)i) % most);
+}
+
+static void add_reads(const oracle *o, int r, int k)
+{
+    uint64_t reads = collective(o, r, k)->reads;
+    for (int j = 0; j < k && reads; j++, reads >>= 1)
+        for (int64_t i = 0; (reads & 1) && i < o->term[r][k].in_count; i++)
+            o->term[r][k].in[i] += o->term[r][j].out[i];
+}
+
+/* The output of rank r, from the inputs of all members. */
+static void work_out(const oracle *o, int r, int k)
+{
+    const program_setting *s = o->setting;
+    const program_collective *c = collective(o, r, k);
+    const term *t = &o->term[r][k];
+    int first = 1;
+    for (int m = 0; m < s->ranks; m++) {
+        if (t->partner[m] < 0) continue;
+        const double *in = o->term[m][t->partner[m]].in;
+        int at = program_rank_in(s, c->group, m);
+        if (c->kind == TUTTI_ALLGATHER)
+            memcpy(t->out + at * t->in_count, in, (size_t)t->in_count * sizeof *in);
+        else if (c->kind == TUTTI_BROADCAST ? at == c->root : first)
+            memcpy(t->out, in, (size_t)t->in_count * sizeof *in);
+        else if (reduces(c->kind))
+            for (int64_t i = 0; i < t->in_count; i++) t->out[i] = combine(c->op, t->out[i], in[i]);
+        first = 0;
+    }
+}
+
+void oracle_step(oracle *o, int step, uint64_t salt)
+{
+    const program_setting *s = o->setting;
+    int most = 0;
+    o->step = step;
+    for (int r = 0; r < s->ranks; r++) {
+        if (s->program[r].n > most) most = s->program[r].n;
+        for (int k = 0; k < s->program[r].n; k++) feed(o, r, k, salt * 64 + (uint64_t)step);
+    }
+    for (int k = 0; k < most; k++) {
+        for (int r = 0; r < s->ranks; r++)
+            if (k < s->program[r].n) add_reads(o, r, k);
+        for (int r = 0; r < s->ranks; r++)
+            if (k < s->program[r].n && o->term[r][k].agree) work_out(o, r, k);
+    }
+}
+
+static void store(tutti_dtype dtype, void *data, int64_t i, double value)
+{
+    switch (dtype) {
+    case TUTTI_F32:
+        ((float *)data)[i] = (float)value;
+        return;
+    case TUTTI_F64:
+        ((double *)data)[i] = value;
+        return;
+    case TUTTI_I32:
+        ((int32_t *)data)[i] = (int32_t)value;
+        return;
+    case TUTTI_I64:
+        ((int64_t *)data)[i] = (int64_t)value;
+        return;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)(int)value;
+        return;
+    }
+}
+
+void oracle_input(const oracle *o, int rank, int k, void *data)
+{
+    const term *t = &o->term[rank][k];
+    tutti_dtype dtype = collective(o, rank, k)->dtype;
+    for (int64_t i = 0; i < t->in_count; i++) store(dtype, data, i, t->fed[i]);
+}
+
+static int all_take_part(const oracle *o, const term *t)
+{
+    for (int m = 0; m < o->setting->ranks; m++)
+        if (t->partner[m] >= 0 && o->setting->program[m].steps <= o->step) return 0;
+    return t->agree;
+}
+
+const char *oracle_compare(const oracle *o, int rank, int k, const void *data)
+{
+    const program_collective *c = collective(o, rank, k);
+    const term *t = &o->term[rank][k];
+    if (!all_take_part(o, t)) return "ended although the ranks' programs disagree about it";
+    size_t bytes = tutti_dtype_bytes(c->dtype);
+    for (int64_t i = t->from; i < t->to; i++) {
+        double one;
+        store(c->dtype, &one, 0, t->out[i]);
+        if (memcmp(&one, (const char *)data + (size_t)i * bytes, bytes)) return "is a wrong sum";
+    }
+    return NULL;
+}

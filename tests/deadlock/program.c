@@ -1,0 +1,41 @@
+#include "tests/deadlock/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int program_rank_in(const program_setting *s, int group, int r)
+{
+    return __builtin_popcount(s->member[group] & ((1u << r) - 1));
+}
+
+int program_group_size(const program_setting *s, int group)
+{
+    return program_rank_in(s, group, s->ranks);
+}
+
+int64_t program_in_count(const program_collective *c)
+{
+    return c->kind == TUTTI_BARRIER ? 1 : c->count;
+}
+
+int64_t program_out_count(const program_setting *s, const program_collective *c)
+{
+    return program_in_count(c) * (c->kind == TUTTI_ALLGATHER ? program_group_size(s, c->group) : 1);
+}
+
+int program_find(const program *p, const char *name, int near)
+{
+    if (near < p->n && !strcmp(p->collective[near].name, name)) return near;
+    for (int k = 0; k < p->n; k++)
+        if (!strcmp(p->collective[k].name, name)) return k;
+    return -1;
+}
+
+void program_clear(program_setting *s)
+{
+    for (int r = 0; r < PROGRAM_RANKS; r++) {
+        free(s->program[r].collective);
+        free(s->program[r].order);
+        s->program[r] = (program){0};
+    }
+}

@@ -1,0 +1,56 @@
+/* What the ranks of an explored world run, as a value: collectives in program order, and the
+ * setting they run in. Ranks' programs are the same in a right program, and may differ in any way.
+ *
+ * One step of a rank is: every collective's buffer is fed with numbers of this step, the
+ * collectives run, their results are fetched. Steps are submitted one after another, at once; they
+ * overlap. */
+#ifndef TUTTI_TEST_PROGRAM_H
+#define TUTTI_TEST_PROGRAM_H
+
+#include "collectives/args.h"
+#include "designs/design.h"
+
+enum { PROGRAM_RANKS = 8, PROGRAM_GROUPS = 8, PROGRAM_NAME = 32 };
+
+typedef struct program_collective {
+    char name[PROGRAM_NAME]; /* unique in its program; the partner on another rank has it, too */
+    tutti_coll_kind kind;
+    tutti_dtype dtype;
+    tutti_reduce_op op;
+    int root;
+    int64_t count;
+    int group;      /* which communicator */
+    uint64_t reads; /* bit j: collective j < 64, before it, is added to its input (float32
+                       allreduces of equal counts) */
+    int lost;       /* the token of its last step is never finished */
+} program_collective;
+
+typedef struct program {
+    int n, steps;
+    program_collective *collective; /* [n], in program order */
+    int *order; /* [n] NULL: any; else the workers start what is ready in this order */
+} program;
+
+typedef struct program_setting {
+    const tutti_design *design;
+    int ranks, workers, lanes;
+    const char *algorithm;           /* NULL: auto */
+    size_t eager_bytes;              /* of the loop transport */
+    int groups;                      /* communicators; 0 has every rank */
+    uint32_t member[PROGRAM_GROUPS]; /* bit r: rank r is in it */
+    program program[PROGRAM_RANKS];
+} program_setting;
+
+/* Ranks of a group before rank r: its rank there; of all ranks: the group's size. [P] */
+int program_rank_in(const program_setting *s, int group, int r);
+int program_group_size(const program_setting *s, int group);
+/* Elements of a collective's input and output on a rank. [P] */
+int64_t program_in_count(const program_collective *c);
+int64_t program_out_count(const program_setting *s, const program_collective *c);
+/* The collective of that name in a rank's program, or -1; `near` is looked at first. [P] */
+int program_find(const program *p, const char *name, int near);
+
+/* Frees the programs' arrays. */
+void program_clear(program_setting *s);
+
+#endif

@@ -1,0 +1,178 @@
+/* deadlock: the explorer over the designs, and over the naive one, which must be seen to fail.
+ *
+ * TUTTI_EXPLORE_SCHEDULES=n: how many random schedules (make check-long: a million, and larger
+ * exhaustive cases). TUTTI_TEST_SEED replays a seed. */
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "tests/deadlock/explore.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BATCHES = 16 };
+
+static int64_t wanted(void)
+{
+    const char *text = getenv("TUTTI_EXPLORE_SCHEDULES");
+    return text ? strtoll(text, NULL, 0) : 20000;
+}
+
+static int deep(void)
+{
+    return wanted() > 100000;
+}
+
+static void print(const char *title, const explore_result *r, double began_s)
+{
+    printf("%s: %lld schedules, %lld hangs, %lld wrong sums, %lld mismatches, %lld errors", title,
+        (long long)r->schedules, (long long)r->hangs, (long long)r->wrong, (long long)r->mismatches,
+        (long long)r->errors);
+    if (r->states) printf(", %lld states%s", (long long)r->states, r->cut ? " (cut)" : "");
+    printf(", %.1f s\n", tutti_clock_s() - began_s);
+}
+
+START_TEST(random_schedules_end_right)
+{
+    unsigned long seed = testing_seed(1);
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    int64_t most = getenv("TUTTI_TEST_SEED") ? BATCHES : wanted();
+    for (uint64_t s = seed; all.schedules < most && !all.first_bad; s++) {
+        program_setting setting;
+        ck_assert_ok(explore_draw(s, &setting));
+        ck_assert_ok(explore_random(&setting, s, BATCHES, &all));
+        program_clear(&setting);
+    }
+    print("random", &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
+static void explore(const program_setting *setting, int64_t most, int full, explore_result *result)
+{
+    ck_assert_ok(explore_all(setting, most, full, result));
+}
+
+static void explore_design(const tutti_design *design, int P, int K, int steps, explore_result *all)
+{
+    for (int W = 1; W <= 2; W++) {
+        for (int lanes = 1; lanes <= (design->many_lanes ? K : 1); lanes++) {
+            program_setting setting;
+            ck_assert_ok(explore_sums(design, P, K, steps, 0, &setting));
+            setting.workers = W;
+            setting.lanes = lanes;
+            explore(&setting, INT64_MAX, 0, all);
+            program_clear(&setting);
+        }
+    }
+}
+
+START_TEST(every_schedule_of_a_small_case_ends_right)
+{
+    const tutti_design *design = tutti_designs[_i];
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    int largest = deep() ? 4 : 2;
+    if (design->unsafe) return;
+    for (int P = 2; P <= 3; P++)
+        for (int K = 1; K <= largest; K++) explore_design(design, P, K, 1, &all);
+    for (int K = 1; K <= 2; K++) explore_design(design, 2, K, 2, &all);
+    print(design->name, &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
+/* W blocking workers, K collectives on a lane each, P ranks: free of deadlock if and only if
+ * W > K(P-1)/P. */
+START_TEST(naive_hangs_up_to_the_bound)
+{
+    const tutti_design *naive = tutti_design_find("naive");
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    int largest = deep() ? 4 : 3;
+    for (int P = 2; P <= 3; P++) {
+        for (int K = 1; K <= largest; K++) {
+            for (int W = 1; W <= K; W++) {
+                program_setting setting;
+                explore_result one = {0};
+                ck_assert_ok(explore_sums(naive, P, K, 1, 0, &setting));
+                setting.workers = W;
+                setting.lanes = K;
+                explore(&setting, INT64_MAX, 0, &one);
+                program_clear(&setting);
+                int free_of_deadlock = W * P > K * (P - 1);
+                ck_assert_msg((one.first_bad == WORLD_RIGHT) == free_of_deadlock,
+                    "P=%d K=%d W=%d: %s", P, K, W, one.first_bad ? one.what : "no hang");
+                ck_assert_int_eq(one.wrong + one.mismatches + one.errors, 0);
+                all.schedules += one.schedules;
+                all.states += one.states;
+                all.right += one.right;
+                all.hangs += one.hangs;
+            }
+        }
+    }
+    print("naive, a lane each", &all, began_s);
+}
+END_TEST
+
+START_TEST(naive_sums_wrongly_on_one_lane)
+{
+    for (int equal = 0; equal <= 1; equal++) {
+        program_setting setting;
+        explore_result all = {0}, drawn = {0};
+        double began_s = tutti_clock_s();
+        ck_assert_ok(explore_sums(tutti_design_find("naive"), 2, 2, 1, equal, &setting));
+        setting.workers = 2;
+        explore(&setting, INT64_MAX, 0, &all);
+        ck_assert_ok(explore_random(&setting, 1, 64, &drawn));
+        program_clear(&setting);
+        print(equal ? "naive, one lane, equal sizes" : "naive, one lane", &all, began_s);
+        printf("for example: %s\n", all.what);
+        int64_t expected = equal ? all.wrong : all.mismatches;
+        ck_assert_msg(expected > 0, "%s", all.what);
+        ck_assert_int_gt(drawn.schedules, drawn.right);
+    }
+}
+END_TEST
+
+/* The reduction loses no end: with every step a choice the final states are the same. */
+START_TEST(the_reduction_is_sound)
+{
+    const tutti_design *design = tutti_designs[_i];
+    for (int P = 2; P <= 2 + deep(); P++) {
+        for (int lanes = 1; lanes <= (design->many_lanes ? 2 : 1); lanes++) {
+            program_setting setting;
+            explore_result full = {0}, reduced = {0};
+            double began_s = tutti_clock_s();
+            ck_assert_ok(explore_sums(design, P, P == 2 ? 2 : 1, 1, 1, &setting));
+            setting.lanes = lanes;
+            explore(&setting, INT64_MAX, 1, &full);
+            explore(&setting, INT64_MAX, 0, &reduced);
+            program_clear(&setting);
+            print(design->name, &full, began_s);
+            ck_assert_msg(full.ends == reduced.ends,
+                "%s: final states differ (%lld states and %lld)", design->name,
+                (long long)full.states, (long long)reduced.states);
+            ck_assert_int_eq(full.right > 0, reduced.right > 0);
+            ck_assert_int_eq(full.hangs > 0, reduced.hangs > 0);
+            ck_assert_int_eq(full.wrong > 0, reduced.wrong > 0);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    int designs = 0;
+    while (tutti_designs[designs]) designs++;
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    Suite *suite = suite_create("deadlock");
+    TCase *tcase = testing_case(suite, "explorer");
+    tcase_add_test(tcase, random_schedules_end_right);
+    tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
+    tcase_add_test(tcase, naive_hangs_up_to_the_bound);
+    tcase_add_test(tcase, naive_sums_wrongly_on_one_lane);
+    tcase_add_loop_test(tcase, the_reduction_is_sound, 0, designs);
+    return testing_run(suite);
+}

@@ -1,0 +1,212 @@
+#include "tests/deadlock/world_parts.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/kernel.h"
+#include "dag/run/inline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static tutti_status add_tensor(
+    tutti_graph *g, const char *prefix, const program_collective *c, int64_t count, int *tensor)
+{
+    char name[PROGRAM_NAME + 8];
+    snprintf(name, sizeof name, "%s%s", prefix, c->name);
+    return tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, c->dtype, tutti_shape_of(count), tensor);
+}
+
+/* The kernel node that adds the results this collective reads to what is fed. */
+static tutti_status add_reads(world_rank *r, int k)
+{
+    const program_collective *c = &r->program->collective[k];
+    tutti_access access[8] = {{r->cell[k].fed, TUTTI_READ}};
+    tutti_sum_desc desc = {.count = c->count, .inputs = 1};
+    for (int j = 0; j < k && desc.inputs < 7; j++)
+        if (c->reads >> j & 1)
+            access[desc.inputs++] = (tutti_access){r->cell[j].result, TUTTI_READ};
+    access[desc.inputs] = (tutti_access){r->cell[k].result, TUTTI_WRITE};
+    r->role[r->tasks++] = WORLD_NOT_COLLECTIVE;
+    return tutti_graph_kernel(
+        r->graph, c->name, TUTTI_OP_SUM, &desc, sizeof desc, desc.inputs + 1, access, NULL);
+}
+
+/* Float sums stay marks, which the exchange turns into allreduces; the rest are collectives already.
+ */
+static tutti_status add_collective(tutti_graph *g, const program_collective *c, int recv)
+{
+    tutti_coll_args args = {
+        .kind = c->kind, .dtype = c->dtype, .op = c->op, .root = c->root, .count = c->count};
+    int node;
+    tutti_status status = tutti_graph_mark(g, recv, &node);
+    if (!status && (c->kind != TUTTI_ALLREDUCE || c->op != TUTTI_SUM))
+        status = tutti_graph_set_collective(g, node, &args, sizeof args);
+    return status;
+}
+
+static tutti_status build_collective(world_rank *r, int k)
+{
+    const program_setting *s = r->world->setting;
+    const program_collective *c = &r->program->collective[k];
+    world_cell *x = &r->cell[k];
+    int alone = program_group_size(s, c->group) == 1;
+    int apart = (c->kind == TUTTI_ALLGATHER && !alone) || c->reads;
+    tutti_status status = add_tensor(r->graph, "", c, program_out_count(s, c), &x->result);
+    x->fed = x->result;
+    if (!status && apart) status = add_tensor(r->graph, "in.", c, program_in_count(c), &x->fed);
+    if (!status && c->reads) status = add_reads(r, k);
+    if (!status && (alone || s->groups > 1))
+        status = tutti_graph_mark(r->graph, x->result, NULL);
+    else if (!status)
+        status = add_collective(r->graph, c, x->result);
+    x->node = tutti_graph_nodes(r->graph) - 1;
+    if (!status && c->kind == TUTTI_ALLGATHER && !alone)
+        status = tutti_graph_add_access(r->graph, x->node, (tutti_access){x->fed, TUTTI_READ});
+    if (!alone) r->role[r->tasks++] = k;
+    size_t element = tutti_dtype_bytes(c->dtype), steps = (size_t)r->program->steps;
+    x->fed_bytes = (size_t)program_in_count(c) * element;
+    x->result_bytes = (size_t)program_out_count(s, c) * element;
+    x->input = malloc(steps * x->fed_bytes + 1);
+    x->output = malloc(steps * x->result_bytes + 1);
+    if (!status && (!x->input || !x->output))
+        status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for '%s'", c->name);
+    return status;
+}
+
+/* A place that a group's own graph got, written into the rank's graph. */
+static tutti_status carry_over(world_rank *r, int node, const tutti_node *placed, int chain)
+{
+    tutti_status status =
+        tutti_graph_set_collective(r->graph, node, placed->desc, placed->desc_bytes);
+    if (!status) status = tutti_graph_set_place(r->graph, node, placed->place);
+    if (!status && chain >= 0)
+        status = tutti_graph_add_access(r->graph, node, (tutti_access){chain, TUTTI_READWRITE});
+    return status;
+}
+
+/* Several communicators: each places its own collectives, in a graph that holds no others. */
+static tutti_status place_group(world_rank *r, int group)
+{
+    const program *p = r->program;
+    tutti_graph *g;
+    int chain = -1;
+    tutti_status status = tutti_graph_new(&g);
+    if (status) return status;
+    for (int k = 0, t; k < p->n && !status; k++) {
+        const program_collective *c = &p->collective[k];
+        if (c->group != group) continue;
+        status = add_tensor(g, "", c, program_in_count(c), &t);
+        if (!status) status = add_collective(g, c, t);
+    }
+    if (!status) status = tutti_exchange_apply(r->exchange[group], g);
+    if (!status && tutti_exchange_design(r->exchange[group])->chain) {
+        char name[16];
+        snprintf(name, sizeof name, "chain%d", group);
+        status = tutti_graph_tensor(
+            r->graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &chain);
+    }
+    for (int k = 0, at = 0; k < p->n && !status; k++) {
+        if (p->collective[k].group != group) continue;
+        const tutti_node *placed = tutti_graph_get_node(g, at++);
+        if (placed->kind == TUTTI_NODE_COLLECTIVE)
+            status = carry_over(r, r->cell[k].node, placed, chain);
+    }
+    tutti_graph_free(g);
+    return status;
+}
+
+static tutti_status place(world_rank *r)
+{
+    const program_setting *s = r->world->setting;
+    tutti_status status = TUTTI_OK;
+    if (s->groups == 1) return tutti_exchange_apply(r->exchange[0], r->graph);
+    for (int g = 0; g < s->groups && !status; g++)
+        if (r->exchange[g]) status = place_group(r, g);
+    return status;
+}
+
+static tutti_status open_exchange(world_rank *r, int group)
+{
+    world *w = r->world;
+    const program_setting *s = w->setting;
+    tutti_transport *transport;
+    tutti_status status = wire_transport(
+        &w->wire, w->loop[group], program_rank_in(s, group, r->number), s->lanes, &transport);
+    if (status) return status;
+    r->end[group] = transport;
+    const tutti_exchange_options options = {.design = s->design,
+        .lanes = s->lanes,
+        .algorithm = s->algorithm,
+        .unsafe = 1,
+        .manual = 1};
+    return tutti_exchange_open_over(transport, &options, &r->exchange[group]);
+}
+
+static tutti_status open_rank(world_rank *r)
+{
+    const program_setting *s = r->world->setting;
+    const program *p = r->program;
+    size_t n = (size_t)p->n;
+    tutti_status status = TUTTI_OK;
+    for (int g = 0; g < s->groups && !status; g++)
+        if (s->member[g] >> r->number & 1) status = open_exchange(r, g);
+    r->cell = calloc(n + 1, sizeof *r->cell);
+    r->role = calloc(4 * n + 1, sizeof *r->role);
+    if (!status && (!r->cell || !r->role))
+        status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for rank %d", r->number);
+    if (!status) status = tutti_graph_new(&r->graph);
+    if (status) return status;
+    while (r->tasks < p->n) r->role[r->tasks++] = WORLD_NOT_COLLECTIVE; /* feeds */
+    for (int k = 0; k < p->n && !status; k++) status = build_collective(r, k);
+    for (int k = 0; k < p->n; k++) r->role[r->tasks++] = WORLD_NOT_COLLECTIVE; /* fetches */
+    if (!status) status = place(r);
+    r->task = calloc((size_t)world_tasks(r) + 1, sizeof *r->task);
+    if (!status && !r->task)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for rank %d", r->number);
+    const tutti_run_options options = {.workers = s->workers, .hooks = world_hooks(r)};
+    return status ? status : tutti_runner_inline.open(r->graph, &options, &r->run);
+}
+
+tutti_status world_open(const program_setting *setting, world **opened)
+{
+    world *w = calloc(1, sizeof *w);
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
+    w->setting = setting;
+    const tutti_loop_options loop = {.eager_bytes = setting->eager_bytes};
+    tutti_status status = oracle_new(setting, &w->oracle);
+    for (int g = 0; g < setting->groups && !status; g++)
+        status = tutti_loop_world_new(program_group_size(setting, g), &loop, &w->loop[g]);
+    for (int r = 0; r < setting->ranks && !status; r++) {
+        w->rank[r] = (world_rank){.world = w, .number = r, .program = &setting->program[r]};
+        status = open_rank(&w->rank[r]);
+    }
+    if (status)
+        world_close(w);
+    else
+        *opened = w;
+    return status;
+}
+
+static void close_rank(world_rank *r)
+{
+    tutti_runner_inline.close(r->run);
+    for (int g = 0; g < PROGRAM_GROUPS; g++) tutti_exchange_close(r->exchange[g]);
+    tutti_graph_free(r->graph);
+    for (int k = 0; r->cell && k < r->program->n; k++) {
+        free(r->cell[k].input);
+        free(r->cell[k].output);
+    }
+    free(r->cell);
+    free(r->role);
+    free(r->task);
+}
+
+void world_close(world *w)
+{
+    if (!w) return;
+    if (!world_ended(w)) world_end_all(w);
+    for (int r = 0; r < w->setting->ranks; r++) close_rank(&w->rank[r]);
+    for (int g = 0; g < PROGRAM_GROUPS; g++) tutti_loop_world_free(w->loop[g]);
+    oracle_free(w->oracle);
+    free(w);
+}

@@ -1,0 +1,66 @@
+/* What a world is made of: shared by world_open.c (building) and world.c (stepping). */
+#ifndef TUTTI_TEST_WORLD_PARTS_H
+#define TUTTI_TEST_WORLD_PARTS_H
+
+#include "dag/run/run.h"
+#include "designs/exchange.h"
+#include "tests/deadlock/oracle.h"
+#include "tests/deadlock/world.h"
+
+/* A task of the batch: the token that the exchange finishes stands before the runner's. */
+typedef struct world_task {
+    tutti_token token; /* first */
+    tutti_token *inner;
+    struct world_rank *rank;
+    int64_t id;
+} world_task;
+
+/* One step's part for one collective. */
+typedef struct world_cell {
+    int fed, result; /* tensors */
+    int node;        /* of the collective */
+    size_t fed_bytes, result_bytes;
+    unsigned char *input, *output; /* [steps] blocks of these sizes */
+} world_cell;
+
+typedef struct world_rank {
+    struct world *world;
+    int number;
+    const program *program;
+    tutti_graph *graph;
+    tutti_run *run;
+    tutti_exchange *exchange[PROGRAM_GROUPS];   /* NULL: not in the group */
+    const tutti_transport *end[PROGRAM_GROUPS]; /* borrowed */
+    world_cell *cell;                           /* [n] */
+    int *role;                                  /* [tasks] of one step, in the order submitted */
+    int tasks;
+    int64_t base, ended; /* of the batch: the first id; how many tasks have ended */
+    world_task *task;    /* [steps * tasks] */
+    int64_t current;     /* the id being run */
+    int64_t starts;      /* collectives, so far */
+    int dirty;
+    uint64_t state, other; /* what collectives did; what other tasks did */
+    tutti_status failure;
+} world_rank;
+
+struct world {
+    const program_setting *setting;
+    tutti_loop_world *loop[PROGRAM_GROUPS];
+    wire wire;
+    oracle *oracle;
+    uint64_t salt;
+    world_rank rank[PROGRAM_RANKS];
+};
+
+/* Tasks of a rank in a batch. */
+static inline int64_t world_tasks(const world_rank *r)
+{
+    return (int64_t)r->tasks * r->program->steps;
+}
+
+/* The hooks that stand between the exchanges and the runner of a rank. */
+tutti_run_hooks world_hooks(world_rank *r);
+/* Ends what is in flight on every rank. */
+void world_end_all(world *w);
+
+#endif
