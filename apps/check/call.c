@@ -1,0 +1,41 @@
+#include "apps/check/call.h"
+
+#include "apps/check/process.h"
+#include "apps/check/site.h"
+
+#include <mpi.h>
+#include <stddef.h>
+
+static __thread struct {
+    int depth;
+    const char *name;
+    const void *address;
+    int site; /* 0: not asked for yet */
+} current;
+
+bool tutti_call_enter(const char *name, const void *address)
+{
+    if (current.depth > 0 || !tutti_process_active()) return false;
+    current.depth = 1;
+    current.name = name;
+    current.address = address;
+    current.site = 0;
+    return true;
+}
+
+void tutti_call_leave(void)
+{
+    current.depth = 0;
+}
+
+const char *tutti_call_name(void)
+{
+    return current.depth > 0 ? current.name : "";
+}
+
+int tutti_call_site(void)
+{
+    if (current.depth == 0) return 0;
+    if (current.site == 0) current.site = tutti_site_number(current.address);
+    return current.site;
+}

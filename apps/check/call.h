@@ -1,0 +1,29 @@
+/* The MPI call that the program is in: its name and where it was made from. [A], a thread each */
+#ifndef TUTTI_CHECK_CALL_H
+#define TUTTI_CHECK_CALL_H
+
+#include <stdbool.h>
+
+/* Enters a wrapper. False: MPI itself (or the tool) makes this call, or nothing is checked now; the
+ * wrapper then passes the call on and does not leave. `name` is a literal, `address` the return address. */
+bool tutti_call_enter(const char *name, const void *address);
+void tutti_call_leave(void);
+
+/* The name of the outermost call of this thread; "" outside. */
+const char *tutti_call_name(void);
+/* Its site's number. */
+int tutti_call_site(void);
+
+/* A wrapper's first statement. */
+#define TUTTI_WRAP(name, arguments)                                                                \
+    if (!tutti_call_enter("MPI_" #name, __builtin_return_address(0))) return PMPI_##name arguments
+
+/* Leaves and returns. */
+#define TUTTI_RETURN(value)                                                                        \
+    do {                                                                                           \
+        int tutti_result = (value);                                                                \
+        tutti_call_leave();                                                                        \
+        return tutti_result;                                                                       \
+    } while (0)
+
+#endif

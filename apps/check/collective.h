@@ -1,0 +1,62 @@
+/* Announcing a collective to the judge, from what its caller passes. [A], a thread each */
+#ifndef TUTTI_CHECK_COLLECTIVE_H
+#define TUTTI_CHECK_COLLECTIVE_H
+
+#include "apps/check/comms.h"
+#include "apps/check/record.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+
+/* Data of one direction: `count` elements, or `counts` by peer; of `type`, or of `types` by peer. */
+typedef struct tutti_side {
+    const void *buffer;
+    int count;
+    const int *counts;
+    MPI_Datatype type;
+    const MPI_Datatype *types;
+} tutti_side;
+
+/* How a kind uses its sides. */
+typedef enum tutti_shape {
+    TUTTI_SHAPE_NONE,           /* no data that can be compared */
+    TUTTI_SHAPE_BCAST,          /* `send` is the buffer of every rank */
+    TUTTI_SHAPE_REDUCE,         /* `send` and recv.buffer, the result on the root */
+    TUTTI_SHAPE_ALLREDUCE,      /* and on every rank; also of scans */
+    TUTTI_SHAPE_REDUCE_SCATTER, /* counts in `send` as the program gives them */
+    TUTTI_SHAPE_GATHER,
+    TUTTI_SHAPE_SCATTER,
+    TUTTI_SHAPE_ALLGATHER,
+    TUTTI_SHAPE_ALLTOALL,
+} tutti_shape;
+
+typedef struct tutti_collective {
+    const char *kind; /* Bcast; of its nonblocking form, too */
+    tutti_shape shape;
+    bool blocking;
+    tutti_side send, recv;
+    const MPI_Op *op; /* NULL: none */
+    const int *root;  /* NULL: none */
+    MPI_Comm comm;
+    /* Out. */
+    tutti_comm *on;    /* NULL: not checked */
+    uint64_t sequence; /* its number on the communicator */
+} tutti_collective;
+
+/* Before MPI is called: checks the arguments, announces the call and, if it is blocking, waits until all
+ * members have announced it, too. What MPI will refuse by itself is left to it. */
+void tutti_collective_begin(tutti_collective *call);
+/* After MPI has made the request of a nonblocking one. */
+void tutti_collective_made(const tutti_collective *call, MPI_Request request);
+
+/* The name of an operator as all ranks know it. A made one is called by its function. */
+void tutti_collective_op(char *text, size_t size, MPI_Op op);
+/* Remembers and forgets operators that the program makes. */
+void tutti_op_made(MPI_Op op, MPI_User_function *function, int commutes);
+void tutti_op_gone(MPI_Op op);
+void tutti_op_leaks(char severity);
+
+/* Ends the program when elements are to be read from or written to a null pointer. */
+void tutti_check_buffer(const char *which, const void *buffer, int count, MPI_Datatype type);
+
+#endif

@@ -1,0 +1,53 @@
+/* Communicators under names that are equal on all ranks.
+ *
+ * The id of a communicator is a hash of its parent's id, of the number of the collective on the parent
+ * that made it, and of its members; MPI_COMM_WORLD has id 1. The judge learns of a communicator from each
+ * of its members. [A] */
+#ifndef TUTTI_CHECK_COMMS_H
+#define TUTTI_CHECK_COMMS_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tutti_comm {
+    uint64_t id;
+    int rank, size;           /* in the own group */
+    int others;               /* size of the other group; 0: an intracommunicator */
+    int *world, *other;       /* world ranks of the members of both groups */
+    const char *maker;        /* the MPI function that made it, or its predefined name */
+    int site;                 /* of that call; 0: predefined */
+    uint64_t sequence;        /* collectives started on it */
+    _Atomic uint64_t granted; /* collectives that may start */
+    int references;           /* the table's, and one for each request */
+} tutti_comm;
+
+/* Makes MPI_COMM_WORLD and MPI_COMM_SELF known. */
+void tutti_comm_start(void);
+/* The communicator, or NULL: a handle that is not known, such as MPI_COMM_NULL. */
+tutti_comm *tutti_comm_find(MPI_Comm handle);
+/* Makes known what a collective has created; MPI_COMM_NULL is left alone. `seed` is equal on all members
+ * of the new communicator and names the collective. */
+void tutti_comm_made(MPI_Comm handle, uint64_t seed, const char *maker, int site);
+/* The same for what processes have made that share no numbered collective: the members count, among
+ * themselves, how many communicators they have made with this seed. */
+void tutti_comm_made_by_group(MPI_Comm handle, uint64_t seed, const char *maker, int site);
+/* The handle is freed. */
+void tutti_comm_gone(MPI_Comm handle);
+/* Communicators of the program that were not freed: reported as findings of this severity. */
+void tutti_comm_leaks(char severity);
+
+void tutti_comm_hold(tutti_comm *comm);
+void tutti_comm_release(tutti_comm *comm);
+
+/* The judge allows the collective with this number (and all before it). */
+void tutti_comm_grant(uint64_t id, uint64_t sequence);
+
+/* The world rank of a peer of point-to-point messages; -1 for MPI_ANY_SOURCE and outside. */
+int tutti_comm_world(const tutti_comm *comm, int peer);
+
+/* Two words into one, for ids. */
+uint64_t tutti_comm_mix(uint64_t a, uint64_t b);
+
+#endif

@@ -1,0 +1,125 @@
+/* What the judge knows: only its own thread touches it.  judge.c hears the ranks, match.c compares
+ * collectives, hang.c looks for deadlocks, report.c writes. */
+#ifndef TUTTI_CHECK_COURT_H
+#define TUTTI_CHECK_COURT_H
+
+#include "apps/check/frame.h"
+#include "apps/check/judge.h"
+#include "apps/check/record.h"
+#include "apps/check/table.h"
+#include "apps/check/wait.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+/* A call site of a rank. */
+typedef struct tutti_place {
+    char *module, *symbol;
+    uint64_t offset;
+} tutti_place;
+
+/* What one thread of a rank waits for. */
+typedef struct tutti_stop {
+    int64_t thread, probe;
+    bool any;
+    char *call;
+    int site;
+    tutti_item *waited, *pending; /* their `call` is the stop's own memory */
+    int waits, pendings;
+    bool alive;    /* hang.c: can still be freed */
+    int64_t epoch; /* of its beginning */
+    struct tutti_stop *next;
+} tutti_stop;
+
+typedef enum tutti_rank_state {
+    TUTTI_RANK_RUNS,
+    TUTTI_RANK_FINALIZES,
+    TUTTI_RANK_GONE
+} tutti_rank_state;
+
+typedef struct tutti_rank {
+    int socket; /* -1: not connected yet, or no more */
+    tutti_frame input;
+    tutti_rank_state state;
+    tutti_place *places; /* from number 1 */
+    int nplaces;
+    tutti_stop *stops;
+    int threads;       /* of the program */
+    tutti_record last; /* last collective it has announced: call and site alone */
+} tutti_rank;
+
+/* Calls of one collective. */
+typedef struct tutti_slot {
+    int arrived;
+    bool differs;
+    double since;          /* when the first difference was seen */
+    tutti_record *calls[]; /* by member; NULL: not arrived */
+} tutti_slot;
+
+typedef struct tutti_court_comm {
+    uint64_t id;
+    char *maker;
+    int site, maker_rank;
+    int size, others;
+    int *members;       /* world ranks: own group, then the other */
+    uint64_t finished;  /* collectives that every member has announced */
+    tutti_slot **slots; /* of the collectives after those */
+    int nslots;
+} tutti_court_comm;
+
+struct tutti_judge {
+    pthread_t thread;
+    int listener, size;
+    int64_t token;
+    tutti_rank *ranks;
+    tutti_table comms, messages; /* by id; by channel (message.c) */
+    tutti_court_comm **order;    /* all communicators */
+    int ncomms;
+    bool reported; /* an error was written: the run ends */
+    bool ended;    /* END or ABORT was sent */
+    int notes;
+    uint64_t collectives, point_to_point;
+    int64_t epoch, probe; /* of the last change of a rank; number of the last question */
+    int64_t asked_epoch;
+    int rounds; /* questions answered without a change */
+    double asked_at, stuck_since;
+};
+
+double tutti_court_now(void);
+void tutti_court_send(tutti_judge *judge, int rank, tutti_frame *frame);
+void tutti_court_send_all(tutti_judge *judge, tutti_frame *frame);
+
+/* match.c: a rank joins a communicator; announces a collective; and what has waited for latecomers. */
+void tutti_court_comm_joined(tutti_judge *judge, int rank, tutti_frame *frame);
+void tutti_court_collective(tutti_judge *judge, int rank, tutti_record *record);
+void tutti_court_match_tick(tutti_judge *judge);
+/* World ranks that have not announced a collective: how many; `missing` has room for all. */
+int tutti_court_missing(tutti_judge *judge, uint64_t comm, uint64_t sequence, int *missing);
+tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id);
+void tutti_court_comms_free(tutti_judge *judge);
+
+/* hang.c */
+void tutti_court_blocked(tutti_judge *judge, int rank, tutti_frame *frame);
+void tutti_court_unblocked(tutti_judge *judge, int rank, int64_t thread);
+void tutti_court_hang_tick(tutti_judge *judge);
+void tutti_court_stop_free(tutti_stop *stop);
+
+/* report.c: text for people, in pieces; sent to stderr as a whole. */
+typedef struct tutti_report {
+    char *text;
+    size_t length, capacity;
+} tutti_report;
+void tutti_report_add(tutti_report *report, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* "main (prog.c:12)" of a site of a rank. */
+void tutti_report_site(tutti_report *report, tutti_judge *judge, int rank, int site);
+/* "MPI_COMM_WORLD", "the communicator of MPI_Comm_split at main (prog.c:7)". */
+void tutti_report_comm(tutti_report *report, tutti_judge *judge, uint64_t id);
+/* "rank 3", "ranks 0, 2-5". */
+void tutti_report_ranks(tutti_report *report, const int *ranks, int count);
+/* Writes it and frees it. */
+void tutti_report_write(tutti_report *report);
+/* Writes it as the error of the run, and ends all ranks. */
+void tutti_report_error(tutti_judge *judge, tutti_report *report);
+
+#endif

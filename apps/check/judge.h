@@ -1,0 +1,19 @@
+/* The judge: a thread of rank 0 that hears what all ranks do and says what does not fit.
+ *
+ * Collectives are matched by communicator and number as they are announced; a blocking one starts when
+ * all members have announced the same. Ranks that wait say for what; when no rank that runs can ever free
+ * some of them, and they still wait after two questions, that is a deadlock. An error is reported once,
+ * and all ranks end. */
+#ifndef TUTTI_CHECK_JUDGE_H
+#define TUTTI_CHECK_JUDGE_H
+
+#include <stdint.h>
+
+typedef struct tutti_judge tutti_judge;
+
+/* Starts the thread, which owns the listening socket; NULL when there is no memory or no thread. */
+tutti_judge *tutti_judge_start(int listener, int64_t token, int ranks);
+/* Waits until the thread has ended, and frees the judge; NULL is nothing. */
+void tutti_judge_join(tutti_judge *judge);
+
+#endif

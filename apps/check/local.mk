@@ -1,0 +1,35 @@
+# libtutti-check.so, preloaded into MPI programs: it is no part of the library and links nothing of it.
+lib_LTLIBRARIES += libtutti-check.la
+libtutti_check_la_SOURCES = \
+	apps/check/call.c apps/check/call.h \
+	apps/check/channel.c apps/check/channel.h \
+	apps/check/collective.c apps/check/collective.h \
+	apps/check/comms.c apps/check/comms.h \
+	apps/check/court.h \
+	apps/check/frame.c apps/check/frame.h \
+	apps/check/hang.c \
+	apps/check/judge.c apps/check/judge.h \
+	apps/check/match.c \
+	apps/check/ops.c \
+	apps/check/process.c apps/check/process.h \
+	apps/check/record.c apps/check/record.h \
+	apps/check/report.c \
+	apps/check/requests.c apps/check/requests.h \
+	apps/check/signature.c apps/check/signature.h \
+	apps/check/site.c apps/check/site.h \
+	apps/check/table.c apps/check/table.h \
+	apps/check/wait.c apps/check/wait.h \
+	apps/check/wrap_collective.c \
+	apps/check/wrap_comm.c \
+	apps/check/wrap_message.c \
+	apps/check/wrap_process.c \
+	apps/check/wrap_request.c
+if HAVE_DW
+libtutti_check_la_SOURCES += apps/check/site_dw.c
+else
+libtutti_check_la_SOURCES += apps/check/site_none.c
+endif
+libtutti_check_la_CPPFLAGS = $(AM_CPPFLAGS) $(DW_CFLAGS) -D_GNU_SOURCE
+libtutti_check_la_LIBADD = $(MPI_LIBS) $(DW_LIBS)
+# Other programs see the functions of MPI in it, and nothing else.
+libtutti_check_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -export-symbols-regex '^MPI_'

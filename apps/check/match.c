@@ -1,0 +1,209 @@
+/* Collectives of different ranks, compared. */
+#include "apps/check/court.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A difference waits this long for the calls of the other ranks, so that the report can show them all. */
+static const double latecomers_s = 0.3;
+
+tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id)
+{
+    return tutti_table_find(&judge->comms, id);
+}
+
+void tutti_court_comm_joined(tutti_judge *judge, int rank, tutti_frame *frame)
+{
+    uint64_t id = (uint64_t)tutti_frame_get(frame);
+    if (tutti_court_comm_find(judge, id)) return;
+    tutti_court_comm *comm = calloc(1, sizeof(*comm));
+    if (!comm) abort();
+    comm->id = id;
+    comm->maker = strdup(tutti_frame_get_text(frame));
+    comm->site = (int)tutti_frame_get(frame);
+    comm->maker_rank = rank;
+    comm->size = (int)tutti_frame_get(frame);
+    comm->others = (int)tutti_frame_get(frame);
+    comm->members = calloc((size_t)(comm->size + comm->others) + 1, sizeof(int));
+    judge->order = realloc(judge->order, sizeof(*judge->order) * (size_t)(judge->ncomms + 1));
+    if (!comm->maker || !comm->members || !judge->order) abort();
+    for (int i = 0; i < comm->size + comm->others; i++)
+        comm->members[i] = (int)tutti_frame_get(frame);
+    tutti_table_add(&judge->comms, id, comm);
+    judge->order[judge->ncomms++] = comm;
+}
+
+static int member_of(const tutti_court_comm *comm, int rank)
+{
+    for (int i = 0; i < comm->size + comm->others; i++)
+        if (comm->members[i] == rank) return i;
+    return -1;
+}
+
+static tutti_slot *slot_of(tutti_court_comm *comm, uint64_t sequence)
+{
+    if (sequence < comm->finished) return NULL;
+    int index = (int)(sequence - comm->finished);
+    if (index < comm->nslots) return comm->slots[index];
+    comm->slots = realloc(comm->slots, sizeof(*comm->slots) * (size_t)(index + 1));
+    if (!comm->slots) abort();
+    for (; comm->nslots <= index; comm->nslots++) {
+        size_t calls = (size_t)(comm->size + comm->others);
+        comm->slots[comm->nslots] = calloc(1, sizeof(tutti_slot) + calls * sizeof(tutti_record *));
+        if (!comm->slots[comm->nslots]) abort();
+    }
+    return comm->slots[index];
+}
+
+static void slot_free(tutti_slot *slot, int members)
+{
+    for (int i = 0; i < members; i++) tutti_record_free(slot->calls[i]);
+    free(slot);
+}
+
+/* Lines of members that have made the same call, the first difference named at the end. */
+static void describe(tutti_judge *judge, tutti_court_comm *comm, tutti_slot *slot,
+    uint64_t sequence, const char *what)
+{
+    tutti_report report = {0};
+    int members = comm->size + comm->others, *group = calloc((size_t)members + 1, sizeof(int));
+    bool *shown = calloc((size_t)members + 1, sizeof(bool));
+    if (!group || !shown) abort();
+    tutti_report_add(&report, "tutti-check: error: collectives do not match: %s differs\n", what);
+    tutti_report_add(&report, "tutti-check:   on ");
+    tutti_report_comm(&report, judge, comm->id);
+    tutti_report_add(&report, ", collective number %llu\n", (unsigned long long)sequence + 1);
+    for (int i = 0; i < members; i++) {
+        const tutti_record *call = slot->calls[i];
+        int count = 0;
+        if (!call || shown[i]) continue;
+        for (int j = i; j < members; j++) {
+            const tutti_record *other = slot->calls[j];
+            if (!other || shown[j] || strcmp(call->call, other->call) != 0 ||
+                strcmp(call->what, other->what) != 0 || call->site != other->site)
+                continue;
+            shown[j] = true;
+            group[count++] = comm->members[j];
+        }
+        tutti_report_add(&report, "tutti-check:   ");
+        tutti_report_ranks(&report, group, count);
+        tutti_report_add(&report, ": %s(%s) at ", call->call, call->what);
+        tutti_report_site(&report, judge, comm->members[i], call->site);
+        tutti_report_add(&report, "\n");
+    }
+    free(group);
+    free(shown);
+    tutti_report_error(judge, &report);
+}
+
+/* The first difference among the calls of a slot, or NULL. */
+static const char *difference(const tutti_court_comm *comm, const tutti_slot *slot)
+{
+    int members = comm->size + comm->others;
+    const char *what = NULL;
+    for (int i = 0; i < members && !what; i++)
+        for (int j = i; j < members && !what; j++)
+            if (slot->calls[i] && slot->calls[j])
+                what = tutti_record_differs(slot->calls[i], i, slot->calls[j], j, comm->others > 0);
+    return what;
+}
+
+static const char *new_difference(const tutti_court_comm *comm, const tutti_slot *slot, int member)
+{
+    for (int i = 0; i < comm->size + comm->others; i++) {
+        if (!slot->calls[i]) continue;
+        const char *what =
+            tutti_record_differs(slot->calls[member], member, slot->calls[i], i, comm->others > 0);
+        if (what) return what;
+    }
+    return NULL;
+}
+
+static bool any_nonblocking(const tutti_court_comm *comm, const tutti_slot *slot)
+{
+    for (int i = 0; i < comm->size + comm->others; i++)
+        if (slot->calls[i] && !slot->calls[i]->blocking) return true;
+    return false;
+}
+
+/* All calls of the first slot are there and fit: those who wait may start. */
+static void finish(tutti_judge *judge, tutti_court_comm *comm)
+{
+    tutti_slot *slot = comm->slots[0];
+    tutti_frame frame = {0};
+    int members = comm->size + comm->others;
+    tutti_frame_begin(&frame, TUTTI_FRAME_GO);
+    tutti_frame_put(&frame, (int64_t)comm->id);
+    tutti_frame_put(&frame, (int64_t)comm->finished);
+    for (int i = 0; i < members; i++)
+        if (slot->calls[i]->blocking) tutti_court_send(judge, comm->members[i], &frame);
+    tutti_frame_free(&frame);
+    slot_free(slot, members);
+    memmove(comm->slots, comm->slots + 1, sizeof(*comm->slots) * (size_t)--comm->nslots);
+    comm->finished++;
+    judge->collectives++;
+}
+
+static void check_slot(tutti_judge *judge, tutti_court_comm *comm, int index)
+{
+    tutti_slot *slot = comm->slots[index];
+    bool all = slot->arrived == comm->size + comm->others;
+    if (slot->differs && !judge->reported &&
+        (all || any_nonblocking(comm, slot) || tutti_court_now() - slot->since > latecomers_s)) {
+        describe(judge, comm, slot, comm->finished + (uint64_t)index, difference(comm, slot));
+    }
+}
+
+void tutti_court_collective(tutti_judge *judge, int rank, tutti_record *record)
+{
+    tutti_court_comm *comm = tutti_court_comm_find(judge, record->comm);
+    int member = comm ? member_of(comm, rank) : -1;
+    tutti_slot *slot = member < 0 ? NULL : slot_of(comm, record->sequence);
+    if (!slot || slot->calls[member]) {
+        tutti_record_free(record);
+        return;
+    }
+    slot->calls[member] = record;
+    slot->arrived++;
+    judge->epoch++;
+    if (!slot->differs && new_difference(comm, slot, member)) {
+        slot->differs = true;
+        slot->since = tutti_court_now();
+    }
+    check_slot(judge, comm, (int)(record->sequence - comm->finished));
+    while (comm->nslots > 0 && comm->slots[0]->arrived == comm->size + comm->others &&
+           !comm->slots[0]->differs)
+        finish(judge, comm);
+}
+
+void tutti_court_match_tick(tutti_judge *judge)
+{
+    for (int i = 0; i < judge->ncomms; i++)
+        for (int k = 0; k < judge->order[i]->nslots; k++) check_slot(judge, judge->order[i], k);
+}
+
+int tutti_court_missing(tutti_judge *judge, uint64_t id, uint64_t sequence, int *missing)
+{
+    tutti_court_comm *comm = tutti_court_comm_find(judge, id);
+    int count = 0;
+    if (!comm || sequence < comm->finished) return 0;
+    int index = (int)(sequence - comm->finished);
+    for (int i = 0; i < comm->size + comm->others; i++)
+        if (index >= comm->nslots || !comm->slots[index]->calls[i])
+            missing[count++] = comm->members[i];
+    return count;
+}
+
+void tutti_court_comms_free(tutti_judge *judge)
+{
+    for (int i = 0; i < judge->ncomms; i++) {
+        tutti_court_comm *comm = judge->order[i];
+        for (int k = 0; k < comm->nslots; k++) slot_free(comm->slots[k], comm->size + comm->others);
+        free(comm->slots);
+        free(comm->members);
+        free(comm->maker);
+        free(comm);
+    }
+    free(judge->order);
+    tutti_table_clear(&judge->comms);
+}

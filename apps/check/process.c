@@ -1,0 +1,276 @@
+#include "apps/check/process.h"
+
+#include "apps/check/call.h"
+#include "apps/check/channel.h"
+#include "apps/check/comms.h"
+#include "apps/check/judge.h"
+#include "apps/check/wait.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static tutti_process self;
+
+/* The rest of the process's state: what only this file needs. */
+static struct {
+    _Atomic bool active;
+    int socket;
+    int helpers; /* threads that MPI has started */
+    int tools;   /* threads of the tool */
+    pid_t pid;
+    tutti_judge *judge;
+    pthread_t ear;
+    pthread_mutex_t line; /* protects socket (writing) and frame; the innermost lock */
+    tutti_frame frame;
+} own = {.socket = -1, .line = PTHREAD_MUTEX_INITIALIZER};
+
+tutti_process *tutti_process_self(void)
+{
+    return &self;
+}
+
+bool tutti_process_active(void)
+{
+    return own.active;
+}
+
+tutti_frame *tutti_process_open(tutti_frame_kind kind)
+{
+    pthread_mutex_lock(&own.line);
+    tutti_frame_begin(&own.frame, kind);
+    return &own.frame;
+}
+
+void tutti_process_post(void)
+{
+    /* When the judge is gone, the ear sees the end of the stream and ends the process. */
+    (void)tutti_frame_send(&own.frame, own.socket);
+    pthread_mutex_unlock(&own.line);
+}
+
+int tutti_process_tasks(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    if (!tasks) return 1;
+    while (readdir(tasks)) count++;
+    closedir(tasks);
+    return count - 2;
+}
+
+int tutti_process_threads(void)
+{
+    if (!self.threads) return 1;
+    int threads = tutti_process_tasks() - own.helpers - own.tools;
+    return threads > 1 ? threads : 1;
+}
+
+static void finding(char severity, const char *call, int site, const char *format, va_list list)
+{
+    char text[512];
+    vsnprintf(text, sizeof(text), format, list);
+    tutti_frame *frame = tutti_process_open(TUTTI_FRAME_FINDING);
+    tutti_frame_put(frame, severity);
+    tutti_frame_text(frame, call);
+    tutti_frame_put(frame, site);
+    tutti_frame_text(frame, text);
+    tutti_process_post();
+}
+
+void tutti_process_finding(char severity, const char *format, ...)
+{
+    va_list list;
+    int site = tutti_call_site();
+    va_start(list, format);
+    finding(severity, tutti_call_name(), site, format, list);
+    va_end(list);
+}
+
+void tutti_process_finding_at(char severity, const char *call, int site, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    finding(severity, call, site, format, list);
+    va_end(list);
+}
+
+void tutti_process_obey(void)
+{
+    int status = self.aborting;
+    if (status == 0) return;
+    fflush(NULL);
+    usleep(50000); /* the other ranks flush, too */
+    own.active = false;
+    PMPI_Abort(MPI_COMM_WORLD, status);
+    _exit(status);
+}
+
+void tutti_process_await_verdict(void)
+{
+    for (int i = 0; i < 30; i++) {
+        tutti_process_obey();
+        usleep(100000);
+    }
+    self.aborting = TUTTI_CHECK_STATUS;
+    tutti_process_obey();
+    _exit(TUTTI_CHECK_STATUS);
+}
+
+/* What the judge says to this rank. */
+static void heard(tutti_frame *frame)
+{
+    switch (tutti_frame_kind_of(frame)) {
+    case TUTTI_FRAME_GO: {
+        uint64_t comm = (uint64_t)tutti_frame_get(frame);
+        tutti_comm_grant(comm, (uint64_t)tutti_frame_get(frame));
+        break;
+    }
+    case TUTTI_FRAME_PROBE:
+        self.probe = tutti_frame_get(frame);
+        break;
+    case TUTTI_FRAME_END:
+        self.status = (int)tutti_frame_get(frame);
+        self.ended = 1;
+        break;
+    case TUTTI_FRAME_ABORT:
+        self.aborting = (int)tutti_frame_get(frame);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Listens to the judge. A program that computes does not look at `aborting`: the ear ends it. */
+static void *ear(void *unused)
+{
+    (void)unused;
+    tutti_frame input = {0}, frame;
+    while (tutti_frame_receive(&input, own.socket)) {
+        while (tutti_frame_take(&input, &frame)) heard(&frame);
+        tutti_frame_drop(&input);
+        if (self.aborting != 0) {
+            sleep(1);
+            _exit(self.aborting);
+        }
+    }
+    tutti_frame_free(&input);
+    if (!self.ended && own.active) {
+        /* Rank 0 has died; the launcher ends the others, and if it does not, nobody can check them. */
+        sleep(5);
+        if (own.active) _exit(TUTTI_CHECK_STATUS);
+    }
+    return NULL;
+}
+
+/* Starts a thread that takes none of the program's signals. */
+static int start_thread(pthread_t *thread, void *(*run)(void *))
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static bool all_local(void)
+{
+    MPI_Comm near;
+    int size = 0;
+    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
+    PMPI_Comm_size(near, &size);
+    PMPI_Comm_free(&near);
+    int all = size == self.size, both = 0;
+    PMPI_Allreduce(&all, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return both;
+}
+
+static bool connect_all(void)
+{
+    tutti_card card = {0};
+    bool local = all_local();
+    int listener = -1;
+    if (self.rank == 0) {
+        listener = tutti_channel_listen(&card, local);
+        if (listener >= 0) own.judge = tutti_judge_start(listener, card.token, self.size);
+    }
+    PMPI_Bcast(&card, sizeof(card), MPI_BYTE, 0, MPI_COMM_WORLD);
+    own.socket = card.port == 0 ? -1 : tutti_channel_connect(&card);
+    int mine = own.socket >= 0, all = 0;
+    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!all) return false;
+    tutti_frame *frame = tutti_process_open(TUTTI_FRAME_HELLO);
+    tutti_frame_put(frame, card.token);
+    tutti_frame_put(frame, self.rank);
+    tutti_process_post();
+    return true;
+}
+
+static bool setting(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
+void tutti_process_start(int before)
+{
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
+    PMPI_Query_thread(&level);
+    self.threads = level == MPI_THREAD_MULTIPLE;
+    self.buffered = setting("TUTTI_CHECK_BUFFERING");
+    self.verbose = setting("TUTTI_CHECK_VERBOSE");
+    self.leaks = setting("TUTTI_CHECK_LEAKS");
+    own.pid = getpid();
+    own.helpers = tutti_process_tasks() - before;
+    if (!connect_all()) {
+        if (self.rank == 0)
+            fprintf(stderr, "tutti-check: the ranks cannot reach each other; nothing is checked\n");
+        return;
+    }
+    if (start_thread(&own.ear, ear) != 0) _exit(TUTTI_CHECK_STATUS);
+    own.tools = 1 + (self.rank == 0);
+    own.active = true;
+    tutti_comm_start();
+}
+
+void tutti_process_stop(void)
+{
+    tutti_wait wait = tutti_wait_for((tutti_item){.kind = TUTTI_ITEM_FINALIZE, .peer = -1});
+    while (!self.ended) tutti_wait_step(&wait);
+    tutti_wait_end(&wait);
+    own.active = false;
+    shutdown(own.socket, SHUT_RDWR);
+    pthread_join(own.ear, NULL);
+    if (own.judge) tutti_judge_join(own.judge);
+    close(own.socket);
+    own.socket = -1;
+}
+
+/* When the process ends: one that has not called MPI_Finalize says so, and one whose program has an
+ * error does not end as if it had none. */
+__attribute__((destructor)) static void leave(void)
+{
+    if (getpid() != own.pid) return;
+    if (own.active && self.aborting == 0) {
+        tutti_frame *frame = tutti_process_open(TUTTI_FRAME_LEAVE);
+        tutti_frame_put(frame, 1);
+        tutti_process_post();
+        own.active = false;
+        fflush(NULL);
+        for (int i = 0; i < 20 && self.aborting == 0; i++) usleep(100000);
+        _exit(TUTTI_CHECK_STATUS);
+    }
+    if (self.ended && self.status != 0) {
+        fflush(NULL);
+        _exit(self.status);
+    }
+}

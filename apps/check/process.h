@@ -1,0 +1,61 @@
+/* This process as a rank of the checked program: its end of the line to the judge.
+ *
+ * A preloaded library has no handle that its caller could hand over, so the one tutti_process of the
+ * process is found by tutti_process_self. Everything here is [A] unless it says otherwise. */
+#ifndef TUTTI_CHECK_PROCESS_H
+#define TUTTI_CHECK_PROCESS_H
+
+#include "apps/check/frame.h"
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* What the library exits with, on every rank, when it has found an error. */
+enum { TUTTI_CHECK_STATUS = 86 };
+
+typedef struct tutti_process {
+    int rank, size;        /* in MPI_COMM_WORLD */
+    bool threads;          /* MPI_THREAD_MULTIPLE was granted */
+    bool buffered;         /* standard sends may be buffered: TUTTI_CHECK_BUFFERING */
+    bool verbose;          /* TUTTI_CHECK_VERBOSE */
+    bool leaks;            /* TUTTI_CHECK_LEAKS */
+    _Atomic int64_t probe; /* number of the judge's last question */
+    _Atomic int aborting;  /* exit status; 0: not aborting */
+    _Atomic int ended;     /* 1: every rank has called MPI_Finalize */
+    _Atomic int status;    /* what to exit with; meaningful once ended */
+} tutti_process;
+
+tutti_process *tutti_process_self(void);
+
+/* After PMPI_Init: starts the judge (on rank 0) and connects to it. Collective over MPI_COMM_WORLD.
+ * `before`: threads of the process before PMPI_Init. [M] */
+void tutti_process_start(int before);
+/* Waits until every rank is here, and for the judge to leave; then the tool is off. [M] */
+void tutti_process_stop(void);
+/* Whether calls are checked now. */
+bool tutti_process_active(void);
+
+/* Threads of the program (neither MPI's nor the tool's) that are there now. */
+int tutti_process_threads(void);
+/* Threads of this process. */
+int tutti_process_tasks(void);
+
+/* A frame to the judge: open, put fields, post. The line is locked in between. */
+tutti_frame *tutti_process_open(tutti_frame_kind kind);
+void tutti_process_post(void);
+
+/* Says to the judge that something is wrong in the current call. `severity`: 'E' ends the program, 'W'
+ * is printed. */
+void tutti_process_finding(char severity, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* As above, for a call made earlier at `site` (of MPI function `call`). */
+void tutti_process_finding_at(char severity, const char *call, int site, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Ends the process when the judge has said so; otherwise returns. */
+void tutti_process_obey(void);
+/* The judge has got an error from this rank, or will: gives it time to say so, then ends. */
+void tutti_process_await_verdict(void) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,82 @@
+#include "apps/check/table.h"
+
+#include <stdlib.h>
+
+static size_t place(const tutti_table *table, uint64_t key)
+{
+    key ^= key >> 33;
+    key *= UINT64_C(0xff51afd7ed558ccd);
+    key ^= key >> 33;
+    return (size_t)(key & (table->size - 1));
+}
+
+void *tutti_table_find(const tutti_table *table, uint64_t key)
+{
+    if (table->size == 0) return NULL;
+    for (tutti_entry *e = table->buckets[place(table, key)]; e; e = e->next)
+        if (e->key == key) return e->value;
+    return NULL;
+}
+
+/* Entries of one key keep their order: they are moved in the order of the list. */
+static void grow(tutti_table *table)
+{
+    tutti_table larger = {.size = table->size ? 2 * table->size : 64, .entries = table->entries};
+    larger.buckets = calloc(larger.size, sizeof(tutti_entry *));
+    if (!larger.buckets) abort();
+    for (size_t i = 0; i < table->size; i++) {
+        for (tutti_entry *e = table->buckets[i], *next; e; e = next) {
+            next = e->next;
+            tutti_entry **end = &larger.buckets[place(&larger, e->key)];
+            while (*end) end = &(*end)->next;
+            e->next = NULL;
+            *end = e;
+        }
+    }
+    free(table->buckets);
+    *table = larger;
+}
+
+void tutti_table_add(tutti_table *table, uint64_t key, void *value)
+{
+    if (table->entries >= table->size) grow(table);
+    tutti_entry *entry = malloc(sizeof(*entry));
+    if (!entry) abort();
+    tutti_entry **bucket = &table->buckets[place(table, key)];
+    *entry = (tutti_entry){.next = *bucket, .key = key, .value = value};
+    *bucket = entry;
+    table->entries++;
+}
+
+void *tutti_table_remove(tutti_table *table, uint64_t key)
+{
+    if (table->size == 0) return NULL;
+    for (tutti_entry **at = &table->buckets[place(table, key)]; *at; at = &(*at)->next) {
+        tutti_entry *entry = *at;
+        if (entry->key != key) continue;
+        void *value = entry->value;
+        *at = entry->next;
+        free(entry);
+        table->entries--;
+        return value;
+    }
+    return NULL;
+}
+
+void tutti_table_each(const tutti_table *table, void (*visit)(void *value, void *with), void *with)
+{
+    for (size_t i = 0; i < table->size; i++)
+        for (tutti_entry *e = table->buckets[i]; e; e = e->next) visit(e->value, with);
+}
+
+void tutti_table_clear(tutti_table *table)
+{
+    for (size_t i = 0; i < table->size; i++) {
+        for (tutti_entry *e = table->buckets[i], *next; e; e = next) {
+            next = e->next;
+            free(e);
+        }
+    }
+    free(table->buckets);
+    *table = (tutti_table){0};
+}

@@ -1,0 +1,51 @@
+/* Waiting in the program's thread, in view of the judge.
+ *
+ * A blocking call is a loop: test, and when it is not done, tutti_wait_step, which lets others run, says
+ * to the judge what this thread waits for once that takes longer, answers its questions, and ends the
+ * process when the judge says so. One thread, one wait. */
+#ifndef TUTTI_CHECK_WAIT_H
+#define TUTTI_CHECK_WAIT_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum tutti_item_kind {
+    TUTTI_ITEM_SEND,
+    TUTTI_ITEM_RECV,
+    TUTTI_ITEM_COLL,
+    TUTTI_ITEM_FINALIZE,
+    TUTTI_ITEM_OTHER, /* nobody knows who ends it */
+} tutti_item_kind;
+
+/* One thing that is waited for, or pending. */
+typedef struct tutti_item {
+    tutti_item_kind kind;
+    uint64_t comm;     /* id */
+    int peer;          /* world rank; -1: any of the communicator */
+    int tag;           /* MPI_ANY_TAG is sent as -1 */
+    uint64_t sequence; /* of a collective */
+    int64_t bytes;
+    const char *call; /* that started it */
+    int site;
+} tutti_item;
+
+typedef struct tutti_wait {
+    tutti_item item;             /* what is waited for, when there are no requests */
+    const MPI_Request *requests; /* the caller's */
+    int count;
+    bool any; /* one of the requests is enough */
+    /* private */
+    int steps, answers;
+    int64_t probe;
+    double started;
+    bool told;
+} tutti_wait;
+
+tutti_wait tutti_wait_for(tutti_item item);
+tutti_wait tutti_wait_requests(const MPI_Request *requests, int count, bool any);
+/* After a test that has found nothing. */
+void tutti_wait_step(tutti_wait *wait);
+void tutti_wait_end(tutti_wait *wait);
+
+#endif

@@ -1,0 +1,139 @@
+/* Making and freeing communicators, and other collectives without data that can be compared. */
+#include "apps/check/call.h"
+#include "apps/check/collective.h"
+#include "apps/check/process.h"
+#include "apps/check/requests.h"
+
+#define LIST(...) __VA_ARGS__
+
+static tutti_collective begin(const char *kind, MPI_Comm comm, bool blocking)
+{
+    tutti_collective call = {.kind = kind, .comm = comm, .blocking = blocking};
+    tutti_collective_begin(&call);
+    return call;
+}
+
+static uint64_t seed(const tutti_collective *call)
+{
+    return tutti_comm_mix(call->on->id, call->sequence);
+}
+
+static int made(int rc, const tutti_collective *call, const MPI_Comm *comm)
+{
+    if (rc == MPI_SUCCESS && call->on)
+        tutti_comm_made(*comm, seed(call), tutti_call_name(), tutti_call_site());
+    return rc;
+}
+
+/* A collective over `comm` that makes `newcomm`. */
+#define MAKER(name, parameters, arguments)                                                         \
+    int MPI_##name(MPI_Comm comm, parameters MPI_Comm *newcomm)                                    \
+    {                                                                                              \
+        TUTTI_WRAP(name, (comm, arguments newcomm));                                               \
+        tutti_collective call = begin(#name, comm, true);                                          \
+        TUTTI_RETURN(made(PMPI_##name(comm, arguments newcomm), &call, newcomm));                  \
+    }
+
+MAKER(Comm_dup, , )
+MAKER(Comm_dup_with_info, LIST(MPI_Info info, ), LIST(info, ))
+MAKER(Comm_split, LIST(int color, int key, ), LIST(color, key, ))
+MAKER(Comm_split_type, LIST(int type, int key, MPI_Info info, ), LIST(type, key, info, ))
+MAKER(Comm_create, LIST(MPI_Group group, ), LIST(group, ))
+MAKER(Cart_create, LIST(int n, const int *dims, const int *periods, int reorder, ),
+    LIST(n, dims, periods, reorder, ))
+MAKER(Cart_sub, LIST(const int *remain, ), LIST(remain, ))
+MAKER(Graph_create, LIST(int n, const int *index, const int *edges, int reorder, ),
+    LIST(n, index, edges, reorder, ))
+MAKER(Dist_graph_create,
+    LIST(int n, const int *sources, const int *degrees, const int *destinations, const int *weights,
+        MPI_Info info, int reorder, ),
+    LIST(n, sources, degrees, destinations, weights, info, reorder, ))
+MAKER(Dist_graph_create_adjacent,
+    LIST(int in, const int *sources, const int *inweights, int out, const int *destinations,
+        const int *outweights, MPI_Info info, int reorder, ),
+    LIST(in, sources, inweights, out, destinations, outweights, info, reorder, ))
+MAKER(Intercomm_merge, LIST(int high, ), LIST(high, ))
+
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+    TUTTI_WRAP(Comm_idup, (comm, newcomm, request));
+    tutti_collective call = begin("Comm_idup", comm, false);
+    int rc = PMPI_Comm_idup(comm, newcomm, request);
+    if (rc != MPI_SUCCESS || !call.on) TUTTI_RETURN(rc);
+    bool alone = call.on->size == 1 && call.on->others == 0;
+    tutti_request what = {.item = {.kind = alone ? TUTTI_ITEM_OTHER : TUTTI_ITEM_COLL,
+                              .comm = call.on->id,
+                              .peer = -1,
+                              .sequence = call.sequence,
+                              .call = tutti_call_name(),
+                              .site = tutti_call_site()},
+        .comm = call.on,
+        .active = true,
+        .made = newcomm,
+        .seed = seed(&call)};
+    tutti_request_made(*request, &what);
+    TUTTI_RETURN(rc);
+}
+
+/* Collective over the group alone: the judge knows the communicator once it is there. */
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+    TUTTI_WRAP(Comm_create_group, (comm, group, tag, newcomm));
+    const tutti_comm *on = tutti_comm_find(comm);
+    int rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
+    if (rc == MPI_SUCCESS && on && *newcomm != MPI_COMM_NULL)
+        tutti_comm_made_by_group(*newcomm, tutti_comm_mix(on->id, (uint64_t)tag + 3),
+            tutti_call_name(), tutti_call_site());
+    TUTTI_RETURN(rc);
+}
+
+int MPI_Intercomm_create(
+    MPI_Comm local, int leader, MPI_Comm peers, int remote, int tag, MPI_Comm *newcomm)
+{
+    TUTTI_WRAP(Intercomm_create, (local, leader, peers, remote, tag, newcomm));
+    (void)begin("Intercomm_create", local, true);
+    int rc = PMPI_Intercomm_create(local, leader, peers, remote, tag, newcomm);
+    if (rc == MPI_SUCCESS)
+        tutti_comm_made_by_group(*newcomm, (uint64_t)tag + 5, tutti_call_name(), tutti_call_site());
+    TUTTI_RETURN(rc);
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+    TUTTI_WRAP(Comm_free, (comm));
+    (void)begin("Comm_free", *comm, false);
+    if (tutti_comm_find(*comm) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF)
+        tutti_comm_gone(*comm);
+    TUTTI_RETURN(PMPI_Comm_free(comm));
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    TUTTI_WRAP(Comm_disconnect, (comm));
+    (void)begin("Comm_disconnect", *comm, true);
+    if (tutti_comm_find(*comm) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF)
+        tutti_comm_gone(*comm);
+    TUTTI_RETURN(PMPI_Comm_disconnect(comm));
+}
+
+int MPI_Op_create(MPI_User_function *function, int commutes, MPI_Op *op)
+{
+    TUTTI_WRAP(Op_create, (function, commutes, op));
+    int rc = PMPI_Op_create(function, commutes, op);
+    if (rc == MPI_SUCCESS) tutti_op_made(*op, function, commutes);
+    TUTTI_RETURN(rc);
+}
+
+int MPI_Op_free(MPI_Op *op)
+{
+    TUTTI_WRAP(Op_free, (op));
+    tutti_op_gone(*op);
+    TUTTI_RETURN(PMPI_Op_free(op));
+}
+
+int MPI_Type_free(MPI_Datatype *type)
+{
+    TUTTI_WRAP(Type_free, (type));
+    if (*type != MPI_DATATYPE_NULL) tutti_signature_forget(*type);
+    TUTTI_RETURN(PMPI_Type_free(type));
+}

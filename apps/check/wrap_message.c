@@ -1,0 +1,290 @@
+/* Point-to-point messages. A blocking call becomes the nonblocking one and a wait in view of the judge;
+ * a standard send becomes a synchronous one, so that a program that relies on buffering is seen to. */
+#include "apps/check/call.h"
+#include "apps/check/collective.h"
+#include "apps/check/process.h"
+#include "apps/check/requests.h"
+#include "apps/check/wait.h"
+
+#include <stdlib.h>
+
+/* One end of a message, as the program describes it. */
+typedef struct message {
+    tutti_item_kind kind;
+    const void *buffer;
+    int count;
+    MPI_Datatype type;
+    int peer, tag;
+    MPI_Comm comm;
+} message;
+
+/* Whether MPI will accept the arguments; else it is left to refuse them. */
+static bool valid(const message *m, const tutti_comm *comm)
+{
+    int peers = comm->others > 0 ? comm->others : comm->size;
+    if (m->count < 0 || m->type == MPI_DATATYPE_NULL) return false;
+    if (m->peer == MPI_PROC_NULL) return false; /* there is no message */
+    if (m->kind == TUTTI_ITEM_RECV && m->peer == MPI_ANY_SOURCE) return true;
+    return m->peer >= 0 && m->peer < peers;
+}
+
+/* Describes a request; false: it is not checked. */
+static bool describe(const message *m, tutti_request *request)
+{
+    tutti_comm *comm = tutti_comm_find(m->comm);
+    int size = 0;
+    if (!comm || !valid(m, comm)) return false;
+    tutti_check_buffer(m->kind == TUTTI_ITEM_SEND ? "send buffer" : "receive buffer", m->buffer,
+        m->count, m->type);
+    PMPI_Type_size(m->type, &size);
+    *request = (tutti_request){
+        .item = {.kind = m->kind,
+            .comm = comm->id,
+            .peer = tutti_comm_world(comm, m->peer),
+            .tag = m->tag,
+            .bytes = (int64_t)size * m->count,
+            .call = tutti_call_name(),
+            .site = tutti_call_site()},
+        .comm = comm,
+        .active = true,
+    };
+    return true;
+}
+
+static void guard_buffer(const message *m, tutti_request *request)
+{
+    request->buffer = m->buffer;
+    request->count = m->count;
+    request->type = m->type;
+    request->content = tutti_request_content(m->buffer, m->count, m->type);
+}
+
+/* Waits for a request of our own. */
+static int complete(MPI_Request *request, MPI_Status *status)
+{
+    MPI_Request before = *request;
+    tutti_wait wait = tutti_wait_requests(request, 1, false);
+    int done = 0, rc;
+    while ((rc = PMPI_Test(request, &done, status)) == MPI_SUCCESS && !done) tutti_wait_step(&wait);
+    tutti_wait_end(&wait);
+    tutti_request_done(before);
+    return rc;
+}
+
+typedef int isend(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static isend *standard(void)
+{
+    return tutti_process_self()->buffered ? PMPI_Isend : PMPI_Issend;
+}
+
+static int send_blocking(isend *start, const message *m)
+{
+    tutti_request what;
+    MPI_Request request;
+    bool checked = describe(m, &what);
+    int rc = start(m->buffer, m->count, m->type, m->peer, m->tag, m->comm, &request);
+    if (rc != MPI_SUCCESS) return rc;
+    if (checked) tutti_request_made(request, &what);
+    return complete(&request, MPI_STATUS_IGNORE);
+}
+
+static int send_nonblocking(isend *start, const message *m, MPI_Request *request)
+{
+    tutti_request what;
+    bool checked = describe(m, &what);
+    if (checked) guard_buffer(m, &what);
+    int rc = start(m->buffer, m->count, m->type, m->peer, m->tag, m->comm, request);
+    if (checked && rc == MPI_SUCCESS) tutti_request_made(*request, &what);
+    return rc;
+}
+
+#define SEND_PARAMETERS                                                                            \
+    const void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm
+#define SEND_ARGUMENTS buffer, count, type, peer, tag, comm
+#define OUTGOING                                                                                   \
+    {                                                                                              \
+        TUTTI_ITEM_SEND, buffer, count, type, peer, tag, comm                                      \
+    }
+
+#define SENDS(name, iname, start, istart)                                                          \
+    int MPI_##name(SEND_PARAMETERS)                                                                \
+    {                                                                                              \
+        TUTTI_WRAP(name, (SEND_ARGUMENTS));                                                        \
+        message m = OUTGOING;                                                                      \
+        TUTTI_RETURN(send_blocking(start, &m));                                                    \
+    }                                                                                              \
+    int MPI_##iname(SEND_PARAMETERS, MPI_Request *request)                                         \
+    {                                                                                              \
+        TUTTI_WRAP(iname, (SEND_ARGUMENTS, request));                                              \
+        message m = OUTGOING;                                                                      \
+        TUTTI_RETURN(send_nonblocking(istart, &m, request));                                       \
+    }
+
+SENDS(Send, Isend, standard(), standard())
+SENDS(Ssend, Issend, PMPI_Issend, PMPI_Issend)
+SENDS(Rsend, Irsend, PMPI_Irsend, PMPI_Irsend)
+SENDS(Bsend, Ibsend, PMPI_Ibsend, PMPI_Ibsend)
+
+int MPI_Recv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+    MPI_Status *status)
+{
+    TUTTI_WRAP(Recv, (buffer, count, type, peer, tag, comm, status));
+    message m = {TUTTI_ITEM_RECV, buffer, count, type, peer, tag, comm};
+    tutti_request what;
+    MPI_Request request;
+    bool checked = describe(&m, &what);
+    int rc = PMPI_Irecv(buffer, count, type, peer, tag, comm, &request);
+    if (rc != MPI_SUCCESS) TUTTI_RETURN(rc);
+    if (checked) tutti_request_made(request, &what);
+    TUTTI_RETURN(complete(&request, status));
+}
+
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+    MPI_Request *request)
+{
+    TUTTI_WRAP(Irecv, (buffer, count, type, peer, tag, comm, request));
+    message m = {TUTTI_ITEM_RECV, buffer, count, type, peer, tag, comm};
+    tutti_request what;
+    bool checked = describe(&m, &what);
+    int rc = PMPI_Irecv(buffer, count, type, peer, tag, comm, request);
+    if (checked && rc == MPI_SUCCESS) tutti_request_made(*request, &what);
+    TUTTI_RETURN(rc);
+}
+
+/* Both ends at once; each is waited for with the other in view. */
+static int exchange(const message *out, const message *in, MPI_Status *status)
+{
+    tutti_request sending, receiving;
+    MPI_Request requests[2], before[2];
+    MPI_Status statuses[2];
+    bool receives = describe(in, &receiving), sends = describe(out, &sending);
+    int rc = PMPI_Irecv(
+        (void *)in->buffer, in->count, in->type, in->peer, in->tag, in->comm, &requests[0]);
+    if (rc != MPI_SUCCESS) return rc;
+    rc = standard()(
+        out->buffer, out->count, out->type, out->peer, out->tag, out->comm, &requests[1]);
+    if (rc != MPI_SUCCESS) return rc;
+    if (receives) tutti_request_made(requests[0], &receiving);
+    if (sends) tutti_request_made(requests[1], &sending);
+    before[0] = requests[0];
+    before[1] = requests[1];
+    tutti_wait wait = tutti_wait_requests(requests, 2, false);
+    int done = 0;
+    while ((rc = PMPI_Testall(2, requests, &done, statuses)) == MPI_SUCCESS && !done)
+        tutti_wait_step(&wait);
+    tutti_wait_end(&wait);
+    tutti_request_done(before[0]);
+    tutti_request_done(before[1]);
+    if (status != MPI_STATUS_IGNORE) *status = statuses[0];
+    return rc;
+}
+
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+    void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+    MPI_Status *status)
+{
+    TUTTI_WRAP(Sendrecv, (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                             source, recvtag, comm, status));
+    message out = {TUTTI_ITEM_SEND, sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    message in = {TUTTI_ITEM_RECV, recvbuf, recvcount, recvtype, source, recvtag, comm};
+    TUTTI_RETURN(exchange(&out, &in, status));
+}
+
+int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int dest, int sendtag,
+    int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    TUTTI_WRAP(
+        Sendrecv_replace, (buffer, count, type, dest, sendtag, source, recvtag, comm, status));
+    int size = 0, at = 0, rc;
+    /* The message that goes out is packed first; MPI_PACKED fits any type. */
+    if (!tutti_comm_find(comm) || count < 0 || type == MPI_DATATYPE_NULL ||
+        (rc = PMPI_Pack_size(count, type, comm, &size)) != MPI_SUCCESS)
+        TUTTI_RETURN(PMPI_Sendrecv_replace(
+            buffer, count, type, dest, sendtag, source, recvtag, comm, status));
+    tutti_check_buffer("buffer", buffer, count, type);
+    void *packed = malloc((size_t)size + 1);
+    if (!packed) abort();
+    rc = PMPI_Pack(buffer, count, type, packed, size, &at, comm);
+    if (rc == MPI_SUCCESS) {
+        message out = {TUTTI_ITEM_SEND, packed, at, MPI_PACKED, dest, sendtag, comm};
+        message in = {TUTTI_ITEM_RECV, buffer, count, type, source, recvtag, comm};
+        rc = exchange(&out, &in, status);
+    }
+    free(packed);
+    TUTTI_RETURN(rc);
+}
+
+static int persist(int rc, const message *m, MPI_Request *request)
+{
+    tutti_request what;
+    if (rc != MPI_SUCCESS || !describe(m, &what)) return rc;
+    what.persistent = true;
+    what.active = false;
+    if (m->kind == TUTTI_ITEM_SEND) {
+        what.buffer = m->buffer;
+        what.count = m->count;
+        what.type = m->type;
+    }
+    tutti_request_made(*request, &what);
+    return rc;
+}
+
+#define PERSISTENT(name, start)                                                                    \
+    int MPI_##name(SEND_PARAMETERS, MPI_Request *request)                                          \
+    {                                                                                              \
+        TUTTI_WRAP(name, (SEND_ARGUMENTS, request));                                               \
+        message m = OUTGOING;                                                                      \
+        TUTTI_RETURN(persist((start)(SEND_ARGUMENTS, request), &m, request));                      \
+    }
+
+PERSISTENT(Send_init, tutti_process_self()->buffered ? PMPI_Send_init : PMPI_Ssend_init)
+PERSISTENT(Ssend_init, PMPI_Ssend_init)
+PERSISTENT(Rsend_init, PMPI_Rsend_init)
+PERSISTENT(Bsend_init, PMPI_Bsend_init)
+
+int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+    MPI_Request *request)
+{
+    TUTTI_WRAP(Recv_init, (buffer, count, type, peer, tag, comm, request));
+    message m = {TUTTI_ITEM_RECV, buffer, count, type, peer, tag, comm};
+    TUTTI_RETURN(
+        persist(PMPI_Recv_init(buffer, count, type, peer, tag, comm, request), &m, request));
+}
+
+/* What a probe waits for; false: unknown to the judge. */
+static tutti_item probed(int peer, int tag, MPI_Comm handle)
+{
+    tutti_comm *comm = tutti_comm_find(handle);
+    tutti_item item = {.kind = TUTTI_ITEM_OTHER, .call = tutti_call_name()};
+    if (!comm) return item;
+    item = (tutti_item){.kind = TUTTI_ITEM_RECV,
+        .comm = comm->id,
+        .peer = tutti_comm_world(comm, peer),
+        .tag = tag,
+        .call = tutti_call_name(),
+        .site = tutti_call_site()};
+    return item;
+}
+
+int MPI_Probe(int peer, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    TUTTI_WRAP(Probe, (peer, tag, comm, status));
+    tutti_wait wait = tutti_wait_for(probed(peer, tag, comm));
+    int found = 0, rc;
+    while ((rc = PMPI_Iprobe(peer, tag, comm, &found, status)) == MPI_SUCCESS && !found)
+        tutti_wait_step(&wait);
+    tutti_wait_end(&wait);
+    TUTTI_RETURN(rc);
+}
+
+int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status *status)
+{
+    TUTTI_WRAP(Mprobe, (peer, tag, comm, handle, status));
+    tutti_wait wait = tutti_wait_for(probed(peer, tag, comm));
+    int found = 0, rc;
+    while ((rc = PMPI_Improbe(peer, tag, comm, &found, handle, status)) == MPI_SUCCESS && !found)
+        tutti_wait_step(&wait);
+    tutti_wait_end(&wait);
+    TUTTI_RETURN(rc);
+}
