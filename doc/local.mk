@@ -2,3 +2,4 @@ EXTRA_DIST += doc/data.md doc/designs.md doc/map.md doc/numerics.md doc/starpu.m
 	README.md HACKING.md NEWS quickstart
 dist_man_MANS += doc/tutti-starpu.3
 dist_man_MANS += doc/tutti-bench.1 doc/tutti-box.1 doc/tutti-cifar.1 doc/tutti-info.1
+dist_man_MANS += doc/tutti-check.7

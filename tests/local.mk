@@ -24,6 +24,7 @@ include tests/deadlock/explore.mk
 include tests/data/local.mk
 include tests/models/local.mk
 include tests/train/local.mk
+include tests/check/local.mk
 include tests/programs/local.mk
 include tests/box/local.mk
 include tests/lint/local.mk

@@ -93,6 +93,8 @@ void tutti_court_send_all(tutti_judge *judge, tutti_frame *frame);
 void tutti_court_comm_joined(tutti_judge *judge, int rank, tutti_frame *frame);
 void tutti_court_collective(tutti_judge *judge, int rank, tutti_record *record);
 void tutti_court_match_tick(tutti_judge *judge);
+/* At the end: reports a collective that some member has never announced; false: there is none. */
+bool tutti_court_unmatched(tutti_judge *judge);
 /* World ranks that have not announced a collective: how many; `missing` has room for all. */
 int tutti_court_missing(tutti_judge *judge, uint64_t comm, uint64_t sequence, int *missing);
 tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id);

@@ -188,6 +188,7 @@ static bool all_finalize(tutti_judge *judge)
     tutti_frame frame = {0};
     for (int r = 0; r < judge->size; r++)
         if (judge->ranks[r].state != TUTTI_RANK_FINALIZES) return false;
+    if (tutti_court_unmatched(judge)) return true;
     judge->ended = true;
     if (tutti_process_self()->verbose)
         fprintf(stderr, "tutti-check: no error in %llu collectives of %d ranks\n",

@@ -61,15 +61,15 @@ static void slot_free(tutti_slot *slot, int members)
     free(slot);
 }
 
-/* Lines of members that have made the same call, the first difference named at the end. */
+/* What is wrong, and lines of members that have made the same call. */
 static void describe(tutti_judge *judge, tutti_court_comm *comm, tutti_slot *slot,
-    uint64_t sequence, const char *what)
+    uint64_t sequence, const char *what, const char *verb)
 {
     tutti_report report = {0};
     int members = comm->size + comm->others, *group = calloc((size_t)members + 1, sizeof(int));
     bool *shown = calloc((size_t)members + 1, sizeof(bool));
     if (!group || !shown) abort();
-    tutti_report_add(&report, "tutti-check: error: collectives do not match: %s differs\n", what);
+    tutti_report_add(&report, "tutti-check: error: collectives do not match: %s%s\n", what, verb);
     tutti_report_add(&report, "tutti-check:   on ");
     tutti_report_comm(&report, judge, comm->id);
     tutti_report_add(&report, ", collective number %llu\n", (unsigned long long)sequence + 1);
@@ -126,7 +126,7 @@ static bool any_nonblocking(const tutti_court_comm *comm, const tutti_slot *slot
     return false;
 }
 
-/* All calls of the first slot are there and fit: those who wait may start. */
+/* All calls of the first slot are there and fit: blocking ones may start, nonblocking ones end. */
 static void finish(tutti_judge *judge, tutti_court_comm *comm)
 {
     tutti_slot *slot = comm->slots[0];
@@ -135,8 +135,7 @@ static void finish(tutti_judge *judge, tutti_court_comm *comm)
     tutti_frame_begin(&frame, TUTTI_FRAME_GO);
     tutti_frame_put(&frame, (int64_t)comm->id);
     tutti_frame_put(&frame, (int64_t)comm->finished);
-    for (int i = 0; i < members; i++)
-        if (slot->calls[i]->blocking) tutti_court_send(judge, comm->members[i], &frame);
+    for (int i = 0; i < members; i++) tutti_court_send(judge, comm->members[i], &frame);
     tutti_frame_free(&frame);
     slot_free(slot, members);
     memmove(comm->slots, comm->slots + 1, sizeof(*comm->slots) * (size_t)--comm->nslots);
@@ -150,7 +149,8 @@ static void check_slot(tutti_judge *judge, tutti_court_comm *comm, int index)
     bool all = slot->arrived == comm->size + comm->others;
     if (slot->differs && !judge->reported &&
         (all || any_nonblocking(comm, slot) || tutti_court_now() - slot->since > latecomers_s)) {
-        describe(judge, comm, slot, comm->finished + (uint64_t)index, difference(comm, slot));
+        describe(judge, comm, slot, comm->finished + (uint64_t)index, difference(comm, slot),
+            " differs");
     }
 }
 
@@ -174,6 +174,18 @@ void tutti_court_collective(tutti_judge *judge, int rank, tutti_record *record)
     while (comm->nslots > 0 && comm->slots[0]->arrived == comm->size + comm->others &&
            !comm->slots[0]->differs)
         finish(judge, comm);
+}
+
+bool tutti_court_unmatched(tutti_judge *judge)
+{
+    for (int i = 0; i < judge->ncomms; i++) {
+        tutti_court_comm *comm = judge->order[i];
+        if (comm->nslots == 0) continue;
+        describe(judge, comm, comm->slots[0], comm->finished,
+            "some ranks have never made this call", "");
+        return true;
+    }
+    return false;
 }
 
 void tutti_court_match_tick(tutti_judge *judge)

@@ -131,7 +131,7 @@ const char *tutti_record_differs(
     const tutti_record *a, int i, const tutti_record *b, int j, int inter)
 {
     if (strcmp(a->kind, b->kind) != 0) return "the kind of collective";
-    if (a->blocking != b->blocking) return "blocking and nonblocking calls do not match";
+    if (a->blocking != b->blocking) return "whether the call is blocking";
     if (strcmp(a->op, b->op) != 0) return "the operator";
     if (inter) return NULL;
     if (a->root != b->root) return "the root";

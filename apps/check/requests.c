@@ -116,6 +116,25 @@ bool tutti_request_look(MPI_Request handle, tutti_request *copy)
     return request != NULL;
 }
 
+bool tutti_request_is_held(const tutti_request *request)
+{
+    return request->item.kind == TUTTI_ITEM_COLL && request->active &&
+           request->comm->granted <= request->item.sequence;
+}
+
+bool tutti_request_held(const MPI_Request *handles, int count)
+{
+    bool held = false;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < count && !held; i++) {
+        if (handles[i] == MPI_REQUEST_NULL) continue;
+        const tutti_request *request = tutti_table_find(&requests, TUTTI_KEY(handles[i]));
+        held = request && tutti_request_is_held(request);
+    }
+    pthread_mutex_unlock(&lock);
+    return held;
+}
+
 typedef struct visitor {
     void (*visit)(const tutti_request *request, void *with);
     void *with;

@@ -35,6 +35,12 @@ void tutti_request_cancelled(MPI_Request handle);
 /* Copies what is known of it; false: nothing. */
 bool tutti_request_look(MPI_Request handle, tutti_request *copy);
 
+/* Whether one of them is of a nonblocking collective that some rank has not started yet. MPI may end it
+ * early, but a program must not rely on that. */
+bool tutti_request_held(const MPI_Request *requests, int count);
+/* The same of what tutti_request_look has copied. */
+bool tutti_request_is_held(const tutti_request *request);
+
 /* Calls visit with each active request that is not complete, under the lock. */
 void tutti_request_each(void (*visit)(const tutti_request *request, void *with), void *with);
 

@@ -1,0 +1,8 @@
+# libtutti-check on programs that are right and wrong on purpose. make check runs one case in many; all of them:
+# tests/check/run.sh (or make check-long).
+check_PROGRAMS += tests/check/collectives
+tests_check_collectives_SOURCES = tests/check/collectives.c tests/check/cases.c tests/check/cases.h
+tests_check_collectives_LDADD = $(MPI_LIBS)
+EXTRA_DIST += tests/check/run.sh
+TESTS += tests/check/sample.sh
+EXTRA_DIST += tests/check/sample.sh

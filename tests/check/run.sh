@@ -1,0 +1,57 @@
+#!/bin/bash
+# Runs MPI programs of right and wrong calls under libtutti-check and counts:
+#   run.sh [-e EVERY] [-o OFFSET] [-j JOBS] [PATTERN]
+# EVERY: one case in so many, from OFFSET on (default 1 and 0: all); PATTERN: a regular expression that names cases.
+# A right program has to end with 0 and without a word of the checker; a wrong one has to end with another status, in
+# time, and with a report that names what is wrong. The exit status is 1 when any does not.
+set -u
+build=${TUTTI_BUILDDIR:-.}
+mpirun=${MPIRUN:-mpirun}
+every=1 offset=0 jobs=1
+while getopts e:o:j: option; do
+    case $option in e) every=$OPTARG ;; o) offset=$OPTARG ;; j) jobs=$OPTARG ;; *) exit 2 ;; esac
+done
+shift $((OPTIND - 1))
+pattern=${1:-.}
+library=$build/.libs/libtutti-check.so
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# judge PROGRAM NAME RANKS VERDICT WORDS: a line with the outcome to $dir/results.
+judge() {
+    local program=$1 name=$2 ranks=$3 verdict=$4 words=$5 status=0 outcome said=$dir/$2.out
+    timeout -k 2 40 "$mpirun" -np "$ranks" -x LD_PRELOAD="$library" "$program" "$name" < /dev/null > "$said" 2>&1 || status=$?
+    if [ "$verdict" = ok ]; then
+        outcome='true negative'
+        if [ $status != 0 ] || grep -q '^tutti-check: ' "$said"; then outcome='FALSE POSITIVE'; fi
+    elif [ $status = 124 ]; then
+        outcome='FALSE NEGATIVE'
+    elif [ $status != 0 ] && grep '^tutti-check: error: ' "$said" | grep -qF -- "$words"; then
+        outcome='true positive'
+    elif [ $status != 0 ] && grep -q '^tutti-check: error: ' "$said"; then
+        outcome='OTHER REPORT'
+    else
+        outcome='FALSE NEGATIVE'
+    fi
+    echo "$outcome" >> "$dir/results"
+    case $outcome in
+    true*) rm -f "$said" ;;
+    *) echo "$outcome: $name (status $status, expected: ${words:-nothing})"; sed 's/^/    /' "$said" | head -n 12 ;;
+    esac
+}
+
+number=0
+for program in "$build"/tests/check/collectives "$build"/tests/check/programs; do
+    [ -x "$program" ] || continue
+    while read -r name ranks verdict words; do
+        [[ $name =~ $pattern ]] || continue
+        number=$((number + 1))
+        [ $((number % every)) = $((offset % every)) ] || continue
+        while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+        judge "$program" "$name" "$ranks" "$verdict" "$words" &
+    done < <("$program" --list)
+done
+wait
+touch "$dir/results"
+sort "$dir/results" | uniq -c
+[ -s "$dir/results" ] && ! grep -qv '^true' "$dir/results"
