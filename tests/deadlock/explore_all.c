@@ -12,7 +12,7 @@ typedef struct choice {
     int64_t id; /* PASS, or a task */
 } choice;
 
-enum { PASS = -1, MOST_DEPTH = 4096, MOST_CHOICES = PROGRAM_RANKS * 64 };
+enum { PASS = -1, MOST_DEPTH = 4096, MOST_CHOICES = PROGRAM_RANKS * 130 };
 
 /* States seen: open addressing, 0 is empty. */
 typedef struct seen {
@@ -59,7 +59,7 @@ static int add_state(seen *s, uint64_t state)
 static void settle(search *s)
 {
     int64_t ids[WORLD_TASKS];
-    for (int moved = 1; moved;) {
+    for (int quiet = 0, moved; quiet < world_quiet_passes(s->world);) {
         moved = 0;
         for (int r = 0; r < s->setting->ranks; r++) {
             int step, n = world_ready(s->world, r, ids);
@@ -71,6 +71,7 @@ static void settle(search *s)
             int posts = s->setting->design->order == TUTTI_ORDER_READY;
             if (posts || !world_dirty(s->world, r)) moved |= world_pass(s->world, r);
         }
+        quiet = moved ? 0 : quiet + 1;
     }
 }
 

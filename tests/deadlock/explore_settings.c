@@ -35,8 +35,7 @@ static tutti_status copy_to_all(program_setting *s)
 
 static tutti_status begin(program_setting *s, int n, int steps)
 {
-    s->groups = 1;
-    s->member[0] = (1u << s->ranks) - 1;
+    program_all(s);
     s->program[0] = (program){.n = n, .steps = steps};
     s->program[0].collective = calloc((size_t)n, sizeof *s->program[0].collective);
     if (!s->program[0].collective) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
@@ -101,13 +100,13 @@ static void draw_collective(
 
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
-    enum { MOST = 8 };
+    enum { MOST = 8, MOST_RANKS = 8 };
     static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag"};
     static const char *const designs[] = {"funneled", "concurrent", "chained", "sequential"};
     dice d = {.seed = seed};
     program_setting s = {.design = tutti_design_find(designs[below(&d, 4)])};
     double most[MOST];
-    s.ranks = 1 + below(&d, PROGRAM_RANKS);
+    s.ranks = 1 + below(&d, MOST_RANKS);
     s.workers = 1 + below(&d, 4);
     s.lanes = s.design->many_lanes ? 1 + below(&d, 4) : 1;
     s.algorithm = algorithms[below(&d, 5)];

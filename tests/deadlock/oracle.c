@@ -28,11 +28,6 @@ static const program_collective *collective(const oracle *o, int r, int k)
     return &o->setting->program[r].collective[k];
 }
 
-static int is_member(const program_setting *s, int group, int r)
-{
-    return s->member[group] >> r & 1;
-}
-
 static int reduces(tutti_coll_kind kind)
 {
     return kind == TUTTI_ALLREDUCE || kind == TUTTI_REDUCE || kind == TUTTI_REDUCE_SCATTER;
@@ -55,7 +50,7 @@ static void find_partners(oracle *o, int r, int k)
     t->agree = 1;
     for (int m = 0; m < s->ranks; m++) {
         t->partner[m] = -1;
-        if (!is_member(s, c->group, m)) continue;
+        if (program_rank_in(s, c->group, m) < 0) continue;
         int at = t->partner[m] = program_find(&s->program[m], c->name, k);
         t->agree &= at >= 0 && same(c, collective(o, m, at));
     }
@@ -67,7 +62,7 @@ static void find_defined(oracle *o, int r, int k)
     const program_setting *s = o->setting;
     const program_collective *c = collective(o, r, k);
     term *t = &o->term[r][k];
-    int P = program_group_size(s, c->group), me = program_rank_in(s, c->group, r);
+    int P = s->group[c->group].size, me = program_rank_in(s, c->group, r);
     t->from = 0;
     t->to = t->out_count;
     if (c->kind == TUTTI_BARRIER || (c->kind == TUTTI_REDUCE && me != c->root)) t->to = 0;

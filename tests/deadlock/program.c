@@ -3,14 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-int program_rank_in(const program_setting *s, int group, int r)
+void program_all(program_setting *s)
 {
-    return __builtin_popcount(s->member[group] & ((1u << r) - 1));
+    s->group[0].size = s->ranks;
+    for (int r = 0; r < s->ranks; r++) s->group[0].rank[r] = r;
+    if (!s->groups) s->groups = 1;
 }
 
-int program_group_size(const program_setting *s, int group)
+int program_rank_in(const program_setting *s, int group, int r)
 {
-    return program_rank_in(s, group, s->ranks);
+    for (int i = 0; i < s->group[group].size; i++)
+        if (s->group[group].rank[i] == r) return i;
+    return -1;
 }
 
 int64_t program_in_count(const program_collective *c)
@@ -20,7 +24,7 @@ int64_t program_in_count(const program_collective *c)
 
 int64_t program_out_count(const program_setting *s, const program_collective *c)
 {
-    return program_in_count(c) * (c->kind == TUTTI_ALLGATHER ? program_group_size(s, c->group) : 1);
+    return program_in_count(c) * (c->kind == TUTTI_ALLGATHER ? s->group[c->group].size : 1);
 }
 
 int program_find(const program *p, const char *name, int near)

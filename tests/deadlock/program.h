@@ -9,41 +9,49 @@
 
 #include "collectives/args.h"
 #include "designs/design.h"
+#include "designs/verify.h"
 
-enum { PROGRAM_RANKS = 8, PROGRAM_GROUPS = 8, PROGRAM_NAME = 32 };
+enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 8, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 
 typedef struct program_collective {
     char name[PROGRAM_NAME]; /* unique in its program; the partner on another rank has it, too */
     tutti_coll_kind kind;
     tutti_dtype dtype;
     tutti_reduce_op op;
-    int root;
+    int root; /* a rank of the group */
     int64_t count;
     int group;      /* which communicator */
     uint64_t reads; /* bit j: collective j < 64, before it, is added to its input (float32
                        allreduces of equal counts) */
-    int lost;       /* the token of its last step is never finished */
+    int after[PROGRAM_AFTER], afters; /* it waits for the end of these, before it */
+    int lost;                         /* nobody is told that it has ended */
 } program_collective;
 
 typedef struct program {
     int n, steps;
     program_collective *collective; /* [n], in program order */
-    int *order; /* [n] NULL: any; else the workers start what is ready in this order */
+    int orders, *order; /* of these collectives the workers start the first that is ready */
 } program;
+
+typedef struct program_group {
+    int size, rank[PROGRAM_RANKS]; /* the place in this list is the rank in the group */
+} program_group;
 
 typedef struct program_setting {
     const tutti_design *design;
     int ranks, workers, lanes;
-    const char *algorithm;           /* NULL: auto */
-    size_t eager_bytes;              /* of the loop transport */
-    int groups;                      /* communicators; 0 has every rank */
-    uint32_t member[PROGRAM_GROUPS]; /* bit r: rank r is in it */
+    const char *algorithm; /* NULL: auto */
+    size_t eager_bytes;    /* of the loop transport */
+    tutti_verify_mode verify;
+    int groups; /* communicators; 0 has every rank */
+    program_group group[PROGRAM_GROUPS];
     program program[PROGRAM_RANKS];
 } program_setting;
 
-/* Ranks of a group before rank r: its rank there; of all ranks: the group's size. [P] */
+/* Group 0: every rank. */
+void program_all(program_setting *s);
+/* Rank r's rank in a group, or -1. [P] */
 int program_rank_in(const program_setting *s, int group, int r);
-int program_group_size(const program_setting *s, int group);
 /* Elements of a collective's input and output on a rank. [P] */
 int64_t program_in_count(const program_collective *c);
 int64_t program_out_count(const program_setting *s, const program_collective *c);

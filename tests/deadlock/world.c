@@ -21,7 +21,7 @@ wire *world_wire(world *w)
 static int is_lost(const world_rank *r, int64_t id)
 {
     int step, k = world_collective(r->world, r->number, id, &step);
-    return r->program->collective[k].lost && step == r->program->steps - 1;
+    return r->program->collective[k].lost;
 }
 
 static void finish(tutti_token *token, tutti_status status)
@@ -113,25 +113,32 @@ tutti_status world_submit(world *w, uint64_t salt)
 
 /* ---- steps ---- */
 
-/* Of several collectives that are ready, the workers start the first in the program's order, of the
- * earliest step. */
+/* The place of a collective in its program's order, or -1 when it has none there. */
+static int place_in_order(const program *p, int k)
+{
+    for (int i = 0; i < p->orders; i++)
+        if (p->order[i] == k) return i;
+    return -1;
+}
+
+/* Of the collectives that have an order, the workers start the first that is ready, of the earliest
+ * step. */
 static int keep_first_in_order(const world *w, int r, int64_t ids[], int n)
 {
     const program *p = w->rank[r].program;
     int kept = 0, first = -1;
     int64_t best = 0;
     for (int i = 0; i < n; i++) {
-        int step, k = world_collective(w, r, ids[i], &step), at = 0;
-        if (k == WORLD_NOT_COLLECTIVE) {
+        int step, k = world_collective(w, r, ids[i], &step);
+        int at = k == WORLD_NOT_COLLECTIVE ? -1 : place_in_order(p, k);
+        int64_t place = (int64_t)step * p->orders + at;
+        if (at < 0) {
             ids[kept++] = ids[i];
-            continue;
+        } else if (first < 0 || place < best) {
+            if (first < 0) first = kept++;
+            ids[first] = ids[i];
+            best = place;
         }
-        while (at < p->n && p->order[at] != k) at++;
-        int64_t place = (int64_t)step * (p->n + 1) + at;
-        if (first >= 0 && place >= best) continue;
-        if (first < 0) first = kept++;
-        ids[first] = ids[i];
-        best = place;
     }
     return kept;
 }
@@ -139,7 +146,12 @@ static int keep_first_in_order(const world *w, int r, int64_t ids[], int n)
 int world_ready(world *w, int r, int64_t ids[WORLD_TASKS])
 {
     int n = tutti_inline_ready(w->rank[r].run, ids, WORLD_TASKS);
-    return w->rank[r].program->order ? keep_first_in_order(w, r, ids, n) : n;
+    return w->rank[r].program->orders ? keep_first_in_order(w, r, ids, n) : n;
+}
+
+int world_quiet_passes(const world *w)
+{
+    return w->setting->verify == TUTTI_VERIFY_OFF ? 1 : w->setting->ranks;
 }
 
 void world_run(world *w, int number, int64_t id)

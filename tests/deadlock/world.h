@@ -42,13 +42,16 @@ wire *world_wire(world *w);
 tutti_status world_submit(world *w, uint64_t salt);
 
 /* The tasks that rank r's workers may run now, ascending, at most WORLD_TASKS; with an order in the
- * program, of collectives only the first in it. Returns how many. */
+ * program, of collectives in it only the first. Returns how many. */
 int world_ready(world *w, int r, int64_t ids[WORLD_TASKS]);
 /* Which collective of the program a task starts, or WORLD_NOT_COLLECTIVE; and in which step. */
 int world_collective(const world *w, int r, int64_t id, int *step);
 void world_run(world *w, int r, int64_t id);
 /* Whether anything moved. */
 int world_pass(world *w, int r);
+/* After so many passes in a row of every rank that move nothing, none will: ranks that compare their
+ * collectives look for messages of one rank in a pass. */
+int world_quiet_passes(const world *w);
 /* Whether a collective was made ready on the rank since its last pass, which that pass may start.
  */
 int world_dirty(const world *w, int r);

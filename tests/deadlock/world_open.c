@@ -49,7 +49,7 @@ static tutti_status build_collective(world_rank *r, int k)
     const program_setting *s = r->world->setting;
     const program_collective *c = &r->program->collective[k];
     world_cell *x = &r->cell[k];
-    int alone = program_group_size(s, c->group) == 1;
+    int alone = s->group[c->group].size == 1;
     int apart = (c->kind == TUTTI_ALLGATHER && !alone) || c->reads;
     tutti_status status = add_tensor(r->graph, "", c, program_out_count(s, c), &x->result);
     x->fed = x->result;
@@ -62,6 +62,9 @@ static tutti_status build_collective(world_rank *r, int k)
     x->node = tutti_graph_nodes(r->graph) - 1;
     if (!status && c->kind == TUTTI_ALLGATHER && !alone)
         status = tutti_graph_add_access(r->graph, x->node, (tutti_access){x->fed, TUTTI_READ});
+    for (int i = 0; i < c->afters && !status; i++)
+        status = tutti_graph_add_access(
+            r->graph, x->node, (tutti_access){r->cell[c->after[i]].result, TUTTI_READ});
     if (!alone) r->role[r->tasks++] = k;
     size_t element = tutti_dtype_bytes(c->dtype), steps = (size_t)r->program->steps;
     x->fed_bytes = (size_t)program_in_count(c) * element;
@@ -130,14 +133,16 @@ static tutti_status open_exchange(world_rank *r, int group)
     world *w = r->world;
     const program_setting *s = w->setting;
     tutti_transport *transport;
-    tutti_status status = wire_transport(
-        &w->wire, w->loop[group], program_rank_in(s, group, r->number), s->lanes, &transport);
+    int control = s->verify != TUTTI_VERIFY_OFF && s->group[group].size > 1;
+    tutti_status status = wire_transport(&w->wire, w->loop[group],
+        program_rank_in(s, group, r->number), s->lanes + control, &transport);
     if (status) return status;
     r->end[group] = transport;
     const tutti_exchange_options options = {.design = s->design,
         .lanes = s->lanes,
         .algorithm = s->algorithm,
         .unsafe = 1,
+        .verify = s->verify,
         .manual = 1};
     return tutti_exchange_open_over(transport, &options, &r->exchange[group]);
 }
@@ -149,7 +154,7 @@ static tutti_status open_rank(world_rank *r)
     size_t n = (size_t)p->n;
     tutti_status status = TUTTI_OK;
     for (int g = 0; g < s->groups && !status; g++)
-        if (s->member[g] >> r->number & 1) status = open_exchange(r, g);
+        if (program_rank_in(s, g, r->number) >= 0) status = open_exchange(r, g);
     r->cell = calloc(n + 1, sizeof *r->cell);
     r->role = calloc(4 * n + 1, sizeof *r->role);
     if (!status && (!r->cell || !r->role))
@@ -175,7 +180,7 @@ tutti_status world_open(const program_setting *setting, world **opened)
     const tutti_loop_options loop = {.eager_bytes = setting->eager_bytes};
     tutti_status status = oracle_new(setting, &w->oracle);
     for (int g = 0; g < setting->groups && !status; g++)
-        status = tutti_loop_world_new(program_group_size(setting, g), &loop, &w->loop[g]);
+        status = tutti_loop_world_new(setting->group[g].size, &loop, &w->loop[g]);
     for (int r = 0; r < setting->ranks && !status; r++) {
         w->rank[r] = (world_rank){.world = w, .number = r, .program = &setting->program[r]};
         status = open_rank(&w->rank[r]);

@@ -1,0 +1,20 @@
+/* The explorer as a judge of cases (tests/deadlock/case.h). */
+#ifndef TUTTI_TEST_EXPLORE_CASE_H
+#define TUTTI_TEST_EXPLORE_CASE_H
+
+#include "tests/deadlock/case.h"
+#include "tests/deadlock/explore.h"
+
+typedef struct explore_options {
+    uint64_t seed;  /* of random schedules; a result's first_bad_seed replays one */
+    int64_t most;   /* schedules */
+    int exhaustive; /* every schedule, depth first, instead of random ones */
+} explore_options;
+
+/* Explores schedules of a case; the result is zeroed first. Vectors above a few thousand elements
+ * are cut to that, equal ones to equal sizes. A status other than OK is the explorer's own failure:
+ * UNSUPPORTED, NOMEM. */
+tutti_status explore_case(
+    const deadlock_case *c, const explore_options *options, explore_result *result);
+
+#endif
