@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "designs/fault.h"
 #include "designs/queue.h"
 
 #include <pthread.h>
@@ -11,6 +12,7 @@
 struct tutti_driver {
     tutti_driver_options options;
     tutti_comm *comm;
+    tutti_fault *fault;         /* NULL but in tests of what goes wrong */
     pthread_mutex_t comm_lock;  /* protects calls on comm; first of the two locks */
     pthread_mutex_t queue_lock; /* protects what follows */
     tutti_queue queue;
@@ -91,7 +93,9 @@ tutti_status tutti_driver_open(
         tutti_control_handle(options->control, TUTTI_CONTROL_ABORT, hear_abort, d);
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
     if (!status) status = tutti_record_open(&d->record);
+    if (!status) status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
     if (status) {
+        tutti_record_close(&d->record);
         tutti_queue_close(&d->queue);
         free(d);
         return status;
@@ -107,6 +111,7 @@ void tutti_driver_close(tutti_driver *driver)
     if (!driver) return;
     tutti_queue_close(&driver->queue);
     tutti_record_close(&driver->record);
+    tutti_fault_close(driver->fault);
     pthread_mutex_destroy(&driver->comm_lock);
     pthread_mutex_destroy(&driver->queue_lock);
     free(driver);
@@ -123,6 +128,7 @@ static void end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
     d->ended++;
     pthread_mutex_unlock(&d->queue_lock);
     tutti_coll_free(done.request);
+    if (d->fault && !status) tutti_fault_end(d->fault, &done);
     if (done.state == TUTTI_ENTRY_STARTED)
         tutti_meter_leave(d->options.meter, TUTTI_METER_COMM, done.started);
     tutti_token_finish(done.token, status);
@@ -131,6 +137,10 @@ static void end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 static void start_entry(tutti_driver *d, const tutti_entry *ready)
 {
     tutti_coll_request *request = NULL;
+    if (d->fault && !tutti_fault_start(d->fault, ready)) {
+        end_entry(d, ready->sequence, TUTTI_OK);
+        return;
+    }
     double mark = tutti_meter_enter(d->options.meter, TUTTI_METER_COMM);
     pthread_mutex_lock(&d->queue_lock);
     tutti_entry *entry = tutti_queue_get(&d->queue, ready->sequence);
@@ -151,6 +161,13 @@ static void start_entry(tutti_driver *d, const tutti_entry *ready)
     pthread_mutex_unlock(&d->queue_lock);
 }
 
+/* The entry to start now where the order allows this one: itself, but for a fault. Queue lock held.
+ */
+static tutti_entry *admit(tutti_driver *d, tutti_entry *entry)
+{
+    return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
+}
+
 /* ORDER_QUEUE: the next number of every lane, as long as it is ready. Returns how many. */
 static int start_in_sequence(tutti_driver *d)
 {
@@ -158,7 +175,7 @@ static int start_in_sequence(tutti_driver *d)
     for (int lane = 0; lane < d->queue.lanes; lane++) {
         for (;;) {
             pthread_mutex_lock(&d->queue_lock);
-            tutti_entry *entry = tutti_queue_startable(&d->queue, lane);
+            tutti_entry *entry = admit(d, tutti_queue_startable(&d->queue, lane));
             tutti_entry copy = entry ? *entry : (tutti_entry){0};
             pthread_mutex_unlock(&d->queue_lock);
             if (!entry) break;
@@ -180,18 +197,23 @@ static tutti_entry *next_of_group(tutti_driver *d)
 static int start_one(tutti_driver *d)
 {
     pthread_mutex_lock(&d->queue_lock);
-    tutti_entry *entry = next_of_group(d);
+    tutti_entry *entry = admit(d, next_of_group(d));
     tutti_entry copy = entry ? *entry : (tutti_entry){0};
     pthread_mutex_unlock(&d->queue_lock);
     if (entry) start_entry(d, &copy);
     return entry != NULL;
 }
 
-/* ORDER_READY: ready has started it already. */
-static int start_nothing(tutti_driver *d)
+/* ORDER_READY: ready has started it already, but for a fault. */
+static int start_held(tutti_driver *d)
 {
-    (void)d;
-    return 0;
+    if (!d->fault) return 0;
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_entry *entry = tutti_fault_release(d->fault, &d->queue);
+    tutti_entry copy = entry ? *entry : (tutti_entry){0};
+    pthread_mutex_unlock(&d->queue_lock);
+    if (entry) start_entry(d, &copy);
+    return entry != NULL;
 }
 
 /* Notes when an entry in flight last moved. Queue lock held. */
@@ -237,7 +259,7 @@ static void end_all(tutti_driver *d, tutti_status failure)
 int tutti_driver_pass(tutti_driver *driver)
 {
     static int (*const start[])(tutti_driver *) = {[TUTTI_ORDER_QUEUE] = start_in_sequence,
-        [TUTTI_ORDER_READY] = start_nothing,
+        [TUTTI_ORDER_READY] = start_held,
         [TUTTI_ORDER_MAIN] = start_one};
     int started = 0, moved = 0;
     pthread_mutex_lock(&driver->comm_lock);
@@ -265,19 +287,37 @@ int tutti_driver_busy(tutti_driver *driver)
     for (int lane = 0; lane < queue->lanes && order == TUTTI_ORDER_QUEUE; lane++)
         busy |= tutti_queue_startable(queue, lane) != NULL;
     if (order == TUTTI_ORDER_MAIN) busy |= next_of_group(driver) != NULL;
+    if (driver->fault) busy |= tutti_fault_holds(driver->fault, queue);
     if (driver->failure) busy = tutti_queue_next_posted(queue, 0) != NULL;
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
 }
 
-int64_t tutti_driver_reserve(tutti_driver *driver, int lane, int64_t index, const char *name)
+static int64_t reserve(tutti_driver *d, int lane, int64_t index, const char *name)
 {
     int64_t sequence;
-    pthread_mutex_lock(&driver->queue_lock);
-    tutti_status status = tutti_queue_reserve(&driver->queue, lane, index, name, &sequence);
-    if (!status) tutti_queue_get(&driver->queue, sequence)->reserved_s = tutti_clock_s();
-    pthread_mutex_unlock(&driver->queue_lock);
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_status status = tutti_queue_reserve(&d->queue, lane, index, name, &sequence);
+    if (!status) tutti_queue_get(&d->queue, sequence)->reserved_s = tutti_clock_s();
+    pthread_mutex_unlock(&d->queue_lock);
     return status ? -1 : sequence;
+}
+
+/* A fault: a collective that the other ranks do not have. */
+static void add_extra(tutti_driver *d, int lane, int64_t index)
+{
+    tutti_coll_args args;
+    tutti_token *token = tutti_fault_extra(&args);
+    int64_t sequence = token ? reserve(d, lane, index, "fault") : -1;
+    if (sequence >= 0) tutti_driver_ready(d, sequence, &args, token);
+}
+
+/* Only the main thread reserves, so `next` is read without the lock. */
+int64_t tutti_driver_reserve(tutti_driver *driver, int lane, int64_t index, const char *name)
+{
+    if (driver->fault && tutti_fault_adds(driver->fault, driver->queue.next))
+        add_extra(driver, lane, index);
+    return reserve(driver, lane, index, name);
 }
 
 /* Queue lock held. */
@@ -302,11 +342,13 @@ void tutti_driver_ready(
     entry->args = *args;
     entry->token = token;
     entry->state = TUTTI_ENTRY_READY;
+    if (driver->fault) tutti_fault_change(driver->fault, entry);
     enter_record(driver, entry);
-    tutti_entry copy = *entry;
+    entry = at_once ? admit(driver, entry) : NULL;
+    tutti_entry copy = entry ? *entry : (tutti_entry){0};
     pthread_mutex_unlock(&driver->queue_lock);
     if (at_once) {
-        if (!failure_of(driver)) start_entry(driver, &copy);
+        if (entry && !failure_of(driver)) start_entry(driver, &copy);
         end_done(driver); /* a blocking algorithm has ended by now */
         pthread_mutex_unlock(&driver->comm_lock);
     }

@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
 	designs/exchange.c designs/exchange.h \
+	designs/fault.c designs/fault.h \
 	designs/funneled.c \
 	designs/naive.c \
 	designs/place.c designs/place.h \

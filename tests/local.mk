@@ -27,4 +27,5 @@ include tests/train/local.mk
 include tests/check/local.mk
 include tests/programs/local.mk
 include tests/box/local.mk
+include tests/faults/local.mk
 include tests/lint/local.mk

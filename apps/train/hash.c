@@ -31,6 +31,11 @@ char *tutti_hash_text(const tutti_hash *hash, char text[TUTTI_HASH_TEXT])
     return text;
 }
 
+uint64_t tutti_hash_block(const void *data, size_t bytes)
+{
+    return XXH3_64bits(data, bytes);
+}
+
 void tutti_hash_free(tutti_hash *hash)
 {
     XXH3_freeState((XXH3_state_t *)hash);

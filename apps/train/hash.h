@@ -16,6 +16,8 @@ tutti_status tutti_hash_new(tutti_hash **hash);
 void tutti_hash_add(tutti_hash *hash, const void *data, size_t bytes);
 /* The hash of all that was added, as 16 lower-case hex digits; returns text. */
 char *tutti_hash_text(const tutti_hash *hash, char text[TUTTI_HASH_TEXT]);
+/* The hash of one block. [P] */
+uint64_t tutti_hash_block(const void *data, size_t bytes);
 void tutti_hash_free(tutti_hash *hash);
 
 #endif

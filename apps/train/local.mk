@@ -5,7 +5,9 @@ libtrain_la_SOURCES = \
 	apps/train/hash.c apps/train/hash.h \
 	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.c apps/train/options.h \
+	apps/train/replica.c apps/train/replica.h \
 	apps/train/report.c apps/train/report.h \
+	apps/train/saver.c apps/train/saver.h \
 	apps/train/schedule.c apps/train/schedule.h \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \

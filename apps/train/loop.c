@@ -1,6 +1,8 @@
 #include "apps/train/loop.h"
 
 #include "apps/data/prefetch.h"
+#include "apps/train/replica.h"
+#include "apps/train/saver.h"
 #include "apps/train/stopwatch.h"
 #include "dag/base/log.h"
 #include "dag/kernels/loss.h"
@@ -35,6 +37,7 @@ typedef struct loop {
     int64_t epoch;                               /* of the sums, from 0 */
     sums trained;                                /* this rank's images of the epoch */
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
+    int64_t replica_checks;
 } loop;
 
 static tutti_status open_flights(flight flights[AHEAD], int slices)
@@ -243,23 +246,46 @@ static tutti_status evaluate(loop *l, int64_t done)
 
 /* ---- the run ---- */
 
-/* What is due after `done` steps: an evaluation, a checkpoint, both or nothing. */
+/* What is due after some steps. Checked before it is saved: a checkpoint holds what all ranks had. */
+typedef struct agenda {
+    int check, evaluate, save;
+} agenda;
+
+static agenda find_due(const tutti_trainer *s, int64_t done)
+{
+    const tutti_train_options *o = s->options;
+    int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
+    int64_t epochs = done / s->steps_per_epoch, every = o->replica_check;
+    int check = every < 0 ? epoch_ends : every > 0 && done % every == 0;
+    return (agenda){.check = s->ranks > 1 && every && (last || check),
+        .evaluate = last || (epoch_ends && o->eval_every && epochs % o->eval_every == 0),
+        .save = o->checkpoint && (last || epoch_ends)};
+}
+
+static tutti_status check_replicas(loop *l, int64_t done, int *together)
+{
+    tutti_status status = tutti_replica_check(l->s, done);
+    *together = status == TUTTI_ERR_MISMATCH;
+    l->replica_checks += !status;
+    return status;
+}
+
+static tutti_status save(loop *l, int64_t done, int *together)
+{
+    tutti_status status = tutti_saver_save(l->s, done, together);
+    if (!status) tutti_report_on_checkpoint(l->report, l->s->options->checkpoint, done);
+    return status;
+}
+
 static tutti_status pause_here(loop *l, int64_t done, int *together)
 {
-    const tutti_train_options *o = l->s->options;
-    int last = done >= l->s->last_step, epoch_ends = done % l->s->steps_per_epoch == 0;
-    int64_t epochs = done / l->s->steps_per_epoch;
-    int evaluates = last || (epoch_ends && o->eval_every && epochs % o->eval_every == 0);
-    int saves = o->checkpoint && (last || epoch_ends);
-    if (!evaluates && !saves) return TUTTI_OK;
+    agenda due = find_due(l->s, done);
+    if (!due.check && !due.evaluate && !due.save) return TUTTI_OK;
     tutti_status status = drain(l, done);
     tutti_stopwatch_lap(&l->watch);
-    if (!status && evaluates) status = evaluate(l, done);
-    if (!status && saves) {
-        status = tutti_trainer_save(l->s, done);
-        *together = 1;
-        if (!status) tutti_report_on_checkpoint(l->report, o->checkpoint, done);
-    }
+    if (!status && due.check) status = check_replicas(l, done, together);
+    if (!status && due.evaluate) status = evaluate(l, done);
+    if (!status && due.save) status = save(l, done, together);
     tutti_stopwatch_start(&l->watch);
     return status;
 }
@@ -295,7 +321,8 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .comm_ms = 1e3 * w->comm_s / steps,
         .hidden_pct = tutti_stopwatch_hidden_pct(w),
         .train_loss = l->train_loss,
-        .test_accuracy = l->test_accuracy};
+        .test_accuracy = l->test_accuracy,
+        .replica_checks = l->replica_checks};
 }
 
 tutti_status tutti_loop_run(

@@ -5,7 +5,8 @@
  * -> wait for step t-2
  *
  * Nothing else waits: two steps are in flight, and the graph alone orders them. The pipeline is
- * drained only where all weights are needed: before an evaluation, a checkpoint, and at the end.
+ * drained only where all weights are needed: before a check of the replicas, an evaluation, a
+ * checkpoint, and at the end.
  *
  * Times leave evaluations, checkpoints and (in runs long enough) the first few steps out. Threads:
  * [M]. */

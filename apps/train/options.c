@@ -95,6 +95,10 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "60", .low = 0.1, .high = 1e6,
         .environment = "TUTTI_TIMEOUT", AT(timeout_s),
         .help = "seconds after which a wait for a step or another rank is an error"},
+    {TUTTI_CONF_INT, "replica-check", "N", .fallback = "-1", .low = -1, .high = 1e12,
+        AT(replica_check),
+        .help = "steps between checks that all ranks hold the same weights, bit for bit; -1: every "
+                "epoch and at the end; 0: never"},
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint),

@@ -20,6 +20,7 @@ typedef struct tutti_train_options {
     int nesterov, augment;
     int64_t warmup; /* steps; -1: the schedule's default */
     int64_t seed, eval_every, threads, depth;
+    int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
     const char *checkpoint, *resume, *json;
     double timeout_s;
     int verbose, quiet;

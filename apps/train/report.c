@@ -79,13 +79,14 @@ static json_t *eval_event(const tutti_report_eval *e)
 
 static json_t *summary_event(const tutti_report_summary *s)
 {
-    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
+    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
+                     "s:s}",
         "event", "summary", "design", s->design, "ranks", s->ranks, "model", s->model, "steps",
         (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
         number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
         number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
-        "weights_hash", s->weights_hash);
+        "replica_checks", (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
 }
 
 /* ---- for people ---- */

@@ -55,6 +55,7 @@ typedef struct tutti_report_summary {
     const char *design, *model, *weights_hash;
     int ranks;
     int64_t steps, batch;
+    int64_t replica_checks; /* how often the ranks' weights were compared, and found equal */
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
 } tutti_report_summary;
 

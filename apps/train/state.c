@@ -33,19 +33,29 @@ static void write_words(const tutti_trainer *s, int64_t step, char text[WORDS][W
     snprintf(text[i++], WORD_SIZE, "%d", s->ranks);
 }
 
-/* Parameters and states in the order of the step; the caller frees it. */
-static tutti_checkpoint_tensor *list_tensors(const tutti_trainer *s, int *tensors)
+int tutti_state_tensors(const tutti_trainer *s)
+{
+    return s->step->parameters + s->step->states;
+}
+
+int tutti_state_tensor(const tutti_trainer *s, int i)
 {
     const tutti_step *step = s->step;
-    *tensors = step->parameters + step->states;
+    return i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
+}
+
+/* The caller frees it. */
+static tutti_checkpoint_tensor *list_tensors(const tutti_trainer *s, int *tensors)
+{
+    *tensors = tutti_state_tensors(s);
     tutti_checkpoint_tensor *list = calloc((size_t)*tensors, sizeof *list);
     if (!list) {
         tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %d tensors", *tensors);
         return NULL;
     }
     for (int i = 0; i < *tensors; i++) {
-        int tensor = i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
-        const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
+        int tensor = tutti_state_tensor(s, i);
+        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor);
         list[i] =
             (tutti_checkpoint_tensor){t->name, t->dtype, t->shape, s->runner->data(s->run, tensor)};
     }

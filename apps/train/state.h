@@ -8,6 +8,10 @@
 #include "apps/train/checkpoint.h"
 #include "apps/train/trainer.h"
 
+/* Its tensors, in the order of a checkpoint: how many, and the graph's number of each. */
+int tutti_state_tensors(const tutti_trainer *trainer);
+int tutti_state_tensor(const tutti_trainer *trainer, int i);
+
 tutti_status tutti_state_save(const tutti_trainer *trainer, const char *path, int64_t step);
 /* FORMAT (logged) when the file is no checkpoint of this model and data. */
 tutti_status tutti_state_load(const tutti_trainer *trainer, const char *path, int64_t *step);

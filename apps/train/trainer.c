@@ -221,12 +221,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .seed = s->options->seed};
 }
 
-/* ---- saving and leaving ---- */
-
-tutti_status tutti_trainer_save(tutti_trainer *s, int64_t step)
-{
-    return agree(s, s->rank == 0 ? tutti_state_save(s, s->options->checkpoint, step) : TUTTI_OK);
-}
+/* ---- leaving ---- */
 
 tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 {

@@ -45,10 +45,6 @@ tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
 void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
 
-/* Writes --checkpoint on rank 0 after `step` steps; all ranks call it with nothing submitted and
- * return the same. */
-tutti_status tutti_trainer_save(tutti_trainer *trainer, int64_t step);
-
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */
 tutti_status tutti_trainer_hash(const tutti_trainer *trainer, char *text);
 

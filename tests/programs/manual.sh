@@ -22,5 +22,6 @@ compare() { # PAGE COMMAND...
 compare tutti-cifar "$apps/tutti-cifar"
 compare tutti-bench "$apps/tutti-bench" compute
 compare tutti-info "$apps/tutti-info"
+compare tutti-run "$apps/tutti-run"
 "$apps/tutti-bench" --help | grep -q compute || fail "tutti-bench --help does not list its commands"
 finish

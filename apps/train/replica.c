@@ -1,0 +1,148 @@
+#include "apps/train/replica.h"
+
+#include "apps/train/hash.h"
+#include "apps/train/state.h"
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- this rank's hashes ---- */
+
+static void hash_tensors(const tutti_trainer *s, uint64_t hash[])
+{
+    for (int i = 0; i < tutti_state_tensors(s); i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tutti_state_tensor(s, i));
+        hash[i] = tutti_hash_block(s->runner->data(s->run, tutti_state_tensor(s, i)), t->bytes);
+    }
+}
+
+/* ---- comparing ---- */
+
+static tutti_status gather(
+    const tutti_trainer *s, int64_t count, const uint64_t mine[], uint64_t all[])
+{
+    return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
+                                                .dtype = TUTTI_I64,
+                                                .count = count,
+                                                .send = mine,
+                                                .recv = all});
+}
+
+static int all_equal(int ranks, const uint64_t hash[])
+{
+    for (int r = 1; r < ranks; r++)
+        if (hash[r] != hash[0]) return 0;
+    return 1;
+}
+
+static void append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text + used, size - used, format, list);
+    va_end(list);
+}
+
+/* "ranks 0, 2 and 3 have 0011223344556677". */
+static void append_group(char *text, size_t size, int ranks, const uint64_t hash[], uint64_t wanted)
+{
+    enum { NAMED = 8 };
+    int have = 0, said = 0;
+    for (int r = 0; r < ranks; r++) have += hash[r] == wanted;
+    append(text, size, "%s", have == 1 ? "rank " : "ranks ");
+    for (int r = 0; r < ranks && said < NAMED; r++) {
+        if (hash[r] != wanted) continue;
+        const char *before = said == 0 ? "" : said == have - 1 ? " and " : ", ";
+        append(text, size, "%s%d", before, r);
+        said++;
+    }
+    if (have > said) append(text, size, " and %d more", have - said);
+    append(text, size, " %s %016" PRIx64, have == 1 ? "has" : "have", wanted);
+}
+
+/* Whether rank r is the first one with its hash. */
+static int is_first(const uint64_t hash[], int r)
+{
+    for (int i = 0; i < r; i++)
+        if (hash[i] == hash[r]) return 0;
+    return 1;
+}
+
+char *tutti_replica_describe(int ranks, const uint64_t hash[], char *text, size_t size)
+{
+    enum { NAMED = 3 };
+    int groups = 0;
+    text[0] = '\0';
+    for (int r = 0; r < ranks; r++) {
+        if (!is_first(hash, r) || ++groups > NAMED) continue;
+        append(text, size, "%s", groups == 1 ? "" : ", ");
+        append_group(text, size, ranks, hash, hash[r]);
+    }
+    if (groups > NAMED) append(text, size, ", and %d more hashes", groups - NAMED);
+    return text;
+}
+
+/* Names the first tensor that differs; all: a row of `tensors` hashes for every rank. */
+static tutti_status name_difference(
+    const tutti_trainer *s, int64_t step, int tensors, const uint64_t all[], uint64_t column[])
+{
+    int first = -1, differing = 0;
+    for (int i = tensors - 1; i >= 0; i--) {
+        for (int r = 0; r < s->ranks; r++) column[r] = all[(size_t)r * tensors + i];
+        if (all_equal(s->ranks, column)) continue;
+        first = i;
+        differing++;
+    }
+    if (first < 0)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "the ranks' hashes differ and their tensors do not");
+    if (s->rank != 0) return TUTTI_ERR_MISMATCH;
+    char who[1024];
+    for (int r = 0; r < s->ranks; r++) column[r] = all[(size_t)r * tensors + first];
+    return tutti_fail(TUTTI_ERR_MISMATCH,
+        "after step %" PRId64 " the ranks no longer hold the same weights: \"%s\" is the first of "
+        "%d tensors that differ: %s. Memory or messages of a rank were damaged: --resume from an "
+        "earlier checkpoint, and look at that rank's host when it happens again",
+        step, tutti_graph_get_tensor(s->step->graph, tutti_state_tensor(s, first))->name, differing,
+        tutti_replica_describe(s->ranks, column, who, sizeof who));
+}
+
+static tutti_status find_difference(const tutti_trainer *s, int64_t step, const uint64_t mine[])
+{
+    int tensors = tutti_state_tensors(s);
+    uint64_t *all = malloc(tutti_mem_product((size_t)s->ranks * sizeof *all, (size_t)tensors));
+    uint64_t *column = malloc((size_t)s->ranks * sizeof *column);
+    tutti_status status =
+        all && column ? TUTTI_OK
+                      : tutti_fail(TUTTI_ERR_NOMEM, "no memory to find the tensor that differs");
+    if (!status) status = gather(s, tensors, mine, all);
+    if (!status) status = name_difference(s, step, tensors, all, column);
+    free(all);
+    free(column);
+    return status;
+}
+
+tutti_status tutti_replica_check(const tutti_trainer *s, int64_t step)
+{
+    if (s->ranks == 1) return TUTTI_OK;
+    size_t tensors = (size_t)tutti_state_tensors(s);
+    uint64_t *mine = malloc(tensors * sizeof *mine), *all = malloc((size_t)s->ranks * sizeof *all);
+    tutti_status status =
+        mine && all ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");
+    if (!status) {
+        hash_tensors(s, mine);
+        uint64_t own = tutti_hash_block(mine, tensors * sizeof *mine);
+        status = gather(s, 1, &own, all);
+    }
+    if (!status && !all_equal(s->ranks, all)) status = find_difference(s, step, mine);
+    free(mine);
+    free(all);
+    return status;
+}

@@ -1,0 +1,120 @@
+#include "apps/train/saver.h"
+
+#include "apps/train/state.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Rank 0's writing thread. */
+typedef struct saver {
+    const tutti_trainer *trainer;
+    int64_t step;
+    double until_s; /* when it has taken too long */
+    pthread_t thread;
+    pthread_mutex_t lock; /* protects the rest */
+    pthread_cond_t ended;
+    int done;
+    tutti_status status;
+} saver;
+
+static void *write_checkpoint(void *arg)
+{
+    saver *w = arg;
+    tutti_status status = tutti_state_save(w->trainer, w->trainer->options->checkpoint, w->step);
+    pthread_mutex_lock(&w->lock);
+    w->done = 1;
+    w->status = status;
+    pthread_cond_signal(&w->ended);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+static tutti_status saver_start(const tutti_trainer *trainer, int64_t step, saver **made)
+{
+    enum { PATIENCE = 10 };
+    saver *w = calloc(1, sizeof *w);
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the thread that saves");
+    w->trainer = trainer;
+    w->step = step;
+    w->until_s = tutti_clock_s() + PATIENCE * trainer->options->timeout_s;
+    pthread_mutex_init(&w->lock, NULL);
+    tutti_clock_cond_init(&w->ended);
+    if (pthread_create(&w->thread, NULL, write_checkpoint, w)) {
+        free(w);
+        return tutti_fail(TUTTI_ERR_NOMEM, "the thread that saves cannot be started");
+    }
+    *made = w;
+    return TUTTI_OK;
+}
+
+static void saver_free(saver *w)
+{
+    pthread_join(w->thread, NULL);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->ended);
+    free(w);
+}
+
+/* Waits a moment; returns whether it has ended, and then how. */
+static int saver_wait(saver *w, double seconds, tutti_status *status)
+{
+    struct timespec until = tutti_clock_after(seconds);
+    pthread_mutex_lock(&w->lock);
+    while (!w->done)
+        if (pthread_cond_timedwait(&w->ended, &w->lock, &until)) break;
+    int done = w->done;
+    *status = w->status;
+    pthread_mutex_unlock(&w->lock);
+    return done;
+}
+
+/* What rank 0 tells the others. */
+typedef struct word {
+    int32_t ended, status;
+} word;
+
+/* The next word of a saver; frees it when that is the last. */
+static word saver_word(saver **w)
+{
+    const tutti_train_options *o = (*w)->trainer->options;
+    tutti_status status;
+    double moment_s = o->timeout_s / 4 < 1 ? o->timeout_s / 4 : 1;
+    if (saver_wait(*w, moment_s, &status)) {
+        saver_free(*w);
+        *w = NULL;
+        return (word){1, status};
+    }
+    if (tutti_clock_s() < (*w)->until_s) return (word){0};
+    return (word){1, tutti_fail(TUTTI_ERR_TIMEOUT,
+                         "checkpoint %s: not written within ten times --timeout %g s: is its disk "
+                         "full or unreachable?",
+                         o->checkpoint, o->timeout_s)};
+}
+
+static tutti_status tell(const tutti_trainer *s, word *said)
+{
+    return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_BROADCAST,
+                                                .dtype = TUTTI_I32,
+                                                .count = sizeof *said / sizeof(int32_t),
+                                                .recv = said});
+}
+
+tutti_status tutti_saver_save(const tutti_trainer *s, int64_t step, int *together)
+{
+    saver *writing = NULL;
+    word said = {0};
+    if (s->rank == 0) {
+        said.status = saver_start(s, step, &writing);
+        said.ended = said.status != TUTTI_OK;
+    }
+    tutti_status lost;
+    do {
+        if (writing) said = saver_word(&writing);
+        lost = tell(s, &said);
+    } while (!lost && !said.ended);
+    tutti_status status = lost ? lost : (tutti_status)said.status;
+    *together = status != TUTTI_ERR_TIMEOUT && status != TUTTI_ERR_COMM;
+    return status;
+}

@@ -1,0 +1,29 @@
+# Ranks that die, stop or do wrong: what the run says, that it ends on every rank, and that it goes on from its checkpoint.
+# Scripts repeat their random rounds TUTTI_TEST_ROUNDS times: a few in make check, 100 in make check-chaos.
+fault_programs = tests/faults/test_fault tests/faults/test_replica
+fault_scripts = \
+	tests/faults/launcher.sh \
+	tests/faults/replica.sh \
+	tests/faults/restarts.sh \
+	tests/faults/saver.sh
+check_PROGRAMS += $(fault_programs)
+TESTS += $(fault_programs) $(fault_scripts)
+EXTRA_DIST += $(fault_scripts)
+
+tests_faults_test_fault_SOURCES = tests/faults/test_fault.c
+tests_faults_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_faults_test_fault_LDADD = libtesting.la
+
+tests_faults_test_replica_SOURCES = tests/faults/test_replica.c
+tests_faults_test_replica_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_faults_test_replica_LDADD = libtrain.la libdata.la libmodels.la libtesting.la
+
+# A disk that takes its time, for saver.sh; -rpath makes a shared object of it.
+check_LTLIBRARIES += tests/faults/slow_disk.la
+tests_faults_slow_disk_la_SOURCES = tests/faults/slow_disk.c
+tests_faults_slow_disk_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its fsync is for everybody to see
+tests_faults_slow_disk_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+.PHONY: check-chaos
+check-chaos: all
+	TUTTI_TEST_ROUNDS=100 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(fault_scripts)' AM_LOG_FLAGS='-t 14400'

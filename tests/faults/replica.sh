@@ -1,0 +1,45 @@
+#!/bin/bash
+# A bit that turns on one rank is found before it reaches a checkpoint, with the rank and the tensor.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+rounds=${TUTTI_TEST_ROUNDS:-4}
+RANDOM=${TUTTI_TEST_SEED:-$((RANDOM * RANDOM % 32768))} seed=$RANDOM
+RANDOM=$seed
+echo "seed $seed (replay with TUTTI_TEST_SEED)"
+designs=(funneled concurrent chained sequential)
+
+run=(--data "$dir/data" --model mlp --batch 20 --lr 0.02 --epochs 3 --timeout 30) # 5 steps an epoch on 2 ranks
+
+# Set-up and the first epoch: which numbers are gradients of which parameter is what a first, right run tells.
+trains 2 "${run[@]}"
+[ "$(field replica_checks)" = 3 ] || fail "$(field replica_checks) checks in 3 epochs"
+trains 2 "${run[@]}" --replica-check 4
+[ "$(field replica_checks)" = 4 ] || fail "$(field replica_checks) checks in 15 steps, one every 4 and one at the end"
+hash=$(field weights_hash)
+
+# damaged NAME OPTION...: the run must end with status 1 and name rank 1 and the parameter whose gradient was damaged.
+damaged() {
+    local name=$1 status=0 tensor
+    shift
+    TUTTI_FAULT=rank=1,collective=$number,do=flip cifar 3 "$@" --json "$dir/json" --checkpoint "$dir/bad" || status=$?
+    tensor=$(sed -n 's/.*flip at collective [0-9]* "d\.\(.*\)\.sum".*/\1/p' "$dir/out")
+    tensor=${tensor:-$(sed -n 's/.*flip at collective [0-9]* "d\.\(.*\)".*/\1/p' "$dir/out")}
+    [ $status = 1 ] || { fail "$name: status $status instead of 1"; cat "$dir/out"; }
+    [ -n "$tensor" ] || { fail "$name: the fault did not happen"; cat "$dir/out"; }
+    grep -q "\"$tensor\" is the first of .*ranks 0 and 2 have [0-9a-f]*, rank 1 has [0-9a-f]*\." "$dir/out" ||
+        { fail "$name: not named: $tensor"; cat "$dir/out"; }
+    [ "$(grep -c 'no longer hold the same weights' "$dir/out")" = 1 ] || fail "$name: told more than once"
+    [ ! -e "$dir/bad" ] || fail "$name: a damaged checkpoint was saved"
+}
+
+for ((round = 0; round < rounds; round++)); do
+    number=$((24 + RANDOM % 8)) # of the first epoch, which has 3 steps on 3 ranks
+    damaged "round $round, ${designs[round % 4]}, collective $number" "${run[@]}" --design "${designs[round % 4]}"
+done
+
+# Nobody looks: the run ends well, with weights that are not those of a right run.
+number=40
+TUTTI_FAULT=rank=0,collective=$number,do=flip trains 2 "${run[@]}" --replica-check 0
+[ "$(field replica_checks)" = 0 ] || fail "checks although switched off"
+[ "$(field weights_hash)" != "$hash" ] || fail "the damage did no harm, so that the test shows nothing"
+finish

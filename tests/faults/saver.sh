@@ -1,0 +1,35 @@
+#!/bin/bash
+# A checkpoint that takes longer than --timeout is waited for by all ranks; one that cannot be saved ends them together.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+slow=$TUTTI_BUILDDIR/tests/faults/.libs/slow_disk.so
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" # the slow disk is loaded before it
+[ -e "$slow" ] || fail "$slow is not there"
+
+run=(--data "$dir/data" --model mlp --batch 20 --lr 0.02 --steps 2 --timeout 4 --checkpoint "$dir/slow")
+started=$SECONDS
+"$mpirun" -np 3 -x LD_PRELOAD="$slow" -x SLOW_DISK_S=7 "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1 ||
+    { fail "status $? with a slow disk"; cat "$dir/out"; }
+[ $((SECONDS - started)) -ge 7 ] || fail "the disk was not slow"
+[ -s "$dir/slow" ] || fail "no checkpoint"
+
+# A folder that goes away meanwhile: saving fails on rank 0, and all ranks end in order.
+mkdir "$dir/folder"
+cifar 2 --data "$dir/data" --model mlp --batch 20 --lr 0.02 --epochs 100000 --timeout 20 --checkpoint "$dir/folder/x" &
+for _ in {1..300}; do
+    [ -e "$dir/folder/x" ] && break
+    sleep 0.1
+done
+mv "$dir/folder" "$dir/gone"
+wait $!
+[ $? = 1 ] || fail "no folder: not status 1"
+grep -q 'checkpoint .*/folder/x' "$dir/out" || { fail "no folder: not told"; cat "$dir/out"; }
+grep -q 'all ranks end' "$dir/out" && fail "no folder: one rank ended the others"
+
+# Ten times --timeout is too long.
+if [ "${TUTTI_TEST_ROUNDS:-1}" -ge 100 ]; then
+    "$mpirun" -np 2 -x LD_PRELOAD="$slow" -x SLOW_DISK_S=60 "$apps/tutti-cifar" "${run[@]}" --steps 1 > "$dir/out" 2>&1
+    [ $? = 1 ] || fail "a disk that never ends: not status 1"
+    grep -q 'not written within ten times --timeout 4 s' "$dir/out" || { fail "a disk that never ends"; cat "$dir/out"; }
+fi
+finish
