@@ -43,7 +43,8 @@ struct tutti_dataset {
 /* NULL-terminated table of readers. */
 extern const tutti_reader *const tutti_readers[];
 
-/* Opens a split of the data set at `path` ("synthetic" needs no folder). format: a reader's name,
+/* Opens a split of the data set at `path` ("synthetic" and "synthetic:HxWxC:CLASSES" need no
+ * folder). format: a reader's name,
  * or NULL to recognise. USAGE for an unknown format (the known ones are listed) and for a folder
  * that holds several; IO for a missing, empty or unreadable folder or file; FORMAT otherwise. */
 tutti_status tutti_dataset_open(

@@ -1,26 +1,24 @@
 /* "synthetic": images made up as they are read, the same on every machine, with classes that can be
  * learnt.
  *
- * Each of 10 classes has a smooth pattern of its own: a sum of 4 waves a channel, of random
- * direction and phase. An image is its class's pattern, moved by up to 4 pixels each way, at a
- * contrast between 0.5 and 1, plus noise about twice as strong as the pattern. Image i is of class
- * i mod 10. 32x32x3; 50,000 train, 10,000 test; everything is a function of (split, index). */
+ * Each class has a smooth pattern of its own, 32x32: a sum of 4 waves a channel, of random direction
+ * and phase. An image is its class's pattern, moved by up to 4 pixels each way, at a contrast
+ * between 0.5 and 1, stretched to the image's size, plus noise about twice as strong as the pattern.
+ * Image i is of class i mod classes. Everything is a function of (split, index).
+ *
+ * "synthetic" is 32x32x3 in 10 classes, "synthetic:HxWxC:CLASSES" anything else. 50,000 images
+ * train and 10,000 test at 32x32; larger ones are fewer, so that a pass over all of them takes about
+ * as long, but never less than two (train) for every class. */
 #include "apps/data/formats.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SIDE = 32,
-    CHANNELS = 3,
-    BYTES = SIDE * SIDE * CHANNELS,
-    CLASSES = 10,
-    WAVES = 4,
-    SHIFT = 4
-};
+enum { SIDE = 32, CHANNELS = 3, WAVES = 4, SHIFT = 4, TRAIN_IMAGES = 50000, CLASSES_MAX = 100000 };
 enum {
     SEED = 20,
     PATTERN_STREAM = 1,
@@ -30,12 +28,48 @@ enum {
 
 typedef struct synth_state {
     tutti_split split;
-    int8_t pattern[CLASSES][SIDE][SIDE][CHANNELS]; /* -48..48, periodic */
+    int8_t pattern[][SIDE][SIDE][CHANNELS]; /* one a class; -48..48, periodic */
 } synth_state;
+
+static const char word[] = "synthetic";
 
 static int synth_recognise(const char *path)
 {
-    return strcmp(path, "synthetic") ? TUTTI_FORMAT_NO : TUTTI_FORMAT_CONTENT;
+    size_t length = sizeof word - 1;
+    return !strncmp(path, word, length) && (!path[length] || path[length] == ':')
+               ? TUTTI_FORMAT_CONTENT
+               : TUTTI_FORMAT_NO;
+}
+
+/* Sets the shape that the path asks for; the default's where it says nothing. */
+static tutti_status read_shape(const char *path, tutti_dataset *d)
+{
+    int used = 0;
+    d->height = d->width = SIDE;
+    d->channels = CHANNELS;
+    d->classes = 10;
+    if (!synth_recognise(path) || !path[sizeof word - 1]) return TUTTI_OK;
+    const char *shape = path + sizeof word;
+    if (sscanf(shape, "%dx%dx%d:%d%n", &d->height, &d->width, &d->channels, &d->classes, &used) !=
+            4 ||
+        shape[used])
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%s: must be like synthetic:224x224x3:1000 (HxWxC:classes)", path);
+    if (d->height < 1 || d->height > TUTTI_IMAGE_SIDE_MAX || d->width < 1 ||
+        d->width > TUTTI_IMAGE_SIDE_MAX || (d->channels != 1 && d->channels != 3) ||
+        d->classes < 1 || d->classes > CLASSES_MAX)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "%s: sides are 1 to %d, channels 1 or 3, classes 1 to %d", path, TUTTI_IMAGE_SIDE_MAX,
+            CLASSES_MAX);
+    return TUTTI_OK;
+}
+
+static int64_t count_images(const tutti_dataset *d, tutti_split split)
+{
+    int64_t area = (int64_t)d->height * d->width, train = TRAIN_IMAGES;
+    if (area > SIDE * SIDE) train = train * (SIDE * SIDE) / area;
+    if (train < 2 * d->classes) train = 2 * d->classes;
+    return split == TUTTI_TRAIN ? train : (train + 4) / 5;
 }
 
 /* Whole waves across the image, so that moving it around leaves no seam. */
@@ -59,16 +93,16 @@ static void draw_channel(int class, int channel, synth_state *state)
 
 static tutti_status synth_open(const char *path, tutti_split split, tutti_dataset *dataset)
 {
-    synth_state *state = calloc(1, sizeof *state);
+    synth_state *state;
+    tutti_status status = read_shape(path, dataset);
+    if (status) return status;
+    state = calloc(1, sizeof *state + (size_t)dataset->classes * sizeof *state->pattern);
     if (!state) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its patterns", path);
     state->split = split;
-    for (int k = 0; k < CLASSES; k++)
-        for (int c = 0; c < CHANNELS; c++) draw_channel(k, c, state);
+    for (int k = 0; k < dataset->classes; k++)
+        for (int c = 0; c < dataset->channels; c++) draw_channel(k, c, state);
     dataset->state = state;
-    dataset->count = split == TUTTI_TRAIN ? 50000 : 10000;
-    dataset->height = dataset->width = SIDE;
-    dataset->channels = CHANNELS;
-    dataset->classes = CLASSES;
+    dataset->count = count_images(dataset, split);
     return TUTTI_OK;
 }
 
@@ -77,18 +111,18 @@ static tutti_status synth_read(
 {
     const synth_state *state = dataset->state;
     uint32_t draw[4], noise[4] = {0};
-    int class = (int)(index % CLASSES);
+    int H = dataset->height, W = dataset->width, C = dataset->channels, bytes = H * W * C;
+    int class = (int)(index % dataset->classes);
     tutti_rng_philox(SEED, IMAGE_STREAM + state->split, (uint64_t)index, draw);
     int dy = (int)(draw[0] % (2 * SHIFT + 1)) + SIDE - SHIFT,
         dx = (int)(draw[1] % (2 * SHIFT + 1)) + SIDE - SHIFT;
     int contrast = 128 + (int)(draw[2] % 129); /* of 256 */
-    for (int i = 0; i < BYTES; i++) {
-        int y = i / (SIDE * CHANNELS), x = i / CHANNELS % SIDE;
+    for (int i = 0; i < bytes; i++) {
+        int y = i / (W * C) * SIDE / H, x = i / C % W * SIDE / W;
         if (i % 16 == 0)
-            tutti_rng_philox(
-                SEED, NOISE_STREAM + state->split, (uint64_t)index * BYTES + (uint64_t)i, noise);
-        int wave =
-            state->pattern[class][(y + dy) % SIDE][(x + dx) % SIDE][i % CHANNELS] * contrast / 256;
+            tutti_rng_philox(SEED, NOISE_STREAM + state->split,
+                (uint64_t)index * (uint64_t)bytes + (uint64_t)i, noise);
+        int wave = state->pattern[class][(y + dy) % SIDE][(x + dx) % SIDE][i % C] * contrast / 256;
         int grain = (int)(noise[i / 4 % 4] >> (i % 4 * 8) & 255) - 128;
         pixels[i] = (uint8_t)(128 + wave + grain / 2); /* 128 +- 48 +- 64 */
     }
@@ -103,7 +137,7 @@ static void synth_close(tutti_dataset *dataset)
 
 const tutti_reader tutti_reader_synthetic = {
     .name = "synthetic",
-    .summary = "no files: made-up images, 32x32x3, 10 classes that can be learnt",
+    .summary = "no files: made-up images, 32x32x3 of 10 classes or as synthetic:HxWxC:CLASSES says",
     .recognise = synth_recognise,
     .open = synth_open,
     .read = synth_read,

@@ -6,5 +6,6 @@ libmodels_la_SOURCES = \
 	apps/models/mlp.c \
 	apps/models/model.h \
 	apps/models/resnet.c \
+	apps/models/resnet50.c \
 	apps/models/table.c \
 	apps/models/vgg.c

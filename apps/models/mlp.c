@@ -1,19 +1,35 @@
-/* A multilayer perceptron: two hidden layers of 512 with ReLU.
+/* Multilayer perceptrons: hidden layers of one width with ReLU, then a dense layer.
  *
  * The classical fully connected network (LeCun, Bottou, Bengio, Haffner 1998, "Gradient-based
- * learning applied to document recognition", section III.C, with sigmoids then); these sizes are
- * those of PyTorch's quickstart tutorial. Parameters at 32x32x3, 10 classes: 3072*512+512 +
- * 512*512+512 + 512*10+10 = 1,841,162. */
+ * learning applied to document recognition", section III.C, with sigmoids then).
+ *   mlp         2 hidden layers of 512, as in PyTorch's quickstart tutorial. Parameters at 32x32x3,
+ *               10 classes: 3072*512+512 + 512*512+512 + 512*10+10 = 1,841,162
+ *   mlp-1024x5  5 hidden layers of 1024: many bytes for little computation, so that communication
+ *               bounds the step. 3072*1024+1024 + 4*(1024*1024+1024) + 1024*10+10 = 7,355,402 */
 #include "apps/models/families.h"
+
+#include <stdio.h>
+
+static void build(tutti_net *net, tutti_value x, int hidden, int64_t width, int64_t classes)
+{
+    char name[32];
+    for (int i = 1; i <= hidden; i++) {
+        snprintf(name, sizeof name, "fc%d", i);
+        x = tutti_net_dense(net, name, x, width, TUTTI_INIT_HE_FAN_IN);
+        snprintf(name, sizeof name, "relu%d", i);
+        x = tutti_net_relu(net, name, x);
+    }
+    snprintf(name, sizeof name, "fc%d", hidden + 1);
+    x = tutti_net_dense(net, name, x, classes, TUTTI_INIT_UNIFORM_FAN_IN);
+    tutti_net_output(net, x);
+}
 
 void tutti_model_mlp(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes)
 {
-    enum { HIDDEN = 512 };
-    tutti_value x = tutti_net_input(net, H, W, C);
-    x = tutti_net_dense(net, "fc1", x, HIDDEN, TUTTI_INIT_HE_FAN_IN);
-    x = tutti_net_relu(net, "relu1", x);
-    x = tutti_net_dense(net, "fc2", x, HIDDEN, TUTTI_INIT_HE_FAN_IN);
-    x = tutti_net_relu(net, "relu2", x);
-    x = tutti_net_dense(net, "fc3", x, classes, TUTTI_INIT_UNIFORM_FAN_IN);
-    tutti_net_output(net, x);
+    build(net, tutti_net_input(net, H, W, C), 2, 512, classes);
+}
+
+void tutti_model_mlp_1024x5(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes)
+{
+    build(net, tutti_net_input(net, H, W, C), 5, 1024, classes);
 }

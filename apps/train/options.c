@@ -38,7 +38,8 @@ static const char *schedule_choice(int i)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Data"},
     {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, .environment = "TUTTI_DATA",
-        AT(data), .help = "folder of the data set, or \"synthetic\" for generated images"},
+        AT(data), .help = "folder of the data set; \"synthetic\" for generated images of the model's size, or "
+                            "synthetic:HxWxC:CLASSES"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),

@@ -64,11 +64,22 @@ tutti_status tutti_trainer_join(
 
 /* ---- data ---- */
 
+/* --data; synthetic images of no other size are of the one that the model is made for. */
+static const char *data_path(const tutti_train_options *o, char *text, size_t size)
+{
+    const tutti_model_input *in = &o->model->input;
+    if (strcmp(o->data, "synthetic") != 0) return o->data;
+    snprintf(text, size, "synthetic:%dx%dx%d:%d", in->H, in->W, in->C, in->classes);
+    return text;
+}
+
 static tutti_status open_data(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    tutti_status status = tutti_dataset_open(o->data, o->format, TUTTI_TRAIN, &s->train);
-    if (!status) status = tutti_dataset_open(o->data, o->format, TUTTI_TEST, &s->test);
+    char text[64];
+    const char *path = data_path(o, text, sizeof text);
+    tutti_status status = tutti_dataset_open(path, o->format, TUTTI_TRAIN, &s->train);
+    if (!status) status = tutti_dataset_open(path, o->format, TUTTI_TEST, &s->test);
     if (status) return status;
     const tutti_dataset *a = &s->train, *b = &s->test;
     if (a->height != b->height || a->width != b->width || a->channels != b->channels ||

@@ -180,6 +180,30 @@ START_TEST(synthetic_needs_no_files)
 }
 END_TEST
 
+START_TEST(synthetic_has_the_size_asked_for)
+{
+    tutti_dataset d = {0};
+    ck_assert_ok(tutti_dataset_open("synthetic:20x33x1:7", NULL, TUTTI_TEST, &d));
+    ck_assert(d.height == 20 && d.width == 33 && d.channels == 1 && d.classes == 7);
+    ck_assert_int_eq(d.count, 10000);
+    uint8_t *pixels = malloc(224 * 224 * 3);
+    int32_t label;
+    ck_assert_ptr_nonnull(pixels);
+    ck_assert_ok(tutti_dataset_read(&d, 13, pixels, &label));
+    ck_assert_int_eq(label, 6);
+    tutti_dataset_close(&d);
+    ck_assert_ok(tutti_dataset_open("synthetic:224x224x3:1000", NULL, TUTTI_TRAIN, &d));
+    ck_assert_int_eq(d.count, 2000);
+    ck_assert_ok(tutti_dataset_read(&d, 1999, pixels, &label));
+    ck_assert_int_eq(label, 999);
+    double sum = 0; /* the last rows are painted, too */
+    for (int i = 223 * 224 * 3; i < 224 * 224 * 3; i++) sum += pixels[i];
+    ck_assert_double_eq_tol(sum / (224 * 3), 128, 30);
+    tutti_dataset_close(&d);
+    free(pixels);
+}
+END_TEST
+
 /* A class's mean training image, compared with test images, names most of them: there is something
  * to learn. */
 START_TEST(synthetic_can_be_learnt)
@@ -250,6 +274,7 @@ int main(void)
     tcase_add_test(tcase, jpegs_are_read);
     tcase_add_test(tcase, grey_and_cmyk_jpegs_become_rgb);
     tcase_add_test(tcase, synthetic_needs_no_files);
+    tcase_add_test(tcase, synthetic_has_the_size_asked_for);
     tcase_add_test(tcase, synthetic_can_be_learnt);
     tcase_add_test(tcase, moments_are_those_of_the_pixels);
     return testing_run(suite);

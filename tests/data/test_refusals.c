@@ -92,6 +92,16 @@ START_TEST(folders)
 }
 END_TEST
 
+START_TEST(synthetic_sizes_are_checked)
+{
+    refuse(TUTTI_ERR_USAGE, "synthetic:", NULL, TUTTI_TRAIN, "synthetic:224x224x3:1000");
+    refuse(TUTTI_ERR_USAGE, "synthetic:8x8x3:10x", NULL, TUTTI_TRAIN, "HxWxC:classes");
+    refuse(TUTTI_ERR_USAGE, "synthetic:0x8x3:10", NULL, TUTTI_TRAIN, "sides are 1 to 4096");
+    refuse(TUTTI_ERR_USAGE, "synthetic:8x8x2:10", NULL, TUTTI_TRAIN, "channels 1 or 3");
+    refuse(TUTTI_ERR_USAGE, "synthetic:8x8x3:0", NULL, TUTTI_TRAIN, "classes 1 to");
+}
+END_TEST
+
 START_TEST(near_misses_get_advice)
 {
     fixture_write(folder, "data_batch_1", "", 0);
@@ -369,6 +379,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "refusals");
     tcase_add_checked_fixture(tcase, make_folder, drop_folder);
     tcase_add_test(tcase, folders);
+    tcase_add_test(tcase, synthetic_sizes_are_checked);
     tcase_add_test(tcase, near_misses_get_advice);
     tcase_add_test(tcase, two_data_sets_in_one_folder);
     tcase_add_test(tcase, cifar10_files);

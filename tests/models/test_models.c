@@ -17,7 +17,8 @@ START_TEST(counts_are_the_papers)
 {
     for (int i = 0; tutti_models[i]; i++) {
         const tutti_model *model = tutti_models[i];
-        tutti_net *net = build(model, 32, 32, 3, 10);
+        const tutti_model_input *in = &model->input;
+        tutti_net *net = build(model, in->H, in->W, in->C, in->classes);
         ck_assert_ok(tutti_net_status(net));
         ck_assert_msg(tutti_net_parameters(net) == model->parameters,
             "%s: %lld parameters, not %lld", model->name, (long long)tutti_net_parameters(net),
@@ -29,8 +30,8 @@ END_TEST
 
 START_TEST(found_by_name)
 {
-    static const char *const names[] = {
-        "mlp", "cifar-quick", "resnet20", "resnet32", "resnet44", "resnet56", "resnet110", "vgg16"};
+    static const char *const names[] = {"mlp", "mlp-1024x5", "cifar-quick", "resnet20", "resnet32",
+        "resnet44", "resnet56", "resnet110", "vgg16", "resnet50", "vgg16-224"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const tutti_model *model = tutti_model_find(names[i]);
         ck_assert_msg(model != NULL, "no model %s", names[i]);
@@ -67,7 +68,8 @@ START_TEST(too_small_images_are_errors)
     static const struct {
         const char *name;
         int64_t smallest;
-    } rows[] = {{"mlp", 1}, {"cifar-quick", 5}, {"resnet20", 3}, {"resnet110", 3}, {"vgg16", 16}};
+    } rows[] = {{"mlp", 1}, {"cifar-quick", 5}, {"resnet20", 3}, {"resnet110", 3}, {"vgg16", 16},
+        {"resnet50", 3}, {"vgg16-224", 16}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         for (int64_t less = 0; less < 2; less++) {
             int64_t H = rows[i].smallest - less;
