@@ -1,8 +1,12 @@
-check_PROGRAMS += tests/models/test_models tests/models/test_resnet20
-TESTS += tests/models/test_models tests/models/test_resnet20
+model_tests = tests/models/test_models tests/models/test_resnet20 tests/models/test_large
+check_PROGRAMS += $(model_tests)
+TESTS += $(model_tests)
 tests_models_test_models_SOURCES = tests/models/test_models.c
 tests_models_test_models_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_models_test_models_LDADD = libmodels.la libtesting.la
-tests_models_test_resnet20_SOURCES = tests/models/test_resnet20.c
+tests_models_test_resnet20_SOURCES = tests/models/golden.c tests/models/golden.h tests/models/test_resnet20.c
 tests_models_test_resnet20_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_models_test_resnet20_LDADD = libmodels.la libtrial.la
+tests_models_test_large_SOURCES = tests/models/golden.c tests/models/golden.h tests/models/test_large.c
+tests_models_test_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_models_test_large_LDADD = libmodels.la libtrial.la

@@ -17,6 +17,9 @@ tests_net_test_gradients_LDADD = libtrial.la
 
 EXTRA_DIST += \
 	tests/golden/net/make.py \
+	tests/golden/net/make_large.py \
+	tests/golden/net/resnet50.txt \
+	tests/golden/net/vgg16-224.txt \
 	tests/golden/net/resnet20.txt \
 	tests/golden/net/small_1.txt \
 	tests/golden/net/small_2.txt

@@ -238,8 +238,9 @@ def sliced():
     line("sliced_batches", "whole", numbers)
 
 
-print(f"# resnet20 by PyTorch {torch.__version__}, {str(DTYPE)[6:]}: seed {SEED}, batch {BATCH}, {STEPS} steps, "
-      f"rate {RATE}, momentum {MOMENTUM}, weight decay {DECAY}")
-torch.set_num_threads(1)
-whole()
-sliced()
+if __name__ == "__main__":
+    print(f"# resnet20 by PyTorch {torch.__version__}, {str(DTYPE)[6:]}: seed {SEED}, batch {BATCH}, {STEPS} steps, "
+          f"rate {RATE}, momentum {MOMENTUM}, weight decay {DECAY}")
+    torch.set_num_threads(1)
+    whole()
+    sliced()
