@@ -4,6 +4,7 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "designs/bucket.h"
 #include "designs/comm_thread.h"
 
 #include <stdio.h>
@@ -215,15 +216,19 @@ tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange)
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
 {
     if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
+    int64_t bytes = exchange->options.bucket_bytes;
+    tutti_status status =
+        tutti_bucket_fuse(graph, bytes < 0 ? tutti_bucket_default_bytes(graph) : bytes);
+    if (status) return status;
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->kind != TUTTI_NODE_MARK) continue;
-        const tutti_tensor *tensor = tutti_graph_get_tensor(graph, node->access[0].tensor);
+        const tutti_tensor *first = tutti_graph_get_tensor(graph, node->access[0].tensor);
         tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
-            .dtype = tensor->dtype,
+            .dtype = first->dtype,
             .op = TUTTI_SUM,
-            .count = tutti_shape_count(&tensor->shape)};
-        tutti_status status = tutti_graph_set_collective(graph, i, &args, sizeof args);
+            .count = (int64_t)first->block / (int64_t)tutti_dtype_bytes(first->dtype)};
+        status = tutti_graph_set_collective(graph, i, &args, sizeof args);
         if (status) return status;
     }
     return exchange->options.design->place(graph, exchange->options.lanes);

@@ -18,9 +18,11 @@ typedef struct tutti_exchange tutti_exchange;
 
 typedef struct tutti_exchange_options {
     const tutti_design *design;
-    int lanes;                /* 0: the design's default (4 for concurrent, else 1) */
-    const char *algorithm;    /* see tutti_comm_options; NULL: auto */
-    int unsafe;               /* 1: a design that breaks the ordering law is accepted */
+    int lanes;             /* 0: the design's default (4 for concurrent, else 1) */
+    const char *algorithm; /* see tutti_comm_options; NULL: auto */
+    int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
+                                 -1: see designs/bucket.h */
+    int unsafe;            /* 1: a design that breaks the ordering law is accepted */
     tutti_verify_mode verify; /* whether ranks compare their collectives (designs/verify.h) */
     int manual;               /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;         /* deadline of call and agree; 0: 60 */
@@ -52,7 +54,8 @@ const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 tutti_thread_level tutti_exchange_granted(
     const tutti_exchange *exchange); /* SINGLE over a loop transport */
 
-/* Turns every mark of the graph into an allreduce (sum, in place) and has the design place them.
+/* Fuses the marks of the graph into buckets, turns each into an allreduce (sum, in place) and has the
+ * design place them.
  * With one rank, marks stay marks, which cost nothing. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
 /* For tutti_run_options.hooks; valid until close. */

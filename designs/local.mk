@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
+	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
 	designs/check.c designs/check.h designs/check_parts.h \
 	designs/check_judge.c designs/check_text.c \

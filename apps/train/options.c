@@ -90,6 +90,10 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
         .environment = "TUTTI_ALGORITHM", AT(algorithm),
         .help = "allreduce algorithm; auto: by size and ranks"},
+    {TUTTI_CONF_REAL, "bucket-mb", "X", .fallback = "-1", .low = -1, .high = 1e6,
+        .environment = "TUTTI_BUCKET_MB", AT(bucket_mb),
+        .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
+                "one; -1: an eighth of all, within 0.066 and 4.2"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
         .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},

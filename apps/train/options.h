@@ -16,7 +16,7 @@ typedef struct tutti_train_options {
     int unsafe;
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
-    double rate, momentum, weight_decay;
+    double rate, momentum, weight_decay, bucket_mb;
     int nesterov, augment;
     int64_t warmup; /* steps; -1: the schedule's default */
     int64_t seed, eval_every, threads, depth;

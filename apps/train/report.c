@@ -48,17 +48,17 @@ done:
 
 static json_t *start_event(const tutti_report_start *s)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:I, "
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
                      "s:[iii], s:i, s:I, s:I, "
                      "s:I, s:I, s:I}",
         "event", "start", "design", s->design, "algorithm", s->algorithm, "thread_level",
         s->thread_level, "runner", s->runner, "library", s->library, "model", s->model, "data",
-        s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers, "parameters",
-        (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images, "test_images",
-        (json_int_t)s->test_images, "shape", s->height, s->width, s->channels, "classes",
-        s->classes, "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
-        (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step, "seed",
-        (json_int_t)s->seed);
+        s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers, "collectives",
+        s->collectives, "parameters", (json_int_t)s->parameters, "train_images",
+        (json_int_t)s->train_images, "test_images", (json_int_t)s->test_images, "shape", s->height,
+        s->width, s->channels, "classes", s->classes, "batch", (json_int_t)s->batch, "steps",
+        (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step",
+        (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
 }
 
 static json_t *step_event(const tutti_report_step *s)
@@ -120,9 +120,10 @@ static void print_line(tutti_report *report, const tutti_report_step *s)
 
 static void print_start(FILE *out, const tutti_report_start *s)
 {
-    fprintf(out, "design %s: %d rank%s, %d lane%s, algorithm %s, %s granted\n", s->design, s->ranks,
-        s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s", s->algorithm,
-        s->thread_level);
+    fprintf(out,
+        "design %s: %d rank%s, %d lane%s, %d collectives a step, algorithm %s, %s granted\n",
+        s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
+        s->collectives, s->algorithm, s->thread_level);
     fprintf(out, "%s, %d worker%s a rank, kernels of %s\n", s->runner, s->workers,
         s->workers == 1 ? "" : "s", s->library);
     fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);

@@ -33,6 +33,7 @@ typedef struct tutti_report_options {
 typedef struct tutti_report_start {
     const char *design, *algorithm, *thread_level, *runner, *library, *model, *data;
     int ranks, lanes, workers;
+    int collectives; /* of a step, buckets counted once */
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
     int64_t batch, steps, steps_per_epoch, first_step, seed;

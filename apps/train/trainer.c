@@ -50,6 +50,7 @@ tutti_status tutti_trainer_join(
     tutti_exchange_options exchange = {.design = options->design,
         .lanes = (int)options->lanes,
         .algorithm = options->algorithm,
+        .bucket_bytes = options->bucket_mb < 0 ? -1 : (int64_t)(options->bucket_mb * 1e6),
         .unsafe = options->unsafe,
         .timeout_s = options->timeout_s,
         .meter = trainer->meter,
@@ -206,6 +207,16 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     return status;
 }
 
+static int count_collectives(const tutti_step *step)
+{
+    int count = 0;
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        count += node->kind == TUTTI_NODE_COLLECTIVE && node->section == step->train;
+    }
+    return count;
+}
+
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
     *start = (tutti_report_start){.design = s->options->design->name,
@@ -218,6 +229,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .ranks = s->ranks,
         .lanes = tutti_exchange_lanes(s->exchange),
         .workers = (int)s->options->workers,
+        .collectives = count_collectives(s->step),
         .parameters = tutti_net_parameters(s->net),
         .train_images = s->train.count,
         .test_images = s->test.count,

@@ -79,7 +79,9 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
         .role = role,
         .dtype = dtype,
         .shape = shape,
-        .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
+        .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes,
+        .home = graph->tensors,
+        .block = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
     *tensor = graph->tensors++;
     return TUTTI_OK;
 }
@@ -164,6 +166,83 @@ static tutti_status check_node(const tutti_graph *graph, int node)
 {
     if (node >= 0 && node < graph->nodes) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "graph: node %d of %d", node, graph->nodes);
+}
+
+static int touches(const tutti_node *node, int tensor)
+{
+    for (int a = 0; a < node->accesses; a++)
+        if (node->access[a].tensor == tensor) return 1;
+    return 0;
+}
+
+/* Whether mark[m] may move to the place of the last mark. */
+static tutti_status check_fusible(const tutti_graph *graph, int count, const int mark[], int m)
+{
+    tutti_status status = check_node(graph, mark[m]);
+    if (status) return status;
+    const tutti_node *node = &graph->node[mark[m]], *last = &graph->node[mark[count - 1]];
+    if (node->kind != TUTTI_NODE_MARK || (m > 0 && mark[m] <= mark[m - 1]) ||
+        node->section != last->section)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: node '%s' cannot be fused: not a mark behind the others", node->name);
+    int tensor = node->access[0].tensor;
+    const tutti_tensor *t = &graph->tensor[tensor], *first = &graph->tensor[last->access[0].tensor];
+    if (t->dtype != first->dtype || t->home != tensor || t->block != t->bytes)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: tensor '%s' cannot be laid out with others: another type, or it is already",
+            t->name);
+    for (int n = mark[m] + 1; n < mark[count - 1]; n++)
+        if (touches(&graph->node[n], tensor))
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "graph: mark '%s' cannot be fused with '%s': node '%s' between them uses it",
+                node->name, last->name, graph->node[n].name);
+    return TUTTI_OK;
+}
+
+/* One behind the other, from the tensor of mark[0]. */
+static void lay_out(tutti_graph *graph, int count, const int mark[])
+{
+    enum { ALIGNMENT = 64 };
+    int home = graph->node[mark[0]].access[0].tensor;
+    size_t end = 0;
+    for (int m = 0; m < count; m++) {
+        tutti_tensor *t = &graph->tensor[graph->node[mark[m]].access[0].tensor];
+        t->home = home;
+        t->offset = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        end = t->offset + t->bytes;
+    }
+    for (int m = 0; m < count; m++)
+        graph->tensor[graph->node[mark[m]].access[0].tensor].block = end;
+}
+
+tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[])
+{
+    tutti_status status = TUTTI_OK;
+    if (count < 1) return tutti_fail(TUTTI_ERR_INVAL, "graph: %d marks to fuse", count);
+    for (int m = count - 1; m >= 0 && !status; m--) status = check_fusible(graph, count, mark, m);
+    if (status || count == 1) return status;
+    tutti_node *last = &graph->node[mark[count - 1]];
+    tutti_access *access = malloc((size_t)count * sizeof *access);
+    char name[256];
+    snprintf(name, sizeof name, "%s+%d", last->name, count - 1);
+    char *copy = strdup(name);
+    if (!access || !copy) {
+        free(access);
+        free(copy);
+        return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory to fuse %d marks", count);
+    }
+    for (int m = 0; m < count; m++) access[m] = graph->node[mark[m]].access[0];
+    lay_out(graph, count, mark);
+    for (int m = 0; m < count - 1; m++) {
+        graph->node[mark[m]].kind = TUTTI_NODE_FUSED;
+        graph->node[mark[m]].accesses = 0;
+    }
+    free((void *)last->access);
+    free((void *)last->name);
+    last->access = access;
+    last->accesses = count;
+    last->name = copy;
+    return TUTTI_OK;
 }
 
 tutti_status tutti_graph_set_collective(
@@ -257,7 +336,7 @@ void tutti_graph_print(const tutti_graph *graph, int section, FILE *out)
 {
     static const char *const modes[] = {
         [TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw"};
-    static const char *const kinds[] = {"", " (sum over ranks)", " (collective)"};
+    static const char *const kinds[] = {"", " (sum over ranks)", " (collective)", " (fused)"};
     for (int i = 0; i < graph->nodes; i++) {
         const tutti_node *n = &graph->node[i];
         if (n->section != section) continue;

@@ -37,6 +37,10 @@ typedef struct tutti_tensor {
     tutti_dtype dtype;
     tutti_shape shape;
     size_t bytes;
+    /* Its place in memory: `offset` bytes into the block of tensor `home` (itself, unless it was
+     * laid out with others), which has `block` bytes. */
+    int home;
+    size_t offset, block;
 } tutti_tensor;
 
 typedef enum tutti_mode { TUTTI_READ = 1, TUTTI_WRITE = 2, TUTTI_READWRITE = 3 } tutti_mode;
@@ -51,6 +55,7 @@ typedef enum tutti_node_kind {
     TUTTI_NODE_MARK, /* "sum this tensor over all ranks here": one read-write access; desc empty */
     TUTTI_NODE_COLLECTIVE, /* a mark that an exchange has turned into a collective; desc belongs to
                               designs/ */
+    TUTTI_NODE_FUSED,      /* a mark whose tensor a later mark has taken over; nothing to run */
 } tutti_node_kind;
 
 /* Where a design has put a collective node. lane -1: not placed. */
@@ -73,6 +78,12 @@ typedef struct tutti_node {
     tutti_place place;
 } tutti_node;
 
+/* Whether a runner has anything to do for it. [P] */
+static inline int tutti_node_runs(const tutti_node *node)
+{
+    return node->kind == TUTTI_NODE_KERNEL || node->kind == TUTTI_NODE_COLLECTIVE;
+}
+
 tutti_status tutti_graph_new(tutti_graph **graph);
 void tutti_graph_free(tutti_graph *graph);
 
@@ -90,6 +101,13 @@ tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, co
 
 /* Appends a mark: here the tensor is to be summed over all ranks, in place. */
 tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node);
+
+/* Fuses marks: the last of them, in program order, takes over the tensors of the others, in order,
+ * and their tensors are laid out behind one another in one block of memory, each beginning at a
+ * multiple of 64 bytes; what lies between is zero and nobody's. INVAL: not marks of one section in
+ * ascending order; different element types; a tensor that is laid out already; a node between that
+ * reads or writes one of the tensors after its mark. */
+tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
 
 /* Turns a mark into a collective node with this descriptor (copied). INVAL when the node is no
  * mark. */

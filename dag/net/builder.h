@@ -20,6 +20,7 @@ typedef struct tutti_builder {
     tutti_gradients **gradients; /* of each slice */
     tutti_site *site;            /* of layer l and slice s at l * slices + s */
     tutti_trained *trained;      /* of parameter p of layer l at l * TUTTI_LAYER_PARAMETERS + p */
+    int *statistics;             /* of layer l: the sum over slices, where it has statistics */
     int *wanted;                 /* of each value: whether its gradient leads to a parameter */
     tutti_access *access;        /* scratch: slices + 1 */
 } tutti_builder;
@@ -37,9 +38,12 @@ tutti_status tutti_builder_declare(tutti_builder *b);
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
     const char *suffix, int slice, tutti_role role, tutti_shape shape, int *tensor);
 
-/* [sum over slices] -> mark -> sgd, for parameter p of layer l. */
+/* [sum over slices] -> mark, for parameter p of layer l; and what follows it: sgd. */
+tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix);
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
-/* sum over slices -> mark -> running statistics, for layer l. */
+/* sum over slices -> mark, for the statistics of layer l; and what follows it: running statistics.
+ */
+tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);
 tutti_status tutti_builder_update_running(tutti_builder *b, int l);
 
 #endif

@@ -70,7 +70,7 @@ static tutti_status forward(tutti_builder *b, int evaluation)
                                                           : layer->kind->forward)(site);
         }
         if (status == TUTTI_OK && layer->kind->statistics && !evaluation)
-            status = tutti_builder_update_running(b, l);
+            status = tutti_builder_mark_statistics(b, l);
     }
     return status;
 }
@@ -147,7 +147,22 @@ static tutti_status backward(tutti_builder *b)
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++)
+            status = tutti_builder_mark_gradient(b, l, p, parameter[p].suffix);
+    }
+    return status;
+}
+
+/* Behind all marks, so that marks may be fused: what follows one may stand behind the next. */
+static tutti_status update(tutti_builder *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++)
             status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
+        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
+            status = tutti_builder_update_running(b, l);
     }
     return status;
 }
@@ -169,6 +184,7 @@ static tutti_status emit_sections(tutti_builder *b)
     if (status == TUTTI_OK) status = forward(b, 0);
     for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s, 0);
     if (status == TUTTI_OK) status = backward(b);
+    if (status == TUTTI_OK) status = update(b);
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval", &b->step->eval);
     if (status == TUTTI_OK) status = forward(b, 1);
     for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s, 1);
@@ -188,10 +204,11 @@ static tutti_status open_builder(tutti_builder *b)
     b->gradients = calloc(slices, sizeof *b->gradients);
     b->site = calloc(layers * slices, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
+    b->statistics = calloc(layers, sizeof *b->statistics);
     b->wanted = calloc(layers, sizeof *b->wanted);
     b->access = calloc(slices + 1, sizeof *b->access);
     if (!step->slice || !step->parameter || !step->state || !b->gradients || !b->site ||
-        !b->trained || !b->wanted || !b->access)
+        !b->trained || !b->statistics || !b->wanted || !b->access)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu slices", layers, slices);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -206,6 +223,7 @@ static void close_builder(tutti_builder *b)
     free(b->gradients);
     free(b->site);
     free(b->trained);
+    free(b->statistics);
     free(b->wanted);
     free(b->access);
 }

@@ -6,10 +6,11 @@
  * parameter. Gradients are of the mean loss over the global batch.
  *
  *   train   forward of each slice, layer by layer; behind each batch norm:
- *              sum of statistics over slices -> mark -> running statistics
+ *              sum of statistics over slices -> mark
  *           loss of each slice
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
- *              [sum over slices] -> mark -> sgd
+ *              [sum over slices] -> mark
+ *           from the last layer: sgd of each parameter, running statistics of each batch norm
  *   eval    forward of each slice with running statistics, metrics of each slice
  *
  * Both sections share parameters, state, inputs and activations. The gradient of the images is not

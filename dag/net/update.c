@@ -43,47 +43,57 @@ static tutti_status mark(tutti_builder *b, int tensor)
 /* Batch statistics of all slices and ranks into the running ones. The sum is a tensor of its own
  * even with one slice: the backward pass still reads the slice's statistics while the sum over
  * ranks is under way. Slices of unequal size count alike, and n of the n/(n-1) is their mean. */
+tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
+{
+    const tutti_layer *layer = &b->net->layer[l];
+    int slices = b->options->slices, *total = &b->statistics[l];
+    int64_t C = layer->out.C;
+    tutti_status status = tutti_builder_tensor(
+        b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH, tutti_shape_of(2, C), total);
+    if (status != TUTTI_OK) return status;
+    for (int s = 0; s < slices; s++) b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
+    status = sum_slices(b, layer->name, "stats", 2 * C, *total);
+    return status == TUTTI_OK ? mark(b, *total) : status;
+}
+
 tutti_status tutti_builder_update_running(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
-    int slices = b->options->slices, total;
+    int slices = b->options->slices;
     int64_t C = layer->out.C;
-    tutti_status status = tutti_builder_tensor(
-        b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH, tutti_shape_of(2, C), &total);
-    if (status != TUTTI_OK) return status;
-    for (int s = 0; s < slices; s++) b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
-    status = sum_slices(b, layer->name, "stats", 2 * C, total);
-    if (status == TUTTI_OK) status = mark(b, total);
-    if (status != TUTTI_OK) return status;
-
     double n = (double)(b->options->batch * layer->out.H * layer->out.W) / slices;
     tutti_norm_running_desc desc = {.C = C,
         .momentum = RUNNING_MOMENTUM,
         .weight = (float)(1.0 / ((double)slices * b->options->ranks)),
         .unbias = (float)(n / (n - 1))};
     int node, running = tutti_builder_site(b, l, 0)->running;
-    tutti_access access[] = {tutti_reads(total), tutti_updates(running)};
+    tutti_access access[] = {tutti_reads(b->statistics[l]), tutti_updates(running)};
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s.%s", layer->name, tutti_op_name(TUTTI_OP_NORM_RUNNING));
     return tutti_graph_kernel(
         b->graph, name, TUTTI_OP_NORM_RUNNING, &desc, sizeof desc, 2, access, &node);
 }
 
-/* [sum over slices] -> mark -> sgd.  The update keeps the lowest priority: it fills the time in
- * which a worker would otherwise wait for the last sums over ranks. */
+tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix)
+{
+    int slices = b->options->slices;
+    const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    tutti_status status = TUTTI_OK;
+    if (slices > 1) {
+        for (int s = 0; s < slices; s++)
+            b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
+        status = sum_slices(b, b->net->layer[l].name, suffix, t->count, t->gradient);
+    }
+    return status == TUTTI_OK ? mark(b, t->gradient) : status;
+}
+
+/* The update keeps the lowest priority: it fills the time in which a worker would otherwise wait
+ * for the last sums over ranks. */
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
     const tutti_step_options *o = b->options;
     const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     const char *layer = b->net->layer[l].name;
-    tutti_status status = TUTTI_OK;
-    if (o->slices > 1) {
-        for (int s = 0; s < o->slices; s++)
-            b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
-        status = sum_slices(b, layer, suffix, t->count, t->gradient);
-    }
-    if (status == TUTTI_OK) status = mark(b, t->gradient);
-    if (status != TUTTI_OK) return status;
     tutti_sgd_desc desc = {.count = t->count,
         .momentum = o->momentum,
         .weight_decay = o->weight_decay,

@@ -10,10 +10,15 @@ static tutti_status bind_memory(tutti_binding *b)
 {
     for (int t = 0; t < b->tensors; t++) {
         const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
-        b->memory[t] = tutti_mem_aligned(tensor->bytes);
+        if (tensor->home != t) continue;
+        b->memory[t] = tutti_mem_aligned(tensor->block);
         if (!b->memory[t])
             return tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)",
-                tensor->name, tensor->bytes);
+                tensor->name, tensor->block);
+    }
+    for (int t = 0; t < b->tensors; t++) {
+        const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
+        if (tensor->home != t) b->memory[t] = (char *)b->memory[tensor->home] + tensor->offset;
     }
     return TUTTI_OK;
 }
@@ -61,7 +66,8 @@ void tutti_binding_close(tutti_binding *binding)
 {
     for (int i = 0; binding->kernel && i < binding->nodes; i++)
         if (binding->kernel[i]) binding->kernel[i]->close(binding->args[i]);
-    for (int t = 0; binding->memory && t < binding->tensors; t++) free(binding->memory[t]);
+    for (int t = 0; binding->memory && t < binding->tensors; t++)
+        if (tutti_graph_get_tensor(binding->graph, t)->home == t) free(binding->memory[t]);
     free(binding->memory);
     free(binding->kernel);
     free(binding->args);

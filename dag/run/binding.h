@@ -9,7 +9,7 @@
 typedef struct tutti_binding {
     const tutti_graph *graph; /* borrowed */
     int tensors, nodes;
-    void **memory;               /* one block a tensor, zeroed, aligned to 64 bytes */
+    void **memory; /* where each tensor begins, aligned to 64 bytes; zeroed at first */
     const tutti_kernel **kernel; /* one a node; NULL for marks and collectives */
     void **args;                 /* what the kernel's open gave */
     int widest;                  /* most accesses of any node */

@@ -221,7 +221,7 @@ static tutti_status inline_submit(tutti_run *run, int section)
     tutti_status status = TUTTI_OK;
     for (int n = 0; n < run->binding.nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
-        if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
+        if (node->section != section || !tutti_node_runs(node)) continue;
         instance proto = {.work = WORK_NODE, .sequence = -1, .target = n};
         if (node->kind == TUTTI_NODE_COLLECTIVE) proto.sequence = hooks->reserve(hooks->ctx, node);
         status = admit(run, &proto, node->name, node->accesses, node->access);

@@ -302,7 +302,7 @@ static tutti_status starpu_submit(tutti_run *run, int section)
     tutti_status status = TUTTI_OK;
     for (int n = 0; n < run->binding.nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
-        if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
+        if (node->section != section || !tutti_node_runs(node)) continue;
         instance proto = {.sequence = -1, .target = n};
         int collective = node->kind == TUTTI_NODE_COLLECTIVE;
         if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);

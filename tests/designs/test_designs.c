@@ -25,6 +25,7 @@ typedef struct rank_job {
     tutti_loop_world *world;
     const tutti_design *design;
     int rank, ranks, lanes;
+    int64_t bucket_bytes;
     uint64_t seed;
     tutti_status status;
     int64_t collectives;
@@ -41,26 +42,29 @@ static tutti_status add_sum(
     return tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, NULL);
 }
 
-/* For each parameter: g = w + c; sum over ranks; n = w + g; w = n. Nothing orders one parameter
- * against another. */
+/* For each parameter: g = w + c; sum over ranks; then for each: n = w + g; w = n. Nothing orders one
+ * parameter against another. */
 static tutti_status build_graph(tutti_graph *g, int weights[], int constants[])
 {
     tutti_status status = TUTTI_OK;
+    int t[PARAMETERS][4];
     for (int p = 0; p < PARAMETERS && !status; p++) {
-        int t[4];
         static const char *const kinds[] = {"w", "c", "g", "n"};
         for (int k = 0; k < 4 && !status; k++) {
             char name[16];
             snprintf(name, sizeof name, "%s%d", kinds[k], p);
             status = tutti_graph_tensor(
-                g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count_of(p)), &t[k]);
+                g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count_of(p)), &t[p][k]);
         }
-        weights[p] = t[0];
-        constants[p] = t[1];
-        if (!status) status = add_sum(g, "gradient", 2, (int[]){t[0], t[1]}, t[2], count_of(p));
-        if (!status) status = tutti_graph_mark(g, t[2], NULL);
-        if (!status) status = add_sum(g, "update", 2, (int[]){t[0], t[2]}, t[3], count_of(p));
-        if (!status) status = add_sum(g, "store", 1, (int[]){t[3]}, t[0], count_of(p));
+        weights[p] = t[p][0];
+        constants[p] = t[p][1];
+        if (!status)
+            status = add_sum(g, "gradient", 2, (int[]){t[p][0], t[p][1]}, t[p][2], count_of(p));
+        if (!status) status = tutti_graph_mark(g, t[p][2], NULL);
+    }
+    for (int p = 0; p < PARAMETERS && !status; p++) {
+        status = add_sum(g, "update", 2, (int[]){t[p][0], t[p][2]}, t[p][3], count_of(p));
+        if (!status) status = add_sum(g, "store", 1, (int[]){t[p][3]}, t[p][0], count_of(p));
     }
     return status;
 }
@@ -103,6 +107,7 @@ static void *run_rank(void *arg)
     tutti_exchange_options options = {.design = job->design,
         .lanes = job->lanes,
         .algorithm = "ring",
+        .bucket_bytes = job->bucket_bytes,
         .timeout_s = patience_s,
         .meter = meter};
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
@@ -119,8 +124,8 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static void run_world(
-    const tutti_design *design, int ranks, int lanes, uint64_t seed, rank_job job[])
+static void run_world(const tutti_design *design, int ranks, int lanes, int64_t bucket_bytes,
+    uint64_t seed, rank_job job[])
 {
     tutti_loop_world *world;
     pthread_t thread[MOST_RANKS];
@@ -132,6 +137,7 @@ static void run_world(
             .rank = r,
             .ranks = ranks,
             .lanes = lanes,
+            .bucket_bytes = bucket_bytes,
             .seed = seed ? seed * 1000 + (uint64_t)r : 0};
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
     }
@@ -161,7 +167,7 @@ START_TEST(every_design_equals_the_oracle)
     int ranks = _i;
     unsigned long seed = testing_seed(11);
     rank_job oracle[MOST_RANKS], job[MOST_RANKS];
-    run_world(tutti_design_find("sequential"), ranks, 1, 0, oracle);
+    run_world(tutti_design_find("sequential"), ranks, 1, 0, 0, oracle);
     /* And the oracle is right: rank 0's first element by the recurrence w += sum over ranks of (w +
      * c). */
     double w = 0, c = 0;
@@ -172,7 +178,7 @@ START_TEST(every_design_equals_the_oracle)
         if (tutti_designs[d]->unsafe) continue;
         for (int lanes = 1; lanes <= (tutti_designs[d]->many_lanes ? 3 : 1); lanes++) {
             for (unsigned long k = 0; k < 4; k++) {
-                run_world(tutti_designs[d], ranks, lanes, seed + k, job);
+                run_world(tutti_designs[d], ranks, lanes, 0, seed + k, job);
                 for (int r = 0; r < ranks; r++) {
                     compare(&job[r], &oracle[0]);
                     /* The call to agree, and in worlds of several ranks the nodes. */
@@ -184,6 +190,30 @@ START_TEST(every_design_equals_the_oracle)
         }
     }
     free_results(oracle, ranks);
+}
+END_TEST
+
+/* Two ranks: a + b has one result, whatever block of a bucket an element falls into. The tensors have
+ * 4, 152, 300, 448, 596, 744 and 892 bytes. */
+START_TEST(buckets_give_the_same_sums)
+{
+    static const struct {
+        int64_t bytes;
+        int collectives;
+    } rows[] = {{500, 5}, {1500, 3}, {600, 5}, {-1, 1}, {1, 7}};
+    unsigned long seed = testing_seed(12);
+    rank_job oracle[MOST_RANKS], job[MOST_RANKS];
+    run_world(tutti_design_find("sequential"), 2, 1, 0, 0, oracle);
+    for (int d = 0; tutti_designs[d]; d++) {
+        if (tutti_designs[d]->unsafe) continue;
+        run_world(tutti_designs[d], 2, 1, rows[_i].bytes, seed, job);
+        for (int r = 0; r < 2; r++) {
+            compare(&job[r], &oracle[0]);
+            ck_assert_int_eq(job[r].collectives, 1 + rows[_i].collectives * STEPS);
+        }
+        free_results(job, 2);
+    }
+    free_results(oracle, 2);
 }
 END_TEST
 
@@ -326,6 +356,7 @@ int main(void)
     tutti_log_set_level(TUTTI_LOG_ERROR);
     Suite *suite = suite_create("designs");
     TCase *tcase = testing_case(suite, "designs");
+    tcase_add_loop_test(tcase, buckets_give_the_same_sums, 0, 5);
     tcase_add_test(tcase, the_table_is_complete);
     tcase_add_test(tcase, places_are_written);
     tcase_add_test(tcase, a_queue_lets_only_the_next_of_a_lane_start);

@@ -189,6 +189,62 @@ START_TEST(many_tensors_and_nodes)
 }
 END_TEST
 
+static int mark(tutti_graph *g, const char *name, int64_t count, tutti_dtype dtype)
+{
+    int t, n;
+    ck_assert_ok(
+        tutti_graph_tensor(g, name, TUTTI_ROLE_GRADIENT, dtype, tutti_shape_of(count), &t));
+    ck_assert_ok(tutti_graph_mark(g, t, &n));
+    return n;
+}
+
+START_TEST(fused_marks_share_a_block)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int marks[] = {
+        mark(g, "a", 3, TUTTI_F32), mark(g, "b", 17, TUTTI_F32), mark(g, "c", 1, TUTTI_F32)};
+    ck_assert_ok(tutti_graph_fuse(g, 3, marks));
+    static const size_t offsets[] = {0, 64, 192};
+    for (int t = 0; t < 3; t++) {
+        const tutti_tensor *tensor = tutti_graph_get_tensor(g, t);
+        ck_assert_int_eq(tensor->home, 0);
+        ck_assert_uint_eq(tensor->offset, offsets[t]);
+        ck_assert_uint_eq(tensor->block, 196);
+        ck_assert_int_eq(tutti_node_runs(tutti_graph_get_node(g, marks[t])), 0);
+        ck_assert_int_eq(
+            tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_FUSED : TUTTI_NODE_MARK);
+    }
+    const tutti_node *last = tutti_graph_get_node(g, marks[2]);
+    ck_assert_str_eq(last->name, "c.sum+2");
+    ck_assert_int_eq(last->accesses, 3);
+    for (int a = 0; a < 3; a++) ck_assert_int_eq(last->access[a].tensor, a);
+    ck_assert_int_eq(tutti_graph_fuse(g, 1, marks), TUTTI_ERR_INVAL); /* fused already */
+    tutti_graph_free(g);
+}
+END_TEST
+
+START_TEST(marks_that_cannot_be_fused)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = mark(g, "a", 3, TUTTI_F32), b = mark(g, "b", 3, TUTTI_I32),
+        c = mark(g, "c", 3, TUTTI_F32);
+    int reader = node(g, "reader of a", 1, &(tutti_access){0, TUTTI_READ});
+    int d = mark(g, "d", 3, TUTTI_F32), section;
+    ck_assert_ok(tutti_graph_section(g, "second", &section));
+    int e = mark(g, "e", 3, TUTTI_F32);
+    const int refused[][2] = {{a, b}, {c, a}, {c, c}, {reader, d}, {a, d}, {d, e}, {a, 99}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        ck_assert_int_eq(tutti_graph_fuse(g, 2, refused[i]), TUTTI_ERR_INVAL);
+        ck_assert_int_eq(tutti_graph_get_tensor(g, 0)->block, 12);
+    }
+    ck_assert_int_eq(tutti_graph_fuse(g, 0, refused[0]), TUTTI_ERR_INVAL);
+    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){c, d}));
+    tutti_graph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph");
@@ -199,5 +255,7 @@ int main(void)
     tcase_add_test(tcase, dot_shows_edges);
     tcase_add_test(tcase, edges_follow_the_rule);
     tcase_add_test(tcase, many_tensors_and_nodes);
+    tcase_add_test(tcase, fused_marks_share_a_block);
+    tcase_add_test(tcase, marks_that_cannot_be_fused);
     return testing_run(suite);
 }
