@@ -79,6 +79,7 @@ for rank in 0 1; do
     bash -c 'trap "" TERM; while :; do sleep 0.2; done' "rank of $PWD" &
 done
 echo $$ > pid
+[ -z "${SAY:-}" ] || echo "$SAY" >&2
 while :; do wait $!; done
 END
 chmod +x launcher
@@ -125,6 +126,20 @@ grep -q 'killing it' out || fail "a launcher that does not listen: not told"
 start_launcher --max-restarts 0
 kill -KILL "$launcher"
 ends 137 "a launcher that is killed"
+
+# A launcher that goes on although a rank has told an error, and one that does not.
+export SAY='tutti: rank 1: error: a deadline passed'
+start_launcher --max-restarts 0 --linger 1
+ends 1 "a launcher that lingers"
+grep -q 'goes on 1 s after a rank has told an error' out || { fail "a launcher that lingers: not told"; cat out; }
+grep -q "^$SAY\$" out || { fail "errors are not passed on"; cat out; }
+start_launcher --linger 20
+sleep 0.5
+started=$SECONDS
+kill -TERM $run
+ends 143 "told to end while it lingers"
+[ $((SECONDS - started)) -lt 10 ] || fail "told to end while it lingers: took $((SECONDS - started)) s"
+unset SAY
 
 STATUSES=1 "$apps/tutti-run" --pause 30 ./program --checkpoint file > out 2>&1 & # in its pause
 run=$!
