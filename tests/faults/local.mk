@@ -3,6 +3,7 @@
 fault_programs = tests/faults/test_fault tests/faults/test_replica
 fault_scripts = \
 	tests/faults/launcher.sh \
+	tests/faults/link.sh \
 	tests/faults/replica.sh \
 	tests/faults/restarts.sh \
 	tests/faults/saver.sh

@@ -1,0 +1,38 @@
+#!/bin/bash
+# A link goes down between two hosts: both ranks end, naming what did not, the launcher ends, and when the link is back the run goes on from its checkpoint, unattended. Hosts are network namespaces: root, or skipped.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+box=$apps/box/tutti-box name=link$$
+"$box" up "$name" --hosts 2 --rate none > "$dir/out" 2>&1 || { cat "$dir/out"; echo "no network namespaces here"; exit 77; }
+trap '"$box" down "$name"; rm -rf "$dir"' EXIT
+unset OMPI_MCA_btl # the guard's leaves TCP out
+link() { ip -n "tutti-$name-lan" link set eth2 "$1"; }
+there() { for host in 1 2; do ip netns pids "tutti-$name-$host"; done; }
+
+make_cifar "$dir/data"
+run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --timeout 4 --quiet)
+trains 2 "${run[@]}" --epochs 50
+hash=$(field weights_hash)
+
+"$apps/tutti-run" --linger 2 --pause 1 --max-restarts 1 "$box" run --name "$name" -n 2 "$apps/tutti-cifar" "${run[@]}" \
+    --epochs 50 --checkpoint "$dir/saved" --json "$dir/json" > "$dir/out" 2>&1 &
+training=$!
+for _ in {1..200}; do
+    [ -e "$dir/saved" ] && break
+    sleep 0.1
+done
+[ "$(there | wc -l)" -ge 4 ] || fail "there are no ranks on the hosts"
+link down
+down=$SECONDS
+while [ -n "$(there)" ] && [ $((SECONDS - down)) -lt 60 ]; do sleep 0.2; done
+[ $((SECONDS - down)) -lt 20 ] || { fail "the ranks were there $((SECONDS - down)) s after the link went down"; there; }
+link up
+status=0
+wait $training || status=$?
+# What rank 1 has to say is lost with its link.
+grep -q "tutti: rank 0: error: .*d\.fc" "$dir/out" || fail "rank 0 names no gradient"
+[ $status = 0 ] || fail "status $status"
+grep -q 'restart 1 of 1, from ' "$dir/out" || fail "it did not go on from its checkpoint"
+[ "$(field weights_hash)" = "$hash" ] || fail "weights $(field weights_hash) instead of $hash"
+[ -z "$(there)" ] || fail "left behind: $(there)"
+[ "$failures" = 0 ] || cat "$dir/out"
+finish
