@@ -1,5 +1,6 @@
 #!/bin/bash
-# A link goes down between two hosts: both ranks end, naming what did not, the launcher ends, and when the link is back the run goes on from its checkpoint, unattended. Hosts are network namespaces: root, or skipped.
+# A link goes down between two hosts: both ranks end, naming what did not, the launcher ends, and when the link is back the
+# run goes on from its checkpoint, unattended. Hosts are network namespaces: root, or skipped.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 box=$apps/box/tutti-box name=link$$
 "$box" up "$name" --hosts 2 --rate none > "$dir/out" 2>&1 || { cat "$dir/out"; echo "no network namespaces here"; exit 77; }
@@ -10,11 +11,11 @@ there() { for host in 1 2; do ip netns pids "tutti-$name-$host"; done; }
 
 make_cifar "$dir/data"
 run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --timeout 4 --quiet)
-trains 2 "${run[@]}" --epochs 50
+trains 2 "${run[@]}" --epochs 30
 hash=$(field weights_hash)
 
 "$apps/tutti-run" --linger 2 --pause 1 --max-restarts 1 "$box" run --name "$name" -n 2 "$apps/tutti-cifar" "${run[@]}" \
-    --epochs 50 --checkpoint "$dir/saved" --json "$dir/json" > "$dir/out" 2>&1 &
+    --epochs 30 --checkpoint "$dir/saved" --json "$dir/json" > "$dir/out" 2>&1 &
 training=$!
 for _ in {1..200}; do
     [ -e "$dir/saved" ] && break
