@@ -213,10 +213,9 @@ tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange)
 
 /* ---- the graph ---- */
 
-tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
+static tutti_status turn_marks(const tutti_exchange *x, tutti_graph *graph)
 {
-    if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
-    int64_t bytes = exchange->options.bucket_bytes;
+    int64_t bytes = x->options.bucket_bytes;
     tutti_status status =
         tutti_bucket_fuse(graph, bytes < 0 ? tutti_bucket_default_bytes(graph) : bytes);
     if (status) return status;
@@ -231,7 +230,17 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
         status = tutti_graph_set_collective(graph, i, &args, sizeof args);
         if (status) return status;
     }
-    return exchange->options.design->place(graph, exchange->options.lanes);
+    return x->options.design->place(graph, x->options.lanes);
+}
+
+tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
+{
+    if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
+    tutti_status status = turn_marks(exchange, graph);
+    if (exchange->options.verify == TUTTI_VERIFY_OFF || exchange->options.manual) return status;
+    /* A rank that has failed takes part, too: its text differs. */
+    tutti_status checked = tutti_exchange_check(exchange, graph);
+    return status ? status : checked;
 }
 
 static int64_t reserve(void *ctx, const tutti_node *node)

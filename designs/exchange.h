@@ -11,6 +11,7 @@
 
 #include "collectives/coll.h"
 #include "dag/run/run.h"
+#include "designs/check.h"
 #include "designs/design.h"
 #include "designs/verify.h"
 
@@ -55,9 +56,17 @@ tutti_thread_level tutti_exchange_granted(
     const tutti_exchange *exchange); /* SINGLE over a loop transport */
 
 /* Fuses the marks of the graph into buckets, turns each into an allreduce (sum, in place) and has the
- * design place them.
- * With one rank, marks stay marks, which cost nothing. */
+ * design place them; then, unless `verify` is off or the caller passes (`manual`), all ranks check
+ * the graph. With one rank, marks stay marks, which cost nothing. All ranks call it. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
+/* Whether all ranks are going to run the same collectives: compares 8 bytes a rank; only where they
+ * differ, everything, and then the ordering law is judged (designs/check.h). All ranks call it with
+ * a placed graph. MISMATCH on all ranks, with the verdict logged. */
+tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *graph);
+/* Judges the ordering law for what all ranks are going to run with so many workers a rank (0: not
+ * known, and not judged). The same verdict on all ranks, which call it together. */
+tutti_status tutti_exchange_judge(
+    tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
 

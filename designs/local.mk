@@ -12,6 +12,7 @@ libcore_la_SOURCES += \
 	designs/driver.c designs/driver.h \
 	designs/exchange.c designs/exchange.h \
 	designs/fault.c designs/fault.h \
+	designs/exchange_check.c \
 	designs/funneled.c \
 	designs/naive.c \
 	designs/place.c designs/place.h \

@@ -1,5 +1,6 @@
 /* tutti-cifar: trains an image classifier on several ranks. See tutti-cifar(1). */
 #include "apps/train/hash.h"
+#include "apps/train/judge.h"
 #include "apps/train/loop.h"
 #include "apps/train/trainer.h"
 #include "dag/base/log.h"
@@ -51,6 +52,10 @@ static tutti_status run(const tutti_train_options *options, tutti_status parsed)
     tutti_status status = tutti_trainer_join(options, parsed, &trainer);
     if (status) goto done;
     status = tutti_trainer_prepare(&trainer);
+    if (!status && options->check_only) {
+        status = tutti_train_judge(&trainer);
+        goto done;
+    }
     if (!status) status = open_report(&trainer, &report);
     if (!status) status = train(&trainer, report);
     tutti_status closed = tutti_report_close(report);

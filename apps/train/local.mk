@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/hash.c apps/train/hash.h \
+	apps/train/judge.c apps/train/judge.h \
 	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.c apps/train/options.h \
 	apps/train/replica.c apps/train/replica.h \

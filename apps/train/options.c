@@ -87,6 +87,9 @@ static const tutti_setting settings[] = {
         .help = "communicators of the concurrent design; 0: the design's default"},
     {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
         .help = "accept --design naive, which can hang and sum the wrong buffers"},
+    {TUTTI_CONF_FLAG, "check-only", AT(check_only),
+        .help = "judge whether the ranks' collectives keep the ordering law, print the verdict, "
+                "and end without training"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
         .environment = "TUTTI_ALGORITHM", AT(algorithm),
         .help = "allreduce algorithm; auto: by size and ranks"},

@@ -13,7 +13,7 @@
 typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *schedule_name, *algorithm;
-    int unsafe;
+    int unsafe, check_only;
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
     double rate, momentum, weight_decay, bucket_mb;

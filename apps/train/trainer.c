@@ -151,9 +151,7 @@ static tutti_status build(tutti_trainer *s)
         .weight_decay = (float)o->weight_decay,
         .nesterov = o->nesterov,
         .seed = (uint64_t)o->seed};
-    status = tutti_step_build(s->net, &step, &s->step);
-    if (!status) status = tutti_exchange_apply(s->exchange, s->step->graph);
-    return status;
+    return tutti_step_build(s->net, &step, &s->step);
 }
 
 static tutti_status start_runner(tutti_trainer *s)
@@ -201,6 +199,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
     if (!status) status = agree(s, build(s));
+    if (!status) status = agree(s, tutti_exchange_apply(s->exchange, s->step->graph));
     if (!status) status = agree(s, start_runner(s));
     if (!status) status = agree(s, begin_weights(s));
     if (!status) status = share_weights(s);
