@@ -1,6 +1,76 @@
 #!/bin/bash
-# The cases of the deadlock suite before their judges: README.md in this folder.
+# The cases of the deadlock suite before their judges, in a table; fails when any of them disagrees with a case's name.
+#
+#   cases.sh [CASE...]    (README.md in this folder)
 set -u
 here=${TUTTI_SRCDIR:?}/tests/deadlock
 judges=${TUTTI_BUILDDIR:?}/tests/deadlock
-"$judges/judge_check" "$here"/cases/*.case
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+[ $# -gt 0 ] || set -- "$here"/cases/*.case
+right=() wrong=()
+for case in "$@"; do
+    case $case in *_nok.case) wrong+=("$case") ;; *) right+=("$case") ;; esac
+done
+
+# runs NAME DEADLINE_S CASE...: the cases as programs under mpirun, with verdicts in a file of that name. One that hangs
+# takes its processes with it, so the rest gets new ones.
+runs() {
+    local file=$dir/mpi.$1 deadline=$2 status judged before
+    local -x OMPI_MCA_orte_tmpdir_base=$dir/tmp.$1 # several mpiruns at a time make the same folders in it
+    shift 2
+    mkdir "$dir/tmp.${file##*.}"
+    : > "$file"
+    while [ $# -gt 0 ]; do
+        before=$(wc -l < "$file")
+        "${MPIRUN:-mpirun}" -np 4 "$judges/judge_mpi" "$file" "$deadline" "$@" > "$file.log" 2>&1
+        status=$?
+        judged=$(($(wc -l < "$file") - before))
+        if [ "$judged" = 0 ]; then
+            { echo "judge_mpi ends with status $status before $1 is judged:" && tail -n 20 "$file.log"; } >> "$dir/problems"
+            judged=1
+        fi
+        shift "$judged"
+    done
+}
+
+: > "$dir/problems"
+"$judges/judge_check" "$@" > "$dir/check" 2>> "$dir/problems"
+runs 0 $((20 * slow)) ${right[@]+"${right[@]}"}
+# Those that hang only wait: several at a time.
+for part in 1 2 3; do
+    mine=()
+    for ((i = part - 1; i < ${#wrong[@]}; i += 3)); do mine+=("${wrong[i]}"); done
+    runs $part $slow ${mine[@]+"${mine[@]}"} &
+done
+wait
+cat "$dir"/mpi.[0-3] > "$dir/mpi"
+
+awk -F '\t' -v cases="$*" '
+FNR == 1 { judge++ }
+{ verdict[$1, $3] = $2; said[$1, $3] = $4 }
+END {
+    judges = split("check mpi", names, " ")
+    for (j = 1; j <= judges; j++) printf "%-8s", names[j]
+    print "case: what the checker, and the run, say"
+    n = split(cases, path, " ")
+    for (i = 1; i <= n; i++) {
+        name = path[i]
+        sub(/.*\//, "", name)
+        sub(/\.case$/, "", name)
+        wanted = name ~ /_nok$/ ? "nok" : "ok"
+        for (j = 1; j <= judges; j++) {
+            v = verdict[name, names[j]]
+            printf "%-8s", v == "" ? "-" : v
+            bad += v != wanted
+        }
+        print name ": " said[name, "check"] "; " said[name, "mpi"]
+    }
+    print n " cases, " bad + 0 " verdicts that do not agree"
+    exit bad > 0
+}' "$dir/check" "$dir/mpi"
+status=$?
+cat "$dir/problems"
+[ ! -s "$dir/problems" ] && exit $status
+exit 1

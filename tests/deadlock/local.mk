@@ -13,3 +13,7 @@ tests_deadlock_judge_check_LDADD = tests/deadlock/libcases.la
 
 TESTS += tests/deadlock/cases.sh
 EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/cases
+
+check_PROGRAMS += tests/deadlock/judge_mpi
+tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c
+tests_deadlock_judge_mpi_LDADD = tests/deadlock/libcases.la

@@ -5,21 +5,26 @@
 #include "dag/kernels/kernel.h"
 #include "tests/deadlock/expect.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* A tick takes longer than a worker needs to take up the collective that the tick before made ready. */
+enum { TICK_COUNT = 1 << 14 };
+enum { GATE = -1, SECTION_GATE = 0, SECTION_STEP = 1 };
+
 /* The descriptor of a collective node. */
 typedef struct node_desc {
     tutti_coll_args args; /* first: designs/ reads it as these */
-    int group, lost;
+    int group, lost;      /* group GATE: no collective, but the gate */
 } node_desc;
 
 /* A graph and where the case's tensors are in it. */
 typedef struct part {
     tutti_graph *graph;
     int tensor[CASE_MOST_TENSORS], send[CASE_MOST_TENSORS]; /* -1: not there */
-    int one, chain;
+    int one, chain, gate;
 } part;
 
 struct deadlock_rank {
@@ -27,7 +32,10 @@ struct deadlock_rank {
     int rank;
     part whole, part[CASE_MOST_GROUPS];
     tutti_run_hooks hooks[CASE_MOST_GROUPS];
-    tutti_token sink; /* takes what a lost token is told */
+    tutti_token sink;     /* takes what a lost token is told */
+    pthread_mutex_t lock; /* protects what follows */
+    int open;             /* everything has been submitted */
+    tutti_token *gate;    /* waits for that */
 };
 
 /* ---- the graph ---- */
@@ -53,19 +61,21 @@ static tutti_status add_tensors(const deadlock_case *c, part *p, const case_op *
     return status;
 }
 
-/* The task that computes an op's tensor: one addition elsewhere, and accesses that order it. */
+/* The task that computes an op's tensor: a copy elsewhere, and accesses that order it. */
 static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op, int chained)
 {
-    static const tutti_sum_desc desc = {.count = 1, .inputs = 1};
+    static const tutti_sum_desc desc = {.count = TICK_COUNT, .inputs = 1};
     char name[CASE_NAME + 16];
     int out, accesses = 0;
-    tutti_access access[4 + CASE_MOST_AFTER];
-    tutti_status status = add_tensor(p, c->tensor[op->tensor], ".tick", TUTTI_F32, 1, &out);
+    tutti_access access[5 + CASE_MOST_AFTER];
+    tutti_status status =
+        add_tensor(p, c->tensor[op->tensor], ".tick", TUTTI_F32, TICK_COUNT, &out);
     if (status) return status;
     int computed = op->args.kind == TUTTI_ALLGATHER ? p->send[op->tensor] : p->tensor[op->tensor];
     access[accesses++] = (tutti_access){p->one, TUTTI_READ};
     access[accesses++] = (tutti_access){out, TUTTI_WRITE};
     access[accesses++] = (tutti_access){computed, TUTTI_READWRITE};
+    access[accesses++] = (tutti_access){p->gate, TUTTI_READ};
     if (chained) access[accesses++] = (tutti_access){p->chain, TUTTI_READWRITE};
     for (int i = 0; i < op->afters; i++)
         if (p->tensor[op->after[i]] >= 0)
@@ -118,17 +128,36 @@ static tutti_status add_first_ticks(const deadlock_case *c, int rank, int group,
     return status;
 }
 
-/* group -1: the whole program. */
+static tutti_status add_token(part *p, const char *name, int *tensor)
+{
+    return tutti_graph_tensor(
+        p->graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, tensor);
+}
+
+/* What holds all ticks until everything has been submitted: else a fast worker computes all there
+ * is, in the order of submission. */
+static tutti_status add_gate(part *p)
+{
+    static const node_desc desc = {.group = GATE};
+    int node;
+    tutti_status status = tutti_graph_mark(p->graph, p->gate, &node);
+    return status ? status : tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+}
+
+/* group -1: the whole program, with a gate. */
 static tutti_status build(const deadlock_case *c, int rank, int group, part *p)
 {
     const case_program *program = &c->program[rank];
+    int section;
     memset(p->tensor, 0xff, sizeof p->tensor);
     memset(p->send, 0xff, sizeof p->send);
     tutti_status status = tutti_graph_new(&p->graph);
-    if (!status) status = add_tensor(p, "one", ".in", TUTTI_F32, 1, &p->one);
-    if (!status)
-        status = tutti_graph_tensor(p->graph, "ready.order", TUTTI_ROLE_TOKEN, TUTTI_U8,
-            (tutti_shape){.rank = 0}, &p->chain);
+    if (!status) status = add_tensor(p, "one", ".in", TUTTI_F32, TICK_COUNT, &p->one);
+    if (!status) status = add_token(p, "ready.order", &p->chain);
+    if (!status) status = add_token(p, "everything.submitted", &p->gate);
+    if (!status) status = tutti_graph_section(p->graph, "gate", &section);
+    if (!status && group < 0) status = add_gate(p);
+    if (!status) status = tutti_graph_section(p->graph, "step", &section);
     for (int i = 0; i < program->ops && !status; i++)
         if (is_in(&program->op[i], group)) status = add_tensors(c, p, &program->op[i]);
     if (!status) status = add_first_ticks(c, rank, group, p);
@@ -167,8 +196,7 @@ static tutti_status copy_places(const deadlock_case *c, deadlock_rank *r, int gr
     if (c->design->chain) {
         char name[CASE_NAME + 16];
         snprintf(name, sizeof name, "chain.%s", c->group[group].name);
-        status = tutti_graph_tensor(
-            to, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
+        status = add_token(&r->whole, name, &token);
     }
     for (int i = next_collective(from, 0); i < tutti_graph_nodes(from) && !status;
          i = next_collective(from, i + 1)) {
@@ -202,6 +230,7 @@ tutti_status deadlock_rank_open(const deadlock_case *c, int rank, deadlock_rank 
     r->c = c;
     r->rank = rank;
     r->sink.finish = sink;
+    pthread_mutex_init(&r->lock, NULL);
     tutti_status status = build(c, rank, -1, &r->whole);
     for (int g = 0; g < c->groups && !status; g++) status = build_part(c, r, g);
     if (status)
@@ -216,6 +245,7 @@ void deadlock_rank_close(deadlock_rank *rank)
     if (!rank) return;
     for (int g = 0; g < CASE_MOST_GROUPS; g++) tutti_graph_free(rank->part[g].graph);
     tutti_graph_free(rank->whole.graph);
+    pthread_mutex_destroy(&rank->lock);
     free(rank);
 }
 
@@ -234,8 +264,29 @@ const tutti_graph *deadlock_rank_part(const deadlock_rank *rank, int group)
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     const deadlock_rank *r = ctx;
+    if (group_of(node) == GATE) return 0;
     const tutti_run_hooks *hooks = &r->hooks[group_of(node)];
     return hooks->reserve(hooks->ctx, node);
+}
+
+/* The gate's token waits until everything has been submitted. */
+static void arrive_at_gate(deadlock_rank *r, tutti_token *token)
+{
+    pthread_mutex_lock(&r->lock);
+    int open = r->open;
+    if (!open) r->gate = token;
+    pthread_mutex_unlock(&r->lock);
+    if (open) tutti_token_finish(token, TUTTI_OK);
+}
+
+static void open_gate(deadlock_rank *r)
+{
+    pthread_mutex_lock(&r->lock);
+    r->open = 1;
+    tutti_token *waiting = r->gate;
+    r->gate = NULL;
+    pthread_mutex_unlock(&r->lock);
+    if (waiting) tutti_token_finish(waiting, TUTTI_OK);
 }
 
 static void start(
@@ -243,6 +294,10 @@ static void start(
 {
     deadlock_rank *r = ctx;
     const node_desc *desc = node->desc;
+    if (desc->group == GATE) {
+        arrive_at_gate(r, token);
+        return;
+    }
     const tutti_run_hooks *hooks = &r->hooks[desc->group];
     hooks->start(hooks->ctx, node, sequence, buf, desc->lost ? &r->sink : token);
 }
@@ -267,6 +322,16 @@ tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank)
     int main_drives = rank->c->design->order == TUTTI_ORDER_MAIN;
     return (tutti_run_hooks){
         .ctx = rank, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
+}
+
+tutti_status deadlock_rank_submit(deadlock_rank *rank, const tutti_runner *runner, tutti_run *run)
+{
+    const case_program *program = &rank->c->program[rank->rank];
+    rank->open = 0;
+    tutti_status status = runner->submit(run, SECTION_GATE);
+    for (int s = 0; s < program->steps && !status; s++) status = runner->submit(run, SECTION_STEP);
+    open_gate(rank);
+    return status;
 }
 
 /* ---- inputs and results ---- */
@@ -307,7 +372,7 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
     tutti_status status = deadlock_rank_open(c, rank, &r);
     if (status) return status;
     for (int s = 0; s < program->steps && !status; s++)
-        status = tutti_check_submit(check, rank, r->whole.graph, 0, group_of);
+        status = tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_of);
     check->rank[rank].workers = c->workers;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)
         check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;

@@ -7,10 +7,10 @@
  *
  * Inputs differ in rank, tensor and element, so that no two buffers can be taken for each other.
  * A collective has a larger priority than a tick: a free worker starts it at once, as programs do
- * in which a task calls MPI when its gradient is there.
+ * in which a task calls MPI when its gradient is there. No tick runs before all has been submitted.
  *
- * Whoever runs it opens a runner on the graph with the hooks, fills, submits `steps` times, waits
- * (or steps an inline runner) and compares. The exchanges may come later than the graph.
+ *   open -> connect -> runner->open(graph, hooks) -> fill -> submit -> runner->wait -> wrong -> close
+ *
  * Threads: [M]; the hooks' start is [A]. */
 #ifndef TUTTI_DEADLOCK_RANK_H
 #define TUTTI_DEADLOCK_RANK_H
@@ -26,7 +26,7 @@ typedef struct deadlock_rank deadlock_rank;
 tutti_status deadlock_rank_open(const deadlock_case *c, int rank, deadlock_rank **opened);
 void deadlock_rank_close(deadlock_rank *rank); /* accepts NULL */
 
-/* Placed; NULL section names: section 0 is the step. */
+/* Placed. */
 const tutti_graph *deadlock_rank_graph(const deadlock_rank *rank);
 /* The part of it that goes over one group, placed in the same way (for tutti_exchange_check). NULL
  * when the rank is not in the group. */
@@ -39,6 +39,8 @@ tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank);
 
 /* Writes the inputs into the memory of a run; before the first submission. */
 void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run);
+/* Submits all steps of the rank. */
+tutti_status deadlock_rank_submit(deadlock_rank *rank, const tutti_runner *runner, tutti_run *run);
 /* After everything has ended: how many tensors are not what they should be. `what` gets a sentence
  * about the first ("rank 1's 'b' [3] is 12, not 10"). */
 int deadlock_rank_wrong(

@@ -1,0 +1,252 @@
+/* The third judge of the deadlock suite: mpirun -np P judge_mpi FILE DEADLINE_S CASE...
+ *
+ * Runs each case as a program would: MPI, StarPU's workers, the case's design; ranks beyond the
+ * case's are idle. Appends a line of each to FILE, with tabs: name, verdict, "mpi", what happened.
+ * nok is what hangs (does not end within DEADLINE_S), sums wrongly, or is refused with an error.
+ *
+ * What is wrong may go well by luck: a nok case is run again, up to ten times, until it shows.
+ *
+ * A case that hangs, or fails in the midst, leaves messages, threads and tasks behind: then the
+ * process cannot run another, and the program ends with status 3 and the rest of the cases not
+ * judged. 0: all judged. 2: a case cannot be read, or the judge itself failed. */
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "tests/deadlock/rank.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_TRIES = 10 };
+
+typedef enum outcome_kind { RIGHT, WRONG, REFUSED, FAILED, HANGS, BROKEN } outcome_kind;
+
+/* What one rank has to say about a case. REFUSED: before anything ran; FAILED: in the midst; BROKEN:
+ * the judge itself could not go on. The worst of all ranks' is the case's. */
+typedef struct outcome {
+    int kind, status;
+    char what[256];
+} outcome;
+
+typedef struct judge {
+    const deadlock_case *c;
+    int rank;      /* of the whole program; may be none of the case's */
+    MPI_Comm comm; /* all ranks; the judge's own */
+    double deadline_s;
+    deadlock_rank *program; /* NULL: idle */
+    MPI_Comm group[CASE_MOST_GROUPS];
+    tutti_exchange *exchange[CASE_MOST_GROUPS];
+    const tutti_runner *runner;
+    tutti_run *run;
+} judge;
+
+static void note(outcome *o, outcome_kind kind, tutti_status status, const char *what)
+{
+    if ((int)kind <= o->kind) return;
+    o->kind = kind;
+    o->status = status;
+    snprintf(o->what, sizeof o->what, "%s", what);
+}
+
+/* Everybody's outcomes; the worst becomes *o on all ranks. Sleeps while it waits: an idle rank must
+ * not take a core from those that run. */
+static void agree(const judge *j, outcome *o)
+{
+    int ranks, done = 0;
+    MPI_Request request;
+    MPI_Comm_size(j->comm, &ranks);
+    outcome all[ranks];
+    MPI_Iallgather(o, sizeof *o, MPI_BYTE, all, sizeof *o, MPI_BYTE, j->comm, &request);
+    while (!done) {
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (!done) tutti_clock_sleep(1e-3);
+    }
+    for (int r = 0; r < ranks; r++)
+        note(o, (outcome_kind)all[r].kind, (tutti_status)all[r].status, all[r].what);
+}
+
+/* ---- one case on one rank ---- */
+
+/* A communicator for each group, and an exchange over it. All ranks of the program call it. */
+static tutti_status open_exchanges(judge *j)
+{
+    const deadlock_case *c = j->c;
+    tutti_status status = TUTTI_OK;
+    for (int g = 0; g < c->groups; g++) {
+        int place = deadlock_case_member(&c->group[g], j->rank);
+        MPI_Comm_split(j->comm, place < 0 ? MPI_UNDEFINED : 0, place, &j->group[g]);
+        const tutti_exchange_options options = {.design = c->design,
+            .lanes = c->lanes,
+            .unsafe = 1,
+            .verify = tutti_verify_mode_find(c->check),
+            .timeout_s = 10 * j->deadline_s};
+        if (place >= 0 && !status)
+            status = tutti_exchange_attach(&j->group[g], &options, &j->exchange[g]);
+    }
+    return status;
+}
+
+static void close_exchanges(judge *j)
+{
+    for (int g = 0; g < j->c->groups; g++) {
+        tutti_exchange_close(j->exchange[g]);
+        if (j->group[g] != MPI_COMM_NULL) MPI_Comm_free(&j->group[g]);
+        j->exchange[g] = NULL;
+    }
+}
+
+static void set_up(judge *j, outcome *o)
+{
+    tutti_status status = TUTTI_OK;
+    if (j->rank < j->c->ranks) status = deadlock_rank_open(j->c, j->rank, &j->program);
+    tutti_status opened = open_exchanges(j);
+    if (!status) status = opened;
+    if (status) note(o, BROKEN, status, "the case cannot be set up");
+    if (!status && j->program) deadlock_rank_connect(j->program, j->exchange);
+}
+
+/* The comparison before the first step. */
+static void check(judge *j, outcome *o)
+{
+    if (!strcmp(j->c->check, "off")) return;
+    for (int g = 0; g < j->c->groups; g++) {
+        if (!j->exchange[g]) continue;
+        const tutti_graph *part = deadlock_rank_part(j->program, g);
+        tutti_status status = tutti_exchange_check(j->exchange[g], part);
+        if (status == TUTTI_ERR_MISMATCH)
+            note(o, REFUSED, status, "refused before the first step");
+        else if (status)
+            note(o, BROKEN, status, "the comparison failed");
+    }
+}
+
+static void open_run(judge *j, outcome *o)
+{
+    if (!j->program) return;
+    j->runner = tutti_runner_find("starpu");
+    const tutti_run_options options = {
+        .workers = j->c->workers, .hooks = deadlock_rank_hooks(j->program)};
+    tutti_status status = j->runner->open(deadlock_rank_graph(j->program), &options, &j->run);
+    if (status) note(o, BROKEN, status, "the runner does not start");
+}
+
+static void run_steps(judge *j, outcome *o)
+{
+    char what[200];
+    if (!j->program) return;
+    deadlock_rank_fill(j->program, j->runner, j->run);
+    tutti_status status = deadlock_rank_submit(j->program, j->runner, j->run);
+    if (!status) status = j->runner->wait(j->run, j->runner->point(j->run), j->deadline_s);
+    if (status == TUTTI_ERR_TIMEOUT) {
+        snprintf(what, sizeof what, "rank %d has not ended after %g s", j->rank, j->deadline_s);
+        note(o, HANGS, status, what);
+    } else if (status) {
+        snprintf(what, sizeof what, "rank %d: %s", j->rank, tutti_status_text(status));
+        note(o, FAILED, status, what);
+    } else if (deadlock_rank_wrong(j->program, j->runner, j->run, what, sizeof what)) {
+        note(o, WRONG, status, what);
+    }
+}
+
+/* A rank whose program leaves takes its exchanges down while the others still run. */
+static void leave_early(judge *j)
+{
+    if (!j->program || !j->c->program[j->rank].left) return;
+    j->runner->close(j->run);
+    j->run = NULL;
+    close_exchanges(j);
+}
+
+/* Returns whether another case can be run after this one. */
+static int run_case(judge *j, outcome *o)
+{
+    for (int g = 0; g < CASE_MOST_GROUPS; g++) j->group[g] = MPI_COMM_NULL;
+    set_up(j, o);
+    agree(j, o);
+    if (o->kind == RIGHT) {
+        check(j, o);
+        agree(j, o);
+    }
+    if (o->kind == RIGHT) {
+        open_run(j, o);
+        agree(j, o);
+    }
+    if (o->kind == RIGHT) {
+        run_steps(j, o);
+        leave_early(j);
+        agree(j, o);
+    }
+    if (o->kind > REFUSED) return 0;
+    if (j->run) j->runner->close(j->run);
+    close_exchanges(j);
+    deadlock_rank_close(j->program);
+    j->run = NULL;
+    j->program = NULL;
+    return 1;
+}
+
+/* ---- all cases ---- */
+
+static void report(const judge *j, const char *path, const outcome *o)
+{
+    static const char *const words[] = {[RIGHT] = "runs to its end, sums are right",
+        [WRONG] = "wrong",
+        [REFUSED] = "refused",
+        [FAILED] = "error",
+        [HANGS] = "hangs",
+        [BROKEN] = "cannot be judged"};
+    FILE *file = j->rank ? NULL : fopen(path, "a");
+    if (!file) return;
+    fprintf(file, "%s\t%s\tmpi\t%s%s%s\n", j->c->name,
+        o->kind == RIGHT    ? "ok"
+        : o->kind == BROKEN ? "?"
+                            : "nok",
+        words[o->kind], *o->what ? ": " : "", o->what);
+    fclose(file);
+}
+
+/* Leaves without MPI_Finalize, which would wait for what never ends; together, so that the report
+ * is written before anyone is missed. */
+static _Noreturn void leave(const judge *j, int status)
+{
+    outcome o = {0};
+    agree(j, &o);
+    _exit(status);
+}
+
+int main(int argc, char **argv)
+{
+    int granted, ranks;
+    judge all = {.c = NULL};
+    if (argc < 4) {
+        fprintf(stderr, "usage: mpirun -np P judge_mpi FILE DEADLINE_S CASE...\n");
+        return 2;
+    }
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &granted);
+    MPI_Comm_dup(MPI_COMM_WORLD, &all.comm);
+    MPI_Comm_rank(all.comm, &all.rank);
+    MPI_Comm_size(all.comm, &ranks);
+    all.deadline_s = atof(argv[2]);
+    for (int i = 3; i < argc; i++) {
+        deadlock_case *c;
+        outcome o = {0};
+        if (deadlock_case_load(argv[i], &c) || c->ranks > ranks || granted < MPI_THREAD_MULTIPLE) {
+            fprintf(stderr,
+                "judge_mpi: %s: needs more ranks, MPI_THREAD_MULTIPLE or a better case\n", argv[i]);
+            leave(&all, 2);
+        }
+        judge j = all;
+        j.c = c;
+        int clean = 1;
+        for (int n = 0; n < (c->nok ? MOST_TRIES : 1) && clean && o.kind == RIGHT; n++)
+            clean = run_case(&j, &o);
+        report(&j, argv[1], &o);
+        if (!clean) leave(&j, o.kind == BROKEN ? 2 : 3);
+        free(c);
+    }
+    MPI_Comm_free(&all.comm);
+    MPI_Finalize();
+    return EXIT_SUCCESS;
+}
