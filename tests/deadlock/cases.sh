@@ -18,9 +18,9 @@ done
 # takes its processes with it, so the rest gets new ones.
 runs() {
     local file=$dir/mpi.$1 deadline=$2 status judged before
-    local -x OMPI_MCA_orte_tmpdir_base=$dir/tmp.$1 # several mpiruns at a time make the same folders in it
+    local -x OMPI_MCA_orte_tmpdir_base=$dir/tmp.$1 # several mpiruns at a time would make the same folders
+    mkdir "$OMPI_MCA_orte_tmpdir_base"
     shift 2
-    mkdir "$dir/tmp.${file##*.}"
     : > "$file"
     while [ $# -gt 0 ]; do
         before=$(wc -l < "$file")
@@ -37,6 +37,10 @@ runs() {
 
 : > "$dir/problems"
 "$judges/judge_check" "$@" > "$dir/check" 2>> "$dir/problems"
+{
+    "$judges/judge_explore" "$@" > "$dir/explore" 2> "$dir/explore.log" ||
+        grep -a judge_explore "$dir/explore.log" >> "$dir/problems"
+} &
 runs 0 $((20 * slow)) ${right[@]+"${right[@]}"}
 # Those that hang only wait: several at a time.
 for part in 1 2 3; do
@@ -48,12 +52,11 @@ wait
 cat "$dir"/mpi.[0-3] > "$dir/mpi"
 
 awk -F '\t' -v cases="$*" '
-FNR == 1 { judge++ }
 { verdict[$1, $3] = $2; said[$1, $3] = $4 }
 END {
-    judges = split("check mpi", names, " ")
+    judges = split("check explore mpi", names, " ")
     for (j = 1; j <= judges; j++) printf "%-8s", names[j]
-    print "case: what the checker, and the run, say"
+    print "case: what the checker says; what the run does"
     n = split(cases, path, " ")
     for (i = 1; i <= n; i++) {
         name = path[i]
@@ -69,7 +72,7 @@ END {
     }
     print n " cases, " bad + 0 " verdicts that do not agree"
     exit bad > 0
-}' "$dir/check" "$dir/mpi"
+}' "$dir/check" "$dir/explore" "$dir/mpi"
 status=$?
 cat "$dir/problems"
 [ ! -s "$dir/problems" ] && exit $status

@@ -17,3 +17,7 @@ EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/cases
 check_PROGRAMS += tests/deadlock/judge_mpi
 tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c
 tests_deadlock_judge_mpi_LDADD = tests/deadlock/libcases.la
+
+check_PROGRAMS += tests/deadlock/judge_explore
+tests_deadlock_judge_explore_SOURCES = tests/deadlock/judge_explore.c
+tests_deadlock_judge_explore_LDADD = tests/deadlock/libexplore.la tests/deadlock/libcases.la

@@ -1,0 +1,69 @@
+/* The second judge of the deadlock suite: judge_explore CASE...
+ *
+ * Explores schedules of each case on the loop transport (tests/deadlock/explore.h): all of them while
+ * they are few, otherwise random ones. Prints a line of it, with tabs: name, verdict, "explore",
+ * what was found. nok is a case of which any schedule hangs, sums wrongly or ends with an error.
+ * Exits 2 when a case cannot be read or explored. TUTTI_TEST_SEED replays random schedules. */
+#include "dag/base/log.h"
+#include "tests/deadlock/explore_case.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_EXHAUSTIVE = 1500, MOST_RANDOM = 100 };
+
+static uint64_t bad_schedules(const explore_result *r)
+{
+    return (uint64_t)(r->hangs + r->wrong + r->mismatches + r->errors);
+}
+
+/* Random schedules find what is wrong soon, and all of them show that nothing is. */
+static tutti_status explore(
+    const deadlock_case *c, uint64_t seed, explore_result *result, int *every)
+{
+    const explore_options some = {.seed = seed, .most = MOST_RANDOM};
+    const explore_options all = {.most = MOST_EXHAUSTIVE, .exhaustive = 1};
+    *every = 0;
+    tutti_status status = explore_case(c, &some, result);
+    if (status || bad_schedules(result)) return status;
+    explore_result whole;
+    status = explore_case(c, &all, &whole);
+    if (status) return status;
+    *every = !whole.cut;
+    int64_t explored = *every ? whole.schedules : result->schedules + whole.schedules;
+    *result = whole;
+    result->schedules = explored;
+    return TUTTI_OK;
+}
+
+static tutti_status judge(const char *path, uint64_t seed)
+{
+    deadlock_case *c = NULL;
+    explore_result result;
+    int every;
+    tutti_status status = deadlock_case_load(path, &c);
+    if (!status) status = explore(c, seed, &result, &every);
+    if (!status && bad_schedules(&result))
+        printf("%s\tnok\texplore\t%" PRId64 " of %" PRId64 " schedules go wrong: %s\n", c->name,
+            (int64_t)bad_schedules(&result), result.schedules, result.what);
+    else if (!status)
+        printf("%s\tok\texplore\t%s%" PRId64 " schedules go well\n", c->name, every ? "all " : "",
+            result.schedules);
+    free(c);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    const char *text = getenv("TUTTI_TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    int failed = 0;
+    for (int i = 1; i < argc; i++)
+        if (judge(argv[i], seed)) {
+            fprintf(stderr, "judge_explore: %s cannot be judged\n", argv[i]);
+            failed = 1;
+        }
+    return failed ? 2 : EXIT_SUCCESS;
+}
