@@ -6,6 +6,9 @@ AM_TESTS_ENVIRONMENT = \
 	export TUTTI_SRCDIR TUTTI_BUILDDIR MPIRUN;
 EXTRA_DIST += tests/support/guard
 
+# make check-long: what make check has no time for. Rooms add their targets.
+long_checks =
+
 check_LTLIBRARIES += libtesting.la
 libtesting_la_SOURCES = tests/support/testing.c tests/support/testing.h
 libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -29,3 +32,6 @@ include tests/programs/local.mk
 include tests/box/local.mk
 include tests/faults/local.mk
 include tests/lint/local.mk
+
+check-long: $(long_checks)
+.PHONY: check-long $(long_checks)

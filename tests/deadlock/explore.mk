@@ -16,3 +16,21 @@ TESTS += tests/deadlock/test_explore
 tests_deadlock_test_explore_SOURCES = tests/deadlock/test_explore.c
 tests_deadlock_test_explore_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_deadlock_test_explore_LDADD = tests/deadlock/libexplore.la
+
+# Mutants of the code, which the suite has to catch: a handful in make check, all with make check-mutants.
+TESTS += tests/deadlock/mutants/mutants.sh
+EXTRA_DIST += tests/deadlock/mutants
+check_DATA += tests/deadlock/mutants/flags
+CLEANFILES += tests/deadlock/mutants/flags
+tests/deadlock/mutants/flags: Makefile
+	$(AM_V_GEN)$(MKDIR_P) tests/deadlock/mutants && { echo '$(CC)'; \
+	echo '$(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'; \
+	echo '$(AM_LDFLAGS) $(LDFLAGS) $(CHECK_LIBS) $(STARPU_LIBS) $(MPI_LIBS) $(ONEDNN_LIBS) $(LIBS)'; } > $@
+
+check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
+	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 900 $(srcdir)/tests/deadlock/mutants/mutants.sh all
+
+# A million random schedules, and every schedule of larger cases.
+check-schedules: tests/deadlock/test_explore
+	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_explore
+long_checks += check-mutants check-schedules

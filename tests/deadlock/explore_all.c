@@ -59,8 +59,10 @@ static int add_state(seen *s, uint64_t state)
 static void settle(search *s)
 {
     int64_t ids[WORLD_TASKS];
-    for (int quiet = 0, moved; quiet < world_quiet_passes(s->world);) {
-        moved = 0;
+    enum { MOST_ROUNDS = 100000 }; /* moving for ever is a hang */
+    for (int quiet = 0, round = 0; quiet < world_quiet_passes(s->world); round++) {
+        if (round == MOST_ROUNDS) return;
+        int moved = 0;
         for (int r = 0; r < s->setting->ranks; r++) {
             int step, n = world_ready(s->world, r, ids);
             for (int i = 0; i < n; i++) {

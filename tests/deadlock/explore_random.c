@@ -67,10 +67,12 @@ static int sweep(schedule *s)
     return moved;
 }
 
+/* Steps that move something for ever are a hang, too. */
 static void run_schedule(schedule *s)
 {
+    enum { MOST_STEPS = 1000000 };
     int idle = 0, patience = 2 * s->ranks;
-    while (!world_ended(s->world)) {
+    for (int n = 0; n < MOST_STEPS && !world_ended(s->world); n++) {
         idle = step(s) ? 0 : idle + 1;
         if (idle <= patience) continue;
         if (!sweep(s)) return;

@@ -86,8 +86,11 @@ static void draw_collective(
 {
     static const tutti_coll_kind rare[] = {
         TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER, TUTTI_REDUCE_SCATTER, TUTTI_BARRIER};
+    /* Equal sizes and kinds in a row are what can be taken for each other. */
     c[k].count = below(d, 12) ? 1 + below(d, 12) : 1 + below(d, 400);
-    if (below(d, 4) == 0) c[k].kind = rare[below(d, 5)];
+    if (k && below(d, 3) == 0) c[k].count = c[k - 1].count;
+    if (below(d, 3) == 0) c[k].kind = rare[below(d, 5)];
+    if (k && below(d, 4) == 0) c[k].kind = c[k - 1].kind;
     if (below(d, 4) == 0) c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
     if (below(d, 6) == 0) c[k].dtype = (tutti_dtype)below(d, TUTTI_DTYPE_COUNT);
     if (c[k].kind == TUTTI_BROADCAST || c[k].kind == TUTTI_REDUCE) c[k].root = below(d, s->ranks);

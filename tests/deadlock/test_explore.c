@@ -83,6 +83,41 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
 }
 END_TEST
 
+static void run_in_turns(world *w, int ranks)
+{
+    int64_t ids[WORLD_TASKS];
+    for (int moved = 1; moved;) {
+        moved = 0;
+        for (int r = 0; r < ranks; r++) {
+            int n = world_ready(w, r, ids);
+            for (int i = 0; i < n; i++) world_run(w, r, ids[i]);
+            moved |= world_pass(w, r) || n;
+        }
+    }
+}
+
+/* A batch that makes every ring grow while its first number is not the first of all. */
+START_TEST(rings_grow)
+{
+    const tutti_design *design = tutti_designs[_i];
+    program_setting setting;
+    world *w;
+    char what[256];
+    if (design->unsafe) return;
+    ck_assert_ok(explore_sums(design, 2, 100, 6, 0, &setting));
+    setting.lanes = design->many_lanes ? 3 : 1;
+    ck_assert_ok(world_open(&setting, &w));
+    for (int batch = 0; batch < 2; batch++) {
+        for (int r = 0; r < 2; r++) setting.program[r].steps = batch ? 6 : 2;
+        ck_assert_ok(world_submit(w, (uint64_t)batch));
+        run_in_turns(w, 2);
+        ck_assert_msg(world_judge(w, what, sizeof what) == WORLD_RIGHT, "%s", what);
+    }
+    world_close(w);
+    program_clear(&setting);
+}
+END_TEST
+
 /* W blocking workers, K collectives on a lane each, P ranks: free of deadlock if and only if
  * W > K(P-1)/P. */
 START_TEST(naive_hangs_up_to_the_bound)
@@ -171,6 +206,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "explorer");
     tcase_add_test(tcase, random_schedules_end_right);
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, rings_grow, 0, designs);
     tcase_add_test(tcase, naive_hangs_up_to_the_bound);
     tcase_add_test(tcase, naive_sums_wrongly_on_one_lane);
     tcase_add_loop_test(tcase, the_reduction_is_sound, 0, designs);

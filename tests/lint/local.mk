@@ -5,7 +5,7 @@ TESTS += $(lint_tests)
 EXTRA_DIST += $(lint_tests)
 
 # The compiler and flags of this build, for headers.sh: a line each.
-check_DATA = tests/lint/flags
+check_DATA += tests/lint/flags
 CLEANFILES += tests/lint/flags
 tests/lint/flags: Makefile
 	$(AM_V_GEN)$(MKDIR_P) tests/lint && { echo '$(CC)'; \

@@ -1,0 +1,91 @@
+#!/bin/bash
+# Mutants of the code: the suite is seen to fail.  mutants.sh [all | PATCH...]; without arguments, a handful
+#
+# Each *.patch here breaks one rule of the designs, the queue, the engine or the runner. It is applied to a copy of its
+# source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: ...", else
+# test_explore) has to fail. A patch that does not apply any more is a failure, too. Objects, compiler and flags are the
+# build's (TUTTI_BUILDDIR): make check-mutants.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+source=${TUTTI_SRCDIR:?}
+build=${TUTTI_BUILDDIR:?}
+# A mutant may loop for ever; the right program takes a few seconds.
+limit=$((60 * ${TUTTI_TEST_SLOWDOWN:-1}))
+export TUTTI_EXPLORE_SCHEDULES=4000 CK_FORK=no
+few='queue_in_ready_order chain_misses_a_node tag_constant message_not_awaited worker_not_counted'
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+flags=$build/tests/deadlock/mutants/flags
+CC=$(sed -n 1p "$flags") compile=$(sed -n 2p "$flags") libraries=$(sed -n 3p "$flags")
+cd "$build" || exit 1
+
+# link TEST OBJECT...: the test's program with these objects before the library's.
+link() {
+    local test=$1 path
+    shift
+    case $test in
+    test_explore) path=tests/deadlock/test_explore-test_explore.o ;;
+    test_designs) path=tests/designs/test_designs-test_designs.o ;;
+    *) echo "no test is called $test"; return 1 ;;
+    esac
+    # shellcheck disable=SC2086
+    $CC -o "$scratch/$test" "$path" "$@" tests/deadlock/.libs/libexplore.a .libs/libtesting.a .libs/libcore.a $libraries
+}
+
+# Whether it fails; its output in $scratch/log.
+fails() {
+    ! { timeout "$limit" "$scratch/$1" > "$scratch/log" 2>&1; } 2> /dev/null
+}
+
+# baseline TEST: once for each test, it has to pass without a mutant.
+baseline() {
+    [ -e "$scratch/passes.$1" ] && return
+    if ! link "$1" || fails "$1"; then
+        echo "FAILED: $1 does not pass without a mutant"
+        tail -n 20 "$scratch/log"
+        exit 1
+    fi
+    : > "$scratch/passes.$1"
+}
+
+# judge PATCH: prints a line; returns whether it was caught.
+judge() {
+    local patch=$1 name file test object=$scratch/mutant.o
+    name=$(basename "$patch" .patch)
+    file=$(sed -n 's#^+++ b/##p' "$patch")
+    test=$(sed -n 's/^Caught by: //p' "$patch")
+    test=${test:-test_explore}
+    baseline "$test"
+    mkdir -p "$scratch/$(dirname "$file")"
+    install -m 644 "$source/$file" "$scratch/$file"
+    if ! patch --silent --fuzz=2 -d "$scratch" -p1 < "$patch" > "$scratch/log" 2>&1; then
+        echo "FAILED: $name does not apply: $(head -n 3 "$scratch/log")"
+        return 1
+    fi
+    # shellcheck disable=SC2086
+    if ! $CC $compile -w -c -o "$object" "$scratch/$file" > "$scratch/log" 2>&1 ||
+        ! link "$test" "$object" > "$scratch/log" 2>&1; then
+        echo "FAILED: $name does not compile: $(head -n 3 "$scratch/log")"
+        return 1
+    fi
+    if fails "$test"; then
+        echo "caught: $name: $(head -n 1 "$patch")"
+    else
+        echo "FAILED: $name was not caught by $test: $(head -n 1 "$patch")"
+        return 1
+    fi
+}
+
+patches=()
+if [ $# -eq 0 ]; then
+    for name in $few; do patches+=("$here/$name.patch"); done
+elif [ "$1" = all ]; then
+    patches=("$here"/*.patch)
+else
+    patches=("$@")
+fi
+caught=0
+for patch in "${patches[@]}"; do judge "$patch" && caught=$((caught + 1)); done
+echo "$caught of ${#patches[@]} mutants caught"
+[ $caught = ${#patches[@]} ]
