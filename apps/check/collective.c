@@ -225,7 +225,7 @@ static void announce(const tutti_collective *call)
 
 void tutti_collective_begin(tutti_collective *call)
 {
-    call->on = tutti_comm_find(call->comm);
+    if (!call->on) call->on = tutti_comm_find(call->comm);
     if (!call->on || !valid(call)) {
         call->on = NULL;
         return;

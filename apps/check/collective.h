@@ -38,8 +38,9 @@ typedef struct tutti_collective {
     const MPI_Op *op; /* NULL: none */
     const int *root;  /* NULL: none */
     MPI_Comm comm;
+    tutti_comm
+        *on; /* in: what has no communicator's handle, such as a window; out: NULL: not checked */
     /* Out. */
-    tutti_comm *on;    /* NULL: not checked */
     uint64_t sequence; /* its number on the communicator */
 } tutti_collective;
 

@@ -95,10 +95,10 @@ static void announce(const tutti_comm *comm)
     tutti_process_post();
 }
 
-static void add(MPI_Comm handle, tutti_comm *comm)
+static void add(uint64_t key, tutti_comm *comm)
 {
     pthread_mutex_lock(&lock);
-    tutti_table_add(&by_handle, TUTTI_KEY(handle), comm);
+    tutti_table_add(&by_handle, key, comm);
     tutti_table_add(&by_id, comm->id, comm);
     pthread_mutex_unlock(&lock);
     announce(comm);
@@ -109,7 +109,7 @@ static void predefined(MPI_Comm handle, uint64_t id, const char *name)
     tutti_comm *comm = described(handle);
     comm->id = id;
     comm->maker = name;
-    add(handle, comm);
+    add(TUTTI_KEY(handle), comm);
 }
 
 void tutti_comm_start(void)
@@ -119,12 +119,17 @@ void tutti_comm_start(void)
         MPI_COMM_SELF, tutti_comm_mix(2, (uint64_t)tutti_process_self()->rank), "MPI_COMM_SELF");
 }
 
-tutti_comm *tutti_comm_find(MPI_Comm handle)
+tutti_comm *tutti_comm_at(uint64_t key)
 {
     pthread_mutex_lock(&lock);
-    tutti_comm *comm = tutti_table_find(&by_handle, TUTTI_KEY(handle));
+    tutti_comm *comm = tutti_table_find(&by_handle, key);
     pthread_mutex_unlock(&lock);
     return comm;
+}
+
+tutti_comm *tutti_comm_find(MPI_Comm handle)
+{
+    return tutti_comm_at(TUTTI_KEY(handle));
 }
 
 /* A communicator to be made known; NULL: shared with processes that have another judge, or none. */
@@ -137,18 +142,29 @@ static tutti_comm *newcomer(MPI_Comm handle)
     return NULL;
 }
 
-static void introduce(MPI_Comm handle, tutti_comm *comm, uint64_t id, const char *maker, int site)
+static void introduce(uint64_t key, tutti_comm *comm, uint64_t id, const char *maker, int site)
 {
     comm->id = id;
     comm->maker = maker;
     comm->site = site;
-    add(handle, comm);
+    add(key, comm);
 }
 
 void tutti_comm_made(MPI_Comm handle, uint64_t seed, const char *maker, int site)
 {
     tutti_comm *comm = newcomer(handle);
-    if (comm) introduce(handle, comm, tutti_comm_mix(seed, members_hash(comm)), maker, site);
+    if (!comm) return;
+    introduce(TUTTI_KEY(handle), comm, tutti_comm_mix(seed, members_hash(comm)), maker, site);
+}
+
+/* Counts what processes make that share no numbered collective. */
+static uint64_t counted(uint64_t group)
+{
+    pthread_mutex_lock(&lock);
+    intptr_t count = 1 + (intptr_t)tutti_table_remove(&made_by_groups, group);
+    tutti_table_add(&made_by_groups, group, (void *)count);
+    pthread_mutex_unlock(&lock);
+    return (uint64_t)count;
 }
 
 void tutti_comm_made_by_group(MPI_Comm handle, uint64_t seed, const char *maker, int site)
@@ -156,20 +172,53 @@ void tutti_comm_made_by_group(MPI_Comm handle, uint64_t seed, const char *maker,
     tutti_comm *comm = newcomer(handle);
     if (!comm) return;
     uint64_t group = tutti_comm_mix(seed, members_hash(comm));
+    introduce(TUTTI_KEY(handle), comm, tutti_comm_mix(group, counted(group)), maker, site);
+}
+
+/* A group as a communicator that nobody sends messages on. */
+static tutti_comm *grouped(MPI_Group group)
+{
+    tutti_comm *comm = calloc(1, sizeof(*comm));
+    if (!comm) abort();
+    PMPI_Group_rank(group, &comm->rank);
+    PMPI_Group_size(group, &comm->size);
+    comm->world = members(group, comm->size);
+    comm->references = 1;
+    return comm;
+}
+
+uint64_t tutti_comm_count(MPI_Group group, uint64_t seed)
+{
+    tutti_comm *comm = grouped(group);
+    uint64_t count = counted(tutti_comm_mix(seed, members_hash(comm)));
+    destroy(comm);
+    return count;
+}
+
+tutti_comm *tutti_comm_made_of(
+    uint64_t key, MPI_Group group, uint64_t seed, const char *maker, int site)
+{
+    tutti_comm *comm = grouped(group);
+    if (!of_this_world(comm)) {
+        destroy(comm);
+        return NULL;
+    }
+    introduce(key, comm, tutti_comm_mix(seed, members_hash(comm)), maker, site);
+    return comm;
+}
+
+void tutti_comm_gone_at(uint64_t key)
+{
     pthread_mutex_lock(&lock);
-    intptr_t count = 1 + (intptr_t)tutti_table_remove(&made_by_groups, group);
-    tutti_table_add(&made_by_groups, group, (void *)count);
+    tutti_comm *comm = tutti_table_remove(&by_handle, key);
+    if (comm) tutti_table_remove(&by_id, comm->id);
     pthread_mutex_unlock(&lock);
-    introduce(handle, comm, tutti_comm_mix(group, (uint64_t)count), maker, site);
+    if (comm) tutti_comm_release(comm);
 }
 
 void tutti_comm_gone(MPI_Comm handle)
 {
-    pthread_mutex_lock(&lock);
-    tutti_comm *comm = tutti_table_remove(&by_handle, TUTTI_KEY(handle));
-    if (comm) tutti_table_remove(&by_id, comm->id);
-    pthread_mutex_unlock(&lock);
-    if (comm) tutti_comm_release(comm);
+    tutti_comm_gone_at(TUTTI_KEY(handle));
 }
 
 static void leak(void *value, void *severity)
@@ -177,7 +226,7 @@ static void leak(void *value, void *severity)
     const tutti_comm *comm = value;
     if (comm->site != 0)
         tutti_process_finding_at(
-            *(char *)severity, comm->maker, comm->site, "this communicator is never freed");
+            *(char *)severity, comm->maker, comm->site, "what it has made is never freed");
 }
 
 void tutti_comm_leaks(char severity)

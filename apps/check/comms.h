@@ -33,8 +33,15 @@ void tutti_comm_made(MPI_Comm handle, uint64_t seed, const char *maker, int site
 /* The same for what processes have made that share no numbered collective: the members count, among
  * themselves, how many communicators they have made with this seed. */
 void tutti_comm_made_by_group(MPI_Comm handle, uint64_t seed, const char *maker, int site);
+/* How many times a group has been counted with this seed, this time included. */
+uint64_t tutti_comm_count(MPI_Group group, uint64_t seed);
+/* The same for something else that a group has, such as a window, under a key of its own. */
+tutti_comm *tutti_comm_made_of(
+    uint64_t key, MPI_Group group, uint64_t seed, const char *maker, int site);
+tutti_comm *tutti_comm_at(uint64_t key);
 /* The handle is freed. */
 void tutti_comm_gone(MPI_Comm handle);
+void tutti_comm_gone_at(uint64_t key);
 /* Communicators of the program that were not freed: reported as findings of this severity. */
 void tutti_comm_leaks(char severity);
 

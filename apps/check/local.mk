@@ -18,12 +18,14 @@ libtutti_check_la_SOURCES = \
 	apps/check/signature.c apps/check/signature.h \
 	apps/check/site.c apps/check/site.h \
 	apps/check/table.c apps/check/table.h \
+	apps/check/threads.c apps/check/threads.h \
 	apps/check/wait.c apps/check/wait.h \
 	apps/check/wrap_collective.c \
 	apps/check/wrap_comm.c \
 	apps/check/wrap_message.c \
 	apps/check/wrap_process.c \
-	apps/check/wrap_request.c
+	apps/check/wrap_request.c \
+	apps/check/wrap_window.c
 if HAVE_DW
 libtutti_check_la_SOURCES += apps/check/site_dw.c
 else

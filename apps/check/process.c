@@ -4,9 +4,9 @@
 #include "apps/check/channel.h"
 #include "apps/check/comms.h"
 #include "apps/check/judge.h"
+#include "apps/check/threads.h"
 #include "apps/check/wait.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,8 +22,7 @@ static tutti_process self;
 static struct {
     _Atomic bool active;
     int socket;
-    int helpers; /* threads that MPI has started */
-    int tools;   /* threads of the tool */
+    tutti_threads others; /* threads that MPI or the tool has started */
     pid_t pid;
     tutti_judge *judge;
     pthread_t ear;
@@ -55,21 +54,9 @@ void tutti_process_post(void)
     pthread_mutex_unlock(&own.line);
 }
 
-int tutti_process_tasks(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = 0;
-    if (!tasks) return 1;
-    while (readdir(tasks)) count++;
-    closedir(tasks);
-    return count - 2;
-}
-
 int tutti_process_threads(void)
 {
-    if (!self.threads) return 1;
-    int threads = tutti_process_tasks() - own.helpers - own.tools;
-    return threads > 1 ? threads : 1;
+    return self.threads ? tutti_threads_awake(&own.others) : 1;
 }
 
 static void finding(char severity, const char *call, int site, const char *format, va_list list)
@@ -219,8 +206,9 @@ static bool setting(const char *name)
     return value && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
-void tutti_process_start(int before)
+void tutti_process_start(const tutti_threads *before)
 {
+    tutti_threads after;
     int level = MPI_THREAD_SINGLE;
     PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
@@ -230,14 +218,14 @@ void tutti_process_start(int before)
     self.verbose = setting("TUTTI_CHECK_VERBOSE");
     self.leaks = setting("TUTTI_CHECK_LEAKS");
     own.pid = getpid();
-    own.helpers = tutti_process_tasks() - before;
     if (!connect_all()) {
         if (self.rank == 0)
             fprintf(stderr, "tutti-check: the ranks cannot reach each other; nothing is checked\n");
         return;
     }
     if (start_thread(&own.ear, ear) != 0) _exit(TUTTI_CHECK_STATUS);
-    own.tools = 1 + (self.rank == 0);
+    after = tutti_threads_now();
+    own.others = tutti_threads_new(&after, before);
     own.active = true;
     tutti_comm_start();
 }

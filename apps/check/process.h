@@ -6,6 +6,7 @@
 #define TUTTI_CHECK_PROCESS_H
 
 #include "apps/check/frame.h"
+#include "apps/check/threads.h"
 
 #include <mpi.h>
 #include <stdatomic.h>
@@ -30,16 +31,14 @@ tutti_process *tutti_process_self(void);
 
 /* After PMPI_Init: starts the judge (on rank 0) and connects to it. Collective over MPI_COMM_WORLD.
  * `before`: threads of the process before PMPI_Init. [M] */
-void tutti_process_start(int before);
+void tutti_process_start(const tutti_threads *before);
 /* Waits until every rank is here, and for the judge to leave; then the tool is off. [M] */
 void tutti_process_stop(void);
 /* Whether calls are checked now. */
 bool tutti_process_active(void);
 
-/* Threads of the program (neither MPI's nor the tool's) that are there now. */
+/* Threads of the program (neither MPI's nor the tool's) that do not wait for another thread. */
 int tutti_process_threads(void);
-/* Threads of this process. */
-int tutti_process_tasks(void);
 
 /* A frame to the judge: open, put fields, post. The line is locked in between. */
 tutti_frame *tutti_process_open(tutti_frame_kind kind);

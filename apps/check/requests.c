@@ -52,6 +52,8 @@ void tutti_request_started(MPI_Request handle)
     pthread_mutex_lock(&lock);
     tutti_request *request = tutti_table_find(&requests, TUTTI_KEY(handle));
     if (request) {
+        if (request->active)
+            tutti_process_finding('E', "the request is started while it is active");
         request->active = true;
         if (request->buffer)
             request->content =

@@ -75,13 +75,27 @@ int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
     TUTTI_RETURN(rc);
 }
 
-/* Collective over the group alone: the judge knows the communicator once it is there. */
+/* Collective over the group alone, which is for that long a communicator to the judge. */
+static void meet(const tutti_comm *on, MPI_Group group, int tag)
+{
+    uint64_t seed_of_tag = tutti_comm_mix(on->id, (uint64_t)tag + 3);
+    uint64_t key = tutti_comm_mix(seed_of_tag, tutti_comm_count(group, seed_of_tag));
+    tutti_collective call = {.kind = "Comm_create_group", .blocking = true, .comm = MPI_COMM_NULL};
+    call.on = tutti_comm_made_of(key, group, key, tutti_call_name(), tutti_call_site());
+    if (!call.on) return;
+    tutti_collective_begin(&call);
+    tutti_comm_gone_at(key);
+}
+
 int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
 {
     TUTTI_WRAP(Comm_create_group, (comm, group, tag, newcomm));
     const tutti_comm *on = tutti_comm_find(comm);
+    int member = MPI_UNDEFINED;
+    PMPI_Group_rank(group, &member);
+    if (on && member != MPI_UNDEFINED) meet(on, group, tag);
     int rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
-    if (rc == MPI_SUCCESS && on && *newcomm != MPI_COMM_NULL)
+    if (rc == MPI_SUCCESS && on)
         tutti_comm_made_by_group(*newcomm, tutti_comm_mix(on->id, (uint64_t)tag + 3),
             tutti_call_name(), tutti_call_site());
     TUTTI_RETURN(rc);

@@ -33,7 +33,7 @@ static void watch_errors(void)
     PMPI_Errhandler_free(&handler);
 }
 
-static int started(int rc, int before)
+static int started(int rc, const tutti_threads *before)
 {
     if (rc != MPI_SUCCESS) return rc;
     tutti_process_start(before);
@@ -43,14 +43,14 @@ static int started(int rc, int before)
 
 int MPI_Init(int *argc, char ***argv)
 {
-    int before = tutti_process_tasks();
-    return started(PMPI_Init(argc, argv), before);
+    tutti_threads before = tutti_threads_now();
+    return started(PMPI_Init(argc, argv), &before);
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    int before = tutti_process_tasks();
-    return started(PMPI_Init_thread(argc, argv, required, provided), before);
+    tutti_threads before = tutti_threads_now();
+    return started(PMPI_Init_thread(argc, argv, required, provided), &before);
 }
 
 int MPI_Finalize(void)
