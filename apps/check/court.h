@@ -1,5 +1,5 @@
 /* What the judge knows: only its own thread touches it.  judge.c hears the ranks, match.c compares
- * collectives, hang.c looks for deadlocks, report.c writes. */
+ * collectives, message.c messages, hang.c looks for deadlocks, report.c writes. */
 #ifndef TUTTI_CHECK_COURT_H
 #define TUTTI_CHECK_COURT_H
 
@@ -72,17 +72,16 @@ struct tutti_judge {
     int listener, size;
     int64_t token;
     tutti_rank *ranks;
-    tutti_table comms, messages; /* by id; by channel (message.c) */
+    tutti_table comms, messages; /* by id; ends of messages, by channel and number */
     tutti_court_comm **order;    /* all communicators */
     int ncomms;
     bool reported; /* an error was written: the run ends */
     bool ended;    /* END or ABORT was sent */
-    int notes;
-    uint64_t collectives, point_to_point;
+    uint64_t collectives;
     int64_t epoch, probe; /* of the last change of a rank; number of the last question */
     int64_t asked_epoch;
     int rounds; /* questions answered without a change */
-    double asked_at, stuck_since;
+    double asked_at;
 };
 
 double tutti_court_now(void);
@@ -99,6 +98,10 @@ bool tutti_court_unmatched(tutti_judge *judge);
 int tutti_court_missing(tutti_judge *judge, uint64_t comm, uint64_t sequence, int *missing);
 tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id);
 void tutti_court_comms_free(tutti_judge *judge);
+
+/* message.c: one end of a point-to-point message. */
+void tutti_court_message(tutti_judge *judge, int rank, tutti_frame *frame);
+void tutti_court_messages_free(tutti_judge *judge);
 
 /* hang.c */
 void tutti_court_blocked(tutti_judge *judge, int rank, tutti_frame *frame);

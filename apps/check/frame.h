@@ -13,14 +13,14 @@
 /* Kinds of frames; the fields stand beside each. */
 typedef enum tutti_frame_kind {
     /* rank to judge */
-    TUTTI_FRAME_HELLO, /* token, rank, processes */
+    TUTTI_FRAME_HELLO, /* token, rank */
     TUTTI_FRAME_SITE,  /* number, module, offset, symbol */
     TUTTI_FRAME_COMM,  /* id, maker, site, members of the own and of the other group, world ranks */
     TUTTI_FRAME_COLL,  /* a tutti_record; see record.h */
     TUTTI_FRAME_BLOCKED, /* a tutti_wait; see wait.c */
     TUTTI_FRAME_FREE,    /* thread: it waits no longer */
-    TUTTI_FRAME_MESSAGE, /* one end of a point-to-point message; see message.h */
-    TUTTI_FRAME_FINDING, /* severity, text, call, site, second site */
+    TUTTI_FRAME_MESSAGE, /* one end of a point-to-point message; see pairing.c */
+    TUTTI_FRAME_FINDING, /* severity, call, site, text */
     TUTTI_FRAME_LEAVE,   /* 1: the process ends without MPI_Finalize, 0: it has called MPI_Abort */
     /* judge to rank */
     TUTTI_FRAME_GO,    /* communicator, sequence number: the collective may start */

@@ -105,6 +105,9 @@ static void hear(tutti_judge *judge, int rank, tutti_frame *frame)
     case TUTTI_FRAME_COLL:
         hear_collective(judge, rank, frame);
         break;
+    case TUTTI_FRAME_MESSAGE:
+        tutti_court_message(judge, rank, frame);
+        break;
     case TUTTI_FRAME_BLOCKED:
         tutti_court_blocked(judge, rank, frame);
         break;
@@ -279,6 +282,7 @@ void tutti_judge_join(tutti_judge *judge)
     pthread_join(judge->thread, NULL);
     for (int r = 0; r < judge->size; r++) free_rank(&judge->ranks[r]);
     tutti_court_comms_free(judge);
+    tutti_court_messages_free(judge);
     close(judge->listener);
     free(judge->ranks);
     free(judge);

@@ -10,7 +10,9 @@ libtutti_check_la_SOURCES = \
 	apps/check/hang.c \
 	apps/check/judge.c apps/check/judge.h \
 	apps/check/match.c \
+	apps/check/message.c \
 	apps/check/ops.c \
+	apps/check/pairing.c apps/check/pairing.h \
 	apps/check/process.c apps/check/process.h \
 	apps/check/record.c apps/check/record.h \
 	apps/check/report.c \

@@ -1,5 +1,6 @@
 #include "apps/check/requests.h"
 
+#include "apps/check/pairing.h"
 #include "apps/check/process.h"
 #include "apps/check/table.h"
 
@@ -36,6 +37,7 @@ void tutti_request_made(MPI_Request handle, const tutti_request *what)
     *request = *what;
     request->handle = handle;
     if (request->comm) tutti_comm_hold(request->comm);
+    if (request->active) request->number = tutti_pairing_posted(&request->item, request->data);
     pthread_mutex_lock(&lock);
     tutti_table_add(&requests, TUTTI_KEY(handle), request);
     pthread_mutex_unlock(&lock);
@@ -55,6 +57,7 @@ void tutti_request_started(MPI_Request handle)
         if (request->active)
             tutti_process_finding('E', "the request is started while it is active");
         request->active = true;
+        request->number = tutti_pairing_posted(&request->item, request->data);
         if (request->buffer)
             request->content =
                 tutti_request_content(request->buffer, request->count, request->type);
@@ -70,7 +73,7 @@ static void compare_content(const tutti_request *request)
             "the buffer was changed while it was being sent, before the request was complete");
 }
 
-void tutti_request_done(MPI_Request handle)
+void tutti_request_done(MPI_Request handle, const MPI_Status *status)
 {
     if (handle == MPI_REQUEST_NULL) return;
     pthread_mutex_lock(&lock);
@@ -78,6 +81,9 @@ void tutti_request_done(MPI_Request handle)
     if (request && request->active) {
         request->active = false;
         compare_content(request);
+        if (request->item.kind == TUTTI_ITEM_RECV)
+            tutti_pairing_received(request->number,
+                tutti_comm_world(request->comm, status->MPI_SOURCE), status->MPI_TAG);
         if (!request->persistent) tutti_table_remove(&requests, TUTTI_KEY(handle));
     } else {
         request = NULL;
@@ -95,6 +101,7 @@ void tutti_request_freed(MPI_Request handle)
     tutti_request *request = tutti_table_remove(&requests, TUTTI_KEY(handle));
     pthread_mutex_unlock(&lock);
     if (!request) return;
+    if (request->active && request->item.kind == TUTTI_ITEM_RECV) tutti_pairing_lost();
     if (request->active && request->item.kind == TUTTI_ITEM_COLL)
         tutti_process_finding(
             'E', "the request of a nonblocking collective is freed before it is complete");
@@ -106,6 +113,7 @@ void tutti_request_cancelled(MPI_Request handle)
     pthread_mutex_lock(&lock);
     tutti_request *request = tutti_table_find(&requests, TUTTI_KEY(handle));
     if (request) request->item.kind = TUTTI_ITEM_OTHER;
+    tutti_pairing_lost();
     pthread_mutex_unlock(&lock);
 }
 

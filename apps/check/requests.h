@@ -3,6 +3,7 @@
 #define TUTTI_CHECK_REQUESTS_H
 
 #include "apps/check/comms.h"
+#include "apps/check/signature.h"
 #include "apps/check/wait.h"
 
 #include <mpi.h>
@@ -19,6 +20,8 @@ typedef struct tutti_request {
     int count;
     MPI_Datatype type;
     uint64_t content;
+    tutti_signature data; /* of a message */
+    uint64_t number;      /* of an active receive: pairing.h */
     MPI_Request handle;
 } tutti_request;
 
@@ -27,7 +30,7 @@ void tutti_request_made(MPI_Request handle, const tutti_request *what);
 /* MPI_Start. */
 void tutti_request_started(MPI_Request handle);
 /* It is complete: forgotten, or inactive if persistent. `handle` is its value before the call. */
-void tutti_request_done(MPI_Request handle);
+void tutti_request_done(MPI_Request handle, const MPI_Status *status);
 /* MPI_Request_free. */
 void tutti_request_freed(MPI_Request handle);
 /* MPI_Cancel: the buffer's owner is uncertain from now on. */

@@ -2,6 +2,7 @@
  * a standard send becomes a synchronous one, so that a program that relies on buffering is seen to. */
 #include "apps/check/call.h"
 #include "apps/check/collective.h"
+#include "apps/check/pairing.h"
 #include "apps/check/process.h"
 #include "apps/check/requests.h"
 #include "apps/check/wait.h"
@@ -46,6 +47,7 @@ static bool describe(const message *m, tutti_request *request)
             .call = tutti_call_name(),
             .site = tutti_call_site()},
         .comm = comm,
+        .data = tutti_signature_of(m->count, m->type),
         .active = true,
     };
     return true;
@@ -63,11 +65,12 @@ static void guard_buffer(const message *m, tutti_request *request)
 static int complete(MPI_Request *request, MPI_Status *status)
 {
     MPI_Request before = *request;
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
     tutti_wait wait = tutti_wait_requests(request, 1, false);
     int done = 0, rc;
-    while ((rc = PMPI_Test(request, &done, status)) == MPI_SUCCESS && !done) tutti_wait_step(&wait);
+    while ((rc = PMPI_Test(request, &done, used)) == MPI_SUCCESS && !done) tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    tutti_request_done(before);
+    tutti_request_done(before, used);
     return rc;
 }
 
@@ -174,8 +177,8 @@ static int exchange(const message *out, const message *in, MPI_Status *status)
     while ((rc = PMPI_Testall(2, requests, &done, statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    tutti_request_done(before[0]);
-    tutti_request_done(before[1]);
+    tutti_request_done(before[0], &statuses[0]);
+    tutti_request_done(before[1], &statuses[1]);
     if (status != MPI_STATUS_IGNORE) *status = statuses[0];
     return rc;
 }
@@ -278,13 +281,43 @@ int MPI_Probe(int peer, int tag, MPI_Comm comm, MPI_Status *status)
     TUTTI_RETURN(rc);
 }
 
+/* A matched probe takes its message away from receives that are posted later; its data come later. */
+static void taken(int peer, int tag, MPI_Comm handle, const MPI_Status *status)
+{
+    const tutti_comm *comm = tutti_comm_find(handle);
+    tutti_item item = probed(peer, tag, handle);
+    if (!comm || status->MPI_SOURCE == MPI_PROC_NULL) return;
+    uint64_t number = tutti_pairing_posted(&item, (tutti_signature){.anything = true});
+    tutti_pairing_received(number, tutti_comm_world(comm, status->MPI_SOURCE), status->MPI_TAG);
+}
+
 int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status *status)
 {
     TUTTI_WRAP(Mprobe, (peer, tag, comm, handle, status));
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
     tutti_wait wait = tutti_wait_for(probed(peer, tag, comm));
     int found = 0, rc;
-    while ((rc = PMPI_Improbe(peer, tag, comm, &found, handle, status)) == MPI_SUCCESS && !found)
+    while ((rc = PMPI_Improbe(peer, tag, comm, &found, handle, used)) == MPI_SUCCESS && !found)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
+    if (rc == MPI_SUCCESS) taken(peer, tag, comm, used);
     TUTTI_RETURN(rc);
+}
+
+int MPI_Improbe(
+    int peer, int tag, MPI_Comm comm, int *flag, MPI_Message *handle, MPI_Status *status)
+{
+    TUTTI_WRAP(Improbe, (peer, tag, comm, flag, handle, status));
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    tutti_process_obey();
+    int rc = PMPI_Improbe(peer, tag, comm, flag, handle, used);
+    if (rc == MPI_SUCCESS && *flag) taken(peer, tag, comm, used);
+    TUTTI_RETURN(rc);
+}
+
+int MPI_Iprobe(int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    TUTTI_WRAP(Iprobe, (peer, tag, comm, flag, status));
+    tutti_process_obey();
+    TUTTI_RETURN(PMPI_Iprobe(peer, tag, comm, flag, status));
 }

@@ -14,87 +14,97 @@ static int not_yet(int *flag)
     return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &(int){0}, MPI_STATUS_IGNORE);
 }
 
-/* The handles as they were before MPI set them to MPI_REQUEST_NULL; freed by the caller. */
-static MPI_Request *copied(int count, const MPI_Request *requests)
+/* What a call that completes requests is about to overwrite: the handles as they were; and statuses of our
+ * own where the caller ignores them, because they say whom a message came from. */
+typedef struct ending {
+    MPI_Request *before;
+    MPI_Status *statuses, *own;
+} ending;
+
+static ending ending_of(int count, const MPI_Request *requests, MPI_Status *statuses)
 {
-    size_t bytes = sizeof(MPI_Request) * (size_t)(count > 0 ? count : 0);
-    MPI_Request *copy = malloc(bytes + 1);
-    if (!copy) abort();
-    if (bytes > 0) memcpy(copy, requests, bytes);
-    return copy;
+    size_t room = (size_t)(count > 0 ? count : 0);
+    ending e = {.before = malloc(sizeof(MPI_Request) * (room + 1)), .statuses = statuses};
+    /* The two constants may differ, and either may be given where the other is meant. */
+    if (statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE)
+        e.statuses = e.own = malloc(sizeof(MPI_Status) * (room + 1));
+    if (!e.before || !e.statuses) abort();
+    if (room > 0) memcpy(e.before, requests, sizeof(MPI_Request) * room);
+    return e;
 }
 
-static void all_done(MPI_Request *before, int count)
+/* The requests of these indices (NULL: the first ones) are complete; forgets the rest. */
+static void ended(ending *e, int count, const int *indices)
 {
-    for (int i = 0; i < count; i++) tutti_request_done(before[i]);
+    for (int i = 0; i < count; i++)
+        tutti_request_done(e->before[indices ? indices[i] : i], &e->statuses[i]);
+    free(e->before);
+    free(e->own);
 }
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     TUTTI_WRAP(Wait, (request, status));
-    MPI_Request before = *request;
+    ending e = ending_of(1, request, status);
     tutti_wait wait = tutti_wait_requests(request, 1, false);
     int done = 0, rc;
     while (tutti_request_held(request, 1)) tutti_wait_step(&wait);
-    while ((rc = PMPI_Test(request, &done, status)) == MPI_SUCCESS && !done) tutti_wait_step(&wait);
+    while ((rc = PMPI_Test(request, &done, e.statuses)) == MPI_SUCCESS && !done)
+        tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    tutti_request_done(before);
+    ended(&e, 1, NULL);
     TUTTI_RETURN(rc);
 }
 
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {
     TUTTI_WRAP(Waitall, (count, requests, statuses));
-    MPI_Request *before = copied(count, requests);
+    ending e = ending_of(count, requests, statuses);
     tutti_wait wait = tutti_wait_requests(requests, count, false);
     int done = 0, rc;
     while (tutti_request_held(requests, count)) tutti_wait_step(&wait);
-    while ((rc = PMPI_Testall(count, requests, &done, statuses)) == MPI_SUCCESS && !done)
+    while ((rc = PMPI_Testall(count, requests, &done, e.statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    all_done(before, count);
-    free(before);
+    ended(&e, count, NULL);
     TUTTI_RETURN(rc);
 }
 
 int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status)
 {
     TUTTI_WRAP(Waitany, (count, requests, index, status));
-    MPI_Request *before = copied(count, requests);
+    ending e = ending_of(count, requests, status);
     tutti_wait wait = tutti_wait_requests(requests, count, true);
     int done = 0, rc;
-    while ((rc = PMPI_Testany(count, requests, index, &done, status)) == MPI_SUCCESS && !done)
+    while ((rc = PMPI_Testany(count, requests, index, &done, e.statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    if (*index != MPI_UNDEFINED) tutti_request_done(before[*index]);
-    free(before);
+    ended(&e, *index != MPI_UNDEFINED, index);
     TUTTI_RETURN(rc);
 }
 
 int MPI_Waitsome(int count, MPI_Request *requests, int *found, int *indices, MPI_Status *statuses)
 {
     TUTTI_WRAP(Waitsome, (count, requests, found, indices, statuses));
-    MPI_Request *before = copied(count, requests);
+    ending e = ending_of(count, requests, statuses);
     tutti_wait wait = tutti_wait_requests(requests, count, true);
     int rc;
-    while ((rc = PMPI_Testsome(count, requests, found, indices, statuses)) == MPI_SUCCESS &&
+    while ((rc = PMPI_Testsome(count, requests, found, indices, e.statuses)) == MPI_SUCCESS &&
            *found == 0)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    for (int i = 0; *found != MPI_UNDEFINED && i < *found; i++)
-        tutti_request_done(before[indices[i]]);
-    free(before);
+    ended(&e, *found == MPI_UNDEFINED ? 0 : *found, indices);
     TUTTI_RETURN(rc);
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     TUTTI_WRAP(Test, (request, flag, status));
-    MPI_Request before = *request;
     tutti_process_obey();
     if (tutti_request_held(request, 1)) TUTTI_RETURN(not_yet(flag));
-    int rc = PMPI_Test(request, flag, status);
-    if (rc == MPI_SUCCESS && *flag) tutti_request_done(before);
+    ending e = ending_of(1, request, status);
+    int rc = PMPI_Test(request, flag, e.statuses);
+    ended(&e, rc == MPI_SUCCESS && *flag, NULL);
     TUTTI_RETURN(rc);
 }
 
@@ -103,33 +113,29 @@ int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuse
     TUTTI_WRAP(Testall, (count, requests, flag, statuses));
     tutti_process_obey();
     if (tutti_request_held(requests, count)) TUTTI_RETURN(not_yet(flag));
-    MPI_Request *before = copied(count, requests);
-    int rc = PMPI_Testall(count, requests, flag, statuses);
-    if (rc == MPI_SUCCESS && *flag) all_done(before, count);
-    free(before);
+    ending e = ending_of(count, requests, statuses);
+    int rc = PMPI_Testall(count, requests, flag, e.statuses);
+    ended(&e, rc == MPI_SUCCESS && *flag ? count : 0, NULL);
     TUTTI_RETURN(rc);
 }
 
 int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status)
 {
     TUTTI_WRAP(Testany, (count, requests, index, flag, status));
-    MPI_Request *before = copied(count, requests);
     tutti_process_obey();
-    int rc = PMPI_Testany(count, requests, index, flag, status);
-    if (rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED) tutti_request_done(before[*index]);
-    free(before);
+    ending e = ending_of(count, requests, status);
+    int rc = PMPI_Testany(count, requests, index, flag, e.statuses);
+    ended(&e, rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED, index);
     TUTTI_RETURN(rc);
 }
 
 int MPI_Testsome(int count, MPI_Request *requests, int *found, int *indices, MPI_Status *statuses)
 {
     TUTTI_WRAP(Testsome, (count, requests, found, indices, statuses));
-    MPI_Request *before = copied(count, requests);
     tutti_process_obey();
-    int rc = PMPI_Testsome(count, requests, found, indices, statuses);
-    for (int i = 0; rc == MPI_SUCCESS && *found != MPI_UNDEFINED && i < *found; i++)
-        tutti_request_done(before[indices[i]]);
-    free(before);
+    ending e = ending_of(count, requests, statuses);
+    int rc = PMPI_Testsome(count, requests, found, indices, e.statuses);
+    ended(&e, rc == MPI_SUCCESS && *found != MPI_UNDEFINED ? *found : 0, indices);
     TUTTI_RETURN(rc);
 }
 

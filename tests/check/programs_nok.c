@@ -320,18 +320,6 @@ static void persistent_changed(void)
     SECOND MPI_Recv(y, 4, MPI_INT, 0, 0, world, MPI_STATUS_IGNORE);
 }
 
-static void recv_written(void)
-{
-    MPI_Request r;
-    FIRST SEND(1, 0);
-    SECOND
-    {
-        MPI_Irecv(y, 4, MPI_INT, 0, 0, world, &r);
-        y[2] = 9;
-        MPI_Wait(&r, MPI_STATUS_IGNORE);
-    }
-}
-
 static void missing_wait(void)
 {
     MPI_Request r;
@@ -545,7 +533,6 @@ const check_case check_nok_cases[] = {
     {"send_changed_nok", 2, "was changed", send_changed},
     {"collective_changed_nok", 2, "was changed", collective_changed},
     {"persistent_changed_nok", 2, "was changed", persistent_changed},
-    {"recv_written_nok", 2, "was changed", recv_written},
     {"missing_wait_nok", 2, "never completed", missing_wait},
     {"missing_wait_collective_nok", 2, "never completed", missing_wait_collective},
     {"missing_start_nok", 2, "deadlock", missing_start},

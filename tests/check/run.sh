@@ -15,6 +15,8 @@ while getopts e:o:j: option; do
     case $option in e) every=$OPTARG ;; o) offset=$OPTARG ;; j) jobs=$OPTARG ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
+# In a sanitized build the preloaded library comes before the sanitizer's own.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0
 pattern=${1:-.}
 library=$build/.libs/libtutti-check.so
 dir=$(mktemp -d)
