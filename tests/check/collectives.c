@@ -15,7 +15,7 @@ typedef struct call {
     int in_place, nonblocking;
 } call;
 
-enum { most = 64, ranks = 3 };
+enum { most = 256, ranks = 3 };
 static int from[most], into[most], counts[ranks], displs[ranks], bytes[ranks];
 static MPI_Datatype types[ranks];
 
