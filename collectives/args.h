@@ -40,6 +40,9 @@ typedef struct tutti_coll_args {
     int64_t count;
     const void *send;
     void *recv;
+    uint32_t
+        identity; /* bits of what it is, for the tags of its messages: those of collectives that
+                          differ here do not meet (as far as the transport has tags for it). 0: none */
 } tutti_coll_args;
 
 /* Block r of `count` elements dealt to P ranks: contiguous, sizes differ by at most one, larger

@@ -35,6 +35,8 @@ void tutti_comm_free(tutti_comm *comm); /* accepts NULL; requests must have been
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
 int tutti_comm_lanes(const tutti_comm *comm);
+/* How many collectives were posted on a lane: the number of the next one. */
+int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
 
 /* Starts a collective on a lane; its first messages are under way when this returns.
  * INVAL: bad lane, kind, count < 0, root; UNSUPPORTED: a size that the transport cannot carry (says

@@ -99,6 +99,23 @@ int tutti_comm_lanes(const tutti_comm *comm)
     return comm->lanes;
 }
 
+int64_t tutti_comm_posted(const tutti_comm *comm, int lane)
+{
+    return comm->posted[lane];
+}
+
+/* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
+ * of two collectives meet only if they agree in both. Numbers come around; two that share one are
+ * not in flight together. */
+static int tag_of(const tutti_transport *t, int64_t number, uint32_t identity)
+{
+    enum { LEAST_IDENTITIES = 8, NUMBERS = 1 << 14 };
+    int64_t identities = t->tags / NUMBERS;
+    if (identities < LEAST_IDENTITIES) identities = LEAST_IDENTITIES;
+    int64_t numbers = t->tags / identities;
+    return (int)(number % numbers * identities + identity % identities);
+}
+
 /* Whether this rank may post it at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
@@ -136,7 +153,8 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
             .op = TUTTI_MAX,
             .count = 1,
             .send = &here[0],
-            .recv = &here[1]};
+            .recv = &here[1],
+            .identity = args->identity};
     if (a.kind != TUTTI_BROADCAST && a.kind != TUTTI_REDUCE) a.root = 0;
     if (a.kind == TUTTI_BROADCAST) a.send = NULL;
     return a;
@@ -170,7 +188,7 @@ static tutti_status start(tutti_coll_request *r)
         .dtype = a->dtype,
         .op = a->op,
         .lane = r->lane,
-        .tag = (int)(r->number % t->tags),
+        .tag = tag_of(t, r->number, a->identity),
         .in = a->send,
         .out = a->recv};
     status = tutti_flight_start(&plan, &r->flight);

@@ -63,9 +63,36 @@ static tutti_status set_up(tutti_comm_thread *t)
     const tutti_driver_options driver = {.order = t->options.order,
         .meter = t->options.meter,
         .control = t->control,
+        .verify = t->options.verify,
         .wake = wake,
         .ctx = t};
     return status ? status : tutti_driver_open(&driver, t->comm, &t->driver);
+}
+
+/* Waits for the other ranks to leave, too: one that waits for this one is told. Whether all have. */
+static int part(tutti_comm_thread *t)
+{
+    static const double after_failure_s = 1;
+    char ranks[256];
+    int patient = !t->options.verify.at_once;
+    int failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
+    double start_s = tutti_clock_s(), limit_s = t->options.timeout_s;
+    tutti_driver_leave(t->driver);
+    for (int idle = 0; !tutti_driver_left(t->driver); idle++) {
+        int failing = tutti_driver_see(t->driver).failure != TUTTI_OK;
+        if (failing && !failed) start_s = tutti_clock_s();
+        failed = failing;
+        if (failed && limit_s > after_failure_s) limit_s = after_failure_s;
+        if (!patient || tutti_clock_s() - start_s > limit_s) {
+            if (patient)
+                tutti_log(TUTTI_LOG_WARN, "the end of rank %s has not come within %g s",
+                    tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
+            return 0;
+        }
+        if (tutti_driver_pass(t->driver)) idle = 0;
+        if (idle) back_off(idle);
+    }
+    return 1;
 }
 
 static void *serve(void *arg)
@@ -82,7 +109,8 @@ static void *serve(void *arg)
         idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
         if (idle_passes) back_off(idle_passes);
     }
-    t->options.teardown(t->options.ctx, t->comm, t->control);
+    int orderly = status || part(t);
+    t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     return NULL;
 }
 
@@ -131,7 +159,8 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
         pthread_mutex_unlock(&t->lock);
         pthread_join(t->thread, NULL);
     } else {
-        t->options.teardown(t->options.ctx, t->comm, t->control);
+        int orderly = !t->driver || part(t);
+        t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     }
     tutti_driver_close(t->driver);
     pthread_mutex_destroy(&t->lock);

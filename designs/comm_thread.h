@@ -15,11 +15,13 @@ typedef struct tutti_comm_thread_options {
     tutti_order order;
     int threads; /* 1: a thread of its own (never with ORDER_MAIN); 0: the caller passes */
     double timeout_s;
-    tutti_meter *meter; /* may be NULL */
+    tutti_meter *meter;          /* may be NULL */
+    tutti_verify_options verify; /* used where setup opens a control */
     /* Called once, on the thread that will use the communicator, before and after everything else.
-     * control stays NULL where ranks do not talk about their collectives. */
+     * control stays NULL where ranks do not talk about their collectives. orderly: no rank is
+     * missing. */
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
-    void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control);
+    void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control, int orderly);
     void *ctx;
 } tutti_comm_thread_options;
 
@@ -27,7 +29,8 @@ typedef struct tutti_comm_thread_options {
  * and with it ctx, may still be in use. [M] */
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
-/* Stops it; teardown has run when this returns. [M] Accepts NULL. */
+/* Stops it when all other ranks close theirs, or after timeout_s (logged; 1 s after a failure, and
+ * at once where the caller passes); teardown has run when this returns. [M] Accepts NULL. */
 void tutti_comm_thread_close(tutti_comm_thread *thread);
 tutti_comm *tutti_comm_thread_comm(
     tutti_comm_thread *thread); /* for its size, rank and lanes only */

@@ -19,11 +19,11 @@
 /* One row a kind of message; its values and text are its sender's and its handler's business. */
 typedef enum tutti_control_kind {
     TUTTI_CONTROL_ABORT,  /* value[0]: status; text: the sentence. Every rank ends (driver.c) */
-    TUTTI_CONTROL_PRINTS, /* fingerprints of what was started (verify.c) */
-    TUTTI_CONTROL_GATE,   /* a collective that waits for leave to start (verify.c) */
+    TUTTI_CONTROL_PRINTS, /* hashes of what was started (compare.c) */
+    TUTTI_CONTROL_GATE,   /* the hash of what waits to start (gate.c) */
     TUTTI_CONTROL_ASK,    /* which collective has this number there? (verify.c) */
     TUTTI_CONTROL_TELL,   /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,    /* the rank ends, having started this many (verify.c) */
+    TUTTI_CONTROL_BYE,    /* the rank ends, having started this many (farewell.c) */
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 

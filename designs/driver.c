@@ -12,12 +12,16 @@
 struct tutti_driver {
     tutti_driver_options options;
     tutti_comm *comm;
+    tutti_verify *verify;       /* NULL without a control */
     tutti_fault *fault;         /* NULL but in tests of what goes wrong */
-    pthread_mutex_t comm_lock;  /* protects calls on comm; first of the two locks */
+    int64_t *asking;            /* [lanes] the sequence number of who asks to start, or -1 */
+    pthread_mutex_t comm_lock;  /* protects calls on comm and verify; first of the two locks */
     pthread_mutex_t queue_lock; /* protects what follows */
     tutti_queue queue;
     tutti_record record;
     int64_t ended;        /* collectives */
+    int held;             /* ORDER_READY: entries that are ready and had to wait */
+    int curious;          /* verify wants more passes */
     tutti_status failure; /* given to fail: nothing starts any more */
 };
 
@@ -72,14 +76,32 @@ static void share_failure(tutti_driver *d, tutti_status status)
     tell_abort(d, status, sentence);
 }
 
-/* Hears what the others say: everyone while nothing is in flight, else one rank a pass. */
+/* Hears what the others say: one rank a pass while something is in flight, else everyone. */
 static tutti_status listen(tutti_driver *d, int *moved)
 {
+    const char *sentence = NULL;
     if (!d->options.control) return TUTTI_OK;
     pthread_mutex_lock(&d->queue_lock);
-    int idle = !d->queue.started;
+    int all = !d->queue.started || d->options.verify.mode == TUTTI_VERIFY_FULL;
     pthread_mutex_unlock(&d->queue_lock);
-    return tutti_control_poll(d->options.control, idle, moved);
+    tutti_status status = tutti_control_poll(d->options.control, all, moved);
+    if (!status) status = tutti_verify_pass(d->verify, &sentence);
+    if (sentence) tutti_driver_abort(d, TUTTI_ERR_MISMATCH, sentence);
+    pthread_mutex_lock(&d->queue_lock);
+    d->curious = !status && !d->failure && tutti_verify_curious(d->verify);
+    pthread_mutex_unlock(&d->queue_lock);
+    return status;
+}
+
+static tutti_status open_asking(tutti_driver *d)
+{
+    int lanes = d->queue.lanes;
+    d->asking = malloc((size_t)lanes * sizeof *d->asking);
+    if (!d->asking) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
+    for (int i = 0; i < lanes; i++) d->asking[i] = -1;
+    if (!d->options.control) return TUTTI_OK;
+    tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, hear_abort, d);
+    return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
 
 tutti_status tutti_driver_open(
@@ -89,12 +111,14 @@ tutti_status tutti_driver_open(
     if (!d) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to drive collectives");
     d->options = *options;
     d->comm = comm;
-    if (options->control)
-        tutti_control_handle(options->control, TUTTI_CONTROL_ABORT, hear_abort, d);
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
     if (!status) status = tutti_record_open(&d->record);
     if (!status) status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
+    if (!status) status = open_asking(d);
     if (status) {
+        tutti_verify_close(d->verify);
+        free(d->asking);
+        tutti_fault_close(d->fault);
         tutti_record_close(&d->record);
         tutti_queue_close(&d->queue);
         free(d);
@@ -112,6 +136,8 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_queue_close(&driver->queue);
     tutti_record_close(&driver->record);
     tutti_fault_close(driver->fault);
+    tutti_verify_close(driver->verify);
+    free(driver->asking);
     pthread_mutex_destroy(&driver->comm_lock);
     pthread_mutex_destroy(&driver->queue_lock);
     free(driver);
@@ -137,10 +163,6 @@ static void end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 static void start_entry(tutti_driver *d, const tutti_entry *ready)
 {
     tutti_coll_request *request = NULL;
-    if (d->fault && !tutti_fault_start(d->fault, ready)) {
-        end_entry(d, ready->sequence, TUTTI_OK);
-        return;
-    }
     double mark = tutti_meter_enter(d->options.meter, TUTTI_METER_COMM);
     pthread_mutex_lock(&d->queue_lock);
     tutti_entry *entry = tutti_queue_get(&d->queue, ready->sequence);
@@ -168,6 +190,36 @@ static tutti_entry *admit(tutti_driver *d, tutti_entry *entry)
     return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
 }
 
+/* Whether the other ranks let it start. */
+static int is_let(tutti_driver *d, tutti_entry *ready)
+{
+    tutti_fingerprint print;
+    int may_start = 1;
+    if (!d->verify) return 1;
+    tutti_fingerprint_make(ready, tutti_comm_posted(d->comm, ready->lane), &print);
+    ready->args.identity = (uint32_t)print.hash;
+    tutti_status status = tutti_verify_admit(d->verify, &print, &may_start);
+    if (status) share_failure(d, status);
+    return may_start && !status;
+}
+
+/* Starts it, unless the other ranks have to come to it first or nothing starts any more. Returns
+ * whether this was its turn. */
+static int try_start(tutti_driver *d, tutti_entry *ready)
+{
+    if (failure_of(d)) return 0;
+    if (d->fault && d->asking[ready->lane] != ready->sequence &&
+        !tutti_fault_start(d->fault, ready)) {
+        end_entry(d, ready->sequence, TUTTI_OK);
+        return 1;
+    }
+    d->asking[ready->lane] = ready->sequence;
+    if (!is_let(d, ready)) return 0;
+    d->asking[ready->lane] = -1;
+    start_entry(d, ready);
+    return 1;
+}
+
 /* ORDER_QUEUE: the next number of every lane, as long as it is ready. Returns how many. */
 static int start_in_sequence(tutti_driver *d)
 {
@@ -178,8 +230,7 @@ static int start_in_sequence(tutti_driver *d)
             tutti_entry *entry = admit(d, tutti_queue_startable(&d->queue, lane));
             tutti_entry copy = entry ? *entry : (tutti_entry){0};
             pthread_mutex_unlock(&d->queue_lock);
-            if (!entry) break;
-            start_entry(d, &copy);
+            if (!entry || !try_start(d, &copy)) break;
             started++;
         }
     }
@@ -200,20 +251,36 @@ static int start_one(tutti_driver *d)
     tutti_entry *entry = admit(d, next_of_group(d));
     tutti_entry copy = entry ? *entry : (tutti_entry){0};
     pthread_mutex_unlock(&d->queue_lock);
-    if (entry) start_entry(d, &copy);
-    return entry != NULL;
+    return entry && try_start(d, &copy);
 }
 
-/* ORDER_READY: ready has started it already, but for a fault. */
+/* The held entry of this lane that asks to start; once it has begun to ask, no other. Queue lock held.
+ */
+static tutti_entry *next_held(tutti_driver *d, int lane)
+{
+    if (d->asking[lane] >= 0) return tutti_queue_get(&d->queue, d->asking[lane]);
+    tutti_entry *entry = tutti_queue_next_posted(&d->queue, 0);
+    while (entry && (entry->lane != lane || entry->state != TUTTI_ENTRY_READY))
+        entry = tutti_queue_next_posted(&d->queue, entry->sequence + 1);
+    return admit(d, entry);
+}
+
+/* ORDER_READY: ready has started it already, unless it had to wait. */
 static int start_held(tutti_driver *d)
 {
-    if (!d->fault) return 0;
-    pthread_mutex_lock(&d->queue_lock);
-    tutti_entry *entry = tutti_fault_release(d->fault, &d->queue);
-    tutti_entry copy = entry ? *entry : (tutti_entry){0};
-    pthread_mutex_unlock(&d->queue_lock);
-    if (entry) start_entry(d, &copy);
-    return entry != NULL;
+    int started = 0;
+    for (int lane = 0; lane < d->queue.lanes; lane++) {
+        pthread_mutex_lock(&d->queue_lock);
+        tutti_entry *entry = d->held ? next_held(d, lane) : NULL;
+        tutti_entry copy = entry ? *entry : (tutti_entry){0};
+        pthread_mutex_unlock(&d->queue_lock);
+        if (!entry || !try_start(d, &copy)) continue;
+        pthread_mutex_lock(&d->queue_lock);
+        d->held--;
+        pthread_mutex_unlock(&d->queue_lock);
+        started++;
+    }
+    return started;
 }
 
 /* Notes when an entry in flight last moved. Queue lock held. */
@@ -283,11 +350,10 @@ int tutti_driver_busy(tutti_driver *driver)
     tutti_queue *queue = &driver->queue;
     tutti_order order = driver->options.order;
     pthread_mutex_lock(&driver->queue_lock);
-    int busy = queue->started > 0;
+    int busy = queue->started > 0 || driver->held || driver->curious;
     for (int lane = 0; lane < queue->lanes && order == TUTTI_ORDER_QUEUE; lane++)
         busy |= tutti_queue_startable(queue, lane) != NULL;
     if (order == TUTTI_ORDER_MAIN) busy |= next_of_group(driver) != NULL;
-    if (driver->fault) busy |= tutti_fault_holds(driver->fault, queue);
     if (driver->failure) busy = tutti_queue_next_posted(queue, 0) != NULL;
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
@@ -332,10 +398,19 @@ static void enter_record(tutti_driver *d, tutti_entry *entry)
     entry->moved_s = tutti_record_get(&d->record, entry->number)->posted_s;
 }
 
+/* ORDER_READY: an entry that could not start at once is tried again in every pass. */
+static void hold(tutti_driver *d)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    d->held++;
+    pthread_mutex_unlock(&d->queue_lock);
+}
+
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
 {
     int at_once = driver->options.order == TUTTI_ORDER_READY;
+    int together = driver->verify && driver->options.verify.mode == TUTTI_VERIFY_FULL;
     if (at_once) pthread_mutex_lock(&driver->comm_lock);
     pthread_mutex_lock(&driver->queue_lock);
     tutti_entry *entry = tutti_queue_get(&driver->queue, sequence);
@@ -344,11 +419,11 @@ void tutti_driver_ready(
     entry->state = TUTTI_ENTRY_READY;
     if (driver->fault) tutti_fault_change(driver->fault, entry);
     enter_record(driver, entry);
-    entry = at_once ? admit(driver, entry) : NULL;
-    tutti_entry copy = entry ? *entry : (tutti_entry){0};
+    tutti_entry copy = *entry;
+    int goes = at_once && !together && admit(driver, entry) == entry;
     pthread_mutex_unlock(&driver->queue_lock);
     if (at_once) {
-        if (entry && !failure_of(driver)) start_entry(driver, &copy);
+        if (!goes || !try_start(driver, &copy)) hold(driver);
         end_done(driver); /* a blocking algorithm has ended by now */
         pthread_mutex_unlock(&driver->comm_lock);
     }
@@ -405,6 +480,34 @@ void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out)
     pthread_mutex_lock(&driver->queue_lock);
     tutti_record_write(&driver->record, now_s, out);
     pthread_mutex_unlock(&driver->queue_lock);
+}
+
+void tutti_driver_leave(tutti_driver *driver)
+{
+    pthread_mutex_lock(&driver->comm_lock);
+    if (driver->verify) {
+        tutti_status status = tutti_verify_leave(driver->verify, failure_of(driver) != TUTTI_OK);
+        if (status) share_failure(driver, status);
+    }
+    pthread_mutex_unlock(&driver->comm_lock);
+}
+
+int tutti_driver_left(tutti_driver *driver)
+{
+    if (!driver->verify) return 1;
+    pthread_mutex_lock(&driver->comm_lock);
+    int left = tutti_verify_left(driver->verify) && !tutti_control_sending(driver->options.control);
+    pthread_mutex_unlock(&driver->comm_lock);
+    return left;
+}
+
+char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
+{
+    text[0] = '\0';
+    pthread_mutex_lock(&driver->comm_lock);
+    if (driver->verify) tutti_verify_missing(driver->verify, text, size);
+    pthread_mutex_unlock(&driver->comm_lock);
+    return text;
 }
 
 void tutti_driver_fail(tutti_driver *driver, tutti_status status)

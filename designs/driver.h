@@ -17,6 +17,7 @@
 #include "designs/design.h"
 #include "designs/queue.h"
 #include "designs/record.h"
+#include "designs/verify.h"
 
 typedef struct tutti_driver tutti_driver;
 
@@ -25,6 +26,7 @@ typedef struct tutti_driver_options {
     tutti_meter *meter;     /* may be NULL; borrowed */
     tutti_control *control; /* NULL: ranks do not talk about their collectives; borrowed. The driver
                                polls it, and handles TUTTI_CONTROL_ABORT */
+    tutti_verify_options verify; /* how ranks compare their collectives over control */
     /* Called from any thread after an entry became ready or was started elsewhere: whoever passes
      * should not sleep now. */
     void (*wake)(void *ctx);
@@ -46,6 +48,13 @@ void tutti_driver_ready(
 int tutti_driver_pass(tutti_driver *driver);
 /* Whether a pass could do something: anything in flight, or ready and allowed to start. [A] */
 int tutti_driver_busy(tutti_driver *driver);
+
+/* Tells the others that this rank starts nothing any more; then, after each pass, whether all of
+ * them have left, too. With no control they have. [M] or who passes */
+void tutti_driver_leave(tutti_driver *driver);
+int tutti_driver_left(tutti_driver *driver);
+/* "1, 3": the ranks that have not left, into text; returns text. */
+char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size);
 
 /* Ends everything that was posted with this status, and all that becomes ready later, at the next
  * pass; nothing starts any more. The first call counts. [A] */

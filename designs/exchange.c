@@ -98,12 +98,13 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     return status;
 }
 
-static void teardown(void *ctx, tutti_comm *comm, tutti_control *control)
+static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
 {
     tutti_exchange *x = ctx;
     tutti_control_stop(control);
     tutti_comm_free(comm);
     tutti_control_free(control);
+    if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
     if (x->booted) tutti_boot_finalize(&x->boot);
     x->booted = 0;
 }
@@ -151,6 +152,9 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         .threads = order != TUTTI_ORDER_MAIN && !options->manual,
         .timeout_s = x->options.timeout_s,
         .meter = options->meter,
+        .verify = {.mode = tutti_algorithm_blocks(options->algorithm) ? TUTTI_VERIFY_FULL
+                                                                      : options->verify,
+            .at_once = options->manual},
         .setup = setup,
         .teardown = teardown,
         .ctx = x};

@@ -215,26 +215,6 @@ tutti_entry *tutti_fault_admit(tutti_fault *f, tutti_queue *queue, tutti_entry *
     return swap ? swapped(queue, entry) : delayed(f, entry);
 }
 
-/* The entry of the wish when it is ready, or NULL. */
-static tutti_entry *ready_one(const tutti_fault *f, tutti_queue *queue)
-{
-    int64_t sequence = f->wish.collective;
-    if (sequence < queue->lowest || sequence >= queue->next) return NULL;
-    tutti_entry *entry = tutti_queue_get(queue, sequence);
-    return entry->state == TUTTI_ENTRY_READY ? entry : NULL;
-}
-
-int tutti_fault_holds(const tutti_fault *f, tutti_queue *queue)
-{
-    return ready_one(f, queue) != NULL;
-}
-
-tutti_entry *tutti_fault_release(tutti_fault *f, tutti_queue *queue)
-{
-    tutti_entry *entry = ready_one(f, queue);
-    return entry ? tutti_fault_admit(f, queue, entry) : NULL;
-}
-
 void tutti_fault_change(tutti_fault *f, tutti_entry *entry)
 {
     if (!concerns(f, TUTTI_FAULT_RESIZE, entry->sequence) || entry->args.count == 0) return;

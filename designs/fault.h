@@ -14,7 +14,7 @@
  * collective is the sequence number, as errors tell it: collectives of the main thread (exchange
  * call, agree) count. Without the variable a driver has no fault, and asks for nothing but that.
  *
- * Threads: parse, open, adds, extra [M]; admit, release, holds, change under the driver's queue
+ * Threads: parse, open, adds, extra [M]; admit, change under the driver's queue
  * lock; start, end for whoever starts and ends the collective. */
 #ifndef TUTTI_FAULT_H
 #define TUTTI_FAULT_H
@@ -57,12 +57,6 @@ tutti_token *tutti_fault_extra(tutti_coll_args *args);
 
 /* An entry could start now: the one that may start in its place, itself, or NULL: none yet. */
 tutti_entry *tutti_fault_admit(tutti_fault *fault, tutti_queue *queue, tutti_entry *entry);
-/* The ready entry that admit held back and lets go now, or NULL. */
-tutti_entry *tutti_fault_release(tutti_fault *fault, tutti_queue *queue);
-
-/* Whether a ready entry is held back (or would be). */
-int tutti_fault_holds(const tutti_fault *fault, tutti_queue *queue);
-
 /* An entry has become ready: changes its arguments. */
 void tutti_fault_change(tutti_fault *fault, tutti_entry *entry);
 /* An entry is about to start: stops or kills the process. Returns 0 when it is to be left out. */

@@ -6,14 +6,18 @@ libcore_la_SOURCES += \
 	designs/check_judge.c designs/check_text.c \
 	designs/check_wait.c designs/check_workers.c \
 	designs/comm_thread.c designs/comm_thread.h \
+	designs/compare.c designs/compare.h \
 	designs/concurrent.c \
 	designs/control.c designs/control.h \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
 	designs/exchange.c designs/exchange.h \
+	designs/farewell.c designs/farewell.h \
 	designs/fault.c designs/fault.h \
 	designs/exchange_check.c \
+	designs/fingerprint.c designs/fingerprint.h \
 	designs/funneled.c \
+	designs/gate.c designs/gate.h \
 	designs/naive.c \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \

@@ -1,16 +1,338 @@
 #include "designs/verify.h"
 
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "designs/compare.h"
+#include "designs/farewell.h"
+#include "designs/gate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { HISTORY = 1024 /* collectives whose fingerprints can be told to others */ };
+
+/* How long hashes wait for company; for a lane where an earlier collective differs; for answers. */
+static const double batch_s = 1e-3, settle_s = 10e-3, patience_s = 0.5;
+
+/* What one rank has at the place where ranks differ. */
+typedef struct answer {
+    int come, known; /* come: it has answered; known: it has come to this place */
+    tutti_fingerprint fingerprint;
+} answer;
+
+/* The place where ranks differ, and what is known of it. */
+typedef struct suspicion {
+    int lane; /* -1: there is none */
+    int64_t number, sequence;
+    int asked;
+    double due_s;   /* to ask; then, to do without the answers that are missing */
+    answer *answer; /* [size] */
+} suspicion;
+
+struct tutti_verify {
+    tutti_verify_options options;
+    tutti_control *control;
+    int rank, size, lanes;
+    tutti_compare *compare; /* one of the two, by mode */
+    tutti_gate *gate;
+    tutti_farewell *farewell;
+    int64_t *offered; /* [lanes] how many have come to be started */
+    tutti_fingerprint *history;
+    int64_t remembered; /* fingerprints that were entered in it */
+    suspicion suspicion;
+    tutti_status status; /* of what a handler had to do */
+    int concluded;
+    char sentence[TUTTI_CONTROL_TEXT];
+};
+
+static const char *const mode_names[TUTTI_VERIFY_MODES] = {"off", "on", "full"};
 
 const char *tutti_verify_mode_name(int mode)
 {
-    static const char *const names[TUTTI_VERIFY_MODES] = {"off", "on", "full"};
-    return mode >= 0 && mode < TUTTI_VERIFY_MODES ? names[mode] : NULL;
+    return mode >= 0 && mode < TUTTI_VERIFY_MODES ? mode_names[mode] : NULL;
 }
 
 tutti_verify_mode tutti_verify_mode_find(const char *name)
 {
     int mode = 0;
-    while (mode < TUTTI_VERIFY_MODES && strcmp(name, tutti_verify_mode_name(mode)) != 0) mode++;
+    while (mode < TUTTI_VERIFY_MODES && strcmp(name, mode_names[mode]) != 0) mode++;
     return (tutti_verify_mode)mode;
+}
+
+/* ---- opening ---- */
+
+static void suspect(void *ctx, int lane, int64_t number);
+static void answer_question(void *ctx, const tutti_control_message *message);
+static void take_answer(void *ctx, const tutti_control_message *message);
+
+static tutti_status open_parts(tutti_verify *v)
+{
+    v->offered = calloc((size_t)v->lanes, sizeof *v->offered);
+    v->history = calloc(HISTORY, sizeof *v->history);
+    v->suspicion.answer = calloc((size_t)v->size, sizeof *v->suspicion.answer);
+    if (!v->offered || !v->history || !v->suspicion.answer)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d ranks", v->size);
+    tutti_status status = tutti_farewell_open(v->control, v->lanes, &v->farewell);
+    if (status) return status;
+    return v->options.mode == TUTTI_VERIFY_FULL
+               ? tutti_gate_open(v->control, v->lanes, suspect, v, &v->gate)
+               : tutti_compare_open(v->control, v->lanes, v->options.at_once ? 0 : batch_s, suspect,
+                     v, &v->compare);
+}
+
+tutti_status tutti_verify_open(
+    const tutti_verify_options *options, tutti_control *control, int lanes, tutti_verify **verify)
+{
+    tutti_verify *v = calloc(1, sizeof *v);
+    if (!v) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare ranks");
+    v->options = *options;
+    v->control = control;
+    v->rank = tutti_control_rank(control);
+    v->size = tutti_control_size(control);
+    v->lanes = lanes;
+    v->suspicion.lane = -1;
+    tutti_status status = open_parts(v);
+    if (status) {
+        tutti_verify_close(v);
+        return status;
+    }
+    tutti_control_handle(control, TUTTI_CONTROL_ASK, answer_question, v);
+    tutti_control_handle(control, TUTTI_CONTROL_TELL, take_answer, v);
+    *verify = v;
+    return TUTTI_OK;
+}
+
+void tutti_verify_close(tutti_verify *verify)
+{
+    if (!verify) return;
+    tutti_compare_close(verify->compare);
+    tutti_gate_close(verify->gate);
+    tutti_farewell_close(verify->farewell);
+    free(verify->offered);
+    free(verify->history);
+    free(verify->suspicion.answer);
+    free(verify);
+}
+
+/* ---- what this rank starts ---- */
+
+static const tutti_fingerprint *remember(const tutti_verify *v, int lane, int64_t number)
+{
+    for (int64_t i = v->remembered - 1; i >= 0 && i >= v->remembered - HISTORY; i--) {
+        const tutti_fingerprint *f = &v->history[i % HISTORY];
+        if (f->lane == lane && f->number == number) return f;
+    }
+    return NULL;
+}
+
+static tutti_status offer(tutti_verify *v, const tutti_fingerprint *f)
+{
+    v->offered[f->lane]++;
+    v->history[v->remembered++ % HISTORY] = *f;
+    return v->gate ? tutti_gate_come(v->gate, f->lane, f->number, f->hash)
+                   : tutti_compare_add(v->compare, f->lane, f->hash);
+}
+
+tutti_status tutti_verify_admit(
+    tutti_verify *verify, const tutti_fingerprint *fingerprint, int *may_start)
+{
+    const tutti_fingerprint *f = fingerprint;
+    tutti_status status = TUTTI_OK;
+    *may_start = 0;
+    if (verify->suspicion.lane >= 0) return TUTTI_OK;
+    if (f->number == verify->offered[f->lane]) status = offer(verify, f);
+    if (status) return status;
+    *may_start = 1;
+    if (verify->gate) status = tutti_gate_through(verify->gate, f->lane, may_start);
+    if (verify->suspicion.lane >= 0) *may_start = 0;
+    return status;
+}
+
+/* ---- where ranks differ ---- */
+
+/* Of several places, the one that comes first in this rank's program counts. */
+static void suspect(void *ctx, int lane, int64_t number)
+{
+    tutti_verify *v = ctx;
+    suspicion *s = &v->suspicion;
+    const tutti_fingerprint *f = remember(v, lane, number);
+    int64_t sequence = f ? f->sequence : INT64_MAX;
+    if (s->asked || (s->lane >= 0 && s->sequence <= sequence)) return;
+    if (s->lane < 0)
+        s->due_s = tutti_clock_s() + (v->lanes > 1 && !v->options.at_once ? settle_s : 0);
+    s->lane = lane;
+    s->number = number;
+    s->sequence = sequence;
+}
+
+static void look_up(const tutti_verify *v, int lane, int64_t number, answer *a)
+{
+    const tutti_fingerprint *f = remember(v, lane, number);
+    a->come = 1;
+    a->known = f != NULL;
+    if (f) a->fingerprint = *f;
+}
+
+_Static_assert(sizeof(tutti_fingerprint) <= TUTTI_CONTROL_TEXT, "a fingerprint is one message");
+
+static void answer_question(void *ctx, const tutti_control_message *message)
+{
+    tutti_verify *v = ctx;
+    answer a = {0};
+    look_up(v, (int)message->value[0], message->value[1], &a);
+    tutti_control_message reply = {
+        .kind = TUTTI_CONTROL_TELL, .value = {message->value[0], message->value[1], a.known}};
+    memcpy(reply.word, &a.fingerprint, sizeof a.fingerprint);
+    tutti_status status = tutti_control_send(v->control, message->from, &reply);
+    if (!v->status) v->status = status;
+}
+
+static void take_answer(void *ctx, const tutti_control_message *message)
+{
+    tutti_verify *v = ctx;
+    suspicion *s = &v->suspicion;
+    if (!s->asked || message->value[0] != s->lane || message->value[1] != s->number) return;
+    answer *a = &s->answer[message->from];
+    a->come = 1;
+    a->known = (int)message->value[2];
+    memcpy(&a->fingerprint, message->word, sizeof a->fingerprint);
+}
+
+static tutti_status ask(tutti_verify *v)
+{
+    suspicion *s = &v->suspicion;
+    const tutti_control_message question = {
+        .kind = TUTTI_CONTROL_ASK, .value = {s->lane, s->number}};
+    look_up(v, s->lane, s->number, &s->answer[v->rank]);
+    s->asked = 1;
+    s->due_s = tutti_clock_s() + patience_s;
+    return tutti_control_tell(v->control, &question);
+}
+
+/* ---- the sentence ---- */
+
+static size_t append(char *text, size_t size, size_t used, const char *more)
+{
+    int n = used < size ? snprintf(text + used, size - used, "%s", more) : 0;
+    return used + (size_t)n < size ? used + (size_t)n : size - 1;
+}
+
+static int same_answer(const answer *a, const answer *b)
+{
+    if (a->come != b->come || a->known != b->known) return 0;
+    return !a->known || a->fingerprint.hash == b->fingerprint.hash;
+}
+
+/* "ranks 0, 2: #17 'fc.weight', ..." for the ranks that answered as `first` did. */
+static size_t append_group(const tutti_verify *v, int first, char *text, size_t size, size_t used)
+{
+    enum { MOST_NAMED = 4 };
+    const answer *all = v->suspicion.answer;
+    char part[TUTTI_FINGERPRINT_TEXT];
+    int named = 0, ranks = 0;
+    for (int r = first; r < v->size; r++) ranks += same_answer(&all[r], &all[first]);
+    used = append(text, size, used, ranks > 1 ? "ranks" : "rank");
+    for (int r = first; r < v->size && named < MOST_NAMED; r++) {
+        if (!same_answer(&all[r], &all[first])) continue;
+        snprintf(part, sizeof part, "%s %d", named++ ? "," : "", r);
+        used = append(text, size, used, part);
+    }
+    if (ranks > named) used = append(text, size, used, ", ...");
+    if (!all[first].come) return append(text, size, used, " does not answer");
+    if (!all[first].known) return append(text, size, used, " not so far");
+    used = append(text, size, used, ": ");
+    return append(
+        text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
+}
+
+static void conclude_difference(tutti_verify *v)
+{
+    enum { MOST_GROUPS = 3 };
+    const suspicion *s = &v->suspicion;
+    char *text = v->sentence;
+    size_t size = sizeof v->sentence, used;
+    int groups = 0;
+    used = (size_t)snprintf(text, size,
+        "the ranks' collectives differ (number %lld on lane %d): ", (long long)s->number, s->lane);
+    for (int r = 0; r < v->size && groups < MOST_GROUPS; r++) {
+        int before = 0;
+        while (before < r && !same_answer(&s->answer[before], &s->answer[r])) before++;
+        if (before < r) continue;
+        if (groups++) used = append(text, size, used, "; ");
+        used = append_group(v, r, text, size, used);
+    }
+    append(text, size, used, ". Every rank must start the same collectives in the same order");
+    v->concluded = 1;
+}
+
+/* A rank has left, and this rank has come to more collectives than it. */
+static void conclude_leaving(tutti_verify *v, const tutti_farewell_gap *gap)
+{
+    char text[TUTTI_FINGERPRINT_TEXT] = "collectives";
+    const tutti_fingerprint *f = remember(v, gap->lane, gap->theirs);
+    if (f) tutti_fingerprint_write(f, text, sizeof text);
+    snprintf(v->sentence, sizeof v->sentence,
+        "rank %d has ended after %lld collectives on lane %d, but rank %d starts one more: %s. "
+        "Every "
+        "rank must start as many collectives: does rank %d make fewer steps?",
+        gap->rank, (long long)gap->theirs, gap->lane, v->rank, text, gap->rank);
+    v->concluded = 1;
+}
+
+/* ---- passing ---- */
+
+static int all_have_answered(const tutti_verify *v)
+{
+    for (int r = 0; r < v->size; r++)
+        if (!v->suspicion.answer[r].come) return 0;
+    return 1;
+}
+
+static tutti_status investigate(tutti_verify *v)
+{
+    const suspicion *s = &v->suspicion;
+    int due = tutti_clock_s() >= s->due_s;
+    if (!s->asked) return due ? ask(v) : TUTTI_OK;
+    if (due || all_have_answered(v)) conclude_difference(v);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence)
+{
+    tutti_farewell_gap gap;
+    tutti_status status = verify->status;
+    *sentence = NULL;
+    if (verify->concluded) return status;
+    if (!status && verify->compare) status = tutti_compare_pass(verify->compare);
+    if (!status && verify->suspicion.lane >= 0)
+        status = investigate(verify);
+    else if (!status && tutti_farewell_finds_gap(verify->farewell, verify->offered, &gap))
+        conclude_leaving(verify, &gap);
+    if (verify->concluded) *sentence = verify->sentence;
+    return status;
+}
+
+int tutti_verify_curious(const tutti_verify *verify)
+{
+    return verify->suspicion.lane >= 0 && !verify->concluded;
+}
+
+/* ---- leaving ---- */
+
+tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
+{
+    /* Nothing follows a bye that the others would have to stay for. */
+    tutti_status status = verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
+    return status ? status : tutti_farewell_say(verify->farewell, failed ? NULL : verify->offered);
+}
+
+int tutti_verify_left(const tutti_verify *verify)
+{
+    return tutti_farewell_heard_all(verify->farewell, verify->offered);
+}
+
+char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size)
+{
+    return tutti_farewell_missing(verify->farewell, text, size);
 }

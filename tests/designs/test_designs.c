@@ -24,6 +24,7 @@ static int64_t count_of(int parameter)
 typedef struct rank_job {
     tutti_loop_world *world;
     const tutti_design *design;
+    tutti_verify_mode verify;
     int rank, ranks, lanes;
     int64_t bucket_bytes;
     uint64_t seed;
@@ -103,11 +104,12 @@ static void *run_rank(void *arg)
     tutti_meter *meter = NULL;
     int weights[PARAMETERS], constants[PARAMETERS], who;
     tutti_status status = tutti_meter_new(&meter);
-    if (!status) status = tutti_transport_loop(job->world, job->rank, job->lanes, &transport);
+    if (!status) status = tutti_transport_loop(job->world, job->rank, job->lanes + 1, &transport);
     tutti_exchange_options options = {.design = job->design,
         .lanes = job->lanes,
         .algorithm = "ring",
         .bucket_bytes = job->bucket_bytes,
+        .verify = job->verify,
         .timeout_s = patience_s,
         .meter = meter};
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
@@ -134,6 +136,7 @@ static void run_world(const tutti_design *design, int ranks, int lanes, int64_t 
     for (int r = 0; r < ranks; r++) {
         job[r] = (rank_job){.world = world,
             .design = design,
+            .verify = (tutti_verify_mode)(seed % TUTTI_VERIFY_MODES),
             .rank = r,
             .ranks = ranks,
             .lanes = lanes,

@@ -92,16 +92,12 @@ START_TEST(swap_waits_for_the_next_of_its_lane)
     tutti_entry *other = make_ready(&queue, 0), *first = make_ready(&queue, 1);
     ck_assert_ptr_eq(tutti_fault_admit(fault, &queue, other), other);
     ck_assert_ptr_null(tutti_fault_admit(fault, &queue, first));
-    ck_assert(tutti_fault_holds(fault, &queue));
     make_ready(&queue, 2); /* on the other lane */
-    ck_assert_ptr_null(tutti_fault_release(fault, &queue));
+    ck_assert_ptr_null(tutti_fault_admit(fault, &queue, first));
     tutti_entry *next = make_ready(&queue, 3);
     ck_assert_ptr_eq(tutti_fault_admit(fault, &queue, first), next);
     tutti_queue_start(&queue, next);
-    ck_assert_ptr_eq(tutti_fault_release(fault, &queue), first);
-    tutti_queue_start(&queue, first);
-    ck_assert_ptr_null(tutti_fault_release(fault, &queue));
-    ck_assert(!tutti_fault_holds(fault, &queue));
+    ck_assert_ptr_eq(tutti_fault_admit(fault, &queue, first), first);
     tutti_fault_close(fault);
     tutti_queue_close(&queue);
 }
@@ -114,7 +110,7 @@ START_TEST(delay_ends)
     tutti_fault *fault = opened("rank=0,collective=1,do=delay:0.05", 0, 2);
     tutti_entry *entry = make_ready(&queue, 1);
     ck_assert_ptr_null(tutti_fault_admit(fault, &queue, entry));
-    while (!tutti_fault_release(fault, &queue)) continue;
+    while (!tutti_fault_admit(fault, &queue, entry)) continue;
     ck_assert(tutti_fault_start(fault, entry));
     tutti_fault_close(fault);
     tutti_queue_close(&queue);

@@ -1,0 +1,120 @@
+#include "designs/farewell.h"
+
+#include "dag/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORDS = TUTTI_CONTROL_TEXT / 8, FAILED = -1 };
+
+struct tutti_farewell {
+    tutti_control *control;
+    int rank, size, lanes;
+    int heard;        /* ranks that have said bye */
+    int *lanes_heard; /* [size] of each rank; a bye of many lanes is several messages */
+    int *failed;      /* [size] */
+    int64_t *started; /* [size][lanes] */
+};
+
+static void take_bye(void *ctx, const tutti_control_message *message)
+{
+    tutti_farewell *f = ctx;
+    int64_t first = message->value[0], count = message->value[1];
+    int from = message->from;
+    if (count == FAILED) {
+        f->failed[from] = 1;
+        count = f->lanes;
+    } else {
+        if (first < 0 || count < 0 || count > WORDS || first + count > f->lanes) return;
+        for (int64_t i = 0; i < count; i++)
+            f->started[from * f->lanes + first + i] = (int64_t)message->word[i];
+    }
+    f->lanes_heard[from] += (int)count;
+    f->heard += f->lanes_heard[from] == f->lanes;
+}
+
+tutti_status tutti_farewell_open(tutti_control *control, int lanes, tutti_farewell **farewell)
+{
+    int size = tutti_control_size(control);
+    tutti_farewell *f = calloc(1, sizeof *f);
+    if (f) {
+        *f = (tutti_farewell){.control = control, .size = size, .lanes = lanes};
+        f->rank = tutti_control_rank(control);
+        f->lanes_heard = calloc((size_t)size, sizeof *f->lanes_heard);
+        f->failed = calloc((size_t)size, sizeof *f->failed);
+        f->started = calloc((size_t)size * (size_t)lanes, sizeof *f->started);
+    }
+    if (!f || !f->lanes_heard || !f->failed || !f->started) {
+        tutti_farewell_close(f);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to part from %d ranks", size);
+    }
+    tutti_control_handle(control, TUTTI_CONTROL_BYE, take_bye, f);
+    *farewell = f;
+    return TUTTI_OK;
+}
+
+void tutti_farewell_close(tutti_farewell *farewell)
+{
+    if (!farewell) return;
+    free(farewell->lanes_heard);
+    free(farewell->failed);
+    free(farewell->started);
+    free(farewell);
+}
+
+tutti_status tutti_farewell_say(tutti_farewell *farewell, const int64_t started[])
+{
+    tutti_control_message bye = {.kind = TUTTI_CONTROL_BYE, .value = {0, FAILED}};
+    if (!started) return tutti_control_tell(farewell->control, &bye);
+    tutti_status status = TUTTI_OK;
+    for (int first = 0; first < farewell->lanes && !status; first += WORDS) {
+        int count = farewell->lanes - first < WORDS ? farewell->lanes - first : WORDS;
+        bye.value[0] = first;
+        bye.value[1] = count;
+        for (int i = 0; i < count; i++) bye.word[i] = (uint64_t)started[first + i];
+        status = tutti_control_tell(farewell->control, &bye);
+    }
+    return status;
+}
+
+static int has_left(const tutti_farewell *f, int rank)
+{
+    return f->lanes_heard[rank] == f->lanes;
+}
+
+int tutti_farewell_heard_all(const tutti_farewell *farewell, const int64_t started[])
+{
+    const tutti_farewell *f = farewell;
+    if (f->heard < f->size - 1) return 0;
+    for (int r = 0; r < f->size; r++)
+        for (int i = 0; i < f->lanes && r != f->rank && !f->failed[r]; i++)
+            if (f->started[r * f->lanes + i] != started[i]) return 0;
+    return 1;
+}
+
+char *tutti_farewell_missing(const tutti_farewell *farewell, char *text, size_t size)
+{
+    const tutti_farewell *f = farewell;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int r = 0; r < f->size && used < size; r++)
+        if (r != f->rank && !has_left(f, r))
+            used += (size_t)snprintf(text + used, size - used, "%s%d", used ? ", " : "", r);
+    return text;
+}
+
+int tutti_farewell_finds_gap(
+    const tutti_farewell *farewell, const int64_t started[], tutti_farewell_gap *gap)
+{
+    const tutti_farewell *f = farewell;
+    for (int r = 0; r < f->size && f->heard; r++) {
+        if (r == f->rank || !has_left(f, r) || f->failed[r]) continue;
+        for (int i = 0; i < f->lanes; i++) {
+            int64_t theirs = f->started[r * f->lanes + i];
+            if (theirs >= started[i]) continue;
+            *gap = (tutti_farewell_gap){.rank = r, .lane = i, .theirs = theirs};
+            return 1;
+        }
+    }
+    return 0;
+}

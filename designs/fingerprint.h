@@ -1,0 +1,26 @@
+/* What ranks compare about a collective: all that must be the same everywhere when it is the n-th
+ * that is started on its lane. [P] */
+#ifndef TUTTI_FINGERPRINT_H
+#define TUTTI_FINGERPRINT_H
+
+#include "designs/queue.h"
+
+enum { TUTTI_FINGERPRINT_NAME = 48, TUTTI_FINGERPRINT_TEXT = 160 };
+
+typedef struct tutti_fingerprint {
+    int64_t sequence, index; /* where it was submitted: in the program, in its step */
+    int64_t number;          /* where it starts: how many were started on its lane before it */
+    int64_t count;
+    int32_t lane, root;
+    int32_t kind, dtype, op;           /* tutti_coll_kind, tutti_dtype, tutti_reduce_op */
+    char name[TUTTI_FINGERPRINT_NAME]; /* cut to fit; the hash knows all of it */
+    uint64_t hash;                     /* of all but lane and number */
+} tutti_fingerprint;
+
+/* Of a ready entry, as the number-th of its lane. What its kind ignores is set to one value. */
+void tutti_fingerprint_make(
+    const tutti_entry *entry, int64_t number, tutti_fingerprint *fingerprint);
+/* "#17 'fc.weight', allreduce of 5130 F32 (sum)" into text; returns text. */
+char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, size_t size);
+
+#endif
