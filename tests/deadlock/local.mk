@@ -21,3 +21,15 @@ tests_deadlock_judge_mpi_LDADD = tests/deadlock/libcases.la
 check_PROGRAMS += tests/deadlock/judge_explore
 tests_deadlock_judge_explore_SOURCES = tests/deadlock/judge_explore.c
 tests_deadlock_judge_explore_LDADD = tests/deadlock/libexplore.la tests/deadlock/libcases.la
+
+check_PROGRAMS += tests/deadlock/test_cases
+TESTS += tests/deadlock/test_cases
+tests_deadlock_test_cases_SOURCES = tests/deadlock/test_cases.c
+tests_deadlock_test_cases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_deadlock_test_cases_LDADD = tests/deadlock/libcases.la libtesting.la
+
+check_PROGRAMS += tests/deadlock/test_check
+TESTS += tests/deadlock/test_check
+tests_deadlock_test_check_SOURCES = tests/deadlock/test_check.c
+tests_deadlock_test_check_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_deadlock_test_check_LDADD = tests/deadlock/libexplore.la tests/deadlock/libcases.la libtesting.la

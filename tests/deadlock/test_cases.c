@@ -1,0 +1,264 @@
+/* The language of deadlock cases: what is refused, with file and line; what is meant; and damaged
+ * text, which never does more than be refused. */
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "tests/deadlock/case.h"
+#include "tests/support/testing.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FUZZ_ROUNDS = 20000, TEXT_MAX = 4096 };
+
+static const char right[] = "# A comment.\n"
+                            "diagnosis two ranks, two sums\n"
+                            "design naive # another\n"
+                            "ranks 3\nworkers 2\nlanes 2\nsteps 4\ncheck full\nverdict nok order\n"
+                            "group pair 2 0\n"
+                            "allreduce a 10\n"
+                            "rank 0 2: broadcast b 7 root=1 dtype=i32 on pair after a\n"
+                            "rank 1: allreduce c 5 op=max lost\n"
+                            "barrier d\n"
+                            "rank 1: leave\n"
+                            "allgather e 3\n"
+                            "ready 1: c a\n"
+                            "ready 0 2: d a\n";
+
+START_TEST(a_case_means_what_it_says)
+{
+    deadlock_case *c;
+    ck_assert_ok(deadlock_case_parse("folder/two_nok.case", right, &c));
+    ck_assert_str_eq(c->name, "two_nok");
+    ck_assert_str_eq(c->diagnosis, "two ranks, two sums");
+    ck_assert_str_eq(c->design->name, "naive");
+    ck_assert_str_eq(c->check, "full");
+    ck_assert_str_eq(c->clause, "order");
+    ck_assert_int_eq(c->nok, 1);
+    ck_assert_int_eq(c->ranks, 3);
+    ck_assert_int_eq(c->workers, 2);
+    ck_assert_int_eq(c->lanes, 2);
+    ck_assert_int_eq(c->groups, 2);
+    ck_assert_int_eq(deadlock_case_member(&c->group[1], 0), 1);
+    ck_assert_int_eq(deadlock_case_member(&c->group[1], 1), -1);
+    ck_assert_int_eq(c->program[0].ops, 4);
+    ck_assert_int_eq(c->program[1].ops, 3); /* a, c, d: then it leaves */
+    ck_assert_int_eq(c->program[1].steps, 1);
+    ck_assert_int_eq(c->program[2].steps, 4);
+    const case_op *b = &c->program[2].op[1];
+    ck_assert_int_eq(b->args.kind, TUTTI_BROADCAST);
+    ck_assert_int_eq(b->args.root, 1);
+    ck_assert_int_eq(b->args.dtype, TUTTI_I32);
+    ck_assert_int_eq((int)b->args.count, 7);
+    ck_assert_int_eq(b->group, 1);
+    ck_assert_int_eq(b->afters, 1);
+    ck_assert_int_eq(c->program[1].op[1].lost, 1);
+    ck_assert_int_eq(c->program[1].op[1].args.op, TUTTI_MAX);
+    ck_assert_int_eq(c->program[1].readies, 2);
+    ck_assert_ptr_null(deadlock_case_op(c, 0, c->program[1].op[1].tensor));
+    free(c);
+}
+END_TEST
+
+/* The first lines of a case that is right so far. */
+#define HEAD "diagnosis x\nranks 2\nverdict ok\n"
+
+static const char *const refused[] = {
+    "",
+    "verdict ok\nranks 2\nallreduce a 1\n",
+    "diagnosis x\nranks 2\nallreduce a 1\n",
+    "diagnosis x\nverdict ok\nallreduce a 1\n",
+    HEAD,
+    HEAD "allreduce a 1\nranks 3\n",
+    HEAD "sing a song\n",
+    HEAD "allreduce\n",
+    HEAD "allreduce a\n",
+    HEAD "allreduce a 0\n",
+    HEAD "allreduce a -1\n",
+    HEAD "allreduce a 99999999999999999999\n",
+    HEAD "allreduce a 1x\n",
+    HEAD "allreduce a! 1\n",
+    HEAD "allreduce aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1\n",
+    HEAD "allreduce a 1\nallreduce a 1\n",
+    HEAD "allreduce a 1 op=mean\n",
+    HEAD "allreduce a 1 dtype=f16\n",
+    HEAD "allreduce a 1 size=3\n",
+    HEAD "allreduce a 1 quickly\n",
+    HEAD "broadcast a 1 root=2\n",
+    HEAD "broadcast a 1 root=\n",
+    HEAD "allreduce a 1 on moon\n",
+    HEAD "allreduce a 1 on\n",
+    HEAD "allreduce a 1 after b\n",
+    HEAD "allreduce a 1 after a\n",
+    HEAD "rank 0: allreduce b 1\nallreduce a 1 after b\n",
+    HEAD "rank 2: allreduce a 1\n",
+    HEAD "rank x: allreduce a 1\n",
+    HEAD "rank : allreduce a 1\n",
+    HEAD "rank 0 allreduce a 1\n",
+    HEAD "rank 0:\n",
+    HEAD "rank 0: lanes 2\n",
+    HEAD "leave\nallreduce a 1\n",
+    HEAD "group one 0\nallreduce a 1\n",
+    HEAD "group g 0 0\nallreduce a 1\n",
+    HEAD "group g 0 2\nallreduce a 1\n",
+    HEAD "group all 0 1\nallreduce a 1\n",
+    HEAD "allreduce a 1\nready 0: b\n",
+    HEAD "allreduce a 1\nready 0: a a\n",
+    HEAD "allreduce a 1\nready 0:\n",
+    HEAD "allreduce a 1\nready 0: a\nready 0: a\n",
+    HEAD "rank 0: allreduce a 1\nready 1: a\n",
+    HEAD "allreduce a 1\nallreduce b 1 after a\nready 0: b\n",
+    HEAD "design quick\nallreduce a 1\n",
+    HEAD "design funneled\nlanes 2\nallreduce a 1\n",
+    HEAD "workers 0\nallreduce a 1\n",
+    HEAD "check sometimes\nallreduce a 1\n",
+    HEAD "steps 2\nreduce a 1\n",
+    HEAD "steps 1000\nallreduce a 1\n",
+    HEAD "verdict perhaps\nallreduce a 1\n",
+    HEAD "verdict nok\nallreduce a 1\n",
+    HEAD "verdict nok because\nallreduce a 1\n",
+    HEAD "verdict nok order\nallreduce a 1\n", /* the name says ok */
+    HEAD "verdict ok now\nallreduce a 1\n",
+};
+
+START_TEST(what_is_wrong_is_refused)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        deadlock_case *c = NULL;
+        tutti_status status = deadlock_case_parse("x_ok.case", refused[i], &c);
+        ck_assert_msg(status == TUTTI_ERR_FORMAT, "%s: %s", tutti_status_name(status), refused[i]);
+    }
+    deadlock_case *c;
+    ck_assert_int_eq(deadlock_case_load("there/is/none.case", &c), TUTTI_ERR_IO);
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    ck_assert_ok(deadlock_case_parse("x_ok.case", HEAD "allreduce a 1", &c));
+    free(c);
+}
+END_TEST
+
+/* Runs a parse with stderr in a file, and returns what it said. */
+static char *said(const char *text, char line[256])
+{
+    FILE *file = tmpfile();
+    int before = dup(2);
+    deadlock_case *c = NULL;
+    dup2(fileno(file), 2);
+    deadlock_case_parse("folder/x_ok.case", text, &c);
+    dup2(before, 2);
+    close(before);
+    rewind(file);
+    if (!fgets(line, 256, file)) line[0] = '\0';
+    fclose(file);
+    free(c);
+    return line;
+}
+
+START_TEST(an_error_names_file_and_line)
+{
+    char line[256];
+    ck_assert_ptr_nonnull(strstr(
+        said(HEAD "\n# x\nallreduce a 0\n", line), "folder/x_ok.case:6: count: '0' is no number"));
+    ck_assert_ptr_nonnull(strstr(said(HEAD "allreduce a 1\nready 1: b\n", line), "x_ok.case:5: "));
+    ck_assert_ptr_nonnull(strstr(said(HEAD "sing\n", line), ":4: 'sing' is no directive"));
+}
+END_TEST
+
+/* ---- damaged text ---- */
+
+typedef struct dice {
+    uint64_t seed, round, next;
+} dice;
+
+static size_t roll(dice *d, size_t bound)
+{
+    return (size_t)tutti_rng_below(d->seed, d->round, d->next++, bound ? bound : 1);
+}
+
+/* Swaps, doubles or removes a stretch, or writes a byte or a word of the language. */
+static void damage(dice *d, char *text)
+{
+    static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",
+        "group", "steps 3", "root=1", "99999", ":", "#", "\n", "allreduce", "verdict nok order"};
+    size_t length = strlen(text), at = roll(d, length + 1), n = roll(d, 12);
+    const char *word = words[roll(d, sizeof words / sizeof *words)];
+    switch (roll(d, 4)) {
+    case 0:
+        if (length) text[at % length] = (char)(1 + roll(d, 255));
+        break;
+    case 1:
+        if (at + n <= length) memmove(text + at, text + at + n, length - at - n + 1);
+        break;
+    case 2:
+        if (length + n < TEXT_MAX && at + n <= length)
+            memmove(text + at + n, text + at, length - at + 1);
+        break;
+    default:
+        if (length + strlen(word) + 1 >= TEXT_MAX) break;
+        memmove(text + at + strlen(word), text + at, length - at + 1);
+        memcpy(text + at, word, strlen(word));
+        break;
+    }
+}
+
+START_TEST(damaged_text_is_refused_or_understood)
+{
+    dice d = {.seed = testing_seed(5)};
+    int understood = 0;
+    tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+    for (d.round = 0; d.round < FUZZ_ROUNDS; d.round++) {
+        char text[TEXT_MAX];
+        deadlock_case *c = NULL;
+        d.next = 0;
+        strcpy(text, right);
+        for (size_t n = 1 + roll(&d, 4); n > 0; n--) damage(&d, text);
+        tutti_status status = deadlock_case_parse("x_nok.case", text, &c);
+        ck_assert_msg(status == TUTTI_OK || status == TUTTI_ERR_FORMAT, "round %lu: %s",
+            (unsigned long)d.round, tutti_status_name(status));
+        understood += !status;
+        free(c);
+    }
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    ck_assert_int_gt(understood, FUZZ_ROUNDS / 100);
+    ck_assert_int_lt(understood, FUZZ_ROUNDS);
+}
+END_TEST
+
+/* ---- the collection ---- */
+
+START_TEST(the_suite_is_complete)
+{
+    static const char *const rows[] = {"facts_1_", "facts_2_", "facts_3_", "facts_4_", "facts_5_",
+        "facts_6_", "facts_7_", "order_", "missing_", "extra_", "workers_", "crossed_", "operator_",
+        "type_", "root_", "count_", "kind_", "token_", "two_communicators_", "overlapping_",
+        "rank_leaves_", "uneven_"};
+    int seen[sizeof rows / sizeof *rows] = {0}, cases = 0;
+    DIR *folder = opendir(testing_source("tests/deadlock/cases"));
+    ck_assert_ptr_nonnull(folder);
+    for (const struct dirent *entry; (entry = readdir(folder));) {
+        if (!strstr(entry->d_name, ".case")) continue;
+        cases++;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            seen[i] += !strncmp(entry->d_name, rows[i], strlen(rows[i]));
+    }
+    closedir(folder);
+    ck_assert_int_ge(cases, 40);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(seen[i] > 0, "no case %s*", rows[i]);
+}
+END_TEST
+
+int main(void)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    Suite *suite = suite_create("deadlock cases");
+    TCase *tcase = testing_case(suite, "cases");
+    tcase_add_test(tcase, a_case_means_what_it_says);
+    tcase_add_test(tcase, what_is_wrong_is_refused);
+    tcase_add_test(tcase, an_error_names_file_and_line);
+    tcase_add_test(tcase, damaged_text_is_refused_or_understood);
+    tcase_add_test(tcase, the_suite_is_complete);
+    return testing_run(suite);
+}

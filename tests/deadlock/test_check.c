@@ -1,0 +1,333 @@
+/* The static checker (designs/check.h): against the bound, against the explorer on random cases, as
+ * text, and between ranks before the first step. */
+#include "collectives/transport/transport.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "tests/deadlock/explore_case.h"
+#include "tests/deadlock/rank.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANDOM_CASES = 200, TEXT_MAX = 8192 };
+
+/* Text that grows. */
+static void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(char *text, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, TEXT_MAX - used, format, args);
+    va_end(args);
+}
+
+static tutti_verdict verdict_of(const deadlock_case *c)
+{
+    tutti_check *check;
+    tutti_verdict verdict;
+    ck_assert_ok(deadlock_check_new(c, &check));
+    ck_assert_ok(tutti_check_judge(check, c->design->order, &verdict));
+    tutti_check_free(check);
+    return verdict;
+}
+
+/* ---- W > K(P-1)/P ---- */
+
+/* K unordered sums on a lane each, workers that wait. */
+static tutti_clause clause_of(int P, int K, int W)
+{
+    char text[TEXT_MAX] = "diagnosis x\ndesign naive\nverdict ok\n";
+    deadlock_case *c;
+    say(text, "ranks %d\nlanes %d\nworkers %d\n", P, K, W);
+    for (int k = 0; k < K; k++) say(text, "allreduce t%d 1\n", k);
+    ck_assert_ok(deadlock_case_parse("x_ok.case", text, &c));
+    tutti_clause clause = verdict_of(c).clause;
+    free(c);
+    return clause;
+}
+
+START_TEST(workers_are_judged_at_the_bound)
+{
+    /* Explored as far as the states are few; beyond, by the bound. */
+    static const int sizes[][2] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 2}, {3, 3},
+        {3, 4}, {4, 3}, {4, 4}, {2, 16}, {2, 40}, {3, 31}, {8, 20}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int P = sizes[i][0], K = sizes[i][1];
+        for (int W = 1; W <= K + 1; W++) {
+            int fine = W * P > K * (P - 1);
+            ck_assert_msg(clause_of(P, K, W) == (fine ? TUTTI_CLAUSE_NONE : TUTTI_CLAUSE_WORKERS),
+                "P=%d K=%d W=%d", P, K, W);
+        }
+    }
+}
+END_TEST
+
+/* ---- against the explorer ---- */
+
+typedef struct dice {
+    uint64_t seed, round, next;
+} dice;
+
+static int roll(dice *d, int bound)
+{
+    return (int)tutti_rng_below(d->seed, d->round, d->next++, (uint64_t)bound);
+}
+
+/* The collectives of one rank in an order, one of them perhaps left out or changed. */
+typedef struct plan {
+    int K, groups, order[8], count[8], after[8], group[8];
+} plan;
+
+static plan draw_plan(dice *d, int afters)
+{
+    plan p = {.K = 1 + roll(d, 4), .groups = 1 + roll(d, 2)};
+    for (int k = 0; k < p.K; k++) {
+        p.order[k] = k;
+        p.count[k] = 3 + 2 * roll(d, 2);
+        p.after[k] = k && afters && !roll(d, 3) ? roll(d, k) : -1;
+        p.group[k] = roll(d, p.groups);
+    }
+    return p;
+}
+
+static void swap_two(dice *d, plan *p)
+{
+    int a = roll(d, p->K), b = roll(d, p->K), kept = p->order[a];
+    p->order[a] = p->order[b];
+    p->order[b] = kept;
+}
+
+/* What one rank does differently. */
+static void disturb(dice *d, plan *p)
+{
+    int k = roll(d, p->K);
+    switch (roll(d, 5)) {
+    case 0:
+        p->count[k]++;
+        break;
+    case 1:
+        p->K--;
+        break;
+    case 2:
+        p->after[k] = -1;
+        break;
+    default:
+        swap_two(d, p);
+        break;
+    }
+}
+
+static void write_program(const plan *p, int rank, char *text)
+{
+    int written = 0; /* bits */
+    for (int i = 0; i < p->K; i++) {
+        int k = p->order[i];
+        if (p->group[k] && rank > 1) continue; /* not a member of g */
+        say(text, "rank %d: allreduce t%d %d%s", rank, k, p->count[k], p->group[k] ? " on g" : "");
+        if (p->after[k] >= 0 && written >> p->after[k] & 1) say(text, " after t%d", p->after[k]);
+        say(text, "\n");
+        written |= 1 << k;
+    }
+}
+
+static deadlock_case *draw_case(dice *d, char text[TEXT_MAX])
+{
+    deadlock_case *c = NULL;
+    /* In the explorer `after` holds back the collective, in a case's graph what computes its input:
+     * within one step that is the same. */
+    int steps = roll(d, 4) ? 1 : 2;
+    plan p = draw_plan(d, steps == 1);
+    int P = 2 + roll(d, 2), odd = roll(d, 2) ? roll(d, P) : -1;
+    int naive = roll(d, 2);
+    const tutti_design *design = tutti_designs[naive ? 4 : roll(d, 4)];
+    text[0] = '\0';
+    say(text, "diagnosis x\nverdict ok\nranks %d\ndesign %s\nworkers %d\ncheck off\n", P,
+        design->name, 1 + roll(d, 2));
+    say(text, "lanes %d\nsteps %d\ngroup g 0 1\n",
+        design->many_lanes ? naive ? 4 : 1 + roll(d, 2) : 1, steps);
+    plan other = p;
+    if (odd >= 0) disturb(d, &other);
+    for (int r = 0; r < P; r++) write_program(r == odd ? &other : &p, r, text);
+    return deadlock_case_parse("x_ok.case", text, &c) ? NULL : c;
+}
+
+static int went_wrong(const explore_result *r)
+{
+    return r->hangs || r->wrong || r->mismatches || r->errors;
+}
+
+START_TEST(random_cases_are_judged_as_they_run)
+{
+    dice d = {.seed = testing_seed(3)};
+    char text[TEXT_MAX];
+    int judged = 0, wrong = 0, open = 0;
+    for (d.round = 0; judged < RANDOM_CASES; d.round++) {
+        explore_result some, all = {0};
+        d.next = 0;
+        tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+        deadlock_case *c = draw_case(&d, text);
+        if (!c) continue;
+        judged++;
+        tutti_verdict verdict = verdict_of(c);
+        ck_assert_ok(explore_case(c, &(explore_options){.seed = d.round, .most = 24}, &some));
+        int bad = went_wrong(&some);
+        if (!bad) {
+            ck_assert_ok(explore_case(c, &(explore_options){.most = 400, .exhaustive = 1}, &all));
+            bad = went_wrong(&all);
+        }
+        open += !bad && all.cut;
+        wrong += bad;
+        tutti_log_set_level(TUTTI_LOG_ERROR);
+        ck_assert_msg(bad == (verdict.clause != TUTTI_CLAUSE_NONE) || (all.cut && !bad),
+            "round %lu: the checker says %s; the explorer: %s\n%s", (unsigned long)d.round,
+            verdict.text, bad ? some.what : "right", text);
+        free(c);
+    }
+    printf("%d random cases: %d go wrong, %d have more schedules than were tried\n", judged, wrong,
+        open);
+    ck_assert_int_gt(wrong, RANDOM_CASES / 10);
+    ck_assert_int_lt(wrong + open, RANDOM_CASES * 9 / 10);
+}
+END_TEST
+
+/* ---- as text ---- */
+
+START_TEST(a_rank_survives_as_text)
+{
+    static const char source[] =
+        "diagnosis x\nverdict ok\nranks 2\ndesign naive\nlanes 2\nsteps 2\ngroup g 1 0\n"
+        "allreduce a 3 op=max\nbroadcast b 4 root=1 dtype=i64 on g after a\nallgather c 2 after "
+        "a\n";
+    deadlock_case *c;
+    tutti_check *first, *second;
+    char *text, *again;
+    int group;
+    ck_assert_ok(deadlock_case_parse("x_ok.case", source, &c));
+    ck_assert_ok(deadlock_check_new(c, &first));
+    ck_assert_ok(tutti_check_new(2, &second));
+    ck_assert_ok(tutti_check_add_group(second, "g", 2, (int[]){1, 0}, &group));
+    for (int r = 0; r < 2; r++) {
+        ck_assert_ok(tutti_check_text(first, r, &text));
+        ck_assert_ok(tutti_check_read(second, r, text));
+        ck_assert_ok(tutti_check_text(second, r, &again));
+        ck_assert_str_eq(text, again);
+        ck_assert_uint_eq(tutti_check_digest(text), tutti_check_digest(again));
+        free(text);
+        free(again);
+    }
+    ck_assert_int_eq(second->rank[0].colls, 6);
+    ck_assert_int_eq((int)second->rank[1].coll[4].number, 1);
+    tutti_check_free(first);
+    tutti_check_free(second);
+    free(c);
+}
+END_TEST
+
+START_TEST(text_that_is_none_is_refused)
+{
+    static const char *const bad[] = {"x", "0 0 0 0 1 0 0 0 0 0 0", "9 0 0 0 1 0 0 0 0 0 0 a\n",
+        "0 9 0 0 1 0 0 0 0 0 0 a\n", "0 0 0 0 1 1 0 0 0 0 0 a\n", "0 0 0 0 -1 0 0 0 0 0 0 a\n",
+        "0 0 0 0 1 0 0 0 0 0 1 0 a\n", "0 0 0 0 1 0 0 0 0 0 99999999999999999999 0 a\n"};
+    tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        tutti_check *check;
+        ck_assert_ok(tutti_check_new(1, &check));
+        ck_assert_msg(tutti_check_read(check, 0, bad[i]) == TUTTI_ERR_FORMAT, "%s", bad[i]);
+        tutti_check_free(check);
+    }
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+}
+END_TEST
+
+/* ---- before the first step ---- */
+
+typedef struct rank_job {
+    tutti_loop_world *world;
+    const deadlock_case *c;
+    int rank;
+    tutti_status checked, judged;
+    tutti_verdict verdict;
+} rank_job;
+
+static void *run_rank(void *arg)
+{
+    rank_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    deadlock_rank *rank;
+    tutti_exchange_options options = {.design = job->c->design, .timeout_s = 30};
+    job->checked = job->judged = TUTTI_ERR_INTERNAL;
+    if (deadlock_rank_open(job->c, job->rank, &rank)) return NULL;
+    if (tutti_transport_loop(job->world, job->rank, 1, &transport)) return NULL;
+    if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
+    const tutti_graph *graph = deadlock_rank_part(rank, 0);
+    job->checked = tutti_exchange_check(exchange, graph);
+    job->judged = tutti_exchange_judge(exchange, graph, 1, &job->verdict);
+    tutti_exchange_close(exchange);
+    deadlock_rank_close(rank);
+    return NULL;
+}
+
+/* Has three ranks compare their graphs; returns the clause that they all find broken. */
+static tutti_clause compare_ranks(const char *source, tutti_status checked)
+{
+    deadlock_case *c;
+    tutti_loop_world *loop;
+    pthread_t thread[3];
+    rank_job job[3];
+    ck_assert_ok(deadlock_case_parse("x_ok.case", source, &c));
+    ck_assert_ok(tutti_loop_world_new(3, NULL, &loop));
+    for (int r = 0; r < 3; r++) {
+        job[r] = (rank_job){.world = loop, .c = c, .rank = r};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
+    }
+    for (int r = 0; r < 3; r++) pthread_join(thread[r], NULL);
+    tutti_loop_world_free(loop);
+    for (int r = 0; r < 3; r++) {
+        ck_assert_int_eq(job[r].checked, checked);
+        ck_assert_ok(job[r].judged);
+        ck_assert_str_eq(job[r].verdict.text, job[0].verdict.text);
+    }
+    free(c);
+    return job[0].verdict.clause;
+}
+
+START_TEST(ranks_compare_before_the_first_step)
+{
+    static const char head[] = "diagnosis x\nverdict ok\nranks 3\n";
+    char text[TEXT_MAX];
+    snprintf(text, sizeof text, "%sallreduce a 3\nallreduce b 4\n", head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_OK), TUTTI_CLAUSE_NONE);
+    tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+    snprintf(text, sizeof text, "%sallreduce a 3\nrank 0 1: allreduce b 4\n", head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_MISSING);
+    snprintf(text, sizeof text, "%srank 1: allreduce a 3\nrank 0 2: allreduce a 4\n", head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_COUNT);
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    /* The graphs differ in what is between collectives, which the law does not ask about. */
+    snprintf(text, sizeof text,
+        "%srank 0 1: allreduce a 3\nrank 0 1: allreduce b 4 after a\n"
+        "rank 2: allreduce a 3\nrank 2: allreduce b 4\n",
+        head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_OK), TUTTI_CLAUSE_NONE);
+}
+END_TEST
+
+int main(void)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    Suite *suite = suite_create("static checker");
+    TCase *tcase = testing_case(suite, "check");
+    tcase_add_test(tcase, workers_are_judged_at_the_bound);
+    tcase_add_test(tcase, random_cases_are_judged_as_they_run);
+    tcase_add_test(tcase, a_rank_survives_as_text);
+    tcase_add_test(tcase, text_that_is_none_is_refused);
+    tcase_add_test(tcase, ranks_compare_before_the_first_step);
+    return testing_run(suite);
+}
