@@ -12,7 +12,7 @@ tests_deadlock_judge_check_SOURCES = tests/deadlock/judge_check.c
 tests_deadlock_judge_check_LDADD = tests/deadlock/libcases.la
 
 TESTS += tests/deadlock/cases.sh
-EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/cases
+EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/cases tests/deadlock/README.md
 
 check_PROGRAMS += tests/deadlock/judge_mpi
 tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c
