@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -167,11 +168,15 @@ tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char *
     return differs ? TUTTI_ERR_MISMATCH : TUTTI_OK;
 }
 
+enum { MOST_SECONDS_OF_ABORT = 2 };
+
 _Noreturn void tutti_boot_abort(int exit_code)
 {
     int running = 0, ended = 0;
     MPI_Initialized(&running);
     MPI_Finalized(&ended);
+    signal(SIGALRM, SIG_DFL);
+    alarm(MOST_SECONDS_OF_ABORT); /* another thread may hold what MPI_Abort needs */
     if (running && !ended) MPI_Abort(MPI_COMM_WORLD, exit_code);
     _exit(exit_code);
 }

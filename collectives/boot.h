@@ -37,7 +37,8 @@ tutti_status tutti_boot_probe(tutti_thread_level *highest);
  * text differs from rank 0's; it is for the caller to log what differs. *first: rank 0's text,
  * which the caller frees, in both cases. COMM, NOMEM (logged). */
 tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
-/* Ends all ranks at once with this exit code; does not return. [A] */
+/* Ends all ranks at once with this exit code; does not return. Where MPI itself is stuck, this process
+ * is ended by SIGALRM after 2 s. [A] */
 _Noreturn void tutti_boot_abort(int exit_code);
 /* "Open MPI v4.1.4, ..." [A] before and after init. Static storage. */
 const char *tutti_boot_version(void);

@@ -19,6 +19,38 @@ static const char *choose(const char *given, const char *variable, const char *o
     return given ? given : environment && *environment ? environment : otherwise;
 }
 
+/* Seconds of a stall; 0 in the environment means never, as a negative number given does. */
+static tutti_status read_seconds(
+    double given, const char *variable, const char *otherwise, double *seconds)
+{
+    const char *text = choose(NULL, variable, otherwise);
+    char *end;
+    double value = strtod(text, &end);
+    if (*end || !(value >= 0 && value <= 1e6))
+        return tutti_fail(TUTTI_ERR_USAGE, "%s='%s': seconds, or 0 for never", variable, text);
+    *seconds = given < 0 ? 0 : given > 0 ? given : value;
+    return TUTTI_OK;
+}
+
+/* A rank whose program is stuck: it should have ended and has not. */
+static void give_up(void)
+{
+    tutti_boot_abort(1);
+}
+
+static tutti_status read_stall(const tutti_attach_options *given, tutti_watch_options *watch)
+{
+    *watch = (tutti_watch_options){
+        .on = 1, .folder = choose(NULL, "TUTTI_STALL_DIR", NULL), .give_up = give_up};
+    tutti_status status =
+        read_seconds(given->stall_warn_s, "TUTTI_STALL_WARN", "5", &watch->warn_s);
+    if (!status)
+        status = read_seconds(given->stall_dump_s, "TUTTI_STALL_DUMP", "10", &watch->dump_s);
+    if (!status)
+        status = read_seconds(given->stall_abort_s, "TUTTI_STALL_ABORT", "60", &watch->abort_s);
+    return status;
+}
+
 static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
 {
     static const tutti_attach_options none;
@@ -37,7 +69,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     if (*end || value < 0 || value > 1024)
         return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_LANES='%s': a number from 1 to 1024", lanes);
     options->lanes = given->lanes ? given->lanes : options->design->many_lanes ? (int)value : 0;
-    return TUTTI_OK;
+    return read_stall(given, &options->watch);
 }
 
 tutti_status tutti_attach(

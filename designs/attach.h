@@ -49,6 +49,10 @@ typedef struct tutti_attach_options {
     int lanes;          /* concurrent: communicators; 0: TUTTI_LANES, or 4 */
     const char
         *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
+    /* Seconds that a collective may stand still: until a warning, until every rank writes its last
+     * collectives down, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the
+     * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. */
+    double stall_warn_s, stall_dump_s, stall_abort_s;
 } tutti_attach_options;
 
 /* Collective over comm. options may be NULL.

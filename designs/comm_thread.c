@@ -12,6 +12,7 @@ struct tutti_comm_thread {
     tutti_comm *comm;
     tutti_control *control;
     tutti_driver *driver;
+    tutti_watch *watch;
     pthread_mutex_t lock;  /* protects what follows; taken before the driver's locks */
     pthread_cond_t work;   /* the driver has work, or stop */
     pthread_cond_t opened; /* setup has ended */
@@ -57,6 +58,12 @@ static int wait_for_work(tutti_comm_thread *t)
     return go_on;
 }
 
+static void tick(void *ctx)
+{
+    tutti_comm_thread *t = ctx;
+    if (t->watch) tutti_watch_pass(t->watch);
+}
+
 static tutti_status set_up(tutti_comm_thread *t)
 {
     tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
@@ -65,8 +72,12 @@ static tutti_status set_up(tutti_comm_thread *t)
         .control = t->control,
         .verify = t->options.verify,
         .wake = wake,
+        .tick = tick,
         .ctx = t};
-    return status ? status : tutti_driver_open(&driver, t->comm, &t->driver);
+    if (!status) status = tutti_driver_open(&driver, t->comm, &t->driver);
+    if (!status && t->options.watch.on)
+        status = tutti_watch_open(&t->options.watch, t->driver, t->control, &t->watch);
+    return status;
 }
 
 /* Waits for the other ranks to leave, too: one that waits for this one is told. Whether all have. */
@@ -76,7 +87,7 @@ static int part(tutti_comm_thread *t)
     char ranks[256];
     int patient = !t->options.verify.at_once;
     int failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
-    double start_s = tutti_clock_s(), limit_s = t->options.timeout_s;
+    double start_s = tutti_clock_s(), limit_s = t->options.setup_timeout_s;
     tutti_driver_leave(t->driver);
     for (int idle = 0; !tutti_driver_left(t->driver); idle++) {
         int failing = tutti_driver_see(t->driver).failure != TUTTI_OK;
@@ -119,7 +130,7 @@ static tutti_status open_on_thread(tutti_comm_thread *t)
     if (pthread_create(&t->thread, NULL, serve, t))
         return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread cannot be started");
     t->running = 1;
-    struct timespec until = tutti_clock_after(t->options.timeout_s);
+    struct timespec until = tutti_clock_after(t->options.setup_timeout_s);
     pthread_mutex_lock(&t->lock);
     while (!t->set_up)
         if (pthread_cond_timedwait(&t->opened, &t->lock, &until)) break;
@@ -129,7 +140,7 @@ static tutti_status open_on_thread(tutti_comm_thread *t)
     if (ended) return status;
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "the communication layer was not set up within %g s: has another rank not started?",
-        t->options.timeout_s);
+        t->options.setup_timeout_s);
 }
 
 tutti_status tutti_comm_thread_open(
@@ -162,6 +173,7 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
         int orderly = !t->driver || part(t);
         t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     }
+    tutti_watch_close(t->watch);
     tutti_driver_close(t->driver);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
@@ -177,6 +189,11 @@ tutti_comm *tutti_comm_thread_comm(tutti_comm_thread *t)
 tutti_driver *tutti_comm_thread_driver(tutti_comm_thread *t)
 {
     return t->driver;
+}
+
+tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *t)
+{
+    return t->watch;
 }
 
 int tutti_comm_thread_pass(tutti_comm_thread *t)

@@ -8,13 +8,16 @@
 #define TUTTI_COMM_THREAD_H
 
 #include "designs/driver.h"
+#include "designs/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
 
 typedef struct tutti_comm_thread_options {
     tutti_order order;
-    int threads; /* 1: a thread of its own (never with ORDER_MAIN); 0: the caller passes */
-    double timeout_s;
+    int threads;      /* 1: a thread of its own (never with ORDER_MAIN); 0: the caller passes */
+    double timeout_s; /* of one call */
+    double setup_timeout_s; /* of setup on the thread, and of leaving */
+    tutti_watch_options watch;
     tutti_meter *meter;          /* may be NULL */
     tutti_verify_options verify; /* used where setup opens a control */
     /* Called once, on the thread that will use the communicator, before and after everything else.
@@ -25,7 +28,7 @@ typedef struct tutti_comm_thread_options {
     void *ctx;
 } tutti_comm_thread_options;
 
-/* Starts the thread (if any) and waits for setup, at most timeout_s: TIMEOUT, and then the thread,
+/* Starts the thread (if any) and waits for setup, at most setup_timeout_s: TIMEOUT, and then the thread,
  * and with it ctx, may still be in use. [M] */
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
@@ -35,6 +38,7 @@ void tutti_comm_thread_close(tutti_comm_thread *thread);
 tutti_comm *tutti_comm_thread_comm(
     tutti_comm_thread *thread); /* for its size, rank and lanes only */
 tutti_driver *tutti_comm_thread_driver(tutti_comm_thread *thread); /* to reserve and make ready */
+tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *thread);   /* NULL: there is none */
 
 /* One collective on lane 0, to its end. [M], nothing else in flight. */
 tutti_status tutti_comm_thread_call(tutti_comm_thread *thread, const tutti_coll_args *args);

@@ -12,7 +12,7 @@
 struct tutti_driver {
     tutti_driver_options options;
     tutti_comm *comm;
-    tutti_verify *verify;       /* NULL without a control */
+    tutti_verify *verify;       /* NULL when nothing is compared */
     tutti_fault *fault;         /* NULL but in tests of what goes wrong */
     int64_t *asking;            /* [lanes] the sequence number of who asks to start, or -1 */
     pthread_mutex_t comm_lock;  /* protects calls on comm and verify; first of the two locks */
@@ -85,10 +85,10 @@ static tutti_status listen(tutti_driver *d, int *moved)
     int all = !d->queue.started || d->options.verify.mode == TUTTI_VERIFY_FULL;
     pthread_mutex_unlock(&d->queue_lock);
     tutti_status status = tutti_control_poll(d->options.control, all, moved);
-    if (!status) status = tutti_verify_pass(d->verify, &sentence);
+    if (!status && d->verify) status = tutti_verify_pass(d->verify, &sentence);
     if (sentence) tutti_driver_abort(d, TUTTI_ERR_MISMATCH, sentence);
     pthread_mutex_lock(&d->queue_lock);
-    d->curious = !status && !d->failure && tutti_verify_curious(d->verify);
+    d->curious = !status && !d->failure && d->verify && tutti_verify_curious(d->verify);
     pthread_mutex_unlock(&d->queue_lock);
     return status;
 }
@@ -101,6 +101,7 @@ static tutti_status open_asking(tutti_driver *d)
     for (int i = 0; i < lanes; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
     tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, hear_abort, d);
+    if (d->options.verify.mode == TUTTI_VERIFY_OFF) return TUTTI_OK;
     return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
 
@@ -331,6 +332,7 @@ int tutti_driver_pass(tutti_driver *driver)
     int started = 0, moved = 0;
     pthread_mutex_lock(&driver->comm_lock);
     tutti_status status = listen(driver, &moved);
+    if (driver->options.tick) driver->options.tick(driver->options.ctx);
     if (!failure_of(driver) && !status) {
         started = start[driver->options.order](driver);
         status = tutti_coll_progress(driver->comm, &moved);
@@ -345,15 +347,21 @@ int tutti_driver_pass(tutti_driver *driver)
     return moved || started;
 }
 
+/* Queue lock held. */
+static int may_start(tutti_driver *d)
+{
+    int may = 0;
+    for (int lane = 0; lane < d->queue.lanes && d->options.order == TUTTI_ORDER_QUEUE; lane++)
+        may |= tutti_queue_startable(&d->queue, lane) != NULL;
+    if (d->options.order == TUTTI_ORDER_MAIN) may |= next_of_group(d) != NULL;
+    return may;
+}
+
 int tutti_driver_busy(tutti_driver *driver)
 {
     tutti_queue *queue = &driver->queue;
-    tutti_order order = driver->options.order;
     pthread_mutex_lock(&driver->queue_lock);
-    int busy = queue->started > 0 || driver->held || driver->curious;
-    for (int lane = 0; lane < queue->lanes && order == TUTTI_ORDER_QUEUE; lane++)
-        busy |= tutti_queue_startable(queue, lane) != NULL;
-    if (order == TUTTI_ORDER_MAIN) busy |= next_of_group(driver) != NULL;
+    int busy = queue->started > 0 || driver->held || driver->curious || may_start(driver);
     if (driver->failure) busy = tutti_queue_next_posted(queue, 0) != NULL;
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
@@ -454,6 +462,7 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
     look.submitted = queue->next;
     look.ended = driver->ended;
     look.in_flight = queue->started;
+    look.may_start = may_start(driver);
     look.failure = driver->failure;
     if (queue->lowest < queue->next) look.oldest = show(tutti_queue_get(queue, queue->lowest));
     const tutti_entry *started = tutti_queue_next_started(queue, 0);

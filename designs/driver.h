@@ -30,6 +30,8 @@ typedef struct tutti_driver_options {
     /* Called from any thread after an entry became ready or was started elsewhere: whoever passes
      * should not sleep now. */
     void (*wake)(void *ctx);
+    /* Called in every pass, with comm_lock held, after messages were heard; may be NULL. */
+    void (*tick)(void *ctx);
     void *ctx;
 } tutti_driver_options;
 
@@ -79,6 +81,7 @@ typedef struct tutti_driver_entry {
 typedef struct tutti_driver_look {
     int64_t submitted, ended;   /* how many */
     int in_flight;              /* started and not ended */
+    int may_start;              /* something is ready, and whoever passes may start it */
     tutti_status failure;       /* of tutti_driver_fail */
     tutti_driver_entry oldest;  /* that has not ended */
     tutti_driver_entry started; /* the oldest in flight */

@@ -67,7 +67,7 @@ static tutti_status compare_ranks(const tutti_exchange *x)
 /* Whether ranks have a lane on which they talk about their collectives. */
 static int talks(const tutti_exchange *x, int ranks)
 {
-    return x->options.verify != TUTTI_VERIFY_OFF && ranks > 1;
+    return ranks > 1 && (x->options.verify != TUTTI_VERIFY_OFF || x->options.watch.on);
 }
 
 /* On the thread that will communicate: MPI, lanes, communicator. */
@@ -114,6 +114,9 @@ static tutti_status check_options(tutti_exchange_options *o)
     const tutti_design *design = o->design;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
+    if (o->manual) o->watch.on = 0;
+    tutti_status status = tutti_watch_check(&o->watch);
+    if (status) return status;
     if (design->unsafe && !o->unsafe)
         return tutti_fail(TUTTI_ERR_USAGE,
             "design %s can hang and sum the wrong buffers (it is there to show that): --unsafe "
@@ -131,6 +134,13 @@ static tutti_status check_options(tutti_exchange_options *o)
             "--lanes 1 or another algorithm",
             o->algorithm, o->lanes);
     return TUTTI_OK;
+}
+
+/* The others are waited for as long as in a stall. */
+static double setup_timeout_s(const tutti_exchange_options *o)
+{
+    int shorter = o->watch.on && o->watch.abort_s > 0 && o->watch.abort_s < o->timeout_s;
+    return shorter ? o->watch.abort_s : o->timeout_s;
 }
 
 static tutti_status open_exchange(const void *attached, tutti_transport *transport,
@@ -151,6 +161,8 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
     tutti_comm_thread_options thread = {.order = order,
         .threads = order != TUTTI_ORDER_MAIN && !options->manual,
         .timeout_s = x->options.timeout_s,
+        .setup_timeout_s = setup_timeout_s(&x->options),
+        .watch = x->options.watch,
         .meter = options->meter,
         .verify = {.mode = tutti_algorithm_blocks(options->algorithm) ? TUTTI_VERIFY_FULL
                                                                       : options->verify,
@@ -276,14 +288,30 @@ static tutti_status drive(void *ctx)
     return TUTTI_OK;
 }
 
+static void observe(void *ctx, tutti_ledger *ledger, int whole)
+{
+    tutti_exchange *x = ctx;
+    tutti_watch *watch = tutti_comm_thread_watch(x->thread);
+    if (watch) tutti_inquiry_observe(tutti_watch_inquiry(watch), ledger, whole);
+}
+
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 {
     int main_drives = exchange->options.design->order == TUTTI_ORDER_MAIN;
-    return (tutti_run_hooks){
-        .ctx = exchange, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
+    return (tutti_run_hooks){.ctx = exchange,
+        .reserve = reserve,
+        .start = start,
+        .main = main_drives ? drive : NULL,
+        .observe = observe};
 }
 
 /* ---- the main thread ---- */
+
+void tutti_exchange_note(tutti_exchange *exchange, const char *doing)
+{
+    tutti_watch *watch = tutti_comm_thread_watch(exchange->thread);
+    if (watch) tutti_inquiry_note(tutti_watch_inquiry(watch), doing);
+}
 
 int tutti_exchange_pass(tutti_exchange *exchange)
 {

@@ -14,6 +14,7 @@
 #include "designs/check.h"
 #include "designs/design.h"
 #include "designs/verify.h"
+#include "designs/watch.h"
 
 typedef struct tutti_exchange tutti_exchange;
 
@@ -24,10 +25,11 @@ typedef struct tutti_exchange_options {
     int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
                                  -1: see designs/bucket.h */
     int unsafe;            /* 1: a design that breaks the ordering law is accepted */
-    tutti_verify_mode verify; /* whether ranks compare their collectives (designs/verify.h) */
-    int manual;               /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
-    double timeout_s;         /* deadline of call and agree; 0: 60 */
-    tutti_meter *meter;       /* may be NULL; borrowed */
+    tutti_verify_mode verify;  /* whether ranks compare their collectives (designs/verify.h) */
+    tutti_watch_options watch; /* the stall inspector (designs/watch.h); none with manual */
+    int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
+    double timeout_s;          /* deadline of call and agree; 0: 60 */
+    tutti_meter *meter;        /* may be NULL; borrowed */
     const char *settings; /* more that all ranks must have in common, as tutti_conf_text writes it;
                               NULL: nothing */
 } tutti_exchange_options;
@@ -41,7 +43,7 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* The same over a transport of its own (ranks as threads), which has the design's lanes, and one
- * more unless `verify` is off. Takes the transport over, also on failure. */
+ * more when `verify` or `watch` is on. Takes the transport over, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in
@@ -69,6 +71,10 @@ tutti_status tutti_exchange_judge(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
+
+/* What the main thread is doing when the other ranks may have to wait for it ("it writes
+ * a checkpoint"): told to them, and no stall. NULL: nothing in particular. Borrowed until then. */
+void tutti_exchange_note(tutti_exchange *exchange, const char *doing);
 
 /* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns whether
  * anything moved. */

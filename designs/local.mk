@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	designs/control.c designs/control.h \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
+	designs/dump.c designs/dump.h \
 	designs/exchange.c designs/exchange.h \
 	designs/farewell.c designs/farewell.h \
 	designs/fault.c designs/fault.h \
@@ -18,13 +19,17 @@ libcore_la_SOURCES += \
 	designs/fingerprint.c designs/fingerprint.h \
 	designs/funneled.c \
 	designs/gate.c designs/gate.h \
+	designs/inquiry.c designs/inquiry.h \
 	designs/naive.c \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \
 	designs/record.c designs/record.h \
 	designs/sequential.c \
+	designs/stall.c designs/stall.h \
 	designs/table.c designs/table.h \
-	designs/verify.c designs/verify.h
+	designs/usr1.c designs/usr1.h \
+	designs/verify.c designs/verify.h \
+	designs/watch.c designs/watch.h
 
 # What is installed, under the names that programs include.
 install-data-local:

@@ -2,6 +2,7 @@
 
 #include "apps/check/process.h"
 #include "apps/check/site.h"
+#include "apps/check/wait.h"
 
 #include <mpi.h>
 #include <stddef.h>
@@ -16,6 +17,8 @@ static __thread struct {
 bool tutti_call_enter(const char *name, const void *address)
 {
     if (current.depth > 0 || !tutti_process_active()) return false;
+    /* Polls are calls of one name; any other name is something else. */
+    if (current.name != name) tutti_wait_no_poll();
     current.depth = 1;
     current.name = name;
     current.address = address;

@@ -38,10 +38,9 @@ typedef struct tutti_collective {
     const MPI_Op *op; /* NULL: none */
     const int *root;  /* NULL: none */
     MPI_Comm comm;
-    tutti_comm
-        *on; /* in: what has no communicator's handle, such as a window; out: NULL: not checked */
-    /* Out. */
-    uint64_t sequence; /* its number on the communicator */
+    /* In: of what has no communicator's handle, such as a window. Out; NULL: not checked. */
+    tutti_comm *on;
+    uint64_t sequence; /* out: its number on the communicator */
 } tutti_collective;
 
 /* Before MPI is called: checks the arguments, announces the call and, if it is blocking, waits until all

@@ -217,6 +217,8 @@ void tutti_process_start(const tutti_threads *before)
     self.buffered = setting("TUTTI_CHECK_BUFFERING");
     self.verbose = setting("TUTTI_CHECK_VERBOSE");
     self.leaks = setting("TUTTI_CHECK_LEAKS");
+    const char *timeout = getenv("TUTTI_CHECK_TIMEOUT");
+    self.timeout_s = timeout ? atof(timeout) : 15;
     own.pid = getpid();
     if (!connect_all()) {
         if (self.rank == 0)

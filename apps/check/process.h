@@ -21,6 +21,7 @@ typedef struct tutti_process {
     bool buffered;         /* standard sends may be buffered: TUTTI_CHECK_BUFFERING */
     bool verbose;          /* TUTTI_CHECK_VERBOSE */
     bool leaks;            /* TUTTI_CHECK_LEAKS */
+    double timeout_s;      /* TUTTI_CHECK_TIMEOUT; 0: never */
     _Atomic int64_t probe; /* number of the judge's last question */
     _Atomic int aborting;  /* exit status; 0: not aborting */
     _Atomic int ended;     /* 1: every rank has called MPI_Finalize */

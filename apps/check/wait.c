@@ -6,12 +6,15 @@
 
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 /* How long a thread spins before it says that it waits; and how long and how often it tests before it
  * answers that it still does. */
 static const double quiet_s = 0.05, sure_s = 0.15;
+/* A program that computes that long between two polls does something else, too. */
+static const double busy_s = 0.001;
 enum { spins = 500, sure_tests = 50, most_pending = 256 };
 
 static double now(void)
@@ -155,4 +158,61 @@ void tutti_wait_end(tutti_wait *wait)
     tutti_frame *frame = tutti_process_open(TUTTI_FRAME_FREE);
     tutti_frame_put(frame, gettid());
     tutti_process_post();
+}
+
+/* The polls of this thread. */
+static __thread struct {
+    tutti_wait wait;
+    double since; /* 0: none */
+    double cpu_s; /* of the thread, and how often it has slept, at the last poll */
+    long sleeps;
+} poll;
+
+static void remember(void)
+{
+    struct timespec t;
+    struct rusage usage = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    getrusage(RUSAGE_THREAD, &usage);
+    poll.cpu_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    poll.sleeps = usage.ru_nvcsw;
+}
+
+/* Whether the thread has computed, slept or waited for something since the last poll. That it was not given
+ * a processor does not count. */
+static bool did_something_else(void)
+{
+    double cpu_s = poll.cpu_s;
+    long sleeps = poll.sleeps;
+    remember();
+    return poll.cpu_s - cpu_s > busy_s || poll.sleeps != sleeps;
+}
+
+void tutti_wait_no_poll(void)
+{
+    if (poll.since == 0) return;
+    tutti_wait_end(&poll.wait);
+    poll.since = 0;
+}
+
+void tutti_wait_polled(tutti_wait wait)
+{
+    double limit = tutti_process_self()->timeout_s;
+    if (did_something_else()) tutti_wait_no_poll();
+    if (poll.since == 0) {
+        poll.since = now();
+        poll.wait = wait;
+    }
+    poll.wait.requests = wait.requests;
+    poll.wait.count = wait.count;
+    poll.wait.steps++;
+    if (limit <= 0 || now() - poll.since < limit) return;
+    if (poll.wait.told) {
+        answer(&poll.wait);
+    } else {
+        poll.wait.answers = -1;
+        poll.wait.probe = tutti_process_self()->probe;
+        tell(&poll.wait);
+    }
+    remember(); /* telling takes time, too */
 }

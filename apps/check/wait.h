@@ -48,4 +48,10 @@ tutti_wait tutti_wait_requests(const MPI_Request *requests, int count, bool any)
 void tutti_wait_step(tutti_wait *wait);
 void tutti_wait_end(tutti_wait *wait);
 
+/* After a test or probe of the program's own that has found nothing: a thread that has done nothing else for
+ * TUTTI_CHECK_TIMEOUT seconds waits, too. `wait` says for what. */
+void tutti_wait_polled(tutti_wait wait);
+/* The thread does something else: it does not poll. */
+void tutti_wait_no_poll(void);
+
 #endif

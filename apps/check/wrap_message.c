@@ -304,6 +304,14 @@ int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status
     TUTTI_RETURN(rc);
 }
 
+static void polled(int found, int peer, int tag, MPI_Comm comm)
+{
+    if (found)
+        tutti_wait_no_poll();
+    else
+        tutti_wait_polled(tutti_wait_for(probed(peer, tag, comm)));
+}
+
 int MPI_Improbe(
     int peer, int tag, MPI_Comm comm, int *flag, MPI_Message *handle, MPI_Status *status)
 {
@@ -312,6 +320,7 @@ int MPI_Improbe(
     tutti_process_obey();
     int rc = PMPI_Improbe(peer, tag, comm, flag, handle, used);
     if (rc == MPI_SUCCESS && *flag) taken(peer, tag, comm, used);
+    polled(*flag, peer, tag, comm);
     TUTTI_RETURN(rc);
 }
 
@@ -319,5 +328,7 @@ int MPI_Iprobe(int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     TUTTI_WRAP(Iprobe, (peer, tag, comm, flag, status));
     tutti_process_obey();
-    TUTTI_RETURN(PMPI_Iprobe(peer, tag, comm, flag, status));
+    int rc = PMPI_Iprobe(peer, tag, comm, flag, status);
+    polled(*flag, peer, tag, comm);
+    TUTTI_RETURN(rc);
 }

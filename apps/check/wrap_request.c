@@ -8,9 +8,10 @@
 #include <string.h>
 
 /* A test that finds nothing because a rank has not started a collective yet: MPI works all the same. */
-static int not_yet(int *flag)
+static int not_yet(int *flag, const MPI_Request *requests, int count)
 {
     *flag = 0;
+    tutti_wait_polled(tutti_wait_requests(requests, count, false));
     return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &(int){0}, MPI_STATUS_IGNORE);
 }
 
@@ -31,6 +32,15 @@ static ending ending_of(int count, const MPI_Request *requests, MPI_Status *stat
     if (!e.before || !e.statuses) abort();
     if (room > 0) memcpy(e.before, requests, sizeof(MPI_Request) * room);
     return e;
+}
+
+/* What a test has to say to the judge. */
+static void tested(bool found, const MPI_Request *requests, int count, bool any)
+{
+    if (found)
+        tutti_wait_no_poll();
+    else
+        tutti_wait_polled(tutti_wait_requests(requests, count, any));
 }
 
 /* The requests of these indices (NULL: the first ones) are complete; forgets the rest. */
@@ -101,10 +111,11 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     TUTTI_WRAP(Test, (request, flag, status));
     tutti_process_obey();
-    if (tutti_request_held(request, 1)) TUTTI_RETURN(not_yet(flag));
+    if (tutti_request_held(request, 1)) TUTTI_RETURN(not_yet(flag, request, 1));
     ending e = ending_of(1, request, status);
     int rc = PMPI_Test(request, flag, e.statuses);
     ended(&e, rc == MPI_SUCCESS && *flag, NULL);
+    tested(*flag, request, 1, false);
     TUTTI_RETURN(rc);
 }
 
@@ -112,10 +123,11 @@ int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuse
 {
     TUTTI_WRAP(Testall, (count, requests, flag, statuses));
     tutti_process_obey();
-    if (tutti_request_held(requests, count)) TUTTI_RETURN(not_yet(flag));
+    if (tutti_request_held(requests, count)) TUTTI_RETURN(not_yet(flag, requests, count));
     ending e = ending_of(count, requests, statuses);
     int rc = PMPI_Testall(count, requests, flag, e.statuses);
     ended(&e, rc == MPI_SUCCESS && *flag ? count : 0, NULL);
+    tested(*flag, requests, count, false);
     TUTTI_RETURN(rc);
 }
 
@@ -126,6 +138,7 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
     ending e = ending_of(count, requests, status);
     int rc = PMPI_Testany(count, requests, index, flag, e.statuses);
     ended(&e, rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED, index);
+    tested(*flag, requests, count, true);
     TUTTI_RETURN(rc);
 }
 
@@ -136,6 +149,7 @@ int MPI_Testsome(int count, MPI_Request *requests, int *found, int *indices, MPI
     ending e = ending_of(count, requests, statuses);
     int rc = PMPI_Testsome(count, requests, found, indices, e.statuses);
     ended(&e, rc == MPI_SUCCESS && *found != MPI_UNDEFINED ? *found : 0, indices);
+    tested(*found != 0, requests, count, true);
     TUTTI_RETURN(rc);
 }
 

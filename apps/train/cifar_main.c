@@ -65,11 +65,22 @@ done:
     return status;
 }
 
+/* Before any thread is made, so that the stall inspector's alone takes it, and no worker of StarPU
+ * or of MPI is interrupted. */
+static void block_usr1(void)
+{
+    sigset_t question;
+    sigemptyset(&question);
+    sigaddset(&question, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &question, NULL);
+}
+
 int main(int argc, char **argv)
 {
     tutti_train_options options;
     tutti_conf_wish wish = TUTTI_CONF_RUN;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    block_usr1();
     tutti_status status = tutti_train_options_parse(argc, argv, &options, &wish);
     if (!status && wish == TUTTI_CONF_HELP) {
         tutti_conf_print_help(&tutti_train_conf, stdout);

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
+#include "designs/watch.h"
 
 #include <inttypes.h>
 
@@ -100,9 +101,25 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
         .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "60", .low = 0.1, .high = 1e6,
+    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
         .environment = "TUTTI_TIMEOUT", AT(timeout_s),
-        .help = "seconds after which a wait for a step or another rank is an error"},
+        .help =
+            "seconds after which one wait for a step or a batch is an error, whatever still moves"},
+    {TUTTI_CONF_REAL, "stall-warn", "S", .fallback = "5", .low = 0, .high = 1e6,
+        .environment = "TUTTI_STALL_WARN", AT(stall_warn_s),
+        .help = "seconds that a collective may stand still before a warning names who is missing, "
+                "and why; 0: never"},
+    {TUTTI_CONF_REAL, "stall-dump", "S", .fallback = "10", .low = 0, .high = 1e6,
+        .environment = "TUTTI_STALL_DUMP", AT(stall_dump_s),
+        .help =
+            "seconds before every rank writes its last collectives to tutti-stall.RANK.json and "
+            "one prints who waits for whom; 0: never"},
+    {TUTTI_CONF_REAL, "stall-abort", "S", .fallback = "60", .low = 0, .high = 1e6,
+        .environment = "TUTTI_STALL_ABORT", AT(stall_abort_s),
+        .help = "seconds without anything moving on any rank before all ranks end; 0: never"},
+    {TUTTI_CONF_TEXT, "stall-dir", "DIR", .flags = TUTTI_CONF_LOCAL,
+        .environment = "TUTTI_STALL_DIR", AT(stall_dir),
+        .help = "folder of tutti-stall.RANK.json; the working one when left out"},
     {TUTTI_CONF_INT, "replica-check", "N", .fallback = "-1", .low = -1, .high = 1e12,
         AT(replica_check),
         .help = "steps between checks that all ranks hold the same weights, bit for bit; -1: every "
@@ -166,7 +183,9 @@ static tutti_status check_together(const tutti_train_options *o)
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
     if (o->nesterov && o->momentum == 0)
         return tutti_conf_refuse(&tutti_train_conf, "nesterov", NULL, "needs a --momentum above 0");
-    return TUTTI_OK;
+    const tutti_watch_options stall = {
+        .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
+    return tutti_watch_check(&stall);
 }
 
 tutti_status tutti_train_options_parse(
@@ -183,6 +202,7 @@ tutti_status tutti_train_options_parse(
     if (status) {
         options->lanes = 0;
         options->unsafe = 1;
+        options->stall_warn_s = options->stall_dump_s = options->stall_abort_s = 0;
     }
     return status;
 }

@@ -23,6 +23,8 @@ typedef struct tutti_train_options {
     int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
     const char *checkpoint, *resume, *json;
     double timeout_s;
+    double stall_warn_s, stall_dump_s, stall_abort_s;
+    const char *stall_dir;
     int verbose, quiet;
 
     /* Found by name. */

@@ -39,6 +39,12 @@ static char *common_text(const tutti_train_options *options, tutti_status parsed
     return text;
 }
 
+/* A rank that should have ended and has not: its main thread is stuck. */
+static void give_up(void)
+{
+    tutti_boot_abort(1);
+}
+
 tutti_status tutti_trainer_join(
     const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer)
 {
@@ -54,6 +60,12 @@ tutti_status tutti_trainer_join(
         .unsafe = options->unsafe,
         .timeout_s = options->timeout_s,
         .meter = trainer->meter,
+        .watch = {.on = 1,
+            .warn_s = options->stall_warn_s,
+            .dump_s = options->stall_dump_s,
+            .abort_s = options->stall_abort_s,
+            .folder = options->stall_dir,
+            .give_up = give_up},
         .settings = settings};
     status = tutti_exchange_open(&exchange, &trainer->exchange);
     free(settings);
@@ -195,13 +207,16 @@ static tutti_status share_weights(tutti_trainer *s)
 
 tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
+    tutti_exchange_note(s->exchange, "it opens the data set");
     tutti_status status = agree(s, open_data(s));
+    tutti_exchange_note(s->exchange, "it builds the model and starts StarPU");
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
     if (!status) status = agree(s, build(s));
     if (!status) status = agree(s, tutti_exchange_apply(s->exchange, s->step->graph));
     if (!status) status = agree(s, start_runner(s));
     if (!status) status = agree(s, begin_weights(s));
+    tutti_exchange_note(s->exchange, NULL);
     if (!status) status = share_weights(s);
     return status;
 }

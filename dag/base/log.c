@@ -42,6 +42,14 @@ void tutti_log(tutti_log_level level, const char *format, ...)
     va_end(args);
 }
 
+void tutti_log_say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    write_line(TUTTI_LOG_INFO, format, args); /* INFO has no word */
+    va_end(args);
+}
+
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
 {
     if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;

@@ -24,6 +24,9 @@ void tutti_log_set_level(tutti_log_level level);
 void tutti_log(tutti_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A line that was asked for: shown at every level, without a word for its level. */
+void tutti_log_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Logs an error and returns `status`, so that the function which decides can say: return
  * tutti_fail(...). */
 tutti_status tutti_fail(tutti_status status, const char *format, ...)

@@ -57,6 +57,12 @@ static tutti_status find_ways(search *s, int64_t items)
     return status;
 }
 
+/* How long it has run; the look was taken before it may have begun. */
+static double age(const tutti_ledger_item *item, double now_s)
+{
+    return now_s > item->began_s ? now_s - item->began_s : 0;
+}
+
 /* As snprintf, but returns how much was written. */
 __attribute__((format(printf, 3, 4))) static size_t print(
     char *text, size_t size, const char *format, ...)
@@ -72,7 +78,7 @@ __attribute__((format(printf, 3, 4))) static size_t print(
 static void describe_root(
     const tutti_ledger_item *root, double now_s, const char *running, char *text, size_t size)
 {
-    double age_s = now_s - root->began_s;
+    double age_s = age(root, now_s);
     if (root->task.sequence >= 0 && root->began_s > 0)
         snprintf(text, size, "collective #%lld \"%s\", posted %.1f s ago",
             (long long)root->task.sequence, root->task.name, age_s);
@@ -109,7 +115,7 @@ static void list_running(
     for (int64_t i = 0; i < items && used + 1 < size; i++)
         if (item[i].began_s > 0 && item[i].task.sequence < 0)
             used += print(text + used, size - used, "%s\"%s\" (%.1f s)", used ? ", " : "",
-                item[i].task.name, now_s - item[i].began_s);
+                item[i].task.name, age(&item[i], now_s));
 }
 
 tutti_status tutti_blocker_find(

@@ -152,7 +152,7 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
 static void inline_close(tutti_run *run)
 {
     if (!run) return;
-    tutti_run_observe(&run->options.hooks, NULL);
+    tutti_run_observe(&run->options.hooks, NULL, 1);
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
     tutti_edges_free(run->edges);
@@ -183,7 +183,7 @@ static tutti_status inline_open(
         inline_close(r);
         return status;
     }
-    tutti_run_observe(&r->options.hooks, r->ledger);
+    tutti_run_observe(&r->options.hooks, r->ledger, 1);
     *run = r;
     return TUTTI_OK;
 }

@@ -55,6 +55,12 @@ static struct starpu_codelet collective_codelet = {.cpu_funcs = {start_collectiv
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .name = "tutti_collective"};
 
+/* The program's own tasks: while they come and go, the program goes on. */
+static int count_tasks(void)
+{
+    return starpu_is_initialized() ? starpu_task_nsubmitted() : 0;
+}
+
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert)
 {
     if (!starpu_is_initialized())
@@ -72,7 +78,8 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
         return status;
     }
     if (chain) starpu_void_data_register(&n->token);
-    tutti_run_observe(&n->hooks, n->ledger);
+    tutti_ledger_outside(n->ledger, count_tasks);
+    tutti_run_observe(&n->hooks, n->ledger, 0);
     *insert = n;
     return TUTTI_OK;
 }
@@ -168,7 +175,7 @@ tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
 void tutti_insert_close(tutti_insert *insert)
 {
     if (!insert) return;
-    tutti_run_observe(&insert->hooks, NULL);
+    tutti_run_observe(&insert->hooks, NULL, 0);
     int unfinished = !tutti_ledger_reached(insert->ledger, tutti_ledger_point(insert->ledger));
     if (unfinished) return; /* tokens may still end: what they touch stays */
     if (insert->token) starpu_data_unregister(insert->token);

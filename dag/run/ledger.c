@@ -15,6 +15,7 @@ struct tutti_ledger {
     int64_t room;            /* a power of two */
     int64_t ended;
     int running;
+    int (*outside)(void); /* may be NULL */
     tutti_status failure;
 };
 
@@ -166,7 +167,9 @@ tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger)
     pthread_mutex_lock(&ledger->lock);
     tutti_ledger_look look = {
         .submitted = ledger->next, .ended = ledger->ended, .running = ledger->running};
+    int (*outside)(void) = ledger->outside;
     pthread_mutex_unlock(&ledger->lock);
+    if (outside) look.outside = outside();
     return look;
 }
 
@@ -184,4 +187,11 @@ tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, i
     *item = copy;
     *items = count;
     return TUTTI_OK;
+}
+
+void tutti_ledger_outside(tutti_ledger *ledger, int (*count)(void))
+{
+    pthread_mutex_lock(&ledger->lock);
+    ledger->outside = count;
+    pthread_mutex_unlock(&ledger->lock);
 }

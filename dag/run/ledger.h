@@ -49,6 +49,7 @@ void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status);
 typedef struct tutti_ledger_look {
     int64_t submitted, ended; /* how many */
     int running;              /* begun and not ended, collectives left out */
+    int outside;              /* as the counter of tutti_ledger_outside says */
 } tutti_ledger_look;
 
 /* An instance that has not ended. */
@@ -59,6 +60,8 @@ typedef struct tutti_ledger_item {
     double began_s;   /* of tutti_clock_s; 0: not yet */
 } tutti_ledger_item;
 
+/* What happens besides what is entered here, as a number that changes with it. */
+void tutti_ledger_outside(tutti_ledger *ledger, int (*count)(void));
 tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger);
 /* All that have not ended, by id, in a block that the caller frees. NOMEM. */
 tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, int64_t *items);

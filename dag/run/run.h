@@ -39,8 +39,9 @@ typedef struct tutti_run_hooks {
      * thread. */
     tutti_status (*main)(void *ctx);
     /* [M] When a run opens: the ledger of what it submits, so that reports can tell which task is in
-     * the way; and NULL before it closes. */
-    void (*observe)(void *ctx, tutti_ledger *ledger);
+     * the way; and NULL before it closes. whole: the ledger holds every task, not collectives
+     * only. */
+    void (*observe)(void *ctx, tutti_ledger *ledger, int whole);
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {

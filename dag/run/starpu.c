@@ -196,7 +196,7 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
 static void starpu_close(tutti_run *run)
 {
     if (!run) return;
-    tutti_run_observe(&run->options.hooks, NULL);
+    tutti_run_observe(&run->options.hooks, NULL, 1);
     /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as
      * it is. */
     int unfinished =
@@ -265,7 +265,7 @@ static tutti_status starpu_open(
         starpu_close(r);
         return status;
     }
-    tutti_run_observe(&r->options.hooks, r->ledger);
+    tutti_run_observe(&r->options.hooks, r->ledger, 1);
     *run = r;
     return TUTTI_OK;
 }

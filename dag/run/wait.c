@@ -19,7 +19,7 @@ tutti_status tutti_wait_point(
     return tutti_ledger_failure(ledger);
 }
 
-void tutti_run_observe(const tutti_run_hooks *hooks, tutti_ledger *ledger)
+void tutti_run_observe(const tutti_run_hooks *hooks, tutti_ledger *ledger, int whole)
 {
-    if (hooks->observe) hooks->observe(hooks->ctx, ledger);
+    if (hooks->observe) hooks->observe(hooks->ctx, ledger, whole);
 }

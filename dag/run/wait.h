@@ -11,6 +11,6 @@
 tutti_status tutti_wait_point(
     tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s);
 /* Tells the design which ledger to look at (NULL: none any more), if it wants to know. */
-void tutti_run_observe(const tutti_run_hooks *hooks, tutti_ledger *ledger);
+void tutti_run_observe(const tutti_run_hooks *hooks, tutti_ledger *ledger, int whole);
 
 #endif

@@ -1,5 +1,5 @@
 # libtutti-check on programs that are right and wrong on purpose. make check runs one case in many; all of them:
-# tests/check/run.sh (or make check-long).
+# make check-mpi-programs (also in check-long).
 check_PROGRAMS += tests/check/collectives tests/check/programs
 tests_check_collectives_SOURCES = tests/check/collectives.c tests/check/cases.c tests/check/cases.h
 tests_check_collectives_LDADD = $(MPI_LIBS)
@@ -9,3 +9,7 @@ tests_check_programs_LDADD = $(MPI_LIBS)
 EXTRA_DIST += tests/check/run.sh
 TESTS += tests/check/sample.sh
 EXTRA_DIST += tests/check/sample.sh
+
+long_checks += check-mpi-programs
+check-mpi-programs: tests/check/collectives tests/check/programs libtutti-check.la
+	$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 7200 $(srcdir)/tests/check/run.sh -j 2

@@ -320,6 +320,24 @@ static void persistent_changed(void)
     SECOND MPI_Recv(y, 4, MPI_INT, 0, 0, world, MPI_STATUS_IGNORE);
 }
 
+static void polls(void)
+{
+    int flag = 0;
+    MPI_Request r;
+    FIRST
+    {
+        MPI_Irecv(y, 1, MPI_INT, 1, 0, world, &r);
+        while (!flag) MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
+    }
+    else MPI_Barrier(world);
+}
+
+static void probes(void)
+{
+    int flag = 0;
+    FIRST while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 3, world, &flag, MPI_STATUS_IGNORE);
+}
+
 static void missing_wait(void)
 {
     MPI_Request r;
@@ -533,6 +551,8 @@ const check_case check_nok_cases[] = {
     {"send_changed_nok", 2, "was changed", send_changed},
     {"collective_changed_nok", 2, "was changed", collective_changed},
     {"persistent_changed_nok", 2, "was changed", persistent_changed},
+    {"polls_nok", 3, "deadlock", polls},
+    {"probes_nok", 2, "deadlock", probes},
     {"missing_wait_nok", 2, "never completed", missing_wait},
     {"missing_wait_collective_nok", 2, "never completed", missing_wait_collective},
     {"missing_start_nok", 2, "deadlock", missing_start},

@@ -15,6 +15,8 @@ while getopts e:o:j: option; do
     case $option in e) every=$OPTARG ;; o) offset=$OPTARG ;; j) jobs=$OPTARG ;; *) exit 2 ;; esac
 done
 shift $((OPTIND - 1))
+# Programs that poll for ever end sooner.
+export TUTTI_CHECK_TIMEOUT=${TUTTI_CHECK_TIMEOUT:-5}
 # In a sanitized build the preloaded library comes before the sanitizer's own.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0
 pattern=${1:-.}

@@ -9,4 +9,4 @@ tests_designs_test_designs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_designs_LDADD = libtesting.la
 tests_designs_test_watch_SOURCES = tests/designs/test_watch.c
 tests_designs_test_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_designs_test_watch_LDADD = libtesting.la
+tests_designs_test_watch_LDADD = libtesting.la $(JANSSON_LIBS)

@@ -1,9 +1,18 @@
-/* designs: the flight recorder. */
+/* designs: the flight recorder, the sentences of a stall, and ranks as threads that stall. */
+#include "collectives/transport/transport.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/kernel.h"
+#include "designs/exchange.h"
 #include "designs/record.h"
+#include "designs/stall.h"
 #include "tests/support/testing.h"
 
+#include <jansson.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static int64_t post(tutti_record *record, int64_t sequence, const char *name)
 {
@@ -55,12 +64,452 @@ START_TEST(the_recorder_writes_json)
 }
 END_TEST
 
+/* ---- sentences, from made-up states ---- */
+
+static tutti_stall_state arrived(int64_t collective, double waits_s)
+{
+    return (tutti_stall_state){.known = 1,
+        .answers = 1,
+        .about = collective,
+        .place = TUTTI_STALL_STARTED,
+        .submitted = collective + 4,
+        .ended = collective,
+        .tasks = 100,
+        .waits = collective,
+        .waits_s = waits_s,
+        .idle_s = waits_s,
+        .name = "fc.weight"};
+}
+
+static tutti_stall_state computing(int64_t collective, tutti_stall_place place, double idle_s)
+{
+    return (tutti_stall_state){.known = 1,
+        .answers = 1,
+        .about = collective,
+        .place = place,
+        .submitted = place == TUTTI_STALL_NOT_SUBMITTED ? collective - 1 : collective + 1,
+        .waits = -1,
+        .idle_s = idle_s,
+        .way = "task \"bwd\", running for 5.0 s"};
+}
+
+static const char *sentence(int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    static char text[512];
+    return tutti_stall_sentence(ranks, state, collective, text, sizeof text);
+}
+
+START_TEST(a_sentence_names_who_is_missing)
+{
+    tutti_stall_state s[5] = {arrived(18, 5), computing(18, TUTTI_STALL_SUBMITTED, 5)};
+    ck_assert_int_eq((int)tutti_stall_lowest(2, s), 18);
+    ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not come to it; "
+                                         "in the way is task \"bwd\", running "
+                                         "for 5.0 s; nothing has moved there for 5.0 s");
+    s[1] = computing(18, TUTTI_STALL_NOT_SUBMITTED, 0.1);
+    ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not submitted "
+                                         "it: its program is before collective "
+                                         "#17; in the way is task \"bwd\", running for 5.0 s; but "
+                                         "things move there: it is late, not "
+                                         "stuck");
+    s[1].answers = 0;
+    s[1].heard_s = 3;
+    ck_assert_str_eq(sentence(2, s, 18),
+        "collective #18 \"fc.weight\": rank 1 does not answer (3.0 s ago it had ended 0 "
+        "collectives "
+        "and 0 tasks): it is stopped, dead, or stuck outside of Tutti");
+    s[1] = arrived(18, 4);
+    ck_assert_str_eq(sentence(2, s, 18),
+        "collective #18 \"fc.weight\": every rank has started it, but "
+        "its messages do not move");
+    s[1].place = TUTTI_STALL_ENDED; /* as a broadcast's root may */
+    s[1].waits = 20;
+    ck_assert(!tutti_stall_missing(&s[1], 18));
+    s[2] = s[3] = (tutti_stall_state){.waits = -1};
+    s[4] = computing(18, TUTTI_STALL_READY, 4);
+    const char *many = sentence(5, s, 18);
+    ck_assert_msg(strstr(many, "ranks 2, 3 and 4 have not arrived; rank 2 does not answer: it") &&
+                      strstr(many, "rank 4 is ready for it, but may not start it yet"),
+        "%s", many);
+}
+END_TEST
+
+START_TEST(a_sentence_fits_its_text)
+{
+    tutti_stall_state s[40] = {arrived(18, 5)};
+    char text[64], number[16];
+    for (int r = 1; r < 40; r++) s[r] = computing(18, TUTTI_STALL_SUBMITTED, 9);
+    for (size_t size = 1; size <= sizeof text; size++) {
+        tutti_stall_sentence(40, s, 18, text, size);
+        ck_assert_uint_eq(strlen(text), size - 1);
+    }
+    const char *whole = sentence(40, s, 18);
+    for (int r = 1; r < 40; r++) {
+        snprintf(number, sizeof number, "%s%d", r == 1 ? "ranks " : r == 39 ? " and " : ", ", r);
+        ck_assert_msg(strstr(whole, number) != NULL, "%s: no word of rank %d", whole, r);
+    }
+}
+END_TEST
+
+START_TEST(the_lowest_collective_and_rank_speak)
+{
+    tutti_stall_state s[3] = {{.waits = 3}, arrived(20, 1), arrived(18, 1)};
+    char text[256];
+    ck_assert_int_eq((int)tutti_stall_lowest(3, s), 18); /* rank 0 does not answer */
+    ck_assert_int_eq(tutti_stall_spokesman(3, s), 1);
+    s[1].answers = s[2].answers = 0;
+    ck_assert_int_eq((int)tutti_stall_lowest(3, s), -1);
+    ck_assert_int_eq(tutti_stall_spokesman(3, s), -1);
+    s[2].answers = 1;
+    ck_assert_str_eq(tutti_stall_line(3, s, 2, 18, text, sizeof text),
+        "rank 2 waits in #18, where nothing has moved for 1.0 s (22 submitted, 18 ended; 100 tasks "
+        "ended)");
+    ck_assert_str_eq(
+        tutti_stall_title(3, s, 18, text, sizeof text), "collective #18 \"fc.weight\"");
+}
+END_TEST
+
+START_TEST(times_ascend)
+{
+    static const struct {
+        double warn_s, dump_s, abort_s;
+        tutti_status status;
+    } rows[] = {{5, 10, 60, TUTTI_OK}, {0, 0, 0, TUTTI_OK}, {5, 0, 60, TUTTI_OK},
+        {0, 0, 1, TUTTI_OK}, {5, 5, 60, TUTTI_ERR_USAGE}, {10, 5, 60, TUTTI_ERR_USAGE},
+        {70, 0, 60, TUTTI_ERR_USAGE}, {0, 61, 60, TUTTI_ERR_USAGE}, {-1, 0, 0, TUTTI_ERR_USAGE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const tutti_watch_options o = {
+            .warn_s = rows[i].warn_s, .dump_s = rows[i].dump_s, .abort_s = rows[i].abort_s};
+        ck_assert_int_eq(tutti_watch_check(&o), rows[i].status);
+    }
+}
+END_TEST
+
+/* ---- ranks as threads that stall ---- */
+
+enum { RANKS = 2, TENSORS = 3, LENGTH = 1000 };
+
+/* What rank 1 does that rank 0 does not. */
+typedef enum trouble_kind {
+    NO_TROUBLE,
+    LATE_TASK,   /* a task before the first collective takes its time */
+    MANY_TASKS,  /* as long, but in many tasks */
+    BOTH_LATE,   /* rank 0, too: nothing is in flight meanwhile */
+    STAYS_OUT,   /* its program takes its time before it submits */
+    LOSES_TOKEN, /* the first collective's task is never told that it has ended */
+} trouble_kind;
+
+typedef struct stall_job {
+    tutti_loop_world *world;
+    const char *design;
+    int rank;
+    trouble_kind trouble;
+    double late_s;
+    tutti_watch_options watch;
+    tutti_run_hooks hooks; /* the exchange's */
+    tutti_status status;
+    float result;
+} stall_job;
+
+static const double piece_s = 0.05;
+
+static void take_time(void *arg)
+{
+    tutti_clock_sleep(*(const double *)arg);
+}
+
+/* Two tensors a collective: g = s + s; sum of g. */
+static tutti_status build_stall_graph(tutti_graph *g, int source[TENSORS], int sum[TENSORS])
+{
+    tutti_status status = TUTTI_OK;
+    const tutti_sum_desc desc = {.count = LENGTH, .inputs = 1};
+    for (int i = 0; i < TENSORS && !status; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "source%d", i);
+        status = tutti_graph_tensor(
+            g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(LENGTH), &source[i]);
+        snprintf(name, sizeof name, "sum%d", i);
+        if (!status)
+            status = tutti_graph_tensor(
+                g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(LENGTH), &sum[i]);
+        const tutti_access access[] = {{source[i], TUTTI_READ}, {sum[i], TUTTI_WRITE}};
+        snprintf(name, sizeof name, "copy%d", i);
+        if (!status)
+            status = tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL);
+        if (!status) status = tutti_graph_mark(g, sum[i], NULL);
+    }
+    return status;
+}
+
+static int64_t pass_reserve(void *ctx, const tutti_node *node)
+{
+    stall_job *job = ctx;
+    return job->hooks.reserve(job->hooks.ctx, node);
+}
+
+static void forget(tutti_token *token, tutti_status status)
+{
+    (void)token;
+    (void)status;
+}
+
+static void lossy_start(
+    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+{
+    static tutti_token nobody = {.finish = forget};
+    stall_job *job = ctx;
+    int lost = job->trouble == LOSES_TOKEN && job->rank == 1 && node->place.index == 0;
+    job->hooks.start(job->hooks.ctx, node, sequence, buf, lost ? &nobody : token);
+}
+
+static tutti_status pass_main(void *ctx)
+{
+    stall_job *job = ctx;
+    return job->hooks.main(job->hooks.ctx);
+}
+
+static void pass_observe(void *ctx, tutti_ledger *ledger, int whole)
+{
+    stall_job *job = ctx;
+    job->hooks.observe(job->hooks.ctx, ledger, whole);
+}
+
+/* The tasks that make the first collective late. */
+static tutti_status feed_slowly(
+    stall_job *job, const tutti_runner *runner, tutti_run *run, int tensor)
+{
+    static const float data[LENGTH];
+    int pieces = job->trouble == MANY_TASKS ? (int)(job->late_s / piece_s) : 1;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < pieces && !status; i++)
+        status = runner->feed(run, tensor, data, sizeof data, take_time,
+            pieces > 1 ? (void *)&piece_s : (void *)&job->late_s);
+    return status;
+}
+
+static tutti_status run_stalling(stall_job *job, tutti_exchange *exchange, tutti_graph *graph,
+    const int source[TENSORS], const int sum[TENSORS])
+{
+    const tutti_runner *runner = tutti_runner_find("inline");
+    job->hooks = tutti_exchange_hooks(exchange);
+    tutti_run_options options = {.hooks = {.ctx = job,
+                                     .reserve = pass_reserve,
+                                     .start = lossy_start,
+                                     .main = job->hooks.main ? pass_main : NULL,
+                                     .observe = pass_observe}};
+    tutti_run *run = NULL;
+    tutti_status status = tutti_exchange_apply(exchange, graph);
+    if (!status) status = runner->open(graph, &options, &run);
+    if (status) return status;
+    for (int i = 0; i < TENSORS; i++) ((float *)runner->data(run, source[i]))[0] = 1;
+    int troubled = job->rank == 1 || job->trouble == BOTH_LATE;
+    int slow = job->trouble == LATE_TASK || job->trouble == MANY_TASKS || job->trouble == BOTH_LATE;
+    if (troubled && job->trouble == STAYS_OUT) tutti_clock_sleep(job->late_s);
+    if (troubled && slow) status = feed_slowly(job, runner, run, source[0]);
+    if (!status) status = runner->submit(run, 0);
+    if (!status) status = runner->wait(run, runner->point(run), 30);
+    if (!status) job->result = ((float *)runner->data(run, sum[0]))[0];
+    tutti_clock_sleep(2 * piece_s); /* for the inspector to see that it goes on */
+    runner->close(run);
+    return status;
+}
+
+static void *run_stall_rank(void *arg)
+{
+    stall_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange = NULL;
+    tutti_graph *graph = NULL;
+    int source[TENSORS], sum[TENSORS];
+    tutti_exchange_options options = {.design = tutti_design_find(job->design),
+        .algorithm = "ring",
+        .timeout_s = 30,
+        .lanes = 1,
+        .watch = job->watch};
+    tutti_status status = tutti_transport_loop(job->world, job->rank, 2, &transport);
+    if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
+    if (!status) status = tutti_graph_new(&graph);
+    if (!status) status = build_stall_graph(graph, source, sum);
+    if (!status) status = run_stalling(job, exchange, graph, source, sum);
+    job->status = status;
+    if (status) return NULL; /* what is in flight may still use all this */
+    tutti_graph_free(graph);
+    tutti_exchange_close(exchange);
+    return NULL;
+}
+
+/* What the ranks wrote on stderr. */
+typedef struct story {
+    tutti_status status[RANKS];
+    char text[16384];
+} story;
+
+static int redirect(FILE *to)
+{
+    fflush(stderr);
+    int before = dup(STDERR_FILENO);
+    ck_assert_int_ge(before, 0);
+    ck_assert_int_ge(dup2(fileno(to), STDERR_FILENO), 0);
+    return before;
+}
+
+static void run_story(const char *design, trouble_kind trouble, double late_s,
+    const tutti_watch_options *watch, story *told)
+{
+    tutti_loop_world *world;
+    pthread_t thread[RANKS];
+    stall_job job[RANKS];
+    FILE *log = tmpfile();
+    ck_assert_ptr_nonnull(log);
+    ck_assert_ok(tutti_loop_world_new(RANKS, NULL, &world));
+    int before = redirect(log);
+    for (int r = 0; r < RANKS; r++) {
+        job[r] = (stall_job){.world = world,
+            .design = design,
+            .rank = r,
+            .trouble = trouble,
+            .late_s = late_s,
+            .watch = *watch};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, run_stall_rank, &job[r]), 0);
+    }
+    for (int r = 0; r < RANKS; r++) pthread_join(thread[r], NULL);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(log);
+    told->text[fread(told->text, 1, sizeof told->text - 1, log)] = '\0';
+    fclose(log);
+    int failed = 0;
+    for (int r = 0; r < RANKS; r++) failed |= (told->status[r] = job[r].status) != TUTTI_OK;
+    if (!failed) tutti_loop_world_free(world);
+}
+
+static int told(const story *s, const char *words)
+{
+    return strstr(s->text, words) != NULL;
+}
+
+static const char *const threaded[] = {"funneled", "concurrent", "chained"};
+
+START_TEST(a_late_task_is_named_and_waited_for)
+{
+    const tutti_watch_options watch = {.on = 1, .warn_s = 0.3, .abort_s = 5};
+    story s;
+    run_story(threaded[_i], LATE_TASK, 1, &watch, &s);
+    ck_assert_int_eq(s.status[0], TUTTI_OK);
+    ck_assert_int_eq(s.status[1], TUTTI_OK);
+    ck_assert_msg(
+        told(&s, "in collective #0 \"sum0.sum\": rank 1 has not come to it; in the way is task "
+                 "\"copy0\", which waits for task \"source0\", running for"),
+        "%s", s.text);
+    ck_assert_msg(told(&s, "goes on, after"), "%s", s.text);
+    ck_assert_msg(!told(&s, "error"), "%s", s.text);
+}
+END_TEST
+
+START_TEST(a_rank_whose_tasks_go_on_is_late)
+{
+    const tutti_watch_options watch = {.on = 1, .warn_s = 0.4, .dump_s = 0.6, .abort_s = 0.8};
+    story s;
+    run_story("funneled", MANY_TASKS, 1.5, &watch, &s);
+    ck_assert_msg(!s.status[0] && !s.status[1], "%s", s.text);
+    ck_assert_msg(told(&s, "but things move there: it is late, not stuck"), "%s", s.text);
+    ck_assert_msg(!told(&s, "stall report") && !told(&s, "error"), "%s", s.text);
+}
+END_TEST
+
+START_TEST(computing_is_no_stall)
+{
+    const tutti_watch_options watch = {.on = 1, .warn_s = 0.4, .dump_s = 0.6, .abort_s = 0.8};
+    story s;
+    run_story(threaded[_i], BOTH_LATE, 1.2, &watch, &s);
+    ck_assert_msg(!s.status[0] && !s.status[1], "%s", s.text);
+    ck_assert_str_eq(s.text, "");
+}
+END_TEST
+
+/* Every line is an object: its quotes and brackets match, and what stands between is a value. */
+static int is_json_line(const char *line)
+{
+    json_error_t error;
+    json_t *object = json_loads(line, 0, &error);
+    int is = json_is_object(object);
+    json_decref(object);
+    return is;
+}
+
+static int check_dump(const char *folder, int rank)
+{
+    char path[256], line[1024];
+    int lines = 0, collectives = 0;
+    snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder, rank);
+    FILE *file = fopen(path, "r");
+    ck_assert_msg(file != NULL, "%s is not there", path);
+    while (fgets(line, sizeof line, file)) {
+        ck_assert_msg(is_json_line(line), "%s: %s", path, line);
+        collectives += strstr(line, "\"event\":\"collective\"") != NULL;
+        lines++;
+    }
+    fclose(file);
+    unlink(path);
+    ck_assert_int_eq(lines, 1 + RANKS + collectives);
+    return collectives;
+}
+
+START_TEST(a_stuck_rank_ends_all)
+{
+    char folder[] = "/tmp/tutti-watch-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    const tutti_watch_options watch = {
+        .on = 1, .warn_s = 0.3, .dump_s = 0.6, .abort_s = 1.2, .folder = folder};
+    story s;
+    double start_s = tutti_clock_s();
+    run_story(threaded[_i], STAYS_OUT, 2, &watch, &s);
+    ck_assert_double_lt(tutti_clock_s() - start_s, 8);
+    for (int r = 0; r < RANKS; r++) ck_assert_int_eq(s.status[r], TUTTI_ERR_TIMEOUT);
+    ck_assert_msg(
+        told(&s, "in collective #0 \"sum0.sum\": rank 1 has not submitted it: its program is "
+                 "before collective #0; nothing has moved there"),
+        "%s", s.text);
+    ck_assert_msg(told(&s, "stall report: rank 0 waits in #0") &&
+                      told(&s, "stall report: rank 1 has not submitted it"),
+        "%s", s.text);
+    ck_assert_msg(
+        told(&s, "nothing has moved on any rank for 1.2 s (--stall-abort): all ranks end"), "%s",
+        s.text);
+    ck_assert_int_ge(check_dump(folder, 0), 1);
+    check_dump(folder, 1);
+    ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left */
+}
+END_TEST
+
+START_TEST(a_lost_token_is_named)
+{
+    const tutti_watch_options watch = {.on = 1, .warn_s = 0.3, .abort_s = 0.8};
+    story s;
+    run_story("chained", LOSES_TOKEN, 0, &watch, &s);
+    for (int r = 0; r < RANKS; r++) ck_assert_int_eq(s.status[r], TUTTI_ERR_TIMEOUT);
+    ck_assert_msg(told(&s, "rank 1 has not come to it; in the way is collective #0 \"sum0.sum\", "
+                           "posted") &&
+                      told(&s, "and has ended, but its task was not told so"),
+        "%s", s.text);
+}
+END_TEST
+
 int main(void)
 {
-    tutti_log_set_level(TUTTI_LOG_ERROR);
+    tutti_log_set_level(TUTTI_LOG_INFO);
     Suite *suite = suite_create("watch");
     TCase *tcase = testing_case(suite, "watch");
     tcase_add_test(tcase, the_recorder_keeps_the_last);
     tcase_add_test(tcase, the_recorder_writes_json);
+    tcase_add_test(tcase, a_sentence_names_who_is_missing);
+    tcase_add_test(tcase, a_sentence_fits_its_text);
+    tcase_add_test(tcase, the_lowest_collective_and_rank_speak);
+    tcase_add_test(tcase, times_ascend);
+    tcase_add_loop_test(tcase, a_late_task_is_named_and_waited_for, 0, 3);
+    tcase_add_test(tcase, a_rank_whose_tasks_go_on_is_late);
+    tcase_add_loop_test(tcase, computing_is_no_stall, 0, 3);
+    tcase_add_loop_test(tcase, a_stuck_rank_ends_all, 0, 3);
+    tcase_add_test(tcase, a_lost_token_is_named);
     return testing_run(suite);
 }

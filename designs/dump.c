@@ -1,0 +1,60 @@
+#include "designs/dump.h"
+
+#include "dag/base/json.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void write_state(int rank, const tutti_stall_state *s, FILE *out)
+{
+    static const char *const places[TUTTI_STALL_PLACES] = {
+        "not submitted", "submitted", "ready", "started", "ended"};
+    fprintf(
+        out, "{\"event\":\"rank\",\"rank\":%d,\"answers\":%s", rank, s->answers ? "true" : "false");
+    if (s->known) {
+        fprintf(out,
+            ",\"heard_s\":%.3f,\"about\":%" PRId64 ",\"place\":\"%s\",\"submitted\":%" PRId64
+            ",\"ended\":%" PRId64 ",\"tasks_ended\":%" PRId64 ",\"waits_in\":%" PRId64
+            ",\"waits_s\":%.3f,\"idle_s\":%.3f,\"name\":",
+            s->heard_s, s->about, (unsigned)s->place < TUTTI_STALL_PLACES ? places[s->place] : "",
+            s->submitted, s->ended, s->tasks, s->waits, s->waits_s, s->idle_s);
+        tutti_json_string(out, s->name);
+        fputs(",\"in_the_way\":", out);
+        tutti_json_string(out, s->way);
+    }
+    fputs("}\n", out);
+}
+
+static void write_all(int rank, int ranks, const tutti_stall_state state[], tutti_driver *driver,
+    double now_s, FILE *out)
+{
+    struct timespec wall;
+    clock_gettime(CLOCK_REALTIME, &wall);
+    fprintf(out, "{\"event\":\"stall\",\"rank\":%d,\"ranks\":%d,\"time\":%.3f}\n", rank, ranks,
+        (double)wall.tv_sec + 1e-9 * (double)wall.tv_nsec);
+    for (int r = 0; r < ranks; r++) write_state(r, &state[r], out);
+    tutti_driver_write(driver, now_s, out);
+}
+
+tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
+    const tutti_stall_state state[], tutti_driver *driver, double now_s)
+{
+    char path[PATH_MAX], part[PATH_MAX + 8];
+    snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder ? folder : ".", rank);
+    snprintf(part, sizeof part, "%s.part", path);
+    FILE *out = fopen(part, "we");
+    if (!out) goto failed;
+    write_all(rank, ranks, state, driver, now_s, out);
+    int bad = ferror(out);
+    bad |= fclose(out);
+    if (bad || rename(part, path)) goto failed;
+    tutti_log(TUTTI_LOG_WARN, "the last collectives of this rank are in %s", path);
+    return TUTTI_OK;
+failed:
+    return tutti_fail(TUTTI_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+}

@@ -1,0 +1,14 @@
+/* The file that a rank writes when it stalls: JSON lines; first this rank's state and what it knows
+ * of the others ("event":"rank"), then its flight recorder ("event":"collective"). [A] */
+#ifndef TUTTI_DUMP_H
+#define TUTTI_DUMP_H
+
+#include "designs/driver.h"
+#include "designs/stall.h"
+
+/* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working one) under another name and renames
+ * it. IO (logged). */
+tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
+    const tutti_stall_state state[], tutti_driver *driver, double now_s);
+
+#endif

@@ -1,0 +1,389 @@
+#include "designs/inquiry.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/run/blocker.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double beat_every_s = 1;
+
+/* What has moved so far: while this stays the same, nothing moves. */
+typedef struct counts {
+    int64_t submitted, ended, tasks;
+    double moved_s; /* of the oldest in flight */
+    int outside;
+} counts;
+
+struct tutti_inquiry {
+    tutti_driver *driver;
+    tutti_control *control;
+    int rank, ranks;
+    pthread_mutex_t lock; /* protects what follows */
+    tutti_ledger *ledger;
+    int whole;
+    const char *doing;
+    counts last;
+    double moved_s;            /* when they changed last */
+    int64_t about;             /* what the others are asked about, or NOTHING */
+    double every_s, asked_s;   /* how often, and when last */
+    double beat_s;             /* when one was asked last, with no stall */
+    int turn;                  /* who */
+    int calling, called;       /* dumps: to be told to the others, and heard from one */
+    tutti_stall_state *others; /* [ranks]; heard_s is the time, not an age */
+};
+
+/* Fields of the messages. */
+enum { ABOUT };
+enum {
+    STATE_ABOUT,
+    STATE_PLACE,
+    STATE_SUBMITTED,
+    STATE_ENDED,
+    STATE_TASKS,
+    STATE_WAITS,
+    STATE_WAITS_US,
+    STATE_IDLE_US
+};
+
+/* ---- this rank ---- */
+
+static int same(const counts *a, const counts *b)
+{
+    return a->submitted == b->submitted && a->ended == b->ended && a->tasks == b->tasks &&
+           a->outside == b->outside && !(a->moved_s < b->moved_s) && !(a->moved_s > b->moved_s);
+}
+
+/* Where the collective is here. */
+static tutti_stall_place place_of(const tutti_driver_entry *entry)
+{
+    static const tutti_stall_place places[] = {[TUTTI_ENTRY_GONE] = TUTTI_STALL_ENDED,
+        [TUTTI_ENTRY_RESERVED] = TUTTI_STALL_SUBMITTED,
+        [TUTTI_ENTRY_READY] = TUTTI_STALL_READY,
+        [TUTTI_ENTRY_STARTED] = TUTTI_STALL_STARTED};
+    return entry->sequence < 0 ? TUTTI_STALL_NOT_SUBMITTED : places[entry->state];
+}
+
+/* Which task keeps a collective from being ready. */
+static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *text, size_t size)
+{
+    tutti_blocker blocker = {.found = 0};
+    if (!q->ledger || tutti_blocker_find(q->ledger, collective, now_s, &blocker) || !blocker.found)
+        return;
+    if (!q->whole) {
+        snprintf(text, size, "a task of the program on its data, submitted before it");
+        return;
+    }
+    tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
+    int lost = blocker.collective >= 0 && blocker.collective != collective &&
+               place_of(&end) == TUTTI_STALL_ENDED;
+    snprintf(text, size, "%s%s", blocker.text,
+        lost ? ", and has ended, but its task was not told so" : "");
+}
+
+/* What the program does that has not submitted the collective. */
+static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size)
+{
+    char running[160] = "";
+    if (q->ledger) tutti_blocker_running(q->ledger, now_s, running, sizeof running);
+    if (q->doing)
+        snprintf(text, size, "the program itself: %s", q->doing);
+    else if (*running)
+        snprintf(text, size, "what runs there: %s", running);
+}
+
+/* What comes before a collective that is ready. */
+static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t collective,
+    double now_s, char *text, size_t size)
+{
+    const tutti_driver_entry *first = &look->oldest;
+    if (first->sequence < 0 || first->sequence >= collective) return;
+    int used = snprintf(text, size, "collective #%" PRId64 " \"%s\", whose turn is before",
+        first->sequence, first->name);
+    char task[200] = "";
+    if (first->state == TUTTI_ENTRY_RESERVED)
+        find_task(q, first->sequence, now_s, task, sizeof task);
+    if (*task && used > 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, ", and which waits for %s", task);
+}
+
+/* Lock held. */
+static tutti_stall_state look_at_self(
+    tutti_inquiry *q, int64_t collective, double now_s, int *stuck)
+{
+    tutti_driver_look look = tutti_driver_see(q->driver);
+    tutti_ledger_look tasks = {0};
+    if (q->ledger) tasks = tutti_ledger_see(q->ledger);
+    const counts now = {
+        look.submitted, look.ended, tasks.ended, look.started.since_s, tasks.outside};
+    int busy = q->doing && !look.in_flight; /* what is in flight, it waits for, too */
+    if (busy || !same(&now, &q->last)) q->moved_s = now_s;
+    q->last = now;
+    tutti_driver_entry entry = tutti_driver_find(q->driver, collective);
+    tutti_stall_state s = {.known = 1,
+        .answers = 1,
+        .about = collective,
+        .place = place_of(&entry),
+        .submitted = look.submitted,
+        .ended = look.ended,
+        .tasks = tasks.ended,
+        .waits = look.started.sequence,
+        .waits_s = look.started.sequence >= 0 ? now_s - look.started.since_s : 0,
+        .idle_s = now_s - q->moved_s};
+    memcpy(s.name, entry.name, sizeof s.name);
+    if (collective >= 0 && s.place == TUTTI_STALL_NOT_SUBMITTED)
+        find_program(q, now_s, s.way, sizeof s.way);
+    else if (collective >= 0 && s.place == TUTTI_STALL_SUBMITTED)
+        find_task(q, collective, now_s, s.way, sizeof s.way);
+    else if (s.place == TUTTI_STALL_READY)
+        find_turn(q, &look, collective, now_s, s.way, sizeof s.way);
+    int own = q->whole && tasks.ended < tasks.submitted && !tasks.running && !look.in_flight &&
+              !look.may_start && !busy;
+    if (own && collective < 0) find_task(q, -1, now_s, s.way, sizeof s.way);
+    if (stuck) *stuck = own;
+    return s;
+}
+
+tutti_stall_state tutti_inquiry_self(
+    tutti_inquiry *inquiry, int64_t collective, double now_s, int *stuck)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    tutti_stall_state s = look_at_self(inquiry, collective, now_s, stuck);
+    pthread_mutex_unlock(&inquiry->lock);
+    return s;
+}
+
+/* ---- messages (comm_lock held) ---- */
+
+static int64_t microseconds(double s)
+{
+    return (int64_t)(1e6 * s);
+}
+
+static void hear_query(void *ctx, const tutti_control_message *query)
+{
+    tutti_inquiry *q = ctx;
+    tutti_stall_state s = tutti_inquiry_self(q, query->value[ABOUT], tutti_clock_s(), NULL);
+    tutti_control_message reply = {.kind = TUTTI_CONTROL_STATE,
+        .value = {[STATE_ABOUT] = s.about,
+            [STATE_PLACE] = s.place,
+            [STATE_SUBMITTED] = s.submitted,
+            [STATE_ENDED] = s.ended,
+            [STATE_TASKS] = s.tasks,
+            [STATE_WAITS] = s.waits,
+            [STATE_WAITS_US] = microseconds(s.waits_s),
+            [STATE_IDLE_US] = microseconds(s.idle_s)}};
+    _Static_assert(sizeof s.name + sizeof s.way <= sizeof reply.text, "a state fits a message");
+    memcpy(reply.text, s.name, sizeof s.name);
+    memcpy(reply.text + sizeof s.name, s.way, sizeof s.way);
+    if (tutti_control_send(q->control, query->from, &reply))
+        tutti_log(TUTTI_LOG_DEBUG, "rank %d gets no answer about #%" PRId64, query->from, s.about);
+}
+
+static void hear_state(void *ctx, const tutti_control_message *message)
+{
+    tutti_inquiry *q = ctx;
+    const int64_t *v = message->value;
+    if (message->from < 0 || message->from >= q->ranks) return;
+    tutti_stall_state s = {.known = 1,
+        .heard_s = tutti_clock_s(),
+        .about = v[STATE_ABOUT],
+        .place = (tutti_stall_place)v[STATE_PLACE],
+        .submitted = v[STATE_SUBMITTED],
+        .ended = v[STATE_ENDED],
+        .tasks = v[STATE_TASKS],
+        .waits = v[STATE_WAITS],
+        .waits_s = 1e-6 * (double)v[STATE_WAITS_US],
+        .idle_s = 1e-6 * (double)v[STATE_IDLE_US]};
+    memcpy(s.name, message->text, sizeof s.name - 1);
+    memcpy(s.way, message->text + sizeof s.name, sizeof s.way - 1);
+    pthread_mutex_lock(&q->lock);
+    q->others[message->from] = s;
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void hear_call(void *ctx, const tutti_control_message *message)
+{
+    tutti_inquiry *q = ctx;
+    (void)message;
+    pthread_mutex_lock(&q->lock);
+    q->called = 1;
+    pthread_mutex_unlock(&q->lock);
+}
+
+static tutti_control_message query_about(int64_t collective)
+{
+    return (tutti_control_message){.kind = TUTTI_CONTROL_QUERY, .value = {[ABOUT] = collective}};
+}
+
+/* In quiet times one rank after another is asked, so that something is known of one that stops. */
+static tutti_status ask_in_turn(tutti_inquiry *q, double now_s)
+{
+    if (now_s - q->beat_s < beat_every_s) return TUTTI_OK;
+    q->beat_s = now_s;
+    q->turn = (q->turn + 1) % q->ranks;
+    if (q->turn == q->rank) return TUTTI_OK;
+    const tutti_control_message query = query_about(-1);
+    return tutti_control_send(q->control, q->turn, &query);
+}
+
+void tutti_inquiry_pass(tutti_inquiry *inquiry)
+{
+    tutti_inquiry *q = inquiry;
+    if (!q->control) return;
+    double now_s = tutti_clock_s();
+    pthread_mutex_lock(&q->lock);
+    int asks = q->about != TUTTI_INQUIRY_NOTHING && now_s - q->asked_s >= q->every_s;
+    int calls = q->calling;
+    const tutti_control_message query = query_about(q->about);
+    if (asks) q->asked_s = now_s;
+    q->calling = 0;
+    pthread_mutex_unlock(&q->lock);
+    const tutti_control_message call = {.kind = TUTTI_CONTROL_DUMP};
+    tutti_status status = calls ? tutti_control_tell(q->control, &call) : TUTTI_OK;
+    if (!status && asks) status = tutti_control_tell(q->control, &query);
+    if (!status) status = ask_in_turn(q, now_s);
+    if (status) tutti_log(TUTTI_LOG_DEBUG, "not every rank could be asked");
+}
+
+/* ---- what others call ---- */
+
+tutti_status tutti_inquiry_open(
+    tutti_driver *driver, tutti_control *control, tutti_inquiry **inquiry)
+{
+    int ranks = control ? tutti_control_size(control) : 1;
+    tutti_inquiry *q = calloc(1, sizeof *q);
+    if (q) q->others = calloc((size_t)ranks, sizeof *q->others);
+    if (!q || !q->others) {
+        free(q);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the states of %d ranks", ranks);
+    }
+    q->driver = driver;
+    q->control = control;
+    q->rank = control ? tutti_control_rank(control) : 0;
+    q->ranks = ranks;
+    q->about = TUTTI_INQUIRY_NOTHING;
+    q->moved_s = tutti_clock_s();
+    pthread_mutex_init(&q->lock, NULL);
+    if (control) {
+        tutti_control_handle(control, TUTTI_CONTROL_QUERY, hear_query, q);
+        tutti_control_handle(control, TUTTI_CONTROL_STATE, hear_state, q);
+        tutti_control_handle(control, TUTTI_CONTROL_DUMP, hear_call, q);
+    }
+    *inquiry = q;
+    return TUTTI_OK;
+}
+
+void tutti_inquiry_close(tutti_inquiry *inquiry)
+{
+    if (!inquiry) return;
+    pthread_mutex_destroy(&inquiry->lock);
+    free(inquiry->others);
+    free(inquiry);
+}
+
+int tutti_inquiry_rank(const tutti_inquiry *inquiry)
+{
+    return inquiry->rank;
+}
+
+int tutti_inquiry_ranks(const tutti_inquiry *inquiry)
+{
+    return inquiry->ranks;
+}
+
+void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int whole)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    inquiry->ledger = ledger;
+    inquiry->whole = whole;
+    pthread_mutex_unlock(&inquiry->lock);
+}
+
+void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    inquiry->doing = doing;
+    pthread_mutex_unlock(&inquiry->lock);
+}
+
+void tutti_inquiry_ask(tutti_inquiry *inquiry, int64_t collective, double every_s)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    inquiry->about = collective;
+    inquiry->every_s = every_s;
+    pthread_mutex_unlock(&inquiry->lock);
+}
+
+void tutti_inquiry_fail(tutti_inquiry *inquiry, tutti_status status)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    if (inquiry->ledger) tutti_ledger_fail(inquiry->ledger, status);
+    pthread_mutex_unlock(&inquiry->lock);
+}
+
+void tutti_inquiry_call(tutti_inquiry *inquiry)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    inquiry->calling = 1;
+    pthread_mutex_unlock(&inquiry->lock);
+}
+
+int tutti_inquiry_called(tutti_inquiry *inquiry)
+{
+    pthread_mutex_lock(&inquiry->lock);
+    int called = inquiry->called;
+    inquiry->called = 0;
+    pthread_mutex_unlock(&inquiry->lock);
+    return called;
+}
+
+void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now_s, double recent_s,
+    tutti_stall_state state[])
+{
+    tutti_inquiry *q = inquiry;
+    pthread_mutex_lock(&q->lock);
+    for (int r = 0; r < q->ranks; r++) {
+        tutti_stall_state *s = &state[r];
+        *s = q->others[r];
+        if (r == q->rank) {
+            *s = look_at_self(q, collective, now_s, NULL);
+            continue;
+        }
+        s->heard_s = now_s - s->heard_s;
+        s->answers = s->known && s->heard_s <= recent_s;
+        s->idle_s += s->heard_s;
+        s->waits_s += s->heard_s;
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s)
+{
+    tutti_inquiry *q = inquiry;
+    char text[240] = "";
+    pthread_mutex_lock(&q->lock);
+    tutti_driver_look look = tutti_driver_see(q->driver);
+    tutti_stall_state s = look_at_self(q, look.oldest.sequence, now_s, NULL);
+    if (q->ledger) tutti_blocker_running(q->ledger, now_s, text, sizeof text);
+    const char *doing = q->doing;
+    pthread_mutex_unlock(&q->lock);
+    tutti_log_say("state: %" PRId64 " collectives submitted, %" PRId64
+                  " ended, %d in flight; %" PRId64 " tasks ended; nothing has moved for %.1f s",
+        s.submitted, s.ended, look.in_flight, s.tasks, s.idle_s);
+    if (look.started.sequence >= 0)
+        tutti_log_say("state: the oldest in flight is #%" PRId64 " \"%s\" (%s of %" PRId64
+                      " elements, lane %d), not moved for %.1f s%s",
+            look.started.sequence, look.started.name, tutti_coll_kind_name(look.started.kind),
+            look.started.count, look.started.lane, s.waits_s,
+            look.started.blocked ? ", inside MPI's own collective" : "");
+    if (*s.way)
+        tutti_log_say(
+            "state: #%" PRId64 " \"%s\" is not started; in the way is %s", s.about, s.name, s.way);
+    if (doing || *text)
+        tutti_log_say("state: runs %s%s%s", *text ? text : "no task",
+            doing ? "; the program: " : "", doing ? doing : "");
+}

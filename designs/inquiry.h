@@ -1,0 +1,60 @@
+/* What the ranks are doing, asked by control messages (designs/control.h): each rank answers what
+ * it knows about a collective, from its driver and its runner's ledger.
+ *
+ *   rank 0: ask(#18) --QUERY--> rank 1: place of #18 there, the task in the way --STATE--> rank 0
+ *
+ * Threads: pass runs in the driver's pass (comm_lock held); the rest is [A]. Its own lock is taken
+ * after comm_lock and before the queue's and the ledger's. */
+#ifndef TUTTI_INQUIRY_H
+#define TUTTI_INQUIRY_H
+
+#include "dag/run/ledger.h"
+#include "designs/control.h"
+#include "designs/driver.h"
+#include "designs/stall.h"
+
+typedef struct tutti_inquiry tutti_inquiry;
+
+enum { TUTTI_INQUIRY_NOTHING = -2 };
+
+/* control NULL: the only rank, or one that talks to nobody. Both are borrowed until close. NOMEM. */
+tutti_status tutti_inquiry_open(
+    tutti_driver *driver, tutti_control *control, tutti_inquiry **inquiry);
+void tutti_inquiry_close(tutti_inquiry *inquiry); /* nobody passes any more; accepts NULL */
+
+int tutti_inquiry_rank(const tutti_inquiry *inquiry);
+int tutti_inquiry_ranks(const tutti_inquiry *inquiry);
+
+/* The ledger of what is submitted (NULL: none), and whether it holds all of this rank's tasks
+ * (whole) or only its collectives. */
+void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int whole);
+/* What the program is doing besides tasks ("it writes a checkpoint"): with nothing in flight it counts
+ * as moving meanwhile. NULL: nothing. Borrowed until the next call. */
+void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing);
+
+/* From now on the others are asked about this collective (-1: about themselves only) this often;
+ * NOTHING: no more. */
+void tutti_inquiry_ask(tutti_inquiry *inquiry, int64_t collective, double every_s);
+/* Tells every rank to write its dump. */
+void tutti_inquiry_call(tutti_inquiry *inquiry);
+/* Whether another rank has said so since the last look. */
+int tutti_inquiry_called(tutti_inquiry *inquiry);
+
+/* This rank's own state. `waits` counts what is in flight; stuck (may be NULL): tasks are
+ * unfinished, but none runs and no collective is in flight or may start. */
+tutti_stall_state tutti_inquiry_self(
+    tutti_inquiry *inquiry, int64_t collective, double now_s, int *stuck);
+/* What is known of every rank, its own state included. A rank answers when it has told something
+ * within `recent_s`. */
+void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now_s, double recent_s,
+    tutti_stall_state state[]);
+
+/* The runner's wait ends with this status. */
+void tutti_inquiry_fail(tutti_inquiry *inquiry, tutti_status status);
+
+/* Sends what is due, and once a second a question to one rank in turn. In the driver's pass. */
+void tutti_inquiry_pass(tutti_inquiry *inquiry);
+/* What runs, and what is in flight or in the way here, a line each. */
+void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s);
+
+#endif

@@ -1,0 +1,167 @@
+#include "designs/stall.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { DETAILED = 3 /* missing ranks that a sentence tells more about than the number */ };
+static const double most_alive_s = 2;
+
+/* A text that is added to until it is full. */
+typedef struct page {
+    char *text;
+    size_t size, used;
+} page;
+
+__attribute__((format(printf, 2, 3))) static void add(page *p, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(p->text + p->used, p->size - p->used, format, args);
+    va_end(args);
+    if (wanted > 0) p->used += (size_t)wanted;
+    if (p->used >= p->size) p->used = p->size - 1;
+}
+
+int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[])
+{
+    int64_t lowest = -1;
+    for (int r = 0; r < ranks; r++)
+        if (state[r].answers && state[r].waits >= 0 && (lowest < 0 || state[r].waits < lowest))
+            lowest = state[r].waits;
+    return lowest;
+}
+
+int tutti_stall_missing(const tutti_stall_state *state, int64_t collective)
+{
+    if (!state->answers) return 1;
+    if (state->about == collective) return state->place < TUTTI_STALL_STARTED;
+    return state->waits != collective && state->submitted <= collective;
+}
+
+int tutti_stall_spokesman(int ranks, const tutti_stall_state state[])
+{
+    for (int r = 0; r < ranks; r++)
+        if (state[r].answers) return r;
+    return -1;
+}
+
+static const char *name_of(int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    for (int r = 0; r < ranks; r++)
+        if (state[r].known && state[r].about == collective && *state[r].name) return state[r].name;
+    return "";
+}
+
+/* A rank on which something moved this lately goes on: half of the longest wait, and at most 2 s. */
+static double alive_s(int ranks, const tutti_stall_state state[])
+{
+    double longest_s = 0;
+    for (int r = 0; r < ranks; r++)
+        if (state[r].answers && state[r].waits_s > longest_s) longest_s = state[r].waits_s;
+    return longest_s / 2 < most_alive_s ? longest_s / 2 : most_alive_s;
+}
+
+/* What keeps a rank that has not arrived. */
+static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, double alive)
+{
+    const char *way = s->about == collective ? s->way : "";
+    if (!s->answers) {
+        add(p, "does not answer");
+        if (s->known)
+            add(p, " (%.1f s ago it had ended %" PRId64 " collectives and %" PRId64 " tasks)",
+                s->heard_s, s->ended, s->tasks);
+        add(p, ": it is stopped, dead, or stuck outside of Tutti");
+        return;
+    }
+    if (s->place == TUTTI_STALL_NOT_SUBMITTED)
+        add(p, "has not submitted it: its program is before collective #%" PRId64, s->submitted);
+    else if (s->place == TUTTI_STALL_READY)
+        add(p, "is ready for it, but may not start it yet");
+    else
+        add(p, "has not come to it");
+    if (*way) add(p, "; in the way is %s", way);
+    if (s->idle_s < alive)
+        add(p, "; but things move there: it is late, not stuck");
+    else
+        add(p, "; nothing has moved there for %.1f s", s->idle_s);
+}
+
+/* "ranks 1, 2 and 5" of those from `from` on. */
+static void add_numbers(page *p, int ranks, const int missing[], int from, int count)
+{
+    int seen = 0;
+    for (int r = 0; r < ranks; r++) {
+        if (!missing[r] || seen++ < from) continue;
+        int last = seen == count, first = seen == from + 1;
+        add(p, "%s%d", first ? "" : last ? " and " : ", ", r);
+    }
+}
+
+static void add_missing(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    int missing[ranks], count = 0, told = 0;
+    for (int r = 0; r < ranks; r++)
+        count += missing[r] = tutti_stall_missing(&state[r], collective);
+    if (!count) {
+        add(p, "every rank has started it, but its messages do not move");
+        return;
+    }
+    if (count > 1) {
+        add(p, "ranks ");
+        add_numbers(p, ranks, missing, 0, count);
+        add(p, " have not arrived; ");
+    }
+    for (int r = 0; r < ranks && told < DETAILED; r++) {
+        if (!missing[r]) continue;
+        add(p, "%srank %d ", told++ ? "; " : "", r);
+        add_reason(p, &state[r], collective, alive_s(ranks, state));
+    }
+}
+
+static void add_title(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    const char *name = name_of(ranks, state, collective);
+    add(p, "collective #%" PRId64, collective);
+    if (*name) add(p, " \"%s\"", name);
+}
+
+char *tutti_stall_title(
+    int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size)
+{
+    page p = {text, size, 0};
+    text[0] = '\0';
+    add_title(&p, ranks, state, collective);
+    return text;
+}
+
+char *tutti_stall_sentence(
+    int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size)
+{
+    page p = {text, size, 0};
+    text[0] = '\0';
+    add_title(&p, ranks, state, collective);
+    add(&p, ": ");
+    add_missing(&p, ranks, state, collective);
+    return text;
+}
+
+char *tutti_stall_line(
+    int ranks, const tutti_stall_state all[], int rank, int64_t collective, char *text, size_t size)
+{
+    const tutti_stall_state *state = &all[rank];
+    page p = {text, size, 0};
+    text[0] = '\0';
+    add(&p, "rank %d ", rank);
+    if (tutti_stall_missing(state, collective))
+        add_reason(&p, state, collective, alive_s(ranks, all));
+    else if (state->waits >= 0)
+        add(&p, "waits in #%" PRId64 ", where nothing has moved for %.1f s", state->waits,
+            state->waits_s);
+    else
+        add(&p, "waits in no collective");
+    if (state->answers)
+        add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
+            state->submitted, state->ended, state->tasks);
+    return text;
+}

@@ -1,0 +1,55 @@
+/* Who waits for whom: sentences from what each rank has told about itself. Pure: no rank is asked
+ * here (designs/inquiry.h), no clock is read. [P]
+ *
+ * The report is about one collective, the lowest in which some rank waits: with the smallest number
+ * everywhere lies the cause (doc/designs.md), and the ranks that have not arrived there are it. */
+#ifndef TUTTI_STALL_H
+#define TUTTI_STALL_H
+
+#include "designs/record.h"
+
+/* How far a rank has come with a collective. */
+typedef enum tutti_stall_place {
+    TUTTI_STALL_NOT_SUBMITTED, /* its program has not come to it */
+    TUTTI_STALL_SUBMITTED,     /* its buffers are not ready */
+    TUTTI_STALL_READY,         /* but may not start yet */
+    TUTTI_STALL_STARTED,
+    TUTTI_STALL_ENDED,
+    TUTTI_STALL_PLACES
+} tutti_stall_place;
+
+/* What is known of one rank. Ages are seconds. */
+typedef struct tutti_stall_state {
+    int known;                    /* it has told something, some time */
+    int answers;                  /* it has told so lately */
+    double heard_s;               /* how long ago */
+    int64_t about;                /* the collective it was asked about; -1: none */
+    tutti_stall_place place;      /* of that collective on this rank */
+    int64_t submitted, ended;     /* how many collectives */
+    int64_t tasks;                /* how many tasks have ended */
+    int64_t waits;                /* the oldest collective in flight there; -1: it waits in none */
+    double waits_s;               /* since when that one has not moved */
+    double idle_s;                /* since when nothing has ended, moved or been submitted there */
+    char name[TUTTI_RECORD_NAME]; /* of the collective asked about, where it knows it */
+    char way[248];                /* what is in the way there; "" when it does not know */
+} tutti_stall_state;
+
+/* The lowest collective in which a rank that answers waits; -1 when none does. */
+int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[]);
+/* Whether this rank has not arrived in the collective (a rank that does not answer has not). */
+int tutti_stall_missing(const tutti_stall_state *state, int64_t collective);
+/* The lowest rank that answers; -1 when none does. */
+int tutti_stall_spokesman(int ranks, const tutti_stall_state state[]);
+
+/* "collective #18 "fc.weight"", with the name as far as a rank has told it. Returns text. */
+char *tutti_stall_title(
+    int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size);
+/* "collective #18 "fc.weight": rank 1 has not arrived: task "x", running for 6.2 s, is in the way"
+ * and so on; what is too long for `text` is cut. Returns text. */
+char *tutti_stall_sentence(
+    int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size);
+/* One line of the report: what this rank does. Returns text. */
+char *tutti_stall_line(int ranks, const tutti_stall_state state[], int rank, int64_t collective,
+    char *text, size_t size);
+
+#endif

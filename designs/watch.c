@@ -1,0 +1,346 @@
+#include "designs/watch.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "designs/dump.h"
+#include "designs/usr1.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double grace_s = 2;  /* from a failure until the process should be gone */
+static const double deaf_s = 0.5; /* whoever passes has not taken an abort by then: nobody does */
+static const double longest_tick_s = 0.05, longest_recent_s = 1, longest_every_s = 0.2;
+
+struct tutti_watch {
+    tutti_watch_options options;
+    tutti_driver *driver;
+    tutti_inquiry *inquiry;
+    int rank, ranks;
+    /* Others are asked from ask_s of a stall on, every every_s; answers hold for recent_s. */
+    double ask_s, every_s, recent_s, tick_s;
+    pthread_mutex_t lock; /* protects the next four */
+    pthread_cond_t stopping;
+    int stop;
+    int aborting; /* the sentence waits for a pass */
+    char sentence[TUTTI_CONTROL_TEXT];
+    pthread_t thread;
+    /* The thread's own. */
+    tutti_stall_state *state; /* [ranks] */
+    int asked;                /* SIGUSR1 so far */
+    int warned, dumped, reported, aborted;
+    double stalled_s; /* at the last look */
+    int stuck;        /* its own tasks wait for each other */
+    double dumped_at_s, aborted_at_s, failed_at_s;
+};
+
+tutti_status tutti_watch_check(const tutti_watch_options *o)
+{
+    const struct {
+        const char *name;
+        double s;
+    } rows[] = {{"warn", o->warn_s}, {"dump", o->dump_s}, {"abort", o->abort_s}};
+    int before = -1;
+    for (int i = 0; i < 3; i++) {
+        if (rows[i].s < 0)
+            return tutti_fail(
+                TUTTI_ERR_USAGE, "--stall-%s %g: seconds, or 0 for never", rows[i].name, rows[i].s);
+        if (!(rows[i].s > 0)) continue;
+        if (before >= 0 && rows[i].s <= rows[before].s)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--stall-%s %g: it should come after --stall-%s, which is %g", rows[i].name,
+                rows[i].s, rows[before].name, rows[before].s);
+        before = i;
+    }
+    return TUTTI_OK;
+}
+
+/* ---- one look ---- */
+
+/* Nothing has moved for this long on any rank that answers. */
+static double quiet_s(const tutti_watch *w)
+{
+    double least = -1;
+    for (int r = 0; r < w->ranks; r++)
+        if (w->state[r].answers && (least < 0 || w->state[r].idle_s < least))
+            least = w->state[r].idle_s;
+    return least;
+}
+
+static int due(double limit_s, double passed_s)
+{
+    return limit_s > 0 && passed_s >= limit_s;
+}
+
+/* What this rank waits for, in words. */
+static void explain(const tutti_watch *w, int64_t collective, char *text, size_t size)
+{
+    tutti_driver_look look = tutti_driver_see(w->driver);
+    if (look.started.blocked)
+        snprintf(text, size,
+            "collective #%lld \"%s\", inside MPI's own %s: which rank is missing cannot be asked "
+            "from there",
+            (long long)look.started.sequence, look.started.name,
+            tutti_coll_kind_name(look.started.kind));
+    else if (collective < 0)
+        snprintf(text, size, "its own tasks: none runs; in the way is %s", w->state[w->rank].way);
+    else
+        tutti_stall_sentence(w->ranks, w->state, collective, text, size);
+}
+
+static void warn(tutti_watch *w, int64_t collective)
+{
+    char text[1024];
+    w->warned = 1;
+    explain(w, collective, text, sizeof text);
+    tutti_log(TUTTI_LOG_WARN, "waits for %.1f s in %s", w->stalled_s, text);
+}
+
+static void dump(tutti_watch *w, double now_s)
+{
+    w->dumped = 1;
+    w->reported = 0;
+    w->dumped_at_s = now_s;
+    /* A file that cannot be written has been told of; the stall is the greater trouble. */
+    (void)tutti_dump_write(w->options.folder, w->rank, w->ranks, w->state, w->driver, now_s);
+}
+
+/* Who waits for whom, once everybody has answered about the same collective, or had the time. */
+static void report(tutti_watch *w, int64_t collective, double now_s)
+{
+    int all = 1;
+    for (int r = 0; r < w->ranks; r++)
+        all &= w->state[r].answers && w->state[r].about == collective;
+    if (!all && now_s - w->dumped_at_s < w->recent_s) return;
+    w->reported = 1;
+    int nobody = collective < 0 && !w->stuck; /* it has gone on meanwhile */
+    if (nobody || tutti_stall_spokesman(w->ranks, w->state) != w->rank) return;
+    char text[1024];
+    tutti_log(TUTTI_LOG_WARN, "stall report: who waits for whom, by %s:",
+        tutti_stall_title(w->ranks, w->state, collective, text, sizeof text));
+    for (int r = 0; r < w->ranks; r++)
+        tutti_log(TUTTI_LOG_WARN, "stall report: %s",
+            tutti_stall_line(w->ranks, w->state, r, collective, text, sizeof text));
+}
+
+static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
+{
+    char text[TUTTI_CONTROL_TEXT - 100];
+    w->aborted = 1;
+    w->aborted_at_s = now_s;
+    explain(w, collective, text, sizeof text);
+    pthread_mutex_lock(&w->lock);
+    w->aborting = 1;
+    snprintf(w->sentence, sizeof w->sentence,
+        "nothing has moved on any rank for %g s (--stall-abort): all ranks end. %s",
+        w->options.abort_s, text);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void calm_down(tutti_watch *w)
+{
+    if (w->warned) tutti_log(TUTTI_LOG_INFO, "goes on, after %.1f s", w->stalled_s);
+    w->warned = w->dumped = w->reported = 0;
+}
+
+/* The collective to ask about: the lowest in which a rank waits; this rank's next when its own tasks
+ * are stuck; -1: none. */
+static int64_t subject(const tutti_watch *w)
+{
+    int64_t lowest = tutti_stall_lowest(w->ranks, w->state);
+    int64_t next = tutti_driver_see(w->driver).oldest.sequence;
+    if (w->stuck && next >= 0 && (lowest < 0 || next < lowest)) return next;
+    return lowest;
+}
+
+static void judge(tutti_watch *w, double now_s)
+{
+    tutti_stall_state self = tutti_inquiry_self(w->inquiry, -1, now_s, &w->stuck);
+    double stalled_s = self.waits >= 0 ? self.waits_s : w->stuck ? self.idle_s : 0;
+    int called = tutti_inquiry_called(w->inquiry);
+    int gathers = w->dumped && !w->reported;
+    if (stalled_s < w->ask_s && !called && !gathers) {
+        calm_down(w);
+        w->stalled_s = stalled_s;
+        tutti_inquiry_ask(w->inquiry, TUTTI_INQUIRY_NOTHING, w->every_s);
+        return;
+    }
+    w->stalled_s = stalled_s;
+    tutti_inquiry_states(w->inquiry, -1, now_s, w->recent_s, w->state);
+    int64_t collective = subject(w);
+    w->state[w->rank] = tutti_inquiry_self(w->inquiry, collective, now_s, NULL);
+    tutti_inquiry_ask(w->inquiry, collective, w->every_s);
+    const tutti_watch_options *o = &w->options;
+    if (!w->warned && due(o->warn_s, stalled_s)) warn(w, collective);
+    int quiet_long = due(o->dump_s, stalled_s) && due(o->dump_s, quiet_s(w));
+    if (!w->dumped && (called || quiet_long)) {
+        if (!called) tutti_inquiry_call(w->inquiry);
+        dump(w, now_s);
+    }
+    if (w->dumped && !w->reported) report(w, collective, now_s);
+    if (!w->aborted && due(o->abort_s, stalled_s) && due(o->abort_s, quiet_s(w)))
+        begin_abort(w, collective, now_s);
+}
+
+/* ---- the end ---- */
+
+/* Whoever passes tells the others of an abort; when nobody passes, this rank at least ends. */
+static void see_to_abort(tutti_watch *w, double now_s)
+{
+    pthread_mutex_lock(&w->lock);
+    int late = w->aborting && now_s - w->aborted_at_s > deaf_s;
+    if (late) w->aborting = 0;
+    pthread_mutex_unlock(&w->lock);
+    if (!late) return;
+    tutti_fail(TUTTI_ERR_TIMEOUT, "%s", w->sentence);
+    tutti_driver_fail(w->driver, TUTTI_ERR_TIMEOUT);
+}
+
+/* After a failure, from wherever: what waits for tasks is woken; and a process that a stall should
+ * have ended by now is ended. */
+static void see_to_failure(tutti_watch *w, double now_s)
+{
+    tutti_status failure = tutti_driver_see(w->driver).failure;
+    if (!failure) return;
+    if (!(w->failed_at_s > 0)) {
+        w->failed_at_s = now_s;
+        tutti_inquiry_fail(w->inquiry, failure);
+    }
+    int stall = failure == TUTTI_ERR_TIMEOUT;
+    if (stall && w->options.give_up && now_s - w->failed_at_s > grace_s) w->options.give_up();
+}
+
+/* ---- the thread ---- */
+
+/* Returns 0 to stop. */
+static int sleep_a_tick(tutti_watch *w)
+{
+    struct timespec until = tutti_clock_after(w->tick_s);
+    pthread_mutex_lock(&w->lock);
+    while (!w->stop)
+        if (pthread_cond_timedwait(&w->stopping, &w->lock, &until)) break;
+    int go_on = !w->stop;
+    pthread_mutex_unlock(&w->lock);
+    return go_on;
+}
+
+static void answer_signal(tutti_watch *w, double now_s)
+{
+    int asked = tutti_usr1_count();
+    if (asked == w->asked) return;
+    w->asked = asked;
+    tutti_inquiry_say(w->inquiry, now_s);
+}
+
+static void *watch_over(void *arg)
+{
+    tutti_watch *w = arg;
+    sigset_t question;
+    sigemptyset(&question);
+    sigaddset(&question, SIGUSR1);
+    pthread_sigmask(SIG_UNBLOCK, &question, NULL); /* a program may block it everywhere else */
+    while (sleep_a_tick(w)) {
+        double now_s = tutti_clock_s();
+        answer_signal(w, now_s);
+        if (!w->aborted) judge(w, now_s);
+        see_to_abort(w, now_s);
+        see_to_failure(w, now_s);
+    }
+    return NULL;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Others are asked early enough that a rank without an answer has had recent_s for it. */
+static void set_pace(tutti_watch *w)
+{
+    const tutti_watch_options *o = &w->options;
+    double first_s = o->warn_s > 0 ? o->warn_s : o->dump_s > 0 ? o->dump_s : o->abort_s;
+    if (!(first_s > 0)) first_s = 1e9;
+    w->recent_s = smaller(longest_recent_s, first_s / 2);
+    w->ask_s = first_s - w->recent_s;
+    w->every_s = smaller(longest_every_s, w->recent_s / 4);
+    w->tick_s = smaller(longest_tick_s, first_s / 10);
+}
+
+/* The program's signals are its own threads' business. */
+static int start_thread(tutti_watch *w)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&w->thread, NULL, watch_over, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+static void free_watch(tutti_watch *w)
+{
+    tutti_inquiry_close(w->inquiry);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->stopping);
+    free(w->state);
+    free(w);
+}
+
+tutti_status tutti_watch_open(const tutti_watch_options *options, tutti_driver *driver,
+    tutti_control *control, tutti_watch **watch)
+{
+    tutti_watch *w = calloc(1, sizeof *w);
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the stall inspector");
+    w->options = *options;
+    w->driver = driver;
+    pthread_mutex_init(&w->lock, NULL);
+    tutti_clock_cond_init(&w->stopping);
+    set_pace(w);
+    tutti_status status = tutti_inquiry_open(driver, control, &w->inquiry);
+    if (!status) {
+        w->rank = tutti_inquiry_rank(w->inquiry);
+        w->ranks = tutti_inquiry_ranks(w->inquiry);
+        w->state = calloc((size_t)w->ranks, sizeof *w->state);
+        w->asked = tutti_usr1_count();
+        tutti_usr1_open();
+        if (!w->state || start_thread(w)) {
+            tutti_usr1_close();
+            status = tutti_fail(TUTTI_ERR_NOMEM, "the stall inspector cannot be started");
+        }
+    }
+    if (status)
+        free_watch(w);
+    else
+        *watch = w;
+    return status;
+}
+
+void tutti_watch_close(tutti_watch *watch)
+{
+    if (!watch) return;
+    pthread_mutex_lock(&watch->lock);
+    watch->stop = 1;
+    pthread_cond_signal(&watch->stopping);
+    pthread_mutex_unlock(&watch->lock);
+    pthread_join(watch->thread, NULL);
+    tutti_usr1_close();
+    free_watch(watch);
+}
+
+void tutti_watch_pass(tutti_watch *watch)
+{
+    char sentence[TUTTI_CONTROL_TEXT] = "";
+    tutti_inquiry_pass(watch->inquiry);
+    pthread_mutex_lock(&watch->lock);
+    if (watch->aborting) memcpy(sentence, watch->sentence, sizeof sentence);
+    watch->aborting = 0;
+    pthread_mutex_unlock(&watch->lock);
+    if (*sentence) tutti_driver_abort(watch->driver, TUTTI_ERR_TIMEOUT, sentence);
+}
+
+tutti_inquiry *tutti_watch_inquiry(tutti_watch *watch)
+{
+    return watch->inquiry;
+}

@@ -1,0 +1,43 @@
+/* The stall inspector of one rank: a thread that sleeps, looks, and tells.
+ *
+ * A rank stalls when its oldest collective in flight does not move (or when its tasks wait for each
+ * other and none runs). Then it asks the others what they do (designs/inquiry.h), and
+ *
+ *   after warn_s    warns once: who has not arrived, and which task is in the way there
+ *   after dump_s    every rank writes its flight recorder to a file, and the lowest rank that
+ *                   answers prints who waits for whom
+ *   after abort_s   all ranks end with TIMEOUT (tutti_driver_abort)
+ *
+ * The last two count only while nothing moves on any rank that answers: a rank whose tasks go on is
+ * late, not stuck. A rank that computes, with nothing in flight, does not stall, however long it
+ * takes. The thread never calls MPI and takes no lock that is held inside MPI, so it also tells of
+ * a rank that is blocked there. On SIGUSR1 it prints the live state. */
+#ifndef TUTTI_WATCH_H
+#define TUTTI_WATCH_H
+
+#include "designs/inquiry.h"
+
+typedef struct tutti_watch tutti_watch;
+
+typedef struct tutti_watch_options {
+    int on;                         /* 0: no inspector */
+    double warn_s, dump_s, abort_s; /* each 0 (never) or above the ones before it */
+    const char *folder; /* of the files tutti-stall.<rank>.json; NULL: the working one */
+    /* Ends the process: called when it should have ended 2 s ago. NULL: nothing is done then. */
+    void (*give_up)(void);
+} tutti_watch_options;
+
+/* USAGE (logged) when the three times are not ascending or negative. [P] */
+tutti_status tutti_watch_check(const tutti_watch_options *options);
+
+/* Starts the thread. Driver and control are borrowed until close; control may be NULL. NOMEM. */
+tutti_status tutti_watch_open(const tutti_watch_options *options, tutti_driver *driver,
+    tutti_control *control, tutti_watch **watch);
+/* Stops the thread; nobody passes any more. Accepts NULL. */
+void tutti_watch_close(tutti_watch *watch);
+
+/* In the driver's pass (comm_lock held): asks, and tells of an abort. */
+void tutti_watch_pass(tutti_watch *watch);
+tutti_inquiry *tutti_watch_inquiry(tutti_watch *watch);
+
+#endif
