@@ -38,6 +38,7 @@ struct tutti_inquiry {
 
 /* Fields of the messages. */
 enum { ABOUT };
+enum { BUSY = 256 }; /* added to the place */
 enum {
     STATE_ABOUT,
     STATE_PLACE,
@@ -125,6 +126,7 @@ static tutti_stall_state look_at_self(
     tutti_driver_entry entry = tutti_driver_find(q->driver, collective);
     tutti_stall_state s = {.known = 1,
         .answers = 1,
+        .busy = busy,
         .about = collective,
         .place = place_of(&entry),
         .submitted = look.submitted,
@@ -169,7 +171,7 @@ static void hear_query(void *ctx, const tutti_control_message *query)
     tutti_stall_state s = tutti_inquiry_self(q, query->value[ABOUT], tutti_clock_s(), NULL);
     tutti_control_message reply = {.kind = TUTTI_CONTROL_STATE,
         .value = {[STATE_ABOUT] = s.about,
-            [STATE_PLACE] = s.place,
+            [STATE_PLACE] = s.place + (s.busy ? BUSY : 0),
             [STATE_SUBMITTED] = s.submitted,
             [STATE_ENDED] = s.ended,
             [STATE_TASKS] = s.tasks,
@@ -191,7 +193,8 @@ static void hear_state(void *ctx, const tutti_control_message *message)
     tutti_stall_state s = {.known = 1,
         .heard_s = tutti_clock_s(),
         .about = v[STATE_ABOUT],
-        .place = (tutti_stall_place)v[STATE_PLACE],
+        .busy = v[STATE_PLACE] >= BUSY,
+        .place = (tutti_stall_place)(v[STATE_PLACE] % BUSY),
         .submitted = v[STATE_SUBMITTED],
         .ended = v[STATE_ENDED],
         .tasks = v[STATE_TASKS],

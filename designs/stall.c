@@ -39,6 +39,17 @@ int tutti_stall_missing(const tutti_stall_state *state, int64_t collective)
     return state->waits != collective && state->submitted <= collective;
 }
 
+int tutti_stall_excused(int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    int missing = 0, busy = 0;
+    for (int r = 0; r < ranks; r++) {
+        if (!tutti_stall_missing(&state[r], collective)) continue;
+        missing++;
+        busy += state[r].answers && state[r].busy;
+    }
+    return missing > 0 && busy == missing;
+}
+
 int tutti_stall_spokesman(int ranks, const tutti_stall_state state[])
 {
     for (int r = 0; r < ranks; r++)

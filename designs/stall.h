@@ -22,6 +22,7 @@ typedef enum tutti_stall_place {
 typedef struct tutti_stall_state {
     int known;                    /* it has told something, some time */
     int answers;                  /* it has told so lately */
+    int busy;                     /* its program has told what keeps it: see tutti_inquiry_note */
     double heard_s;               /* how long ago */
     int64_t about;                /* the collective it was asked about; -1: none */
     tutti_stall_place place;      /* of that collective on this rank */
@@ -38,6 +39,8 @@ typedef struct tutti_stall_state {
 int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[]);
 /* Whether this rank has not arrived in the collective (a rank that does not answer has not). */
 int tutti_stall_missing(const tutti_stall_state *state, int64_t collective);
+/* Whether every rank that has not arrived is busy: nothing to warn of. */
+int tutti_stall_excused(int ranks, const tutti_stall_state state[], int64_t collective);
 /* The lowest rank that answers; -1 when none does. */
 int tutti_stall_spokesman(int ranks, const tutti_stall_state state[]);
 

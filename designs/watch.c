@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double grace_s = 2;  /* from a failure until the process should be gone */
+static const double grace_s = 2;         /* from a failure until the process should be gone */
+static const double longest_sleep_s = 2; /* of a process that runs */
 static const double deaf_s = 0.5; /* whoever passes has not taken an abort by then: nobody does */
 static const double longest_tick_s = 0.05, longest_recent_s = 1, longest_every_s = 0.2;
 
@@ -32,6 +33,8 @@ struct tutti_watch {
     int asked;                /* SIGUSR1 so far */
     int warned, dumped, reported, aborted;
     double stalled_s; /* at the last look */
+    double looked_s;  /* when that was */
+    double woken_s;   /* the process was stopped until then; 0: it was not */
     int stuck;        /* its own tasks wait for each other */
     double dumped_at_s, aborted_at_s, failed_at_s;
 };
@@ -59,13 +62,29 @@ tutti_status tutti_watch_check(const tutti_watch_options *o)
 
 /* ---- one look ---- */
 
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* A process that was stopped, or had no core for long, has heard of nobody meanwhile: it counts from
+ * when it woke. */
+static void notice_sleep(tutti_watch *w, double now_s)
+{
+    double slept_s = now_s - w->looked_s;
+    if (w->looked_s > 0 && slept_s > longest_sleep_s) {
+        tutti_log(TUTTI_LOG_WARN, "this process stood still for %.1f s", slept_s);
+        w->woken_s = now_s;
+    }
+    w->looked_s = now_s;
+}
+
 /* Nothing has moved for this long on any rank that answers. */
 static double quiet_s(const tutti_watch *w)
 {
-    double least = -1;
+    double least = w->looked_s - w->woken_s;
     for (int r = 0; r < w->ranks; r++)
-        if (w->state[r].answers && (least < 0 || w->state[r].idle_s < least))
-            least = w->state[r].idle_s;
+        if (w->state[r].answers) least = smaller(least, w->state[r].idle_s);
     return least;
 }
 
@@ -159,6 +178,7 @@ static void judge(tutti_watch *w, double now_s)
 {
     tutti_stall_state self = tutti_inquiry_self(w->inquiry, -1, now_s, &w->stuck);
     double stalled_s = self.waits >= 0 ? self.waits_s : w->stuck ? self.idle_s : 0;
+    stalled_s = smaller(stalled_s, now_s - w->woken_s);
     int called = tutti_inquiry_called(w->inquiry);
     int gathers = w->dumped && !w->reported;
     if (stalled_s < w->ask_s && !called && !gathers) {
@@ -173,7 +193,8 @@ static void judge(tutti_watch *w, double now_s)
     w->state[w->rank] = tutti_inquiry_self(w->inquiry, collective, now_s, NULL);
     tutti_inquiry_ask(w->inquiry, collective, w->every_s);
     const tutti_watch_options *o = &w->options;
-    if (!w->warned && due(o->warn_s, stalled_s)) warn(w, collective);
+    int excused = tutti_stall_excused(w->ranks, w->state, collective);
+    if (!w->warned && !excused && due(o->warn_s, stalled_s)) warn(w, collective);
     int quiet_long = due(o->dump_s, stalled_s) && due(o->dump_s, quiet_s(w));
     if (!w->dumped && (called || quiet_long)) {
         if (!called) tutti_inquiry_call(w->inquiry);
@@ -243,17 +264,13 @@ static void *watch_over(void *arg)
     pthread_sigmask(SIG_UNBLOCK, &question, NULL); /* a program may block it everywhere else */
     while (sleep_a_tick(w)) {
         double now_s = tutti_clock_s();
+        notice_sleep(w, now_s);
         answer_signal(w, now_s);
         if (!w->aborted) judge(w, now_s);
         see_to_abort(w, now_s);
         see_to_failure(w, now_s);
     }
     return NULL;
-}
-
-static double smaller(double a, double b)
-{
-    return a < b ? a : b;
 }
 
 /* Others are asked early enough that a rank without an answer has had recent_s for it. */

@@ -118,7 +118,12 @@ START_TEST(a_sentence_names_who_is_missing)
         "collective #18 \"fc.weight\": rank 1 does not answer (3.0 s ago it had ended 0 "
         "collectives "
         "and 0 tasks): it is stopped, dead, or stuck outside of Tutti");
+    ck_assert(!tutti_stall_excused(2, s, 18));
+    s[1] = computing(18, TUTTI_STALL_NOT_SUBMITTED, 0);
+    s[1].busy = 1;
+    ck_assert(tutti_stall_excused(2, s, 18));
     s[1] = arrived(18, 4);
+    ck_assert(!tutti_stall_excused(2, s, 18));
     ck_assert_str_eq(sentence(2, s, 18),
         "collective #18 \"fc.weight\": every rank has started it, but "
         "its messages do not move");

@@ -1,26 +1,108 @@
 #!/bin/bash
-# A rank that stops answering ends the run on all ranks after --timeout, with the names of what did not end.
+# A rank that stands still: warned of, written down, named, and the end of all ranks, with nothing left behind; SIGUSR1
+# prints what a rank does, which goes on. Without the inspector --timeout is the last resort.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
+limits=(--stall-warn 0.5 --stall-dump 1 --stall-abort 2 --stall-dir "$dir")
+run=
 
-stalls() { # DESIGN
-    local pid= status=0 started=$SECONDS
-    cifar 2 --data "$dir/data" --model mlp --batch 4 --lr 0 --steps 1000000 --eval-every 0 --timeout 3 --design "$1" --json "$dir/json" &
-    local run=$!
-    for _ in {1..300}; do # until both are in the midst of it
-        [ -s "$dir/json" ] && [ "$(grep -c '"step"' "$dir/json")" -gt 5 ] && break
+# begin DESIGN OPTION...: a run without end on two ranks, until it is in the midst of it.
+begin() {
+    local design=$1
+    shift
+    rm -f "$dir/json"
+    touch "$dir/begun"
+    "$mpirun" -np 2 "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0 --steps 1000000 --eval-every 0 \
+        --design "$design" --json "$dir/json" --quiet "$@" > "$dir/out" 2>&1 &
+    run=$!
+    for _ in {1..300}; do
+        [ -s "$dir/json" ] && [ "$(grep -c '"step"' "$dir/json")" -gt 5 ] && return
         sleep 0.1
     done
-    pid=$(pgrep -f "$apps/.*tutti-cifar .*--data $dir/data" | tail -n 1)
-    kill -STOP "$pid"
-    wait $run || status=$?
-    [ $status = 1 ] || fail "$1: status $status instead of 1"
-    grep -q 'within 3 s' "$dir/out" || { fail "$1: no word of the deadline"; tail -n 20 "$dir/out"; }
-    [ $((SECONDS - started)) -lt 60 ] || fail "$1: took $((SECONDS - started)) s"
-    pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "$1: a rank was left behind"
-    rm -f "$dir/json"
+    fail "$design: does not begin"
+    cat "$dir/out"
 }
 
-stalls funneled
-stalls sequential
+# The process of the last rank.
+last_rank() { pgrep -f "$apps/.*tutti-cifar .*--data $dir/data" | tail -n 1; }
+
+# says WHAT PATTERN: the output has a line of this pattern.
+says() {
+    grep -q -- "$2" "$dir/out" && return
+    fail "$1: nothing like \"$2\" in"
+    cat "$dir/out"
+}
+
+# Files in /dev/shm of this test's time that no process has mapped.
+orphans() {
+    local file
+    for file in $(find /dev/shm -type f -newer "$dir/begun" 2> /dev/null); do
+        grep -qsF "$file" /proc/[0-9]*/maps || echo "$file"
+    done
+}
+
+nothing_left() { # WHAT
+    pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "$1: a rank was left behind"
+    for _ in {1..20}; do # other programs of this machine come and go
+        [ -z "$(orphans)" ] && return
+        sleep 0.1
+    done
+    fail "$1: left in /dev/shm: $(orphans)"
+}
+
+# Every line of the file is one JSON object of the events that the manual names, in its order.
+json_lines() { # FILE
+    perl -ne 'BEGIN { $value = qr/(?:"(?:[^"\\\x00-\x1f]|\\["\\]|\\u[0-9a-f]{4})*"|-?\d+(?:\.\d+)?|true|false|null)/ }
+        die "line $.: $_" unless /^\{"event":"(stall|rank|collective)"(?:,"\w+":$value)+\}$/;
+        die "line $.: $1 is out of place" if $1 ne ($. == 1 ? "stall" : $. <= 3 ? "rank" : "collective");
+        END { die "only $. lines\n" if $. < 20 }' "$1"
+}
+
+# ends WHAT SECONDS: the run ends with status 1 within so many seconds from now.
+ends() {
+    local status=0 started=$SECONDS
+    wait "$run" || status=$?
+    [ $status = 1 ] || fail "$1: status $status instead of 1"
+    [ $((SECONDS - started)) -le $(($2 * ${TUTTI_TEST_SLOWDOWN:-1})) ] || fail "$1: took $((SECONDS - started)) s"
+    nothing_left "$1"
+}
+
+stops() { # DESIGN OPTION...: a rank is stopped
+    begin "$@" "${limits[@]}"
+    kill -STOP "$(last_rank)"
+    ends "$*" 7 # 2 to the limit, 5 to the end
+    says "$*" 'rank 0: warning: waits for .* in collective #'
+    says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had ended [0-9]* collectives'
+    says "$*" '(--stall-abort): all ranks end'
+    json_lines "$dir/tutti-stall.0.json" || fail "$*: tutti-stall.0.json"
+    rm -f "$dir"/tutti-stall.*
+}
+
+answers() { # DESIGN: it is asked what it does, and goes on
+    local steps
+    begin "$1"
+    kill -USR1 "$(last_rank)"
+    sleep 0.5
+    steps=$(grep -c '"step"' "$dir/json")
+    for _ in {1..100}; do
+        [ "$(grep -c '"step"' "$dir/json")" -gt "$steps" ] && break
+        sleep 0.1
+    done
+    [ "$(grep -c '"step"' "$dir/json")" -gt "$steps" ] || fail "$1: does not go on after SIGUSR1"
+    kill -TERM "$run"
+    wait "$run"
+    says "$1" 'rank 1: state: [0-9]* collectives submitted, [0-9]* ended, [0-9]* in flight; [0-9]* tasks ended'
+    grep -q 'warning: waits\|stall report' "$dir/out" && { fail "$1: a false alarm"; cat "$dir/out"; }
+    nothing_left "$1"
+}
+
+for design in funneled concurrent chained sequential; do answers $design; done
+for design in funneled sequential; do stops $design; done
+stops chained --algorithm mpi # inside MPI, where nobody can be asked
+says 'chained with mpi' "inside MPI's own allreduce"
+
+begin funneled --timeout 3 --stall-warn 0 --stall-dump 0 --stall-abort 0
+kill -STOP "$(last_rank)"
+ends 'no inspector' 10
+says 'no inspector' 'within 3 s'
 finish
