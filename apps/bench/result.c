@@ -42,11 +42,16 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double tutti_median(int count, double values[])
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
 double tutti_result_series(
     tutti_result *result, const char *name, const char *unit, int count, double values[])
 {
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    double median = count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    double median = tutti_median(count, values);
     printf("%-40s %10.2f %-9s (%.2f .. %.2f)\n", name, median, unit, values[0], values[count - 1]);
     tutti_result_event(result, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:i}", "event", "series",
                                    "name", name, "unit", unit, "median", median, "lowest",

@@ -1,0 +1,10 @@
+/* tutti-bench allreduce: sums of many sizes over all ranks, by Tutti's algorithms and by the MPI
+ * library's, in turns. */
+#ifndef TUTTI_BENCH_ALLREDUCE_H
+#define TUTTI_BENCH_ALLREDUCE_H
+
+#include "apps/bench/bench.h"
+
+extern const tutti_bench tutti_bench_allreduce;
+
+#endif

@@ -1,0 +1,81 @@
+#include "apps/bench/counting.h"
+
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+typedef struct counting {
+    tutti_transport transport; /* first: a pointer to it is one to this */
+    tutti_transport *inner;
+    tutti_traffic *sent;
+} counting;
+
+static counting *of(tutti_transport *t)
+{
+    return (counting *)t;
+}
+
+static tutti_status count_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
+    size_t bytes, tutti_message **message)
+{
+    counting *c = of(t);
+    c->sent->messages++;
+    c->sent->bytes += (int64_t)bytes;
+    return c->inner->ops->isend(c->inner, lane, peer, tag, data, bytes, message);
+}
+
+static tutti_status count_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message)
+{
+    tutti_transport *inner = of(t)->inner;
+    return inner->ops->irecv(inner, lane, peer, tag, data, bytes, message);
+}
+
+static tutti_status count_test(tutti_transport *t, tutti_message *message, int *done)
+{
+    tutti_transport *inner = of(t)->inner;
+    return inner->ops->test(inner, message, done);
+}
+
+static void count_abandon(tutti_transport *t, tutti_message *message)
+{
+    tutti_transport *inner = of(t)->inner;
+    inner->ops->abandon(inner, message);
+}
+
+static tutti_status count_collective(tutti_transport *t, int lane, const tutti_coll_args *args)
+{
+    tutti_transport *inner = of(t)->inner;
+    return inner->ops->collective(inner, lane, args);
+}
+
+static void count_close(tutti_transport *t)
+{
+    tutti_transport *inner = of(t)->inner;
+    inner->ops->close(inner);
+    free(t);
+}
+
+static const tutti_transport_ops ops = {.name = "counting",
+    .isend = count_isend,
+    .irecv = count_irecv,
+    .test = count_test,
+    .abandon = count_abandon,
+    .collective = count_collective,
+    .close = count_close};
+
+tutti_status tutti_transport_counting(
+    tutti_transport *inner, tutti_traffic *sent, tutti_transport **transport)
+{
+    counting *c = calloc(1, sizeof *c);
+    if (!c) {
+        inner->ops->close(inner);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a transport that counts");
+    }
+    c->transport = *inner;
+    c->transport.ops = &ops;
+    c->inner = inner;
+    c->sent = sent;
+    *transport = &c->transport;
+    return TUTTI_OK;
+}

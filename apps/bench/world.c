@@ -1,0 +1,87 @@
+#include "apps/bench/world.h"
+
+#include "collectives/transport/transport.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <sched.h>
+
+tutti_status tutti_world_open(double timeout_s, tutti_world *world)
+{
+    tutti_transport *transport;
+    *world = (tutti_world){.timeout_s = timeout_s};
+    tutti_status status = tutti_boot_init(TUTTI_THREAD_SERIALIZED, NULL, &world->boot);
+    if (status) return status;
+    status = tutti_transport_mpi(world->boot.comm, 1, &transport);
+    if (!status) status = tutti_comm_new(transport, NULL, &world->comm);
+    if (status) tutti_world_close(world, status);
+    return status;
+}
+
+void tutti_world_close(tutti_world *world, tutti_status status)
+{
+    if ((status == TUTTI_ERR_TIMEOUT || status == TUTTI_ERR_COMM) && world->boot.size > 1)
+        tutti_boot_abort(1);
+    tutti_comm_free(world->comm);
+    if (world->boot.comm) tutti_boot_finalize(&world->boot);
+    *world = (tutti_world){0};
+}
+
+static tutti_status call(tutti_world *world, const tutti_coll_args *args)
+{
+    tutti_coll_request *request = NULL;
+    tutti_status status = tutti_coll_post(world->comm, 0, args, &request);
+    if (!status) status = tutti_coll_wait(world->comm, request, world->timeout_s);
+    tutti_coll_free(request);
+    return status;
+}
+
+tutti_status tutti_world_agree(tutti_world *world, tutti_status mine)
+{
+    int32_t worst = (int32_t)mine;
+    tutti_status status = call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                                          .dtype = TUTTI_I32,
+                                          .op = TUTTI_MAX,
+                                          .count = 1,
+                                          .recv = &worst});
+    return status ? status : (tutti_status)worst;
+}
+
+tutti_status tutti_world_max(tutti_world *world, int count, double values[])
+{
+    return call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                           .dtype = TUTTI_F64,
+                           .op = TUTTI_MAX,
+                           .count = count,
+                           .recv = values});
+}
+
+tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes)
+{
+    return call(world, &(tutti_coll_args){.kind = TUTTI_BROADCAST,
+                           .dtype = TUTTI_U8,
+                           .op = TUTTI_MAX,
+                           .count = bytes,
+                           .recv = data});
+}
+
+tutti_status tutti_world_barrier(tutti_world *world)
+{
+    return call(world, &(tutti_coll_args){.kind = TUTTI_BARRIER});
+}
+
+tutti_status tutti_world_spin(tutti_comm *comm, tutti_coll_request *request, double timeout_s)
+{
+    double end = tutti_clock_s() + timeout_s;
+    while (!tutti_coll_done(request)) {
+        int moved = 0;
+        tutti_status status = tutti_coll_progress(comm, &moved);
+        if (status) return status;
+        if (moved) continue;
+        if (tutti_clock_s() > end)
+            return tutti_fail(
+                TUTTI_ERR_TIMEOUT, "a collective has not ended after %g s", timeout_s);
+        sched_yield();
+    }
+    return TUTTI_OK;
+}

@@ -1,0 +1,34 @@
+/* All ranks of a bench, when no exchange is open: MPI, and small collectives for the bench's own use.
+ *
+ * The thread that opens it is the one that calls the rest. Without mpirun there is one rank. Every
+ * wait has the deadline given to open. Threads: [M]. */
+#ifndef TUTTI_BENCH_WORLD_H
+#define TUTTI_BENCH_WORLD_H
+
+#include "collectives/boot.h"
+#include "collectives/coll.h"
+
+typedef struct tutti_world {
+    tutti_boot boot;
+    tutti_comm *comm;
+    double timeout_s;
+} tutti_world;
+
+/* All ranks call it. Errors as of tutti_boot_init and tutti_comm_new. */
+tutti_status tutti_world_open(double timeout_s, tutti_world *world);
+/* The worst of the ranks' statuses, on all of them. */
+tutti_status tutti_world_agree(tutti_world *world, tutti_status mine);
+/* Element by element the largest over ranks, in place. */
+tutti_status tutti_world_max(tutti_world *world, int count, double values[]);
+/* Rank 0's bytes on all ranks. */
+tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes);
+tutti_status tutti_world_barrier(tutti_world *world);
+/* status: what the bench came to. After TIMEOUT or COMM, when ranks can no longer leave together, it
+ * ends them all and does not return. Accepts a world that is not open. */
+void tutti_world_close(tutti_world *world, tutti_status status);
+
+/* Waits for a request by progressing without sleep, giving the core away when nothing moved: for
+ * measuring. TIMEOUT (logged). */
+tutti_status tutti_world_spin(tutti_comm *comm, tutti_coll_request *request, double timeout_s);
+
+#endif
