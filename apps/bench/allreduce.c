@@ -1,5 +1,6 @@
 #include "apps/bench/allreduce.h"
 
+#include "apps/bench/choices.h"
 #include "apps/bench/counting.h"
 #include "apps/bench/link.h"
 #include "apps/bench/result.h"
@@ -23,18 +24,10 @@ typedef struct options {
     double block_s, link_mbit, timeout_s;
 } options;
 
-/* "all" behind the names of the algorithms. */
-static const char *algorithm_choice(int i)
-{
-    int n = 0;
-    while (tutti_algorithms[n]) n++;
-    return i < n ? tutti_algorithms[i]->name : i == n ? "all" : NULL;
-}
-
 #define AT(member) .offset = offsetof(options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
-    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
+    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
         AT(algorithm), .help = "what to compare with mpi, the MPI library's own allreduce"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, in float32 elements"},

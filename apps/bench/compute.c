@@ -1,5 +1,6 @@
 #include "apps/bench/compute.h"
 
+#include "apps/bench/choices.h"
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
@@ -12,7 +13,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { VERIFY_STEPS = 3, WARM_STEPS = 2, OP_REPEATS = 5, MOST_BLOCKS = 1000 };
 
@@ -22,16 +22,11 @@ typedef struct options {
     double timeout_s;
 } options;
 
-static const char *model_choice(int i)
-{
-    return tutti_models[i] ? tutti_models[i]->name : NULL;
-}
-
 #define AT(member) .offset = offsetof(options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
-    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice, AT(model),
-        .help = "model"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
+        AT(model), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images a step"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
@@ -189,38 +184,14 @@ static tutti_status tell_ops(bench *b)
 
 /* ---- setting up ---- */
 
-/* The script in the source tree, when run there, or where it is installed. */
-static const char *find_script(void)
-{
-    static const char *const places[] = {
-        "apps/bench/torch_compute.py", TUTTI_PKGDATADIR "/torch_compute.py"};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (access(places[i], R_OK) == 0) return places[i];
-    return NULL;
-}
-
-static int has_torch(void)
-{
-    return system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") == 0;
-}
-
 static tutti_status start_peer(bench *b)
 {
-    char command[4096];
-    const char *script = NULL;
-    if (strcmp(b->o.peer, "none") == 0) return TUTTI_OK;
-    if (strcmp(b->o.peer, "auto") == 0) {
-        script = find_script();
-        if (!script || !has_torch()) {
-            tutti_log(TUTTI_LOG_INFO, "no peer: %s",
-                script ? "/usr/bin/python3 has no torch" : "torch_compute.py was not found");
-            return TUTTI_OK;
-        }
-    }
+    char program[1024], command[4096];
+    if (!tutti_peer_program(b->o.peer, "torch_compute.py", program, sizeof program))
+        return TUTTI_OK;
     snprintf(command, sizeof command,
-        "exec %s%s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64,
-        script ? "/usr/bin/python3 " : "", script ? script : b->o.peer, b->o.model, b->o.batch,
-        b->o.steps, b->o.blocks);
+        "exec %s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64, program,
+        b->o.model, b->o.batch, b->o.steps, b->o.blocks);
     return tutti_peer_start(command, b->o.timeout_s, &b->peer);
 }
 
@@ -229,6 +200,7 @@ static tutti_status set_up(bench *b)
     tutti_side_options side = {.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
         .slices = 1,
+        .ranks = 1,
         .seed = 1,
         .timeout_s = b->o.timeout_s};
     tutti_status status = tutti_result_open(b->o.json, &b->result);

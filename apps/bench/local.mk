@@ -1,17 +1,26 @@
 bin_PROGRAMS += apps/tutti-bench
 apps_tutti_bench_SOURCES = \
+	apps/bench/address.c apps/bench/address.h \
 	apps/bench/allreduce.c apps/bench/allreduce.h \
 	apps/bench/bench.h \
 	apps/bench/bench_main.c \
+	apps/bench/chart.c apps/bench/chart.h \
+	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \
 	apps/bench/counting.c apps/bench/counting.h \
+	apps/bench/grid.c apps/bench/grid.h \
+	apps/bench/grid_rows.c apps/bench/grid_rows.h \
 	apps/bench/link.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/peer.c apps/bench/peer.h \
+	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
 	apps/bench/side.c apps/bench/side.h \
+	apps/bench/step.c apps/bench/step.h \
 	apps/bench/table.c \
+	apps/bench/traffic.c apps/bench/traffic.h \
+	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libmodels.la libcore.la $(JANSSON_LIBS)
-dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py
+dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py apps/bench/torch_ddp.py

@@ -27,6 +27,31 @@ struct tutti_peer {
     char text[LINE], about[128];
 };
 
+const char *tutti_peer_program(const char *wish, const char *script, char *text, size_t size)
+{
+    /* In the source tree, when run there, or where it is installed. */
+    static const char *const folders[] = {"apps/bench", TUTTI_PKGDATADIR};
+    const char *python = "/usr/bin/python3";
+    if (strcmp(wish, "none") == 0) return NULL;
+    if (strcmp(wish, "auto") != 0) {
+        snprintf(text, size, "%s", wish);
+        return text;
+    }
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", folders[i], script);
+        if (access(path, R_OK) != 0) continue;
+        if (system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") == 0) {
+            snprintf(text, size, "%s %s", python, path);
+            return text;
+        }
+        tutti_log(TUTTI_LOG_INFO, "no peer: %s has no torch", python);
+        return NULL;
+    }
+    tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script);
+    return NULL;
+}
+
 /* Runs the command with stdin and stdout on pipes. Returns 0 or an errno value. */
 static int spawn(const char *command, tutti_peer *peer)
 {

@@ -8,7 +8,14 @@
 
 #include "dag/base/status.h"
 
+#include <stddef.h>
+
 typedef struct tutti_peer tutti_peer;
+
+/* What runs the peer that `wish` asks for: itself, or for "auto" a script of this folder, where
+ * /usr/bin/python3 has PyTorch. Writes a command without arguments into text; NULL for "none", and
+ * where there is none (logged as information). */
+const char *tutti_peer_program(const char *wish, const char *script, char *text, size_t size);
 
 /* Starts the command with /bin/sh and waits until it is ready; about: the words it gives for itself
  * ("torch 1.13.0a0"). IO or TIMEOUT (logged) when it does not come up. */

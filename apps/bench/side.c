@@ -9,22 +9,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { H = 32, W = 32, C = 3, CLASSES = 10, AHEAD = 2 };
+enum { AHEAD = 2 };
+
+/* Numbers of an image. */
+static int64_t image_size(const tutti_side *s)
+{
+    const tutti_model_input *in = &s->options.model->input;
+    return (int64_t)in->H * in->W * in->C;
+}
 
 static tutti_status make_batch(tutti_side *s)
 {
-    int64_t batch = s->options.batch, pixels = batch * H * W * C;
+    int64_t batch = s->options.batch, pixels = batch * image_size(s);
+    uint64_t seed = s->options.seed + (uint64_t)s->options.rank;
     s->images = tutti_mem_aligned(tutti_mem_product((size_t)pixels, sizeof *s->images));
     s->labels = tutti_mem_aligned(tutti_mem_product((size_t)batch, sizeof *s->labels));
     if (!s->images || !s->labels)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)batch);
     for (int64_t i = 0; i < pixels; i++)
-        s->images[i] =
-            (float)tutti_rng_normal(s->options.seed, tutti_rng_stream("images"), (uint64_t)i);
+        s->images[i] = (float)tutti_rng_normal(seed, tutti_rng_stream("images"), (uint64_t)i);
     for (int64_t i = 0; i < batch; i++)
-        s->labels[i] = (int32_t)tutti_rng_below(
-            s->options.seed, tutti_rng_stream("labels"), (uint64_t)i, CLASSES);
+        s->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
+            (uint64_t)s->options.model->input.classes);
     return TUTTI_OK;
 }
 
@@ -32,22 +39,27 @@ static tutti_status build(tutti_side *s)
 {
     tutti_status status = tutti_net_new(&s->net);
     if (status) return status;
-    s->options.model->build(s->net, H, W, C, CLASSES);
+    const tutti_model_input *in = &s->options.model->input;
+    s->options.model->build(s->net, in->H, in->W, in->C, in->classes);
     status = tutti_net_status(s->net);
     if (status) return status;
     tutti_step_options options = {.batch = s->options.batch,
         .slices = s->options.slices,
-        .ranks = 1,
+        .ranks = s->options.ranks,
+        .rank = s->options.rank,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
         .seed = s->options.seed};
-    return tutti_step_build(s->net, &options, &s->step);
+    status = tutti_step_build(s->net, &options, &s->step);
+    if (!status && s->options.exchange)
+        status = tutti_exchange_apply(s->options.exchange, s->step->graph);
+    return status;
 }
 
 tutti_status tutti_side_open(
     const tutti_side_options *options, const char *runner, tutti_side *side)
 {
-    tutti_side s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.01f};
+    tutti_side s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.001f};
     tutti_status status = make_batch(&s);
     if (!status) status = build(&s);
     if (status)
@@ -62,8 +74,8 @@ static tutti_status feed_batch(tutti_side *s)
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < s->step->slices && !status; i++) {
         const tutti_step_slice *slice = &s->step->slice[i];
-        status = s->runner->feed(s->run, slice->images, s->images + slice->first * H * W * C,
-            (size_t)(slice->count * H * W * C) * sizeof *s->images, NULL, NULL);
+        status = s->runner->feed(s->run, slice->images, s->images + slice->first * image_size(s),
+            (size_t)(slice->count * image_size(s)) * sizeof *s->images, NULL, NULL);
         if (!status)
             status = s->runner->feed(s->run, slice->labels, s->labels + slice->first,
                 (size_t)slice->count * sizeof *s->labels, NULL, NULL);
@@ -75,7 +87,8 @@ static tutti_status feed_batch(tutti_side *s)
 
 tutti_status tutti_side_start(tutti_side *s)
 {
-    tutti_run_options options = {.workers = s->options.slices};
+    tutti_run_options options = {.workers = s->options.slices, .meter = s->options.meter};
+    if (s->options.exchange) options.hooks = tutti_exchange_hooks(s->options.exchange);
     tutti_status status = s->runner->open(s->step->graph, &options, &s->run);
     if (status) return status;
     s->counter = 0;
@@ -117,6 +130,18 @@ tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
             s->runner->name);
     for (int k = 0; k < TUTTI_METRICS; k++) s->metrics[k] = metrics[k];
     return TUTTI_OK;
+}
+
+uint64_t tutti_side_hash(const tutti_side *s)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (int i = 0; i < s->step->parameters; i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, s->step->parameter[i]);
+        const uint32_t *word = s->runner->data(s->run, s->step->parameter[i]);
+        for (size_t k = 0; k < t->bytes / sizeof *word; k++)
+            hash = (hash ^ word[k]) * 1099511628211u;
+    }
+    return hash;
 }
 
 double tutti_side_loss(const tutti_side *s)

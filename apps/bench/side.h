@@ -5,13 +5,17 @@
 
 #include "apps/models/model.h"
 #include "dag/net/step.h"
+#include "designs/exchange.h"
 
 typedef struct tutti_side_options {
     const tutti_model *model;
     int64_t batch;
     int slices;
-    uint64_t seed;
-    double timeout_s; /* of a block of steps */
+    uint64_t seed; /* of the weights, the same on all ranks; images follow the rank, too */
+    int ranks, rank;
+    tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
+    tutti_meter *meter;       /* may be NULL */
+    double timeout_s;         /* of a block of steps */
 } tutti_side_options;
 
 typedef struct tutti_side {
@@ -26,7 +30,7 @@ typedef struct tutti_side {
     double metrics[3];
 } tutti_side;
 
-/* 32x32x3 images of 10 classes. Errors as of the calls it makes. */
+/* Images and classes as the model is made for. Errors as of the calls it makes. */
 tutti_status tutti_side_open(
     const tutti_side_options *options, const char *runner, tutti_side *side);
 /* Starts the runner with the initial weights; stops it. A stopped side uses no thread. */
@@ -35,6 +39,8 @@ void tutti_side_stop(tutti_side *side);
 /* Runs so many steps, submitted ahead of their execution; *seconds: from the first submission to
  * the last end. Fails (KERNEL, logged) when the loss of the last is not finite. */
 tutti_status tutti_side_steps(tutti_side *side, int steps, double *seconds);
+/* FNV-1a over all weights, with nothing submitted. */
+uint64_t tutti_side_hash(const tutti_side *side);
 double tutti_side_loss(const tutti_side *side); /* mean, of the last step run */
 void tutti_side_close(tutti_side *side);
 

@@ -13,7 +13,7 @@ tensors (its convolutions then are oneDNN's, as Tutti's are), gradients set to N
 there is one. --variant tries the others: eager (the default), jit (traced and fused), nchw (the default layout).
 
 The models are Tutti's own (apps/models): CIFAR ResNet-20 with parameter-free shortcuts (He et al. 2016, section 4.2),
-a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, and a perceptron with two hidden layers.
+a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, perceptrons, and ResNet-50 and VGG-16 for 224x224 images.
 """
 
 import argparse
@@ -65,9 +65,42 @@ class ResNet(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-def mlp():
+class Bottleneck(nn.Module):
+    def __init__(self, channels, width, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(channels, width, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.bn2 = nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width)
+        self.conv3, self.bn3 = nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width)
+        self.project = None
+        if stride != 1 or channels != 4 * width:
+            self.project = nn.Sequential(
+                nn.Conv2d(channels, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = F.relu(self.bn2(self.conv2(y)), inplace=True)
+        y = self.bn3(self.conv3(y))
+        return F.relu(y + (x if self.project is None else self.project(x)), inplace=True)
+
+
+def resnet50():
+    layers, channels = [], 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        width = 64 << stage
+        for block in range(blocks):
+            layers.append(Bottleneck(channels, width, 2 if stage and not block else 1))
+            channels = 4 * width
     return nn.Sequential(
-        nn.Flatten(), nn.Linear(3072, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(True), nn.MaxPool2d(3, 2, 1),
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+def mlp(hidden, width):
+    layers, inputs = [nn.Flatten()], 3072
+    for _ in range(hidden):
+        layers += [nn.Linear(inputs, width), nn.ReLU()]
+        inputs = width
+    return nn.Sequential(*layers, nn.Linear(inputs, 10))
 
 
 def cifar_quick():
@@ -78,18 +111,35 @@ def cifar_quick():
         nn.Flatten(), nn.Linear(1024, 64), nn.Linear(64, 10))
 
 
-def vgg16():
+def vgg_convolutions(norm):
     layers, channels = [], 3
     for width in (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0):
         if not width:
             layers.append(nn.MaxPool2d(2))
             continue
-        layers += [nn.Conv2d(channels, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(True)]
+        layers.append(nn.Conv2d(channels, width, 3, 1, 1, bias=not norm))
+        layers += [nn.BatchNorm2d(width), nn.ReLU(True)] if norm else [nn.ReLU(True)]
         channels = width
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(512, 10))
+    return layers
 
 
-MODELS = {"resnet20": lambda: ResNet(3), "mlp": mlp, "cifar-quick": cifar_quick, "vgg16": vgg16}
+def vgg16():
+    return nn.Sequential(*vgg_convolutions(True), nn.Flatten(), nn.Linear(512, 10))
+
+
+def vgg16_224():
+    return nn.Sequential(
+        *vgg_convolutions(False), nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(True), nn.Dropout(),
+        nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(), nn.Linear(4096, 1000))
+
+
+# How to make it, the side of its images, its classes.
+MODELS = {
+    "resnet20": (lambda: ResNet(3), 32, 10), "resnet32": (lambda: ResNet(5), 32, 10),
+    "resnet44": (lambda: ResNet(7), 32, 10), "resnet56": (lambda: ResNet(9), 32, 10),
+    "resnet110": (lambda: ResNet(18), 32, 10), "mlp": (lambda: mlp(2, 512), 32, 10),
+    "mlp-1024x5": (lambda: mlp(5, 1024), 32, 10), "cifar-quick": (cifar_quick, 32, 10), "vgg16": (vgg16, 32, 10),
+    "resnet50": (resnet50, 224, 1000), "vgg16-224": (vgg16_224, 224, 1000)}
 
 
 class Training:
@@ -98,10 +148,11 @@ class Training:
     def __init__(self, args):
         torch.manual_seed(1)
         layout = torch.contiguous_format if args.variant == "nchw" else torch.channels_last
-        self.model = MODELS[args.model]().to(memory_format=layout).train()
-        self.x = torch.randn(args.batch, 3, 32, 32).to(memory_format=layout)
-        self.labels = torch.randint(10, (args.batch,))
-        settings = dict(lr=0.01, momentum=0.9, weight_decay=1e-4)
+        make, side, classes = MODELS[args.model]
+        self.model = make().to(memory_format=layout).train()
+        self.x = torch.randn(args.batch, 3, side, side).to(memory_format=layout)
+        self.labels = torch.randint(classes, (args.batch,))
+        settings = dict(lr=0.001, momentum=0.9, weight_decay=1e-4)
         if "foreach" in inspect.signature(torch.optim.SGD).parameters:
             settings["foreach"] = True
         self.optimizer = torch.optim.SGD(self.model.parameters(), **settings)

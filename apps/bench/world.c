@@ -20,8 +20,7 @@ tutti_status tutti_world_open(double timeout_s, tutti_world *world)
 
 void tutti_world_close(tutti_world *world, tutti_status status)
 {
-    if ((status == TUTTI_ERR_TIMEOUT || status == TUTTI_ERR_COMM) && world->boot.size > 1)
-        tutti_boot_abort(1);
+    if (status && world->boot.size > 1) tutti_boot_abort(1);
     tutti_comm_free(world->comm);
     if (world->boot.comm) tutti_boot_finalize(&world->boot);
     *world = (tutti_world){0};

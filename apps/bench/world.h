@@ -23,8 +23,8 @@ tutti_status tutti_world_max(tutti_world *world, int count, double values[]);
 /* Rank 0's bytes on all ranks. */
 tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes);
 tutti_status tutti_world_barrier(tutti_world *world);
-/* status: what the bench came to. After TIMEOUT or COMM, when ranks can no longer leave together, it
- * ends them all and does not return. Accepts a world that is not open. */
+/* status: what the bench came to. After a failure on any of several ranks they can no longer leave
+ * together: it ends them all and does not return. Accepts a world that is not open. */
 void tutti_world_close(tutti_world *world, tutti_status status);
 
 /* Waits for a request by progressing without sleep, giving the core away when nothing moved: for

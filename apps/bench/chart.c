@@ -1,0 +1,142 @@
+#include "apps/bench/chart.h"
+
+#include <math.h>
+
+enum { LEFT = 58, RIGHT = 12, TOP = 30, BOTTOM = 44, ROW = 15, COLOURS = 6 };
+
+/* Told apart also by those who see no red or no green (Okabe & Ito 2008). */
+static const char *const colours[COLOURS] = {
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000"};
+
+typedef struct scale {
+    double low, high; /* of x, logarithms */
+    double top;       /* of y */
+} scale;
+
+void tutti_chart_begin(FILE *out, int charts, int across)
+{
+    int rows = (charts + across - 1) / across, columns = charts < across ? charts : across;
+    int width = columns * TUTTI_CHART_WIDTH, height = rows * TUTTI_CHART_HEIGHT;
+    fprintf(out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d "
+        "%d\" font-family=\"sans-serif\" font-size=\"11\">\n"
+        "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
+        width, height, width, height, width, height);
+}
+
+void tutti_chart_end(FILE *out)
+{
+    fputs("</svg>\n", out);
+}
+
+/* Names come from outside. */
+static void put_text(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '&')
+            fputs("&amp;", out);
+        else if (*text == '<')
+            fputs("&lt;", out);
+        else if ((unsigned char)*text >= ' ')
+            fputc(*text, out);
+    }
+}
+
+static void put_label(FILE *out, double x, double y, const char *more, const char *text)
+{
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, more);
+    put_text(out, text);
+    fputs("</text>\n", out);
+}
+
+static double place_x(const scale *s, double x)
+{
+    double span = s->high - s->low, part = span > 0 ? (log(x) - s->low) / span : 0.5;
+    return LEFT + part * (TUTTI_CHART_WIDTH - LEFT - RIGHT);
+}
+
+static double place_y(const scale *s, double y)
+{
+    return TUTTI_CHART_HEIGHT - BOTTOM - y / s->top * (TUTTI_CHART_HEIGHT - TOP - BOTTOM);
+}
+
+/* The smallest of 1, 2, 5 times a power of ten that is not below x. */
+static double round_up(double x)
+{
+    double power = pow(10, floor(log10(x)));
+    return x <= power       ? power
+           : x <= 2 * power ? 2 * power
+           : x <= 5 * power ? 5 * power
+                            : 10 * power;
+}
+
+static scale scale_of(const tutti_chart *chart)
+{
+    scale s = {INFINITY, -INFINITY, 0};
+    for (int i = 0; i < chart->lines; i++)
+        for (int k = 0; k < chart->line[i].points; k++) {
+            s.low = fmin(s.low, log(chart->line[i].x[k]));
+            s.high = fmax(s.high, log(chart->line[i].x[k]));
+            s.top = fmax(s.top, chart->line[i].y[k]);
+        }
+    double step = round_up(s.top > 0 ? s.top / 5 : 1);
+    s.top = step * ceil(s.top / step + 1e-9);
+    return s;
+}
+
+static void draw_axes(FILE *out, const tutti_chart *chart, const scale *s)
+{
+    char text[32];
+    double step = round_up(s->top / 5.01);
+    for (double y = 0; y <= s->top * 1.001; y += step) {
+        snprintf(text, sizeof text, "%g", y);
+        fprintf(out, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", LEFT, place_y(s, y),
+            TUTTI_CHART_WIDTH - RIGHT);
+        put_label(out, LEFT - 5, place_y(s, y) + 4, "text-anchor=\"end\"", text);
+    }
+    for (int i = 0; i < chart->lines; i++)
+        for (int k = 0; k < chart->line[i].points; k++) {
+            double x = chart->line[i].x[k];
+            int drawn = 0;
+            for (int j = 0; j < i && !drawn; j++)
+                for (int m = 0; m < chart->line[j].points; m++) drawn |= chart->line[j].x[m] == x;
+            if (drawn) continue;
+            snprintf(text, sizeof text, "%g", x);
+            put_label(out, place_x(s, x), TUTTI_CHART_HEIGHT - BOTTOM + 15,
+                "text-anchor=\"middle\"", text);
+        }
+    put_label(out, (LEFT + TUTTI_CHART_WIDTH - RIGHT) / 2.0, TUTTI_CHART_HEIGHT - 10,
+        "text-anchor=\"middle\"", chart->x_label);
+    put_label(out, 14, TUTTI_CHART_HEIGHT / 2.0,
+        "text-anchor=\"middle\" transform=\"rotate(-90 14 150)\"", chart->y_label);
+    put_label(out, LEFT, 18, "font-size=\"13\" font-weight=\"bold\"", chart->title);
+}
+
+static void draw_line(FILE *out, const tutti_chart_line *line, int number, const scale *s)
+{
+    const char *colour = colours[number % COLOURS], *dash = line->dashed ? "5 4" : "none";
+    double legend_y = TOP + 12 + ROW * number, legend_x = TUTTI_CHART_WIDTH - 150;
+    fprintf(out,
+        "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"", colour,
+        dash);
+    for (int k = 0; k < line->points; k++)
+        fprintf(out, "%c%.1f %.1f", k ? 'L' : 'M', place_x(s, line->x[k]), place_y(s, line->y[k]));
+    fputs("\"/>\n", out);
+    for (int k = 0; k < line->points; k++)
+        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
+            place_x(s, line->x[k]), place_y(s, line->y[k]), colour);
+    fprintf(out,
+        "<path stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"M%.1f %.1fh18\"/>\n",
+        colour, dash, legend_x, legend_y);
+    put_label(out, legend_x + 24, legend_y + 4, "", line->name);
+}
+
+void tutti_chart_draw(FILE *out, int number, int across, const tutti_chart *chart)
+{
+    scale s = scale_of(chart);
+    fprintf(out, "<g transform=\"translate(%d %d)\">\n", number % across * TUTTI_CHART_WIDTH,
+        number / across * TUTTI_CHART_HEIGHT);
+    draw_axes(out, chart, &s);
+    for (int i = 0; i < chart->lines; i++) draw_line(out, &chart->line[i], i, &s);
+    fputs("</g>\n", out);
+}

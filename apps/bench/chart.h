@@ -1,0 +1,27 @@
+/* One chart of lines as SVG: x on a logarithmic scale, y from 0. [M] */
+#ifndef TUTTI_BENCH_CHART_H
+#define TUTTI_BENCH_CHART_H
+
+#include <stdio.h>
+
+enum { TUTTI_CHART_WIDTH = 420, TUTTI_CHART_HEIGHT = 300, TUTTI_CHART_POINTS = 32 };
+
+typedef struct tutti_chart_line {
+    char name[64];
+    int dashed, points;
+    double x[TUTTI_CHART_POINTS], y[TUTTI_CHART_POINTS];
+} tutti_chart_line;
+
+typedef struct tutti_chart {
+    const char *title, *x_label, *y_label;
+    int lines;
+    const tutti_chart_line *line;
+} tutti_chart;
+
+/* Begins and ends a document of so many charts, `across` in a row. */
+void tutti_chart_begin(FILE *out, int charts, int across);
+void tutti_chart_end(FILE *out);
+/* Draws chart `number` (from 0) into its place. x are above 0. */
+void tutti_chart_draw(FILE *out, int number, int across, const tutti_chart *chart);
+
+#endif

@@ -1,0 +1,263 @@
+#include "config.h" /* first: it asks libc for posix_spawnp and getline */
+
+#include "apps/bench/grid.h"
+
+#include "apps/bench/grid_rows.h"
+#include "apps/bench/verdict.h"
+#include "dag/base/clock.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH = 1024, MOST_VALUES = 16 };
+extern char **environ;
+
+typedef struct options {
+    const char *json, *hosts, *rates, *models, *peer, *box;
+    int64_t steps, blocks, lanes;
+    double cell_timeout_s;
+    int verdict;
+} options;
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
+        .help = "results, one JSON object a line; cells that it has results of are not run again"},
+    {TUTTI_CONF_TEXT, "hosts", "LIST", .fallback = "2,4", AT(hosts), .help = "hosts of the boxes"},
+    {TUTTI_CONF_TEXT, "rates", "LIST", .fallback = "1000,200", AT(rates),
+        .help = "rates of the links in Mbit/s"},
+    {TUTTI_CONF_TEXT, "models", "LIST", .fallback = "resnet20:64,mlp-1024x5:64,vgg16:32,resnet50:8",
+        AT(models), .help = "models, each with the images a step of a rank"},
+    {TUTTI_CONF_INT, "lanes", "K", .fallback = "8", .low = 0, .high = 64, AT(lanes),
+        .help = "communicators of the concurrent design"},
+    {TUTTI_CONF_INT, "steps", "N", .fallback = "5", .low = 1, .high = 100000, AT(steps),
+        .help = "steps a block"},
+    {TUTTI_CONF_INT, "blocks", "N", .fallback = "3", .low = 1, .high = 1000, AT(blocks),
+        .help = "blocks of everything, in turns"},
+    {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
+        .help = "as of tutti-bench step"},
+    {TUTTI_CONF_TEXT, "box", "PROGRAM", AT(box),
+        .help = "tutti-box; the one beside tutti-bench when left out"},
+    {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
+        AT(cell_timeout_s), .help = "seconds after which a cell is given up"},
+    {TUTTI_CONF_FLAG, "verdict", AT(verdict), .help = "run nothing: judge what --json has"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench step --grid",
+    .usage = "--json FILE [OPTION]...",
+    .summary =
+        "Runs tutti-bench step in boxes (tutti-box, which needs root) for every model, number "
+        "of hosts and rate, and prints a table with the verdict of each number. Can be "
+        "interrupted and goes on where it was.",
+    .epilogue = "Exit status: 0, also where numbers miss; 1 when a cell could not be run.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* ---- lists ---- */
+
+/* The next word of a comma-separated list into text; returns what follows, or NULL at its end. */
+static const char *next_word(const char *list, char *text, size_t size)
+{
+    size_t length = strcspn(list, ",");
+    if (!*list) return NULL;
+    snprintf(text, size, "%.*s", (int)length, list);
+    return list + length + (list[length] == ',');
+}
+
+static tutti_status read_numbers(const char *option, const char *list, int *count, int values[])
+{
+    char word[32], *end;
+    *count = 0;
+    while ((list = next_word(list, word, sizeof word))) {
+        long value = strtol(word, &end, 10);
+        if (*end || value < 1 || value > 1000000 || *count == MOST_VALUES)
+            return tutti_conf_refuse(&conf, option, word,
+                "must be whole numbers above 0 with commas between, at most 16");
+        values[(*count)++] = (int)value;
+    }
+    return TUTTI_OK;
+}
+
+/* "resnet20:64" into a cell. */
+static tutti_status read_model(const char *word, tutti_grid_row *cell)
+{
+    int used = 0;
+    if (sscanf(word, "%31[^:]:%d%n", cell->model, &cell->batch, &used) != 2 || word[used] ||
+        cell->batch < 1)
+        return tutti_conf_refuse(&conf, "models", word, "must be like resnet20:64,vgg16:32");
+    return TUTTI_OK;
+}
+
+/* ---- one cell ---- */
+
+/* The folder of this program, and itself. */
+static tutti_status find_self(char self[PATH], char folder[PATH])
+{
+    ssize_t n = readlink("/proc/self/exe", self, PATH - 1);
+    if (n <= 0) return tutti_fail(TUTTI_ERR_IO, "/proc/self/exe: %s", strerror(errno));
+    self[n] = '\0';
+    snprintf(folder, PATH, "%s", self);
+    *strrchr(folder, '/') = '\0';
+    return TUTTI_OK;
+}
+
+/* tutti-box in the build tree, beside this program, or in PATH. */
+static const char *find_box(const options *o, const char *folder, char text[PATH + 32])
+{
+    if (o->box) return o->box;
+    snprintf(text, PATH + 32, "%s/box/tutti-box", folder);
+    if (access(text, X_OK) == 0) return text;
+    snprintf(text, PATH + 32, "%s/tutti-box", folder);
+    return access(text, X_OK) == 0 ? text : "tutti-box";
+}
+
+/* Runs a program to its end; after the deadline it is asked to end, and then waited for, because
+ * tutti-box takes its box down. */
+static tutti_status run_program(char *const argv[], double timeout_s)
+{
+    pid_t pid;
+    int state, asked = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+    if (error) return tutti_fail(TUTTI_ERR_IO, "%s: %s", argv[0], strerror(error));
+    double end = tutti_clock_s() + timeout_s;
+    while (waitpid(pid, &state, WNOHANG) == 0) {
+        if (tutti_clock_s() > end) {
+            kill(pid, asked++ ? SIGKILL : SIGTERM);
+            end = tutti_clock_s() + 60;
+        }
+        tutti_clock_sleep(0.05);
+    }
+    if (asked) return tutti_fail(TUTTI_ERR_TIMEOUT, "a cell has not ended after %.0f s", timeout_s);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_IO, "%s has failed (status %d)", argv[0],
+        WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
+}
+
+/* Appends a whole file to another. A cell's results come in one piece or not at all. */
+static tutti_status append_file(const char *from, const char *to)
+{
+    FILE *in = fopen(from, "re"), *out = fopen(to, "ae");
+    char block[4096];
+    size_t n;
+    int failed = !in || !out;
+    while (!failed && (n = fread(block, 1, sizeof block, in)) > 0)
+        failed = fwrite(block, 1, n, out) != n;
+    if (out) failed |= fclose(out) != 0;
+    if (in) fclose(in);
+    return failed ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be written: %s", to, strerror(errno))
+                  : TUTTI_OK;
+}
+
+static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
+{
+    char self[PATH], folder[PATH], box[PATH + 32], part[PATH];
+    char hosts[16], rate[32], link[16], batch[16], steps[24], blocks[24], lanes[24];
+    tutti_status status = find_self(self, folder);
+    if (status) return status;
+    snprintf(part, sizeof part, "%s.part", o->json);
+    snprintf(hosts, sizeof hosts, "%d", cell->ranks);
+    snprintf(rate, sizeof rate, "%.0fmbit", cell->link_mbit);
+    snprintf(link, sizeof link, "%.0f", cell->link_mbit);
+    snprintf(batch, sizeof batch, "%d", cell->batch);
+    snprintf(steps, sizeof steps, "%" PRId64, o->steps);
+    snprintf(blocks, sizeof blocks, "%" PRId64, o->blocks);
+    snprintf(lanes, sizeof lanes, "%" PRId64, o->lanes);
+    char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
+        self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
+        "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer", (char *)o->peer, "--json",
+        part, NULL};
+    status = run_program(argv, o->cell_timeout_s);
+    if (!status) status = append_file(part, o->json);
+    unlink(part);
+    return status;
+}
+
+/* ---- the grid ---- */
+
+typedef struct grid {
+    options o;
+    int hosts, host[MOST_VALUES], rates, rate[MOST_VALUES];
+    tutti_grid_rows done;
+    int cells, cell, failed;
+} grid;
+
+static tutti_status visit(grid *g, const tutti_grid_row *cell)
+{
+    g->cell++;
+    int known = tutti_grid_rows_find(&g->done, cell, "design", NULL) != NULL;
+    printf("\n[%d/%d] %s, batch %d, %d hosts, %.0f Mbit/s%s\n", g->cell, g->cells, cell->model,
+        cell->batch, cell->ranks, cell->link_mbit, known ? ": has results" : "");
+    fflush(stdout);
+    if (known) return TUTTI_OK;
+    tutti_status status = run_cell(&g->o, cell);
+    g->failed += status != TUTTI_OK;
+    return status == TUTTI_ERR_NOMEM ? status : TUTTI_OK; /* the other cells may fare better */
+}
+
+static tutti_status visit_model(grid *g, tutti_grid_row *cell)
+{
+    tutti_status status = TUTTI_OK;
+    for (int h = 0; h < g->hosts && !status; h++)
+        for (int r = 0; r < g->rates && !status; r++) {
+            cell->ranks = g->host[h];
+            cell->link_mbit = g->rate[r];
+            status = visit(g, cell);
+        }
+    return status;
+}
+
+static tutti_status visit_all(grid *g)
+{
+    char word[64];
+    tutti_grid_row cell = {.batch = 0};
+    tutti_status status = TUTTI_OK;
+    int models = 0;
+    const char *list = g->o.models;
+    while (!status && (list = next_word(list, word, sizeof word))) {
+        status = read_model(word, &cell);
+        models++;
+    }
+    g->cells = models * g->hosts * g->rates;
+    list = g->o.models;
+    while (!status && (list = next_word(list, word, sizeof word))) {
+        status = read_model(word, &cell);
+        if (!status) status = visit_model(g, &cell);
+    }
+    return status;
+}
+
+tutti_status tutti_grid_run(int argc, char **argv)
+{
+    grid g = {.failed = 0};
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(&conf, argc, argv, &g.o, NULL, &wish);
+    if (status) return status;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    status = read_numbers("hosts", g.o.hosts, &g.hosts, g.host);
+    if (!status) status = read_numbers("rates", g.o.rates, &g.rates, g.rate);
+    if (!status) status = tutti_grid_rows_read(g.o.json, &g.done);
+    if (!status && !g.o.verdict) status = visit_all(&g);
+    tutti_grid_rows_free(&g.done);
+    if (!status) status = tutti_grid_rows_read(g.o.json, &g.done);
+    if (!status) {
+        puts("");
+        tutti_verdict_print(&g.done);
+    }
+    tutti_grid_rows_free(&g.done);
+    if (!status && g.failed)
+        status = tutti_fail(TUTTI_ERR_IO, "%d of %d cells could not be run", g.failed, g.cells);
+    return status;
+}

@@ -1,0 +1,98 @@
+#include "apps/bench/grid_rows.h"
+
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int same_cell(const tutti_grid_row *a, const tutti_grid_row *b)
+{
+    return !strcmp(a->model, b->model) && a->batch == b->batch && a->ranks == b->ranks &&
+           a->link_mbit == b->link_mbit;
+}
+
+const tutti_grid_row *tutti_grid_rows_find(
+    const tutti_grid_rows *rows, const tutti_grid_row *cell, const char *kind, const char *name)
+{
+    for (int i = 0; i < rows->count; i++) {
+        const tutti_grid_row *r = &rows->row[i];
+        if (same_cell(r, cell) && !strcmp(r->kind, kind) && (!name || !strcmp(r->name, name)))
+            return r;
+    }
+    return NULL;
+}
+
+static tutti_status put(tutti_grid_rows *rows, const tutti_grid_row *row)
+{
+    tutti_grid_row *old = (void *)tutti_grid_rows_find(rows, row, row->kind, row->name);
+    if (old) {
+        *old = *row;
+        return TUTTI_OK;
+    }
+    if (rows->count == rows->room) {
+        int room = rows->room ? 2 * rows->room : 64;
+        tutti_grid_row *more = realloc(rows->row, (size_t)room * sizeof *more);
+        if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d results", room);
+        rows->row = more;
+        rows->room = room;
+    }
+    rows->row[rows->count++] = *row;
+    return TUTTI_OK;
+}
+
+static void copy_text(char *to, size_t size, const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+static double number(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
+{
+    const char *event = json_string_value(json_object_get(object, "event"));
+    tutti_grid_row row = {.batch = (int)number(object, "batch"),
+        .ranks = (int)number(object, "ranks"),
+        .link_mbit = number(object, "link_mbit"),
+        .step_ms = number(object, "step_ms"),
+        .limit_ms = number(object, "limit_ms"),
+        .over_peer = number(object, "over_peer")};
+    if (!event || strcmp(event, "step") != 0) return TUTTI_OK;
+    copy_text(row.kind, sizeof row.kind, object, "kind");
+    copy_text(row.name, sizeof row.name, object, "name");
+    copy_text(row.model, sizeof row.model, object, "model");
+    return put(rows, &row);
+}
+
+tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows)
+{
+    *rows = (tutti_grid_rows){0};
+    FILE *in = fopen(file, "re");
+    if (!in && errno == ENOENT) return TUTTI_OK;
+    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
+    tutti_status status = TUTTI_OK;
+    char *line = NULL;
+    size_t size = 0;
+    for (int n = 1; !status && getline(&line, &size, in) > 0; n++) {
+        json_t *object = json_loads(line, 0, NULL);
+        status = object ? read_line(object, rows)
+                        : tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: this is not JSON", file, n);
+        json_decref(object);
+    }
+    free(line);
+    fclose(in);
+    if (status) tutti_grid_rows_free(rows);
+    return status;
+}
+
+void tutti_grid_rows_free(tutti_grid_rows *rows)
+{
+    free(rows->row);
+    *rows = (tutti_grid_rows){0};
+}

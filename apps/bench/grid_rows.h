@@ -1,0 +1,27 @@
+/* The results of tutti-bench step, read back from a file of JSON lines. Threads: [M]. */
+#ifndef TUTTI_BENCH_GRID_ROWS_H
+#define TUTTI_BENCH_GRID_ROWS_H
+
+#include "dag/base/status.h"
+
+typedef struct tutti_grid_row {
+    char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
+    int batch, ranks;
+    double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: there was no peer */
+} tutti_grid_row;
+
+typedef struct tutti_grid_rows {
+    int count, room;
+    tutti_grid_row *row;
+} tutti_grid_rows;
+
+/* Reads the lines with event "step"; of rows for the same thing the last one counts. A file that is
+ * not there has none. IO, FORMAT (logged), NOMEM. */
+tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows);
+/* The row of the same cell (model, batch, ranks, link) with this kind and, unless NULL, name; or
+ * NULL. */
+const tutti_grid_row *tutti_grid_rows_find(
+    const tutti_grid_rows *rows, const tutti_grid_row *cell, const char *kind, const char *name);
+void tutti_grid_rows_free(tutti_grid_rows *rows);
+
+#endif

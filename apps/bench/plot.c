@@ -1,0 +1,147 @@
+#include "apps/bench/plot.h"
+
+#include "apps/bench/chart.h"
+#include "apps/bench/grid_rows.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LINES = 12, MOST_CHARTS = 64, ACROSS = 2 };
+
+typedef struct options {
+    const char *json, *svg;
+} options;
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
+        .help = "results of tutti-bench step --grid"},
+    {TUTTI_CONF_TEXT, "svg", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(svg),
+        .help = "the picture to write"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench plot",
+    .usage = "--json FILE --svg FILE",
+    .summary = "Draws step time against link rate for every design, the peer and the limit: one "
+               "chart for each model and number of hosts.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* Whether two rows belong to one chart. */
+static int same_chart(const tutti_grid_row *a, const tutti_grid_row *b)
+{
+    return !strcmp(a->model, b->model) && a->batch == b->batch && a->ranks == b->ranks;
+}
+
+/* Puts a point into its place by x. */
+static void put_point(tutti_chart_line *line, double x, double y)
+{
+    int at = line->points;
+    if (at == TUTTI_CHART_POINTS) return;
+    for (; at > 0 && line->x[at - 1] > x; at--) {
+        line->x[at] = line->x[at - 1];
+        line->y[at] = line->y[at - 1];
+    }
+    line->x[at] = x;
+    line->y[at] = y;
+    line->points++;
+}
+
+static int has_point(const tutti_chart_line *line, double x)
+{
+    for (int k = 0; k < line->points; k++)
+        if (line->x[k] == x) return 1;
+    return 0;
+}
+
+/* The line of this name, a new one where there is none; NULL when there are too many. */
+static tutti_chart_line *find_line(
+    tutti_chart_line line[MOST_LINES], int *lines, const char *name, int dashed)
+{
+    for (int i = 0; i < *lines; i++)
+        if (!strcmp(line[i].name, name)) return &line[i];
+    if (*lines == MOST_LINES) return NULL;
+    line[*lines] = (tutti_chart_line){.dashed = dashed};
+    snprintf(line[*lines].name, sizeof line->name, "%s", name);
+    return &line[(*lines)++];
+}
+
+static void draw(FILE *out, int number, const tutti_grid_rows *rows, const tutti_grid_row *cell)
+{
+    tutti_chart_line line[MOST_LINES];
+    int lines = 0;
+    char title[96];
+    for (int i = 0; i < rows->count; i++) {
+        const tutti_grid_row *r = &rows->row[i];
+        int design = !strcmp(r->kind, "design");
+        if (!same_chart(r, cell) || r->link_mbit <= 0 || !(design || !strcmp(r->kind, "peer")))
+            continue;
+        tutti_chart_line *l = find_line(line, &lines, r->name, 0);
+        if (l) put_point(l, r->link_mbit, r->step_ms);
+        l = find_line(line, &lines, "limit", 1);
+        if (l && !has_point(l, r->link_mbit)) put_point(l, r->link_mbit, r->limit_ms);
+    }
+    snprintf(title, sizeof title, "%s, batch %d, %d hosts", cell->model, cell->batch, cell->ranks);
+    tutti_chart_draw(out, number, ACROSS,
+        &(tutti_chart){.title = title,
+            .x_label = "link, Mbit/s",
+            .y_label = "ms a step",
+            .lines = lines,
+            .line = line});
+}
+
+/* The first row of every chart; returns how many. */
+static int list_charts(const tutti_grid_rows *rows, const tutti_grid_row *first[MOST_CHARTS])
+{
+    int charts = 0;
+    for (int i = 0; i < rows->count; i++) {
+        const tutti_grid_row *r = &rows->row[i];
+        int known = strcmp(r->kind, "design") != 0 || r->link_mbit <= 0;
+        for (int c = 0; c < charts && !known; c++) known = same_chart(first[c], r);
+        if (!known && charts < MOST_CHARTS) first[charts++] = r;
+    }
+    return charts;
+}
+
+static tutti_status write_svg(const tutti_grid_rows *rows, const options *o)
+{
+    const tutti_grid_row *first[MOST_CHARTS];
+    int charts = list_charts(rows, first);
+    if (charts == 0)
+        return tutti_fail(
+            TUTTI_ERR_FORMAT, "%s: has no results of steps with a --link-mbit", o->json);
+    FILE *out = fopen(o->svg, "we");
+    if (!out) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be written: %s", o->svg, strerror(errno));
+    tutti_chart_begin(out, charts, ACROSS);
+    for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
+    tutti_chart_end(out);
+    int failed = ferror(out);
+    failed |= fclose(out) != 0;
+    return failed ? tutti_fail(TUTTI_ERR_IO, "%s: could not be written", o->svg) : TUTTI_OK;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    options o = {0};
+    tutti_grid_rows rows;
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(&conf, argc, argv, &o, NULL, &wish);
+    if (status) return status;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    status = tutti_grid_rows_read(o.json, &rows);
+    if (status) return status;
+    status = write_svg(&rows, &o);
+    tutti_grid_rows_free(&rows);
+    return status;
+}
+
+const tutti_bench tutti_bench_plot = {"plot", "a picture of what step --grid found", run};

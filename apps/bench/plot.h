@@ -1,0 +1,9 @@
+/* tutti-bench plot: a picture of what tutti-bench step --grid found. */
+#ifndef TUTTI_BENCH_PLOT_H
+#define TUTTI_BENCH_PLOT_H
+
+#include "apps/bench/bench.h"
+
+extern const tutti_bench tutti_bench_plot;
+
+#endif

@@ -1,0 +1,427 @@
+#include "apps/bench/step.h"
+
+#include "apps/bench/address.h"
+#include "apps/bench/choices.h"
+#include "apps/bench/grid.h"
+#include "apps/bench/link.h"
+#include "apps/bench/peer.h"
+#include "apps/bench/result.h"
+#include "apps/bench/side.h"
+#include "apps/bench/traffic.h"
+#include "apps/bench/world.h"
+#include "config.h"
+#include "dag/base/clock.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 2, WARM_STEPS = 2 };
+
+typedef struct options {
+    const char *model, *design, *algorithm, *peer, *interface, *json;
+    int64_t batch, steps, blocks, lanes, workers, bucket;
+    double link_mbit, timeout_s;
+} options;
+
+/* The designs that keep the ordering law, and "all" for those that overlap. */
+static const char *design_choice(int i)
+{
+    static const char *const names[] = {
+        "all", "funneled", "concurrent", "chained", "sequential", NULL};
+    return names[i];
+}
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
+        AT(model), .help = "model, on random images of the size that it is made for"},
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
+        .help = "images a rank a step"},
+    {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
+        .help = "design; all: funneled, concurrent and chained"},
+    {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64, AT(lanes),
+        .help = "communicators of the concurrent design; 0: its default"},
+    {TUTTI_CONF_INT, "bucket", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(bucket),
+        .help = "gradients summed together; 0: one by one; -1: by the size of the model"},
+    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithm,
+        AT(algorithm), .help = "allreduce algorithm"},
+    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024, AT(workers),
+        .help = "StarPU workers a rank, and threads of a peer"},
+    {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
+        .help = "steps a block"},
+    {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
+        .help = "blocks of everything, in turns"},
+    {TUTTI_CONF_REAL, "link-mbit", "R", .fallback = "0", .low = 0, .high = 1e6, AT(link_mbit),
+        .help = "rate of a host's link, for the limit of a step; 0: not told"},
+    {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
+        .help = "program to compare with; auto: torch_ddp.py where PyTorch is installed; none: no "
+                "program"},
+    {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
+        .help = "network interface of the peers; the first that is up when left out"},
+    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
+        .help = "seconds after which a block is an error"},
+    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
+        .help = "write one JSON object a line for every result"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench step",
+    .usage = "[OPTION]... | --grid [OPTION]...",
+    .summary = "Times training steps over all ranks (mpirun -np P tutti-bench step ...) with every "
+               "design: against computation alone, communication alone, and the same model in "
+               "PyTorch's DistributedDataParallel, in turns. Checks first that all designs and "
+               "ranks end with the same weights. With --grid: many such runs in boxes (tutti-bench "
+               "step --grid --help).",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* What is timed, in the order of turns. */
+typedef enum row_kind { COMPUTE, COMMUNICATE, DESIGN, PEER } row_kind;
+
+typedef struct row {
+    row_kind kind;
+    const char *name;
+    const tutti_design *design;
+    double step_s[MOST_BLOCKS], hidden_pct[MOST_BLOCKS];
+} row;
+
+typedef struct bench {
+    options o;
+    tutti_world world;
+    tutti_result *result; /* rank 0's */
+    tutti_meter *meter;
+    tutti_step_traffic traffic;
+    int64_t sent_bytes; /* by this rank in a step */
+    tutti_peer *peer;
+    int rows;
+    row row[MOST_ROWS];
+} bench;
+
+/* ---- a design at work ---- */
+
+typedef struct stage {
+    tutti_exchange *exchange; /* NULL: computation alone */
+    tutti_side side;
+} stage;
+
+static void leave_stage(stage *st)
+{
+    tutti_side_close(&st->side);
+    tutti_exchange_close(st->exchange);
+    *st = (stage){0};
+}
+
+/* Opens an exchange with the design (NULL: none) and a side over it. */
+static tutti_status enter_stage(bench *b, const tutti_design *design, stage *st)
+{
+    tutti_exchange_options exchange = {.design = design,
+        .lanes = design && design->many_lanes ? (int)b->o.lanes : 0,
+        .algorithm = b->o.algorithm,
+        .bucket_bytes = b->o.bucket,
+        .timeout_s = b->o.timeout_s,
+        .meter = b->meter};
+    *st = (stage){0};
+    tutti_status status =
+        design ? tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange) : TUTTI_OK;
+    if (status) return status;
+    tutti_side_options side = {.model = tutti_model_find(b->o.model),
+        .batch = b->o.batch,
+        .slices = (int)b->o.workers,
+        .seed = 1,
+        .ranks = b->world.boot.size,
+        .rank = b->world.boot.rank,
+        .exchange = st->exchange,
+        .meter = b->meter,
+        .timeout_s = b->o.timeout_s};
+    status = tutti_side_open(&side, "starpu", &st->side);
+    if (status) leave_stage(st);
+    return status;
+}
+
+/* ---- verifying ---- */
+
+/* The weights' hash after a few steps; MISMATCH when ranks differ. */
+static tutti_status hash_after(bench *b, const tutti_design *design, double half[2])
+{
+    stage st;
+    double seconds, range[4];
+    tutti_status status = enter_stage(b, design, &st);
+    if (!status) status = tutti_side_start(&st.side);
+    if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, &seconds);
+    uint64_t hash = status ? 0 : tutti_side_hash(&st.side);
+    if (!status) leave_stage(&st);
+    if (status) return status;
+    half[0] = (double)(hash >> 32);
+    half[1] = (double)(hash & 0xffffffff);
+    for (int i = 0; i < 4; i++) range[i] = i < 2 ? half[i] : -half[i - 2];
+    status = tutti_world_max(&b->world, 4, range);
+    if (!status && (range[0] != -range[2] || range[1] != -range[3]))
+        status = tutti_fail(TUTTI_ERR_MISMATCH, "%s: after %d steps ranks have different weights",
+            design->name, VERIFY_STEPS);
+    return status;
+}
+
+static tutti_status verify(bench *b)
+{
+    double first[2], half[2];
+    int designs = 0;
+    for (int i = 0; i < b->rows; i++) {
+        if (b->row[i].kind != DESIGN) continue;
+        tutti_status status = hash_after(b, b->row[i].design, half);
+        if (status) return status;
+        if (designs++ == 0) memcpy(first, half, sizeof first);
+        if (memcmp(first, half, sizeof first) != 0)
+            return tutti_fail(TUTTI_ERR_MISMATCH,
+                "%s: after %d steps the weights are not those of the first design", b->row[i].name,
+                VERIFY_STEPS);
+    }
+    if (b->result)
+        printf("verified: after %d steps %d designs on %d ranks have the same weights, bit for "
+               "bit\n",
+            VERIFY_STEPS, designs, b->world.boot.size);
+    return TUTTI_OK;
+}
+
+/* ---- timing ---- */
+
+static tutti_status time_stage(bench *b, row *r, int64_t block)
+{
+    stage st;
+    double seconds;
+    tutti_status status = enter_stage(b, r->design, &st);
+    if (!status) status = tutti_side_start(&st.side);
+    if (!status) status = tutti_side_steps(&st.side, WARM_STEPS, &seconds);
+    if (!status)
+        status = st.exchange ? tutti_exchange_agree(st.exchange, TUTTI_OK, NULL)
+                             : tutti_world_barrier(&b->world);
+    if (status) return status;
+    tutti_meter_reading from = tutti_meter_read(b->meter);
+    status = tutti_side_steps(&st.side, (int)b->o.steps, &seconds);
+    tutti_meter_reading to = tutti_meter_read(b->meter);
+    if (status) return status;
+    leave_stage(&st);
+    double comm_s = to.comm_s - from.comm_s;
+    r->hidden_pct[block] = comm_s > 0 ? 100 * (to.hidden_s - from.hidden_s) / comm_s : 0;
+    r->step_s[block] = seconds / (double)b->o.steps;
+    return TUTTI_OK;
+}
+
+static tutti_status time_traffic(bench *b, row *r, int64_t block)
+{
+    tutti_status status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
+    if (!status) status = tutti_world_barrier(&b->world);
+    double begun = tutti_clock_s();
+    if (!status) status = tutti_step_traffic_run(&b->traffic, b->o.steps, b->o.timeout_s);
+    r->step_s[block] = (tutti_clock_s() - begun) / (double)b->o.steps;
+    return status;
+}
+
+static tutti_status time_peer(bench *b, row *r, int64_t block)
+{
+    tutti_status status = tutti_world_barrier(&b->world);
+    return status ? status : tutti_peer_block(b->peer, b->o.timeout_s, &r->step_s[block]);
+}
+
+static tutti_status time_blocks(bench *b)
+{
+    static tutti_status (*const time_row[])(bench *, row *, int64_t) = {[COMPUTE] = time_stage,
+        [COMMUNICATE] = time_traffic,
+        [DESIGN] = time_stage,
+        [PEER] = time_peer};
+    for (int64_t block = 0; block < b->o.blocks; block++)
+        for (int i = 0; i < b->rows; i++) {
+            row *r = &b->row[i];
+            if (b->result)
+                fprintf(stderr, "\r\033[Kblock %" PRId64 "/%" PRId64 " %s", block + 1, b->o.blocks,
+                    r->name);
+            tutti_status status = time_row[r->kind](b, r, block);
+            if (!status) status = tutti_world_max(&b->world, 1, &r->step_s[block]);
+            if (status) return status;
+        }
+    if (b->result) fputs("\r\033[K", stderr);
+    return TUTTI_OK;
+}
+
+/* ---- telling ---- */
+
+static double median_of(const bench *b, const double values[])
+{
+    double copy[MOST_BLOCKS];
+    memcpy(copy, values, (size_t)b->o.blocks * sizeof *copy);
+    return tutti_median((int)b->o.blocks, copy);
+}
+
+/* The median over blocks of a row's time over another's, which met the same machine. */
+static double ratio_of(const bench *b, const row *above, const row *below)
+{
+    double ratio[MOST_BLOCKS];
+    for (int64_t k = 0; k < b->o.blocks; k++) ratio[k] = above->step_s[k] / below->step_s[k];
+    return tutti_median((int)b->o.blocks, ratio);
+}
+
+static const row *find_row(const bench *b, row_kind kind)
+{
+    for (int i = 0; i < b->rows; i++)
+        if (b->row[i].kind == kind) return &b->row[i];
+    return NULL;
+}
+
+/* What no step can beat: all of its computation, or all of its bytes at the rate of the link. */
+static double limit_s(const bench *b)
+{
+    double compute = median_of(b, find_row(b, COMPUTE)->step_s);
+    double rate = tutti_link_goodput(b->o.link_mbit);
+    double wire = rate > 0 ? (double)b->sent_bytes / rate : 0;
+    return compute > wire ? compute : wire;
+}
+
+static void tell_row(bench *b, const row *r, double limit, const row *peer)
+{
+    static const char *const kinds[] = {
+        [COMPUTE] = "compute", [COMMUNICATE] = "communicate", [DESIGN] = "design", [PEER] = "peer"};
+    double took = median_of(b, r->step_s), hidden = median_of(b, r->hidden_pct);
+    double over = peer ? ratio_of(b, r, peer) : 0;
+    char share[16] = "-", ratio[16] = "-";
+    if (r->kind == DESIGN) snprintf(share, sizeof share, "%.1f %%", hidden);
+    if (peer && r->kind == DESIGN) snprintf(ratio, sizeof ratio, "%.3f", over);
+    printf("%-28s %10.2f %10.3f %9s %10s\n", r->name, 1e3 * took, took / limit, share, ratio);
+    json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:I}", "event",
+        "step", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "batch",
+        (json_int_t)b->o.batch, "ranks", b->world.boot.size, "link_mbit", b->o.link_mbit, "step_ms",
+        1e3 * took, "limit_ms", 1e3 * limit, "over_limit", took / limit, "sent_bytes",
+        (json_int_t)b->sent_bytes);
+    if (r->kind == DESIGN) json_object_set_new(event, "hidden_pct", json_real(hidden));
+    if (peer && r->kind == DESIGN) json_object_set_new(event, "over_peer", json_real(over));
+    tutti_result_event(b->result, event);
+}
+
+static void tell(bench *b)
+{
+    double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit);
+    const row *peer = find_row(b, PEER);
+    printf("%d collectives of %.2f MB in all; a rank sends %.2f MB a step", b->traffic.collectives,
+        (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
+    if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
+    printf("\n%-28s %10s %10s %9s %10s\n", "", "ms a step", "/ limit", "hidden", "/ peer");
+    for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
+    printf("%-28s %10.2f\n", "limit", 1e3 * limit);
+}
+
+/* ---- setting up ---- */
+
+static void add_row(bench *b, row_kind kind, const char *name, const tutti_design *design)
+{
+    row *r = &b->row[b->rows++];
+    *r = (row){.kind = kind, .name = name, .design = design};
+}
+
+static void list_rows(bench *b)
+{
+    add_row(b, COMPUTE, "computation alone", NULL);
+    add_row(b, COMMUNICATE, "communication alone", NULL);
+    for (int i = 1; design_choice(i); i++) {
+        const char *name = design_choice(i);
+        int wanted = strcmp(b->o.design, "all") == 0 ? strcmp(name, "sequential") != 0
+                                                     : strcmp(name, b->o.design) == 0;
+        if (wanted) add_row(b, DESIGN, name, tutti_design_find(name));
+    }
+}
+
+static tutti_status open_traffic(bench *b)
+{
+    stage st;
+    tutti_status status = enter_stage(b, find_row(b, DESIGN)->design, &st);
+    if (status) return status;
+    tutti_step *step = st.side.step;
+    st.side.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */
+    leave_stage(&st);
+    status =
+        tutti_step_traffic_open(&b->world, step->graph, step->train, b->o.algorithm, &b->traffic);
+    tutti_step_free(step);
+    if (!status) status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
+    b->sent_bytes = b->traffic.sent.bytes;
+    return status;
+}
+
+static tutti_status start_peer(bench *b)
+{
+    char program[1024], command[4096];
+    tutti_address address = {{0}, {0}, 0};
+    int there = tutti_peer_program(b->o.peer, "torch_ddp.py", program, sizeof program) != NULL;
+    double nowhere = !there;
+    tutti_status status = tutti_world_max(&b->world, 1, &nowhere);
+    if (status || nowhere > 0) return status;
+    status = tutti_address_find(b->o.interface, &address);
+    char interface[sizeof address.interface];
+    memcpy(interface, address.interface, sizeof interface);
+    if (!status) status = tutti_world_share(&b->world, &address, sizeof address);
+    if (status) return status;
+    snprintf(command, sizeof command,
+        "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
+        "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64
+        " --threads %" PRId64,
+        address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
+        b->o.model, b->o.batch, b->o.steps, b->o.blocks, b->o.workers);
+    status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
+    if (!status) add_row(b, PEER, tutti_peer_about(b->peer), NULL);
+    return status;
+}
+
+static tutti_status measure(bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    list_rows(b);
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, &b->result);
+    if (!status) status = tutti_meter_new(&b->meter);
+    status = tutti_world_agree(&b->world, status);
+    if (!status && b->result)
+        printf("%s, batch %" PRId64 " on each of %d ranks, %s, %s; medians over %" PRId64
+               " blocks of %" PRId64 " steps\n",
+            b->o.model, b->o.batch, b->world.boot.size, tutti_run_starpu_version(),
+            tutti_kernel_library(), b->o.blocks, b->o.steps);
+    if (!status) status = verify(b);
+    if (!status) status = open_traffic(b);
+    if (!status) status = start_peer(b);
+    if (!status) status = time_blocks(b);
+    if (!status && b->result) tell(b);
+    return status;
+}
+
+static tutti_status run_here(int argc, char **argv, bench *b)
+{
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(&conf, argc, argv, &b->o, NULL, &wish);
+    if (status) return status;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    if (b->o.workers > b->o.batch)
+        return tutti_conf_refuse(&conf, "workers", NULL, "is above --batch");
+    status = tutti_world_open(b->o.timeout_s, &b->world);
+    if (!status) status = measure(b);
+    tutti_peer_stop(b->peer);
+    tutti_step_traffic_close(&b->traffic);
+    tutti_meter_free(b->meter);
+    tutti_status closed = tutti_result_close(b->result);
+    if (!status) status = closed;
+    tutti_world_close(&b->world, status);
+    return status;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--grid") == 0) return tutti_grid_run(argc - 1, argv + 1);
+    bench *b = calloc(1, sizeof *b);
+    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
+    tutti_status status = run_here(argc, argv, b);
+    free(b);
+    return status;
+}
+
+const tutti_bench tutti_bench_step = {"step", "training steps over all ranks, by design", run};

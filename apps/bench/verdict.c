@@ -1,0 +1,100 @@
+#include "apps/bench/verdict.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER = 1.00,
+                    PEER_MEAN = 0.70, CONCURRENT = 1.05, DESIGNS = 1.03;
+
+typedef struct tally {
+    int misses, numbers;
+    double log_sum; /* of step / peer, the best design of a cell */
+    int cells;
+} tally;
+
+/* "1.034 ok" or "1.210 MISS" into text. */
+static const char *judge(tally *t, char text[24], double value, int holds)
+{
+    t->numbers++;
+    t->misses += !holds;
+    snprintf(text, 24, "%.3f %s", value, holds ? "ok" : "MISS");
+    return text;
+}
+
+static void judge_design(tally *t, const tutti_grid_rows *rows, const tutti_grid_row *r)
+{
+    const tutti_grid_row *compute = tutti_grid_rows_find(rows, r, "compute", NULL),
+                         *wire = tutti_grid_rows_find(rows, r, "communicate", NULL);
+    char limit[24], share[24] = "-", peer[24] = "-";
+    if (!compute || !wire) return;
+    double bound = r->limit_ms > compute->step_ms ? COMM_BOUND : COMPUTE_BOUND;
+    double over = r->step_ms / r->limit_ms, hideable = fmin(compute->step_ms, wire->step_ms);
+    judge(t, limit, over, over <= bound);
+    if (hideable > 0) {
+        double hidden = (compute->step_ms + wire->step_ms - r->step_ms) / hideable;
+        judge(t, share, hidden, hidden >= HIDDEN);
+    }
+    if (r->over_peer > 0) judge(t, peer, r->over_peer, r->over_peer <= PEER);
+    printf("%-12s %5d %5d %9.0f %-12s %10.2f %10.2f %10.2f  %-11s %-11s %-11s\n", r->model,
+        r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms, wire->step_ms, r->step_ms,
+        limit, share, peer);
+}
+
+static void tell(tally *t, const char *what, const tutti_grid_row *cell, double value, double most)
+{
+    char text[24];
+    judge(t, text, value, value <= most);
+    printf("%s, %s b%d on %d hosts at %.0f Mbit/s: %s (at most %.2f)\n", what, cell->model,
+        cell->batch, cell->ranks, cell->link_mbit, text, most);
+}
+
+/* What compares the designs of one cell; its first design row stands for it. */
+static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_row *first)
+{
+    const tutti_grid_row *compute = tutti_grid_rows_find(rows, first, "compute", NULL),
+                         *funneled = tutti_grid_rows_find(rows, first, "design", "funneled"),
+                         *concurrent = tutti_grid_rows_find(rows, first, "design", "concurrent");
+    double best = INFINITY, worst = 0, best_peer = INFINITY;
+    for (int i = 0; i < rows->count; i++) {
+        const tutti_grid_row *r = &rows->row[i];
+        if (strcmp(r->kind, "design") != 0 ||
+            tutti_grid_rows_find(rows, r, "design", NULL) != first)
+            continue;
+        best = fmin(best, r->step_ms);
+        worst = fmax(worst, r->step_ms);
+        if (r->over_peer > 0) best_peer = fmin(best_peer, r->over_peer);
+    }
+    if (isfinite(best_peer)) {
+        t->log_sum += log(best_peer);
+        t->cells++;
+    }
+    if (funneled && concurrent)
+        tell(
+            t, "concurrent / funneled", first, concurrent->step_ms / funneled->step_ms, CONCURRENT);
+    if (compute && first->limit_ms <= compute->step_ms && worst > best)
+        tell(t, "slowest / fastest design", first, worst / best, DESIGNS);
+}
+
+int tutti_verdict_print(const tutti_grid_rows *rows)
+{
+    tally t = {0};
+    printf("%-12s %5s %5s %9s %-12s %10s %10s %10s  %-11s %-11s %-11s\n", "model", "batch", "hosts",
+        "Mbit/s", "design", "compute ms", "comm ms", "step ms", "step/limit", "hidden",
+        "step/peer");
+    for (int i = 0; i < rows->count; i++)
+        if (strcmp(rows->row[i].kind, "design") == 0) judge_design(&t, rows, &rows->row[i]);
+    puts("");
+    for (int i = 0; i < rows->count; i++) {
+        const tutti_grid_row *r = &rows->row[i];
+        if (tutti_grid_rows_find(rows, r, "design", NULL) == r) judge_cell(&t, rows, r);
+    }
+    if (t.cells > 0) {
+        char text[24];
+        double mean = exp(t.log_sum / t.cells);
+        printf("step / peer, geometric mean over %d cells: %s (at most %.2f)\n", t.cells,
+            judge(&t, text, mean, mean <= PEER_MEAN), PEER_MEAN);
+    }
+    printf("%d numbers, %d miss\n", t.numbers, t.misses);
+    return t.misses;
+}
