@@ -23,6 +23,33 @@ done
 grep -q '"event":"series","name":"plain loop","unit":"images/s"' "$dir/json" || fail "no series in --json"
 "$apps/tutti-bench" compute --model mlp --batch 4 --steps 1 --blocks 1 --peer 'echo; false' > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'the peer program said' "$dir/out" || fail "a peer that does not answer"
+# Sums of every algorithm are right; what a rank sends is what the algorithm says: of S bytes on 3 ranks a ring sends 4/3.
+"$mpirun" -np 3 "$apps/tutti-bench" allreduce --algorithm all --from 12000 --to 12000 --lanes 2 --blocks 1 --block-s 0.001 \
+    --link-mbit 1000 --json "$dir/json" > "$dir/out" 2>&1 || { fail "tutti-bench allreduce: status $?"; cat "$dir/out"; }
+grep -q '"algorithm":"ring".*"sent_bytes":16000' "$dir/json" || { fail "what a ring sends"; cat "$dir/json"; }
+grep -q '"algorithm":"recursive-doubling"' "$dir/json" && grep -q '"algorithm":"mpi"' "$dir/json" || fail "an algorithm is missing"
+
+# Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
+"$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --link-mbit 1000 --peer "$dir/peer" \
+    --json "$dir/grid" > "$dir/out" 2>&1 || { fail "tutti-bench step: status $?"; cat "$dir/out"; }
+for text in 'verified: after 2 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' funneled concurrent chained; do
+    grep -q -- "$text" "$dir/out" || fail "tutti-bench step does not tell: $text"
+done
+grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json"
+grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
+"$apps/tutti-bench" step --grid --verdict --json "$dir/grid" > "$dir/out" 2>&1 || fail "--verdict: status $?"
+grep -q 'step / peer, geometric mean over 1 cells' "$dir/out" || { fail "--verdict tells no mean"; cat "$dir/out"; }
+# Cells that have results are not run again: no box is asked for.
+"$apps/tutti-bench" step --grid --json "$dir/grid" --models mlp:2 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1 ||
+    { fail "a grid that is complete: status $?"; cat "$dir/out"; }
+"$apps/tutti-bench" step --grid --json "$dir/grid" --models mlp:3 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1
+[ $? = 1 ] && grep -q '1 of 1 cells could not be run' "$dir/out" || fail "a cell that cannot be run"
+"$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/svg" || fail "plot: status $?"
+grep -q '>mlp, batch 2, 2 hosts<' "$dir/svg" && grep -q '</svg>' "$dir/svg" || fail "the picture of plot"
+echo '{"event":' > "$dir/bad"
+"$apps/tutti-bench" plot --json "$dir/bad" --svg "$dir/svg" 2> "$dir/out"
+[ $? = 1 ] && grep -q 'bad:1: this is not JSON' "$dir/out" || fail "results that are none"
+
 "$apps/tutti-bench" nothing 2> "$dir/out"
 [ $? = 2 ] && grep -q 'known are: compute' "$dir/out" || fail "an unknown command"
 "$apps/tutti-bench" compute --blocks 0 2> "$dir/out"
