@@ -1,5 +1,5 @@
-/* designs: ranks as threads, each with its own inline runner in its own random order, exchange over
- * the loop transport with every design; the result must be the oracle's, bit for bit, whatever the
+/* designs: ranks as threads, each with its own inline runner in its own random order (or one of them
+ * on StarPU), exchange over the loop transport with every design; the result must be the oracle's, bit for bit, whatever the
  * orders. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
@@ -26,6 +26,7 @@ typedef struct rank_job {
     const tutti_design *design;
     tutti_verify_mode verify;
     int rank, ranks, lanes;
+    int workers; /* of StarPU; 0: the inline runner */
     int64_t bucket_bytes;
     uint64_t seed;
     tutti_status status;
@@ -73,9 +74,9 @@ static tutti_status build_graph(tutti_graph *g, int weights[], int constants[])
 static tutti_status run_steps(
     rank_job *job, tutti_exchange *exchange, tutti_graph *graph, int weights[], int constants[])
 {
-    const tutti_runner *runner = tutti_runner_find("inline");
+    const tutti_runner *runner = tutti_runner_find(job->workers ? "starpu" : "inline");
     tutti_run_options options = {
-        .workers = 1, .seed = job->seed, .hooks = tutti_exchange_hooks(exchange)};
+        .workers = job->workers, .seed = job->seed, .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, graph);
     if (!status) status = runner->open(graph, &options, &run);
@@ -126,8 +127,9 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static void run_world(const tutti_design *design, int ranks, int lanes, int64_t bucket_bytes,
-    uint64_t seed, rank_job job[])
+/* workers: rank 0 runs on StarPU with so many (there is one StarPU a process); 0: all are inline. */
+static void run_world_on(int workers, const tutti_design *design, int ranks, int lanes,
+    int64_t bucket_bytes, uint64_t seed, rank_job job[])
 {
     tutti_loop_world *world;
     pthread_t thread[MOST_RANKS];
@@ -140,6 +142,7 @@ static void run_world(const tutti_design *design, int ranks, int lanes, int64_t 
             .rank = r,
             .ranks = ranks,
             .lanes = lanes,
+            .workers = r ? 0 : workers,
             .bucket_bytes = bucket_bytes,
             .seed = seed ? seed * 1000 + (uint64_t)r : 0};
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
@@ -149,6 +152,12 @@ static void run_world(const tutti_design *design, int ranks, int lanes, int64_t 
     for (int r = 0; r < ranks; r++)
         ck_assert_msg(!job[r].status, "%s, %d ranks, seed %lu: rank %d: %s", design->name, ranks,
             (unsigned long)seed, r, tutti_status_name(job[r].status));
+}
+
+static void run_world(const tutti_design *design, int ranks, int lanes, int64_t bucket_bytes,
+    uint64_t seed, rank_job job[])
+{
+    run_world_on(0, design, ranks, lanes, bucket_bytes, seed, job);
 }
 
 static void compare(const rank_job *a, const rank_job *b)
@@ -217,6 +226,23 @@ START_TEST(buckets_give_the_same_sums)
         free_results(job, 2);
     }
     free_results(oracle, 2);
+}
+END_TEST
+
+START_TEST(a_rank_on_starpu_equals_the_oracle)
+{
+    int workers = _i, ranks = 3;
+    unsigned long seed = testing_seed(11);
+    rank_job oracle[MOST_RANKS], job[MOST_RANKS];
+    run_world(tutti_design_find("sequential"), ranks, 1, 0, 0, oracle);
+    for (int d = 0; tutti_designs[d]; d++) {
+        const tutti_design *design = tutti_designs[d];
+        if (design->unsafe) continue;
+        run_world_on(workers, design, ranks, design->many_lanes ? 3 : 1, 0, seed, job);
+        for (int r = 0; r < ranks; r++) compare(&job[r], &oracle[0]);
+        free_results(job, ranks);
+    }
+    free_results(oracle, ranks);
 }
 END_TEST
 
@@ -366,5 +392,6 @@ int main(void)
     tcase_add_test(tcase, bad_options_are_refused);
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
     tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
+    tcase_add_loop_test(tcase, a_rank_on_starpu_equals_the_oracle, 1, 5);
     return testing_run(suite);
 }
