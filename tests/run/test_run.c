@@ -183,7 +183,7 @@ static void start_and_forget(
     void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
 {
     (void)node, (void)sequence, (void)buf;
-    *(tutti_token **)ctx = token;
+    atomic_store((_Atomic(tutti_token *) *)ctx, token);
 }
 
 static int64_t reserve_zero(void *ctx, const tutti_node *node)
@@ -200,14 +200,15 @@ START_TEST(a_wait_ends_at_its_deadline)
     int a = tensor(g, "lost", TUTTI_ROLE_GRADIENT), mark;
     ck_assert_ok(tutti_graph_mark(g, a, &mark));
     ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
-    tutti_token *token = NULL;
-    tutti_run_hooks hooks = {.ctx = &token, .reserve = reserve_zero, .start = start_and_forget};
+    _Atomic(tutti_token *) kept = NULL;
+    tutti_run_hooks hooks = {.ctx = &kept, .reserve = reserve_zero, .start = start_and_forget};
     tutti_run *run = open_run(runner, g, 1, 0, hooks, NULL);
     ck_assert_ok(runner->submit(run, 0));
     double begin = tutti_clock_s();
     ck_assert_int_eq(runner->wait(run, runner->point(run), 0.2), TUTTI_ERR_TIMEOUT);
     double took = tutti_clock_s() - begin;
     ck_assert_msg(took > 0.15 && took < 5, "waited %g s", took);
+    tutti_token *token = atomic_load(&kept);
     ck_assert_ptr_nonnull(token);
     tutti_token_finish(token, TUTTI_ERR_COMM); /* a late failure comes out of the next wait */
     ck_assert_int_eq(runner->wait(run, runner->point(run), patience_s), TUTTI_ERR_COMM);
