@@ -35,3 +35,9 @@ include tests/lint/local.mk
 
 check-long: $(long_checks)
 .PHONY: check-long $(long_checks)
+
+# Needs a build of its own, which it makes.
+check-tsan:
+	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/support/tsan.sh
+.PHONY: check-tsan
+EXTRA_DIST += tests/support/tsan.sh tests/support/tsan_ranks.sh

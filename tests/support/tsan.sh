@@ -1,0 +1,48 @@
+#!/bin/bash
+# ThreadSanitizer over all that has threads: make check-tsan. Builds in the folder tsan of the build folder.
+#
+# StarPU, Open MPI and oneDNN are not instrumented, but their locks, threads and copies of memory go through the functions
+# that ThreadSanitizer watches, so that it sees the order that they make. What it judges is this project's code:
+#   ranks as threads over the loop transport, on the inline runner, and one of them on StarPU with 1 to 4 workers;
+#   the runners, the control lane, the stall inspector, the readers' prefetch threads;
+#   two ranks under mpirun, each with StarPU, every design.
+# No report is suppressed. At the end two mutants that leave a lock out have to be reported: silence means something.
+set -u
+source=${TUTTI_SRCDIR:?}
+build=${TUTTI_BUILDDIR:?}/tsan
+guard=$source/tests/support/guard
+tests='tests/designs/test_designs tests/designs/test_control tests/designs/test_watch tests/run/test_run
+    tests/data/test_prefetch'
+# ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
+fixed=
+setarch -R true 2> /dev/null && fixed='setarch -R'
+export TUTTI_BUILDDIR=$build TSAN_OPTIONS="halt_on_error=0 exitcode=66 ${TSAN_OPTIONS:-}"
+failed=0
+
+mkdir -p "$build"
+cd "$build" || exit 1
+[ -e Makefile ] || "$source/configure" --quiet --enable-sanitize=thread CFLAGS='-O1 -g' || exit 1
+# shellcheck disable=SC2086
+make -s -j"$(nproc)" $tests apps/tutti-cifar tests/deadlock/libexplore.la tests/deadlock/mutants/flags \
+    tests/deadlock/test_explore-test_explore.o > build.log 2>&1 || { tail -n 20 build.log; exit 1; }
+
+# passes NAME SECONDS COMMAND...
+passes() {
+    local name=$1 seconds=$2 began=$SECONDS
+    shift 2
+    # shellcheck disable=SC2086
+    if bash "$guard" -t "$seconds" $fixed "$@" > tsan.log 2>&1 && ! grep -q 'WARNING: ThreadSanitizer' tsan.log; then
+        echo "no race: $name ($((SECONDS - began)) s)"
+    else
+        echo "FAILED: $name"
+        grep -A 25 'WARNING: ThreadSanitizer' tsan.log | head -n 60
+        tail -n 5 tsan.log
+        failed=1
+    fi
+}
+
+for test in $tests; do passes "$test" 180 "./$test"; done
+passes 'two ranks under mpirun' 180 "$source/tests/support/tsan_ranks.sh"
+# shellcheck disable=SC2086
+$fixed bash "$source/tests/deadlock/mutants/mutants.sh" "$source"/tests/deadlock/mutants/races/*.patch || failed=1
+exit $failed
