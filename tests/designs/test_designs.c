@@ -1,6 +1,6 @@
 /* designs: ranks as threads, each with its own inline runner in its own random order (or one of them
- * on StarPU), exchange over the loop transport with every design; the result must be the oracle's, bit for bit, whatever the
- * orders. */
+ * on StarPU), exchange over the loop transport with every design; the result must be the oracle's,
+ * bit for bit, whatever the orders. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
