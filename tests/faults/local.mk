@@ -9,7 +9,7 @@ fault_scripts = \
 	tests/faults/saver.sh
 check_PROGRAMS += $(fault_programs)
 TESTS += $(fault_programs) $(fault_scripts)
-EXTRA_DIST += $(fault_scripts)
+EXTRA_DIST += $(fault_scripts) tests/faults/chaos.sh
 
 tests_faults_test_fault_SOURCES = tests/faults/test_fault.c
 tests_faults_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -25,6 +25,7 @@ tests_faults_slow_disk_la_SOURCES = tests/faults/slow_disk.c
 tests_faults_slow_disk_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its fsync is for everybody to see
 tests_faults_slow_disk_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
-.PHONY: check-chaos
+# 100 rounds of each random test; part of make check-long.
+long_checks += check-chaos
 check-chaos: all
 	TUTTI_TEST_ROUNDS=100 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(fault_scripts)' AM_LOG_FLAGS='-t 14400'

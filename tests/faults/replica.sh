@@ -33,7 +33,7 @@ damaged() {
 }
 
 for ((round = 0; round < rounds; round++)); do
-    number=$((24 + RANDOM % 8)) # of the first epoch, which has 3 steps on 3 ranks
+    number=$((28 + RANDOM % 10)) # some two dozen come before the first of 3 x 6 gradients of the first epoch
     damaged "round $round, ${designs[round % 4]}, collective $number" "${run[@]}" --design "${designs[round % 4]}"
 done
 

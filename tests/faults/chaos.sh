@@ -1,0 +1,108 @@
+#!/bin/bash
+# One rank does wrong with one collective (TUTTI_FAULT), at random points of random designs: the report names that rank and
+# that tensor, in time, every rank ends, and nothing of the run is left behind.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+rounds=${TUTTI_TEST_ROUNDS:-1} # of each kind
+kinds=(${TUTTI_TEST_KINDS:-skip extra swap resize delay stop kill orphan})
+seed=${TUTTI_TEST_SEED:-$RANDOM}
+RANDOM=$seed
+echo "seed $seed (replay with TUTTI_TEST_SEED)"
+designs=(funneled concurrent chained sequential)
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+warn=$((2 * slow)) dump=$((3 * slow)) abort=$((6 * slow)) margin=$((2 * slow)) end=$((5 * slow)) # seconds
+
+# What a run must not leave: the segments and the session folder of Open MPI have places of their own here.
+shared=$(mktemp -d /dev/shm/tutti-chaos.XXXXXX)
+mkdir "$dir/session" "$dir/dumps"
+trap 'rm -rf "$dir" "$shared"' EXIT
+export OMPI_MCA_btl_vader_backing_directory=$shared OMPI_MCA_orte_tmpdir_base=$dir/session
+
+# Each gradient is a collective: six a step, from #30 on (what comes before is set-up).
+run=(--data synthetic --model mlp --batch 4 --lr 0.001 --steps 100 --eval-every 0 --bucket-mb 0 --timeout 60 --quiet)
+run+=(--stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir "$dir/dumps")
+
+ranks_left() { pgrep -f "^$apps/.*tutti-cifar .*--stall-dir $dir/dumps"; }
+# Puts the time before every line.
+stamp() { while IFS= read -r line || [ -n "$line" ]; do printf '%s %s\n' "$EPOCHREALTIME" "$line"; done; }
+# The time of the first line that matches, or nothing.
+time_of() { grep -aE -m 1 -e "$1" "$dir/out" | cut -d ' ' -f 1; }
+within() { # SECONDS FROM TO
+    awk -v limit="$1" -v from="$2" -v to="$3" 'BEGIN { exit !(to - from <= limit) }'
+}
+
+# The line that must name the fault. A rank that stops is missed in the oldest collective that it had not ended, which is
+# the one of the fault or, with several in flight, one of those just before it.
+pattern() { # KIND RANK NUMBER TENSOR
+    local older number who="[:;] rank $2: #" what="'$4'"
+    local differs="error: .*collectives differ.*($who.*$what|$what.*$who)"
+    for ((number = $3 - 11; number < $3; number++)); do older+="#$number|"; done
+    case $1 in
+    skip | extra | resize) echo "$differs" ;;
+    swap) echo "$differs|error: .*collective #$3 \"$4\": rank $2 " ;;
+    delay) echo "warning: .*collective #$3 \"$4\": rank $2 " ;;
+    stop | orphan) echo "error: .*collective ($older#$3) \"[^\"]*\": rank $2 does not answer" ;;
+    kill) echo "process rank $2 .*signal 9" ;; # the launcher sees it first
+    esac
+}
+
+# run_once KIND RANK NUMBER DESIGN: output with times in $dir/out; status, ended.
+run_once() {
+    local do=$1 launcher=("$mpirun" -np 3)
+    case $1 in
+    delay) do=delay:$((3 * slow)) ;;
+    orphan) # a rank is killed and the launcher lets the others go on: they find out by themselves
+        do=kill launcher+=(--enable-recovery) ;;
+    esac
+    TUTTI_FAULT=rank=$2,collective=$3,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" 2>&1 > /dev/null |
+        stamp > "$dir/out"
+    status=${PIPESTATUS[0]}
+    ended=$EPOCHREALTIME
+}
+
+# What a run must not leave behind.
+check_left() { # WHAT
+    [ -z "$(ranks_left)" ] || { fail "$1: left behind: $(ranks_left)"; kill -KILL $(ranks_left); }
+    [ -z "$(ls "$shared")" ] || { fail "$1: left in /dev/shm: $(ls "$shared")"; rm -rf "${shared:?}"/*; }
+    [ -z "$(ls "$dir/session")" ] || { fail "$1: left: $(find "$dir/session")"; rm -rf "$dir"/session/*; }
+}
+
+declare -A passed=()
+# goes_wrong KIND: runs with a fault of this kind at a random place, and judges what came of it.
+goes_wrong() {
+    local kind=$1 victim=$((RANDOM % 3)) number=$((42 + RANDOM % 48)) design=${designs[RANDOM % 4]}
+    local what="$1 on rank $victim at #$number, $design" limit=$((abort + margin)) before=$failures told tensor reported
+    [ "$kind" = delay ] && limit=$((warn + margin))
+    for try in 1 2 3; do # a machine that is busy may be too slow to set up within the limits
+        run_once "$kind" $victim $number "$design"
+        told=$(time_of 'TUTTI_FAULT: [a-z]+ at collective')
+        [ -n "$told" ] && break
+        echo "$what: set-up took too long (try $try)"
+    done
+    tensor=$(sed -n 's/.*TUTTI_FAULT: [a-z]* at collective [0-9]* "\([^"]*\)".*/\1/p' "$dir/out")
+    reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")")
+    if [ -z "$told" ]; then
+        fail "$what: the fault did not happen"
+    elif [ -z "$reported" ]; then
+        fail "$what: not reported as it should: rank $victim, $tensor"
+    else
+        within $limit "$told" "$reported" || fail "$what: reported after more than $limit s"
+        [ "$kind" = delay ] || within $((limit + end)) "$told" "$ended" || fail "$what: the end came late"
+    fi
+    case $kind in
+    delay) [ "$status" = 0 ] || fail "$what: status $status" ;;
+    orphan) ;; # a launcher that lets the others go on returns 0 whatever they do
+    *) [ "$status" != 0 ] || fail "$what: status 0" ;;
+    esac
+    check_left "$what"
+    if [ "$failures" = "$before" ]; then
+        passed[$kind]=$((${passed[$kind]:-0} + 1))
+    else
+        cat "$dir/out"
+    fi
+}
+
+for ((round = 0; round < rounds; round++)); do
+    for kind in "${kinds[@]}"; do goes_wrong "$kind"; done
+done
+for kind in "${kinds[@]}"; do echo "$kind: ${passed[$kind]:-0} of $rounds named in time"; done
+finish
