@@ -82,7 +82,7 @@ models() { # of the table
         case $when in
         '#'* | '') continue ;;
         quick) compile=-O2 ;; # fast; at most 1 GB
-        full) [ $what = full ] || continue; compile="-O2 -DCOLLAPSE -w24" ;; # exact as well, in a third of the memory
+        full) [ $what = full ] || continue; compile="-O2 -DCOLLAPSE" ;; # exact as well, in a third of the memory
         esac
         options=() wanted='' case=''
         for word in $words; do
