@@ -98,12 +98,12 @@ static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
     return TUTTI_OK;
 }
 
-tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
+/* Asks for one level and is content with another. */
+static tutti_status init(
+    tutti_thread_level asked, tutti_thread_level needed, const void *comm, tutti_boot *boot)
 {
-    if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
-        return tutti_fail(TUTTI_ERR_INVAL, "no MPI thread level has the number %d", (int)needed);
     tutti_boot b = {.size = 1};
-    tutti_status status = start_mpi(needed, &b);
+    tutti_status status = start_mpi(asked, &b);
     if (status) return status;
     status = check_level(needed, &b);
     if (!status) status = duplicate(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &b);
@@ -114,6 +114,18 @@ tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_
     tutti_log_set_rank(b.rank);
     *boot = b;
     return TUTTI_OK;
+}
+
+tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
+{
+    if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
+        return tutti_fail(TUTTI_ERR_INVAL, "no MPI thread level has the number %d", (int)needed);
+    return init(needed, needed, comm, boot);
+}
+
+tutti_status tutti_boot_init_highest(tutti_boot *boot)
+{
+    return init(TUTTI_THREAD_MULTIPLE, TUTTI_THREAD_SINGLE, NULL, boot);
 }
 
 void tutti_boot_finalize(tutti_boot *boot)

@@ -30,6 +30,8 @@ typedef struct tutti_boot {
  * than `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
+/* As init over MPI_COMM_WORLD, with the highest level that MPI grants, whatever it is. */
+tutti_status tutti_boot_init_highest(tutti_boot *boot);
 /* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted. For
  * programs that only tell. */
 tutti_status tutti_boot_probe(tutti_thread_level *highest);

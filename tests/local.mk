@@ -26,6 +26,7 @@ include tests/deadlock/local.mk
 include tests/deadlock/explore.mk
 include tests/data/local.mk
 include tests/models/local.mk
+include tests/tools/local.mk
 include tests/train/local.mk
 include tests/check/local.mk
 include tests/programs/local.mk

@@ -85,8 +85,10 @@ typedef struct tutti_runner {
 extern const tutti_runner *const tutti_runners[];
 const tutti_runner *tutti_runner_find(const char *name);
 
-/* "StarPU 1.3.10", and how many CPU workers this StarPU build can have at most. [P] */
+/* "StarPU 1.3.10", and how many CPU workers this StarPU build can have at most, and how many
+ * buffers a task's own array has room for. [P] */
 const char *tutti_run_starpu_version(void);
 int tutti_run_starpu_max_workers(void);
+int tutti_run_starpu_max_buffers(void);
 
 #endif

@@ -341,6 +341,11 @@ int tutti_run_starpu_max_workers(void)
     return STARPU_MAXCPUS;
 }
 
+int tutti_run_starpu_max_buffers(void)
+{
+    return STARPU_NMAXBUFS;
+}
+
 const tutti_runner tutti_runner_starpu = {
     .name = "starpu",
     .summary = "tasks on StarPU's CPU workers",

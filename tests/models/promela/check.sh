@@ -94,7 +94,7 @@ models() { # of the table
         done
         check_model "$model" "$wanted" "$case" "${options[@]}"
     done < "$here/models.txt"
-    echo "$verified models verified, $found counterexamples of the naive model found, $states states, $SECONDS s"
+    echo "$verified models verified, $found counterexamples found, $states states, $SECONDS s"
 }
 
 mutants() { # of the table

@@ -1,0 +1,118 @@
+/* Processors: how many of them, whose, how fast, and how time is told. */
+#include "apps/tools/doctor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int online(const tutti_doctor_machine *m)
+{
+    char line[1024];
+    tutti_doctor_cpus cpus = {{0}};
+    if (tutti_doctor_line(m, "/sys/devices/system/cpu/online", line, sizeof line))
+        tutti_doctor_cpus_parse(line, &cpus);
+    return tutti_doctor_cpus_count(&cpus);
+}
+
+void tutti_doctor_binding(const tutti_doctor_machine *machine, tutti_doctor_report *report)
+{
+    int mine = tutti_doctor_cpus_count(&machine->allowed), all = online(machine);
+    int threads = machine->workers + 1;
+    if (mine >= threads || mine >= all)
+        tutti_doctor_say(report, TUTTI_DOCTOR_OK, "binding", NULL, "may run on %d of %d cores",
+            mine, all > mine ? all : mine);
+    else
+        tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "binding",
+            "mpirun --bind-to none, or --map-by slot:PE=N with N cores a rank",
+            "bound to %d of %d cores, but there are %d threads: workers and communication take "
+            "turns",
+            mine, all, threads);
+}
+
+/* The processor time that the group may use, in cores; 0: no limit is set. */
+static double quota_of(const tutti_doctor_machine *m)
+{
+    char line[512], path[640];
+    double quota, period;
+    if (tutti_doctor_line(m, "/proc/self/cgroup", line, sizeof line) &&
+        strncmp(line, "0::", 3) == 0) {
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", line + 3);
+        if (tutti_doctor_line(m, path, line, sizeof line))
+            return sscanf(line, "%lf %lf", &quota, &period) == 2 ? quota / period : 0;
+    }
+    if (tutti_doctor_line(m, "/sys/fs/cgroup/cpu.max", line, sizeof line))
+        return sscanf(line, "%lf %lf", &quota, &period) == 2 ? quota / period : 0;
+    if (!tutti_doctor_line(m, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) return 0;
+    quota = atof(line);
+    if (!tutti_doctor_line(m, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line)) return 0;
+    period = atof(line);
+    return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+void tutti_doctor_quota(const tutti_doctor_machine *machine, tutti_doctor_report *report)
+{
+    double quota = quota_of(machine);
+    int threads = machine->ranks_here * (machine->workers + 1);
+    if (quota <= 0)
+        tutti_doctor_say(report, TUTTI_DOCTOR_OK, "quota", NULL, "no limit of processor time");
+    else if (quota >= threads)
+        tutti_doctor_say(
+            report, TUTTI_DOCTOR_OK, "quota", NULL, "processor time of %.2g cores", quota);
+    else
+        tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "quota",
+            "raise the container's limit (docker --cpus, cpu.max), or fewer ranks and workers",
+            "processor time of %.2g cores for %d threads: all are stopped for the rest of each "
+            "period",
+            quota, threads);
+}
+
+void tutti_doctor_load(const tutti_doctor_machine *machine, tutti_doctor_report *report)
+{
+    char line[128];
+    int cores = online(machine);
+    if (!cores || !tutti_doctor_line(machine, "/proc/loadavg", line, sizeof line)) return;
+    double load = atof(line);
+    if (load < 0.5 * cores)
+        tutti_doctor_say(
+            report, TUTTI_DOCTOR_OK, "load", NULL, "load %.1f on %d cores", load, cores);
+    else
+        tutti_doctor_say(report, load < cores ? TUTTI_DOCTOR_NOTE : TUTTI_DOCTOR_WARN, "load",
+            "look who is running (top): the slowest rank is everybody's pace",
+            "load %.1f on %d cores before the run has begun", load, cores);
+}
+
+void tutti_doctor_frequency(const tutti_doctor_machine *machine, tutti_doctor_report *report)
+{
+    static const char folder[] = "/sys/devices/system/cpu/cpu0/cpufreq/";
+    char path[128], governor[64], driver[64] = "";
+    snprintf(path, sizeof path, "%sscaling_governor", folder);
+    if (!tutti_doctor_line(machine, path, governor, sizeof governor)) return;
+    snprintf(path, sizeof path, "%sscaling_driver", folder);
+    tutti_doctor_line(machine, path, driver, sizeof driver);
+    /* These drivers choose frequencies themselves: their powersave is the usual setting. */
+    int adapts = strncmp(driver, "intel_pstate", 12) == 0 || strncmp(driver, "amd-pstate", 10) == 0;
+    if (strcmp(governor, "powersave") != 0 || adapts)
+        tutti_doctor_say(
+            report, TUTTI_DOCTOR_OK, "frequency", NULL, "governor %s (%s)", governor, driver);
+    else
+        tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "frequency",
+            "cpupower frequency-set -g performance, as the superuser",
+            "governor powersave: cores stay at their lowest frequency");
+}
+
+void tutti_doctor_clock(const tutti_doctor_machine *machine, tutti_doctor_report *report)
+{
+    static const char *const slow[] = {"hpet", "acpi_pm", "jiffies", "refined-jiffies", NULL};
+    char source[64];
+    if (!tutti_doctor_line(machine,
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+            sizeof source))
+        return;
+    int is_slow = 0;
+    for (int i = 0; slow[i]; i++) is_slow |= strcmp(slow[i], source) == 0;
+    if (is_slow)
+        tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "clock",
+            "boot with clocksource=tsc, if the kernel's log says that it is stable",
+            "clock source %s: to tell the time takes a microsecond or more", source);
+    else
+        tutti_doctor_say(report, TUTTI_DOCTOR_OK, "clock", NULL, "clock source %s", source);
+}

@@ -1,0 +1,213 @@
+/* tutti-doctor: looks at the machine before a run and says what will hurt. See tutti-doctor(1). */
+#include "apps/tools/doctor.h"
+#include "collectives/coll.h"
+#include "collectives/transport/transport.h"
+#include "config.h"
+#include "dag/base/clock.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/run/run.h"
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct values {
+    int64_t workers;
+    double timeout_s;
+    int json, strict;
+    const char *root;
+} values;
+
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024,
+        .offset = offsetof(values, workers),
+        .help = "StarPU workers that each rank is going to have"},
+    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "30", .low = 1, .high = 3600,
+        .offset = offsetof(values, timeout_s),
+        .help = "seconds after which it ends whatever it waits for, and says what that is"},
+    {TUTTI_CONF_FLAG, "json", .offset = offsetof(values, json),
+        .help = "one JSON object a line instead of text"},
+    {TUTTI_CONF_FLAG, "strict", .offset = offsetof(values, strict),
+        .help = "warnings count: exit status 1"},
+    {TUTTI_CONF_TEXT, "root", "DIR", .offset = offsetof(values, root),
+        .help = "read /proc, /sys and the like below this folder, a copy of another machine's"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-doctor",
+    .usage = "[OPTION]...",
+    .summary =
+        "Looks at the machine before a run and says what will hurt, a line each: what was seen "
+        "and what to do. Under mpirun it compares the ranks.",
+    .epilogue =
+        "Exit status: 0 nothing bad; 1 warnings, with --strict; 2 something bad, the deadline, "
+        "or a mistake in the options.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* The deadline runs on a thread of its own, because MPI may not come back. */
+typedef struct doctor {
+    values values;
+    tutti_doctor_letter letter;
+    pthread_mutex_t lock; /* protects the rest */
+    pthread_cond_t changed;
+    const char *stage; /* what is being done; NULL: all is done */
+} doctor;
+
+enum { STATUS_WARN = 1, STATUS_BAD = 2 };
+
+static void enter(doctor *d, const char *stage)
+{
+    pthread_mutex_lock(&d->lock);
+    d->stage = stage;
+    pthread_cond_signal(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* The rank that the launcher has given; -1: there is none. Asked when MPI cannot be. */
+static int rank_by_launcher(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return atoi(getenv(names[i]));
+    return -1;
+}
+
+/* Nothing more is to be had from the main thread: what is known is told, and the process ends. */
+static _Noreturn void give_up(doctor *d)
+{
+    int rank = rank_by_launcher();
+    tutti_doctor_say(&d->letter.report, TUTTI_DOCTOR_BAD, "deadline",
+        "try mpirun -np 1, then the network's advice above; look for a host that is down",
+        "after %g s still %s", d->values.timeout_s, d->stage);
+    if (rank <= 0) tutti_doctor_print(&d->letter, 1, d->values.json, stdout);
+    fflush(stdout);
+    if (rank > 0)
+        tutti_log(
+            TUTTI_LOG_ERROR, "rank %d: after %g s still %s", rank, d->values.timeout_s, d->stage);
+    _exit(STATUS_BAD);
+}
+
+static void *watch(void *arg)
+{
+    doctor *d = arg;
+    struct timespec until = tutti_clock_after(d->values.timeout_s);
+    int late = 0;
+    pthread_mutex_lock(&d->lock);
+    while (d->stage && !late) late = pthread_cond_timedwait(&d->changed, &d->lock, &until) != 0;
+    if (d->stage) give_up(d);
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+static const char *variable(const char *name)
+{
+    return getenv(name);
+}
+
+static void examine(doctor *d)
+{
+    tutti_doctor_machine machine = {.root = d->values.root ? d->values.root : "",
+        .environment = variable,
+        .mpi = tutti_boot_version(),
+        .starpu = tutti_run_starpu_version(),
+        .most_workers = tutti_run_starpu_max_workers(),
+        .most_buffers = tutti_run_starpu_max_buffers(),
+        .workers = (int)d->values.workers};
+    tutti_doctor_look(&machine);
+    d->letter.allowed = machine.allowed;
+    if (gethostname(d->letter.host, sizeof d->letter.host - 1)) d->letter.host[0] = '?';
+    tutti_doctor_examine(&machine, &d->letter.report);
+}
+
+/* Every rank's letter on every rank. */
+static tutti_status gather(const tutti_boot *boot, doctor *d, tutti_doctor_letter *letters)
+{
+    tutti_transport *transport;
+    tutti_comm *comm;
+    tutti_coll_request *request;
+    tutti_status status = tutti_transport_mpi(boot->comm, 1, &transport);
+    if (!status) status = tutti_comm_new(transport, NULL, &comm);
+    if (status) return status;
+    tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
+        .dtype = TUTTI_U8,
+        .count = sizeof d->letter,
+        .send = &d->letter,
+        .recv = letters};
+    status = tutti_coll_post(comm, 0, &args, &request);
+    if (!status) {
+        status = tutti_coll_wait(comm, request, d->values.timeout_s);
+        tutti_coll_free(request);
+    }
+    tutti_comm_free(comm);
+    return status;
+}
+
+/* Prints on rank 0. Every rank returns the same exit status. */
+static int together(const tutti_boot *boot, doctor *d)
+{
+    tutti_doctor_letter *letters = calloc((size_t)boot->size, sizeof *letters);
+    tutti_status status =
+        letters ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d reports", boot->size);
+    if (!status) status = gather(boot, d, letters);
+    int result = STATUS_BAD;
+    if (!status) {
+        tutti_doctor_status worst = TUTTI_DOCTOR_OK;
+        tutti_doctor_compare(letters, boot->size);
+        for (int r = 0; r < boot->size; r++) {
+            tutti_doctor_status of_rank = tutti_doctor_worst(&letters[r].report);
+            if (of_rank > worst) worst = of_rank;
+        }
+        if (boot->rank == 0) tutti_doctor_print(letters, boot->size, d->values.json, stdout);
+        result = worst == TUTTI_DOCTOR_BAD                        ? STATUS_BAD
+                 : worst == TUTTI_DOCTOR_WARN && d->values.strict ? STATUS_WARN
+                                                                  : EXIT_SUCCESS;
+    }
+    free(letters);
+    return result;
+}
+
+static int run(doctor *d)
+{
+    tutti_boot boot;
+    enter(d, "looking at this host");
+    examine(d);
+    enter(d, "starting MPI");
+    if (tutti_boot_init_highest(&boot)) {
+        tutti_doctor_say(&d->letter.report, TUTTI_DOCTOR_BAD, "threads", "mpirun -np 1 tutti-info",
+            "MPI does not start");
+        tutti_doctor_print(&d->letter, 1, d->values.json, stdout);
+        return STATUS_BAD;
+    }
+    tutti_doctor_judge_threads(boot.granted, &d->letter.report);
+    enter(d, "waiting for the other ranks");
+    int result = together(&boot, d);
+    enter(d, "ending MPI");
+    tutti_boot_finalize(&boot);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    doctor d = {.lock = PTHREAD_MUTEX_INITIALIZER, .stage = "starting"};
+    pthread_t watcher;
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    if (tutti_conf_parse(&conf, argc, argv, &d.values, NULL, &wish)) return STATUS_BAD;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return EXIT_SUCCESS;
+    tutti_clock_cond_init(&d.changed);
+    if (pthread_create(&watcher, NULL, watch, &d)) {
+        tutti_fail(TUTTI_ERR_NOMEM, "the thread with the deadline cannot be started");
+        return STATUS_BAD;
+    }
+    int result = run(&d);
+    if (fflush(stdout)) result = STATUS_BAD;
+    enter(&d, NULL);
+    pthread_join(watcher, NULL);
+    pthread_cond_destroy(&d.changed);
+    return result;
+}

@@ -1,0 +1,131 @@
+/* What the checks read with, and what is learned from the running process. */
+#include "apps/tools/doctor.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+FILE *tutti_doctor_open(const tutti_doctor_machine *machine, const char *path)
+{
+    char full[PATH_MAX];
+    int length = snprintf(full, sizeof full, "%s%s", machine->root, path);
+    return length > 0 && (size_t)length < sizeof full ? fopen(full, "re") : NULL;
+}
+
+int tutti_doctor_line(
+    const tutti_doctor_machine *machine, const char *path, char *line, size_t size)
+{
+    FILE *file = tutti_doctor_open(machine, path);
+    if (!file) return 0;
+    int read = fgets(line, (int)size, file) != NULL;
+    fclose(file);
+    if (read) line[strcspn(line, "\n")] = '\0';
+    return read;
+}
+
+int tutti_doctor_exists(const tutti_doctor_machine *machine, const char *path)
+{
+    char full[PATH_MAX];
+    int length = snprintf(full, sizeof full, "%s%s", machine->root, path);
+    return length > 0 && (size_t)length < sizeof full && access(full, F_OK) == 0;
+}
+
+const char *tutti_doctor_variable(const tutti_doctor_machine *machine, const char *name)
+{
+    const char *value = machine->environment(name);
+    return value ? value : "";
+}
+
+/* ---- processors ---- */
+
+int tutti_doctor_cpus_count(const tutti_doctor_cpus *cpus)
+{
+    int count = 0;
+    for (int i = 0; i < TUTTI_DOCTOR_CPUS / 64; i++) count += __builtin_popcountll(cpus->word[i]);
+    return count;
+}
+
+void tutti_doctor_cpus_add(tutti_doctor_cpus *cpus, int cpu)
+{
+    if (cpu >= 0 && cpu < TUTTI_DOCTOR_CPUS) cpus->word[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}
+
+void tutti_doctor_cpus_parse(const char *list, tutti_doctor_cpus *cpus)
+{
+    *cpus = (tutti_doctor_cpus){{0}};
+    while (*list) {
+        char *end;
+        long first = strtol(list, &end, 10), last = first;
+        if (end == list) return;
+        if (*end == '-') last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last && cpu < TUTTI_DOCTOR_CPUS; cpu++)
+            tutti_doctor_cpus_add(cpus, (int)cpu);
+        list = *end == ',' ? end + 1 : end;
+        if (list == end) return;
+    }
+}
+
+/* ---- the running process ---- */
+
+static int64_t limit_of(int resource)
+{
+    struct rlimit limit;
+    if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur > INT64_MAX)
+        return INT64_MAX;
+    return (int64_t)limit.rlim_cur;
+}
+
+static void look_at_cpus(tutti_doctor_machine *m)
+{
+    static const char key[] = "Cpus_allowed_list:";
+    char line[1024];
+    FILE *file = tutti_doctor_open(m, "/proc/self/status");
+    while (file && fgets(line, sizeof line, file)) {
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        const char *list = line + strlen(key);
+        tutti_doctor_cpus_parse(list + strspn(list, " \t"), &m->allowed);
+    }
+    if (file) fclose(file);
+}
+
+/* Where StarPU keeps its measurements: it makes the folder itself when its parent can be written. */
+static void look_at_home(tutti_doctor_machine *m)
+{
+    const char *folder = getenv("STARPU_HOME"), *home = getenv("HOME");
+    if (!folder) folder = home ? home : "/";
+    snprintf(m->home, sizeof m->home, "%s", folder);
+    m->home_writable = access(folder, W_OK | X_OK) == 0;
+}
+
+/* How many ranks the launcher has put on this host: known before MPI starts. */
+static int ranks_by_launcher(const char *const names[])
+{
+    for (int i = 0; names[i]; i++) {
+        const char *value = getenv(names[i]);
+        int ranks = value ? atoi(value) : 0;
+        if (ranks > 0) return ranks;
+    }
+    return 1;
+}
+
+void tutti_doctor_look(tutti_doctor_machine *machine)
+{
+    static const char *const all[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS", NULL};
+    static const char *const here[] = {
+        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", NULL};
+    struct statvfs shared;
+    machine->ranks = ranks_by_launcher(all);
+    machine->ranks_here = ranks_by_launcher(here);
+    if (machine->ranks_here > machine->ranks) machine->ranks_here = machine->ranks;
+    machine->superuser = geteuid() == 0;
+    machine->open_files = limit_of(RLIMIT_NOFILE);
+    machine->locked_bytes = limit_of(RLIMIT_MEMLOCK);
+    machine->shared_bytes =
+        statvfs("/dev/shm", &shared) ? -1 : (int64_t)shared.f_bavail * (int64_t)shared.f_frsize;
+    look_at_cpus(machine);
+    look_at_home(machine);
+}
