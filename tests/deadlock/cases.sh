@@ -41,8 +41,8 @@ runs() {
     "$judges/judge_explore" "$@" > "$dir/explore" 2> "$dir/explore.log" ||
         grep -a judge_explore "$dir/explore.log" >> "$dir/problems"
 } &
-runs 0 $((20 * slow)) ${right[@]+"${right[@]}"}
 # Those that hang only wait: several at a time.
+runs 0 $((20 * slow)) ${right[@]+"${right[@]}"} &
 for part in 1 2 3; do
     mine=()
     for ((i = part - 1; i < ${#wrong[@]}; i += 3)); do mine+=("${wrong[i]}"); done
