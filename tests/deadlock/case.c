@@ -2,7 +2,7 @@
 
 #include "dag/base/log.h"
 #include "designs/check.h"
-#include "tests/deadlock/words.h"
+#include "tests/deadlock/case_op.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,53 +21,6 @@ typedef struct reader {
     int ranks_set, judged;
 } reader;
 
-/* ---- tensors, groups ---- */
-
-static int find_tensor(const deadlock_case *c, const char *name)
-{
-    for (int t = 0; t < c->tensors; t++)
-        if (!strcmp(c->tensor[t], name)) return t;
-    return -1;
-}
-
-static tutti_status read_new_tensor(reader *r, int *tensor)
-{
-    const char *name;
-    tutti_status status = case_read_name(&r->words, "tensor", CASE_NAME - 1, &name);
-    if (status) return status;
-    *tensor = find_tensor(r->c, name);
-    if (*tensor >= 0) return TUTTI_OK;
-    if (r->c->tensors == CASE_MOST_TENSORS)
-        return case_refuse(&r->words, "more than %d tensors", CASE_MOST_TENSORS);
-    *tensor = r->c->tensors++;
-    strcpy(r->c->tensor[*tensor], name);
-    return TUTTI_OK;
-}
-
-static tutti_status read_known_tensor(reader *r, const char *what, int *tensor)
-{
-    const char *name;
-    tutti_status status = case_read_name(&r->words, what, CASE_NAME - 1, &name);
-    if (status) return status;
-    *tensor = find_tensor(r->c, name);
-    return *tensor < 0
-               ? case_refuse(&r->words, "%s: no collective on '%s' stands above", what, name)
-               : TUTTI_OK;
-}
-
-static tutti_status read_group(reader *r, int *group)
-{
-    const char *name;
-    tutti_status status = case_read_name(&r->words, "on", CASE_NAME - 1, &name);
-    if (status) return status;
-    for (int g = 0; g < r->c->groups; g++)
-        if (!strcmp(r->c->group[g].name, name)) {
-            *group = g;
-            return TUTTI_OK;
-        }
-    return case_refuse(&r->words, "on: no group '%s' stands above", name);
-}
-
 int deadlock_case_member(const case_group *group, int rank)
 {
     for (int i = 0; i < group->ranks; i++)
@@ -84,76 +37,6 @@ const case_op *deadlock_case_op(const deadlock_case *c, int rank, int tensor)
 }
 
 /* ---- a collective ---- */
-
-static const char *const kind_words[] = {[TUTTI_ALLREDUCE] = "allreduce",
-    [TUTTI_BROADCAST] = "broadcast",
-    [TUTTI_REDUCE] = "reduce",
-    [TUTTI_ALLGATHER] = "allgather",
-    [TUTTI_REDUCE_SCATTER] = "reduce-scatter",
-    [TUTTI_BARRIER] = "barrier",
-    NULL};
-static const char *const op_words[] = {
-    [TUTTI_SUM] = "sum", [TUTTI_PROD] = "prod", [TUTTI_MIN] = "min", [TUTTI_MAX] = "max", NULL};
-static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
-    [TUTTI_F64] = "f64",
-    [TUTTI_I32] = "i32",
-    [TUTTI_I64] = "i64",
-    [TUTTI_U8] = "u8",
-    NULL};
-
-/* One "key=value" of a collective. */
-static tutti_status read_key(const reader *r, char *word, case_op *op)
-{
-    int choice;
-    long number;
-    char *value = strchr(word, '=');
-    *value++ = '\0';
-    tutti_status status;
-    if (!strcmp(word, "op")) {
-        status = case_read_choice(&r->words, "op", value, op_words, &choice);
-        if (!status) op->args.op = (tutti_reduce_op)choice;
-    } else if (!strcmp(word, "dtype")) {
-        status = case_read_choice(&r->words, "dtype", value, dtype_words, &choice);
-        if (!status) op->args.dtype = (tutti_dtype)choice;
-    } else if (!strcmp(word, "root")) {
-        status = case_read_number(&r->words, "root", value, 0, CASE_MOST_RANKS - 1, &number);
-        if (!status) op->args.root = (int)number;
-    } else {
-        status = case_refuse(&r->words, "'%.40s=': known are op=, dtype=, root=", word);
-    }
-    return status;
-}
-
-static tutti_status read_after(reader *r, case_op *op)
-{
-    if (op->afters == CASE_MOST_AFTER)
-        return case_refuse(&r->words, "after: more than %d", CASE_MOST_AFTER);
-    tutti_status status = read_known_tensor(r, "after", &op->after[op->afters]);
-    if (!status) op->afters++;
-    return status;
-}
-
-/* What may follow tensor and count. */
-static tutti_status read_details(reader *r, case_op *op)
-{
-    tutti_status status = TUTTI_OK;
-    for (char *word; !status && (word = case_next_word(&r->words));) {
-        if (strchr(word, '='))
-            status = read_key(r, word, op);
-        else if (!strcmp(word, "on"))
-            status = read_group(r, &op->group);
-        else if (!strcmp(word, "after"))
-            status = read_after(r, op);
-        else if (!strcmp(word, "lost"))
-            op->lost = 1;
-        else
-            status = case_refuse(&r->words,
-                "'%.40s': after tensor and count come op=, dtype=, root=, 'on GROUP', "
-                "'after TENSOR', 'lost'",
-                word);
-    }
-    return status;
-}
 
 /* Adds the op to the program of a rank that the line is about. */
 static tutti_status add_op(const reader *r, int rank, const case_op *op)
@@ -174,19 +57,10 @@ static tutti_status add_op(const reader *r, int rank, const case_op *op)
 
 static tutti_status read_collective(reader *r, tutti_coll_kind kind)
 {
-    long count = 1;
-    case_op op = {.line = r->words.line, .args = {.kind = kind}};
-    tutti_status status = read_new_tensor(r, &op.tensor);
-    if (!status && kind != TUTTI_BARRIER)
-        status = case_read_number(
-            &r->words, "count", case_next_word(&r->words), 1, CASE_MOST_COUNT, &count);
-    op.args.count = count;
-    if (!status) status = read_details(r, &op);
+    case_op op;
+    tutti_status status = case_read_op(&r->words, r->c, kind, &op);
     if (status) return status;
     const case_group *group = &r->c->group[op.group];
-    if (op.args.root >= group->ranks)
-        return case_refuse(
-            &r->words, "root=%d: group '%s' has %d ranks", op.args.root, group->name, group->ranks);
     for (int rank = 0; rank < r->c->ranks && !status; rank++) {
         int member = deadlock_case_member(group, rank) >= 0;
         if (r->on[rank] && !member && r->prefixed)
@@ -329,7 +203,7 @@ static tutti_status read_ready(reader *r)
     tutti_status status = TUTTI_OK;
     while (!status && *(r->words.rest += strspn(r->words.rest, " \t"))) {
         if (tensors == CASE_MOST_TENSORS) return case_refuse(&r->words, "ready: too many tensors");
-        status = read_known_tensor(r, "ready", &tensor[tensors]);
+        status = case_read_tensor(&r->words, r->c, "ready", &tensor[tensors]);
         for (int i = 0; i < tensors && !status; i++)
             if (tensor[i] == tensor[tensors])
                 status = case_refuse(&r->words, "ready: '%s' twice", r->c->tensor[tensor[i]]);
@@ -403,7 +277,7 @@ static tutti_status read_directive(reader *r)
     const char *word;
     tutti_status status = read_prefix(r, &word);
     if (status) return status;
-    int kind = case_find_name(kind_words, word);
+    int kind = case_find_name(case_kind_words, word);
     if (kind >= 0 && !r->ranks_set)
         return case_refuse(&r->words, "%s: 'ranks N' stands above it", word);
     if (kind >= 0) return read_collective(r, (tutti_coll_kind)kind);

@@ -2,6 +2,7 @@
 check_LTLIBRARIES += tests/deadlock/libcases.la
 tests_deadlock_libcases_la_SOURCES = \
 	tests/deadlock/case.c tests/deadlock/case.h \
+	tests/deadlock/case_op.c tests/deadlock/case_op.h \
 	tests/deadlock/expect.c tests/deadlock/expect.h \
 	tests/deadlock/rank.c tests/deadlock/rank.h \
 	tests/deadlock/words.c tests/deadlock/words.h
@@ -11,8 +12,8 @@ check_PROGRAMS += tests/deadlock/judge_check
 tests_deadlock_judge_check_SOURCES = tests/deadlock/judge_check.c
 tests_deadlock_judge_check_LDADD = tests/deadlock/libcases.la
 
-TESTS += tests/deadlock/cases.sh
-EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/cases tests/deadlock/README.md
+TESTS += tests/deadlock/cases.sh tests/deadlock/check_only.sh
+EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/check_only.sh tests/deadlock/cases tests/deadlock/README.md
 
 check_PROGRAMS += tests/deadlock/judge_mpi
 tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c

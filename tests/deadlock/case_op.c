@@ -1,0 +1,137 @@
+#include "tests/deadlock/case_op.h"
+
+#include <string.h>
+
+static int find_tensor(const deadlock_case *c, const char *name)
+{
+    for (int t = 0; t < c->tensors; t++)
+        if (!strcmp(c->tensor[t], name)) return t;
+    return -1;
+}
+
+static tutti_status read_new_tensor(case_words *words, deadlock_case *c, int *tensor)
+{
+    const char *name;
+    tutti_status status = case_read_name(words, "tensor", CASE_NAME - 1, &name);
+    if (status) return status;
+    *tensor = find_tensor(c, name);
+    if (*tensor >= 0) return TUTTI_OK;
+    if (c->tensors == CASE_MOST_TENSORS)
+        return case_refuse(words, "more than %d tensors", CASE_MOST_TENSORS);
+    *tensor = c->tensors++;
+    strcpy(c->tensor[*tensor], name);
+    return TUTTI_OK;
+}
+
+tutti_status case_read_tensor(
+    case_words *words, const deadlock_case *c, const char *what, int *tensor)
+{
+    const char *name;
+    tutti_status status = case_read_name(words, what, CASE_NAME - 1, &name);
+    if (status) return status;
+    *tensor = find_tensor(c, name);
+    return *tensor < 0 ? case_refuse(words, "%s: no collective on '%s' stands above", what, name)
+                       : TUTTI_OK;
+}
+
+static tutti_status read_group(case_words *words, const deadlock_case *c, int *group)
+{
+    const char *name;
+    tutti_status status = case_read_name(words, "on", CASE_NAME - 1, &name);
+    if (status) return status;
+    for (int g = 0; g < c->groups; g++)
+        if (!strcmp(c->group[g].name, name)) {
+            *group = g;
+            return TUTTI_OK;
+        }
+    return case_refuse(words, "on: no group '%s' stands above", name);
+}
+
+const char *const case_kind_words[] = {[TUTTI_ALLREDUCE] = "allreduce",
+    [TUTTI_BROADCAST] = "broadcast",
+    [TUTTI_REDUCE] = "reduce",
+    [TUTTI_ALLGATHER] = "allgather",
+    [TUTTI_REDUCE_SCATTER] = "reduce-scatter",
+    [TUTTI_BARRIER] = "barrier",
+    NULL};
+static const char *const op_words[] = {
+    [TUTTI_SUM] = "sum", [TUTTI_PROD] = "prod", [TUTTI_MIN] = "min", [TUTTI_MAX] = "max", NULL};
+static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
+    [TUTTI_F64] = "f64",
+    [TUTTI_I32] = "i32",
+    [TUTTI_I64] = "i64",
+    [TUTTI_U8] = "u8",
+    NULL};
+
+/* One "key=value" of a collective. */
+static tutti_status read_key(const case_words *words, char *word, case_op *op)
+{
+    int choice;
+    long number;
+    char *value = strchr(word, '=');
+    *value++ = '\0';
+    tutti_status status;
+    if (!strcmp(word, "op")) {
+        status = case_read_choice(words, "op", value, op_words, &choice);
+        if (!status) op->args.op = (tutti_reduce_op)choice;
+    } else if (!strcmp(word, "dtype")) {
+        status = case_read_choice(words, "dtype", value, dtype_words, &choice);
+        if (!status) op->args.dtype = (tutti_dtype)choice;
+    } else if (!strcmp(word, "root")) {
+        status = case_read_number(words, "root", value, 0, CASE_MOST_RANKS - 1, &number);
+        if (!status) op->args.root = (int)number;
+    } else {
+        status = case_refuse(words, "'%.40s=': known are op=, dtype=, root=", word);
+    }
+    return status;
+}
+
+static tutti_status read_after(case_words *words, const deadlock_case *c, case_op *op)
+{
+    if (op->afters == CASE_MOST_AFTER)
+        return case_refuse(words, "after: more than %d", CASE_MOST_AFTER);
+    tutti_status status = case_read_tensor(words, c, "after", &op->after[op->afters]);
+    if (!status) op->afters++;
+    return status;
+}
+
+/* What may follow tensor and count. */
+static tutti_status read_details(case_words *words, const deadlock_case *c, case_op *op)
+{
+    tutti_status status = TUTTI_OK;
+    for (char *word; !status && (word = case_next_word(words));) {
+        if (strchr(word, '='))
+            status = read_key(words, word, op);
+        else if (!strcmp(word, "on"))
+            status = read_group(words, c, &op->group);
+        else if (!strcmp(word, "after"))
+            status = read_after(words, c, op);
+        else if (!strcmp(word, "lost"))
+            op->lost = 1;
+        else
+            status = case_refuse(words,
+                "'%.40s': after tensor and count come op=, dtype=, root=, 'on GROUP', "
+                "'after TENSOR', 'lost'",
+                word);
+    }
+    return status;
+}
+
+tutti_status case_read_op(case_words *words, deadlock_case *c, tutti_coll_kind kind, case_op *read)
+{
+    long count = 1;
+    case_op op = {.line = words->line, .args = {.kind = kind}};
+    tutti_status status = read_new_tensor(words, c, &op.tensor);
+    if (!status && kind != TUTTI_BARRIER)
+        status =
+            case_read_number(words, "count", case_next_word(words), 1, CASE_MOST_COUNT, &count);
+    op.args.count = count;
+    if (!status) status = read_details(words, c, &op);
+    if (status) return status;
+    const case_group *group = &c->group[op.group];
+    if (op.args.root >= group->ranks)
+        return case_refuse(
+            words, "root=%d: group '%s' has %d ranks", op.args.root, group->name, group->ranks);
+    *read = op;
+    return TUTTI_OK;
+}
