@@ -12,6 +12,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/grid_rows.c apps/bench/grid_rows.h \
 	apps/bench/link.h \
 	apps/bench/ops.c apps/bench/ops.h \
+	apps/bench/overlap.c apps/bench/overlap.h \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \

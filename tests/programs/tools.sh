@@ -26,8 +26,15 @@ grep -q '"event":"series","name":"plain loop","unit":"images/s"' "$dir/json" || 
 # Sums of every algorithm are right; what a rank sends is what the algorithm says: of S bytes on 3 ranks a ring sends 4/3.
 "$mpirun" -np 3 "$apps/tutti-bench" allreduce --algorithm all --from 12000 --to 12000 --lanes 2 --blocks 1 --block-s 0.001 \
     --link-mbit 1000 --json "$dir/json" > "$dir/out" 2>&1 || { fail "tutti-bench allreduce: status $?"; cat "$dir/out"; }
-grep -q '"algorithm":"ring".*"sent_bytes":16000' "$dir/json" || { fail "what a ring sends"; cat "$dir/json"; }
+grep -q '"algorithm":"ring".*"sent_bytes":16000,"sent_messages":4' "$dir/json" || { fail "what a ring sends"; cat "$dir/json"; }
 grep -q '"algorithm":"recursive-doubling"' "$dir/json" && grep -q '"algorithm":"mpi"' "$dir/json" || fail "an algorithm is missing"
+
+# Overlap of an allreduce and computation; a rank by itself is refused.
+"$mpirun" -np 2 "$apps/tutti-bench" overlap --from 65536 --to 65536 --blocks 2 --json "$dir/json" > "$dir/out" 2>&1 ||
+    { fail "tutti-bench overlap: status $?"; cat "$dir/out"; }
+grep -q '"event":"overlap","design":"funneled".*"overlap_pct"' "$dir/json" || fail "overlap tells nothing"
+"$apps/tutti-bench" overlap > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --link-mbit 1000 --peer "$dir/peer" \

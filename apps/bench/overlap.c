@@ -1,0 +1,253 @@
+#include "apps/bench/overlap.h"
+
+#include "apps/bench/choices.h"
+#include "apps/bench/result.h"
+#include "apps/bench/world.h"
+#include "config.h"
+#include "dag/base/clock.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/kernels/dense.h"
+#include "dag/kernels/kernel.h"
+#include "designs/exchange.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 128, MOST_BLOCKS = 1000, MOST_NODES = 20000, TRIAL_NODES = 50 };
+
+typedef struct options {
+    const char *design, *algorithm, *json;
+    int64_t from, to, factor, blocks;
+    double timeout_s;
+} options;
+
+static const char *design_choice(int i)
+{
+    return tutti_designs[i] && !tutti_designs[i]->unsafe ? tutti_designs[i]->name : NULL;
+}
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
+        AT(design), .help = "design"},
+    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithm,
+        AT(algorithm), .help = "allreduce algorithm; mpi: the MPI library's own"},
+    {TUTTI_CONF_INT, "from", "BYTES", .fallback = "65536", .low = 4, .high = 4e9, AT(from),
+        .help = "smallest size, in float32 elements"},
+    {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),
+        .help = "largest size"},
+    {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
+        .help = "from one size to the next"},
+    {TUTTI_CONF_INT, "blocks", "N", .fallback = "9", .low = 1, .high = MOST_BLOCKS, AT(blocks),
+        .help = "times that everything is timed, in turns"},
+    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
+        .help = "seconds after which a wait is an error"},
+    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
+        .help = "write one JSON object a line for every result"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench overlap",
+    .usage = "[OPTION]...",
+    .summary =
+        "Times one allreduce, about as much computation (matrix products on one worker), and "
+        "both together, over all ranks (mpirun -np P tutti-bench overlap ...). Overlap is the "
+        "part of the shorter that is hidden behind the longer.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* What is timed: a section of the graph each. */
+enum { COMPUTE, COMMUNICATE, BOTH, SECTIONS };
+static const char *const titles[SECTIONS] = {"compute", "communicate", "both"};
+
+typedef struct bench {
+    options o;
+    tutti_world world;
+    tutti_result *result; /* rank 0's */
+    int nodes;            /* products of a section, for the size at hand */
+    double took_s[SECTIONS][MOST_BLOCKS];
+} bench;
+
+/* A graph with its exchange and runner. */
+typedef struct stage {
+    tutti_exchange *exchange;
+    tutti_graph *graph;
+    const tutti_runner *runner;
+    tutti_run *run;
+    int section[SECTIONS];
+} stage;
+
+static tutti_status add_tensor(
+    tutti_graph *graph, const char *name, tutti_shape shape, tutti_role role, int *tensor)
+{
+    return tutti_graph_tensor(graph, name, role, TUTTI_F32, shape, tensor);
+}
+
+/* One section: the mark first, as the end of a backward pass leaves it, and products behind it. */
+static tutti_status add_section(stage *st, int which, int nodes, int sum, const int operand[3])
+{
+    const tutti_dense_desc desc = {.N = SIDE, .C = SIDE, .K = SIDE};
+    const tutti_access access[] = {
+        {operand[0], TUTTI_READ}, {operand[1], TUTTI_READ}, {operand[2], TUTTI_WRITE}};
+    int node;
+    tutti_status status = tutti_graph_section(st->graph, titles[which], &st->section[which]);
+    if (!status && which != COMPUTE) status = tutti_graph_mark(st->graph, sum, &node);
+    for (int i = 0; i < nodes && which != COMMUNICATE && !status; i++)
+        status = tutti_graph_kernel(
+            st->graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, &node);
+    return status;
+}
+
+static tutti_status build_graph(stage *st, int64_t count, int nodes)
+{
+    static const char *const names[] = {"x", "w", "y"};
+    int sum, operand[3];
+    tutti_status status = tutti_graph_new(&st->graph);
+    if (!status)
+        status = add_tensor(st->graph, "sum", tutti_shape_of(count), TUTTI_ROLE_GRADIENT, &sum);
+    for (int i = 0; i < 3 && !status; i++)
+        status = add_tensor(
+            st->graph, names[i], tutti_shape_of(SIDE, SIDE), TUTTI_ROLE_SCRATCH, &operand[i]);
+    for (int s = 0; s < SECTIONS && !status; s++) status = add_section(st, s, nodes, sum, operand);
+    return status;
+}
+
+static void leave_stage(stage *st)
+{
+    if (st->run) st->runner->close(st->run);
+    tutti_graph_free(st->graph);
+    tutti_exchange_close(st->exchange);
+    *st = (stage){0};
+}
+
+static tutti_status enter_stage(bench *b, int64_t count, int nodes, stage *st)
+{
+    tutti_exchange_options exchange = {.design = tutti_design_find(b->o.design),
+        .algorithm = b->o.algorithm,
+        .timeout_s = b->o.timeout_s};
+    *st = (stage){.runner = tutti_runner_find("starpu")};
+    tutti_status status = tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange);
+    if (!status) status = build_graph(st, count, nodes);
+    if (!status) status = tutti_exchange_apply(st->exchange, st->graph);
+    tutti_run_options run = {.workers = 1, .hooks = tutti_exchange_hooks(st->exchange)};
+    return status ? status : st->runner->open(st->graph, &run, &st->run);
+}
+
+/* Seconds of a section, of the slowest rank. */
+static tutti_status time_section(bench *b, stage *st, int which, double *seconds)
+{
+    tutti_status status = tutti_exchange_agree(st->exchange, TUTTI_OK, NULL);
+    double begun = tutti_clock_s();
+    if (!status) status = st->runner->submit(st->run, st->section[which]);
+    if (!status) status = st->runner->wait(st->run, st->runner->point(st->run), b->o.timeout_s);
+    *seconds = tutti_clock_s() - begun;
+    if (status) return status;
+    return tutti_exchange_call(st->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                                                 .dtype = TUTTI_F64,
+                                                 .op = TUTTI_MAX,
+                                                 .count = 1,
+                                                 .recv = seconds});
+}
+
+/* As many products as take about as long as the allreduce. */
+static tutti_status plan(bench *b, int64_t count)
+{
+    stage st;
+    double compute = 1, communicate = 1;
+    tutti_status status = enter_stage(b, count, TRIAL_NODES, &st);
+    for (int warm = 0; warm < 3 && !status; warm++) {
+        status = time_section(b, &st, COMPUTE, &compute);
+        if (!status) status = time_section(b, &st, COMMUNICATE, &communicate);
+    }
+    if (status) return status;
+    leave_stage(&st);
+    double nodes = TRIAL_NODES * communicate / compute;
+    b->nodes = nodes < 1 ? 1 : nodes > MOST_NODES ? MOST_NODES : (int)nodes;
+    return TUTTI_OK; /* times are the slowest rank's, so that all ranks plan the same */
+}
+
+static tutti_status measure(bench *b, int64_t count)
+{
+    stage st;
+    double ignored;
+    tutti_status status = plan(b, count);
+    if (!status) status = enter_stage(b, count, b->nodes, &st);
+    for (int s = 0; s < SECTIONS && !status; s++) status = time_section(b, &st, s, &ignored);
+    for (int64_t block = 0; block < b->o.blocks && !status; block++)
+        for (int s = 0; s < SECTIONS && !status; s++)
+            status = time_section(b, &st, s, &b->took_s[s][block]);
+    if (!status) leave_stage(&st);
+    return status;
+}
+
+static void tell(bench *b, int64_t bytes)
+{
+    double part[MOST_BLOCKS], ms[SECTIONS];
+    for (int64_t k = 0; k < b->o.blocks; k++) {
+        double compute = b->took_s[COMPUTE][k], communicate = b->took_s[COMMUNICATE][k];
+        part[k] = (compute + communicate - b->took_s[BOTH][k]) /
+                  (compute < communicate ? compute : communicate);
+    }
+    for (int s = 0; s < SECTIONS; s++) ms[s] = 1e3 * tutti_median((int)b->o.blocks, b->took_s[s]);
+    double overlap = 100 * tutti_median((int)b->o.blocks, part);
+    printf("%10" PRId64 " %12.3f %12.3f %12.3f %8.1f %%\n", bytes, ms[COMPUTE], ms[COMMUNICATE],
+        ms[BOTH], overlap);
+    fflush(stdout);
+    tutti_result_event(b->result,
+        json_pack("{s:s, s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:f}", "event", "overlap", "design",
+            b->o.design, "algorithm", b->o.algorithm, "ranks", b->world.boot.size, "bytes",
+            (json_int_t)bytes, "compute_ms", ms[COMPUTE], "communicate_ms", ms[COMMUNICATE],
+            "both_ms", ms[BOTH], "overlap_pct", overlap));
+}
+
+static tutti_status measure_all(bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, &b->result);
+    status = tutti_world_agree(&b->world, status);
+    if (!status && b->result)
+        printf("%s, %s, %d ranks, medians of %" PRId64 " times\n%10s %12s %12s %12s %10s\n",
+            b->o.design, b->o.algorithm, b->world.boot.size, b->o.blocks, "bytes", "compute ms",
+            "comm ms", "both ms", "overlap");
+    for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
+        status = measure(b, bytes / 4);
+        if (!status && b->result) tell(b, bytes);
+    }
+    return status;
+}
+
+static tutti_status run_here(int argc, char **argv, bench *b)
+{
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(&conf, argc, argv, &b->o, NULL, &wish);
+    if (status) return status;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    if (b->o.from > b->o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
+    status = tutti_world_open(b->o.timeout_s, &b->world);
+    if (status) return status;
+    status = b->world.boot.size > 1
+                 ? measure_all(b)
+                 : tutti_fail(TUTTI_ERR_USAGE, "one rank has nothing to sum: mpirun -np 2 or more");
+    tutti_status closed = tutti_result_close(b->result);
+    if (!status) status = closed;
+    tutti_world_close(&b->world, status);
+    return status;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    bench *b = calloc(1, sizeof *b);
+    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
+    tutti_status status = run_here(argc, argv, b);
+    free(b);
+    return status;
+}
+
+const tutti_bench tutti_bench_overlap = {
+    "overlap", "an allreduce and computation, alone and together", run};
