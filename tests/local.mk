@@ -29,6 +29,7 @@ include tests/models/local.mk
 include tests/tools/local.mk
 include tests/train/local.mk
 include tests/check/local.mk
+include tests/soak/local.mk
 include tests/programs/local.mk
 include tests/box/local.mk
 include tests/faults/local.mk

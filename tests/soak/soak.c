@@ -1,0 +1,233 @@
+/* A rank of the soak: collectives of mixed kinds and sizes, again and again, and what the process
+ * holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
+ *
+ * own     Tutti's own program: it boots MPI, a graph is submitted to its StarPU runner step by step
+ * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h)
+ *
+ * Rank 0 prints a line at each of ten points: collectives so far, resident memory, bytes allocated
+ * in the heap (requests, pool entries, tasks: whatever is not given back shows here), descriptors,
+ * threads. The exit status is 1 when a result is wrong or any of them grows after the first fifth. */
+#include "dag/base/log.h"
+#include "designs/exchange.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tutti/starpu.h>
+
+static const double patience_s = 60;
+
+enum { POINTS = 10, WARM_POINTS = 2 };
+
+/* Sizes around what is eager, segmented, and nothing at all. */
+static const int64_t counts[] = {1, 3, 250, 1000, 4096, 20000, 70000};
+enum { SIZES = sizeof counts / sizeof *counts };
+
+static const tutti_coll_kind kinds[] = {
+    TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALLREDUCE};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+typedef struct holding {
+    long resident_kb, heap_bytes, descriptors, threads;
+} holding;
+
+/* ---- what the process holds ---- */
+
+static long entries(const char *folder)
+{
+    long n = 0;
+    DIR *dir = opendir(folder);
+    while (dir && readdir(dir)) n++;
+    if (dir) closedir(dir);
+    return n;
+}
+
+static holding look(void)
+{
+    holding h = {.heap_bytes = (long)mallinfo2().uordblks,
+        .descriptors = entries("/proc/self/fd"),
+        .threads = entries("/proc/self/task")};
+    char line[256];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmRSS: %ld kB", &h.resident_kb) == 1) break;
+    if (status) fclose(status);
+    return h;
+}
+
+/* Growth since the warm-up that is none: pages that are touched late, and MPI's and StarPU's own
+ * lists, which grow with what chance puts in flight together. */
+static int is_flat(const holding *warm, const holding *now, long collectives)
+{
+    static const long resident_slack_kb = 4096, heap_slack_bytes = 128 << 10;
+    return now->resident_kb - warm->resident_kb <= resident_slack_kb &&
+           now->heap_bytes - warm->heap_bytes <= heap_slack_bytes + 2 * collectives &&
+           now->descriptors <= warm->descriptors && now->threads <= warm->threads;
+}
+
+typedef struct watcher {
+    const char *title;
+    int rank, point, grew;
+    holding warm;
+} watcher;
+
+static void note(watcher *w, long collectives)
+{
+    holding h = look();
+    if (w->point++ == WARM_POINTS - 1) w->warm = h;
+    int flat = w->point <= WARM_POINTS || is_flat(&w->warm, &h, collectives);
+    w->grew |= !flat;
+    if (w->rank == 0 || !flat)
+        printf("%-22s rank %d %8ld collectives %8ld kB %9ld heap bytes %3ld descriptors %2ld "
+               "threads%s\n",
+            w->title, w->rank, collectives, h.resident_kb, h.heap_bytes, h.descriptors, h.threads,
+            flat ? "" : "  GROWS");
+    fflush(stdout);
+}
+
+/* ---- Tutti's own program ---- */
+
+static tutti_status build(tutti_graph *g, int *probe)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < SIZES * KINDS && !status; i++) {
+        char name[16];
+        int t, node;
+        tutti_coll_args args = {.kind = kinds[i % KINDS],
+            .dtype = TUTTI_F32,
+            .op = TUTTI_MAX,
+            .count = counts[i % SIZES]};
+        snprintf(name, sizeof name, "t%d", i);
+        status = tutti_graph_tensor(
+            g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(args.count), &t);
+        if (i == 0) *probe = t;
+        if (!status) status = tutti_graph_mark(g, t, &node);
+        if (!status) status = tutti_graph_set_collective(g, node, &args, sizeof args);
+    }
+    return status;
+}
+
+static tutti_status run_steps(tutti_exchange *x, tutti_graph *g, int probe, long count, watcher *w)
+{
+    const tutti_runner *runner = tutti_runner_find("starpu");
+    const tutti_run_options options = {.workers = 1, .hooks = tutti_exchange_hooks(x)};
+    const long per_step = SIZES * KINDS, steps = count / per_step;
+    tutti_run *run = NULL;
+    tutti_status status = runner->open(g, &options, &run);
+    int64_t before = 0;
+    float mine = (float)w->rank, result;
+    for (long s = 0; s < steps && !status; s++) {
+        status = runner->feed(run, probe, &mine, sizeof mine, NULL, NULL);
+        if (!status) status = runner->submit(run, 0);
+        if (!status) status = runner->fetch(run, probe, &result, sizeof result);
+        if (!status) status = runner->wait(run, before, patience_s); /* one step ahead */
+        before = runner->point(run);
+        if (status || (s + 1) % (steps / POINTS) || w->point == POINTS) continue;
+        status = runner->wait(run, before, patience_s);
+        if (!status && result != (float)(tutti_exchange_size(x) - 1))
+            status = tutti_fail(TUTTI_ERR_INTERNAL, "the maximum of all ranks is %g", result);
+        note(w, (s + 1) * per_step);
+    }
+    runner->close(run);
+    return status;
+}
+
+static tutti_status soak_own(const char *design, long count, watcher *w)
+{
+    const tutti_exchange_options options = {
+        .design = tutti_design_find(design), .verify = TUTTI_VERIFY_ON, .timeout_s = patience_s};
+    tutti_exchange *x = NULL;
+    tutti_graph *g = NULL;
+    int probe = 0;
+    tutti_status status = tutti_exchange_open(&options, &x);
+    if (status) return status;
+    w->rank = tutti_exchange_rank(x);
+    status = tutti_graph_new(&g);
+    if (!status) status = build(g, &probe);
+    if (!status) status = tutti_exchange_apply(x, g);
+    if (!status) status = run_steps(x, g, probe, count, w);
+    tutti_graph_free(g);
+    tutti_exchange_close(x);
+    return status;
+}
+
+/* ---- a program that attaches ---- */
+
+static tutti_status insert(tutti_session *s, long i, tutti_handle data)
+{
+    switch (kinds[i % KINDS]) {
+    case TUTTI_BROADCAST:
+        return tutti_broadcast(s, data, TUTTI_F32, (int)(i % tutti_size(s)));
+    case TUTTI_REDUCE:
+        return tutti_reduce(s, data, TUTTI_F32, TUTTI_MAX, 0);
+    case TUTTI_REDUCE_SCATTER:
+        return tutti_reduce_scatter(s, data, TUTTI_F32, TUTTI_MAX);
+    default:
+        return tutti_allreduce(s, data, TUTTI_F32, TUTTI_MAX);
+    }
+}
+
+static tutti_status insert_all(tutti_session *s, tutti_handle handle[], long count, watcher *w)
+{
+    enum { WAIT_EVERY = 64 };
+    tutti_status status = TUTTI_OK;
+    for (long i = 0; i < count && !status; i++) {
+        status = insert(s, i, handle[i % SIZES]);
+        if (!status && (i + 1) % WAIT_EVERY == 0) status = tutti_wait(s, patience_s);
+        if (status || (i + 1) % (count / POINTS) || w->point == POINTS) continue;
+        status = tutti_wait(s, patience_s);
+        if (!status) note(w, i + 1);
+    }
+    return status;
+}
+
+static tutti_status soak_attach(const char *design, long count, watcher *w)
+{
+    float *data[SIZES];
+    tutti_handle handle[SIZES];
+    struct starpu_conf conf;
+    tutti_session *s = NULL;
+    starpu_conf_init(&conf);
+    conf.ncpus = 1;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &(int){0});
+    if (starpu_init(&conf)) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start");
+    const tutti_attach_options options = {.design = design};
+    tutti_status status = tutti_attach(MPI_COMM_WORLD, &options, &s);
+    if (status) return status;
+    w->rank = tutti_rank(s);
+    for (int i = 0; i < SIZES; i++) {
+        data[i] = calloc((size_t)counts[i], sizeof *data[i]);
+        starpu_vector_data_register(
+            &handle[i], STARPU_MAIN_RAM, (uintptr_t)data[i], (uint32_t)counts[i], sizeof *data[i]);
+    }
+    status = insert_all(s, handle, count, w);
+    for (int i = 0; i < SIZES && !status; i++) {
+        starpu_data_unregister(handle[i]);
+        free(data[i]);
+    }
+    tutti_detach(s);
+    starpu_shutdown();
+    MPI_Finalize();
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        tutti_status (*soak)(const char *design, long count, watcher *w);
+    } modes[] = {{"own", soak_own}, {"attach", soak_attach}};
+    char title[64];
+    for (size_t m = 0; argc == 4 && m < sizeof modes / sizeof *modes; m++) {
+        if (strcmp(argv[1], modes[m].name) || !tutti_design_find(argv[2])) continue;
+        snprintf(title, sizeof title, "%s, %s", argv[1], argv[2]);
+        watcher w = {.title = title};
+        tutti_status status = modes[m].soak(argv[2], strtol(argv[3], NULL, 10), &w);
+        if (!status && w.point != POINTS) fprintf(stderr, "soak: %d points\n", w.point);
+        return status || w.grew || w.point != POINTS;
+    }
+    fprintf(stderr, "usage: soak own|attach DESIGN COUNT\n");
+    return 2;
+}

@@ -1,0 +1,17 @@
+#!/bin/bash
+# Collectives for a long time: memory, descriptors, threads and what is allocated stay flat.  soak.sh [COUNT]
+# COUNT collectives in all (default 2000; make check-soak: 100000), dealt to the designs, by Tutti's own programs and by
+# programs that attach, on two ranks under mpirun.
+set -u
+total=${1:-2000}
+round=350 # ten points of a step of 35 collectives
+each=$(((total / 8 + round - 1) / round * round))
+soak=${TUTTI_BUILDDIR:?}/tests/soak/soak
+export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
+failed=0
+for mode in own attach; do
+    for design in sequential funneled concurrent chained; do
+        "$MPIRUN" -np 2 "$soak" $mode $design $each || { echo "FAILED: $mode, $design: status $?"; failed=1; }
+    done
+done
+exit $failed
