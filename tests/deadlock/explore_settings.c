@@ -113,6 +113,8 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.workers = 1 + below(&d, 4);
     s.lanes = s.design->many_lanes ? 1 + below(&d, 4) : 1;
     s.algorithm = algorithms[below(&d, 5)];
+    int verify = below(&d, 4);
+    s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);
     tutti_status status = begin(&s, 1 + below(&d, 6), 1 + below(&d, 3));
     for (int k = 0; k < s.program[0].n && !status; k++)
@@ -141,8 +143,9 @@ int explore_book(explore_result *result, world_verdict verdict)
 
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
-    snprintf(text, size, "%s, %d ranks, %d workers, %d lanes, %s, %d collectives, %d steps",
+    snprintf(text, size,
+        "%s, %d ranks, %d workers, %d lanes, %s, %d collectives, %d steps, check %s",
         s->design->name, s->ranks, s->workers, s->lanes, s->algorithm ? s->algorithm : "auto",
-        s->program[0].n, s->program[0].steps);
+        s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify));
     return text;
 }

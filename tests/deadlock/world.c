@@ -172,14 +172,24 @@ void world_run(world *w, int number, int64_t id)
     tutti_inline_run(r->run, id);
 }
 
+/* What the ends of a rank have seen. */
+static uint64_t messages_of(const world_rank *r)
+{
+    uint64_t state = 0;
+    for (int g = 0; g < r->world->setting->groups; g++)
+        if (r->end[g]) state = wire_mix(state, wire_state(r->end[g]));
+    return state;
+}
+
 int world_pass(world *w, int number)
 {
     world_rank *r = &w->rank[number];
+    uint64_t before = messages_of(r);
     int moved = 0;
     for (int g = 0; g < w->setting->groups; g++)
         if (r->exchange[g]) moved |= tutti_exchange_pass(r->exchange[g]);
     r->dirty = 0;
-    return moved;
+    return moved || messages_of(r) != before;
 }
 
 int world_dirty(const world *w, int r)
@@ -200,8 +210,7 @@ uint64_t world_state(const world *w, int whole)
     for (int i = 0; i < w->setting->ranks; i++) {
         const world_rank *r = &w->rank[i];
         state = wire_mix(state, r->state + (whole ? r->other + (uint64_t)r->dirty : 0));
-        for (int g = 0; g < w->setting->groups; g++)
-            if (r->end[g]) state = wire_mix(state, wire_state(r->end[g]));
+        state = wire_mix(state, messages_of(r));
     }
     return state;
 }
