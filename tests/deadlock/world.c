@@ -217,32 +217,29 @@ uint64_t world_state(const world *w, int whole)
 
 /* ---- ending what cannot end ---- */
 
-/* Ends a task that is still in flight without the exchange, which will not look at it again. */
-static int give_up(world_rank *r)
+/* Ends what is still in flight without the exchange, which will not look at it again. */
+static void give_up(world_rank *r)
 {
-    int some = 0;
-    for (int64_t i = 0; i < world_tasks(r); i++) {
-        if (!r->task[i].inner) continue;
-        finish(&r->task[i].token, TUTTI_ERR_COMM);
-        some = 1;
-    }
-    return some;
+    for (int64_t i = 0; i < world_tasks(r); i++)
+        if (r->task[i].inner) finish(&r->task[i].token, TUTTI_ERR_COMM);
 }
 
-/* With messages failing, passes end what is in flight; what is left is given up. */
+/* With messages failing, passes end what is in flight; what is left then is given up. */
 void world_end_all(world *w)
 {
+    enum { MOST_ROUNDS = 10000, GIVES_UP_AFTER = 4 };
     int64_t ids[WORLD_TASKS];
     w->wire.broken = 1;
-    for (int moved = 1; moved;) {
-        moved = 0;
+    for (int round = 0, quiet = 0; round < MOST_ROUNDS && !world_ended(w); round++) {
+        int moved = 0;
         for (int r = 0; r < w->setting->ranks; r++) {
             if (!w->rank[r].run) continue;
-            for (int n; (n = tutti_inline_ready(w->rank[r].run, ids, WORLD_TASKS)); moved = 1)
-                for (int i = 0; i < n; i++) world_run(w, r, ids[i]);
-            moved |= world_pass(w, r);
+            int n = tutti_inline_ready(w->rank[r].run, ids, WORLD_TASKS);
+            for (int i = 0; i < n; i++) world_run(w, r, ids[i]);
+            moved |= world_pass(w, r) || n;
         }
-        for (int r = 0; r < w->setting->ranks && !moved; r++) moved = give_up(&w->rank[r]);
+        quiet = moved ? 0 : quiet + 1;
+        for (int r = 0; r < w->setting->ranks && quiet >= GIVES_UP_AFTER; r++) give_up(&w->rank[r]);
     }
 }
 

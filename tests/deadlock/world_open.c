@@ -103,7 +103,7 @@ static tutti_status place_group(world_rank *r, int group)
     }
     if (!status) status = tutti_exchange_apply(r->exchange[group], g);
     if (!status && tutti_exchange_design(r->exchange[group])->chain) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "chain%d", group);
         status = tutti_graph_tensor(
             r->graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &chain);
