@@ -7,6 +7,7 @@
 #include "tests/deadlock/explore.h"
 #include "tests/support/testing.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -202,6 +203,9 @@ int main(void)
     int designs = 0;
     while (tutti_designs[designs]) designs++;
     tutti_log_set_level(TUTTI_LOG_NONE);
+    /* Worlds come and go by the thousand: their memory stays in the heap. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
     Suite *suite = suite_create("deadlock");
     TCase *tcase = testing_case(suite, "explorer");
     tcase_add_test(tcase, random_schedules_end_right);

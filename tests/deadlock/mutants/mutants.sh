@@ -11,7 +11,7 @@ source=${TUTTI_SRCDIR:?}
 build=${TUTTI_BUILDDIR:?}
 # A mutant may loop for ever; the right program takes a few seconds.
 limit=$((60 * ${TUTTI_TEST_SLOWDOWN:-1}))
-export TUTTI_EXPLORE_SCHEDULES=4000 CK_FORK=no
+export TUTTI_EXPLORE_SCHEDULES=3000 CK_FORK=no
 few='queue_in_ready_order chain_misses_a_node tag_constant message_not_awaited worker_not_counted'
 
 scratch=$(mktemp -d)
