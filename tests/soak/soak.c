@@ -22,7 +22,7 @@ static const double patience_s = 60;
 enum { POINTS = 10, WARM_POINTS = 2 };
 
 /* Sizes around what is eager, segmented, and nothing at all. */
-static const int64_t counts[] = {1, 3, 250, 1000, 4096, 20000, 70000};
+static const int64_t counts[] = {1, 3, 250, 1000, 4096, 9000, 20000};
 enum { SIZES = sizeof counts / sizeof *counts };
 
 static const tutti_coll_kind kinds[] = {
@@ -57,11 +57,11 @@ static holding look(void)
     return h;
 }
 
-/* Growth since the warm-up that is none: pages that are touched late, and MPI's and StarPU's own
- * lists, which grow with what chance puts in flight together. */
+/* Growth since the warm-up that is none: pages that are touched late, and the blocks that are kept
+ * for what chance puts in flight together (ours, MPI's and StarPU's). */
 static int is_flat(const holding *warm, const holding *now, long collectives)
 {
-    static const long resident_slack_kb = 4096, heap_slack_bytes = 128 << 10;
+    static const long resident_slack_kb = 4096, heap_slack_bytes = 512 << 10;
     return now->resident_kb - warm->resident_kb <= resident_slack_kb &&
            now->heap_bytes - warm->heap_bytes <= heap_slack_bytes + 2 * collectives &&
            now->descriptors <= warm->descriptors && now->threads <= warm->threads;
