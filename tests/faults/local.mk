@@ -2,6 +2,7 @@
 # Scripts repeat their random rounds TUTTI_TEST_ROUNDS times: a few in make check, 100 in make check-chaos.
 fault_programs = tests/faults/test_fault tests/faults/test_replica
 fault_scripts = \
+	tests/faults/chaos.sh \
 	tests/faults/launcher.sh \
 	tests/faults/link.sh \
 	tests/faults/replica.sh \
@@ -9,7 +10,7 @@ fault_scripts = \
 	tests/faults/saver.sh
 check_PROGRAMS += $(fault_programs)
 TESTS += $(fault_programs) $(fault_scripts)
-EXTRA_DIST += $(fault_scripts) tests/faults/chaos.sh
+EXTRA_DIST += $(fault_scripts)
 
 tests_faults_test_fault_SOURCES = tests/faults/test_fault.c
 tests_faults_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
