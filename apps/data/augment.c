@@ -7,12 +7,14 @@
 tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image)
 {
     enum { PLACES = 2 * TUTTI_AUGMENT_PAD + 1 };
-    uint32_t w[4];
-    tutti_rng_philox(seed ^ tutti_rng_stream("augment.draw"), (uint64_t)epoch, (uint64_t)image, w);
+    uint32_t crop[4], first_flip[4];
+    tutti_rng_philox(
+        seed ^ tutti_rng_stream("augment.draw"), (uint64_t)epoch, (uint64_t)image, crop);
+    tutti_rng_philox(seed ^ tutti_rng_stream("augment.flip"), 0, (uint64_t)image, first_flip);
     return (tutti_augment){
-        .dy = (int)(((uint64_t)w[0] * PLACES) >> 32) - TUTTI_AUGMENT_PAD,
-        .dx = (int)(((uint64_t)w[1] * PLACES) >> 32) - TUTTI_AUGMENT_PAD,
-        .flip = (int)(w[2] >> 31),
+        .dy = (int)(((uint64_t)crop[0] * PLACES) >> 32) - TUTTI_AUGMENT_PAD,
+        .dx = (int)(((uint64_t)crop[1] * PLACES) >> 32) - TUTTI_AUGMENT_PAD,
+        .flip = (int)((first_flip[0] ^ (uint32_t)epoch) & 1),
     };
 }
 
@@ -24,20 +26,25 @@ void tutti_normalise_init(
             table->value[c][v] = ((float)v / 255.0f - mean[c]) / deviation[c];
 }
 
+/* Which of a row's n pixels the mirrors at its ends show at place p. */
+static int mirror(int p, int n)
+{
+    if (n == 1) return 0;
+    while (p < 0 || p >= n) p = p < 0 ? -p : 2 * (n - 1) - p;
+    return p;
+}
+
 void tutti_augment_apply(const tutti_augment *augment, const tutti_normalise *table, int H, int W,
     int C, const uint8_t *pixels, float *out)
 {
     static const tutti_augment none = {0};
     if (!augment) augment = &none;
     for (int y = 0; y < H; y++) {
-        int from_y = y + augment->dy;
-        int outside = from_y < 0 || from_y >= H;
+        const uint8_t *row = pixels + (size_t)mirror(y + augment->dy, H) * (size_t)W * (size_t)C;
         for (int x = 0; x < W; x++) {
-            int from_x = (augment->flip ? W - 1 - x : x) + augment->dx;
-            int black = outside || from_x < 0 || from_x >= W;
-            const uint8_t *pixel =
-                black ? NULL : pixels + ((size_t)from_y * (size_t)W + (size_t)from_x) * (size_t)C;
-            for (int c = 0; c < C; c++) *out++ = table->value[c][pixel ? pixel[c] : 0];
+            int from = mirror((augment->flip ? W - 1 - x : x) + augment->dx, W);
+            const uint8_t *pixel = row + (size_t)from * (size_t)C;
+            for (int c = 0; c < C; c++) *out++ = table->value[c][pixel[c]];
         }
     }
 }

@@ -1,9 +1,12 @@
 /* From 8-bit pixels to what the first layer reads: crop, flip, normalise, in one pass. [P]
  *
- * Augmentation as in He et al. 2015 (arXiv:1512.03385, section 4.2): 4 pixels of black around the
- * image, a random crop of the old size, a flip about the vertical axis half of the time. What is
- * drawn is a function of (seed, epoch, image): the same on any number of ranks and after a resume.
- */
+ * Augmentation as in He et al. 2015 (arXiv:1512.03385, section 4.2): 4 pixels around the image, a
+ * random crop of the old size, a flip about the vertical axis half of the time; with two changes
+ * that make short runs more accurate (Jordan 2024, arXiv:2404.00498): the pixels around continue
+ * the image as in a mirror rather than in black, and flips alternate: a random half of the images is
+ * mirrored in even epochs, the other half in odd ones, so that two epochs show every image both
+ * ways. What is drawn is a function of (seed, epoch, image): the same on any number of ranks and
+ * after a resume. */
 #ifndef TUTTI_AUGMENT_H
 #define TUTTI_AUGMENT_H
 

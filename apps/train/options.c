@@ -44,7 +44,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
-        .help = "pad training images by 4, crop at random, flip every other one"},
+        .help = "pad training images by 4 (mirrored), crop at random, flip each every other epoch"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),

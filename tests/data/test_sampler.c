@@ -132,13 +132,17 @@ END_TEST
 START_TEST(draws_are_uniform_and_repeat)
 {
     enum { N = 81000 };
-    int crops[9][9] = {0}, flips = 0;
+    int crops[9][9] = {0}, flips = 0, repeats = 0, others = 0;
     for (int64_t image = 0; image < N; image++) {
         tutti_augment a = tutti_augment_draw(4, 2, image), b = tutti_augment_draw(4, 2, image);
         ck_assert(a.dy == b.dy && a.dx == b.dx && a.flip == b.flip);
         crops[a.dy + 4][a.dx + 4]++;
         flips += a.flip;
+        repeats += a.flip == tutti_augment_draw(4, 4, image).flip;
+        others += a.flip != tutti_augment_draw(4, 3, image).flip;
     }
+    ck_assert_int_eq(repeats, N); /* flips alternate */
+    ck_assert_int_eq(others, N);
     for (int y = 0; y < 9; y++)
         for (int x = 0; x < 9; x++) ck_assert_int_lt(abs(crops[y][x] - N / 81), 160); /* 5 sigma */
     ck_assert_int_lt(abs(flips - N / 2), 750);
@@ -154,11 +158,13 @@ START_TEST(augment_is_pad_crop_flip)
     const float mean[] = {0.1f, 0.5f, 0.25f}, deviation[] = {0.5f, 0.2f, 1.0f};
     tutti_normalise table;
     tutti_normalise_init(&table, C, mean, deviation);
-    memset(padded, 0, sizeof padded);
     for (int y = 0; y < H; y++)
         for (int x = 0; x < W; x++)
-            for (int c = 0; c < C; c++)
-                padded[y + PAD][x + PAD][c] = pixels[y][x][c] = (uint8_t)(1 + 40 * y + 5 * x + c);
+            for (int c = 0; c < C; c++) pixels[y][x][c] = (uint8_t)(1 + 40 * y + 5 * x + c);
+    static const int row[] = {4, 3, 2, 1, 0, 1, 2, 3, 4, 3, 2, 1, 0};
+    static const int column[] = {4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1};
+    for (int y = 0; y < H + 2 * PAD; y++)
+        for (int x = 0; x < W + 2 * PAD; x++) memcpy(padded[y][x], pixels[row[y]][column[x]], C);
     for (int v = 0; v < 9 * 9 * 2; v++) {
         tutti_augment a = {.dy = v / 18 - PAD, .dx = v / 2 % 9 - PAD, .flip = v % 2};
         tutti_augment_apply(&a, &table, H, W, C, &pixels[0][0][0], &out[0][0][0]);
@@ -175,6 +181,23 @@ START_TEST(augment_is_pad_crop_flip)
 }
 END_TEST
 
+/* Smaller than the border: the mirrors repeat. */
+START_TEST(tiny_images_are_mirrored_again)
+{
+    static const uint8_t two[] = {10, 20};
+    const float mean = 0, deviation = 1;
+    float out[2];
+    tutti_normalise table;
+    tutti_normalise_init(&table, 1, &mean, &deviation);
+    for (int d = -TUTTI_AUGMENT_PAD; d <= TUTTI_AUGMENT_PAD; d++) {
+        tutti_augment a = {.dy = d, .dx = d};
+        tutti_augment_apply(&a, &table, 1, 2, 1, two, out);
+        ck_assert_float_eq_tol(out[0], (float)two[abs(d) % 2] / 255, 1e-6f);
+        ck_assert_float_eq_tol(out[1], (float)two[abs(d + 1) % 2] / 255, 1e-6f);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sampler");
@@ -187,5 +210,6 @@ int main(void)
     tcase_add_test(tcase, absurd_batches_do_not_overflow);
     tcase_add_test(tcase, draws_are_uniform_and_repeat);
     tcase_add_test(tcase, augment_is_pad_crop_flip);
+    tcase_add_test(tcase, tiny_images_are_mirrored_again);
     return testing_run(suite);
 }
