@@ -8,7 +8,7 @@
 #define TUTTI_COMM_THREAD_H
 
 #include "designs/driver.h"
-#include "designs/watch.h"
+#include "designs/watch/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
 

@@ -13,11 +13,11 @@
 #include "collectives/coll.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
-#include "designs/control.h"
+#include "designs/verify/control.h"
 #include "designs/design.h"
 #include "designs/queue.h"
 #include "designs/record.h"
-#include "designs/verify.h"
+#include "designs/verify/verify.h"
 
 typedef struct tutti_driver tutti_driver;
 

@@ -11,10 +11,10 @@
 
 #include "collectives/coll.h"
 #include "dag/run/run.h"
-#include "designs/check.h"
+#include "designs/check/check.h"
 #include "designs/design.h"
-#include "designs/verify.h"
-#include "designs/watch.h"
+#include "designs/verify/verify.h"
+#include "designs/watch/watch.h"
 
 typedef struct tutti_exchange tutti_exchange;
 
@@ -25,8 +25,9 @@ typedef struct tutti_exchange_options {
     int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
                                  -1: see designs/bucket.h */
     int unsafe;            /* 1: a design that breaks the ordering law is accepted */
-    tutti_verify_mode verify;  /* whether ranks compare their collectives (designs/verify.h) */
-    tutti_watch_options watch; /* the stall inspector (designs/watch.h); none with manual */
+    tutti_verify_mode
+        verify; /* whether ranks compare their collectives (designs/verify/verify.h) */
+    tutti_watch_options watch; /* the stall inspector (designs/watch/watch.h); none with manual */
     int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;          /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;        /* may be NULL; borrowed */
@@ -62,7 +63,7 @@ tutti_thread_level tutti_exchange_granted(
  * the graph. With one rank, marks stay marks, which cost nothing. All ranks call it. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
 /* Whether all ranks are going to run the same collectives: compares 8 bytes a rank; only where they
- * differ, everything, and then the ordering law is judged (designs/check.h). All ranks call it with
+ * differ, everything, and then the ordering law is judged (designs/check/check.h). All ranks call it with
  * a placed graph. MISMATCH on all ranks, with the verdict logged. */
 tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *graph);
 /* Judges the ordering law for what all ranks are going to run with so many workers a rank (0: not

@@ -2,34 +2,46 @@ libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
 	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
-	designs/check.c designs/check.h designs/check_parts.h \
-	designs/check_judge.c designs/check_text.c \
-	designs/check_wait.c designs/check_workers.c \
 	designs/comm_thread.c designs/comm_thread.h \
-	designs/compare.c designs/compare.h \
 	designs/concurrent.c \
-	designs/control.c designs/control.h \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
-	designs/dump.c designs/dump.h \
 	designs/exchange.c designs/exchange.h \
-	designs/farewell.c designs/farewell.h \
-	designs/fault.c designs/fault.h \
 	designs/exchange_check.c \
-	designs/fingerprint.c designs/fingerprint.h \
+	designs/fault.c designs/fault.h \
 	designs/funneled.c \
-	designs/gate.c designs/gate.h \
-	designs/inquiry.c designs/inquiry.h \
 	designs/naive.c \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \
 	designs/record.c designs/record.h \
 	designs/sequential.c \
-	designs/stall.c designs/stall.h \
-	designs/table.c designs/table.h \
-	designs/usr1.c designs/usr1.h \
-	designs/verify.c designs/verify.h \
-	designs/watch.c designs/watch.h
+	designs/table.c designs/table.h
+
+# The ordering law, judged from the graphs alone.
+libcore_la_SOURCES += \
+	designs/check/check.c designs/check/check.h \
+	designs/check/judge.c \
+	designs/check/parts.h \
+	designs/check/text.c \
+	designs/check/wait.c \
+	designs/check/workers.c
+
+# What ranks tell each other while they run, and compare.
+libcore_la_SOURCES += \
+	designs/verify/compare.c designs/verify/compare.h \
+	designs/verify/control.c designs/verify/control.h \
+	designs/verify/farewell.c designs/verify/farewell.h \
+	designs/verify/fingerprint.c designs/verify/fingerprint.h \
+	designs/verify/gate.c designs/verify/gate.h \
+	designs/verify/verify.c designs/verify/verify.h
+
+# When nothing moves: who waits for whom.
+libcore_la_SOURCES += \
+	designs/watch/dump.c designs/watch/dump.h \
+	designs/watch/inquiry.c designs/watch/inquiry.h \
+	designs/watch/stall.c designs/watch/stall.h \
+	designs/watch/usr1.c designs/watch/usr1.h \
+	designs/watch/watch.c designs/watch/watch.h
 
 # What is installed, under the names that programs include.
 install-data-local:

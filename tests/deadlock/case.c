@@ -1,7 +1,7 @@
 #include "tests/deadlock/case.h"
 
 #include "dag/base/log.h"
-#include "designs/check.h"
+#include "designs/check/check.h"
 #include "tests/deadlock/case_op.h"
 
 #include <errno.h>

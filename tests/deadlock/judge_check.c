@@ -1,6 +1,6 @@
 /* The first judge of the deadlock suite: judge_check CASE...
  *
- * Gives each case to the static checker (designs/check.h) and prints a line of it, with tabs:
+ * Gives each case to the static checker (designs/check/check.h) and prints a line of it, with tabs:
  * name, verdict, "check", what the checker says. Exits 1 when a verdict, or the clause that is
  * broken, is not the one that the case asks for, and 2 when a case cannot be read. */
 #include "dag/base/log.h"

@@ -9,7 +9,7 @@
 
 #include "collectives/args.h"
 #include "designs/design.h"
-#include "designs/verify.h"
+#include "designs/verify/verify.h"
 
 enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 8, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 

@@ -16,7 +16,7 @@
 #define TUTTI_DEADLOCK_RANK_H
 
 #include "dag/run/run.h"
-#include "designs/check.h"
+#include "designs/check/check.h"
 #include "designs/exchange.h"
 #include "tests/deadlock/case.h"
 

@@ -1,4 +1,4 @@
-/* The static checker (designs/check.h): against the bound, against the explorer on random cases, as
+/* The static checker (designs/check/check.h): against the bound, against the explorer on random cases, as
  * text, and between ranks before the first step. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"

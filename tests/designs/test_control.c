@@ -1,7 +1,7 @@
 /* control: messages of all ranks over the loop transport, polled on one thread: in order, each once,
  * whether sends are copied or wait for their receiver. */
 #include "dag/base/log.h"
-#include "designs/control.h"
+#include "designs/verify/control.h"
 #include "tests/support/testing.h"
 
 enum { RANKS = 3, LANE = 1, MESSAGES = 20 };

@@ -194,7 +194,8 @@ START_TEST(every_design_equals_the_oracle)
                 for (int r = 0; r < ranks; r++) {
                     compare(&job[r], &oracle[0]);
                     /* The call to agree, and in worlds of several ranks the nodes. */
-                    int64_t compared = job[r].verify != TUTTI_VERIFY_OFF; /* before the first step */
+                    int64_t compared =
+                        job[r].verify != TUTTI_VERIFY_OFF; /* before the first step */
                     int64_t expected = 1 + (ranks > 1 ? PARAMETERS * STEPS + compared : 0);
                     ck_assert_int_eq(job[r].collectives, expected);
                 }

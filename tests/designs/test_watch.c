@@ -6,7 +6,7 @@
 #include "dag/kernels/kernel.h"
 #include "designs/exchange.h"
 #include "designs/record.h"
-#include "designs/stall.h"
+#include "designs/watch/stall.h"
 #include "tests/support/testing.h"
 
 #include <jansson.h>

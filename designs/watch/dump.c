@@ -1,4 +1,4 @@
-#include "designs/dump.h"
+#include "designs/watch/dump.h"
 
 #include "dag/base/json.h"
 #include "dag/base/log.h"

@@ -1,5 +1,5 @@
 /* The judgement, and the clauses that compare lane with lane. */
-#include "designs/check_parts.h"
+#include "designs/check/parts.h"
 
 #include "dag/base/log.h"
 

@@ -1,4 +1,4 @@
-#include "designs/gate.h"
+#include "designs/verify/gate.h"
 
 #include "dag/base/log.h"
 

@@ -1,10 +1,10 @@
-#include "designs/verify.h"
+#include "designs/verify/verify.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/compare.h"
-#include "designs/farewell.h"
-#include "designs/gate.h"
+#include "designs/verify/compare.h"
+#include "designs/verify/farewell.h"
+#include "designs/verify/gate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

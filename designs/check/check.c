@@ -1,9 +1,9 @@
 /* The value that is judged: lists of collectives, from placed graphs. */
-#include "designs/check.h"
+#include "designs/check/check.h"
 
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
-#include "designs/check_parts.h"
+#include "designs/check/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SIGUSR1 as a question: "what are you doing?" A handler counts, and every watch of the process
- * (designs/watch.h) looks at the count. A signal handler has no handle to hang its state on, so the
+ * (designs/watch/watch.h) looks at the count. A signal handler has no handle to hang its state on, so the
  * count is the process's. [A] */
 #ifndef TUTTI_USR1_H
 #define TUTTI_USR1_H

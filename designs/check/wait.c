@@ -1,5 +1,5 @@
 /* What waits for what: overtaking on a lane, and rings of collectives. */
-#include "designs/check_parts.h"
+#include "designs/check/parts.h"
 
 #include "dag/base/log.h"
 

@@ -1,8 +1,8 @@
-/* The parts of the static checker (designs/check.h), a clause or two each. [P] */
+/* The parts of the static checker (designs/check/check.h), a clause or two each. [P] */
 #ifndef TUTTI_CHECK_PARTS_H
 #define TUTTI_CHECK_PARTS_H
 
-#include "designs/check.h"
+#include "designs/check/check.h"
 
 /* The collectives of all ranks, matched: those that are one collective are one event. Made after
  * the lanes have been found to agree. */

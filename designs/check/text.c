@@ -1,6 +1,6 @@
 /* One rank's collectives as text:  kind dtype op root count group lane index holds lost N before...
  * name, a line each. */
-#include "designs/check_parts.h"
+#include "designs/check/parts.h"
 
 #include "dag/base/log.h"
 #include "dag/base/rng.h"

@@ -4,7 +4,7 @@
 #define TUTTI_DUMP_H
 
 #include "designs/driver.h"
-#include "designs/stall.h"
+#include "designs/watch/stall.h"
 
 /* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working one) under another name and renames
  * it. IO (logged). */

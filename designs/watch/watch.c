@@ -1,9 +1,9 @@
-#include "designs/watch.h"
+#include "designs/watch/watch.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/dump.h"
-#include "designs/usr1.h"
+#include "designs/watch/dump.h"
+#include "designs/watch/usr1.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
 #ifndef TUTTI_COMPARE_H
 #define TUTTI_COMPARE_H
 
-#include "designs/control.h"
+#include "designs/verify/control.h"
 
 typedef struct tutti_compare tutti_compare;
 

@@ -1,4 +1,4 @@
-#include "designs/farewell.h"
+#include "designs/verify/farewell.h"
 
 #include "dag/base/log.h"
 

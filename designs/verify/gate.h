@@ -12,7 +12,7 @@
 #ifndef TUTTI_GATE_H
 #define TUTTI_GATE_H
 
-#include "designs/control.h"
+#include "designs/verify/control.h"
 
 typedef struct tutti_gate tutti_gate;
 

@@ -1,5 +1,5 @@
 /* Who waits for whom: sentences from what each rank has told about itself. Pure: no rank is asked
- * here (designs/inquiry.h), no clock is read. [P]
+ * here (designs/watch/inquiry.h), no clock is read. [P]
  *
  * The report is about one collective, the lowest in which some rank waits: with the smallest number
  * everywhere lies the cause (doc/designs.md), and the ranks that have not arrived there are it. */

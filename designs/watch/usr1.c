@@ -1,4 +1,4 @@
-#include "designs/usr1.h"
+#include "designs/watch/usr1.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "designs/control.h"
+#include "designs/verify/control.h"
 
 #include "dag/base/log.h"
 

@@ -1,6 +1,6 @@
 /* Whether collectives that hold their workers can leave every rank without one: by exploring the
  * states while they are few, else by the bound. */
-#include "designs/check_parts.h"
+#include "designs/check/parts.h"
 
 #include "dag/base/log.h"
 

@@ -1,4 +1,4 @@
-#include "designs/stall.h"
+#include "designs/watch/stall.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

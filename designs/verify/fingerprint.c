@@ -1,4 +1,4 @@
-#include "designs/fingerprint.h"
+#include "designs/verify/fingerprint.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The stall inspector of one rank: a thread that sleeps, looks, and tells.
  *
  * A rank stalls when its oldest collective in flight does not move (or when its tasks wait for each
- * other and none runs). Then it asks the others what they do (designs/inquiry.h), and
+ * other and none runs). Then it asks the others what they do (designs/watch/inquiry.h), and
  *
  *   after warn_s    warns once: who has not arrived, and which task is in the way there
  *   after dump_s    every rank writes its flight recorder to a file, and the lowest rank that
@@ -15,7 +15,7 @@
 #ifndef TUTTI_WATCH_H
 #define TUTTI_WATCH_H
 
-#include "designs/inquiry.h"
+#include "designs/watch/inquiry.h"
 
 typedef struct tutti_watch tutti_watch;
 

@@ -1,4 +1,4 @@
-#include "designs/inquiry.h"
+#include "designs/watch/inquiry.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"

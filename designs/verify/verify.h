@@ -1,10 +1,10 @@
 /* Whether all ranks start the same collectives in the same order, found out while the program runs.
  *
- *   on    every rank compares with its left neighbour what it has started (designs/compare.h):
+ *   on    every rank compares with its left neighbour what it has started (designs/verify/compare.h):
  *         nothing waits, and a difference is known within milliseconds. Meanwhile messages carry
  *         bits of the fingerprint in their tags (tutti_coll_args.identity), so that those of
  *         different collectives do not meet: nothing is summed that does not belong together.
- *   full  no collective starts before all ranks have come to the same one (designs/gate.h). The
+ *   full  no collective starts before all ranks have come to the same one (designs/verify/gate.h). The
  *         only safe way when starting blocks inside MPI, so the algorithm "mpi" always does it.
  *
  * Where ranks differ, the rank that sees it asks all others what they have at that place and makes
@@ -17,8 +17,8 @@
 #ifndef TUTTI_VERIFY_H
 #define TUTTI_VERIFY_H
 
-#include "designs/control.h"
-#include "designs/fingerprint.h"
+#include "designs/verify/control.h"
+#include "designs/verify/fingerprint.h"
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-#include "designs/compare.h"
+#include "designs/verify/compare.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
