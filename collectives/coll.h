@@ -32,6 +32,9 @@ typedef struct tutti_comm_options {
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm);
 void tutti_comm_free(tutti_comm *comm); /* accepts NULL; requests must have been freed */
+/* After a failure, when messages may be under way that nobody will receive. Free still has to be
+ * called; it lets go of less. */
+void tutti_comm_abandon(tutti_comm *comm);
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
 int tutti_comm_lanes(const tutti_comm *comm);

@@ -84,6 +84,11 @@ void tutti_comm_free(tutti_comm *comm)
     free(comm);
 }
 
+void tutti_comm_abandon(tutti_comm *comm)
+{
+    comm->transport->abandoned = 1;
+}
+
 int tutti_comm_rank(const tutti_comm *comm)
 {
     return comm->transport->rank;

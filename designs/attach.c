@@ -3,12 +3,14 @@
 #include "dag/base/log.h"
 #include "dag/run/insert.h"
 #include "designs/exchange.h"
+#include "designs/names.h"
 
 #include <stdlib.h>
 
 struct tutti_session {
     tutti_exchange *exchange;
     tutti_insert *insert;
+    tutti_names *names;
     int rank, size;
 };
 
@@ -68,6 +70,11 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     long value = strtol(lanes, &end, 10);
     if (*end || value < 0 || value > 1024)
         return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_LANES='%s': a number from 1 to 1024", lanes);
+    const char *check = choose(given->check, "TUTTI_CHECK", "on");
+    options->verify = tutti_verify_mode_find(check);
+    if (options->verify == TUTTI_VERIFY_MODES)
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "check '%s' is not known; known are: off, on, full", check);
     options->lanes = given->lanes ? given->lanes : options->design->many_lanes ? (int)value : 0;
     return read_stall(given, &options->watch);
 }
@@ -79,6 +86,7 @@ tutti_status tutti_attach(
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to attach");
     tutti_exchange_options exchange = {0};
     tutti_status status = read_options(options, &exchange);
+    if (!status) status = tutti_names_open(&s->names);
     if (!status) status = tutti_exchange_attach(&comm, &exchange, &s->exchange);
     if (!status) {
         tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
@@ -90,6 +98,7 @@ tutti_status tutti_attach(
     if (status) {
         tutti_insert_close(s->insert);
         tutti_exchange_close(s->exchange);
+        tutti_names_close(s->names);
         free(s);
         return status;
     }
@@ -101,11 +110,24 @@ void tutti_detach(tutti_session *session)
 {
     static const double patience_s = 60;
     if (!session) return;
-    if (tutti_wait(session, patience_s))
-        return; /* something is still in flight: what it touches stays */
+    tutti_wait(session, patience_s);
+    if (!tutti_insert_ended(session->insert)) return; /* what is in flight may touch it all */
     tutti_insert_close(session->insert);
     tutti_exchange_close(session->exchange);
+    tutti_names_close(session->names);
     free(session);
+}
+
+tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name)
+{
+    return tutti_names_give(session->names, data, name);
+}
+
+/* What a collective on this handle is called. */
+static const char *name_of(const tutti_session *session, tutti_handle data, tutti_coll_kind kind)
+{
+    const char *name = tutti_names_find(session->names, data);
+    return name ? name : tutti_coll_kind_name(kind);
 }
 
 int tutti_rank(const tutti_session *session)
@@ -121,7 +143,7 @@ int tutti_size(const tutti_session *session)
 /* In-place collectives on one handle. */
 static tutti_status insert_one(tutti_session *session, tutti_handle data, tutti_coll_args args)
 {
-    const char *name = tutti_coll_kind_name(args.kind);
+    const char *name = name_of(session, data, args.kind);
     if (args.root < 0 || args.root >= session->size)
         return tutti_fail(
             TUTTI_ERR_INVAL, "%s: root %d of %d ranks", name, args.root, session->size);
@@ -162,17 +184,17 @@ tutti_status tutti_allgather(
     tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
 {
     tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = dtype};
+    const char *name = name_of(session, recv, args.kind);
     int64_t gathered;
-    tutti_status status = tutti_insert_count(send, dtype, "allgather", &args.count);
-    if (!status) status = tutti_insert_count(recv, dtype, "allgather", &gathered);
+    tutti_status status = tutti_insert_count(send, dtype, name, &args.count);
+    if (!status) status = tutti_insert_count(recv, dtype, name, &gathered);
     if (status) return status;
     if (gathered != args.count * session->size)
-        return tutti_fail(TUTTI_ERR_INVAL, "allgather: recv has %lld elements, not %d times %lld",
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: recv has %lld elements, not %d times %lld", name,
             (long long)gathered, session->size, (long long)args.count);
     tutti_handle handles[] = {recv, send};
     tutti_mode modes[] = {TUTTI_WRITE, TUTTI_READ};
-    return tutti_insert_collective(
-        session->insert, "allgather", &args, sizeof args, 2, handles, modes);
+    return tutti_insert_collective(session->insert, name, &args, sizeof args, 2, handles, modes);
 }
 
 tutti_status tutti_wait(tutti_session *session, double timeout_s)

@@ -49,6 +49,9 @@ typedef struct tutti_attach_options {
     int lanes;          /* concurrent: communicators; 0: TUTTI_LANES, or 4 */
     const char
         *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
+    const char *check; /* whether ranks compare their collectives: "off", "on" (while they run),
+                          "full" (none starts before all ranks have come to it); NULL: TUTTI_CHECK,
+                          or on */
     /* Seconds that a collective may stand still: until a warning, until every rank writes its last
      * collectives down, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the
      * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. */
@@ -56,7 +59,7 @@ typedef struct tutti_attach_options {
 } tutti_attach_options;
 
 /* Collective over comm. options may be NULL.
- * USAGE: unknown design or algorithm (the known ones are listed); UNSUPPORTED: MPI or StarPU is not
+ * USAGE: unknown design, algorithm or check (the known ones are listed); UNSUPPORTED: MPI or StarPU is not
  * initialised, or MPI was initialised with too low a thread level. */
 TUTTI_API tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session);
@@ -66,6 +69,11 @@ TUTTI_API void tutti_detach(tutti_session *session);
 
 TUTTI_API int tutti_rank(const tutti_session *session);
 TUTTI_API int tutti_size(const tutti_session *session);
+
+/* What the data of this handle are called in messages; where ranks are compared, the names must agree
+ * too, so that a swap of two handles of the same size is found. The name is copied; NULL: none, as
+ * before the first call. Call it again when the handle is registered anew. NOMEM. */
+TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name);
 
 /* In place: every rank's data become the element-wise result over all ranks. */
 TUTTI_API tutti_status tutti_allreduce(
@@ -85,7 +93,8 @@ TUTTI_API tutti_status tutti_reduce_scatter(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
 
 /* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with their
- * names) after timeout_s; otherwise the first failure of any of them. */
+ * names) after timeout_s; MISMATCH when the ranks' collectives differ (logged on every rank: which,
+ * and how; all of them end so, now and later); otherwise the first failure of any of them. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
 
 #ifdef __cplusplus

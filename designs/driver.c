@@ -312,6 +312,7 @@ static void end_done(tutti_driver *d)
 /* After a failure: everything that was posted ends with it, and so will what is posted later. */
 static void end_all(tutti_driver *d, tutti_status failure)
 {
+    tutti_comm_abandon(d->comm);
     for (;;) {
         pthread_mutex_lock(&d->queue_lock);
         tutti_entry *entry = tutti_queue_next_posted(&d->queue, 0);
@@ -505,7 +506,8 @@ int tutti_driver_left(tutti_driver *driver)
 {
     if (!driver->verify) return 1;
     pthread_mutex_lock(&driver->comm_lock);
-    int left = tutti_verify_left(driver->verify) && !tutti_control_sending(driver->options.control);
+    int left = tutti_verify_left(driver->verify, failure_of(driver) != TUTTI_OK) &&
+               !tutti_control_sending(driver->options.control);
     pthread_mutex_unlock(&driver->comm_lock);
     return left;
 }

@@ -101,6 +101,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
 static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
 {
     tutti_exchange *x = ctx;
+    if (!orderly && comm) tutti_comm_abandon(comm);
     tutti_control_stop(control);
     tutti_comm_free(comm);
     tutti_control_free(control);

@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	designs/fault.c designs/fault.h \
 	designs/funneled.c \
 	designs/naive.c \
+	designs/names.c designs/names.h \
 	designs/place.c designs/place.h \
 	designs/queue.c designs/queue.h \
 	designs/record.c designs/record.h \

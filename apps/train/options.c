@@ -29,6 +29,11 @@ static const char *algorithm_choice(int i)
     return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
 }
 
+static const char *check_choice(int i)
+{
+    return tutti_verify_mode_name(i);
+}
+
 static const char *schedule_choice(int i)
 {
     return tutti_schedules[i].name;
@@ -88,6 +93,10 @@ static const tutti_setting settings[] = {
         .help = "communicators of the concurrent design; 0: the design's default"},
     {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
         .help = "accept --design naive, which can hang and sum the wrong buffers"},
+    {TUTTI_CONF_CHOICE, "check", "HOW", .fallback = "on", .choice = check_choice,
+        .environment = "TUTTI_CHECK", AT(check_name),
+        .help = "compare the ranks' collectives: off; on: while they run; full: none starts before "
+                "all ranks have come to it"},
     {TUTTI_CONF_FLAG, "check-only", AT(check_only),
         .help = "judge whether the ranks' collectives keep the ordering law, print the verdict, "
                 "and end without training"},
@@ -196,6 +205,7 @@ tutti_status tutti_train_options_parse(
     options->model = tutti_model_find(options->model_name);
     options->design = tutti_design_find(options->design_name);
     options->schedule = tutti_schedule_find(options->schedule_name);
+    options->verify = tutti_verify_mode_find(options->check_name);
     if (status || *wish != TUTTI_CONF_RUN) return status;
     if (options->rate < 0) options->rate = options->model->rate;
     status = check_together(options);

@@ -7,12 +7,13 @@
 #include "apps/train/schedule.h"
 #include "dag/base/conf.h"
 #include "designs/design.h"
+#include "designs/verify.h"
 
 #include <stdint.h>
 
 typedef struct tutti_train_options {
     const char *data, *format;
-    const char *model_name, *design_name, *schedule_name, *algorithm;
+    const char *model_name, *design_name, *schedule_name, *algorithm, *check_name;
     int unsafe, check_only;
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
@@ -31,6 +32,7 @@ typedef struct tutti_train_options {
     const tutti_model *model;
     const tutti_design *design;
     const tutti_schedule_kind *schedule;
+    tutti_verify_mode verify;
 } tutti_train_options;
 
 extern const tutti_conf tutti_train_conf;

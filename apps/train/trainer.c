@@ -58,6 +58,7 @@ tutti_status tutti_trainer_join(
         .algorithm = options->algorithm,
         .bucket_bytes = options->bucket_mb < 0 ? -1 : (int64_t)(options->bucket_mb * 1e6),
         .unsafe = options->unsafe,
+        .verify = options->verify,
         .timeout_s = options->timeout_s,
         .meter = trainer->meter,
         .watch = {.on = 1,

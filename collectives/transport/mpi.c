@@ -162,7 +162,8 @@ static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *
 static void mpi_close(tutti_transport *transport)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    for (int k = 0; k < t->base.lanes; k++)
+    /* A communicator that is made later may get a freed one's place, and its late messages. */
+    for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
     for (tutti_message *m = t->idle, *next; m; m = next) {
         next = m->next;

@@ -166,18 +166,37 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
     return status;
 }
 
+int tutti_insert_ended(tutti_insert *insert)
+{
+    return tutti_ledger_reached(insert->ledger, tutti_ledger_point(insert->ledger));
+}
+
+/* After a failure, what is left ends with it as soon as it is ready, which takes no time unless it was
+ * lost. */
+static void drain(tutti_insert *insert)
+{
+    static const double poll_s = 1e-3, patience_s = 2;
+    double until_s = tutti_clock_s() + patience_s;
+    const tutti_run_hooks *hooks = &insert->hooks;
+    while (!tutti_insert_ended(insert) && tutti_clock_s() < until_s) {
+        if (hooks->main && hooks->main(hooks->ctx)) break;
+        tutti_clock_sleep(poll_s);
+    }
+}
+
 tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
 {
-    return tutti_wait_point(
+    tutti_status status = tutti_wait_point(
         insert->ledger, &insert->hooks, tutti_ledger_point(insert->ledger), timeout_s);
+    if (status && status != TUTTI_ERR_TIMEOUT) drain(insert);
+    return status;
 }
 
 void tutti_insert_close(tutti_insert *insert)
 {
     if (!insert) return;
     tutti_run_observe(&insert->hooks, NULL, 0);
-    int unfinished = !tutti_ledger_reached(insert->ledger, tutti_ledger_point(insert->ledger));
-    if (unfinished) return; /* tokens may still end: what they touch stays */
+    if (!tutti_insert_ended(insert)) return; /* tokens may still end: what they touch stays */
     if (insert->token) starpu_data_unregister(insert->token);
     tutti_ledger_free(insert->ledger);
     free(insert);

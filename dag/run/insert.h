@@ -21,8 +21,10 @@ tutti_status tutti_insert_count(
 /* Submits a collective node with this descriptor (copied) on these data. */
 tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,
     size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[]);
-/* As a runner's wait, for everything inserted so far. */
+/* As a runner's wait, for everything inserted so far; after a failure other than TIMEOUT all of it
+ * has ended, too, unless something was lost: its data may be unregistered. */
 tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s);
+int tutti_insert_ended(tutti_insert *insert); /* whether everything inserted has */
 /* Everything inserted has ended. Accepts NULL. */
 void tutti_insert_close(tutti_insert *insert);
 

@@ -86,7 +86,7 @@ int tutti_farewell_heard_all(const tutti_farewell *farewell, const int64_t start
 {
     const tutti_farewell *f = farewell;
     if (f->heard < f->size - 1) return 0;
-    for (int r = 0; r < f->size; r++)
+    for (int r = 0; started && r < f->size; r++)
         for (int i = 0; i < f->lanes && r != f->rank && !f->failed[r]; i++)
             if (f->started[r * f->lanes + i] != started[i]) return 0;
     return 1;

@@ -13,7 +13,8 @@ void tutti_farewell_close(tutti_farewell *farewell); /* accepts NULL */
 
 /* Says bye with `started` collectives a lane; NULL: after a failure, when counts mean nothing. */
 tutti_status tutti_farewell_say(tutti_farewell *farewell, const int64_t started[]);
-/* Whether every other rank has said bye, with as many as `started` or after a failure. */
+/* Whether every other rank has said bye, with as many as `started` or after a failure; NULL: with
+ * any. */
 int tutti_farewell_heard_all(const tutti_farewell *farewell, const int64_t started[]);
 /* "1, 3": those that have not, into text; returns text. */
 char *tutti_farewell_missing(const tutti_farewell *farewell, char *text, size_t size);

@@ -327,9 +327,9 @@ tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
     return status ? status : tutti_farewell_say(verify->farewell, failed ? NULL : verify->offered);
 }
 
-int tutti_verify_left(const tutti_verify *verify)
+int tutti_verify_left(const tutti_verify *verify, int failed)
 {
-    return tutti_farewell_heard_all(verify->farewell, verify->offered);
+    return tutti_farewell_heard_all(verify->farewell, failed ? NULL : verify->offered);
 }
 
 char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size)

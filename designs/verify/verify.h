@@ -59,8 +59,8 @@ int tutti_verify_curious(const tutti_verify *verify);
 
 /* This rank starts nothing any more. failed: nor does it count what it has started. COMM. */
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed);
-/* After leave: whether all others have left, too, with as many collectives. */
-int tutti_verify_left(const tutti_verify *verify);
+/* After leave: whether all others have left, too, with as many collectives (failed: with any). */
+int tutti_verify_left(const tutti_verify *verify, int failed);
 /* "1, 3": the ranks that have not left, into text; returns text. */
 char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size);
 

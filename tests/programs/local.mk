@@ -2,6 +2,7 @@
 program_tests = \
 	tests/programs/designs.sh \
 	tests/programs/manual.sh \
+	tests/programs/mismatch.sh \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
 	tests/programs/resume.sh \
@@ -9,3 +10,8 @@ program_tests = \
 	tests/programs/tools.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh
+
+# What mismatch.sh runs: as a stranger's program, on public headers and libtutti alone.
+check_PROGRAMS += tests/programs/mismatch
+tests_programs_mismatch_SOURCES = tests/programs/mismatch.c
+tests_programs_mismatch_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
