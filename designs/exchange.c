@@ -93,9 +93,12 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     if (status) return status;
     tutti_comm_options options = {.algorithm = x->options.algorithm, .lanes = x->options.lanes};
     status = tutti_comm_new(transport, &options, comm);
-    if (!status && talks(x, transport->size))
-        status = tutti_control_open(transport, x->options.lanes, control);
-    return status;
+    if (status || !talks(x, transport->size)) return status;
+    if (transport->lanes <= x->options.lanes)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "comparing the ranks' collectives takes a lane more than the transport's %d",
+            transport->lanes);
+    return tutti_control_open(transport, x->options.lanes, control);
 }
 
 static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
