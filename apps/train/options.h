@@ -7,7 +7,7 @@
 #include "apps/train/schedule.h"
 #include "dag/base/conf.h"
 #include "designs/design.h"
-#include "designs/verify.h"
+#include "designs/verify/verify.h"
 
 #include <stdint.h>
 
