@@ -3,10 +3,7 @@
 # that tensor, in time, every rank ends, and nothing of the run is left behind.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 rounds=${TUTTI_TEST_ROUNDS:-1} # of each kind
-# What only a comparison of the ranks can name is tried where the program compares them.
-kinds=(delay stop kill orphan)
-"$apps/tutti-cifar" --help | grep -q -e '--check ' && kinds+=(skip extra swap resize)
-kinds=(${TUTTI_TEST_KINDS:-${kinds[*]}})
+kinds=(${TUTTI_TEST_KINDS:-skip extra swap resize delay stop kill orphan})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
