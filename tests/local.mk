@@ -39,6 +39,11 @@ check-long: $(long_checks)
 .PHONY: check-long $(long_checks)
 
 # Needs a build of its own, which it makes.
+# For .ci/run, which leaves some out where they would only run again.
+list-tests:
+	@echo $(TESTS)
+.PHONY: list-tests
+
 check-tsan:
 	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/support/tsan.sh
 .PHONY: check-tsan

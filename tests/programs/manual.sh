@@ -3,25 +3,41 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 
 options_in_help() { sed -n 's/^  \(--[a-z-]*\).*/\1/p' | sort -u; }
-options_in_manual() { sed -n '/^\.SH OPTIONS/,/^\.SH E/p; /^\.SH COMMANDS/,/^\.SH E/p' "$TUTTI_SRCDIR/doc/$1.1" |
-    sed -n '/^\.TP/{n;s/^\.[BIR]* \(\\-\\-[a-z\\-]*\).*/\1/p}' | tr -d '\\' | sort -u; }
+options_in_manual() { sed -n '/^\.SH \(OPTIONS\|COMMANDS\)/,/^\.SH E/p' "$TUTTI_SRCDIR/doc/$1.1" |
+    sed -n '/^\.TP/{n;p}' | grep -o '\\-\\-[a-z\-]*' | tr -d '\\' | sort -u; }
 
-compare() { # PAGE COMMAND...
-    local page=$1
-    shift
+# Notes the options of one program or command, and looks at its --help and --version.
+note() { # COMMAND...
     "$@" --help > "$dir/help" 2> "$dir/err" || fail "$* --help: status $?"
     [ -s "$dir/err" ] && fail "$* --help wrote to stderr"
-    options_in_help < "$dir/help" > "$dir/a"
-    options_in_manual "$page" > "$dir/b"
-    [ -s "$dir/a" ] || fail "$*: no options in --help"
-    diff -u "$dir/a" "$dir/b" || fail "--help of $* (-) and doc/$page.1 (+) name different options"
+    options_in_help < "$dir/help" > "$dir/noted"
+    [ -s "$dir/noted" ] || fail "$*: no options in --help"
+    cat "$dir/noted" >> "$dir/all"
     [ "$(awk 'length > 79' "$dir/help" | wc -l)" = 0 ] || fail "$* --help has lines of 80 columns and more"
     "$@" --version | grep -q 'Tutti' || fail "$* --version"
 }
 
-compare tutti-cifar "$apps/tutti-cifar"
-compare tutti-bench "$apps/tutti-bench" compute
-compare tutti-info "$apps/tutti-info"
-compare tutti-run "$apps/tutti-run"
+# Compares what was noted with the manual.
+agrees() { # PAGE
+    sort -u "$dir/all" > "$dir/a"
+    options_in_manual "$1" > "$dir/b"
+    diff -u "$dir/a" "$dir/b" || fail "--help (-) and doc/$1.1 (+) name different options"
+    : > "$dir/all"
+}
+
+compare() { # PAGE
+    note "$apps/$1"
+    agrees "$1"
+}
+
+compare tutti-cifar
+compare tutti-info
+compare tutti-run
+compare tutti-doctor
+for command in compute allreduce overlap step 'step --grid' plot; do
+    # shellcheck disable=SC2086 # a command may be two words
+    note "$apps/tutti-bench" $command
+done
+agrees tutti-bench
 "$apps/tutti-bench" --help | grep -q compute || fail "tutti-bench --help does not list its commands"
 finish

@@ -21,7 +21,7 @@ two() { # OPTION...: two ranks
 # ---- options
 refuses 2 '--data DIR is missing' two
 refuses 2 '--batch 0: an integer from 1' two --data "$dir/data" --batch 0
-refuses 2 'unknown model; known are: mlp, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
+refuses 2 'unknown model; known are: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
 refuses 2 'unknown design; known are: funneled, concurrent, chained, sequential' two --data "$dir/data" --design best
 refuses 2 'unknown format; known are: cifar10, cifar100, idx' two --data "$dir/data" --format png
 refuses 2 'unknown schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --schedule linear
