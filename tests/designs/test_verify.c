@@ -426,6 +426,52 @@ START_TEST(no_difference_stays_unseen)
 }
 END_TEST
 
+typedef struct leave_job {
+    tutti_loop_world *world;
+    const tutti_design *design;
+    int rank;
+    atomic_int *gone; /* rank 0 has */
+    double left_s;
+} leave_job;
+
+static void *leave(void *arg)
+{
+    leave_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    const tutti_exchange_options options = {
+        .design = job->design, .verify = TUTTI_VERIFY_ON, .timeout_s = 0.3};
+    if (tutti_transport_loop(job->world, job->rank, 2, &transport)) return NULL;
+    if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
+    while (job->rank && !atomic_load(job->gone)) tutti_clock_sleep(1e-3);
+    double start_s = tutti_clock_s();
+    tutti_exchange_close(exchange);
+    job->left_s = tutti_clock_s() - start_s;
+    if (!job->rank) atomic_store(job->gone, 1);
+    return NULL;
+}
+
+/* Rank 1 is killed, as it were: rank 0 waits for its bye as long as for anything, and not at all when
+ * it has come. */
+START_TEST(a_rank_that_does_not_leave_is_not_waited_for)
+{
+    tutti_loop_world *world;
+    pthread_t thread[2];
+    leave_job job[2];
+    atomic_int gone = 0;
+    ck_assert_ok(tutti_loop_world_new(2, NULL, &world));
+    for (int r = 0; r < 2; r++) {
+        job[r] = (leave_job){world, tutti_design_find(_i ? "sequential" : "funneled"), r, &gone, 0};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, leave, &job[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) pthread_join(thread[r], NULL);
+    ck_assert_double_ge(job[0].left_s, 0.3);
+    ck_assert_double_le(job[0].left_s, 10);
+    ck_assert_double_le(job[1].left_s, 0.29);
+    tutti_loop_world_free(world);
+}
+END_TEST
+
 /* Without the lane that ranks talk on, an exchange that compares is refused. */
 START_TEST(comparing_needs_a_lane)
 {
@@ -452,6 +498,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_difference_is_named_with_all_ranks, 0, 2);
     tcase_add_test(tcase, ranks_that_are_late_are_told_apart);
     tcase_add_loop_test(tcase, a_rank_that_leaves_early_is_named, 0, 2);
+    tcase_add_loop_test(tcase, a_rank_that_does_not_leave_is_not_waited_for, 0, 2);
     tcase_add_test(tcase, comparing_needs_a_lane);
     tcase_add_loop_test(
         tcase, no_difference_stays_unseen, 0, (int)(sizeof programs / sizeof *programs));
