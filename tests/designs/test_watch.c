@@ -142,7 +142,7 @@ END_TEST
 START_TEST(a_sentence_fits_its_text)
 {
     tutti_stall_state s[40] = {arrived(18, 5)};
-    char text[64], number[16];
+    char text[64], number[32];
     for (int r = 1; r < 40; r++) s[r] = computing(18, TUTTI_STALL_SUBMITTED, 9);
     for (size_t size = 1; size <= sizeof text; size++) {
         tutti_stall_sentence(40, s, 18, text, size);
@@ -229,7 +229,7 @@ static tutti_status build_stall_graph(tutti_graph *g, int source[TENSORS], int s
     tutti_status status = TUTTI_OK;
     const tutti_sum_desc desc = {.count = LENGTH, .inputs = 1};
     for (int i = 0; i < TENSORS && !status; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "source%d", i);
         status = tutti_graph_tensor(
             g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(LENGTH), &source[i]);
@@ -344,7 +344,7 @@ static void *run_stall_rank(void *arg)
 }
 
 /* What such a rank leaves is no leak: it may still be in use. AddressSanitizer asks for this. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
     return "detect_leaks=0";
