@@ -147,6 +147,14 @@ static double setup_timeout_s(const tutti_exchange_options *o)
     return shorter ? o->watch.abort_s : o->timeout_s;
 }
 
+/* A blocking collective cannot be taken back when fingerprints differ: they are compared before it.
+ */
+static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
+{
+    int compares = o->verify != TUTTI_VERIFY_OFF;
+    return compares && tutti_algorithm_blocks(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
+}
+
 static tutti_status open_exchange(const void *attached, tutti_transport *transport,
     const tutti_exchange_options *options, tutti_exchange **exchange)
 {
@@ -168,9 +176,7 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         .setup_timeout_s = setup_timeout_s(&x->options),
         .watch = x->options.watch,
         .meter = options->meter,
-        .verify = {.mode = tutti_algorithm_blocks(options->algorithm) ? TUTTI_VERIFY_FULL
-                                                                      : options->verify,
-            .at_once = options->manual},
+        .verify = {.mode = verify_mode(options), .at_once = options->manual},
         .setup = setup,
         .teardown = teardown,
         .ctx = x};

@@ -5,7 +5,7 @@
  *         bits of the fingerprint in their tags (tutti_coll_args.identity), so that those of
  *         different collectives do not meet: nothing is summed that does not belong together.
  *   full  no collective starts before all ranks have come to the same one (designs/verify/gate.h). The
- *         only safe way when starting blocks inside MPI, so the algorithm "mpi" always does it.
+ *         only safe way when starting blocks inside MPI, so with the algorithm "mpi" `on` means it, too.
  *
  * Where ranks differ, the rank that sees it asks all others what they have at that place and makes
  * one sentence of the answers. A rank that ends tells the others how many collectives it has
