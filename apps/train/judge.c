@@ -4,14 +4,6 @@
 
 #include <stdio.h>
 
-static int count_collectives(const tutti_graph *graph)
-{
-    int count = 0;
-    for (int i = 0; i < tutti_graph_nodes(graph); i++)
-        count += tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_COLLECTIVE;
-    return count;
-}
-
 tutti_status tutti_train_judge(tutti_trainer *trainer)
 {
     const tutti_train_options *o = trainer->options;
@@ -28,7 +20,7 @@ tutti_status tutti_train_judge(tutti_trainer *trainer)
         printf("ordering law %s%s: %d collectives a step, design %s, ranks %d, lanes %d, workers "
                "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",
-            count_collectives(trainer->step->graph), o->design->name, trainer->ranks,
+            tutti_trainer_collectives(trainer), o->design->name, trainer->ranks,
             tutti_exchange_lanes(trainer->exchange), (int)o->workers, 1e3 * compared_s,
             1e3 * judged_s);
     return verdict.clause ? TUTTI_ERR_MISMATCH : TUTTI_OK;

@@ -226,10 +226,12 @@ static double part(double x, double of)
     return of > 0 ? x / of : NAN;
 }
 
+/* Test loss and accuracy are not numbers where the test set is not asked for. */
 static tutti_status evaluate(loop *l, int64_t done)
 {
     sums both[2] = {l->trained, {{0}}};
-    tutti_status status = evaluate_share(l->s, &both[1]);
+    tutti_status status = TUTTI_OK;
+    if (l->s->options->eval_every >= 0) status = evaluate_share(l->s, &both[1]);
     if (!status) status = add_ranks(l->s, both);
     if (status) return status;
     l->train_loss = part(both[0].value[0], both[0].value[2]);
@@ -258,7 +260,7 @@ static agenda find_due(const tutti_trainer *s, int64_t done)
     int64_t epochs = done / s->steps_per_epoch, every = o->replica_check;
     int check = every < 0 ? epoch_ends : every > 0 && done % every == 0;
     return (agenda){.check = s->ranks > 1 && every && (last || check),
-        .evaluate = last || (epoch_ends && o->eval_every && epochs % o->eval_every == 0),
+        .evaluate = last || (epoch_ends && o->eval_every > 0 && epochs % o->eval_every == 0),
         .save = o->checkpoint && (last || epoch_ends)};
 }
 

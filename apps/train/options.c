@@ -81,8 +81,8 @@ static const tutti_setting settings[] = {
         AT(weight_decay), .help = "weight decay, added to the gradient"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
-    {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = 0, .high = 1000000, AT(eval_every),
-        .help = "epochs between evaluations on the test set; 0: at the end only"},
+    {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = -1, .high = 1000000, AT(eval_every),
+        .help = "epochs between evaluations on the test set; 0: at the end only; -1: never"},
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,

@@ -210,11 +210,12 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     if (report->json) write_event(report, eval_event(eval));
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people,
-        "epoch %" PRId64 " step %" PRId64
-        ": train loss %.4f, test loss %.4f, test accuracy %.2f %%, %.1f s\n",
-        eval->epoch, eval->step, eval->train_loss, eval->test_loss, 100 * eval->test_accuracy,
-        eval->seconds);
+    fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": train loss %.4f", eval->epoch,
+        eval->step, eval->train_loss);
+    if (isfinite(eval->test_loss))
+        fprintf(report->people, ", test loss %.4f, test accuracy %.2f %%", eval->test_loss,
+            100 * eval->test_accuracy);
+    fprintf(report->people, ", %.1f s\n", eval->seconds);
     fflush(report->people);
 }
 
@@ -239,8 +240,10 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
         " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
         "%.2f ms, %.0f %% of it hidden\n",
         s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
-    fprintf(report->people, "train loss %.4f, test accuracy %.2f %%, weights %s\n", s->train_loss,
-        100 * s->test_accuracy, s->weights_hash);
+    fprintf(report->people, "train loss %.4f, ", s->train_loss);
+    if (isfinite(s->test_accuracy))
+        fprintf(report->people, "test accuracy %.2f %%, ", 100 * s->test_accuracy);
+    fprintf(report->people, "weights %s\n", s->weights_hash);
     fflush(report->people);
 }
 

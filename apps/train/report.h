@@ -49,7 +49,8 @@ typedef struct tutti_report_step {
 typedef struct tutti_report_eval {
     int64_t epoch, step;
     double seconds; /* of training since the run began, evaluations left out */
-    double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy 0..1 */
+    double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy 0..1; not finite: the
+                                                    test set was not asked for */
 } tutti_report_eval;
 
 typedef struct tutti_report_summary {

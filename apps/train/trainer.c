@@ -222,12 +222,12 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     return status;
 }
 
-static int count_collectives(const tutti_step *step)
+int tutti_trainer_collectives(const tutti_trainer *s)
 {
     int count = 0;
-    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
-        const tutti_node *node = tutti_graph_get_node(step->graph, n);
-        count += node->kind == TUTTI_NODE_COLLECTIVE && node->section == step->train;
+    for (int n = 0; n < tutti_graph_nodes(s->step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(s->step->graph, n);
+        count += node->kind == TUTTI_NODE_COLLECTIVE && node->section == s->step->train;
     }
     return count;
 }
@@ -244,7 +244,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .ranks = s->ranks,
         .lanes = tutti_exchange_lanes(s->exchange),
         .workers = (int)s->options->workers,
-        .collectives = count_collectives(s->step),
+        .collectives = tutti_trainer_collectives(s),
         .parameters = tutti_net_parameters(s->net),
         .train_images = s->train.count,
         .test_images = s->test.count,

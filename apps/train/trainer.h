@@ -43,6 +43,8 @@ tutti_status tutti_trainer_join(
  * initial ones from the seed or those of --resume. */
 tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
+/* Of a training step of a prepared trainer; buckets count once. */
+int tutti_trainer_collectives(const tutti_trainer *trainer);
 void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
 
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */

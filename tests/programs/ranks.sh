@@ -22,4 +22,8 @@ compares 4 3 cifar-quick
 # Without --lr the model's own rate holds.
 cifar 1 --data "$dir/data" --model mlp --steps 1 --batch 4
 grep -q 'rate 0.05 ' "$dir/out" || { fail "the default rate of mlp"; cat "$dir/out"; }
+
+# The test set is left alone when it is told so.
+trains 2 --data "$dir/data" --model mlp --steps 2 --batch 4 --eval-every -1
+[ "$(field test_accuracy)" = null ] && [ "$(field train_loss)" != null ] || fail "--eval-every -1: $(field test_accuracy)"
 finish
