@@ -1,80 +1,9 @@
-#include "designs/driver.h"
+#include "designs/driver_parts.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/fault.h"
-#include "designs/queue.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct tutti_driver {
-    tutti_driver_options options;
-    tutti_comm *comm;
-    tutti_verify *verify;       /* NULL when nothing is compared */
-    tutti_fault *fault;         /* NULL but in tests of what goes wrong */
-    int64_t *asking;            /* [lanes] the sequence number of who asks to start, or -1 */
-    pthread_mutex_t comm_lock;  /* protects calls on comm and verify; first of the two locks */
-    pthread_mutex_t queue_lock; /* protects what follows */
-    tutti_queue queue;
-    tutti_record record;
-    int64_t ended;        /* collectives */
-    int held;             /* ORDER_READY: entries that are ready and had to wait */
-    int curious;          /* verify wants more passes */
-    tutti_status failure; /* given to fail: nothing starts any more */
-};
-
-/* ---- failing, here and on the other ranks (comm_lock held, where a rank is told) ---- */
-
-/* Returns whether it is the first. */
-static int set_failure(tutti_driver *d, tutti_status failure)
-{
-    pthread_mutex_lock(&d->queue_lock);
-    int first = !d->failure;
-    if (first) d->failure = failure;
-    pthread_mutex_unlock(&d->queue_lock);
-    return first;
-}
-
-static tutti_status failure_of(tutti_driver *d)
-{
-    pthread_mutex_lock(&d->queue_lock);
-    tutti_status failure = d->failure;
-    pthread_mutex_unlock(&d->queue_lock);
-    return failure;
-}
-
-static void hear_abort(void *ctx, const tutti_control_message *message)
-{
-    tutti_status status = (tutti_status)message->value[0];
-    if (set_failure(ctx, status)) tutti_fail(status, "rank %d: %s", message->from, message->text);
-}
-
-static void tell_abort(tutti_driver *d, tutti_status status, const char *sentence)
-{
-    tutti_control_message message = {.kind = TUTTI_CONTROL_ABORT, .value = {status}};
-    if (!d->options.control) return;
-    snprintf(message.text, sizeof message.text, "%s", sentence);
-    if (tutti_control_tell(d->options.control, &message))
-        tutti_log(TUTTI_LOG_ERROR, "not every rank could be told");
-}
-
-void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence)
-{
-    if (!set_failure(driver, status)) return;
-    tutti_fail(status, "%s", sentence);
-    tell_abort(driver, status, sentence);
-}
-
-/* This rank's own trouble, which its log has told. Its lanes are out of step: the others end, too. */
-static void share_failure(tutti_driver *d, tutti_status status)
-{
-    char sentence[TUTTI_CONTROL_TEXT];
-    if (!set_failure(d, status)) return;
-    snprintf(sentence, sizeof sentence, "a collective failed there: %s", tutti_status_text(status));
-    tell_abort(d, status, sentence);
-}
 
 /* Hears what the others say: one rank a pass while something is in flight, else everyone. */
 static tutti_status listen(tutti_driver *d, int *moved)
@@ -100,7 +29,7 @@ static tutti_status open_asking(tutti_driver *d)
     if (!d->asking) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
     for (int i = 0; i < lanes; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
-    tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, hear_abort, d);
+    tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_hear_abort, d);
     if (d->options.verify.mode == TUTTI_VERIFY_OFF) return TUTTI_OK;
     return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
@@ -175,7 +104,7 @@ static void start_entry(tutti_driver *d, const tutti_entry *ready)
 
     tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
     if (status) {
-        share_failure(d, status);
+        tutti_driver_share(d, status);
         end_entry(d, ready->sequence, status);
         return;
     }
@@ -200,7 +129,7 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     tutti_fingerprint_make(ready, tutti_comm_posted(d->comm, ready->lane), &print);
     ready->args.identity = (uint32_t)print.hash;
     tutti_status status = tutti_verify_admit(d->verify, &print, &may_start);
-    if (status) share_failure(d, status);
+    if (status) tutti_driver_share(d, status);
     return may_start && !status;
 }
 
@@ -208,7 +137,7 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
  * whether this was its turn. */
 static int try_start(tutti_driver *d, tutti_entry *ready)
 {
-    if (failure_of(d)) return 0;
+    if (tutti_driver_failure(d)) return 0;
     if (d->fault && d->asking[ready->lane] != ready->sequence &&
         !tutti_fault_start(d->fault, ready)) {
         end_entry(d, ready->sequence, TUTTI_OK);
@@ -334,12 +263,12 @@ int tutti_driver_pass(tutti_driver *driver)
     pthread_mutex_lock(&driver->comm_lock);
     tutti_status status = listen(driver, &moved);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
-    if (!failure_of(driver) && !status) {
+    if (!tutti_driver_failure(driver) && !status) {
         started = start[driver->options.order](driver);
         status = tutti_coll_progress(driver->comm, &moved);
     }
-    if (status) share_failure(driver, status);
-    status = failure_of(driver);
+    if (status) tutti_driver_share(driver, status);
+    status = tutti_driver_failure(driver);
     if (status)
         end_all(driver, status);
     else if (moved || started)
@@ -349,7 +278,7 @@ int tutti_driver_pass(tutti_driver *driver)
 }
 
 /* Queue lock held. */
-static int may_start(tutti_driver *d)
+int tutti_driver_may_start(tutti_driver *d)
 {
     int may = 0;
     for (int lane = 0; lane < d->queue.lanes && d->options.order == TUTTI_ORDER_QUEUE; lane++)
@@ -362,7 +291,8 @@ int tutti_driver_busy(tutti_driver *driver)
 {
     tutti_queue *queue = &driver->queue;
     pthread_mutex_lock(&driver->queue_lock);
-    int busy = queue->started > 0 || driver->held || driver->curious || may_start(driver);
+    int busy =
+        queue->started > 0 || driver->held || driver->curious || tutti_driver_may_start(driver);
     if (driver->failure) busy = tutti_queue_next_posted(queue, 0) != NULL;
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
@@ -436,93 +366,5 @@ void tutti_driver_ready(
         end_done(driver); /* a blocking algorithm has ended by now */
         pthread_mutex_unlock(&driver->comm_lock);
     }
-    driver->options.wake(driver->options.ctx);
-}
-
-/* ---- what is going on ---- */
-
-static tutti_driver_entry show(const tutti_entry *entry)
-{
-    tutti_driver_entry shown = {.sequence = entry->sequence,
-        .index = entry->index,
-        .count = entry->args.count,
-        .lane = entry->lane,
-        .state = entry->state,
-        .kind = entry->args.kind,
-        .blocked = entry->state == TUTTI_ENTRY_STARTED && !entry->request,
-        .since_s = entry->state == TUTTI_ENTRY_RESERVED ? entry->reserved_s : entry->moved_s};
-    strncpy(shown.name, entry->name ? entry->name : "", sizeof shown.name - 1);
-    return shown;
-}
-
-tutti_driver_look tutti_driver_see(tutti_driver *driver)
-{
-    tutti_queue *queue = &driver->queue;
-    tutti_driver_look look = {.oldest = {.sequence = -1}, .started = {.sequence = -1}};
-    pthread_mutex_lock(&driver->queue_lock);
-    look.submitted = queue->next;
-    look.ended = driver->ended;
-    look.in_flight = queue->started;
-    look.may_start = may_start(driver);
-    look.failure = driver->failure;
-    if (queue->lowest < queue->next) look.oldest = show(tutti_queue_get(queue, queue->lowest));
-    const tutti_entry *started = tutti_queue_next_started(queue, 0);
-    if (started) look.started = show(started);
-    pthread_mutex_unlock(&driver->queue_lock);
-    return look;
-}
-
-tutti_driver_entry tutti_driver_find(tutti_driver *driver, int64_t sequence)
-{
-    const tutti_queue *queue = &driver->queue;
-    tutti_driver_entry found = {.sequence = -1};
-    pthread_mutex_lock(&driver->queue_lock);
-    if (sequence >= queue->lowest && sequence < queue->next)
-        found = show(tutti_queue_get(&driver->queue, sequence));
-    else if (sequence >= 0 && sequence < queue->lowest)
-        found = (tutti_driver_entry){.sequence = sequence, .state = TUTTI_ENTRY_GONE};
-    pthread_mutex_unlock(&driver->queue_lock);
-    return found;
-}
-
-void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out)
-{
-    pthread_mutex_lock(&driver->queue_lock);
-    tutti_record_write(&driver->record, now_s, out);
-    pthread_mutex_unlock(&driver->queue_lock);
-}
-
-void tutti_driver_leave(tutti_driver *driver)
-{
-    pthread_mutex_lock(&driver->comm_lock);
-    if (driver->verify) {
-        tutti_status status = tutti_verify_leave(driver->verify, failure_of(driver) != TUTTI_OK);
-        if (status) share_failure(driver, status);
-    }
-    pthread_mutex_unlock(&driver->comm_lock);
-}
-
-int tutti_driver_left(tutti_driver *driver)
-{
-    if (!driver->verify) return 1;
-    pthread_mutex_lock(&driver->comm_lock);
-    int left = tutti_verify_left(driver->verify, failure_of(driver) != TUTTI_OK) &&
-               !tutti_control_sending(driver->options.control);
-    pthread_mutex_unlock(&driver->comm_lock);
-    return left;
-}
-
-char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
-{
-    text[0] = '\0';
-    pthread_mutex_lock(&driver->comm_lock);
-    if (driver->verify) tutti_verify_missing(driver->verify, text, size);
-    pthread_mutex_unlock(&driver->comm_lock);
-    return text;
-}
-
-void tutti_driver_fail(tutti_driver *driver, tutti_status status)
-{
-    set_failure(driver, status);
     driver->options.wake(driver->options.ctx);
 }
