@@ -41,6 +41,13 @@ int tutti_comm_lanes(const tutti_comm *comm);
 /* How many collectives were posted on a lane: the number of the next one. */
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
 
+/* What this rank has done itself so far, beside sending and receiving. */
+typedef struct tutti_coll_work {
+    int64_t copies, copied_bytes;      /* from one buffer to another */
+    int64_t reductions, reduced_bytes; /* dst = dst op src; bytes of src */
+} tutti_coll_work;
+tutti_coll_work tutti_comm_work(const tutti_comm *comm);
+
 /* Starts a collective on a lane; its first messages are under way when this returns.
  * INVAL: bad lane, kind, count < 0, root; UNSUPPORTED: a size that the transport cannot carry (says
  * which). */

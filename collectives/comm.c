@@ -18,6 +18,7 @@ struct tutti_comm {
     tutti_pool *pool;
     tutti_cache *cache;
     int64_t *posted;                     /* [lanes] collectives so far: the next tag */
+    tutti_coll_work work;
     tutti_coll_request *oldest, *newest; /* in flight */
 };
 
@@ -109,6 +110,11 @@ int64_t tutti_comm_posted(const tutti_comm *comm, int lane)
     return comm->posted[lane];
 }
 
+tutti_coll_work tutti_comm_work(const tutti_comm *comm)
+{
+    return comm->work;
+}
+
 /* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
  * of two collectives meet only if they agree in both. Numbers come around; two that share one are
  * not in flight together. */
@@ -189,6 +195,7 @@ static tutti_status start(tutti_coll_request *r)
     if (status) return status;
     const tutti_flight_plan plan = {.transport = t,
         .pool = c->pool,
+        .work = &c->work,
         .sched = r->entry->sched,
         .dtype = a->dtype,
         .op = a->op,

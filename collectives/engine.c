@@ -32,7 +32,7 @@ static void *at(const tutti_flight *f, tutti_spot spot)
     return f->space[spot.space] + (size_t)spot.offset * f->element;
 }
 
-static int is_message(const tutti_step *step)
+static int is_message(const tutti_sched_step *step)
 {
     return step->kind == TUTTI_STEP_SEND || step->kind == TUTTI_STEP_RECV;
 }
@@ -54,7 +54,7 @@ static void end(tutti_flight *f, int i)
 
 static tutti_status start_message(tutti_flight *f, int i)
 {
-    const tutti_step *step = &f->sched->step[i];
+    const tutti_sched_step *step = &f->sched->step[i];
     tutti_transport *t = f->plan.transport;
     size_t bytes = (size_t)step->count * f->element;
     tutti_status status = step->kind == TUTTI_STEP_SEND
@@ -71,12 +71,19 @@ static tutti_status start_message(tutti_flight *f, int i)
 
 static void run_local(tutti_flight *f, int i)
 {
-    const tutti_step *step = &f->sched->step[i];
+    const tutti_sched_step *step = &f->sched->step[i];
     void *dst = at(f, step->dst), *src = at(f, step->src);
-    if (step->kind == TUTTI_STEP_REDUCE)
+    size_t bytes = (size_t)step->count * f->element;
+    tutti_coll_work *work = f->plan.work;
+    if (step->kind == TUTTI_STEP_REDUCE) {
         tutti_buf_reduce(f->plan.dtype, f->plan.op, dst, src, step->count, step->src_first);
-    else
-        tutti_buf_copy(dst, src, (size_t)step->count * f->element);
+        work->reductions++;
+        work->reduced_bytes += (int64_t)bytes;
+    } else {
+        tutti_buf_copy(dst, src, bytes);
+        work->copies++;
+        work->copied_bytes += (int64_t)bytes;
+    }
     end(f, i);
 }
 
@@ -194,7 +201,7 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
     for (int c = 0; c < f->sched->channels && used < size; c++) {
         int i = f->oldest[c];
         if (i < 0 || f->state[i] != STARTED) continue;
-        const tutti_step *step = &f->sched->step[i];
+        const tutti_sched_step *step = &f->sched->step[i];
         used += (size_t)snprintf(text + used, size - used, "%srank %d (%s)", used ? ", " : "",
             step->peer, step->kind == TUTTI_STEP_SEND ? "sending" : "receiving");
     }

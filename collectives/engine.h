@@ -13,6 +13,7 @@
 #define TUTTI_ENGINE_H
 
 #include "collectives/buf/buf.h"
+#include "collectives/coll.h"
 #include "collectives/sched/sched.h"
 #include "collectives/transport/transport.h"
 
@@ -23,6 +24,7 @@ typedef struct tutti_flight tutti_flight;
 typedef struct tutti_flight_plan {
     tutti_transport *transport;
     tutti_pool *pool;         /* the flight and its scratch space come from here */
+    tutti_coll_work *work;    /* what is copied and reduced is added here */
     const tutti_sched *sched; /* borrowed */
     tutti_dtype dtype;
     tutti_reduce_op op;

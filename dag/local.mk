@@ -14,6 +14,7 @@ libcore_la_SOURCES += \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/inline.c dag/run/inline.h \
 	dag/run/insert.c dag/run/insert.h \
+	dag/run/latch.c dag/run/latch.h \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
 	dag/run/run.h dag/run/table.c \

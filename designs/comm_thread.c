@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/latch.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -13,11 +14,10 @@ struct tutti_comm_thread {
     tutti_control *control;
     tutti_driver *driver;
     tutti_watch *watch;
-    pthread_mutex_t lock;  /* protects what follows; taken before the driver's locks */
-    pthread_cond_t work;   /* the driver has work, or stop */
-    pthread_cond_t opened; /* setup has ended */
-    int running, set_up, stop;
-    tutti_status setup_status;
+    pthread_mutex_t lock; /* protects work and stop; taken before the driver's locks */
+    pthread_cond_t work;  /* the driver has work, or stop */
+    int running, stop;
+    tutti_latch set_up; /* with setup's status */
     pthread_t thread;
 };
 
@@ -110,11 +110,7 @@ static void *serve(void *arg)
 {
     tutti_comm_thread *t = arg;
     tutti_status status = set_up(t);
-    pthread_mutex_lock(&t->lock);
-    t->setup_status = status;
-    t->set_up = 1;
-    pthread_cond_signal(&t->opened);
-    pthread_mutex_unlock(&t->lock);
+    tutti_latch_open(&t->set_up, status);
     int idle_passes = 0;
     while (!status && wait_for_work(t)) {
         idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
@@ -130,14 +126,7 @@ static tutti_status open_on_thread(tutti_comm_thread *t)
     if (pthread_create(&t->thread, NULL, serve, t))
         return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread cannot be started");
     t->running = 1;
-    struct timespec until = tutti_clock_after(t->options.setup_timeout_s);
-    pthread_mutex_lock(&t->lock);
-    while (!t->set_up)
-        if (pthread_cond_timedwait(&t->opened, &t->lock, &until)) break;
-    int ended = t->set_up;
-    tutti_status status = t->setup_status;
-    pthread_mutex_unlock(&t->lock);
-    if (ended) return status;
+    if (tutti_latch_wait(&t->set_up, t->options.setup_timeout_s)) return t->set_up.status;
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "the communication layer was not set up within %g s: has another rank not started?",
         t->options.setup_timeout_s);
@@ -151,7 +140,7 @@ tutti_status tutti_comm_thread_open(
     t->options = *options;
     pthread_mutex_init(&t->lock, NULL);
     tutti_clock_cond_init(&t->work);
-    tutti_clock_cond_init(&t->opened);
+    tutti_latch_init(&t->set_up);
     tutti_status status = options->threads ? open_on_thread(t) : set_up(t);
     if (!status)
         *thread = t;
@@ -177,7 +166,7 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
     tutti_driver_close(t->driver);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
-    pthread_cond_destroy(&t->opened);
+    tutti_latch_destroy(&t->set_up);
     free(t);
 }
 
@@ -204,60 +193,41 @@ int tutti_comm_thread_pass(tutti_comm_thread *t)
 /* ---- a collective that the main thread waits for ---- */
 
 typedef struct rendezvous {
-    tutti_token token;    /* first */
-    pthread_mutex_t lock; /* protects the rest */
-    pthread_cond_t ended;
-    int done;
-    tutti_status status;
+    tutti_token token; /* first */
+    tutti_latch ended;
 } rendezvous;
 
 static void arrive(tutti_token *token, tutti_status status)
 {
-    rendezvous *r = (rendezvous *)token;
-    pthread_mutex_lock(&r->lock);
-    r->done = 1;
-    r->status = status;
-    pthread_cond_signal(&r->ended);
-    pthread_mutex_unlock(&r->lock);
+    tutti_latch_open(&((rendezvous *)token)->ended, status);
 }
 
 static rendezvous *rendezvous_new(void)
 {
-    rendezvous *r = calloc(1, sizeof *r);
+    rendezvous *r = malloc(sizeof *r);
     if (!r) return NULL;
     r->token.finish = arrive;
-    pthread_mutex_init(&r->lock, NULL);
-    tutti_clock_cond_init(&r->ended);
+    tutti_latch_init(&r->ended);
     return r;
 }
 
 static void rendezvous_free(rendezvous *r)
 {
-    pthread_mutex_destroy(&r->lock);
-    pthread_cond_destroy(&r->ended);
+    if (r) tutti_latch_destroy(&r->ended);
     free(r);
 }
 
 /* Returns whether it has arrived. */
-static int await_thread(rendezvous *r, double timeout_s)
-{
-    struct timespec until = tutti_clock_after(timeout_s);
-    pthread_mutex_lock(&r->lock);
-    while (!r->done)
-        if (pthread_cond_timedwait(&r->ended, &r->lock, &until)) break;
-    int done = r->done;
-    pthread_mutex_unlock(&r->lock);
-    return done;
-}
-
-static int await_passing(tutti_comm_thread *t, const rendezvous *r)
+static int await_passing(tutti_comm_thread *t, rendezvous *r)
 {
     double until = tutti_clock_s() + t->options.timeout_s;
-    for (int idle = 0; !r->done && tutti_clock_s() < until;) {
+    int ended = 0;
+    for (int idle = 0; !ended && tutti_clock_s() < until;) {
         idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-        if (idle && !r->done) back_off(idle);
+        ended = tutti_latch_wait(&r->ended, 0);
+        if (idle && !ended) back_off(idle);
     }
-    return r->done;
+    return ended;
 }
 
 tutti_status tutti_comm_thread_call(tutti_comm_thread *t, const tutti_coll_args *args)
@@ -266,16 +236,16 @@ tutti_status tutti_comm_thread_call(tutti_comm_thread *t, const tutti_coll_args 
     rendezvous *r = rendezvous_new();
     int64_t sequence = r ? tutti_driver_reserve(t->driver, 0, 0, name) : -1;
     if (sequence < 0) {
-        free(r);
+        rendezvous_free(r);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a call of %s", name);
     }
     tutti_driver_ready(t->driver, sequence, args, &r->token);
-    int done = t->running ? await_thread(r, t->options.timeout_s) : await_passing(t, r);
+    int done = t->running ? tutti_latch_wait(&r->ended, t->options.timeout_s) : await_passing(t, r);
     if (!done) /* the token may still be finished: it stays */
         return tutti_fail(TUTTI_ERR_TIMEOUT,
             "%s (sequence %lld) has not ended within %g s: has another rank left?", name,
             (long long)sequence, t->options.timeout_s);
-    tutti_status status = r->status;
+    tutti_status status = r->ended.status;
     rendezvous_free(r);
     return status;
 }

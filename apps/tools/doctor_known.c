@@ -23,6 +23,11 @@ static const known table[] = {
         "programs "
         "Open MPI 4.1.4 let 15 end as if nothing were",
         "run programs that call MPI themselves once with libtutti-check.so (tutti-check(7))"},
+    {"Open MPI", VERSION(4, 1, 4), VERSION(4, 1, 4), TUTTI_DOCTOR_NOTE,
+        "MPI_Win_create fails in some containers, where the component osc/ucx offers itself and "
+        "finds no device",
+        "for programs with one-sided communication, which Tutti does not use: export "
+        "OMPI_MCA_osc=^ucx"},
     {"StarPU", VERSION(1, 3, 0), VERSION(1, 3, 99), TUTTI_DOCTOR_NOTE,
         "idle workers poll and take time from the communication thread",
         "leave one core a rank free of workers (--workers)"},

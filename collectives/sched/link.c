@@ -72,7 +72,7 @@ static int find_edges(const tutti_sched *s, frontier *f, edges *e)
 {
     int ok = 1;
     for (int i = 0; ok && i < s->n; i++) {
-        const tutti_step *step = &s->step[i];
+        const tutti_sched_step *step = &s->step[i];
         if (step->kind != TUTTI_STEP_RECV) ok = add_access(f, e, i, step->src, step->count, 0);
         if (ok && step->kind != TUTTI_STEP_SEND)
             ok = add_access(f, e, i, step->dst, step->count, 1);
@@ -99,7 +99,7 @@ static void fill_channels(tutti_sched *s, int *last)
 {
     for (int p = 0; p < 2 * s->shape.P; p++) last[p] = -1;
     for (int i = 0; i < s->n; i++) {
-        const tutti_step *step = &s->step[i];
+        const tutti_sched_step *step = &s->step[i];
         s->next[i] = s->of[i] = -1;
         if (step->kind != TUTTI_STEP_SEND && step->kind != TUTTI_STEP_RECV) continue;
         int *before = &last[2 * step->peer + (step->kind == TUTTI_STEP_RECV)];

@@ -108,7 +108,7 @@ static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, i
     memcpy(d->times + (size_t)dst.offset * P, s->times + (size_t)src.offset * P, (size_t)count * P);
 }
 
-static void combine(proof *p, int rank, const tutti_step *step)
+static void combine(proof *p, int rank, const tutti_sched_step *step)
 {
     memory *d = &p->of[rank][step->dst.space], *s = &p->of[rank][step->src.space];
     for (int64_t i = 0; i < step->count; i++) {
@@ -130,7 +130,7 @@ static void combine(proof *p, int rank, const tutti_step *step)
 static void visit(void *ctx, const tutti_sched_event *e)
 {
     proof *p = ctx;
-    const tutti_step *step = &p->ranks[e->rank]->step[e->step];
+    const tutti_sched_step *step = &p->ranks[e->rank]->step[e->step];
     if (e->peer >= 0)
         assign(
             p, e->peer, p->ranks[e->peer]->step[e->peer_step].dst, e->rank, step->src, step->count);

@@ -38,7 +38,7 @@ static void visit(void *ctx, const tutti_sched_event *e)
 {
     books *b = ctx;
     account *mine = &b->rank[e->rank];
-    const tutti_step *step = &b->ranks[e->rank]->step[e->step];
+    const tutti_sched_step *step = &b->ranks[e->rank]->step[e->step];
     int64_t bytes = step->count * (int64_t)b->element;
     double start_s = mine->ready_s[e->step];
     if (e->peer >= 0) {

@@ -18,7 +18,7 @@ static void print_range(FILE *out, tutti_spot spot, int64_t count)
     fprintf(out, "+%lld", (long long)count);
 }
 
-static void print_step(FILE *out, const tutti_step *step)
+static void print_step(FILE *out, const tutti_sched_step *step)
 {
     switch (step->kind) {
     case TUTTI_STEP_SEND:

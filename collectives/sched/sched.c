@@ -47,13 +47,13 @@ static void grow_scratch(tutti_sched *s, tutti_spot spot, int64_t count)
         s->scratch_count = spot.offset + count;
 }
 
-static void append(tutti_sched_draft *d, tutti_step step)
+static void append(tutti_sched_draft *d, tutti_sched_step step)
 {
     tutti_sched *s = d->sched;
     if (d->status || !step.count) return;
     if (s->n == d->room) {
         int room = d->room ? 2 * d->room : 16;
-        tutti_step *grown = realloc(s->step, (size_t)room * sizeof *grown);
+        tutti_sched_step *grown = realloc(s->step, (size_t)room * sizeof *grown);
         if (!grown) {
             d->status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a schedule of %d steps", room);
             return;
@@ -68,18 +68,20 @@ static void append(tutti_sched_draft *d, tutti_step step)
 
 void tutti_sched_send(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
 {
-    append(draft, (tutti_step){.kind = TUTTI_STEP_SEND, .peer = peer, .count = count, .src = src});
+    append(draft,
+        (tutti_sched_step){.kind = TUTTI_STEP_SEND, .peer = peer, .count = count, .src = src});
 }
 
 void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
 {
-    append(draft, (tutti_step){.kind = TUTTI_STEP_RECV, .peer = peer, .count = count, .dst = dst});
+    append(draft,
+        (tutti_sched_step){.kind = TUTTI_STEP_RECV, .peer = peer, .count = count, .dst = dst});
 }
 
 void tutti_sched_reduce(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first)
 {
-    append(draft, (tutti_step){.kind = TUTTI_STEP_REDUCE,
+    append(draft, (tutti_sched_step){.kind = TUTTI_STEP_REDUCE,
                       .peer = -1,
                       .src_first = src_first,
                       .count = count,
@@ -89,8 +91,8 @@ void tutti_sched_reduce(
 
 void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count)
 {
-    append(draft,
-        (tutti_step){.kind = TUTTI_STEP_COPY, .peer = -1, .count = count, .src = src, .dst = dst});
+    append(draft, (tutti_sched_step){
+                      .kind = TUTTI_STEP_COPY, .peer = -1, .count = count, .src = src, .dst = dst});
 }
 
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset)

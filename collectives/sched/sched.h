@@ -57,13 +57,13 @@ typedef enum tutti_step_kind {
     TUTTI_STEP_COPY,   /* dst = src */
 } tutti_step_kind;
 
-typedef struct tutti_step {
+typedef struct tutti_sched_step {
     tutti_step_kind kind;
     int peer;      /* SEND, RECV */
     int src_first; /* REDUCE */
     int64_t count; /* elements, > 0 */
     tutti_spot src, dst;
-} tutti_step;
+} tutti_sched_step;
 
 /* What a builder is asked for. */
 typedef struct tutti_sched_shape {
@@ -79,7 +79,7 @@ typedef struct tutti_sched {
     tutti_sched_shape shape;
     int64_t in_count, out_count, scratch_count; /* elements of each space */
     int n;
-    tutti_step *step;
+    tutti_sched_step *step;
     int *waits; /* [n] how many steps must end, or have started, before this one starts */
     int *next;  /* [n] the send (recv) to the same peer that may start once this one has; or -1 */
     int *first; /* [n+1] after[first[i] ... first[i+1]) wait for the end of step i */

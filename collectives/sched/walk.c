@@ -54,7 +54,7 @@ static tutti_status open_walk(walk *w, const tutti_sched *const ranks[], int P)
     return TUTTI_OK;
 }
 
-static const tutti_step *step_of(const walk *w, int g)
+static const tutti_sched_step *step_of(const walk *w, int g)
 {
     int r = w->owner[g];
     return &w->ranks[r]->step[g - w->base[r]];
@@ -65,7 +65,7 @@ static int first_of(const walk *w, int rank, int peer, tutti_step_kind kind)
 {
     const tutti_sched *s = w->ranks[rank];
     for (int c = 0; c < s->channels; c++) {
-        const tutti_step *step = &s->step[s->channel[c]];
+        const tutti_sched_step *step = &s->step[s->channel[c]];
         if (step->kind == kind && step->peer == peer) return w->base[rank] + s->channel[c];
     }
     return -1;
@@ -161,7 +161,7 @@ static tutti_status stuck(const walk *w)
     static const char *const words[] = {"send", "receive", "reduction", "copy"};
     int g = 0;
     while (g < w->n && w->started[g] && (w->partner[g] < 0 || w->started[w->partner[g]])) g++;
-    const tutti_step *step = step_of(w, g);
+    const tutti_sched_step *step = step_of(w, g);
     return tutti_fail(TUTTI_ERR_MISMATCH,
         "a circle of waiting: step %d of rank %d, a %s (peer %d), never happens",
         g - w->base[w->owner[g]], w->owner[g], words[step->kind], step->peer);

@@ -4,13 +4,14 @@
 
 #include "dag/base/log.h"
 #include "dag/run/binding.h"
+#include "dag/run/latch.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
 #include "dag/run/starpu_mode.h"
 #include "dag/run/turn.h"
 #include "dag/run/wait.h"
 
-#include <pthread.h>
+#include <math.h>
 #include <starpu.h>
 #include <starpu_config.h>
 #include <stdlib.h>
@@ -26,13 +27,6 @@ struct tutti_run {
     int started;                  /* StarPU runs */
 };
 
-/* A worker that waits for the end of what it started (places that hold). */
-typedef struct hold_worker {
-    pthread_mutex_t lock; /* protects done */
-    pthread_cond_t ended;
-    int done;
-} hold_worker;
-
 /* One submission; lives from submit until it ends. */
 typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
@@ -44,7 +38,7 @@ typedef struct instance {
     size_t bytes;
     void (*release)(void *);
     void *arg;
-    hold_worker *hold; /* NULL: no worker waits */
+    tutti_latch *ended; /* places that hold: the worker waits for it; NULL: no worker waits */
 } instance;
 
 static void end(instance *i, tutti_status status)
@@ -57,14 +51,10 @@ static void finish_token(tutti_token *token, tutti_status status)
 {
     instance *i = (instance *)token;
     struct starpu_task *task = i->task;
-    hold_worker *hold = i->hold;
+    tutti_latch *ended = i->ended;
     end(i, status);
     starpu_task_end_dep_release(task);
-    if (!hold) return;
-    pthread_mutex_lock(&hold->lock);
-    hold->done = 1;
-    pthread_cond_signal(&hold->ended);
-    pthread_mutex_unlock(&hold->lock);
+    if (ended) tutti_latch_open(ended, status);
 }
 
 static void collect(tutti_run *run, int node, void *buffers[], void *buf[])
@@ -93,13 +83,14 @@ static void run_collective(void *buffers[], void *arg)
     tutti_ledger_begin(run->ledger, i->id);
     collect(run, i->target, buffers, buf);
     const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
-    hold_worker hold = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
-    if (node->place.holds) i->hold = &hold;
+    tutti_latch ended;
+    int holds = node->place.holds; /* the instance may be gone once it has started */
+    tutti_latch_init(&ended);
+    if (holds) i->ended = &ended;
     run->options.hooks.start(run->options.hooks.ctx, node, i->sequence, buf, &i->token);
-    if (!node->place.holds) return;
-    pthread_mutex_lock(&hold.lock);
-    while (!hold.done) pthread_cond_wait(&hold.ended, &hold.lock);
-    pthread_mutex_unlock(&hold.lock);
+    while (holds && !tutti_latch_wait(&ended, INFINITY))
+        continue; /* the run's wait has a deadline */
+    tutti_latch_destroy(&ended);
 }
 
 static void run_feed(void *buffers[], void *arg)

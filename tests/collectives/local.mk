@@ -33,3 +33,10 @@ TESTS += tests/collectives/test_buf
 tests_collectives_test_buf_SOURCES = tests/collectives/test_buf.c
 tests_collectives_test_buf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_buf_LDADD = libtesting.la
+
+check_PROGRAMS += tests/collectives/test_traffic
+TESTS += tests/collectives/test_traffic
+tests_collectives_test_traffic_SOURCES = tests/collectives/test_traffic.c \
+	apps/bench/counting.c apps/bench/counting.h
+tests_collectives_test_traffic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_traffic_LDADD = libtesting.la

@@ -7,6 +7,7 @@
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
 #include "dag/run/blocker.h"
+#include "dag/run/latch.h"
 #include "dag/run/ledger.h"
 #include "dag/run/run.h"
 #include "tests/support/testing.h"
@@ -377,6 +378,31 @@ START_TEST(meter_counts_unions)
 }
 END_TEST
 
+static void *open_late(void *latch)
+{
+    tutti_clock_sleep(0.02);
+    tutti_latch_open(latch, TUTTI_ERR_COMM);
+    return NULL;
+}
+
+START_TEST(a_latch_opens_once_for_who_waits)
+{
+    tutti_latch latch;
+    pthread_t other;
+    tutti_latch_init(&latch);
+    ck_assert_int_eq(tutti_latch_wait(&latch, 0), 0);
+    double begun = tutti_clock_s();
+    ck_assert_int_eq(tutti_latch_wait(&latch, 0.02), 0);
+    ck_assert_double_ge(tutti_clock_s() - begun, 0.02);
+    ck_assert_int_eq(pthread_create(&other, NULL, open_late, &latch), 0);
+    ck_assert_int_eq(tutti_latch_wait(&latch, patience_s), 1);
+    ck_assert_int_eq(latch.status, TUTTI_ERR_COMM);
+    ck_assert_int_eq(tutti_latch_wait(&latch, 0), 1);
+    pthread_join(other, NULL);
+    tutti_latch_destroy(&latch);
+}
+END_TEST
+
 int main(void)
 {
     tutti_log_set_level(TUTTI_LOG_ERROR);
@@ -394,5 +420,6 @@ int main(void)
     tcase_add_test(tcase, ledger_points);
     tcase_add_test(tcase, a_blocker_is_named);
     tcase_add_test(tcase, meter_counts_unions);
+    tcase_add_test(tcase, a_latch_opens_once_for_who_waits);
     return testing_run(suite);
 }

@@ -1,0 +1,417 @@
+/* What a rank does in a collective, counted and compared with formulas: messages and bytes that it
+ * sends, copies and reductions that it makes. Every kind and algorithm on 2, 3 and 4 ranks, and the
+ * exchange of a graph's gradients with and without buckets. Times are noise; these numbers are not.
+ *
+ * A change that moves them on purpose changes the formulas here, and the pictures of the schedules'
+ * headers. */
+#include "apps/bench/counting.h"
+#include "collectives/coll.h"
+#include "collectives/transport/transport.h"
+#include "designs/exchange.h"
+#include "tests/support/testing.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_RANKS = 4, SEGMENT = 65536 /* elements, of 4 bytes */ };
+static const double patience_s = 60;
+
+/* What one rank does; amounts in elements. */
+typedef struct work {
+    int64_t messages, sent, copies, copied, reductions, reduced;
+} work;
+
+/* ---- the formulas ---- */
+
+static int64_t block(int64_t count, int P, int r)
+{
+    return count / P + ((r + P) % P < count % P);
+}
+
+static int64_t segments(int64_t length)
+{
+    return (length + SEGMENT - 1) / SEGMENT;
+}
+
+static void sends(work *w, int64_t length)
+{
+    w->messages += segments(length);
+    w->sent += length;
+}
+
+static void reduces(work *w, int64_t length)
+{
+    w->reductions += segments(length);
+    w->reduced += length;
+}
+
+/* Algorithms that do not pipeline: one message, one reduction. */
+static void sends_whole(work *w, int64_t length)
+{
+    w->messages++;
+    w->sent += length;
+}
+
+static void reduces_whole(work *w, int64_t length)
+{
+    w->reductions++;
+    w->reduced += length;
+}
+
+/* Each rank sends every block but its own, and reduces every block but its left neighbour's. */
+static void ring_reduce_scatter(work *w, int rank, int P, int64_t count)
+{
+    for (int b = 0; b < P; b++) {
+        if (b != rank) sends(w, block(count, P, b));
+        if (b != (rank + P - 1) % P) reduces(w, block(count, P, b));
+    }
+}
+
+/* Each rank sends every block but its right neighbour's. */
+static void ring_allgather(work *w, int rank, int P, int64_t count)
+{
+    for (int b = 0; b < P; b++)
+        if (b != (rank + 1) % P) sends(w, block(count, P, b));
+}
+
+static void ring(work *w, int rank, int P, int64_t count)
+{
+    ring_reduce_scatter(w, rank, P, count);
+    ring_allgather(w, rank, P, count);
+}
+
+/* The parent of v is v without its lowest bit. */
+static int children(int v, int P)
+{
+    int n = 0;
+    for (int c = 1; c < P; c++) n += (c & (c - 1)) == v;
+    return n;
+}
+
+static void tree_reduce(work *w, int v, int P, int64_t count)
+{
+    for (int c = 0; c < children(v, P); c++) reduces(w, count);
+    if (v) sends(w, count);
+}
+
+static void tree_broadcast(work *w, int v, int P, int64_t count)
+{
+    for (int c = 0; c < children(v, P); c++) sends(w, count);
+}
+
+static void tree(work *w, int rank, int P, int64_t count)
+{
+    tree_reduce(w, rank, P, count);
+    tree_broadcast(w, rank, P, count);
+}
+
+/* P = 3: rank 0 hands its input to rank 1, sits out, and gets the result. Returns this rank's number
+ * among those that stay, or -1. */
+static int fold(work *w, int rank, int P, int64_t count, int *stay)
+{
+    *stay = P == 3 ? 2 : P;
+    if (P != 3) return rank;
+    if (rank == 0) sends_whole(w, count);
+    if (rank == 1) {
+        reduces_whole(w, count);
+        sends_whole(w, count); /* the result, at the end */
+    }
+    return rank - 1;
+}
+
+static void doubling(work *w, int rank, int P, int64_t count)
+{
+    int stay, number = fold(w, rank, P, count, &stay);
+    for (int bit = 1; number >= 0 && bit < stay; bit *= 2) {
+        sends_whole(w, count);
+        reduces_whole(w, count);
+    }
+}
+
+/* Elements of the aligned group of `half` blocks that block b is in. */
+static int64_t group(int64_t count, int stay, int b, int half)
+{
+    int64_t sum = 0;
+    for (int i = b / half * half; i < b / half * half + half; i++) sum += block(count, stay, i);
+    return sum;
+}
+
+static void rsag(work *w, int rank, int P, int64_t count)
+{
+    int stay, number = fold(w, rank, P, count, &stay);
+    for (int half = stay / 2; number >= 0 && half >= 1; half /= 2) {
+        sends_whole(w, group(count, stay, number ^ half, half));
+        reduces_whole(w, group(count, stay, number, half));
+        sends_whole(w, group(count, stay, number, half)); /* on the way back */
+    }
+}
+
+/* ceil(log2 P) messages of a byte, after a copy of its input. */
+static void barrier(work *w, int P)
+{
+    *w = (work){.copies = 1, .copied = 1};
+    for (int d = 1; d < P; d *= 2) {
+        sends_whole(w, 1);
+        reduces_whole(w, 1);
+    }
+}
+
+static const struct algorithm {
+    const char *name;
+    void (*allreduce)(work *w, int rank, int P, int64_t count);
+} algorithms[] = {
+    {"auto", NULL},
+    {"ring", ring},
+    {"recursive-doubling", doubling},
+    {"tree", tree},
+    {"rsag", rsag},
+};
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
+/* What auto takes. */
+static void by_size(work *w, int rank, int P, int64_t count)
+{
+    int64_t bytes = 4 * count;
+    if (bytes <= (P == 2 ? 64 << 10 : 16 << 10))
+        doubling(w, rank, P, count);
+    else if (bytes <= 256 << 10 && P != 3)
+        rsag(w, rank, P, count);
+    else
+        ring(w, rank, P, count);
+}
+
+static work expected(const struct algorithm *a, const tutti_coll_args *args, int rank, int P)
+{
+    work w = {0};
+    int64_t count = args->count;
+    int v = (rank - args->root + P) % P;
+    if (args->send && args->kind != TUTTI_BROADCAST) {
+        w.copies = segments(count);
+        w.copied = count;
+    }
+    if (args->kind == TUTTI_ALLREDUCE) (a->allreduce ? a->allreduce : by_size)(&w, rank, P, count);
+    if (args->kind == TUTTI_BROADCAST) tree_broadcast(&w, v, P, count);
+    if (args->kind == TUTTI_REDUCE) tree_reduce(&w, v, P, count);
+    if (args->kind == TUTTI_ALLGATHER) ring_allgather(&w, rank, P, P * count);
+    if (args->kind == TUTTI_REDUCE_SCATTER) ring_reduce_scatter(&w, rank, P, count);
+    if (args->kind == TUTTI_BARRIER) barrier(&w, P);
+    return w;
+}
+
+/* ---- counting ---- */
+
+typedef struct rank_job {
+    tutti_loop_world *world;
+    const struct algorithm *algorithm;
+    int rank, P;
+    int64_t bucket_bytes;
+    int failures;
+    work did; /* of an exchange */
+} rank_job;
+
+static work counted(
+    const tutti_traffic *before, const tutti_traffic *after, tutti_coll_work a, tutti_coll_work b)
+{
+    return (work){after->messages - before->messages, after->bytes - before->bytes,
+        b.copies - a.copies, b.copied_bytes - a.copied_bytes, b.reductions - a.reductions,
+        b.reduced_bytes - a.reduced_bytes};
+}
+
+static work in_bytes(work w, int64_t element)
+{
+    w.sent *= element;
+    w.copied *= element;
+    w.reduced *= element;
+    return w;
+}
+
+static int differs(const char *what, int rank, int P, int64_t count, work did, work should)
+{
+    if (!memcmp(&did, &should, sizeof did)) return 0;
+    printf("%s of %" PRId64 " on rank %d of %d: %" PRId64 " messages, %" PRId64 " bytes, %" PRId64
+           " copies of %" PRId64 " bytes, %" PRId64 " reductions of %" PRId64 "; expected %" PRId64
+           ", %" PRId64 ", %" PRId64 " of %" PRId64 ", %" PRId64 " of %" PRId64 "\n",
+        what, count, rank, P, did.messages, did.sent, did.copies, did.copied, did.reductions,
+        did.reduced, should.messages, should.sent, should.copies, should.copied, should.reductions,
+        should.reduced);
+    return 1;
+}
+
+/* Failures are returned: ranks are threads. */
+static int run_one(rank_job *job, tutti_comm *comm, tutti_traffic *sent, tutti_coll_args args)
+{
+    tutti_coll_request *request;
+    tutti_coll_work before = tutti_comm_work(comm);
+    tutti_traffic sent_before = *sent;
+    char what[80];
+    if (tutti_coll_post(comm, 0, &args, &request)) abort();
+    if (tutti_coll_wait(comm, request, patience_s)) abort();
+    tutti_coll_free(request);
+    work did = counted(&sent_before, sent, before, tutti_comm_work(comm));
+    work should = expected(job->algorithm, &args, job->rank, job->P);
+    snprintf(what, sizeof what, "%s, %s%s,", job->algorithm->name, tutti_coll_kind_name(args.kind),
+        args.send ? "" : " in place");
+    return differs(what, job->rank, job->P, args.count, did,
+        args.kind == TUTTI_BARRIER ? should : in_bytes(should, sizeof(float)));
+}
+
+static void *run_kinds(void *arg)
+{
+    static const int64_t counts[] = {12, 4099, 30000, 300001};
+    rank_job *job = arg;
+    tutti_transport *transport;
+    tutti_traffic sent = {0};
+    tutti_comm *comm;
+    const tutti_comm_options options = {.algorithm = job->algorithm->name};
+    float *send = calloc(300001, sizeof *send), *recv = calloc(300001, MOST_RANKS * sizeof *recv);
+    if (!send || !recv) abort();
+    if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
+    if (tutti_transport_counting(transport, &sent, &transport)) abort();
+    if (tutti_comm_new(transport, &options, &comm)) abort();
+    for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (int in_place = 0; in_place < 2; in_place++)
+                job->failures += run_one(job, comm, &sent,
+                    (tutti_coll_args){.kind = (tutti_coll_kind)kind,
+                        .dtype = TUTTI_F32,
+                        .op = TUTTI_SUM,
+                        .root = (int)c % job->P,
+                        .count = counts[c],
+                        .send = in_place ? NULL : send,
+                        .recv = recv});
+    tutti_comm_free(comm);
+    free(send);
+    free(recv);
+    return NULL;
+}
+
+static void run_ranks(rank_job job[], int P, const rank_job *like, void *(*body)(void *))
+{
+    tutti_loop_world *world;
+    pthread_t thread[MOST_RANKS];
+    ck_assert_ok(tutti_loop_world_new(P, NULL, &world));
+    for (int r = 0; r < P; r++) {
+        job[r] = *like;
+        job[r].world = world;
+        job[r].rank = r;
+        job[r].P = P;
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, body, &job[r]), 0);
+    }
+    for (int r = 0; r < P; r++) pthread_join(thread[r], NULL);
+    tutti_loop_world_free(world);
+    for (int r = 0; r < P; r++)
+        ck_assert_msg(!job[r].failures, "rank %d of %d: %d failures", r, P, job[r].failures);
+}
+
+START_TEST(collectives_do_what_the_formulas_say)
+{
+    rank_job job[MOST_RANKS];
+    for (int P = 2; P <= MOST_RANKS; P++)
+        run_ranks(job, P, &(rank_job){.algorithm = &algorithms[_i]}, run_kinds);
+}
+END_TEST
+
+/* A ring sends 2(P-1)/P of the payload; so does Rabenseifner's, on powers of two. */
+START_TEST(formulas_have_the_least_bytes)
+{
+    const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE, .count = 12000};
+    for (int P = 2; P <= MOST_RANKS; P++)
+        for (int r = 0; r < P; r++) {
+            work by_ring = expected(&algorithms[1], &args, r, P);
+            work by_rsag = expected(&algorithms[4], &args, r, P);
+            ck_assert_int_eq(by_ring.sent * P, 2 * (P - 1) * args.count);
+            ck_assert_int_eq(by_ring.messages, 2 * (P - 1));
+            ck_assert_int_eq(by_ring.reduced * P, (P - 1) * args.count);
+            if (P != 3) ck_assert_int_eq(by_rsag.sent * P, 2 * (P - 1) * args.count);
+        }
+}
+END_TEST
+
+/* ---- a graph's gradients ---- */
+
+static const int64_t gradients[] = {1, 38, 75, 112, 149, 186, 223};
+enum { GRADIENTS = sizeof gradients / sizeof *gradients, STEPS = 2 };
+
+static void *run_exchange(void *arg)
+{
+    rank_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    tutti_graph *graph;
+    tutti_run *run;
+    tutti_traffic sent = {0};
+    tutti_exchange_options options = {.design = tutti_design_find("sequential"),
+        .algorithm = "ring",
+        .bucket_bytes = job->bucket_bytes,
+        .timeout_s = patience_s};
+    const tutti_runner *runner = tutti_runner_find("inline");
+    if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
+    if (tutti_transport_counting(transport, &sent, &transport)) abort();
+    if (tutti_exchange_open_over(transport, &options, &exchange)) abort();
+    if (tutti_graph_new(&graph)) abort();
+    for (int g = 0, tensor; g < GRADIENTS; g++) {
+        char name[16];
+        snprintf(name, sizeof name, "gradient%d", g);
+        if (tutti_graph_tensor(
+                graph, name, TUTTI_ROLE_GRADIENT, TUTTI_F32, tutti_shape_of(gradients[g]), &tensor))
+            abort();
+        if (tutti_graph_mark(graph, tensor, NULL)) abort();
+    }
+    if (tutti_exchange_apply(exchange, graph)) abort();
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) /* a copy would be a node */
+        job->failures += tutti_graph_get_node(graph, n)->kind == TUTTI_NODE_KERNEL;
+    const tutti_run_options run_options = {.workers = 1, .hooks = tutti_exchange_hooks(exchange)};
+    if (runner->open(graph, &run_options, &run)) abort();
+    for (int s = 0; s < STEPS; s++)
+        if (runner->submit(run, 0)) abort();
+    if (runner->wait(run, runner->point(run), patience_s)) abort();
+    job->did = (work){.messages = sent.messages, .sent = sent.bytes};
+    runner->close(run);
+    tutti_graph_free(graph);
+    tutti_exchange_close(exchange);
+    return NULL;
+}
+
+/* Each bucket, and each gradient without buckets, is one ring. Gradients lie in their bucket at
+ * multiples of 64 bytes (dag/graph/graph.h), and what is between them is summed, too. */
+START_TEST(an_exchange_sends_what_its_buckets_say)
+{
+    static const struct {
+        int64_t bytes, count[GRADIENTS]; /* elements that are summed together */
+    } rows[] = {
+        {0, {1, 38, 75, 112, 149, 186, 223}},
+        {600, {16 + 48 + 75, 112, 149, 186, 223}},
+        {1000000, {16 + 48 + 80 + 112 + 160 + 192 + 223}},
+    };
+    rank_job job[MOST_RANKS];
+    int failures = 0;
+    for (int P = 2; P <= MOST_RANKS; P++) {
+        run_ranks(job, P, &(rank_job){.bucket_bytes = rows[_i].bytes}, run_exchange);
+        for (int r = 0; r < P; r++) {
+            work should = {0};
+            int64_t all = 0;
+            for (int b = 0; b < GRADIENTS; b++) {
+                ring(&should, r, P, rows[_i].count[b]);
+                all += rows[_i].count[b];
+            }
+            should = (work){.messages = STEPS * should.messages,
+                .sent = STEPS * should.sent * (int64_t)sizeof(float)};
+            failures += differs("exchange", r, P, all, job[r].did, should);
+        }
+    }
+    ck_assert_int_eq(failures, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("traffic");
+    TCase *tcase = testing_case(suite, "traffic");
+    tcase_add_loop_test(tcase, collectives_do_what_the_formulas_say, 0, ALGORITHMS);
+    tcase_add_test(tcase, formulas_have_the_least_bytes);
+    tcase_add_loop_test(tcase, an_exchange_sends_what_its_buckets_say, 0, 3);
+    return testing_run(suite);
+}
