@@ -141,6 +141,13 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume), .help = "continue from this checkpoint"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
         .help = "write one JSON object a line for every step and event"},
+    {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
+        .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
+                "and tutti-trace"},
+    {TUTTI_CONF_INT, "trace-first", "N", .fallback = "0", .low = 0, .high = 1e12, AT(trace_first),
+        .help = "first step of --trace; 0: the fourth, or the first of a run of 6 or less"},
+    {TUTTI_CONF_INT, "trace-steps", "N", .fallback = "10", .low = 1, .high = 1e6, AT(trace_steps),
+        .help = "how many steps --trace records; 65536 spans a worker are kept, more are dropped"},
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose),
         .help = "say more on stderr"},
     {TUTTI_CONF_FLAG, "quiet", .flags = TUTTI_CONF_LOCAL, AT(quiet), .help = "print errors only"},

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SPANS_TRACED = 1 << 16 /* a worker, in --trace */ };
+
 static tutti_status agree(tutti_trainer *s, tutti_status mine)
 {
     return tutti_exchange_agree(s->exchange, mine, NULL);
@@ -50,6 +52,8 @@ tutti_status tutti_trainer_join(
 {
     *trainer = (tutti_trainer){.options = options};
     tutti_status status = tutti_meter_new(&trainer->meter);
+    if (!status && options->trace)
+        status = tutti_trace_open((int)options->workers, SPANS_TRACED, &trainer->trace);
     if (status) return status;
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
@@ -61,6 +65,7 @@ tutti_status tutti_trainer_join(
         .verify = options->verify,
         .timeout_s = options->timeout_s,
         .meter = trainer->meter,
+        .trace = trainer->trace,
         .watch = {.on = 1,
             .warn_s = options->stall_warn_s,
             .dump_s = options->stall_dump_s,
@@ -172,7 +177,8 @@ static tutti_status start_runner(tutti_trainer *s)
     s->runner = tutti_runner_find("starpu");
     tutti_run_options options = {.workers = (int)s->options->workers,
         .hooks = tutti_exchange_hooks(s->exchange),
-        .meter = s->meter};
+        .meter = s->meter,
+        .trace = s->trace};
     return s->runner->open(s->step->graph, &options, &s->run);
 }
 
@@ -286,5 +292,6 @@ void tutti_trainer_leave(tutti_trainer *s)
     free(s->deviation);
     tutti_exchange_close(s->exchange);
     tutti_meter_free(s->meter);
+    tutti_trace_close(s->trace);
     *s = (tutti_trainer){0};
 }

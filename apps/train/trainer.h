@@ -18,6 +18,7 @@
 typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
     tutti_meter *meter;
+    tutti_trace *trace; /* NULL without --trace */
     tutti_exchange *exchange;
     int rank, ranks;
     tutti_dataset train, test; /* reader NULL: not open */
