@@ -1,7 +1,7 @@
 """Judges a trace as a reader that knows nothing of Tutti: check.py FILE RANKS COLLECTIVES hides|exposes
 
-COLLECTIVES: how many a step has. hides: on every rank some collective is in flight while a backward
-task runs; exposes: on none. Prints what is wrong; the exit status is 1 when something is.
+COLLECTIVES: how many a step has. hides: some collective is in flight while a backward task runs on
+the same rank; exposes: none is. Prints what is wrong; the exit status is 1 when something is.
 """
 import collections
 import json
@@ -74,12 +74,12 @@ for rank in range(ranks):
     expect(any(e["cat"] == "wait" for e in spans if e["pid"] == rank), f"rank {rank} never waits")
 
 # Whether communication overlaps the backward pass.
+hidden = 0
 for rank in range(ranks):
     backward = [e for e in spans if e["pid"] == rank and e["cat"] == "backward"]
     moving = [e for e in spans if e["pid"] == rank and e["cat"] == "collective"]
-    hidden = sum(any(c["ts"] < end(b) and b["ts"] < end(c) for b in backward) for c in moving)
-    expect((hidden > 0) == (overlap == "hides"),
-           f"rank {rank}: {hidden} of {len(moving)} collectives overlap a backward task; it {overlap}")
+    hidden += sum(any(c["ts"] < end(b) and b["ts"] < end(c) for b in backward) for c in moving)
+expect((hidden > 0) == (overlap == "hides"), f"{hidden} collectives overlap a backward task: not what {overlap}")
 
 for sentence in wrong[:20]:
     print(sentence)

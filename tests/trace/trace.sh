@@ -9,21 +9,21 @@ make_cifar "$dir/data"
 traces() {
     local ranks=$1 design=$2 overlap=$3 collectives
     shift 3
-    trains "$ranks" --data "$dir/data" --batch 8 --design "$design" --trace "$dir/trace" "$@" || return
+    trains "$ranks" --data "$dir/data" --model resnet20 --batch 4 --design "$design" --trace "$dir/trace" "$@" || return
     collectives=$(sed -n 's/.*"event":"start".*"collectives":\([0-9]*\).*/\1/p' "$dir/json")
     python3 "$TUTTI_SRCDIR/tests/trace/check.py" "$dir/trace" "$ranks" "$collectives" "$overlap" ||
         fail "the trace of $ranks ranks, $design, $*"
 }
 
-traces 2 sequential exposes --model resnet20 --steps 3 --trace-first 2 --trace-steps 1
-traces 2 funneled hides --model resnet20 --steps 3
-traces 2 concurrent hides --model resnet20 --steps 3 --workers 2
-traces 2 chained hides --model resnet20 --steps 3
-traces 3 sequential exposes --model cifar-quick --steps 2
-traces 3 funneled hides --model cifar-quick --steps 8 --trace-steps 2
+traces 2 sequential exposes --steps 3 --trace-first 2 --trace-steps 1
+traces 2 funneled hides --steps 3
+traces 2 concurrent hides --steps 3 --workers 2
+traces 2 chained hides --steps 3
+traces 3 sequential exposes --steps 2
+traces 3 funneled hides --steps 7 --trace-steps 2
 grep -q '"first_step":4,"last_step":5,' "$dir/trace" || fail "which steps are traced: $(head -c 200 "$dir/trace")"
-traces 3 concurrent hides --model cifar-quick --steps 2
-traces 3 chained hides --model cifar-quick --steps 2
+traces 3 concurrent hides --steps 2
+traces 3 chained hides --steps 2
 
 # What cannot be: a step that never comes; a folder that is not there; a disk that is full, where the file before stays.
 cifar 1 --data "$dir/data" --model mlp --steps 2 --trace "$dir/late" --trace-first 3
