@@ -30,6 +30,7 @@ struct tutti_prefetch {
     tutti_sampler sampler;
     tutti_normalise table;
     int augment;
+    int64_t crop_epochs;
     int64_t end; /* first step that does not exist */
     size_t image_elements;
 
@@ -70,7 +71,8 @@ static tutti_status fill_row(
     }
     tutti_status status = tutti_dataset_read(d, image, pixels, &slot->labels[row]);
     if (status) return status;
-    tutti_augment draw = tutti_augment_draw(p->sampler.seed, epoch, image);
+    int crop = epoch < p->crop_epochs;
+    tutti_augment draw = tutti_augment_draw(p->sampler.seed, epoch, image, crop);
     tutti_augment_apply(
         p->augment ? &draw : NULL, &p->table, d->height, d->width, d->channels, pixels, out);
     return TUTTI_OK;
@@ -233,6 +235,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .seed = o->seed};
     tutti_normalise_init(&p->table, d->channels, o->mean, o->deviation);
     p->augment = o->train && o->augment;
+    p->crop_epochs = o->crop_epochs;
     p->end = o->train ? INT64_MAX : tutti_sampler_steps(&p->sampler);
     p->image_elements = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
     p->depth = o->depth ? o->depth : threads + 3;

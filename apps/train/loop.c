@@ -192,6 +192,7 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .batch = s->options->batch,
         .first_step = train ? s->first_step : 0,
         .augment = train && s->options->augment,
+        .crop_epochs = s->crop_epochs,
         .seed = (uint64_t)s->options->seed,
         .threads = (int)s->options->threads,
         .depth = (int)s->options->depth,

@@ -44,12 +44,17 @@ static const char *schedule_choice(int i)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Data"},
     {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, .environment = "TUTTI_DATA",
-        AT(data), .help = "folder of the data set; \"synthetic\" for generated images of the model's size, or "
-                            "synthetic:HxWxC:CLASSES"},
+        AT(data),
+        .help =
+            "folder of the data set; \"synthetic\" for generated images of the model's size, or "
+            "synthetic:HxWxC:CLASSES"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
         .help = "pad training images by 4 (mirrored), crop at random, flip each every other epoch"},
+    {TUTTI_CONF_INT, "uncropped", "N", .fallback = "-1", .low = -1, .high = 1000000, AT(uncropped),
+        .help = "last epochs in which --augment flips but does not crop, as the test set is; -1: a "
+                "fifth of all"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
@@ -58,7 +63,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
         AT(model_name), .help = "model"},
-    {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images a rank a step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
         .help = "times through the training set"},
@@ -68,17 +73,22 @@ static const tutti_setting settings[] = {
         .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run "
                 "to the end"},
     {TUTTI_CONF_REAL, "lr", "X", .fallback = "-1", .low = -1, .high = 1000, AT(rate),
-        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them)"},
+        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them for 128 "
+                "images a "
+                "step), in proportion to the images a step"},
     {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
         AT(schedule_name), .help = "how the learning rate changes"},
     {TUTTI_CONF_INT, "warmup", "N", .fallback = "-1", .low = -1, .high = 1e12, AT(warmup),
-        .help = "steps in which the learning rate rises linearly; -1: 30 % of the run for "
+        .help = "steps in which the learning rate rises linearly; -1: 10 % of the run for "
                 "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
     {TUTTI_CONF_FLAG, "nesterov", AT(nesterov), .help = "Nesterov's form of momentum"},
-    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "5e-4", .low = 0, .high = 1000,
-        AT(weight_decay), .help = "weight decay, added to the gradient"},
+    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "-1", .low = -1, .high = 1000,
+        AT(weight_decay), .help = "weight decay, added to the gradient; -1: the model's own"},
+    {TUTTI_CONF_REAL, "label-smoothing", "X", .fallback = "-1", .low = -1, .high = 0.999,
+        AT(label_smoothing),
+        .help = "part of each label that is spread over all classes; -1: the model's own"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = -1, .high = 1000000, AT(eval_every),
@@ -214,7 +224,9 @@ tutti_status tutti_train_options_parse(
     options->schedule = tutti_schedule_find(options->schedule_name);
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status || *wish != TUTTI_CONF_RUN) return status;
-    if (options->rate < 0) options->rate = options->model->rate;
+    const tutti_model_recipe *recipe = &options->model->recipe;
+    if (options->weight_decay < 0) options->weight_decay = recipe->weight_decay;
+    if (options->label_smoothing < 0) options->label_smoothing = recipe->label_smoothing;
     status = check_together(options);
     if (status) {
         options->lanes = 0;

@@ -18,8 +18,10 @@ typedef struct tutti_train_options {
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
     double rate, momentum, weight_decay, bucket_mb;
+    double label_smoothing;
     int nesterov, augment;
-    int64_t warmup; /* steps; -1: the schedule's default */
+    int64_t uncropped; /* epochs; -1: a fifth of all */
+    int64_t warmup;    /* steps; -1: the schedule's default */
     int64_t seed, eval_every, threads, depth;
     int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
     const char *checkpoint, *resume, *json, *trace;

@@ -137,6 +137,14 @@ static tutti_status compare_data(tutti_trainer *s)
     return status;
 }
 
+/* Epochs whose images are cropped: all but the last ones (options.c, --uncropped). */
+static int64_t epochs_with_crops(const tutti_trainer *s)
+{
+    int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
+    int64_t without = s->options->uncropped >= 0 ? s->options->uncropped : epochs / 5;
+    return epochs > without ? epochs - without : 0;
+}
+
 static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
@@ -147,7 +155,10 @@ static tutti_status plan_steps(tutti_trainer *s)
             o->data, s->train.count, s->ranks, o->batch);
     s->steps = o->steps ? o->steps : o->epochs * s->steps_per_epoch;
     s->last_step = o->stop_after && o->stop_after < s->steps ? o->stop_after : s->steps;
-    s->schedule = (tutti_schedule){o->schedule, o->rate, s->steps, o->warmup};
+    s->crop_epochs = epochs_with_crops(s);
+    double images = (double)o->batch * s->ranks;
+    double rate = o->rate >= 0 ? o->rate : o->model->recipe.rate * images / 128;
+    s->schedule = (tutti_schedule){o->schedule, rate, s->steps, o->warmup};
     return TUTTI_OK;
 }
 
@@ -168,6 +179,7 @@ static tutti_status build(tutti_trainer *s)
         .momentum = (float)o->momentum,
         .weight_decay = (float)o->weight_decay,
         .nesterov = o->nesterov,
+        .label_smoothing = (float)o->label_smoothing,
         .seed = (uint64_t)o->seed};
     return tutti_step_build(s->net, &step, &s->step);
 }

@@ -82,7 +82,8 @@ static tutti_status loss(tutti_builder *b, int s, int evaluation)
     const tutti_site *site = tutti_builder_site(b, output, s);
     tutti_xent_desc desc = {.N = site->N,
         .K = site->layer->out.C,
-        .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks))};
+        .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
+        .smoothing = evaluation ? 0 : b->options->label_smoothing};
     tutti_op op = evaluation ? TUTTI_OP_XENT_EVAL : TUTTI_OP_SOFTMAX_XENT;
     tutti_access access[4];
     access[n++] = tutti_reads(site->y);

@@ -39,7 +39,9 @@ typedef struct tutti_step_options {
     int ranks, rank; /* ranks: loss weight, statistics; rank: dropout's place in the global batch */
     float momentum, weight_decay;
     int nesterov;
-    uint64_t seed; /* initial weights, dropout */
+    float
+        label_smoothing; /* of the training loss (dag/kernels/loss.h); the evaluation's is plain */
+    uint64_t seed;       /* initial weights, dropout */
 } tutti_step_options;
 
 /* A slice and its tensors in both sections. A label of -1 marks a row that does not count. */

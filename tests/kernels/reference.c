@@ -265,10 +265,13 @@ static void xent_row(
         total += exp(logits[k]);
         if (logits[k] > logits[best]) best = k;
     }
-    for (int64_t k = 0; k < d->K; k++)
-        dlogits[k] = label < 0 ? 0 : (double)d->weight * (exp(logits[k]) / total - (k == label));
+    if (label >= 0) metrics[0] += log(total);
+    for (int64_t k = 0; k < d->K; k++) {
+        double s = (double)d->smoothing, q = (1 - s) * (k == label) + s / (double)d->K;
+        dlogits[k] = label < 0 ? 0 : (double)d->weight * (exp(logits[k]) / total - q);
+        if (label >= 0) metrics[0] -= q * logits[k];
+    }
     if (label < 0) return;
-    metrics[0] += log(total) - logits[label];
     metrics[1] += best == label;
     metrics[2] += 1;
 }

@@ -356,6 +356,8 @@ START_TEST(bad_descriptors_are_refused)
         "sum count=1 inputs=0",
         "xent N=1 K=0 weight=1",
         "xent N=1 K=2 weight=inf",
+        "xent N=1 K=2 weight=1 smoothing=1",
+        "xent N=1 K=2 weight=1 smoothing=-0.1",
         "sgd count=1 momentum=-1",
         "sgd count=1 nesterov=1",
         "sgd count=1 weight_decay=-1",
