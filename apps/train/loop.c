@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AHEAD = 2 }; /* steps in flight */
+enum {
+    AHEAD = 2, /* steps in flight */
+    VIEWS = 2  /* of a test image, at most */
+};
 
 /* A submitted step: what its feeds read and its fetches write lives here until it is retired. */
 typedef struct flight {
@@ -39,6 +42,7 @@ typedef struct loop {
     int64_t epoch;                               /* of the sums, from 0 */
     sums trained;                                /* this rank's images of the epoch */
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
+    double one_view_accuracy;                    /* had every test image been seen once only */
     int64_t replica_checks;
 } loop;
 
@@ -193,6 +197,7 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .first_step = train ? s->first_step : 0,
         .augment = train && s->options->augment,
         .crop_epochs = s->crop_epochs,
+        .views = (int)s->options->eval_views,
         .seed = (uint64_t)s->options->seed,
         .threads = (int)s->options->threads,
         .depth = (int)s->options->depth,
@@ -201,10 +206,11 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
     return tutti_prefetch_open(&options, batches);
 }
 
-/* This rank's share of the test set. */
-static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
+/* This rank's share of the test set, each batch once a view: sum[v] is of the mean of views 0 .. v. */
+static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 {
-    int64_t steps = tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
+    int64_t views = s->options->eval_views;
+    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
     flight flights[AHEAD] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
@@ -212,10 +218,10 @@ static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
     if (!status) status = open_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
         flight *f = &flights[step % AHEAD];
-        if (f->busy) status = land(s, f, sum);
+        if (f->busy) status = land(s, f, &sum[f->step % views]);
         if (status || step >= steps) continue;
         status = board(s, batches, step, f);
-        if (!status) status = submit(s, s->step->eval, f);
+        if (!status) status = submit(s, step % views ? s->step->eval_again : s->step->eval, f);
     }
     if (status) return status; /* flights and batches may still be read: the run ends */
     tutti_prefetch_close(batches);
@@ -224,13 +230,13 @@ static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
 }
 
 /* Sums of all ranks, from their parts. */
-static tutti_status add_ranks(tutti_trainer *s, sums both[2])
+static tutti_status add_ranks(tutti_trainer *s, sums all[1 + VIEWS])
 {
     return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
                                                 .dtype = TUTTI_F64,
                                                 .op = TUTTI_SUM,
-                                                .count = 2 * TUTTI_METRICS,
-                                                .recv = both});
+                                                .count = (1 + VIEWS) * TUTTI_METRICS,
+                                                .recv = all});
 }
 
 static double part(double x, double of)
@@ -241,20 +247,24 @@ static double part(double x, double of)
 /* Test loss and accuracy are not numbers where the test set is not asked for. */
 static tutti_status evaluate(loop *l, int64_t done)
 {
-    sums both[2] = {l->trained, {{0}}};
+    sums all[1 + VIEWS] = {l->trained};
+    const sums *one = &all[1], *last = &all[l->s->options->eval_views];
     tutti_status status = TUTTI_OK;
-    if (l->s->options->eval_every >= 0) status = evaluate_share(l->s, &both[1]);
-    if (!status) status = add_ranks(l->s, both);
+    if (l->s->options->eval_every >= 0) status = evaluate_share(l->s, &all[1]);
+    if (!status) status = add_ranks(l->s, all);
     if (status) return status;
-    l->train_loss = part(both[0].value[0], both[0].value[2]);
-    l->test_loss = part(both[1].value[0], both[1].value[2]);
-    l->test_accuracy = part(both[1].value[1], both[1].value[2]);
+    l->train_loss = part(all[0].value[0], all[0].value[2]);
+    l->test_loss = part(last->value[0], last->value[2]);
+    l->test_accuracy = part(last->value[1], last->value[2]);
+    l->one_view_accuracy = part(one->value[1], one->value[2]);
     tutti_report_on_eval(l->report, &(tutti_report_eval){.epoch = l->epoch + 1,
                                         .step = done,
                                         .seconds = l->watch.total_s,
                                         .train_loss = l->train_loss,
                                         .test_loss = l->test_loss,
-                                        .test_accuracy = l->test_accuracy});
+                                        .test_accuracy = l->test_accuracy,
+                                        .one_view_accuracy = l->one_view_accuracy,
+                                        .views = (int)l->s->options->eval_views});
     return TUTTI_OK;
 }
 
@@ -346,6 +356,8 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .hidden_pct = tutti_stopwatch_hidden_pct(w),
         .train_loss = l->train_loss,
         .test_accuracy = l->test_accuracy,
+        .one_view_accuracy = l->one_view_accuracy,
+        .views = (int)s->options->eval_views,
         .replica_checks = l->replica_checks};
 }
 

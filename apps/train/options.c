@@ -93,6 +93,10 @@ static const tutti_setting settings[] = {
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = -1, .high = 1000000, AT(eval_every),
         .help = "epochs between evaluations on the test set; 0: at the end only; -1: never"},
+    {TUTTI_CONF_INT, "eval-views", "N", .fallback = "-1", .low = -1, .high = 2, AT(eval_views),
+        .help = "a test image is judged by 1: itself; 2: the mean of what is predicted for it and "
+                "for its "
+                "mirror image; -1: 2 with --augment, else 1"},
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
@@ -226,6 +230,7 @@ tutti_status tutti_train_options_parse(
     if (status || *wish != TUTTI_CONF_RUN) return status;
     const tutti_model_recipe *recipe = &options->model->recipe;
     if (options->weight_decay < 0) options->weight_decay = recipe->weight_decay;
+    if (options->eval_views < 1) options->eval_views = options->augment ? 2 : 1;
     if (options->label_smoothing < 0) options->label_smoothing = recipe->label_smoothing;
     status = check_together(options);
     if (status) {

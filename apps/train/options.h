@@ -22,7 +22,7 @@ typedef struct tutti_train_options {
     int nesterov, augment;
     int64_t uncropped; /* epochs; -1: a fifth of all */
     int64_t warmup;    /* steps; -1: the schedule's default */
-    int64_t seed, eval_every, threads, depth;
+    int64_t seed, eval_every, eval_views, threads, depth;
     int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
     const char *checkpoint, *resume, *json, *trace;
     int64_t trace_first, trace_steps; /* steps from 1; first 0: see the table */

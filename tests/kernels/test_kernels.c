@@ -358,6 +358,7 @@ START_TEST(bad_descriptors_are_refused)
         "xent N=1 K=2 weight=inf",
         "xent N=1 K=2 weight=1 smoothing=1",
         "xent N=1 K=2 weight=1 smoothing=-0.1",
+        "xent N=1 K=2 weight=1 views=-1",
         "sgd count=1 momentum=-1",
         "sgd count=1 nesterov=1",
         "sgd count=1 weight_decay=-1",
