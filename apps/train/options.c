@@ -83,7 +83,8 @@ static const tutti_setting settings[] = {
                 "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
-    {TUTTI_CONF_FLAG, "nesterov", AT(nesterov), .help = "Nesterov's form of momentum"},
+    {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
+        .help = "momentum in its classical form instead of Nesterov's"},
     {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "-1", .low = -1, .high = 1000,
         AT(weight_decay), .help = "weight decay, added to the gradient; -1: the model's own"},
     {TUTTI_CONF_REAL, "label-smoothing", "X", .fallback = "-1", .low = -1, .high = 0.999,
@@ -211,8 +212,6 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
-    if (o->nesterov && o->momentum == 0)
-        return tutti_conf_refuse(&tutti_train_conf, "nesterov", NULL, "needs a --momentum above 0");
     const tutti_watch_options stall = {
         .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
     return tutti_watch_check(&stall);

@@ -19,7 +19,7 @@ typedef struct tutti_train_options {
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
     double rate, momentum, weight_decay, bucket_mb;
     double label_smoothing;
-    int nesterov, augment;
+    int no_nesterov, augment;
     int64_t uncropped; /* epochs; -1: a fifth of all */
     int64_t warmup;    /* steps; -1: the schedule's default */
     int64_t seed, eval_every, eval_views, threads, depth;

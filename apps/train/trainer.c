@@ -178,7 +178,7 @@ static tutti_status build(tutti_trainer *s)
         .rank = s->rank,
         .momentum = (float)o->momentum,
         .weight_decay = (float)o->weight_decay,
-        .nesterov = o->nesterov,
+        .nesterov = !o->no_nesterov && o->momentum > 0,
         .label_smoothing = (float)o->label_smoothing,
         .seed = (uint64_t)o->seed};
     return tutti_step_build(s->net, &step, &s->step);
