@@ -7,8 +7,8 @@
  * mirrored in even epochs, the other half in odd ones, so that two epochs show every image both
  * ways. In the last epochs of a run the caller may leave the crop out, so that the network ends
  * with images that lie as those of the test set do (Touvron et al. 2019, arXiv:1906.06423, on such
- * shifts between training and test). What is drawn is a function of (seed, epoch, image): the same on any number of ranks and
- * after a resume. */
+ * shifts between training and test). What is drawn is a function of (seed, epoch, image): the same
+ * on any number of ranks and after a resume. */
 #ifndef TUTTI_AUGMENT_H
 #define TUTTI_AUGMENT_H
 
