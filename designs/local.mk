@@ -2,7 +2,6 @@ libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
 	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
-	designs/clocks.c designs/clocks.h \
 	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \
 	designs/design.h \
@@ -12,6 +11,7 @@ libcore_la_SOURCES += \
 	designs/exchange_check.c \
 	designs/fault.c designs/fault.h \
 	designs/funneled.c \
+	designs/home.c designs/home.h \
 	designs/naive.c \
 	designs/names.c designs/names.h \
 	designs/place.c designs/place.h \

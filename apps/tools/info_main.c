@@ -54,6 +54,8 @@ static void print_designs(void)
         printf("  %-20s needs %s%s%s\n", "", tutti_thread_level_name(design->needed),
             design->many_lanes ? ", takes --lanes" : "", design->unsafe ? ", --unsafe" : "");
     }
+    print_row("auto", "the fastest of those above for a run, found by trying, and remembered");
+    printf("  %-20s needs %s\n", "", tutti_thread_level_name(TUTTI_THREAD_SERIALIZED));
 }
 
 static void print_communication(void)
@@ -77,14 +79,12 @@ static void print_kernels(void)
 
 static void print_training(void)
 {
-    puts("\nmodels (trainable numbers for 32x32x3 images of 10 classes; defaults of --lr for 128 "
-         "images a step, --weight-decay and --label-smoothing)");
+    puts("\nmodels (trainable numbers for 32x32x3 images of 10 classes; default of --lr)");
     for (int i = 0; tutti_models[i]; i++) {
-        const tutti_model *m = tutti_models[i];
         char text[256];
-        snprintf(text, sizeof text, "%10" PRId64 "  %4g %6g %4g  %s", m->parameters, m->recipe.rate,
-            m->recipe.weight_decay, m->recipe.label_smoothing, m->summary);
-        print_row(m->name, text);
+        snprintf(text, sizeof text, "%10" PRId64 "  %4g  %s", tutti_models[i]->parameters,
+            tutti_models[i]->rate, tutti_models[i]->summary);
+        print_row(tutti_models[i]->name, text);
     }
     puts("\nreaders");
     for (int i = 0; tutti_readers[i]; i++)

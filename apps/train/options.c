@@ -8,15 +8,21 @@
 #include "designs/watch/watch.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char *model_choice(int i)
 {
     return tutti_models[i] ? tutti_models[i]->name : NULL;
 }
 
+static const char auto_design[] = "auto";
+
+/* Those of the table, then auto. */
 static const char *design_choice(int i)
 {
-    return tutti_designs[i] ? tutti_designs[i]->name : NULL;
+    int designs = 0;
+    while (tutti_designs[designs]) designs++;
+    return i < designs ? tutti_designs[i]->name : i == designs ? auto_design : NULL;
 }
 
 static const char *format_choice(int i)
@@ -52,9 +58,6 @@ static const tutti_setting settings[] = {
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
         .help = "pad training images by 4 (mirrored), crop at random, flip each every other epoch"},
-    {TUTTI_CONF_INT, "uncropped", "N", .fallback = "-1", .low = -1, .high = 1000000, AT(uncropped),
-        .help = "last epochs in which --augment flips but does not crop, as the test set is; -1: a "
-                "fifth of all"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
@@ -63,7 +66,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
         AT(model_name), .help = "model"},
-    {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images a rank a step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
         .help = "times through the training set"},
@@ -73,36 +76,33 @@ static const tutti_setting settings[] = {
         .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run "
                 "to the end"},
     {TUTTI_CONF_REAL, "lr", "X", .fallback = "-1", .low = -1, .high = 1000, AT(rate),
-        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them for 128 "
-                "images a "
-                "step), in proportion to the images a step"},
+        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them)"},
     {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
         AT(schedule_name), .help = "how the learning rate changes"},
     {TUTTI_CONF_INT, "warmup", "N", .fallback = "-1", .low = -1, .high = 1e12, AT(warmup),
-        .help = "steps in which the learning rate rises linearly; -1: 10 % of the run for "
+        .help = "steps in which the learning rate rises linearly; -1: 30 % of the run for "
                 "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
-    {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
-        .help = "momentum in its classical form instead of Nesterov's"},
-    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "-1", .low = -1, .high = 1000,
-        AT(weight_decay), .help = "weight decay, added to the gradient; -1: the model's own"},
-    {TUTTI_CONF_REAL, "label-smoothing", "X", .fallback = "-1", .low = -1, .high = 0.999,
-        AT(label_smoothing),
-        .help = "part of each label that is spread over all classes; -1: the model's own"},
+    {TUTTI_CONF_FLAG, "nesterov", AT(nesterov), .help = "Nesterov's form of momentum"},
+    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "5e-4", .low = 0, .high = 1000,
+        AT(weight_decay), .help = "weight decay, added to the gradient"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = -1, .high = 1000000, AT(eval_every),
         .help = "epochs between evaluations on the test set; 0: at the end only; -1: never"},
-    {TUTTI_CONF_INT, "eval-views", "N", .fallback = "-1", .low = -1, .high = 2, AT(eval_views),
-        .help = "a test image is judged by 1: itself; 2: the mean of what is predicted for it and "
-                "for its "
-                "mirror image; -1: 2 with --augment, else 1"},
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
         .environment = "TUTTI_DESIGN", AT(design_name),
-        .help = "how collectives of the task graph are run"},
+        .help = "how collectives of the task graph are run; auto: tries designs, and lanes and "
+                "buckets unless they are given, before it trains"},
+    {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
+        .help = "where --design auto remembers its choice; none: nowhere; "
+                "~/.cache/tutti/tuning.json when left out"},
+    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "-1", .low = -1, .high = 1e6,
+        .environment = "TUTTI_TUNING_TIME", AT(tuning_time_s),
+        .help = "seconds that --design auto may take; -1: 5, or 2 % of the run if that is more"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
         .environment = "TUTTI_LANES", AT(lanes),
         .help = "communicators of the concurrent design; 0: the design's default"},
@@ -156,13 +156,6 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume), .help = "continue from this checkpoint"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
         .help = "write one JSON object a line for every step and event"},
-    {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
-        .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
-                "and tutti-trace"},
-    {TUTTI_CONF_INT, "trace-first", "N", .fallback = "0", .low = 0, .high = 1e12, AT(trace_first),
-        .help = "first step of --trace; 0: the fourth, or the first of a run of 6 or less"},
-    {TUTTI_CONF_INT, "trace-steps", "N", .fallback = "10", .low = 1, .high = 1e6, AT(trace_steps),
-        .help = "how many steps --trace records; 65536 spans a worker are kept, more are dropped"},
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose),
         .help = "say more on stderr"},
     {TUTTI_CONF_FLAG, "quiet", .flags = TUTTI_CONF_LOCAL, AT(quiet), .help = "print errors only"},
@@ -209,9 +202,14 @@ static tutti_status check_together(const tutti_train_options *o)
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
         return refuse_number("lanes", o->lanes, reason);
     }
+    if (o->design_auto && o->check_only)
+        return tutti_conf_refuse(&tutti_train_conf, "check-only", NULL,
+            "judges one design, and tries none: name it with --design");
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
+    if (o->nesterov && o->momentum == 0)
+        return tutti_conf_refuse(&tutti_train_conf, "nesterov", NULL, "needs a --momentum above 0");
     const tutti_watch_options stall = {
         .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
     return tutti_watch_check(&stall);
@@ -223,14 +221,14 @@ tutti_status tutti_train_options_parse(
     *options = (tutti_train_options){0};
     tutti_status status = tutti_conf_parse(&tutti_train_conf, argc, argv, options, NULL, wish);
     options->model = tutti_model_find(options->model_name);
-    options->design = tutti_design_find(options->design_name);
+    options->design_auto = strcmp(options->design_name, auto_design) == 0;
+    options->design = tutti_design_find(!options->design_auto ? options->design_name
+                                        : options->lanes > 1  ? "concurrent"
+                                                              : "funneled");
     options->schedule = tutti_schedule_find(options->schedule_name);
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status || *wish != TUTTI_CONF_RUN) return status;
-    const tutti_model_recipe *recipe = &options->model->recipe;
-    if (options->weight_decay < 0) options->weight_decay = recipe->weight_decay;
-    if (options->eval_views < 1) options->eval_views = options->augment ? 2 : 1;
-    if (options->label_smoothing < 0) options->label_smoothing = recipe->label_smoothing;
+    if (options->rate < 0) options->rate = options->model->rate;
     status = check_together(options);
     if (status) {
         options->lanes = 0;

@@ -18,22 +18,22 @@ typedef struct tutti_train_options {
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
     double rate, momentum, weight_decay, bucket_mb;
-    double label_smoothing;
-    int no_nesterov, augment;
-    int64_t uncropped; /* epochs; -1: a fifth of all */
-    int64_t warmup;    /* steps; -1: the schedule's default */
-    int64_t seed, eval_every, eval_views, threads, depth;
+    int nesterov, augment;
+    int64_t warmup; /* steps; -1: the schedule's default */
+    int64_t seed, eval_every, threads, depth;
     int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
-    const char *checkpoint, *resume, *json, *trace;
-    int64_t trace_first, trace_steps; /* steps from 1; first 0: see the table */
+    const char *checkpoint, *resume, *json;
     double timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;
     const char *stall_dir;
+    const char *tuning;   /* NULL: the user's own */
+    double tuning_time_s; /* -1: by the run */
     int verbose, quiet;
 
     /* Found by name. */
     const tutti_model *model;
-    const tutti_design *design;
+    const tutti_design *design; /* of auto: where it begins */
+    int design_auto;
     const tutti_schedule_kind *schedule;
     tutti_verify_mode verify;
 } tutti_train_options;

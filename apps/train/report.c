@@ -48,13 +48,14 @@ done:
 
 static json_t *start_event(const tutti_report_start *s)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
-                     "s:[iii], s:i, s:I, s:I, "
-                     "s:I, s:I, s:I}",
-        "event", "start", "design", s->design, "algorithm", s->algorithm, "thread_level",
-        s->thread_level, "runner", s->runner, "library", s->library, "model", s->model, "data",
-        s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers, "collectives",
-        s->collectives, "parameters", (json_int_t)s->parameters, "train_images",
+    return json_pack(
+        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
+        "s:[iii], s:i, s:I, s:I, "
+        "s:I, s:I, s:I}",
+        "event", "start", "design", s->design, "auto", s->design_auto, "algorithm", s->algorithm,
+        "thread_level", s->thread_level, "runner", s->runner, "library", s->library, "model",
+        s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers,
+        "collectives", s->collectives, "parameters", (json_int_t)s->parameters, "train_images",
         (json_int_t)s->train_images, "test_images", (json_int_t)s->test_images, "shape", s->height,
         s->width, s->channels, "classes", s->classes, "batch", (json_int_t)s->batch, "steps",
         (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step",
@@ -71,24 +72,22 @@ static json_t *step_event(const tutti_report_step *s)
 
 static json_t *eval_event(const tutti_report_eval *e)
 {
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o}", "event", "eval", "epoch",
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "event", "eval", "epoch",
         (json_int_t)e->epoch, "step", (json_int_t)e->step, "seconds", number(e->seconds),
         "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
-        number(e->test_accuracy), "eval_views", e->views, "one_view_accuracy",
-        number(e->one_view_accuracy));
+        number(e->test_accuracy));
 }
 
 static json_t *summary_event(const tutti_report_summary *s)
 {
-    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
-                     "s:o, s:I, s:s}",
-        "event", "summary", "design", s->design, "ranks", s->ranks, "model", s->model, "steps",
-        (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
+                     "s:s}",
+        "event", "summary", "design", s->design, "auto", s->design_auto, "ranks", s->ranks, "model",
+        s->model, "steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
         number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
         number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
-        "eval_views", s->views, "one_view_accuracy", number(s->one_view_accuracy), "replica_checks",
-        (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
+        "replica_checks", (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
 }
 
 /* ---- for people ---- */
@@ -207,14 +206,6 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
     report->next_s = now + (report->options.style == TUTTI_REPORT_BAR ? bar_every_s : line_every_s);
 }
 
-static void tell_accuracy(tutti_report *report, double accuracy, int views, double one_view)
-{
-    fprintf(report->people, "test accuracy %.2f %%", 100 * accuracy);
-    if (views > 1)
-        fprintf(
-            report->people, " (images and their mirror images; %.2f %% without)", 100 * one_view);
-}
-
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
     if (report->json) write_event(report, eval_event(eval));
@@ -222,10 +213,9 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     end_bar(report);
     fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": train loss %.4f", eval->epoch,
         eval->step, eval->train_loss);
-    if (isfinite(eval->test_loss)) {
-        fprintf(report->people, ", test loss %.4f, ", eval->test_loss);
-        tell_accuracy(report, eval->test_accuracy, eval->views, eval->one_view_accuracy);
-    }
+    if (isfinite(eval->test_loss))
+        fprintf(report->people, ", test loss %.4f, test accuracy %.2f %%", eval->test_loss,
+            100 * eval->test_accuracy);
     fprintf(report->people, ", %.1f s\n", eval->seconds);
     fflush(report->people);
 }
@@ -252,10 +242,8 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
         "%.2f ms, %.0f %% of it hidden\n",
         s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
     fprintf(report->people, "train loss %.4f, ", s->train_loss);
-    if (isfinite(s->test_accuracy)) {
-        tell_accuracy(report, s->test_accuracy, s->views, s->one_view_accuracy);
-        fputs(", ", report->people);
-    }
+    if (isfinite(s->test_accuracy))
+        fprintf(report->people, "test accuracy %.2f %%, ", 100 * s->test_accuracy);
     fprintf(report->people, "weights %s\n", s->weights_hash);
     fflush(report->people);
 }
