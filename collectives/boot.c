@@ -180,6 +180,30 @@ tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char *
     return differs ? TUTTI_ERR_MISMATCH : TUTTI_OK;
 }
 
+tutti_status tutti_boot_gather_host(
+    const tutti_boot *boot, const void *mine, size_t bytes, void **all, int *ranks, int *rank)
+{
+    MPI_Comm host;
+    char *gathered = NULL;
+    int code = MPI_Comm_split_type(
+        *(const MPI_Comm *)boot->comm, MPI_COMM_TYPE_SHARED, boot->rank, MPI_INFO_NULL, &host);
+    if (code != MPI_SUCCESS) return mpi_failed(code, "MPI_Comm_split_type");
+    code = MPI_Comm_rank(host, rank);
+    if (code == MPI_SUCCESS) code = MPI_Comm_size(host, ranks);
+    int short_of_memory = code != MPI_SUCCESS || !(gathered = malloc((size_t)*ranks * bytes));
+    if (code == MPI_SUCCESS) code = largest(host, &short_of_memory);
+    if (code == MPI_SUCCESS && !short_of_memory)
+        code = MPI_Allgather(mine, (int)bytes, MPI_BYTE, gathered, (int)bytes, MPI_BYTE, host);
+    MPI_Comm_free(&host);
+    if (code == MPI_SUCCESS && !short_of_memory) {
+        *all = gathered;
+        return TUTTI_OK;
+    }
+    free(gathered);
+    if (code != MPI_SUCCESS) return mpi_failed(code, "gathering from the ranks of this host");
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks of this host", *ranks);
+}
+
 enum { MOST_SECONDS_OF_ABORT = 2 };
 
 _Noreturn void tutti_boot_abort(int exit_code)

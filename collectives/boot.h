@@ -8,6 +8,8 @@
 
 #include "dag/base/status.h"
 
+#include <stddef.h>
+
 typedef enum tutti_thread_level { /* MPI_THREAD_*, in the same order */
     TUTTI_THREAD_SINGLE,
     TUTTI_THREAD_FUNNELED,
@@ -39,6 +41,11 @@ tutti_status tutti_boot_probe(tutti_thread_level *highest);
  * text differs from rank 0's; it is for the caller to log what differs. *first: rank 0's text,
  * which the caller frees, in both cases. COMM, NOMEM (logged). */
 tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
+/* Gathers `bytes` bytes of every rank that shares this one's memory, in rank order: *all, which the
+ * caller frees, *ranks how many, *rank which of them this one is. All ranks call it. COMM, NOMEM
+ * (logged). */
+tutti_status tutti_boot_gather_host(
+    const tutti_boot *boot, const void *mine, size_t bytes, void **all, int *ranks, int *rank);
 /* Ends all ranks at once with this exit code; does not return. Where MPI itself is stuck, this process
  * is ended by SIGALRM after 2 s. [A] */
 _Noreturn void tutti_boot_abort(int exit_code);

@@ -1,6 +1,7 @@
 libcore_la_SOURCES += \
 	dag/base/clock.c dag/base/clock.h \
 	dag/base/conf.c dag/base/conf.h \
+	dag/base/cpus.c dag/base/cpus.h \
 	dag/base/dtype.c dag/base/dtype.h \
 	dag/base/json.c dag/base/json.h \
 	dag/base/log.c dag/base/log.h \

@@ -185,6 +185,15 @@ tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *t)
     return t->watch;
 }
 
+double tutti_comm_thread_cpu_s(const tutti_comm_thread *t)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (!t->running || pthread_getcpuclockid(t->thread, &clock) || clock_gettime(clock, &used))
+        return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
 int tutti_comm_thread_pass(tutti_comm_thread *t)
 {
     return tutti_driver_pass(t->driver);

@@ -40,6 +40,9 @@ tutti_comm *tutti_comm_thread_comm(
 tutti_driver *tutti_comm_thread_driver(tutti_comm_thread *thread); /* to reserve and make ready */
 tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *thread);   /* NULL: there is none */
 
+/* Seconds of processor time that the thread has used; 0 without one. [A] */
+double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
+
 /* One collective on lane 0, to its end. [M], nothing else in flight. */
 tutti_status tutti_comm_thread_call(tutti_comm_thread *thread, const tutti_coll_args *args);
 /* Without a thread: one pass. Returns whether anything moved. [M] */

@@ -5,8 +5,8 @@
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "designs/bucket.h"
+#include "designs/comm_core.h"
 #include "designs/comm_thread.h"
-#include "designs/home.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,9 @@ struct tutti_exchange {
     tutti_exchange_options options;
     tutti_boot boot;
     const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
-    tutti_home *home;           /* where MPI lives, when it outlives the comm thread; or NULL */
     tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
     int booted;
-    int missing; /* when the comm thread ended, a rank was */
+    int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
 };
 
@@ -28,8 +27,7 @@ static const double default_timeout_s = 60;
 static tutti_thread_level needed_level(const tutti_exchange *x)
 {
     tutti_thread_level level = x->options.design->needed;
-    int from_another_thread =
-        (x->attached || x->home) && x->options.design->order != TUTTI_ORDER_MAIN;
+    int from_another_thread = x->attached && x->options.design->order != TUTTI_ORDER_MAIN;
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
@@ -74,23 +72,19 @@ static int talks(const tutti_exchange *x, int ranks)
     return ranks > 1 && (x->options.verify != TUTTI_VERIFY_OFF || x->options.watch.on);
 }
 
-static tutti_status boot(tutti_exchange *x)
-{
-    if (!x->home) return tutti_boot_init(needed_level(x), x->attached, &x->boot);
-    x->boot = *tutti_home_boot(x->home);
-    return TUTTI_OK;
-}
-
 /* On the thread that will communicate: MPI, lanes, communicator. */
 static tutti_status open_transport(tutti_exchange *x, tutti_transport **transport)
 {
     *transport = x->transport;
     x->transport = NULL;
     if (*transport) return TUTTI_OK;
-    tutti_status status = boot(x);
+    tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
     if (status) return status;
     x->booted = 1;
     status = compare_ranks(x);
+    if (!status && x->options.design->order != TUTTI_ORDER_MAIN && !x->options.manual)
+        status =
+            tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
     int control = talks(x, x->boot.size);
     return status ? status
                   : tutti_transport_mpi(x->boot.comm, x->options.lanes + control, transport);
@@ -119,9 +113,8 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     tutti_control_stop(control);
     tutti_comm_free(comm);
     tutti_control_free(control);
-    x->missing = !orderly;
     if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
-    if (x->booted && !x->home) tutti_boot_finalize(&x->boot);
+    if (x->booted) tutti_boot_finalize(&x->boot);
     x->booted = 0;
 }
 
@@ -130,8 +123,10 @@ static tutti_status check_options(tutti_exchange_options *o)
     const tutti_design *design = o->design;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
+    if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
     tutti_status status = tutti_watch_check(&o->watch);
+    if (!status) status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     if (design->unsafe && !o->unsafe)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -167,31 +162,14 @@ static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
     return compares && tutti_algorithm_blocks(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
 }
 
-/* What check_options has left of the options, at work. After a TIMEOUT the thread may still use x. */
-static tutti_status start_thread(tutti_exchange *x)
-{
-    const tutti_exchange_options *o = &x->options;
-    tutti_order order = o->design->order;
-    tutti_comm_thread_options thread = {.order = order,
-        .threads = order != TUTTI_ORDER_MAIN && !o->manual,
-        .timeout_s = o->timeout_s,
-        .setup_timeout_s = setup_timeout_s(o),
-        .watch = o->watch,
-        .meter = o->meter,
-        .verify = {.mode = verify_mode(o), .at_once = o->manual},
-        .setup = setup,
-        .teardown = teardown,
-        .ctx = x};
-    return tutti_comm_thread_open(&thread, &x->thread);
-}
-
 static tutti_status open_exchange(const void *attached, tutti_transport *transport,
     const tutti_exchange_options *options, tutti_exchange **exchange)
 {
     tutti_exchange *x = calloc(1, sizeof *x);
     tutti_status status = x ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
     if (!status) {
-        *x = (tutti_exchange){.options = *options, .attached = attached, .transport = transport};
+        *x = (tutti_exchange){
+            .options = *options, .attached = attached, .transport = transport, .comm_core = -1};
         status = check_options(&x->options);
     }
     if (status) {
@@ -199,13 +177,22 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         free(x);
         return status;
     }
-    if (options->reopens && !attached && !transport)
-        status = tutti_home_open(TUTTI_THREAD_SERIALIZED, setup_timeout_s(&x->options), &x->home);
-    if (!status) status = start_thread(x);
+    tutti_order order = options->design->order;
+    tutti_comm_thread_options thread = {.order = order,
+        .threads = order != TUTTI_ORDER_MAIN && !options->manual,
+        .timeout_s = x->options.timeout_s,
+        .setup_timeout_s = setup_timeout_s(&x->options),
+        .watch = x->options.watch,
+        .meter = options->meter,
+        .verify = {.mode = verify_mode(options), .at_once = options->manual},
+        .setup = setup,
+        .teardown = teardown,
+        .ctx = x};
+    status = tutti_comm_thread_open(&thread, &x->thread);
     if (!status)
         *exchange = x;
-    else if (status != TUTTI_ERR_TIMEOUT)
-        tutti_exchange_close(x);
+    else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may still use it */
+        free(x);
     return status;
 }
 
@@ -230,32 +217,7 @@ void tutti_exchange_close(tutti_exchange *exchange)
 {
     if (!exchange) return;
     tutti_comm_thread_close(exchange->thread);
-    tutti_home_close(exchange->home, !exchange->missing);
     free(exchange);
-}
-
-tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchange_options *options)
-{
-    tutti_exchange *x = *exchange;
-    if (!x->attached && !x->home)
-        return tutti_fail(TUTTI_ERR_INVAL, "this exchange cannot be opened again");
-    *exchange = NULL;
-    tutti_comm_thread_close(x->thread);
-    x->thread = NULL;
-    x->options = *options;
-    tutti_status status = check_options(&x->options);
-    if (!status && x->missing)
-        status = tutti_fail(
-            TUTTI_ERR_TIMEOUT, "no other design can be opened: not all ranks have left this one");
-    if (!status) {
-        status = start_thread(x);
-        if (status == TUTTI_ERR_TIMEOUT) return status;
-    }
-    if (status)
-        tutti_exchange_close(x);
-    else
-        *exchange = x;
-    return status;
 }
 
 int tutti_exchange_rank(const tutti_exchange *exchange)
@@ -281,6 +243,16 @@ const tutti_design *tutti_exchange_design(const tutti_exchange *exchange)
 tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange)
 {
     return exchange->booted ? exchange->boot.granted : TUTTI_THREAD_SINGLE;
+}
+
+int tutti_exchange_comm_core(const tutti_exchange *exchange)
+{
+    return exchange->comm_core;
+}
+
+double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
+{
+    return tutti_comm_thread_cpu_s(exchange->thread);
 }
 
 /* ---- the graph ---- */

@@ -2,7 +2,7 @@
  * nodes placed by a design, drives them, and runs collectives for the main thread in between.
  *
  *   open -> apply(graph) -> runner->open(hooks) -> { submit, wait, call, agree }* -> runner->close
- *        -> [reopen -> apply(another graph) ...] -> close
+ * -> close
  *
  * Threads: every call is [M]; the hooks' start is [A]. Every wait has the deadline of the options.
  */
@@ -24,12 +24,12 @@ typedef struct tutti_exchange_options {
     const char *algorithm; /* see tutti_comm_options; NULL: auto */
     int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
                                  -1: see designs/bucket.h */
+    const char *comm_core; /* where the comm thread runs, see designs/comm_core.h; NULL: "none" */
+    int workers;           /* a rank's, which comm_core "auto" leaves a core each; 0: 1 */
     int unsafe;            /* 1: a design that breaks the ordering law is accepted */
     tutti_verify_mode
         verify; /* whether ranks compare their collectives (designs/verify/verify.h) */
     tutti_watch_options watch; /* the stall inspector (designs/watch/watch.h); none with manual */
-    int reopens;               /* 1: tutti_exchange_reopen follows: MPI starts and ends on a thread
-                                  of its own, with SERIALIZED */
     int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;          /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;        /* may be NULL; borrowed */
@@ -49,12 +49,6 @@ tutti_status tutti_exchange_attach(
  * more when `verify` or `watch` is on. Takes the transport over, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* Closes an exchange, whose runners are closed, and opens it with other options over the same MPI: it
- * was attached, or its options said that it `reopens` (options->reopens does not count here). All
- * ranks call it. On failure *exchange is closed, and NULL. TIMEOUT also when a rank did not come to
- * the closing; INVAL over a transport of its own. */
-tutti_status tutti_exchange_reopen(
-    tutti_exchange **exchange, const tutti_exchange_options *options);
 /* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in
  * flight. NULL is fine. */
 void tutti_exchange_close(tutti_exchange *exchange);
@@ -65,6 +59,10 @@ int tutti_exchange_lanes(const tutti_exchange *exchange);
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 tutti_thread_level tutti_exchange_granted(
     const tutti_exchange *exchange); /* SINGLE over a loop transport */
+/* The processor that the comm thread is bound to, or -1. */
+int tutti_exchange_comm_core(const tutti_exchange *exchange);
+/* Seconds of processor time that the comm thread has used so far; 0 where there is none. */
+double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
 
 /* Fuses the marks of the graph into buckets, turns each into an allreduce (sum, in place) and has the
  * design place them; then, unless `verify` is off or the caller passes (`manual`), all ranks check

@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
 	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
+	designs/comm_core.c designs/comm_core.h \
 	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \
 	designs/design.h \
@@ -11,7 +12,6 @@ libcore_la_SOURCES += \
 	designs/exchange_check.c \
 	designs/fault.c designs/fault.h \
 	designs/funneled.c \
-	designs/home.c designs/home.h \
 	designs/naive.c \
 	designs/names.c designs/names.h \
 	designs/place.c designs/place.h \

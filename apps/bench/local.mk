@@ -11,16 +11,19 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/grid.c apps/bench/grid.h \
 	apps/bench/grid_rows.c apps/bench/grid_rows.h \
 	apps/bench/link.h \
+	apps/bench/manners.c apps/bench/manners.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
+	apps/bench/side.c apps/bench/side.h \
+	apps/bench/slices.c apps/bench/slices.h \
 	apps/bench/step.c apps/bench/step.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
-apps_tutti_bench_LDADD = libtune.la libmodels.la libcore.la $(JANSSON_LIBS)
+apps_tutti_bench_LDADD = libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py apps/bench/torch_ddp.py

@@ -6,7 +6,7 @@
 #include "apps/bench/link.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
-#include "apps/tune/side.h"
+#include "apps/bench/side.h"
 #include "apps/bench/traffic.h"
 #include "apps/bench/world.h"
 #include "config.h"
@@ -22,7 +22,7 @@
 enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 2, WARM_STEPS = 2 };
 
 typedef struct options {
-    const char *model, *design, *algorithm, *peer, *interface, *json;
+    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json;
     int64_t batch, steps, blocks, lanes, workers, bucket;
     double link_mbit, timeout_s;
 } options;
@@ -63,6 +63,9 @@ static const tutti_setting settings[] = {
                 "program"},
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers; the first that is up when left out"},
+    {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,
+        .environment = "TUTTI_COMM_CORE", AT(comm_core),
+        .help = "processor of the communication thread, as of tutti-cifar"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which a block is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
@@ -124,6 +127,8 @@ static tutti_status enter_stage(bench *b, const tutti_design *design, stage *st)
         .lanes = design && design->many_lanes ? (int)b->o.lanes : 0,
         .algorithm = b->o.algorithm,
         .bucket_bytes = b->o.bucket,
+        .comm_core = b->o.comm_core,
+        .workers = (int)b->o.workers,
         .timeout_s = b->o.timeout_s,
         .meter = b->meter};
     *st = (stage){0};

@@ -9,6 +9,7 @@
 #define TUTTI_DOCTOR_H
 
 #include "collectives/boot.h"
+#include "dag/base/cpus.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ typedef enum tutti_doctor_status {
 
 const char *tutti_doctor_status_name(tutti_doctor_status status);
 
-enum { TUTTI_DOCTOR_FINDINGS = 48, TUTTI_DOCTOR_CPUS = 1024 };
+enum { TUTTI_DOCTOR_FINDINGS = 48 };
 
 typedef struct tutti_doctor_finding {
     int status;       /* a tutti_doctor_status */
@@ -37,11 +38,6 @@ typedef struct tutti_doctor_report {
     tutti_doctor_finding finding[TUTTI_DOCTOR_FINDINGS];
 } tutti_doctor_report;
 
-/* Processors by number. */
-typedef struct tutti_doctor_cpus {
-    uint64_t word[TUTTI_DOCTOR_CPUS / 64];
-} tutti_doctor_cpus;
-
 typedef struct tutti_doctor_machine {
     const char *root; /* "", or the folder that stands for / */
     const char *(*environment)(const char *name);
@@ -49,7 +45,7 @@ typedef struct tutti_doctor_machine {
     int most_workers, most_buffers; /* of this StarPU build */
     int ranks, ranks_here;          /* in all, and on this host */
     int workers;                    /* that each rank is going to have */
-    tutti_doctor_cpus allowed;      /* where this process may run */
+    tutti_cpus allowed;             /* where this process may run */
     int superuser;
     int64_t open_files;   /* limit; INT64_MAX: none */
     int64_t locked_bytes; /* limit; INT64_MAX: none */
@@ -95,7 +91,7 @@ void tutti_doctor_limits(const tutti_doctor_machine *machine, tutti_doctor_repor
 /* What a rank tells the others; plain bytes. */
 typedef struct tutti_doctor_letter {
     char host[64];
-    tutti_doctor_cpus allowed;
+    tutti_cpus allowed;
     tutti_doctor_report report;
 } tutti_doctor_letter;
 
@@ -119,9 +115,5 @@ FILE *tutti_doctor_open(const tutti_doctor_machine *machine, const char *path);
 const char *tutti_doctor_variable(const tutti_doctor_machine *machine, const char *name);
 /* Whether the version text is Open MPI's. [P] */
 int tutti_doctor_is_open_mpi(const char *version);
-
-int tutti_doctor_cpus_count(const tutti_doctor_cpus *cpus);   /* [P] */
-void tutti_doctor_cpus_add(tutti_doctor_cpus *cpus, int cpu); /* out of range: left out */
-void tutti_doctor_cpus_parse(const char *list, tutti_doctor_cpus *cpus); /* "0-3,8" */
 
 #endif

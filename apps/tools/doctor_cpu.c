@@ -7,15 +7,15 @@
 static int online(const tutti_doctor_machine *m)
 {
     char line[1024];
-    tutti_doctor_cpus cpus = {{0}};
+    tutti_cpus cpus = {{0}};
     if (tutti_doctor_line(m, "/sys/devices/system/cpu/online", line, sizeof line))
-        tutti_doctor_cpus_parse(line, &cpus);
-    return tutti_doctor_cpus_count(&cpus);
+        tutti_cpus_parse(line, &cpus);
+    return tutti_cpus_count(&cpus);
 }
 
 void tutti_doctor_binding(const tutti_doctor_machine *machine, tutti_doctor_report *report)
 {
-    int mine = tutti_doctor_cpus_count(&machine->allowed), all = online(machine);
+    int mine = tutti_cpus_count(&machine->allowed), all = online(machine);
     int threads = machine->workers + 1;
     if (mine >= threads || mine >= all)
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "binding", NULL, "may run on %d of %d cores",

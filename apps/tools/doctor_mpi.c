@@ -67,7 +67,7 @@ void tutti_doctor_single_copy(const tutti_doctor_machine *machine, tutti_doctor_
 
 void tutti_doctor_yielding(const tutti_doctor_machine *machine, tutti_doctor_report *report)
 {
-    int cores = tutti_doctor_cpus_count(&machine->allowed);
+    int cores = tutti_cpus_count(&machine->allowed);
     int threads = machine->ranks_here * (machine->workers + 1);
     const char *yields = tutti_doctor_variable(machine, "OMPI_MCA_mpi_yield_when_idle");
     int safe = !tutti_doctor_is_open_mpi(machine->mpi) || strcmp(yields, "1") == 0;

@@ -39,35 +39,6 @@ const char *tutti_doctor_variable(const tutti_doctor_machine *machine, const cha
     return value ? value : "";
 }
 
-/* ---- processors ---- */
-
-int tutti_doctor_cpus_count(const tutti_doctor_cpus *cpus)
-{
-    int count = 0;
-    for (int i = 0; i < TUTTI_DOCTOR_CPUS / 64; i++) count += __builtin_popcountll(cpus->word[i]);
-    return count;
-}
-
-void tutti_doctor_cpus_add(tutti_doctor_cpus *cpus, int cpu)
-{
-    if (cpu >= 0 && cpu < TUTTI_DOCTOR_CPUS) cpus->word[cpu / 64] |= UINT64_C(1) << (cpu % 64);
-}
-
-void tutti_doctor_cpus_parse(const char *list, tutti_doctor_cpus *cpus)
-{
-    *cpus = (tutti_doctor_cpus){{0}};
-    while (*list) {
-        char *end;
-        long first = strtol(list, &end, 10), last = first;
-        if (end == list) return;
-        if (*end == '-') last = strtol(end + 1, &end, 10);
-        for (long cpu = first; cpu <= last && cpu < TUTTI_DOCTOR_CPUS; cpu++)
-            tutti_doctor_cpus_add(cpus, (int)cpu);
-        list = *end == ',' ? end + 1 : end;
-        if (list == end) return;
-    }
-}
-
 /* ---- the running process ---- */
 
 static int64_t limit_of(int resource)
@@ -87,7 +58,7 @@ static void look_at_cpus(tutti_doctor_machine *m)
     while (file && fgets(line, sizeof line, file)) {
         if (strncmp(line, key, strlen(key)) != 0) continue;
         const char *list = line + strlen(key);
-        tutti_doctor_cpus_parse(list + strspn(list, " \t"), &m->allowed);
+        tutti_cpus_parse(list + strspn(list, " \t"), &m->allowed);
     }
     if (file) fclose(file);
 }

@@ -76,17 +76,17 @@ void tutti_doctor_compare(tutti_doctor_letter *letters, int ranks)
     tutti_doctor_report found = {0}, *report = &found;
     for (int first = 0; first < ranks; first++) {
         if (first_on_host(letters, first) != first) continue;
-        tutti_doctor_cpus together = {{0}};
+        tutti_cpus together = {{0}};
         int here = 0, differ = 0;
         for (int r = first; r < ranks; r++) {
             if (first_on_host(letters, r) != first) continue;
             here++;
-            for (int w = 0; w < TUTTI_DOCTOR_CPUS / 64; w++) {
+            for (int w = 0; w < TUTTI_CPUS / 64; w++) {
                 differ |= letters[r].allowed.word[w] != letters[first].allowed.word[w];
                 together.word[w] |= letters[r].allowed.word[w];
             }
         }
-        int cores = tutti_doctor_cpus_count(&together);
+        int cores = tutti_cpus_count(&together);
         if (cores < here)
             tutti_doctor_say(report, TUTTI_DOCTOR_BAD, "sharing",
                 "mpirun --bind-to none, or fewer ranks: every message waits for the other rank's "

@@ -3,7 +3,7 @@
 
 void tutti_doctor_starpu(const tutti_doctor_machine *machine, tutti_doctor_report *report)
 {
-    int cores = tutti_doctor_cpus_count(&machine->allowed);
+    int cores = tutti_cpus_count(&machine->allowed);
     if (machine->workers > machine->most_workers)
         tutti_doctor_say(report, TUTTI_DOCTOR_BAD, "workers",
             "more ranks with fewer --workers each, or a StarPU configured with --enable-maxcpus",

@@ -5,24 +5,19 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
+#include "designs/comm_core.h"
 #include "designs/watch/watch.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const char *model_choice(int i)
 {
     return tutti_models[i] ? tutti_models[i]->name : NULL;
 }
 
-static const char auto_design[] = "auto";
-
-/* Those of the table, then auto. */
 static const char *design_choice(int i)
 {
-    int designs = 0;
-    while (tutti_designs[designs]) designs++;
-    return i < designs ? tutti_designs[i]->name : i == designs ? auto_design : NULL;
+    return tutti_designs[i] ? tutti_designs[i]->name : NULL;
 }
 
 static const char *format_choice(int i)
@@ -95,14 +90,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
         .environment = "TUTTI_DESIGN", AT(design_name),
-        .help = "how collectives of the task graph are run; auto: tries designs, and lanes and "
-                "buckets unless they are given, before it trains"},
-    {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
-        .help = "where --design auto remembers its choice; none: nowhere; "
-                "~/.cache/tutti/tuning.json when left out"},
-    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "-1", .low = -1, .high = 1e6,
-        .environment = "TUTTI_TUNING_TIME", AT(tuning_time_s),
-        .help = "seconds that --design auto may take; -1: 5, or 2 % of the run if that is more"},
+        .help = "how collectives of the task graph are run"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
         .environment = "TUTTI_LANES", AT(lanes),
         .help = "communicators of the concurrent design; 0: the design's default"},
@@ -125,6 +113,10 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
         .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
+    {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,
+        .environment = "TUTTI_COMM_CORE", AT(comm_core),
+        .help = "processor of the communication thread: a number, one of those that mpirun lets "
+                "this rank use; auto: one beyond the workers, where there is one; none"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
         .environment = "TUTTI_TIMEOUT", AT(timeout_s),
         .help =
@@ -202,14 +194,13 @@ static tutti_status check_together(const tutti_train_options *o)
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
         return refuse_number("lanes", o->lanes, reason);
     }
-    if (o->design_auto && o->check_only)
-        return tutti_conf_refuse(&tutti_train_conf, "check-only", NULL,
-            "judges one design, and tries none: name it with --design");
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
     if (o->nesterov && o->momentum == 0)
         return tutti_conf_refuse(&tutti_train_conf, "nesterov", NULL, "needs a --momentum above 0");
+    tutti_status status = tutti_comm_core_check(o->comm_core);
+    if (status) return status;
     const tutti_watch_options stall = {
         .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
     return tutti_watch_check(&stall);
@@ -221,18 +212,17 @@ tutti_status tutti_train_options_parse(
     *options = (tutti_train_options){0};
     tutti_status status = tutti_conf_parse(&tutti_train_conf, argc, argv, options, NULL, wish);
     options->model = tutti_model_find(options->model_name);
-    options->design_auto = strcmp(options->design_name, auto_design) == 0;
-    options->design = tutti_design_find(!options->design_auto ? options->design_name
-                                        : options->lanes > 1  ? "concurrent"
-                                                              : "funneled");
+    options->design = tutti_design_find(options->design_name);
     options->schedule = tutti_schedule_find(options->schedule_name);
     options->verify = tutti_verify_mode_find(options->check_name);
+    if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;
     if (options->rate < 0) options->rate = options->model->rate;
     status = check_together(options);
     if (status) {
         options->lanes = 0;
         options->unsafe = 1;
+        options->comm_core = NULL;
         options->stall_warn_s = options->stall_dump_s = options->stall_abort_s = 0;
     }
     return status;

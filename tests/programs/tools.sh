@@ -36,6 +36,17 @@ grep -q '"event":"overlap","design":"funneled".*"overlap_pct"' "$dir/json" || fa
 "$apps/tutti-bench" overlap > "$dir/out" 2>&1
 [ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
+# Manners: each number has a limit and a verdict, whatever it is on this machine. The communication thread is where it was asked to be.
+"$mpirun" -np 2 "$apps/tutti-bench" manners --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
+    { fail "tutti-bench manners: status $?"; cat "$dir/out"; }
+[ "$(grep -c '"event":"manners".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of manners"; cat "$dir/json"; }
+[ "$(grep -c 'at most .* \(ok\|MISSES\)$' "$dir/out")" = 7 ] || { fail "verdicts of manners"; cat "$dir/out"; }
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+TUTTI_COMM_CORE=$cpu trains 2 --data synthetic --model mlp --batch 2 --steps 2
+grep -q '"event":"start".*"comm_core":'"$cpu," "$dir/json" || { fail "--comm-core $cpu"; cat "$dir/json"; }
+trains 2 --data synthetic --model mlp --batch 2 --steps 2 --comm-core none
+grep -q '"event":"start".*"comm_core":-1,' "$dir/json" || { fail "--comm-core none"; cat "$dir/json"; }
+
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --link-mbit 1000 --peer "$dir/peer" \
     --json "$dir/grid" > "$dir/out" 2>&1 || { fail "tutti-bench step: status $?"; cat "$dir/out"; }

@@ -45,7 +45,7 @@ static void make_machine(void)
         .shared_bytes = INT64_C(1) << 30,
         .home = "/home/user",
         .home_writable = 1};
-    tutti_doctor_cpus_parse("0-7", &machine.allowed);
+    tutti_cpus_parse("0-7", &machine.allowed);
 }
 
 static void drop_machine(void)
@@ -151,7 +151,7 @@ START_TEST(test_cores)
     machine.workers = 4;
     expect(tutti_doctor_yielding, TUTTI_DOCTOR_WARN, "fewer --workers");
     machine.workers = 1;
-    tutti_doctor_cpus_parse("3", &machine.allowed);
+    tutti_cpus_parse("3", &machine.allowed);
     expect(tutti_doctor_yielding, TUTTI_DOCTOR_WARN, "mpi_yield_when_idle=1");
     set_variables("OMPI_MCA_mpi_yield_when_idle=1");
     expect(tutti_doctor_yielding, TUTTI_DOCTOR_WARN, "MPI yields");
@@ -159,10 +159,10 @@ START_TEST(test_cores)
     expect(tutti_doctor_binding, TUTTI_DOCTOR_WARN, "1 of 8 cores");
     put("/sys/devices/system/cpu/online", "0\n");
     expect(tutti_doctor_binding, TUTTI_DOCTOR_OK, "1 of 1 cores");
-    tutti_doctor_cpus_parse("0-2,5,64", &machine.allowed);
-    ck_assert_int_eq(tutti_doctor_cpus_count(&machine.allowed), 5);
-    tutti_doctor_cpus_parse("x", &machine.allowed);
-    ck_assert_int_eq(tutti_doctor_cpus_count(&machine.allowed), 0);
+    tutti_cpus_parse("0-2,5,64", &machine.allowed);
+    ck_assert_int_eq(tutti_cpus_count(&machine.allowed), 5);
+    tutti_cpus_parse("x", &machine.allowed);
+    ck_assert_int_eq(tutti_cpus_count(&machine.allowed), 0);
 }
 END_TEST
 
@@ -266,7 +266,7 @@ START_TEST(test_system)
     machine.workers = 5;
     expect(tutti_doctor_starpu, TUTTI_DOCTOR_BAD, "--enable-maxcpus");
     machine.workers = 1;
-    tutti_doctor_cpus_parse("0-63", &machine.allowed);
+    tutti_cpus_parse("0-63", &machine.allowed);
     expect(tutti_doctor_starpu, TUTTI_DOCTOR_NOTE, "32 cores a rank");
     machine.home_writable = 0;
     expect(tutti_doctor_starpu, TUTTI_DOCTOR_BAD, "export STARPU_HOME");
@@ -310,7 +310,7 @@ START_TEST(test_together)
     memset(letters, 0, sizeof letters);
     for (int r = 0; r < 3; r++) {
         snprintf(letters[r].host, sizeof letters[r].host, "%s", hosts[r]);
-        tutti_doctor_cpus_parse("1", &letters[r].allowed);
+        tutti_cpus_parse("1", &letters[r].allowed);
         tutti_doctor_say(&letters[r].report, TUTTI_DOCTOR_OK, "mpi", NULL, "the same");
         tutti_doctor_say(&letters[r].report, r == 2 ? TUTTI_DOCTOR_WARN : TUTTI_DOCTOR_OK, "clock",
             r == 2 ? "mend \"it\"" : NULL, "clock source %s", r == 2 ? "hpet" : "tsc");

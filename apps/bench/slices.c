@@ -1,0 +1,89 @@
+#include "apps/bench/slices.h"
+
+#include "dag/base/clock.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/dense.h"
+#include "dag/kernels/kernel.h"
+
+enum { SIDE = 128, SUMMED = 256 /* elements: 1 KiB */, AHEAD = 2 };
+
+/* x, w, y of the products; the tensor that is summed over ranks. */
+typedef struct operands {
+    int x, w, y, sum;
+} operands;
+
+static tutti_status add_tensors(tutti_graph *graph, operands *t)
+{
+    static const char *const names[] = {"x", "w", "y", "sum"};
+    int *const tensor[] = {&t->x, &t->w, &t->y, &t->sum};
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < 4 && !status; i++)
+        status =
+            tutti_graph_tensor(graph, names[i], i < 3 ? TUTTI_ROLE_SCRATCH : TUTTI_ROLE_GRADIENT,
+                TUTTI_F32, i < 3 ? tutti_shape_of(SIDE, SIDE) : tutti_shape_of(SUMMED), tensor[i]);
+    return status;
+}
+
+/* The first rows of `to` become those of `from`: a step begins with what the last has summed, and sums
+ * what it ends with. */
+static tutti_status add_copy(tutti_graph *graph, const char *name, int from, int to)
+{
+    const tutti_sum_desc desc = {.count = SUMMED, .inputs = 1};
+    const tutti_access access[] = {{from, TUTTI_READ}, {to, TUTTI_WRITE}};
+    return tutti_graph_kernel(graph, name, TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL);
+}
+
+static tutti_status add_step(
+    tutti_graph *graph, const operands *t, int products, int summed, int *section)
+{
+    const tutti_dense_desc desc = {.N = SIDE, .C = SIDE, .K = SIDE};
+    const tutti_access access[] = {{t->x, TUTTI_READ}, {t->w, TUTTI_READ}, {t->y, TUTTI_WRITE}};
+    tutti_status status = tutti_graph_section(graph, summed ? "together" : "alone", section);
+    if (!status) status = add_copy(graph, "begin", t->sum, t->x);
+    for (int i = 0; i < products && !status; i++)
+        status = tutti_graph_kernel(
+            graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, NULL);
+    if (!status) status = add_copy(graph, "end", t->y, t->sum);
+    if (!status && summed) status = tutti_graph_mark(graph, t->sum, NULL);
+    return status;
+}
+
+tutti_status tutti_slices_open(
+    tutti_exchange *exchange, int products, int workers, tutti_slices *slices)
+{
+    operands t;
+    *slices = (tutti_slices){.runner = tutti_runner_find("starpu")};
+    tutti_status status = tutti_graph_new(&slices->graph);
+    if (!status) status = add_tensors(slices->graph, &t);
+    if (!status) status = add_step(slices->graph, &t, products, 0, &slices->alone);
+    if (!status) status = add_step(slices->graph, &t, products, 1, &slices->together);
+    if (!status) status = tutti_exchange_apply(exchange, slices->graph);
+    const tutti_run_options options = {.workers = workers, .hooks = tutti_exchange_hooks(exchange)};
+    if (!status) status = slices->runner->open(slices->graph, &options, &slices->run);
+    if (status) tutti_slices_close(slices);
+    return status;
+}
+
+tutti_status tutti_slices_run(
+    tutti_slices *slices, int section, int64_t steps, double timeout_s, double *seconds)
+{
+    const tutti_runner *runner = slices->runner;
+    tutti_status status = TUTTI_OK;
+    int64_t point[AHEAD] = {0};
+    double begun = tutti_clock_s();
+    for (int64_t i = 0; i < steps + AHEAD && !status; i++) {
+        if (i >= AHEAD) status = runner->wait(slices->run, point[i % AHEAD], timeout_s);
+        if (i >= steps || status) continue;
+        status = runner->submit(slices->run, section);
+        point[i % AHEAD] = runner->point(slices->run);
+    }
+    *seconds = tutti_clock_s() - begun;
+    return status;
+}
+
+void tutti_slices_close(tutti_slices *slices)
+{
+    if (slices->run) slices->runner->close(slices->run);
+    tutti_graph_free(slices->graph);
+    *slices = (tutti_slices){0};
+}
