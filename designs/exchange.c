@@ -7,6 +7,7 @@
 #include "designs/bucket.h"
 #include "designs/comm_core.h"
 #include "designs/comm_thread.h"
+#include "designs/home.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +16,10 @@ struct tutti_exchange {
     tutti_exchange_options options;
     tutti_boot boot;
     const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
+    tutti_home *home;           /* where MPI lives, when it outlives the comm thread; or NULL */
     tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
     int booted;
+    int missing;   /* when the comm thread ended, a rank was */
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
 };
@@ -27,7 +30,8 @@ static const double default_timeout_s = 60;
 static tutti_thread_level needed_level(const tutti_exchange *x)
 {
     tutti_thread_level level = x->options.design->needed;
-    int from_another_thread = x->attached && x->options.design->order != TUTTI_ORDER_MAIN;
+    int from_another_thread =
+        (x->attached || x->home) && x->options.design->order != TUTTI_ORDER_MAIN;
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
@@ -72,13 +76,20 @@ static int talks(const tutti_exchange *x, int ranks)
     return ranks > 1 && (x->options.verify != TUTTI_VERIFY_OFF || x->options.watch.on);
 }
 
+static tutti_status boot(tutti_exchange *x)
+{
+    if (!x->home) return tutti_boot_init(needed_level(x), x->attached, &x->boot);
+    x->boot = *tutti_home_boot(x->home);
+    return TUTTI_OK;
+}
+
 /* On the thread that will communicate: MPI, lanes, communicator. */
 static tutti_status open_transport(tutti_exchange *x, tutti_transport **transport)
 {
     *transport = x->transport;
     x->transport = NULL;
     if (*transport) return TUTTI_OK;
-    tutti_status status = tutti_boot_init(needed_level(x), x->attached, &x->boot);
+    tutti_status status = boot(x);
     if (status) return status;
     x->booted = 1;
     status = compare_ranks(x);
@@ -113,8 +124,9 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     tutti_control_stop(control);
     tutti_comm_free(comm);
     tutti_control_free(control);
+    x->missing = !orderly;
     if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
-    if (x->booted) tutti_boot_finalize(&x->boot);
+    if (x->booted && !x->home) tutti_boot_finalize(&x->boot);
     x->booted = 0;
 }
 
@@ -162,6 +174,24 @@ static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
     return compares && tutti_algorithm_blocks(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
 }
 
+/* What check_options has left of the options, at work. After a TIMEOUT the thread may still use x. */
+static tutti_status start_thread(tutti_exchange *x)
+{
+    const tutti_exchange_options *o = &x->options;
+    tutti_order order = o->design->order;
+    tutti_comm_thread_options thread = {.order = order,
+        .threads = order != TUTTI_ORDER_MAIN && !o->manual,
+        .timeout_s = o->timeout_s,
+        .setup_timeout_s = setup_timeout_s(o),
+        .watch = o->watch,
+        .meter = o->meter,
+        .verify = {.mode = verify_mode(o), .at_once = o->manual},
+        .setup = setup,
+        .teardown = teardown,
+        .ctx = x};
+    return tutti_comm_thread_open(&thread, &x->thread);
+}
+
 static tutti_status open_exchange(const void *attached, tutti_transport *transport,
     const tutti_exchange_options *options, tutti_exchange **exchange)
 {
@@ -177,22 +207,13 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         free(x);
         return status;
     }
-    tutti_order order = options->design->order;
-    tutti_comm_thread_options thread = {.order = order,
-        .threads = order != TUTTI_ORDER_MAIN && !options->manual,
-        .timeout_s = x->options.timeout_s,
-        .setup_timeout_s = setup_timeout_s(&x->options),
-        .watch = x->options.watch,
-        .meter = options->meter,
-        .verify = {.mode = verify_mode(options), .at_once = options->manual},
-        .setup = setup,
-        .teardown = teardown,
-        .ctx = x};
-    status = tutti_comm_thread_open(&thread, &x->thread);
+    if (options->reopens && !attached && !transport)
+        status = tutti_home_open(TUTTI_THREAD_SERIALIZED, setup_timeout_s(&x->options), &x->home);
+    if (!status) status = start_thread(x);
     if (!status)
         *exchange = x;
-    else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may still use it */
-        free(x);
+    else if (status != TUTTI_ERR_TIMEOUT)
+        tutti_exchange_close(x);
     return status;
 }
 
@@ -217,7 +238,32 @@ void tutti_exchange_close(tutti_exchange *exchange)
 {
     if (!exchange) return;
     tutti_comm_thread_close(exchange->thread);
+    tutti_home_close(exchange->home, !exchange->missing);
     free(exchange);
+}
+
+tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchange_options *options)
+{
+    tutti_exchange *x = *exchange;
+    if (!x->attached && !x->home)
+        return tutti_fail(TUTTI_ERR_INVAL, "this exchange cannot be opened again");
+    *exchange = NULL;
+    tutti_comm_thread_close(x->thread);
+    x->thread = NULL;
+    x->options = *options;
+    tutti_status status = check_options(&x->options);
+    if (!status && x->missing)
+        status = tutti_fail(
+            TUTTI_ERR_TIMEOUT, "no other design can be opened: not all ranks have left this one");
+    if (!status) {
+        status = start_thread(x);
+        if (status == TUTTI_ERR_TIMEOUT) return status;
+    }
+    if (status)
+        tutti_exchange_close(x);
+    else
+        *exchange = x;
+    return status;
 }
 
 int tutti_exchange_rank(const tutti_exchange *exchange)

@@ -2,7 +2,7 @@
  * nodes placed by a design, drives them, and runs collectives for the main thread in between.
  *
  *   open -> apply(graph) -> runner->open(hooks) -> { submit, wait, call, agree }* -> runner->close
- * -> close
+ *        -> [reopen -> apply(another graph) ...] -> close
  *
  * Threads: every call is [M]; the hooks' start is [A]. Every wait has the deadline of the options.
  */
@@ -30,6 +30,8 @@ typedef struct tutti_exchange_options {
     tutti_verify_mode
         verify; /* whether ranks compare their collectives (designs/verify/verify.h) */
     tutti_watch_options watch; /* the stall inspector (designs/watch/watch.h); none with manual */
+    int reopens;               /* 1: tutti_exchange_reopen follows: MPI starts and ends on a thread
+                                  of its own, with SERIALIZED */
     int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;          /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;        /* may be NULL; borrowed */
@@ -49,6 +51,12 @@ tutti_status tutti_exchange_attach(
  * more when `verify` or `watch` is on. Takes the transport over, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
+/* Closes an exchange, whose runners are closed, and opens it with other options over the same MPI: it
+ * was attached, or its options said that it `reopens` (options->reopens does not count here). All
+ * ranks call it. On failure *exchange is closed, and NULL. TIMEOUT also when a rank did not come to
+ * the closing; INVAL over a transport of its own. */
+tutti_status tutti_exchange_reopen(
+    tutti_exchange **exchange, const tutti_exchange_options *options);
 /* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in
  * flight. NULL is fine. */
 void tutti_exchange_close(tutti_exchange *exchange);

@@ -12,6 +12,7 @@ libcore_la_SOURCES += \
 	designs/exchange_check.c \
 	designs/fault.c designs/fault.h \
 	designs/funneled.c \
+	designs/home.c designs/home.h \
 	designs/naive.c \
 	designs/names.c designs/names.h \
 	designs/place.c designs/place.h \

@@ -28,6 +28,7 @@ include tests/data/local.mk
 include tests/models/local.mk
 include tests/tools/local.mk
 include tests/train/local.mk
+include tests/tune/local.mk
 include tests/check/local.mk
 include tests/soak/local.mk
 include tests/programs/local.mk

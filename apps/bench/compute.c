@@ -4,7 +4,7 @@
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
-#include "apps/bench/side.h"
+#include "apps/tune/side.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"

@@ -17,7 +17,6 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
-	apps/bench/side.c apps/bench/side.h \
 	apps/bench/slices.c apps/bench/slices.h \
 	apps/bench/step.c apps/bench/step.h \
 	apps/bench/table.c \
@@ -25,5 +24,5 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
-apps_tutti_bench_LDADD = libmodels.la libcore.la $(JANSSON_LIBS)
+apps_tutti_bench_LDADD = libtune.la libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py apps/bench/torch_ddp.py

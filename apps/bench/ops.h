@@ -4,7 +4,7 @@
 #define TUTTI_BENCH_OPS_H
 
 #include "apps/bench/result.h"
-#include "apps/bench/side.h"
+#include "apps/tune/side.h"
 
 /* Runs the "train" section of a started side `repeats` times in program order and prints a table:
  * op, nodes, ms a step, GFLOP/s, part of the step. The side's weights move on. */

@@ -6,7 +6,7 @@
 #include "apps/bench/link.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
-#include "apps/bench/side.h"
+#include "apps/tune/side.h"
 #include "apps/bench/traffic.h"
 #include "apps/bench/world.h"
 #include "config.h"

@@ -54,6 +54,8 @@ static void print_designs(void)
         printf("  %-20s needs %s%s%s\n", "", tutti_thread_level_name(design->needed),
             design->many_lanes ? ", takes --lanes" : "", design->unsafe ? ", --unsafe" : "");
     }
+    print_row("auto", "the fastest of those above for a run, found by trying, and remembered");
+    printf("  %-20s needs %s\n", "", tutti_thread_level_name(TUTTI_THREAD_SERIALIZED));
 }
 
 static void print_communication(void)

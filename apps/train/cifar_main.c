@@ -3,7 +3,6 @@
 #include "apps/train/judge.h"
 #include "apps/train/loop.h"
 #include "apps/train/trainer.h"
-#include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <signal.h>
@@ -30,17 +29,11 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 /* A rank that fails alone, in the midst of a step, ends them all: the others wait for it. */
 static tutti_status train(tutti_trainer *s, tutti_report *report)
 {
-    static const double time_to_tell_s = 0.3; /* the others have heard of it and say so, too */
     char hash[TUTTI_HASH_TEXT];
     int together;
     tutti_report_summary summary;
     tutti_status status = tutti_loop_run(s, report, &summary, &together);
-    if (status && !together) {
-        tutti_log(TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end",
-            tutti_status_text(status));
-        if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
-        tutti_boot_abort(exit_code(status));
-    }
+    if (status && !together) tutti_trainer_end_all(status);
     if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;

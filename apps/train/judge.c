@@ -20,8 +20,8 @@ tutti_status tutti_train_judge(tutti_trainer *trainer)
         printf("ordering law %s%s: %d collectives a step, design %s, ranks %d, lanes %d, workers "
                "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",
-            tutti_trainer_collectives(trainer), o->design->name, trainer->ranks,
-            tutti_exchange_lanes(trainer->exchange), (int)o->workers, 1e3 * compared_s,
-            1e3 * judged_s);
+            tutti_trainer_collectives(trainer), tutti_exchange_design(trainer->exchange)->name,
+            trainer->ranks, tutti_exchange_lanes(trainer->exchange), (int)o->workers,
+            1e3 * compared_s, 1e3 * judged_s);
     return verdict.clause ? TUTTI_ERR_MISMATCH : TUTTI_OK;
 }

@@ -311,7 +311,8 @@ static void summarise(loop *l, tutti_report_summary *summary)
     const tutti_trainer *s = l->s;
     const tutti_stopwatch *w = &l->watch;
     double steps = w->steps > 0 ? (double)w->steps : 1;
-    *summary = (tutti_report_summary){.design = s->options->design->name,
+    *summary = (tutti_report_summary){.design = tutti_exchange_design(s->exchange)->name,
+        .design_auto = s->options->design_auto,
         .model = s->options->model->name,
         .ranks = s->ranks,
         .steps = s->first_step > s->last_step ? s->first_step : s->last_step,

@@ -9,15 +9,21 @@
 #include "designs/watch/watch.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char *model_choice(int i)
 {
     return tutti_models[i] ? tutti_models[i]->name : NULL;
 }
 
+static const char auto_design[] = "auto";
+
+/* Those of the table, then auto. */
 static const char *design_choice(int i)
 {
-    return tutti_designs[i] ? tutti_designs[i]->name : NULL;
+    int designs = 0;
+    while (tutti_designs[designs]) designs++;
+    return i < designs ? tutti_designs[i]->name : i == designs ? auto_design : NULL;
 }
 
 static const char *format_choice(int i)
@@ -90,7 +96,14 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
         .environment = "TUTTI_DESIGN", AT(design_name),
-        .help = "how collectives of the task graph are run"},
+        .help = "how collectives of the task graph are run; auto: tries designs, and lanes and "
+                "buckets unless they are given, before it trains"},
+    {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
+        .help = "where --design auto remembers its choice; none: nowhere; "
+                "~/.cache/tutti/tuning.json when left out"},
+    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "-1", .low = -1, .high = 1e6,
+        .environment = "TUTTI_TUNING_TIME", AT(tuning_time_s),
+        .help = "seconds that --design auto may take; -1: 5, or 2 % of the run if that is more"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
         .environment = "TUTTI_LANES", AT(lanes),
         .help = "communicators of the concurrent design; 0: the design's default"},
@@ -194,6 +207,9 @@ static tutti_status check_together(const tutti_train_options *o)
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
         return refuse_number("lanes", o->lanes, reason);
     }
+    if (o->design_auto && o->check_only)
+        return tutti_conf_refuse(&tutti_train_conf, "check-only", NULL,
+            "judges one design, and tries none: name it with --design");
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
@@ -212,7 +228,10 @@ tutti_status tutti_train_options_parse(
     *options = (tutti_train_options){0};
     tutti_status status = tutti_conf_parse(&tutti_train_conf, argc, argv, options, NULL, wish);
     options->model = tutti_model_find(options->model_name);
-    options->design = tutti_design_find(options->design_name);
+    options->design_auto = strcmp(options->design_name, auto_design) == 0;
+    options->design = tutti_design_find(!options->design_auto ? options->design_name
+                                        : options->lanes > 1  ? "concurrent"
+                                                              : "funneled");
     options->schedule = tutti_schedule_find(options->schedule_name);
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */

@@ -26,11 +26,14 @@ typedef struct tutti_train_options {
     double timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;
     const char *stall_dir;
+    const char *tuning;   /* NULL: the user's own */
+    double tuning_time_s; /* -1: by the run */
     int verbose, quiet;
 
     /* Found by name. */
     const tutti_model *model;
-    const tutti_design *design;
+    const tutti_design *design; /* of auto: where it begins */
+    int design_auto;
     const tutti_schedule_kind *schedule;
     tutti_verify_mode verify;
 } tutti_train_options;

@@ -49,16 +49,16 @@ done:
 static json_t *start_event(const tutti_report_start *s)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
+        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
         "s:[iii], s:i, s:I, s:I, "
         "s:I, s:I, s:I}",
-        "event", "start", "design", s->design, "algorithm", s->algorithm, "thread_level",
-        s->thread_level, "runner", s->runner, "library", s->library, "model", s->model, "data",
-        s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers, "comm_core",
-        s->comm_core, "collectives", s->collectives, "parameters", (json_int_t)s->parameters,
-        "train_images", (json_int_t)s->train_images, "test_images", (json_int_t)s->test_images,
-        "shape", s->height, s->width, s->channels, "classes", s->classes, "batch",
-        (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
+        "event", "start", "design", s->design, "auto", s->design_auto, "algorithm", s->algorithm,
+        "thread_level", s->thread_level, "runner", s->runner, "library", s->library, "model",
+        s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers,
+        "comm_core", s->comm_core, "collectives", s->collectives, "parameters",
+        (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images, "test_images",
+        (json_int_t)s->test_images, "shape", s->height, s->width, s->channels, "classes",
+        s->classes, "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
         (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step, "seed",
         (json_int_t)s->seed);
 }
@@ -81,10 +81,10 @@ static json_t *eval_event(const tutti_report_eval *e)
 
 static json_t *summary_event(const tutti_report_summary *s)
 {
-    return json_pack("{s:s, s:s, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
                      "s:s}",
-        "event", "summary", "design", s->design, "ranks", s->ranks, "model", s->model, "steps",
-        (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
+        "event", "summary", "design", s->design, "auto", s->design_auto, "ranks", s->ranks, "model",
+        s->model, "steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
         number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
         number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),

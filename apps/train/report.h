@@ -32,6 +32,7 @@ typedef struct tutti_report_options {
 /* The run's setting, said once at its start. */
 typedef struct tutti_report_start {
     const char *design, *algorithm, *thread_level, *runner, *library, *model, *data;
+    int design_auto; /* it was chosen by trying */
     int ranks, lanes, workers;
     int comm_core;   /* rank 0's communication thread is bound to this processor; -1: to none */
     int collectives; /* of a step, buckets counted once */
@@ -56,6 +57,7 @@ typedef struct tutti_report_eval {
 
 typedef struct tutti_report_summary {
     const char *design, *model, *weights_hash;
+    int design_auto; /* it was chosen by trying */
     int ranks;
     int64_t steps, batch;
     int64_t replica_checks; /* how often the ranks' weights were compared, and found equal */

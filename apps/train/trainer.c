@@ -5,10 +5,12 @@
 #include "apps/data/prefetch.h"
 #include "apps/train/hash.h"
 #include "apps/train/state.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,28 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
+static tutti_exchange_options exchange_options(const tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    return (tutti_exchange_options){.design = o->design,
+        .lanes = (int)o->lanes,
+        .algorithm = o->algorithm,
+        .bucket_bytes = o->bucket_mb < 0 ? -1 : (int64_t)llround(o->bucket_mb * 1e6),
+        .comm_core = o->comm_core,
+        .workers = (int)o->workers,
+        .unsafe = o->unsafe,
+        .verify = o->verify,
+        .timeout_s = o->timeout_s,
+        .meter = s->meter,
+        .watch = {.on = 1,
+            .warn_s = o->stall_warn_s,
+            .dump_s = o->stall_dump_s,
+            .abort_s = o->stall_abort_s,
+            .folder = o->stall_dir,
+            .give_up = give_up},
+        .reopens = o->design_auto};
+}
+
 tutti_status tutti_trainer_join(
     const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer)
 {
@@ -53,29 +77,23 @@ tutti_status tutti_trainer_join(
     if (status) return status;
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
-    tutti_exchange_options exchange = {.design = options->design,
-        .lanes = (int)options->lanes,
-        .algorithm = options->algorithm,
-        .bucket_bytes = options->bucket_mb < 0 ? -1 : (int64_t)(options->bucket_mb * 1e6),
-        .comm_core = options->comm_core,
-        .workers = (int)options->workers,
-        .unsafe = options->unsafe,
-        .verify = options->verify,
-        .timeout_s = options->timeout_s,
-        .meter = trainer->meter,
-        .watch = {.on = 1,
-            .warn_s = options->stall_warn_s,
-            .dump_s = options->stall_dump_s,
-            .abort_s = options->stall_abort_s,
-            .folder = options->stall_dir,
-            .give_up = give_up},
-        .settings = settings};
+    tutti_exchange_options exchange = exchange_options(trainer);
+    exchange.settings = settings;
     status = tutti_exchange_open(&exchange, &trainer->exchange);
     free(settings);
     if (status) return status;
     trainer->rank = tutti_exchange_rank(trainer->exchange);
     trainer->ranks = tutti_exchange_size(trainer->exchange);
     return agree(trainer, parsed);
+}
+
+void tutti_trainer_end_all(tutti_status status)
+{
+    static const double time_to_tell_s = 0.3; /* the others have heard of it and say so, too */
+    tutti_log(
+        TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end", tutti_status_text(status));
+    if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
+    tutti_boot_abort(1);
 }
 
 /* ---- data ---- */
@@ -148,6 +166,30 @@ static tutti_status plan_steps(tutti_trainer *s)
     return TUTTI_OK;
 }
 
+/* ---- the design ---- */
+
+static tutti_status choose_design(tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    int together;
+    const tutti_model_input input = {
+        s->train.height, s->train.width, s->train.channels, s->train.classes};
+    const tutti_tune_options options = {.exchange = exchange_options(s),
+        .design_free = 1,
+        .side = {.model = o->model,
+            .input = &input,
+            .batch = o->batch,
+            .slices = (int)o->workers,
+            .seed = (uint64_t)o->seed,
+            .timeout_s = o->timeout_s},
+        .steps = s->last_step,
+        .most_s = o->tuning_time_s,
+        .file = o->tuning};
+    tutti_status status = tutti_tune(&options, &s->exchange, &s->tuning, &together);
+    if (status && !together) tutti_trainer_end_all(status);
+    return status;
+}
+
 /* ---- net and runner ---- */
 
 static tutti_status build(tutti_trainer *s)
@@ -212,9 +254,10 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
     tutti_exchange_note(s->exchange, "it opens the data set");
     tutti_status status = agree(s, open_data(s));
-    tutti_exchange_note(s->exchange, "it builds the model and starts StarPU");
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
+    if (!status && s->options->design_auto) status = choose_design(s);
+    tutti_exchange_note(s->exchange, "it builds the model and starts StarPU");
     if (!status) status = agree(s, build(s));
     if (!status) status = agree(s, tutti_exchange_apply(s->exchange, s->step->graph));
     if (!status) status = agree(s, start_runner(s));
@@ -236,7 +279,8 @@ int tutti_trainer_collectives(const tutti_trainer *s)
 
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
-    *start = (tutti_report_start){.design = s->options->design->name,
+    *start = (tutti_report_start){.design = tutti_exchange_design(s->exchange)->name,
+        .design_auto = s->options->design_auto,
         .algorithm = s->options->algorithm,
         .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->exchange)),
         .runner = tutti_run_starpu_version(),

@@ -13,12 +13,13 @@
 #include "apps/train/report.h"
 #include "apps/train/schedule.h"
 #include "dag/net/step.h"
-#include "designs/exchange.h"
+#include "apps/tune/tune.h"
 
 typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
     tutti_meter *meter;
     tutti_exchange *exchange;
+    tutti_tune_result tuning; /* of --design auto */
     int rank, ranks;
     tutti_dataset train, test; /* reader NULL: not open */
     float *mean, *deviation;   /* of each channel of the training images, on a scale of 0..1 */
@@ -39,8 +40,11 @@ typedef struct tutti_trainer {
 tutti_status tutti_trainer_join(
     const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer);
 
-/* Opens the data, builds net and graph, starts the runner, and gives every rank the same weights:
- * initial ones from the seed or those of --resume. */
+/* Ends all ranks after a failure that this one alone has: the others wait for it. */
+_Noreturn void tutti_trainer_end_all(tutti_status status);
+
+/* Opens the data, chooses the design where that is asked for, builds net and graph, starts the
+ * runner, and gives every rank the same weights: initial ones from the seed or those of --resume. */
 tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
 /* Of a training step of a prepared trainer; buckets count once. */

@@ -1,5 +1,6 @@
 # Tests of programs: real runs under mpirun. Each is a script with a deadline of its own from the guard.
 program_tests = \
+	tests/programs/auto.sh \
 	tests/programs/designs.sh \
 	tests/programs/manual.sh \
 	tests/programs/mismatch.sh \

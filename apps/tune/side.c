@@ -1,4 +1,4 @@
-#include "apps/bench/side.h"
+#include "apps/tune/side.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -11,10 +11,15 @@
 
 enum { AHEAD = 2 };
 
+const tutti_model_input *tutti_side_input(const tutti_side_options *options)
+{
+    return options->input ? options->input : &options->model->input;
+}
+
 /* Numbers of an image. */
 static int64_t image_size(const tutti_side *s)
 {
-    const tutti_model_input *in = &s->options.model->input;
+    const tutti_model_input *in = tutti_side_input(&s->options);
     return (int64_t)in->H * in->W * in->C;
 }
 
@@ -31,7 +36,7 @@ static tutti_status make_batch(tutti_side *s)
         s->images[i] = (float)tutti_rng_normal(seed, tutti_rng_stream("images"), (uint64_t)i);
     for (int64_t i = 0; i < batch; i++)
         s->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
-            (uint64_t)s->options.model->input.classes);
+            (uint64_t)tutti_side_input(&s->options)->classes);
     return TUTTI_OK;
 }
 
@@ -39,7 +44,7 @@ static tutti_status build(tutti_side *s)
 {
     tutti_status status = tutti_net_new(&s->net);
     if (status) return status;
-    const tutti_model_input *in = &s->options.model->input;
+    const tutti_model_input *in = tutti_side_input(&s->options);
     s->options.model->build(s->net, in->H, in->W, in->C, in->classes);
     status = tutti_net_status(s->net);
     if (status) return status;
@@ -50,10 +55,13 @@ static tutti_status build(tutti_side *s)
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
         .seed = s->options.seed};
-    status = tutti_step_build(s->net, &options, &s->step);
-    if (!status && s->options.exchange)
-        status = tutti_exchange_apply(s->options.exchange, s->step->graph);
-    return status;
+    return tutti_step_build(s->net, &options, &s->step);
+}
+
+tutti_status tutti_side_join(tutti_side *s, tutti_exchange *exchange)
+{
+    s->options.exchange = exchange;
+    return tutti_exchange_apply(exchange, s->step->graph);
 }
 
 tutti_status tutti_side_open(
@@ -62,6 +70,7 @@ tutti_status tutti_side_open(
     tutti_side s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.001f};
     tutti_status status = make_batch(&s);
     if (!status) status = build(&s);
+    if (!status && options->exchange) status = tutti_side_join(&s, options->exchange);
     if (status)
         tutti_side_close(&s);
     else
@@ -107,20 +116,10 @@ void tutti_side_stop(tutti_side *s)
     s->run = NULL;
 }
 
-tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
+/* The loss of the last step is a number. */
+static tutti_status check_loss(tutti_side *s)
 {
-    double metrics[3] = {0};
-    int64_t point[AHEAD] = {0};
-    tutti_status status = TUTTI_OK;
-    double begun = tutti_clock_s();
-    for (int i = 0; i < steps && !status; i++) {
-        if (i >= AHEAD) status = s->runner->wait(s->run, point[i % AHEAD], s->options.timeout_s);
-        if (!status) status = s->runner->submit(s->run, s->step->train);
-        point[i % AHEAD] = s->runner->point(s->run);
-    }
-    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options.timeout_s);
-    if (status) return status;
-    *seconds = tutti_clock_s() - begun;
+    double metrics[TUTTI_METRICS] = {0};
     for (int i = 0; i < s->step->slices; i++) {
         const double *slice = s->runner->data(s->run, s->step->slice[i].metrics);
         for (int k = 0; k < TUTTI_METRICS; k++) metrics[k] += slice[k];
@@ -130,6 +129,55 @@ tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
             s->runner->name);
     for (int k = 0; k < TUTTI_METRICS; k++) s->metrics[k] = metrics[k];
     return TUTTI_OK;
+}
+
+typedef struct interval {
+    double s;
+    tutti_meter_reading meter;
+} interval;
+
+static interval look(const tutti_side *s)
+{
+    interval now = {.s = tutti_clock_s()};
+    if (s->options.meter) now.meter = tutti_meter_read(s->options.meter);
+    return now;
+}
+
+/* Runs steps, AHEAD in flight; *from: when the first `warm` had ended. */
+static tutti_status run_steps(tutti_side *s, int warm, int steps, interval *from)
+{
+    int64_t point[AHEAD] = {0};
+    tutti_status status = TUTTI_OK;
+    *from = look(s);
+    for (int i = 0; i < steps + AHEAD && !status; i++) {
+        int landed = i - AHEAD;
+        if (landed >= 0 && landed < steps)
+            status = s->runner->wait(s->run, point[landed % AHEAD], s->options.timeout_s);
+        if (landed == warm - 1) *from = look(s);
+        if (!status && i < steps) status = s->runner->submit(s->run, s->step->train);
+        point[i % AHEAD] = s->runner->point(s->run);
+    }
+    return status;
+}
+
+tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
+{
+    interval from;
+    tutti_status status = run_steps(s, 0, steps, &from);
+    *seconds = tutti_clock_s() - from.s;
+    return status ? status : check_loss(s);
+}
+
+tutti_status tutti_side_pace(tutti_side *s, int warm, int steps, double *step_s, double *hidden_pct)
+{
+    interval from;
+    tutti_status status = run_steps(s, warm, warm + steps, &from);
+    if (status) return status;
+    interval to = look(s);
+    double comm_s = to.meter.comm_s - from.meter.comm_s;
+    *step_s = (to.s - from.s) / steps;
+    *hidden_pct = comm_s > 0 ? 100 * (to.meter.hidden_s - from.meter.hidden_s) / comm_s : 0;
+    return check_loss(s);
 }
 
 uint64_t tutti_side_hash(const tutti_side *s)

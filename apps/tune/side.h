@@ -1,7 +1,7 @@
 /* One way to run training steps of a model: a runner with its graph and a fixed random batch. Sides
  * made from the same options do the same computation. Threads: [M]. */
-#ifndef TUTTI_BENCH_SIDE_H
-#define TUTTI_BENCH_SIDE_H
+#ifndef TUTTI_TUNE_SIDE_H
+#define TUTTI_TUNE_SIDE_H
 
 #include "apps/models/model.h"
 #include "dag/net/step.h"
@@ -9,6 +9,7 @@
 
 typedef struct tutti_side_options {
     const tutti_model *model;
+    const tutti_model_input *input; /* images and classes; NULL: what the model is made for */
     int64_t batch;
     int slices;
     uint64_t seed; /* of the weights, the same on all ranks; images follow the rank, too */
@@ -30,15 +31,24 @@ typedef struct tutti_side {
     double metrics[3];
 } tutti_side;
 
-/* Images and classes as the model is made for. Errors as of the calls it makes. */
+/* Its images and classes. [P] */
+const tutti_model_input *tutti_side_input(const tutti_side_options *options);
+/* Errors as of the calls it makes. */
 tutti_status tutti_side_open(
     const tutti_side_options *options, const char *runner, tutti_side *side);
+/* Has its gradients summed over an exchange: what the option `exchange` asks open to do. Once, before
+ * start. All ranks call it. */
+tutti_status tutti_side_join(tutti_side *side, tutti_exchange *exchange);
 /* Starts the runner with the initial weights; stops it. A stopped side uses no thread. */
 tutti_status tutti_side_start(tutti_side *side);
 void tutti_side_stop(tutti_side *side);
 /* Runs so many steps, submitted ahead of their execution; *seconds: from the first submission to
  * the last end. Fails (KERNEL, logged) when the loss of the last is not finite. */
 tutti_status tutti_side_steps(tutti_side *side, int steps, double *seconds);
+/* The same number of steps after `warm` others, and the time from the end of those to the end of all:
+ * steps that have another before them, as in a run. *hidden_pct: as the meter tells, 0 without one. */
+tutti_status tutti_side_pace(
+    tutti_side *side, int warm, int steps, double *step_s, double *hidden_pct);
 /* FNV-1a over all weights, with nothing submitted. */
 uint64_t tutti_side_hash(const tutti_side *side);
 double tutti_side_loss(const tutti_side *side); /* mean, of the last step run */

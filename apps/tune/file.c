@@ -1,0 +1,196 @@
+#include "apps/tune/file.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 16 << 20, NAME = PATH_MAX + 16 };
+static const double longest_lock_s = 10, look_every_s = 0.02;
+
+/* ---- where ---- */
+
+/* NAME/tutti/tuning.json, with its folders. */
+static const char *path_under(const char *cache, const char *below, char path[PATH_MAX])
+{
+    static const char *const folders[] = {"", "/tutti"};
+    for (int i = 0; i < 2; i++) {
+        if (snprintf(path, PATH_MAX, "%s%s%s", cache, below, folders[i]) >= PATH_MAX - 16)
+            return NULL;
+        mkdir(path, 0700); /* what is wrong with it is told when the file is written */
+    }
+    return strcat(path, "/tuning.json");
+}
+
+const char *tutti_tuning_path(const char *wanted, char path[PATH_MAX])
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (wanted && strcmp(wanted, "none") == 0) return NULL;
+    if (wanted) return snprintf(path, PATH_MAX, "%s", wanted) < PATH_MAX ? path : NULL;
+    if (cache && *cache == '/') return path_under(cache, "", path);
+    return home && *home ? path_under(home, "/.cache", path) : NULL;
+}
+
+/* ---- reading ---- */
+
+/* Open, a file of a size that can be true. -1, and errno. */
+static int open_file(const char *path)
+{
+    struct stat info;
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return -1;
+    int error = fstat(file, &info)          ? errno
+                : !S_ISREG(info.st_mode)    ? EINVAL
+                : info.st_size > MOST_BYTES ? EFBIG
+                                            : 0;
+    if (!error) return file;
+    close(file);
+    errno = error;
+    return -1;
+}
+
+typedef enum file_state { GOOD, ABSENT, UNREADABLE, DAMAGED } file_state;
+
+/* The whole file when it is good: an object with an object "choices"; else NULL. Tells what is wrong. */
+static json_t *load(const char *path, file_state *state)
+{
+    json_error_t error;
+    int file = open_file(path);
+    *state = file >= 0 ? GOOD : errno == ENOENT ? ABSENT : UNREADABLE;
+    if (*state == UNREADABLE)
+        tutti_log(TUTTI_LOG_WARN, "tuning file %s: %s", path, strerror(errno));
+    if (file < 0) return NULL;
+    json_t *root = json_loadfd(file, JSON_REJECT_DUPLICATES, &error);
+    close(file);
+    if (json_is_object(json_object_get(root, "choices"))) return root;
+    *state = DAMAGED;
+    if (root)
+        tutti_log(TUTTI_LOG_WARN, "tuning file %s is damaged: it has no \"choices\"", path);
+    else
+        tutti_log(
+            TUTTI_LOG_WARN, "tuning file %s is damaged: line %d: %s", path, error.line, error.text);
+    json_decref(root);
+    return NULL;
+}
+
+/* Whether all of it is there and can be true. */
+static int understand(json_t *choice, tutti_tuning *tuning)
+{
+    const char *design, *date;
+    json_int_t lanes, bucket;
+    tutti_tuning t = {.date = ""};
+    if (json_unpack(choice, "{s:s, s:I, s:I, s:F, s:F, s:F, s:s}", "design", &design, "lanes",
+            &lanes, "bucket_bytes", &bucket, "step_ms", &t.step_ms, "default_ms", &t.default_ms,
+            "hidden_pct", &t.hidden_pct, "date", &date))
+        return 0;
+    t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket};
+    if (!t.pick.design || lanes < 1 || lanes > 64 || bucket < -1 || bucket > INT64_MAX / 2)
+        return 0;
+    if (snprintf(t.date, sizeof t.date, "%s", date) >= (int)sizeof t.date) return 0;
+    *tuning = t;
+    return 1;
+}
+
+int tutti_tuning_find(const char *path, const char *key, tutti_tuning *tuning)
+{
+    file_state state;
+    json_t *root = load(path, &state);
+    json_t *choice = json_object_get(json_object_get(root, "choices"), key);
+    int found = choice && understand(choice, tuning);
+    if (choice && !found)
+        tutti_log(TUTTI_LOG_WARN,
+            "tuning file %s: its choice for this run cannot be understood, and is made anew", path);
+    json_decref(root);
+    return found;
+}
+
+/* ---- writing ---- */
+
+/* Returns the lock, or -1 (told). */
+static int take_lock(const char *path)
+{
+    char name[NAME];
+    snprintf(name, sizeof name, "%s.lock", path);
+    int file = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int error = file < 0 ? errno : 0;
+    double end = tutti_clock_s() + longest_lock_s;
+    while (!error && flock(file, LOCK_EX | LOCK_NB)) {
+        if (errno != EWOULDBLOCK && errno != EINTR) error = errno;
+        if (tutti_clock_s() > end) error = ETIMEDOUT;
+        tutti_clock_sleep(look_every_s);
+    }
+    if (!error) return file;
+    tutti_log(TUTTI_LOG_WARN, "the choice is not remembered: %s: %s", name, strerror(error));
+    if (file >= 0) close(file);
+    return -1;
+}
+
+static json_t *as_json(const tutti_tuning *t)
+{
+    char date[16] = "";
+    time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
+    return json_pack("{s:s, s:i, s:I, s:f, s:f, s:f, s:s}", "design", t->pick.design->name, "lanes",
+        t->pick.lanes, "bucket_bytes", (json_int_t)t->pick.bucket_bytes, "step_ms", t->step_ms,
+        "default_ms", t->default_ms, "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0,
+        "date", date);
+}
+
+/* Returns 0 or an errno value. */
+static int replace(const char *path, const json_t *root)
+{
+    char part[NAME];
+    snprintf(part, sizeof part, "%s.part", path);
+    int file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file < 0) return errno;
+    int error = 0;
+    errno = 0;
+    if (json_dumpfd(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) ||
+        write(file, "\n", 1) != 1)
+        error = errno ? errno : EIO;
+    if (close(file) && !error) error = errno;
+    if (!error && rename(part, path)) error = errno;
+    if (error) unlink(part);
+    return error;
+}
+
+/* With the lock held. */
+static int add(const char *path, const char *key, const tutti_tuning *tuning)
+{
+    char kept[NAME];
+    file_state state;
+    json_t *root = load(path, &state);
+    if (state == UNREADABLE) return 0;
+    if (!root) root = json_pack("{s:{}}", "choices");
+    snprintf(kept, sizeof kept, "%s.damaged", path);
+    if (state == DAMAGED && rename(path, kept) == 0)
+        tutti_log(TUTTI_LOG_WARN, "tuning file %s begins anew; the damaged one is %s", path, kept);
+    int error = json_object_set_new(json_object_get(root, "choices"), key, as_json(tuning))
+                    ? ENOMEM
+                    : replace(path, root);
+    json_decref(root);
+    if (error)
+        tutti_log(TUTTI_LOG_WARN, "the choice is not remembered: tuning file %s: %s", path,
+            strerror(error));
+    return !error;
+}
+
+int tutti_tuning_save(const char *path, const char *key, const tutti_tuning *tuning)
+{
+    int lock = take_lock(path);
+    if (lock < 0) return 0;
+    int done = add(path, key, tuning);
+    close(lock);
+    return done;
+}

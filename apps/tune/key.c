@@ -1,0 +1,51 @@
+#include "apps/tune/key.h"
+
+#include "config.h"
+#include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { HOST = 64 };
+
+/* How many hosts there are, and a hash of who runs where. */
+static tutti_status describe_hosts(tutti_exchange *exchange, char text[40])
+{
+    int ranks = tutti_exchange_size(exchange), hosts = 0;
+    char mine[HOST] = "", *all = calloc((size_t)ranks, HOST);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the names of %d hosts", ranks);
+    gethostname(mine, sizeof mine - 1);
+    tutti_status status = tutti_exchange_call(exchange,
+        &(tutti_coll_args){
+            .kind = TUTTI_ALLGATHER, .dtype = TUTTI_U8, .count = HOST, .send = mine, .recv = all});
+    for (int r = 0; r < ranks; r++) {
+        int seen = 0;
+        for (int q = 0; q < r && !seen; q++)
+            seen = memcmp(all + q * HOST, all + r * HOST, HOST) == 0;
+        hosts += !seen;
+    }
+    snprintf(text, 40, "%d:%016" PRIx64, hosts, (uint64_t)XXH3_64bits(all, (size_t)ranks * HOST));
+    free(all);
+    return status;
+}
+
+tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_side_options *side,
+    const char *fixed, char text[TUTTI_KEY_TEXT])
+{
+    char hosts[40];
+    const tutti_model_input *in = tutti_side_input(side);
+    tutti_status status = describe_hosts(exchange, hosts);
+    if (status) return status;
+    snprintf(text, TUTTI_KEY_TEXT,
+        "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
+        " workers=%d ranks=%d hosts=%s %s tutti=%s mpi=%s starpu=%s kernels=%s",
+        side->model->name, in->H, in->W, in->C, in->classes, side->batch, side->slices,
+        tutti_exchange_size(exchange), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
+        tutti_run_starpu_version(), tutti_kernel_library());
+    return TUTTI_OK;
+}

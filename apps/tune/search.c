@@ -1,0 +1,136 @@
+#include "apps/tune/search.h"
+
+#include "collectives/choose.h"
+
+enum { DEFAULT_LANES = 4 };
+
+/* ---- the space ---- */
+
+static int lanes_of(const tutti_search_space *space, const tutti_design *design)
+{
+    if (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)) return 1;
+    return space->lanes ? space->lanes : DEFAULT_LANES;
+}
+
+tutti_pick tutti_search_default(const tutti_search_space *space)
+{
+    tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes};
+    for (int i = 0; space->design_free && tutti_designs[i] && !tutti_search_allows(space, &pick);
+         i++)
+        pick =
+            (tutti_pick){tutti_designs[i], lanes_of(space, tutti_designs[i]), space->bucket_bytes};
+    return pick;
+}
+
+int tutti_search_allows(const tutti_search_space *space, const tutti_pick *pick)
+{
+    const tutti_design *design = pick->design;
+    if (space->design_free ? design->unsafe : design != space->base) return 0;
+    if (space->lanes && pick->lanes != space->lanes) return 0;
+    if (pick->lanes > 1 && (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)))
+        return 0;
+    return pick->lanes >= 1 &&
+           (space->bucket_bytes < 0 || pick->bucket_bytes == space->bucket_bytes);
+}
+
+/* ---- the knobs ---- */
+
+static int other_designs(
+    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+{
+    int count = 0;
+    for (int i = 0; tutti_designs[i] && count < TUTTI_KNOB_MOST; i++) {
+        tutti_pick pick = *best;
+        pick.design = tutti_designs[i];
+        pick.lanes = lanes_of(space, pick.design);
+        if (pick.design != best->design && tutti_search_allows(space, &pick)) other[count++] = pick;
+    }
+    return count;
+}
+
+/* Larger ones first: they mean fewer collectives. */
+static int other_buckets(
+    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+{
+    static const double factor[] = {4, 16, 0.25};
+    enum { FACTORS = sizeof factor / sizeof *factor };
+    int count = 0;
+    if (space->bucket_bytes >= 0) return 0;
+    int64_t last = space->default_bytes;
+    for (int i = 0; i < FACTORS; i++) {
+        tutti_pick pick = *best;
+        int64_t bytes = (int64_t)(factor[i] * (double)space->default_bytes);
+        if (bytes > space->all_bytes) bytes = space->all_bytes;
+        pick.bucket_bytes = (bytes / 1000 + 1) * 1000; /* which --bucket-mb says exactly */
+        if (bytes == last || space->default_bytes >= space->all_bytes) continue;
+        last = bytes;
+        other[count++] = pick;
+    }
+    return count;
+}
+
+static int other_lanes(
+    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+{
+    static const int lanes[] = {2, 8};
+    int count = 0;
+    for (int i = 0; i < (int)(sizeof lanes / sizeof *lanes); i++) {
+        tutti_pick pick = *best;
+        pick.lanes = lanes[i];
+        if (best->lanes > 1 && best->lanes != lanes[i] && tutti_search_allows(space, &pick))
+            other[count++] = pick;
+    }
+    return count;
+}
+
+const tutti_knob tutti_knobs[] = {
+    {"design", other_designs}, {"bucket", other_buckets}, {"lanes", other_lanes}, {0}};
+
+/* ---- the search ---- */
+
+/* The race of this knob, or of the next one that has something to choose from. */
+static void begin_race(tutti_search *s)
+{
+    int others = 0;
+    while (tutti_knobs[s->knob].name) {
+        others = tutti_knobs[s->knob].values(&s->space, &s->pick[0], &s->pick[1]);
+        if (others) break;
+        s->knob++;
+    }
+    tutti_race_begin(&s->race, 1 + others);
+}
+
+void tutti_search_begin(tutti_search *search, const tutti_search_space *space)
+{
+    *search = (tutti_search){.space = *space};
+    search->pick[0] = tutti_search_default(space);
+    begin_race(search);
+}
+
+int tutti_search_next(const tutti_search *search, tutti_pick *pick)
+{
+    int next = tutti_race_next(&search->race);
+    if (next < 0) return 0;
+    *pick = search->pick[next];
+    return 1;
+}
+
+int tutti_search_time(tutti_search *search, double step_s, double hidden_pct)
+{
+    int turn = tutti_race_next(&search->race);
+    search->hidden_pct[turn][search->race.times[turn]] = hidden_pct;
+    tutti_race_time(&search->race, step_s);
+    return tutti_race_next(&search->race) < 0;
+}
+
+void tutti_search_turn(tutti_search *search)
+{
+    search->pick[0] = tutti_search_best(search);
+    search->knob++;
+    begin_race(search);
+}
+
+tutti_pick tutti_search_best(const tutti_search *search)
+{
+    return search->pick[tutti_race_winner(&search->race)];
+}

@@ -1,0 +1,363 @@
+#include "apps/tune/tune.h"
+
+#include "apps/tune/file.h"
+#include "apps/tune/key.h"
+#include "apps/tune/search.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "designs/bucket.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_STEPS = 20, LEAST_STEPS = 2, FIRST_STEPS = 2 };
+static const double block_s = 0.3, least_most_s = 5, share_of_run = 0.02, short_step_s = 0.1;
+
+/* What all ranks do next, as rank 0 says. */
+typedef struct turn {
+    int try; /* 0: the pick is the choice */
+    int warm, steps;
+    tutti_pick pick;
+} turn;
+
+typedef struct tuner {
+    const tutti_tune_options *o;
+    tutti_exchange **exchange;
+    int rank, ranks, together;
+    double begun_s;
+    tutti_tune_result *result;
+
+    /* Of rank 0. */
+    char key[TUTTI_KEY_TEXT];
+    tutti_search search;
+    int started;            /* the first block has been timed: how long steps are is known */
+    int cut;                /* time ran out before the search was over */
+    int steps;              /* of a block */
+    double most_s, spent_s; /* on the last block */
+    double gain;            /* of races that are over: time of the default over that of the best */
+} tuner;
+
+/* ---- together ---- */
+
+static tutti_status call(tuner *t, const tutti_coll_args *args)
+{
+    tutti_status status = tutti_exchange_call(*t->exchange, args);
+    if (status) t->together = 0;
+    return status;
+}
+
+static tutti_status agree(tuner *t, tutti_status mine)
+{
+    return tutti_exchange_agree(*t->exchange, mine, NULL);
+}
+
+/* Rank 0's turn on all ranks. */
+static tutti_status share(tuner *t, turn *what)
+{
+    enum { NUMBERS = 3 + TUTTI_PICK_NUMBERS };
+    int64_t number[NUMBERS] = {what->try, what->warm, what->steps};
+    if (t->rank == 0) tutti_pick_pack(&what->pick, &number[3]);
+    tutti_status status =
+        call(t, &(tutti_coll_args){
+                    .kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = NUMBERS, .recv = number});
+    if (status) return status;
+    *what = (turn){(int)number[0], (int)number[1], (int)number[2], {0}};
+    tutti_pick_unpack(&number[3], &what->pick);
+    return TUTTI_OK;
+}
+
+static tutti_status slowest(tuner *t, double *step_s)
+{
+    return call(t, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                       .dtype = TUTTI_F64,
+                       .op = TUTTI_MAX,
+                       .count = 1,
+                       .recv = step_s});
+}
+
+/* ---- one block of steps ---- */
+
+static tutti_status reopen(tuner *t, const tutti_pick *pick)
+{
+    tutti_exchange_options options = tutti_pick_apply(pick, &t->o->exchange);
+    options.settings = NULL; /* compared when the exchange was opened first */
+    tutti_status status = tutti_exchange_reopen(t->exchange, &options);
+    if (status) t->together = 0;
+    return status;
+}
+
+static tutti_status open_side(const tuner *t, tutti_side *side)
+{
+    tutti_side_options options = t->o->side;
+    options.exchange = NULL;
+    options.meter = t->o->exchange.meter;
+    options.rank = t->rank;
+    options.ranks = t->ranks;
+    return tutti_side_open(&options, "starpu", side);
+}
+
+/* After a failure that not all ranks share the side stays: its steps may still run. */
+static tutti_status run_side(tuner *t, const turn *what, double *step_s, double *hidden_pct)
+{
+    tutti_side side = {0};
+    tutti_exchange_note(*t->exchange, "it prepares steps to try a design with");
+    tutti_status status = agree(t, open_side(t, &side));
+    if (!status) status = agree(t, tutti_side_join(&side, *t->exchange));
+    if (!status) status = agree(t, tutti_side_start(&side));
+    tutti_exchange_note(*t->exchange, NULL);
+    if (!status) {
+        status = tutti_side_pace(&side, what->warm, what->steps, step_s, hidden_pct);
+        if (status) t->together = 0;
+    }
+    if (!status) status = slowest(t, step_s);
+    if (t->together) tutti_side_close(&side);
+    return status;
+}
+
+/* ---- rank 0 decides ---- */
+
+static void tell_race(const tuner *t)
+{
+    const tutti_search *s = &t->search;
+    char text[TUTTI_PICK_TEXT];
+    int winner = tutti_race_winner(&s->race);
+    for (int c = 0; c < s->race.candidates; c++) {
+        double hidden = 0;
+        int times = s->race.times[c];
+        for (int r = 0; r < times; r++) hidden += s->hidden_pct[c][r] / times;
+        tutti_log(TUTTI_LOG_INFO, "  %-48s %9.2f ms a step, %3.0f %% hidden, %.3f%s",
+            tutti_pick_text(&s->pick[c], text), 1e3 * tutti_race_median(&s->race, c), hidden,
+            tutti_race_ratio(&s->race, c, 0), c == winner ? " *" : "");
+    }
+}
+
+static void keep_figures(tuner *t)
+{
+    const tutti_race *race = &t->search.race;
+    int winner = tutti_race_winner(race);
+    if (!race->rounds) return;
+    t->gain *= tutti_race_ratio(race, 0, winner);
+    t->result->step_ms = 1e3 * tutti_race_median(race, winner);
+    t->result->hidden_pct = t->search.hidden_pct[winner][race->times[winner] - 1];
+}
+
+/* The first block tells how long steps are, and with that how long blocks and all of it may be. It
+ * does not count: connections and caches were cold. */
+static void plan(tuner *t, double step_s)
+{
+    double run_s = share_of_run * (double)t->o->steps * step_s;
+    t->started = 1;
+    t->steps = (int)fmin(MOST_STEPS, fmax(LEAST_STEPS, ceil(block_s / step_s)));
+    t->most_s = t->o->most_s >= 0 ? t->o->most_s : fmax(least_most_s, run_s);
+    t->spent_s += (t->steps - FIRST_STEPS) * step_s;
+}
+
+static void record(tuner *t, double step_s, double hidden_pct)
+{
+    t->result->tried++;
+    if (!t->started) {
+        plan(t, step_s);
+    } else if (tutti_search_time(&t->search, step_s, hidden_pct)) {
+        tell_race(t);
+        keep_figures(t);
+        tutti_search_turn(&t->search);
+    }
+}
+
+/* Whether there is time for another round; one that has begun is completed. */
+static int has_time(const tuner *t)
+{
+    const tutti_race *race = &t->search.race;
+    int left = tutti_race_left(race), all = 0;
+    for (int c = 0; c < race->candidates; c++) all += !race->out[c];
+    return left < all || tutti_clock_s() - t->begun_s + left * t->spent_s <= t->most_s;
+}
+
+static turn decide(tuner *t)
+{
+    turn next = {.warm = 1, .steps = FIRST_STEPS};
+    next.try = tutti_search_next(&t->search, &next.pick);
+    if (next.try && !t->started && t->o->most_s != 0) return next;
+    next.steps = t->steps;
+    if (t->result->step_ms > 0 && 1e-3 * t->result->step_ms < short_step_s) next.warm = 2;
+    if (next.try && !has_time(t)) {
+        t->cut = 1;
+        if (t->search.race.rounds) tell_race(t);
+        keep_figures(t);
+        next.try = 0;
+    }
+    if (!next.try) next.pick = tutti_search_best(&t->search);
+    return next;
+}
+
+static void tell_choice(const tuner *t)
+{
+    const tutti_tune_result *r = t->result;
+    char text[TUTTI_PICK_TEXT], base[TUTTI_PICK_TEXT];
+    const tutti_pick first = tutti_search_default(&t->search.space);
+    tutti_pick_text(&r->pick, text);
+    tutti_pick_text(&first, base);
+    if (r->step_ms <= 0 && !t->cut)
+        tutti_log(TUTTI_LOG_INFO, "auto: %s, as nothing else is left to choose from", text);
+    else if (r->step_ms <= 0)
+        tutti_log(TUTTI_LOG_INFO, "auto: %s, as %.3g s leave no time to compare", text, t->most_s);
+    else if (tutti_pick_equal(&first, &r->pick))
+        tutti_log(
+            TUTTI_LOG_INFO, "auto: %s: nothing that was tried is more than 1 %% faster", text);
+    else
+        tutti_log(TUTTI_LOG_INFO, "auto: %s: %.1f %% less time a step than %s", text,
+            100 * (1 - r->step_ms / r->default_ms), base);
+}
+
+/* ---- the space, the file ---- */
+
+static void measure_marks(const tutti_graph *graph, tutti_search_space *space)
+{
+    space->default_bytes = tutti_bucket_default_bytes(graph);
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind != TUTTI_NODE_MARK) continue;
+        space->all_bytes += (int64_t)tutti_graph_get_tensor(graph, node->access[0].tensor)->bytes;
+    }
+}
+
+static tutti_status open_search(tuner *t)
+{
+    const tutti_exchange_options *e = &t->o->exchange;
+    tutti_search_space space = {.design_free = t->o->design_free,
+        .lanes = e->lanes,
+        .bucket_bytes = e->bucket_bytes,
+        .algorithm = e->algorithm,
+        .base = e->design};
+    tutti_side side;
+    tutti_status status = open_side(t, &side);
+    if (status) return status;
+    measure_marks(side.step->graph, &space);
+    tutti_side_close(&side);
+    tutti_search_begin(&t->search, &space);
+    t->gain = 1;
+    return TUTTI_OK;
+}
+
+/* What the user has fixed, as words of the key. */
+static tutti_status make_key(tuner *t)
+{
+    const tutti_exchange_options *e = &t->o->exchange;
+    char fixed[256];
+    snprintf(fixed, sizeof fixed, "design=%s lanes=%d bucket=%lld algorithm=%s check=%s",
+        t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
+        e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
+    tutti_status status = tutti_tune_key(*t->exchange, &t->o->side, fixed, t->key);
+    if (status) t->together = 0;
+    return status;
+}
+
+/* Whether the file knows what to choose. */
+static int remember(tuner *t, const char *path, tutti_pick *pick)
+{
+    tutti_tuning known;
+    char text[TUTTI_PICK_TEXT];
+    if (!path || !tutti_tuning_find(path, t->key, &known)) return 0;
+    if (!tutti_search_allows(&t->search.space, &known.pick)) return 0;
+    *pick = known.pick;
+    t->result->remembered = 1;
+    t->result->step_ms = known.step_ms;
+    t->result->default_ms = known.default_ms;
+    t->result->hidden_pct = known.hidden_pct;
+    tutti_log(TUTTI_LOG_INFO, "auto: %s, as tried on %s (%s)", tutti_pick_text(pick, text),
+        known.date, path);
+    return 1;
+}
+
+/* Only what was tried to the end is remembered. */
+static void save(tuner *t, const char *path)
+{
+    const tutti_tune_result *r = t->result;
+    const tutti_tuning tuning = {r->pick, r->step_ms, r->default_ms, r->hidden_pct, ""};
+    if (t->cut)
+        tutti_log(TUTTI_LOG_INFO,
+            "%.3g s were not enough to try all: this choice is not remembered (--tuning-time)",
+            t->most_s);
+    else if (path && r->step_ms > 0 && tutti_tuning_save(path, t->key, &tuning))
+        tutti_log(TUTTI_LOG_INFO, "remembered in %s", path);
+}
+
+/* ---- all of it ---- */
+
+static tutti_status try_all(tuner *t, turn *next)
+{
+    double step_s = 0, hidden_pct = 0;
+    tutti_status status = share(t, next);
+    while (!status && next->try) {
+        double begun_s = tutti_clock_s();
+        status = reopen(t, &next->pick);
+        if (!status) status = run_side(t, next, &step_s, &hidden_pct);
+        if (status) break;
+        t->spent_s = tutti_clock_s() - begun_s;
+        if (t->rank == 0) {
+            record(t, step_s, hidden_pct);
+            *next = decide(t);
+        }
+        status = share(t, next);
+    }
+    return status;
+}
+
+/* A run of nothing, which keeps StarPU from starting anew with every block. */
+static tutti_status hold_starpu(const tuner *t, tutti_graph **graph, tutti_run **run)
+{
+    const tutti_run_options options = {.workers = t->o->side.slices};
+    tutti_status status = tutti_graph_new(graph);
+    return status ? status : tutti_runner_find("starpu")->open(*graph, &options, run);
+}
+
+static tutti_status choose(tuner *t)
+{
+    char place[PATH_MAX];
+    const char *path = t->rank == 0 ? tutti_tuning_path(t->o->file, place) : NULL;
+    tutti_graph *nothing = NULL;
+    tutti_run *held = NULL;
+    turn next = {0};
+    tutti_status status = make_key(t);
+    if (!status) status = agree(t, t->rank == 0 ? open_search(t) : TUTTI_OK);
+    if (status) return status;
+    if (t->rank == 0 && !remember(t, path, &next.pick)) next = decide(t);
+    if (!status) status = agree(t, hold_starpu(t, &nothing, &held));
+    if (!status) status = try_all(t, &next);
+    if (!t->together) return status;
+    if (held) tutti_runner_find("starpu")->close(held);
+    tutti_graph_free(nothing);
+    if (!status) status = reopen(t, &next.pick);
+    if (status) return status;
+    t->result->pick = next.pick;
+    if (t->rank != 0 || t->result->remembered) return TUTTI_OK;
+    t->result->default_ms = t->result->step_ms * t->gain;
+    tell_choice(t);
+    save(t, path);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exchange,
+    tutti_tune_result *result, int *together)
+{
+    tuner t = {.o = options,
+        .exchange = exchange,
+        .rank = tutti_exchange_rank(*exchange),
+        .ranks = tutti_exchange_size(*exchange),
+        .together = 1,
+        .begun_s = tutti_clock_s(),
+        .result = result};
+    *result =
+        (tutti_tune_result){.pick = {options->exchange.design, tutti_exchange_lanes(*exchange),
+                                options->exchange.bucket_bytes}};
+    tutti_status status = TUTTI_OK;
+    if (t.ranks > 1)
+        status = choose(&t);
+    else
+        tutti_log(TUTTI_LOG_INFO, "auto: --design %s, as one rank has nobody to exchange with",
+            options->exchange.design->name);
+    result->seconds = tutti_clock_s() - t.begun_s;
+    *together = t.together;
+    return status;
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# --design auto: ends, says what it chose and why, trains what the chosen options train, and remembers.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+export XDG_CACHE_HOME="$dir/cache"
+run=(--data "$dir/data" --model mlp --batch 4 --steps 3 --lr 0.02 --eval-every -1)
+
+automatic() { # P OPTION...
+    local ranks=$1
+    shift
+    cifar "$ranks" "${run[@]}" --design auto --json "$dir/json" "$@" && return
+    fail "status $?: auto on $ranks ranks, $*"
+    cat "$dir/out"
+}
+
+says() { # REGEX
+    grep -q "$1" "$dir/out" || { fail "nothing like $1"; cat "$dir/out"; }
+}
+
+# chosen: the options after "auto:".
+chosen() {
+    sed -n 's/.*auto: \(--design [^,:]*\).*/\1/p' "$dir/out"
+}
+
+same_as_fixed() { # P
+    local hash options; hash=$(field weights_hash) options=$(chosen)
+    [ "$(field auto)" = true ] || fail "the summary does not say auto"
+    [ "--design $(field design)" = "$(echo "$options" | cut -d ' ' -f 1-2)" ] || fail "design $(field design), but $options"
+    trains "$1" "${run[@]}" $options
+    [ -n "$options" ] && [ "$(field weights_hash)" = "$hash" ] ||
+        fail "$1 ranks: auto ended with $hash, $options with $(field weights_hash)"
+    [ "$(field auto)" = false ] || fail "the summary of a fixed design says auto"
+}
+
+# One rank has nothing to choose.
+automatic 1
+says 'auto: --design funneled, as one rank'
+[ ! -e "$XDG_CACHE_HOME/tutti/tuning.json" ] || fail "one rank remembers"
+
+# No time: the default.
+automatic 2 --tuning-time 0
+says 'leave no time'
+same_as_fixed 2
+
+# Enough time: everything is tried, and the next run knows.
+automatic 2 --tuning-time 1e6 --bucket-mb 2 --tuning "$dir/tuning.json"
+says '^tutti: rank 0:   --design chained --bucket-mb 2  *[0-9.]* ms a step'
+says 'remembered in '
+options=$(chosen)
+same_as_fixed 2
+automatic 2 --bucket-mb 2 --tuning "$dir/tuning.json"
+says "auto: $options, as tried on 20..-..-.. ($dir/tuning.json)"
+same_as_fixed 2
+
+# Another run is another key; what is given stays.
+automatic 3 --bucket-mb 1.5 --lanes 3
+says 'auto: --design concurrent --lanes 3 --bucket-mb 1.5, as nothing else'
+automatic 3 --tuning-time 3 --bucket-mb 1.5
+same_as_fixed 3
+
+# A file that cannot be read or written is no reason to fail.
+echo '{"choices"' > "$dir/damaged.json"
+automatic 2 --tuning-time 0 --tuning "$dir/damaged.json"
+says 'damaged.json is damaged: line 2'
+automatic 2 --tuning-time 0 --tuning "$dir/nowhere/at/all"
+automatic 2 --tuning-time 0 --tuning none
+
+refuses() { # REGEX OPTION...
+    local regex=$1
+    shift
+    cifar 2 "${run[@]}" --design auto "$@"
+    local status=$?
+    [ $status = 2 ] || fail "status $status, not 2: $*"
+    says "$regex"
+}
+refuses 'check-only: judges one design' --check-only
+refuses 'tuning-time nan' --tuning-time nan
+refuses 'blocks its thread' --lanes 4 --algorithm mpi
+finish
