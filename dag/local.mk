@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	dag/base/conf.c dag/base/conf.h \
 	dag/base/cpus.c dag/base/cpus.h \
 	dag/base/dtype.c dag/base/dtype.h \
+	dag/base/file.c dag/base/file.h \
 	dag/base/json.c dag/base/json.h \
 	dag/base/log.c dag/base/log.h \
 	dag/base/mem.c dag/base/mem.h \
@@ -22,5 +23,6 @@ libcore_la_SOURCES += \
 	dag/run/scheduler.c dag/run/scheduler.h \
 	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_mode.h \
 	dag/run/token.h \
+	dag/run/trace.c dag/run/trace.h \
 	dag/run/turn.c dag/run/turn.h \
 	dag/run/wait.c dag/run/wait.h

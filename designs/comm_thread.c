@@ -14,6 +14,7 @@ struct tutti_comm_thread {
     tutti_control *control;
     tutti_driver *driver;
     tutti_watch *watch;
+    tutti_clocks *clocks; /* NULL where ranks do not talk */
     pthread_mutex_t lock; /* protects work and stop; taken before the driver's locks */
     pthread_cond_t work;  /* the driver has work, or stop */
     int running, stop;
@@ -51,7 +52,7 @@ static int wait_for_work(tutti_comm_thread *t)
     static const double tick_s = 50e-3;
     struct timespec until = tutti_clock_after(tick_s);
     pthread_mutex_lock(&t->lock);
-    while (!t->stop && !tutti_driver_busy(t->driver))
+    while (!t->stop && !tutti_driver_busy(t->driver) && !tutti_clocks_busy(t->clocks))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
     pthread_mutex_unlock(&t->lock);
@@ -62,6 +63,7 @@ static void tick(void *ctx)
 {
     tutti_comm_thread *t = ctx;
     if (t->watch) tutti_watch_pass(t->watch);
+    if (t->clocks) tutti_clocks_pass(t->clocks);
 }
 
 static tutti_status set_up(tutti_comm_thread *t)
@@ -69,6 +71,7 @@ static tutti_status set_up(tutti_comm_thread *t)
     tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
     const tutti_driver_options driver = {.order = t->options.order,
         .meter = t->options.meter,
+        .trace = t->options.trace,
         .control = t->control,
         .verify = t->options.verify,
         .wake = wake,
@@ -77,6 +80,7 @@ static tutti_status set_up(tutti_comm_thread *t)
     if (!status) status = tutti_driver_open(&driver, t->comm, &t->driver);
     if (!status && t->options.watch.on)
         status = tutti_watch_open(&t->options.watch, t->driver, t->control, &t->watch);
+    if (!status && t->control) status = tutti_clocks_open(t->control, &t->clocks);
     return status;
 }
 
@@ -164,6 +168,7 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
     }
     tutti_watch_close(t->watch);
     tutti_driver_close(t->driver);
+    tutti_clocks_close(t->clocks);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
@@ -256,5 +261,36 @@ tutti_status tutti_comm_thread_call(tutti_comm_thread *t, const tutti_coll_args 
             (long long)sequence, t->options.timeout_s);
     tutti_status status = r->ended.status;
     rendezvous_free(r);
+    return status;
+}
+
+/* ---- how far the clocks are apart ---- */
+
+tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *sample)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + t->options.timeout_s;
+    tutti_status status = TUTTI_OK;
+    *sample = (tutti_clock_sample){.at_s = tutti_clock_s()};
+    if (tutti_comm_size(t->comm) == 1) return TUTTI_OK;
+    if (!t->clocks)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "clocks cannot be compared: the ranks have no lane to talk on");
+    if (tutti_comm_rank(t->comm) == 0) return TUTTI_OK;
+    tutti_clocks_start(t->clocks);
+    wake(t);
+    for (int idle = 0; !tutti_clocks_result(t->clocks, sample, &status);) {
+        if (!status) status = tutti_driver_see(t->driver).failure;
+        if (!status && tutti_clock_s() > until_s)
+            status = tutti_fail(TUTTI_ERR_TIMEOUT,
+                "rank 0 has not told the time within %g s: has it left?", t->options.timeout_s);
+        if (status) return status;
+        if (t->running) {
+            tutti_clock_sleep(poll_s);
+        } else {
+            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+            if (idle) back_off(idle);
+        }
+    }
     return status;
 }

@@ -7,6 +7,7 @@
 #ifndef TUTTI_COMM_THREAD_H
 #define TUTTI_COMM_THREAD_H
 
+#include "designs/clocks.h"
 #include "designs/driver.h"
 #include "designs/watch/watch.h"
 
@@ -19,6 +20,7 @@ typedef struct tutti_comm_thread_options {
     double setup_timeout_s; /* of setup on the thread, and of leaving */
     tutti_watch_options watch;
     tutti_meter *meter;          /* may be NULL */
+    tutti_trace *trace;          /* may be NULL */
     tutti_verify_options verify; /* used where setup opens a control */
     /* Called once, on the thread that will use the communicator, before and after everything else.
      * control stays NULL where ranks do not talk about their collectives. orderly: no rank is
@@ -45,6 +47,10 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
 
 /* One collective on lane 0, to its end. [M], nothing else in flight. */
 tutti_status tutti_comm_thread_call(tutti_comm_thread *thread, const tutti_coll_args *args);
+/* How far this rank's clock is from rank 0's (designs/clocks.h). All ranks call it; rank 0, which only
+ * answers, is back at once, and must go on to wait for the others. UNSUPPORTED (logged) where ranks
+ * do not talk. [M] */
+tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_sample *sample);
 /* Without a thread: one pass. Returns whether anything moved. [M] */
 int tutti_comm_thread_pass(tutti_comm_thread *thread);
 

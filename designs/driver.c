@@ -75,12 +75,31 @@ void tutti_driver_close(tutti_driver *driver)
 
 /* ---- starting and ending one collective (comm_lock held) ---- */
 
+/* comm_lock is the one writer's; times and name from the flight recorder. */
+static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_record_entry *record)
+{
+    const tutti_span span = {.name = done->name,
+        .kind = TUTTI_SPAN_COLLECTIVE,
+        .step = done->step,
+        .begin_s = record->started_s,
+        .end_s = record->ended_s,
+        .lane = done->lane,
+        .what = tutti_coll_kind_name(done->args.kind),
+        .sequence = done->sequence,
+        .bytes = record->bytes,
+        .reserved_s = done->reserved_s,
+        .ready_s = record->posted_s};
+    tutti_trace_add(d->options.trace, TUTTI_TRACK_COLLECTIVES, &span);
+}
+
 static void end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 {
     pthread_mutex_lock(&d->queue_lock);
     tutti_entry done = *tutti_queue_get(&d->queue, sequence);
     tutti_queue_forget(&d->queue, tutti_queue_get(&d->queue, sequence));
     tutti_record_end(&d->record, done.number, status);
+    const tutti_record_entry *record = tutti_record_get(&d->record, done.number);
+    if (record && tutti_trace_on(d->options.trace)) trace_end(d, &done, record);
     d->ended++;
     pthread_mutex_unlock(&d->queue_lock);
     tutti_coll_free(done.request);
@@ -303,7 +322,11 @@ static int64_t reserve(tutti_driver *d, int lane, int64_t index, const char *nam
     int64_t sequence;
     pthread_mutex_lock(&d->queue_lock);
     tutti_status status = tutti_queue_reserve(&d->queue, lane, index, name, &sequence);
-    if (!status) tutti_queue_get(&d->queue, sequence)->reserved_s = tutti_clock_s();
+    if (!status) {
+        tutti_entry *entry = tutti_queue_get(&d->queue, sequence);
+        entry->reserved_s = tutti_clock_s();
+        entry->step = tutti_trace_step(d->options.trace);
+    }
     pthread_mutex_unlock(&d->queue_lock);
     return status ? -1 : sequence;
 }

@@ -13,6 +13,7 @@
 #include "collectives/coll.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
+#include "dag/run/trace.h"
 #include "designs/verify/control.h"
 #include "designs/design.h"
 #include "designs/queue.h"
@@ -24,6 +25,7 @@ typedef struct tutti_driver tutti_driver;
 typedef struct tutti_driver_options {
     tutti_order order;
     tutti_meter *meter;     /* may be NULL; borrowed */
+    tutti_trace *trace;     /* may be NULL; borrowed */
     tutti_control *control; /* NULL: ranks do not talk about their collectives; borrowed. The driver
                                polls it, and handles TUTTI_CONTROL_ABORT */
     tutti_verify_options verify; /* how ranks compare their collectives over control */

@@ -73,7 +73,8 @@ static tutti_status compare_ranks(const tutti_exchange *x)
 /* Whether ranks have a lane on which they talk about their collectives. */
 static int talks(const tutti_exchange *x, int ranks)
 {
-    return ranks > 1 && (x->options.verify != TUTTI_VERIFY_OFF || x->options.watch.on);
+    const tutti_exchange_options *o = &x->options;
+    return ranks > 1 && (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace);
 }
 
 static tutti_status boot(tutti_exchange *x)
@@ -185,6 +186,7 @@ static tutti_status start_thread(tutti_exchange *x)
         .setup_timeout_s = setup_timeout_s(o),
         .watch = o->watch,
         .meter = o->meter,
+        .trace = o->trace,
         .verify = {.mode = verify_mode(o), .at_once = o->manual},
         .setup = setup,
         .teardown = teardown,
@@ -414,4 +416,10 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
     if (rank) *rank = first;
     free(all);
     return status;
+}
+
+tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample)
+{
+    tutti_status status = tutti_comm_thread_clock(exchange->thread, sample);
+    return tutti_exchange_agree(exchange, status, NULL);
 }

@@ -12,6 +12,7 @@
 #include "collectives/coll.h"
 #include "dag/run/run.h"
 #include "designs/check/check.h"
+#include "designs/clocks.h"
 #include "designs/design.h"
 #include "designs/verify/verify.h"
 #include "designs/watch/watch.h"
@@ -35,6 +36,7 @@ typedef struct tutti_exchange_options {
     int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;          /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;        /* may be NULL; borrowed */
+    tutti_trace *trace;   /* may be NULL; borrowed: collectives are recorded, and clocks compared */
     const char *settings; /* more that all ranks must have in common, as tutti_conf_text writes it;
                               NULL: nothing */
 } tutti_exchange_options;
@@ -97,6 +99,8 @@ int tutti_exchange_pass(tutti_exchange *exchange);
 
 /* Runs one collective now and waits for it. All ranks call it at the same point of the program. */
 tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args);
+/* How far this rank's clock is from rank 0's; all ranks call it, with options.trace. */
+tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
 /* Every rank's status; all ranks return the first failure in rank order (*rank, may be NULL, says
  * whose; -1 for none), so that all leave together. */
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);

@@ -2,6 +2,7 @@ libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
 	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
+	designs/clocks.c designs/clocks.h \
 	designs/comm_core.c designs/comm_core.h \
 	designs/comm_thread.c designs/comm_thread.h \
 	designs/concurrent.c \

@@ -19,6 +19,7 @@ typedef enum tutti_entry_state {
 typedef struct tutti_entry {
     int64_t sequence;
     int64_t index; /* among its section's collectives: 0 begins a group (a step) */
+    int64_t step;  /* of the trace */
     int lane;
     tutti_entry_state state;
     tutti_coll_args args;

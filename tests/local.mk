@@ -27,6 +27,7 @@ include tests/deadlock/explore.mk
 include tests/data/local.mk
 include tests/models/local.mk
 include tests/tools/local.mk
+include tests/trace/local.mk
 include tests/train/local.mk
 include tests/tune/local.mk
 include tests/check/local.mk

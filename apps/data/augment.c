@@ -4,16 +4,16 @@
 
 #include <stddef.h>
 
-tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image)
+tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image, int crop)
 {
     enum { PLACES = 2 * TUTTI_AUGMENT_PAD + 1 };
-    uint32_t crop[4], first_flip[4];
+    uint32_t place[4], first_flip[4];
     tutti_rng_philox(
-        seed ^ tutti_rng_stream("augment.draw"), (uint64_t)epoch, (uint64_t)image, crop);
+        seed ^ tutti_rng_stream("augment.draw"), (uint64_t)epoch, (uint64_t)image, place);
     tutti_rng_philox(seed ^ tutti_rng_stream("augment.flip"), 0, (uint64_t)image, first_flip);
     return (tutti_augment){
-        .dy = (int)(((uint64_t)crop[0] * PLACES) >> 32) - TUTTI_AUGMENT_PAD,
-        .dx = (int)(((uint64_t)crop[1] * PLACES) >> 32) - TUTTI_AUGMENT_PAD,
+        .dy = crop ? (int)(((uint64_t)place[0] * PLACES) >> 32) - TUTTI_AUGMENT_PAD : 0,
+        .dx = crop ? (int)(((uint64_t)place[1] * PLACES) >> 32) - TUTTI_AUGMENT_PAD : 0,
         .flip = (int)((first_flip[0] ^ (uint32_t)epoch) & 1),
     };
 }

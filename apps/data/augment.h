@@ -5,8 +5,10 @@
  * that make short runs more accurate (Jordan 2024, arXiv:2404.00498): the pixels around continue
  * the image as in a mirror rather than in black, and flips alternate: a random half of the images is
  * mirrored in even epochs, the other half in odd ones, so that two epochs show every image both
- * ways. What is drawn is a function of (seed, epoch, image): the same on any number of ranks and
- * after a resume. */
+ * ways. In the last epochs of a run the caller may leave the crop out, so that the network ends
+ * with images that lie as those of the test set do (Touvron et al. 2019, arXiv:1906.06423, on such
+ * shifts between training and test). What is drawn is a function of (seed, epoch, image): the same
+ * on any number of ranks and after a resume. */
 #ifndef TUTTI_AUGMENT_H
 #define TUTTI_AUGMENT_H
 
@@ -24,7 +26,8 @@ typedef struct tutti_normalise {
     float value[TUTTI_CHANNELS_MAX][256];
 } tutti_normalise;
 
-tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image);
+/* crop 0: dy and dx are 0, and flip is as it would be with a crop. */
+tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image, int crop);
 
 void tutti_normalise_init(
     tutti_normalise *table, int channels, const float *mean, const float *deviation);

@@ -30,6 +30,8 @@ struct tutti_prefetch {
     tutti_sampler sampler;
     tutti_normalise table;
     int augment;
+    int64_t crop_epochs;
+    int views;
     int64_t end; /* first step that does not exist */
     size_t image_elements;
 
@@ -62,7 +64,8 @@ static tutti_status fill_row(
 {
     const tutti_dataset *d = p->dataset;
     float *out = slot->images + (size_t)row * p->image_elements;
-    int64_t epoch, image = tutti_sampler_image(&p->sampler, slot->batch.step, row, &epoch);
+    int64_t epoch, image;
+    image = tutti_sampler_image(&p->sampler, slot->batch.step / p->views, row, &epoch);
     slot->labels[row] = -1;
     if (image < 0) {
         memset(out, 0, p->image_elements * sizeof *out);
@@ -70,9 +73,10 @@ static tutti_status fill_row(
     }
     tutti_status status = tutti_dataset_read(d, image, pixels, &slot->labels[row]);
     if (status) return status;
-    tutti_augment draw = tutti_augment_draw(p->sampler.seed, epoch, image);
-    tutti_augment_apply(
-        p->augment ? &draw : NULL, &p->table, d->height, d->width, d->channels, pixels, out);
+    int crop = epoch < p->crop_epochs;
+    tutti_augment draw = {.flip = slot->batch.step % p->views > 0};
+    if (p->augment) draw = tutti_augment_draw(p->sampler.seed, epoch, image, crop);
+    tutti_augment_apply(&draw, &p->table, d->height, d->width, d->channels, pixels, out);
     return TUTTI_OK;
 }
 
@@ -233,7 +237,9 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .seed = o->seed};
     tutti_normalise_init(&p->table, d->channels, o->mean, o->deviation);
     p->augment = o->train && o->augment;
-    p->end = o->train ? INT64_MAX : tutti_sampler_steps(&p->sampler);
+    p->crop_epochs = o->crop_epochs;
+    p->views = !o->train && o->views > 1 ? o->views : 1;
+    p->end = o->train ? INT64_MAX : p->views * tutti_sampler_steps(&p->sampler);
     p->image_elements = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
     p->depth = o->depth ? o->depth : threads + 3;
     p->next_fill = p->next_step = o->first_step;

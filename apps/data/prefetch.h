@@ -29,7 +29,10 @@ typedef struct tutti_prefetch_options {
     int rank, ranks;
     int64_t batch;      /* images a rank a step */
     int64_t first_step; /* where to start (resume) */
-    int augment;        /* training only: pad 4, random crop, random horizontal flip */
+    int augment;        /* training only: pad 4, random crop, horizontal flip */
+    int64_t
+        crop_epochs; /* the first epochs, whose images are cropped; later ones are only flipped */
+    int views; /* evaluation only: 2: every batch twice, as it is and then mirrored; 0, 1: once */
     uint64_t seed;
     int threads; /* that read; 0: 1. The batches are the same bit for bit with any number */
     int depth;   /* batches in memory, those that the caller holds counted in; 0: threads + 3 */

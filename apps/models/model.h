@@ -10,6 +10,14 @@ typedef struct tutti_model_input {
     int H, W, C, classes;
 } tutti_model_input;
 
+/* What to start from when nobody says: SGD with momentum 0.9. */
+typedef struct tutti_model_recipe {
+    double
+        rate; /* the peak for 128 images a step over all ranks; for others in proportion (Goyal et al.
+                    2017, arXiv:1706.02677, section 2.1) */
+    double weight_decay, label_smoothing;
+} tutti_model_recipe;
+
 typedef struct tutti_model {
     const char *name, *summary;
     /* Appends the model to an empty net for H x W x C images. The net's status tells of failure
@@ -17,7 +25,7 @@ typedef struct tutti_model {
     void (*build)(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes);
     tutti_model_input input; /* of benches and synthetic images */
     int64_t parameters;      /* with that input */
-    double rate;             /* a peak learning rate to start from, for SGD with momentum 0.9 */
+    tutti_model_recipe recipe;
 } tutti_model;
 
 /* NULL-terminated table; lookup by name, or NULL. [P] */

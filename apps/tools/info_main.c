@@ -79,12 +79,14 @@ static void print_kernels(void)
 
 static void print_training(void)
 {
-    puts("\nmodels (trainable numbers for 32x32x3 images of 10 classes; default of --lr)");
+    puts("\nmodels (trainable numbers for 32x32x3 images of 10 classes; defaults of --lr for 128 "
+         "images a step, --weight-decay and --label-smoothing)");
     for (int i = 0; tutti_models[i]; i++) {
+        const tutti_model *m = tutti_models[i];
         char text[256];
-        snprintf(text, sizeof text, "%10" PRId64 "  %4g  %s", tutti_models[i]->parameters,
-            tutti_models[i]->rate, tutti_models[i]->summary);
-        print_row(tutti_models[i]->name, text);
+        snprintf(text, sizeof text, "%10" PRId64 "  %4g %6g %4g  %s", m->parameters, m->recipe.rate,
+            m->recipe.weight_decay, m->recipe.label_smoothing, m->summary);
+        print_row(m->name, text);
     }
     puts("\nreaders");
     for (int i = 0; tutti_readers[i]; i++)

@@ -1,27 +1,14 @@
 #include "apps/train/checkpoint.h"
 #include "apps/train/hash.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 _Static_assert(
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "tensors are written as they lie in memory");
-
-static tutti_status part_name(const char *path, char part[PATH_MAX])
-{
-    int n = snprintf(part, PATH_MAX, "%s.part", path);
-    if (n < 0 || n >= PATH_MAX)
-        return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: the name is too long", path);
-    return TUTTI_OK;
-}
 
 static size_t tensor_bytes(const tutti_checkpoint_tensor *tensor)
 {
@@ -79,71 +66,19 @@ done:
     return text;
 }
 
-/* 0, or an errno value. */
-static int write_all(int file, const void *data, size_t bytes)
-{
-    const char *at = data;
-    while (bytes) {
-        ssize_t n = write(file, at, bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return errno;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return 0;
-}
-
-static int write_file(int file, const char *header, size_t length, int tensors,
-    const tutti_checkpoint_tensor tensor[])
-{
-    unsigned char prefix[8];
-    for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)(length >> (8 * i));
-    int error = write_all(file, prefix, sizeof prefix);
-    if (!error) error = write_all(file, header, length);
-    for (int i = 0; i < tensors && !error; i++)
-        error = write_all(file, tensor[i].data, tensor_bytes(&tensor[i]));
-    if (!error && fsync(file)) error = errno;
-    return error;
-}
-
-/* The rename is durable once the folder is. */
-static int sync_folder(const char *path)
-{
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) return errno;
-    int error = fsync(folder) && errno != EINVAL
-                    ? errno
-                    : 0; /* EINVAL: a file system that has nothing to sync */
-    close(folder);
-    return error;
-}
-
 static tutti_status replace(const char *path, const char *header, size_t length, int tensors,
     const tutti_checkpoint_tensor tensor[])
 {
-    char part[PATH_MAX];
-    tutti_status status = part_name(path, part);
+    unsigned char prefix[8];
+    tutti_file file;
+    tutti_status status = tutti_file_begin("checkpoint", path, &file);
     if (status) return status;
-    int file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file < 0)
-        return tutti_fail(
-            TUTTI_ERR_IO, "checkpoint %s: cannot create %s: %s", path, part, strerror(errno));
-    int error = write_file(file, header, length, tensors, tensor);
-    if (close(file) && !error) error = errno;
-    if (!error && rename(part, path)) error = errno;
-    if (error) {
-        unlink(part);
-        return tutti_fail(TUTTI_ERR_IO,
-            "checkpoint %s could not be saved: %s (an earlier file of this name is untouched)",
-            path, strerror(error));
-    }
-    error = sync_folder(path);
-    if (error)
-        return tutti_fail(
-            TUTTI_ERR_IO, "checkpoint %s: its folder cannot be synced: %s", path, strerror(error));
-    return TUTTI_OK;
+    for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)(length >> (8 * i));
+    tutti_file_write(&file, prefix, sizeof prefix);
+    tutti_file_write(&file, header, length);
+    for (int i = 0; i < tensors; i++)
+        tutti_file_write(&file, tensor[i].data, tensor_bytes(&tensor[i]));
+    return tutti_file_end(&file);
 }
 
 tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_checkpoint_pair pair[],
@@ -169,14 +104,5 @@ tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_chec
 
 tutti_status tutti_checkpoint_probe(const char *path)
 {
-    char part[PATH_MAX];
-    tutti_status status = part_name(path, part);
-    if (status) return status;
-    int file = open(part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0)
-        return tutti_fail(
-            TUTTI_ERR_IO, "checkpoint %s: cannot create %s: %s", path, part, strerror(errno));
-    close(file);
-    unlink(part);
-    return TUTTI_OK;
+    return tutti_file_probe("checkpoint", path);
 }

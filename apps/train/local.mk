@@ -1,6 +1,7 @@
 # What programs that train are made of; an archive, so that a program takes only what it calls.
 noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
+	apps/trace/print.c apps/trace/save.c apps/trace/write.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/hash.c apps/train/hash.h \
 	apps/train/judge.c apps/train/judge.h \
@@ -12,6 +13,7 @@ libtrain_la_SOURCES = \
 	apps/train/schedule.c apps/train/schedule.h \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
+	apps/train/tracer.c apps/train/tracer.h \
 	apps/train/trainer.c apps/train/trainer.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 

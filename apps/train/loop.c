@@ -4,6 +4,7 @@
 #include "apps/train/replica.h"
 #include "apps/train/saver.h"
 #include "apps/train/stopwatch.h"
+#include "apps/train/tracer.h"
 #include "dag/base/log.h"
 #include "dag/kernels/loss.h"
 
@@ -12,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AHEAD = 2 }; /* steps in flight */
+enum {
+    AHEAD = 2, /* steps in flight */
+    VIEWS = 2  /* of a test image, at most */
+};
 
 /* A submitted step: what its feeds read and its fetches write lives here until it is retired. */
 typedef struct flight {
@@ -33,10 +37,12 @@ typedef struct loop {
     tutti_report *report;
     tutti_prefetch *batches;
     tutti_stopwatch watch;
+    tutti_tracer tracer;
     flight flight[AHEAD];
     int64_t epoch;                               /* of the sums, from 0 */
     sums trained;                                /* this rank's images of the epoch */
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
+    double one_view_accuracy;                    /* had every test image been seen once only */
     int64_t replica_checks;
 } loop;
 
@@ -78,19 +84,23 @@ static tutti_status feed_batch(tutti_trainer *s, const tutti_batch *batch)
 /* Submits a section for the flight's batch and the fetches of its metrics. */
 static tutti_status submit(tutti_trainer *s, int section, flight *f)
 {
+    double begun_s = tutti_trace_begin(s->trace);
     tutti_status status = feed_batch(s, f->batch);
     if (!status) status = s->runner->submit(s->run, section);
     for (int i = 0; i < s->step->slices && !status; i++)
         status = s->runner->fetch(s->run, s->step->slice[i].metrics, f->metrics + i * TUTTI_METRICS,
             TUTTI_METRICS * sizeof(double));
     f->point = s->runner->point(s->run);
+    tutti_trace_main(s->trace, TUTTI_SPAN_SUBMIT, "submit", begun_s);
     return status;
 }
 
 /* Waits until a flight has landed, gives its batch back and adds its metrics to the sums of it. */
 static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 {
+    double begun_s = tutti_trace_begin(s->trace);
     tutti_status status = s->runner->wait(s->run, f->point, s->options->timeout_s);
+    tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;
     tutti_prefetch_release((void *)f->batch);
@@ -103,7 +113,9 @@ static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 /* Takes the next batch into a free flight. */
 static tutti_status board(tutti_trainer *s, tutti_prefetch *batches, int64_t step, flight *f)
 {
+    double begun_s = tutti_trace_begin(s->trace);
     tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
+    tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
     if (status) return status;
     f->step = step;
     f->busy = 1;
@@ -151,6 +163,7 @@ static tutti_status train_step(loop *l, int64_t step)
 {
     tutti_trainer *s = l->s;
     flight *f = &l->flight[step % AHEAD];
+    tutti_tracer_step(&l->tracer, step + 1);
     tutti_status status = retire(l, f);
     if (!status) status = board(s, l->batches, step, f);
     if (status) return status;
@@ -158,7 +171,9 @@ static tutti_status train_step(loop *l, int64_t step)
     status = s->runner->feed(s->run, s->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
     if (!status)
         status = s->runner->feed(s->run, s->step->counter, &f->step, sizeof f->step, NULL, NULL);
-    return status ? status : submit(s, s->step->train, f);
+    if (!status) status = submit(s, s->step->train, f);
+    tutti_tracer_step(&l->tracer, 0);
+    return status;
 }
 
 /* Retires all that is in flight, oldest first. */
@@ -181,6 +196,8 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .batch = s->options->batch,
         .first_step = train ? s->first_step : 0,
         .augment = train && s->options->augment,
+        .crop_epochs = s->crop_epochs,
+        .views = (int)s->options->eval_views,
         .seed = (uint64_t)s->options->seed,
         .threads = (int)s->options->threads,
         .depth = (int)s->options->depth,
@@ -189,10 +206,11 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
     return tutti_prefetch_open(&options, batches);
 }
 
-/* This rank's share of the test set. */
-static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
+/* This rank's share of the test set, each batch once a view: sum[v] is of the mean of views 0 .. v. */
+static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 {
-    int64_t steps = tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
+    int64_t views = s->options->eval_views;
+    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
     flight flights[AHEAD] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
@@ -200,10 +218,10 @@ static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
     if (!status) status = open_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
         flight *f = &flights[step % AHEAD];
-        if (f->busy) status = land(s, f, sum);
+        if (f->busy) status = land(s, f, &sum[f->step % views]);
         if (status || step >= steps) continue;
         status = board(s, batches, step, f);
-        if (!status) status = submit(s, s->step->eval, f);
+        if (!status) status = submit(s, step % views ? s->step->eval_again : s->step->eval, f);
     }
     if (status) return status; /* flights and batches may still be read: the run ends */
     tutti_prefetch_close(batches);
@@ -212,13 +230,13 @@ static tutti_status evaluate_share(tutti_trainer *s, sums *sum)
 }
 
 /* Sums of all ranks, from their parts. */
-static tutti_status add_ranks(tutti_trainer *s, sums both[2])
+static tutti_status add_ranks(tutti_trainer *s, sums all[1 + VIEWS])
 {
     return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
                                                 .dtype = TUTTI_F64,
                                                 .op = TUTTI_SUM,
-                                                .count = 2 * TUTTI_METRICS,
-                                                .recv = both});
+                                                .count = (1 + VIEWS) * TUTTI_METRICS,
+                                                .recv = all});
 }
 
 static double part(double x, double of)
@@ -229,20 +247,24 @@ static double part(double x, double of)
 /* Test loss and accuracy are not numbers where the test set is not asked for. */
 static tutti_status evaluate(loop *l, int64_t done)
 {
-    sums both[2] = {l->trained, {{0}}};
+    sums all[1 + VIEWS] = {l->trained};
+    const sums *one = &all[1], *last = &all[l->s->options->eval_views];
     tutti_status status = TUTTI_OK;
-    if (l->s->options->eval_every >= 0) status = evaluate_share(l->s, &both[1]);
-    if (!status) status = add_ranks(l->s, both);
+    if (l->s->options->eval_every >= 0) status = evaluate_share(l->s, &all[1]);
+    if (!status) status = add_ranks(l->s, all);
     if (status) return status;
-    l->train_loss = part(both[0].value[0], both[0].value[2]);
-    l->test_loss = part(both[1].value[0], both[1].value[2]);
-    l->test_accuracy = part(both[1].value[1], both[1].value[2]);
+    l->train_loss = part(all[0].value[0], all[0].value[2]);
+    l->test_loss = part(last->value[0], last->value[2]);
+    l->test_accuracy = part(last->value[1], last->value[2]);
+    l->one_view_accuracy = part(one->value[1], one->value[2]);
     tutti_report_on_eval(l->report, &(tutti_report_eval){.epoch = l->epoch + 1,
                                         .step = done,
                                         .seconds = l->watch.total_s,
                                         .train_loss = l->train_loss,
                                         .test_loss = l->test_loss,
-                                        .test_accuracy = l->test_accuracy});
+                                        .test_accuracy = l->test_accuracy,
+                                        .one_view_accuracy = l->one_view_accuracy,
+                                        .views = (int)l->s->options->eval_views});
     return TUTTI_OK;
 }
 
@@ -250,16 +272,18 @@ static tutti_status evaluate(loop *l, int64_t done)
 
 /* What is due after some steps. Checked before it is saved: a checkpoint holds what all ranks had. */
 typedef struct agenda {
-    int check, evaluate, save;
+    int trace, check, evaluate, save;
 } agenda;
 
-static agenda find_due(const tutti_trainer *s, int64_t done)
+static agenda find_due(const loop *l, int64_t done)
 {
+    const tutti_trainer *s = l->s;
     const tutti_train_options *o = s->options;
     int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
     int64_t epochs = done / s->steps_per_epoch, every = o->replica_check;
     int check = every < 0 ? epoch_ends : every > 0 && done % every == 0;
-    return (agenda){.check = s->ranks > 1 && every && (last || check),
+    return (agenda){.trace = s->trace && done == l->tracer.due,
+        .check = s->ranks > 1 && every && (last || check),
         .evaluate = last || (epoch_ends && o->eval_every > 0 && epochs % o->eval_every == 0),
         .save = o->checkpoint && (last || epoch_ends)};
 }
@@ -281,10 +305,11 @@ static tutti_status save(loop *l, int64_t done, int *together)
 
 static tutti_status pause_here(loop *l, int64_t done, int *together)
 {
-    agenda due = find_due(l->s, done);
-    if (!due.check && !due.evaluate && !due.save) return TUTTI_OK;
+    agenda due = find_due(l, done);
+    if (!due.trace && !due.check && !due.evaluate && !due.save) return TUTTI_OK;
     tutti_status status = drain(l, done);
     tutti_stopwatch_lap(&l->watch);
+    if (!status && due.trace) status = tutti_tracer_write(&l->tracer);
     if (!status && due.check) status = check_replicas(l, done, together);
     if (!status && due.evaluate) status = evaluate(l, done);
     if (!status && due.save) status = save(l, done, together);
@@ -303,6 +328,13 @@ static tutti_status run_steps(loop *l, int *together)
         status = train_step(l, step);
         if (!status) status = pause_here(l, step + 1, together);
     }
+    return status;
+}
+
+static tutti_status open_tracer(loop *l, int *together)
+{
+    tutti_status status = tutti_tracer_open(l->s, &l->tracer);
+    *together = status != TUTTI_ERR_COMM && status != TUTTI_ERR_TIMEOUT;
     return status;
 }
 
@@ -325,6 +357,8 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .hidden_pct = tutti_stopwatch_hidden_pct(w),
         .train_loss = l->train_loss,
         .test_accuracy = l->test_accuracy,
+        .one_view_accuracy = l->one_view_accuracy,
+        .views = (int)s->options->eval_views,
         .replica_checks = l->replica_checks};
 }
 
@@ -338,7 +372,12 @@ tutti_status tutti_loop_run(
     tutti_status status = open_flights(l.flight, trainer->step->slices);
     if (!status) status = tutti_stopwatch_open(trainer->meter, steps, &l.watch);
     if (!status) status = open_batches(trainer, 1, &l.batches);
+    if (!status) status = open_tracer(&l, together);
     if (!status) status = run_steps(&l, together);
+    if (!status) {
+        status = l.tracer.status;
+        *together = status != TUTTI_OK;
+    }
     if (status && !*together) return status; /* what is in flight may still use all this */
     if (!status) summarise(&l, summary);
     tutti_prefetch_close(l.batches);

@@ -59,6 +59,9 @@ static const tutti_setting settings[] = {
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
         .help = "pad training images by 4 (mirrored), crop at random, flip each every other epoch"},
+    {TUTTI_CONF_INT, "uncropped", "N", .fallback = "-1", .low = -1, .high = 1000000, AT(uncropped),
+        .help = "last epochs in which --augment flips but does not crop, as the test set is; -1: a "
+                "fifth of all"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
@@ -67,7 +70,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
         AT(model_name), .help = "model"},
-    {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images a rank a step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
         .help = "times through the training set"},
@@ -77,21 +80,31 @@ static const tutti_setting settings[] = {
         .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run "
                 "to the end"},
     {TUTTI_CONF_REAL, "lr", "X", .fallback = "-1", .low = -1, .high = 1000, AT(rate),
-        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them)"},
+        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them for 128 "
+                "images a "
+                "step), in proportion to the images a step"},
     {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
         AT(schedule_name), .help = "how the learning rate changes"},
     {TUTTI_CONF_INT, "warmup", "N", .fallback = "-1", .low = -1, .high = 1e12, AT(warmup),
-        .help = "steps in which the learning rate rises linearly; -1: 30 % of the run for "
+        .help = "steps in which the learning rate rises linearly; -1: 10 % of the run for "
                 "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
-    {TUTTI_CONF_FLAG, "nesterov", AT(nesterov), .help = "Nesterov's form of momentum"},
-    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "5e-4", .low = 0, .high = 1000,
-        AT(weight_decay), .help = "weight decay, added to the gradient"},
+    {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
+        .help = "momentum in its classical form instead of Nesterov's"},
+    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "-1", .low = -1, .high = 1000,
+        AT(weight_decay), .help = "weight decay, added to the gradient; -1: the model's own"},
+    {TUTTI_CONF_REAL, "label-smoothing", "X", .fallback = "-1", .low = -1, .high = 0.999,
+        AT(label_smoothing),
+        .help = "part of each label that is spread over all classes; -1: the model's own"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = -1, .high = 1000000, AT(eval_every),
         .help = "epochs between evaluations on the test set; 0: at the end only; -1: never"},
+    {TUTTI_CONF_INT, "eval-views", "N", .fallback = "-1", .low = -1, .high = 2, AT(eval_views),
+        .help = "a test image is judged by 1: itself; 2: the mean of what is predicted for it and "
+                "for its "
+                "mirror image; -1: 2 with --augment, else 1"},
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
@@ -161,6 +174,13 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume), .help = "continue from this checkpoint"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
         .help = "write one JSON object a line for every step and event"},
+    {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
+        .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
+                "and tutti-trace"},
+    {TUTTI_CONF_INT, "trace-first", "N", .fallback = "0", .low = 0, .high = 1e12, AT(trace_first),
+        .help = "first step of --trace; 0: the fourth, or the first of a run of 6 or less"},
+    {TUTTI_CONF_INT, "trace-steps", "N", .fallback = "10", .low = 1, .high = 1e6, AT(trace_steps),
+        .help = "how many steps --trace records; 65536 spans a worker are kept, more are dropped"},
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose),
         .help = "say more on stderr"},
     {TUTTI_CONF_FLAG, "quiet", .flags = TUTTI_CONF_LOCAL, AT(quiet), .help = "print errors only"},
@@ -213,8 +233,6 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
-    if (o->nesterov && o->momentum == 0)
-        return tutti_conf_refuse(&tutti_train_conf, "nesterov", NULL, "needs a --momentum above 0");
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     const tutti_watch_options stall = {
@@ -236,7 +254,10 @@ tutti_status tutti_train_options_parse(
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;
-    if (options->rate < 0) options->rate = options->model->rate;
+    const tutti_model_recipe *recipe = &options->model->recipe;
+    if (options->weight_decay < 0) options->weight_decay = recipe->weight_decay;
+    if (options->eval_views < 1) options->eval_views = options->augment ? 2 : 1;
+    if (options->label_smoothing < 0) options->label_smoothing = recipe->label_smoothing;
     status = check_together(options);
     if (status) {
         options->lanes = 0;

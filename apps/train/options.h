@@ -18,11 +18,14 @@ typedef struct tutti_train_options {
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
     double rate, momentum, weight_decay, bucket_mb;
-    int nesterov, augment;
-    int64_t warmup; /* steps; -1: the schedule's default */
-    int64_t seed, eval_every, threads, depth;
+    double label_smoothing;
+    int no_nesterov, augment;
+    int64_t uncropped; /* epochs; -1: a fifth of all */
+    int64_t warmup;    /* steps; -1: the schedule's default */
+    int64_t seed, eval_every, eval_views, threads, depth;
     int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
-    const char *checkpoint, *resume, *json;
+    const char *checkpoint, *resume, *json, *trace;
+    int64_t trace_first, trace_steps; /* steps from 1; first 0: see the table */
     double timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;
     const char *stall_dir;

@@ -73,22 +73,24 @@ static json_t *step_event(const tutti_report_step *s)
 
 static json_t *eval_event(const tutti_report_eval *e)
 {
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "event", "eval", "epoch",
+    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o}", "event", "eval", "epoch",
         (json_int_t)e->epoch, "step", (json_int_t)e->step, "seconds", number(e->seconds),
         "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
-        number(e->test_accuracy));
+        number(e->test_accuracy), "eval_views", e->views, "one_view_accuracy",
+        number(e->one_view_accuracy));
 }
 
 static json_t *summary_event(const tutti_report_summary *s)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
-                     "s:s}",
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
+                     "s:o, s:I, s:s}",
         "event", "summary", "design", s->design, "auto", s->design_auto, "ranks", s->ranks, "model",
         s->model, "steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
         number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
         number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
-        "replica_checks", (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
+        "eval_views", s->views, "one_view_accuracy", number(s->one_view_accuracy), "replica_checks",
+        (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
 }
 
 /* ---- for people ---- */
@@ -208,6 +210,14 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
     report->next_s = now + (report->options.style == TUTTI_REPORT_BAR ? bar_every_s : line_every_s);
 }
 
+static void tell_accuracy(tutti_report *report, double accuracy, int views, double one_view)
+{
+    fprintf(report->people, "test accuracy %.2f %%", 100 * accuracy);
+    if (views > 1)
+        fprintf(
+            report->people, " (images and their mirror images; %.2f %% without)", 100 * one_view);
+}
+
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
     if (report->json) write_event(report, eval_event(eval));
@@ -215,9 +225,10 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     end_bar(report);
     fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": train loss %.4f", eval->epoch,
         eval->step, eval->train_loss);
-    if (isfinite(eval->test_loss))
-        fprintf(report->people, ", test loss %.4f, test accuracy %.2f %%", eval->test_loss,
-            100 * eval->test_accuracy);
+    if (isfinite(eval->test_loss)) {
+        fprintf(report->people, ", test loss %.4f, ", eval->test_loss);
+        tell_accuracy(report, eval->test_accuracy, eval->views, eval->one_view_accuracy);
+    }
     fprintf(report->people, ", %.1f s\n", eval->seconds);
     fflush(report->people);
 }
@@ -244,8 +255,10 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
         "%.2f ms, %.0f %% of it hidden\n",
         s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
     fprintf(report->people, "train loss %.4f, ", s->train_loss);
-    if (isfinite(s->test_accuracy))
-        fprintf(report->people, "test accuracy %.2f %%, ", 100 * s->test_accuracy);
+    if (isfinite(s->test_accuracy)) {
+        tell_accuracy(report, s->test_accuracy, s->views, s->one_view_accuracy);
+        fputs(", ", report->people);
+    }
     fprintf(report->people, "weights %s\n", s->weights_hash);
     fflush(report->people);
 }

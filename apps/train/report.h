@@ -53,6 +53,8 @@ typedef struct tutti_report_eval {
     double seconds; /* of training since the run began, evaluations left out */
     double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy 0..1; not finite: the
                                                     test set was not asked for */
+    int views; /* of every test image, whose predictions' mean counts above */
+    double one_view_accuracy;
 } tutti_report_eval;
 
 typedef struct tutti_report_summary {
@@ -62,6 +64,8 @@ typedef struct tutti_report_summary {
     int64_t steps, batch;
     int64_t replica_checks; /* how often the ranks' weights were compared, and found equal */
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
+    int views; /* as in tutti_report_eval */
+    double one_view_accuracy;
 } tutti_report_summary;
 
 /* BAR when stdout is a terminal, else LINES. Sees through the terminal that a launcher puts in

@@ -25,15 +25,15 @@ static double shape_cosine(double t, double u)
 static double shape_onecycle(double t, double u)
 {
     const double last = 1e-4;
-    return last + (1 - last) * shape_cosine(t, u);
+    (void)u;
+    return last + (1 - last) * (1 - t);
 }
 
 const tutti_schedule_kind tutti_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
     {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
-    {"onecycle", "linear from 1/25 up, then half a cosine down to 1/10000", 1. / 25, 0.3,
-        shape_onecycle},
+    {"onecycle", "linear from 1/25 up, then linear down to 1/10000", 1. / 25, 0.1, shape_onecycle},
     {0},
 };
 

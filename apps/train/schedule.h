@@ -5,10 +5,11 @@
  *     rate * (low + (1 - low) * (step + 1) / warmup)          low = 0, for onecycle 1/25
  * After it, with t = (step - warmup) / (total - warmup) in [0, 1):
  *     constant   rate
- *     step       rate * 0.1^k, k = 1 from half of `total` on, 2 from three quarters   (He et al.
- * 2015, section 4.2) cosine     rate * (1 + cos(pi t)) / 2 (Loshchilov & Hutter 2016) onecycle rate
- * * (f + (1 - f) * (1 + cos(pi t)) / 2), f = 1e-4                  (Smith & Topin 2017) Default
- * warm-up: none; for onecycle 30 % of the run. */
+ *     step       rate * 0.1^k, k = 1 from half of `total` on, 2 from three quarters
+ *                (He et al. 2015, section 4.2)
+ *     cosine     rate * (1 + cos(pi t)) / 2                    (Loshchilov & Hutter 2016)
+ *     onecycle   rate * (f + (1 - f) (1 - t)), f = 1e-4        (Smith & Topin 2017)
+ * Default warm-up: none; for onecycle 10 % of the run. */
 #ifndef TUTTI_TRAIN_SCHEDULE_H
 #define TUTTI_TRAIN_SCHEDULE_H
 

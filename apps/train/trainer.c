@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SPANS_TRACED = 1 << 16 /* a worker, in --trace */ };
+
 static tutti_status agree(tutti_trainer *s, tutti_status mine)
 {
     return tutti_exchange_agree(s->exchange, mine, NULL);
@@ -60,6 +62,7 @@ static tutti_exchange_options exchange_options(const tutti_trainer *s)
         .verify = o->verify,
         .timeout_s = o->timeout_s,
         .meter = s->meter,
+        .trace = s->trace,
         .watch = {.on = 1,
             .warn_s = o->stall_warn_s,
             .dump_s = o->stall_dump_s,
@@ -74,6 +77,8 @@ tutti_status tutti_trainer_join(
 {
     *trainer = (tutti_trainer){.options = options};
     tutti_status status = tutti_meter_new(&trainer->meter);
+    if (!status && options->trace)
+        status = tutti_trace_open((int)options->workers, SPANS_TRACED, &trainer->trace);
     if (status) return status;
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
@@ -152,6 +157,14 @@ static tutti_status compare_data(tutti_trainer *s)
     return status;
 }
 
+/* Epochs whose images are cropped: all but the last ones (options.c, --uncropped). */
+static int64_t epochs_with_crops(const tutti_trainer *s)
+{
+    int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
+    int64_t without = s->options->uncropped >= 0 ? s->options->uncropped : epochs / 5;
+    return epochs > without ? epochs - without : 0;
+}
+
 static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
@@ -162,7 +175,10 @@ static tutti_status plan_steps(tutti_trainer *s)
             o->data, s->train.count, s->ranks, o->batch);
     s->steps = o->steps ? o->steps : o->epochs * s->steps_per_epoch;
     s->last_step = o->stop_after && o->stop_after < s->steps ? o->stop_after : s->steps;
-    s->schedule = (tutti_schedule){o->schedule, o->rate, s->steps, o->warmup};
+    s->crop_epochs = epochs_with_crops(s);
+    double images = (double)o->batch * s->ranks;
+    double rate = o->rate >= 0 ? o->rate : o->model->recipe.rate * images / 128;
+    s->schedule = (tutti_schedule){o->schedule, rate, s->steps, o->warmup};
     return TUTTI_OK;
 }
 
@@ -206,7 +222,8 @@ static tutti_status build(tutti_trainer *s)
         .rank = s->rank,
         .momentum = (float)o->momentum,
         .weight_decay = (float)o->weight_decay,
-        .nesterov = o->nesterov,
+        .nesterov = !o->no_nesterov && o->momentum > 0,
+        .label_smoothing = (float)o->label_smoothing,
         .seed = (uint64_t)o->seed};
     return tutti_step_build(s->net, &step, &s->step);
 }
@@ -216,7 +233,8 @@ static tutti_status start_runner(tutti_trainer *s)
     s->runner = tutti_runner_find("starpu");
     tutti_run_options options = {.workers = (int)s->options->workers,
         .hooks = tutti_exchange_hooks(s->exchange),
-        .meter = s->meter};
+        .meter = s->meter,
+        .trace = s->trace};
     return s->runner->open(s->step->graph, &options, &s->run);
 }
 
@@ -333,5 +351,6 @@ void tutti_trainer_leave(tutti_trainer *s)
     free(s->deviation);
     tutti_exchange_close(s->exchange);
     tutti_meter_free(s->meter);
+    tutti_trace_close(s->trace);
     *s = (tutti_trainer){0};
 }

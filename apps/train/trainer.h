@@ -18,6 +18,7 @@
 typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
     tutti_meter *meter;
+    tutti_trace *trace; /* NULL without --trace */
     tutti_exchange *exchange;
     tutti_tune_result tuning; /* of --design auto */
     int rank, ranks;
@@ -29,9 +30,10 @@ typedef struct tutti_trainer {
     tutti_run *run;
     tutti_schedule schedule;
     int64_t steps_per_epoch;
-    int64_t steps;      /* of the whole run */
-    int64_t first_step; /* steps done before a --resume */
-    int64_t last_step;  /* where this process ends: steps, or --stop-after */
+    int64_t steps;       /* of the whole run */
+    int64_t crop_epochs; /* see tutti_prefetch_options */
+    int64_t first_step;  /* steps done before a --resume */
+    int64_t last_step;   /* where this process ends: steps, or --stop-after */
 } tutti_trainer;
 
 /* Starts MPI and compares what the ranks were started with. `parsed`: what parsing this rank's

@@ -1,8 +1,11 @@
 /* Softmax and cross-entropy.
- *   loss_n = log(sum over k of exp(logits[n,k])) - logits[n,label_n]
- *   SOFTMAX_XENT:  dlogits[n,k] = weight * (softmax(logits)[n,k] - [k == label_n]);   XENT_EVAL: metrics only
+ *   q[n,k] = (1 - smoothing) [k == label_n] + smoothing / K        (Szegedy et al. 2015, arXiv:1512.00567, section 7)
+ *   z[n,k] = logits[n,k] / views: where logits are sums over several views of an image, their mean counts
+ *   loss_n = log(sum over k of exp(z[n,k])) - sum over k of q[n,k] z[n,k]
+ *   SOFTMAX_XENT:  dlogits[n,k] = weight / views * (softmax(z)[n,k] - q[n,k]);   XENT_EVAL: metrics only
  *   metrics[0] = sum of loss_n, metrics[1] = how many n have their label's logit as the first maximum,
  *   metrics[2] = how many n counted.  (float64, 3 elements, written.)
+ *   smoothing is in [0, 1); 0 is the plain cross-entropy.  views 0 is 1.
  *   A label below 0 marks a padding row: no loss, gradient zero, not counted.  A label >= K is a KERNEL error.
  *   logits, dlogits (N,K)   labels (N) int32.   weight is 1 / global batch, so that sums over slices and ranks are the
  *   gradient of the mean loss. */
@@ -15,7 +18,8 @@ enum { TUTTI_METRICS = 3 };
 
 typedef struct tutti_xent_desc {
     int64_t N, K;
-    float weight;
+    float weight, smoothing;
+    int views;
 } tutti_xent_desc;
 
 #endif

@@ -15,6 +15,11 @@ TUTTI_CPU_OPEN(xent)
     if (!status) status = tutti_cpu_check_count("softmax_xent", logits, 2);
     if (!status && !isfinite(d->weight))
         status = tutti_fail(TUTTI_ERR_INVAL, "softmax_xent: the weight is not a finite number");
+    if (!status && !(d->smoothing >= 0 && d->smoothing < 1))
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "softmax_xent: smoothing %g is not in [0, 1)", (double)d->smoothing);
+    if (!status && d->views < 0)
+        status = tutti_fail(TUTTI_ERR_INVAL, "softmax_xent: %d views", d->views);
     return status ? status : tutti_cpu_copy("softmax_xent", d, sizeof *d, args);
 }
 
@@ -41,26 +46,37 @@ static int64_t first_maximum(int64_t K, const float *logits)
 }
 
 /* log(sum of exp) relative to the largest logit, so that nothing overflows. */
-static double log_sum_exp(int64_t K, const float *logits, float largest)
+static double log_sum_exp(int64_t K, const float *logits, float largest, float part)
 {
     double total = 0;
-    for (int64_t k = 0; k < K; k++) total += (double)expf(logits[k] - largest);
+    for (int64_t k = 0; k < K; k++) total += (double)expf(part * (logits[k] - largest));
     return log(total);
+}
+
+/* The mean of the logits; 0 where nobody asks for it, so that the plain loss costs nothing more. */
+static double smooth_logit(const tutti_xent_desc *d, const float *logits)
+{
+    double total = 0;
+    for (int64_t k = 0; d->smoothing > 0 && k < d->K; k++) total += (double)logits[k];
+    return total / (double)d->K;
 }
 
 static void add_row(const tutti_xent_desc *d, const float *logits, int32_t label, float *dlogits,
     double metrics[TUTTI_METRICS])
 {
     int64_t best = first_maximum(d->K, logits);
-    float largest = logits[best < 0 ? 0 : best];
-    double lse = log_sum_exp(d->K, logits, largest);
-    metrics[0] += lse + (double)largest - (double)logits[label];
+    float largest = logits[best < 0 ? 0 : best], part = d->views > 1 ? 1 / (float)d->views : 1;
+    double lse = log_sum_exp(d->K, logits, largest, part), smoothing = (double)d->smoothing;
+    metrics[0] += lse + (double)part * ((double)largest - (1 - smoothing) * (double)logits[label] -
+                                           smoothing * smooth_logit(d, logits));
     metrics[1] += best == label;
     metrics[2] += 1;
     if (!dlogits) return;
-    float scale = (float)((double)d->weight * exp(-lse));
-    for (int64_t k = 0; k < d->K; k++) dlogits[k] = scale * expf(logits[k] - largest);
-    dlogits[label] -= d->weight;
+    float weight = part * d->weight, others = weight * d->smoothing / (float)d->K;
+    float scale = (float)((double)weight * exp(-lse));
+    for (int64_t k = 0; k < d->K; k++)
+        dlogits[k] = scale * expf(part * (logits[k] - largest)) - others;
+    dlogits[label] -= weight * (1 - d->smoothing);
 }
 
 /* dlogits NULL: metrics only. */

@@ -46,4 +46,9 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);
 tutti_status tutti_builder_update_running(tutti_builder *b, int l);
 
+/* The nodes of the forward pass of all slices, into the section that was begun last. */
+tutti_status tutti_builder_forward(tutti_builder *b, int evaluation);
+/* The sections `eval` and `eval_again` (step.h). */
+tutti_status tutti_builder_evaluate(tutti_builder *b);
+
 #endif

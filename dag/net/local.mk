@@ -1,6 +1,7 @@
 libcore_la_SOURCES += \
 	dag/net/builder.h \
 	dag/net/declare.c \
+	dag/net/evaluate.c \
 	dag/net/gradients.c dag/net/gradients.h \
 	dag/net/init.c \
 	dag/net/layer.c dag/net/layer.h \

@@ -57,7 +57,7 @@ static tutti_status check_norms(const tutti_builder *b)
     return TUTTI_OK;
 }
 
-static tutti_status forward(tutti_builder *b, int evaluation)
+tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
 {
     tutti_status status = TUTTI_OK;
     for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
@@ -75,32 +75,26 @@ static tutti_status forward(tutti_builder *b, int evaluation)
     return status;
 }
 
-/* The loss of a slice: its metrics, and in training the gradient of the logits. */
-static tutti_status loss(tutti_builder *b, int s, int evaluation)
+/* The loss of a slice: its metrics, and the gradient of the logits. */
+static tutti_status loss(tutti_builder *b, int s)
 {
-    int output = b->net->output, node, n = 0;
+    int output = b->net->output, node, dlogits;
     const tutti_site *site = tutti_builder_site(b, output, s);
     tutti_xent_desc desc = {.N = site->N,
         .K = site->layer->out.C,
-        .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks))};
-    tutti_op op = evaluation ? TUTTI_OP_XENT_EVAL : TUTTI_OP_SOFTMAX_XENT;
-    tutti_access access[4];
-    access[n++] = tutti_reads(site->y);
-    access[n++] = tutti_reads(b->step->slice[s].labels);
-    if (!evaluation) {
-        int dlogits;
-        tutti_status status = tutti_gradients_take(b->gradients[s], desc.N * desc.K, &dlogits);
-        if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
-        if (status != TUTTI_OK) return status;
-        tutti_gradients_drop(b->gradients[s], dlogits);
-        access[n++] = tutti_writes(dlogits);
-    }
-    access[n++] = tutti_writes(b->step->slice[s].metrics);
+        .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
+        .smoothing = b->options->label_smoothing};
+    tutti_status status = tutti_gradients_take(b->gradients[s], desc.N * desc.K, &dlogits);
+    if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
+    if (status != TUTTI_OK) return status;
+    tutti_gradients_drop(b->gradients[s], dlogits);
+    tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->slice[s].labels),
+        tutti_writes(dlogits), tutti_writes(b->step->slice[s].metrics)};
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s@%d", tutti_op_name(op), s);
-    tutti_status status =
-        tutti_graph_kernel(b->graph, name, op, &desc, sizeof desc, n, access, &node);
-    if (status != TUTTI_OK || evaluation) return status;
+    snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_SOFTMAX_XENT), s);
+    status = tutti_graph_kernel(
+        b->graph, name, TUTTI_OP_SOFTMAX_XENT, &desc, sizeof desc, 4, access, &node);
+    if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(
         b->graph, node, tutti_site_priority(b->net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
     return TUTTI_OK;
@@ -181,14 +175,11 @@ static tutti_status emit_sections(tutti_builder *b)
 {
     find_wanted(b);
     tutti_status status = tutti_graph_section(b->graph, "train", &b->step->train);
-    if (status == TUTTI_OK) status = forward(b, 0);
-    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s, 0);
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, 0);
+    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s);
     if (status == TUTTI_OK) status = backward(b);
     if (status == TUTTI_OK) status = update(b);
-    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval", &b->step->eval);
-    if (status == TUTTI_OK) status = forward(b, 1);
-    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s, 1);
-    return status;
+    return status == TUTTI_OK ? tutti_builder_evaluate(b) : status;
 }
 
 static tutti_status open_builder(tutti_builder *b)

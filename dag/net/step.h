@@ -39,20 +39,25 @@ typedef struct tutti_step_options {
     int ranks, rank; /* ranks: loss weight, statistics; rank: dropout's place in the global batch */
     float momentum, weight_decay;
     int nesterov;
-    uint64_t seed; /* initial weights, dropout */
+    float
+        label_smoothing; /* of the training loss (dag/kernels/loss.h); the evaluation's is plain */
+    uint64_t seed;       /* initial weights, dropout */
 } tutti_step_options;
 
 /* A slice and its tensors in both sections. A label of -1 marks a row that does not count. */
 typedef struct tutti_step_slice {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* (n,H,W,C) float32; (n) int32 */
+    int seen, both;       /* (n,K): logits of the first view; sum of both views' (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_step_slice;
 
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
-    int rate, counter;  /* inputs: learning rate float32 (1); step number int64 (1) */
+    int eval_again; /* the section that follows eval, with another view of the same images: metrics
+                       of the mean of both views' logits */
+    int rate, counter; /* inputs: learning rate float32 (1); step number int64 (1) */
     int slices;
     tutti_step_slice *slice;
     int parameters, *parameter; /* tensors, in net order: the order of hashes and checkpoints */

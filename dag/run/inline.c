@@ -19,7 +19,7 @@ typedef enum work { WORK_NODE, WORK_FEED, WORK_FETCH } work;
 typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
     tutti_run *run;
-    int64_t id, sequence;
+    int64_t id, sequence, step;
     work work;
     int target; /* node, or tensor of a feed or fetch */
     void *data;
@@ -132,6 +132,7 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
     *fresh = *proto;
     fresh->run = run;
+    fresh->step = tutti_trace_step(run->options.trace);
     fresh->token.finish = finish_token;
     fresh->blockers = 1;
     const tutti_task entry = {name, accesses, access, fresh->sequence};
@@ -257,29 +258,56 @@ static instance *take_ready(tutti_run *run)
     return take(run, pick);
 }
 
-static void run_instance(tutti_run *run, instance *i)
+/* Adds a copy to the trace under its tensor's name, as worker 0's. */
+static void trace_copy(const tutti_run *run, const instance *i, double begun_s)
+{
+    tutti_trace_task(run->options.trace, 0, TUTTI_SPAN_COPY,
+        tutti_graph_get_tensor(run->binding.graph, i->target)->name, i->step, begun_s);
+}
+
+static void start_collective(tutti_run *run, instance *i, const tutti_node *node)
 {
     const tutti_run_hooks *hooks = &run->options.hooks;
+    int64_t step = i->step; /* the instance may end before start returns */
+    pthread_mutex_lock(&run->lock);
+    i->holds = node->place.holds;
+    run->held += i->holds;
+    pthread_mutex_unlock(&run->lock);
+    double begun_s = tutti_trace_begin(run->options.trace);
+    hooks->start(hooks->ctx, node, i->sequence, run->buf, &i->token);
+    tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, step, begun_s);
+}
+
+static tutti_status run_kernel(tutti_run *run, const instance *i, const tutti_node *node)
+{
+    double begun_s = tutti_trace_begin(run->options.trace);
+    tutti_status status =
+        tutti_binding_execute(&run->binding, i->target, run->buf, run->options.meter);
+    tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, i->step, begun_s);
+    return status;
+}
+
+static void run_instance(tutti_run *run, instance *i)
+{
     void **memory = run->binding.memory;
     tutti_status status = TUTTI_OK;
     tutti_ledger_begin(run->ledger, i->id);
-    if (i->work == WORK_FEED) {
-        memcpy(memory[i->target], i->data, i->bytes);
+    if (i->work != WORK_NODE) {
+        double begun_s = tutti_trace_begin(run->options.trace);
+        if (i->work == WORK_FEED)
+            memcpy(memory[i->target], i->data, i->bytes);
+        else
+            memcpy(i->data, memory[i->target], i->bytes);
         if (i->release) i->release(i->arg);
-    } else if (i->work == WORK_FETCH) {
-        memcpy(i->data, memory[i->target], i->bytes);
+        trace_copy(run, i, begun_s);
     } else {
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
         for (int a = 0; a < node->accesses; a++) run->buf[a] = memory[node->access[a].tensor];
         if (node->kind == TUTTI_NODE_COLLECTIVE) {
-            pthread_mutex_lock(&run->lock);
-            i->holds = node->place.holds;
-            run->held += i->holds;
-            pthread_mutex_unlock(&run->lock);
-            hooks->start(hooks->ctx, node, i->sequence, run->buf, &i->token);
+            start_collective(run, i, node);
             return; /* ends when its token is finished */
         }
-        status = tutti_binding_execute(&run->binding, i->target, run->buf, run->options.meter);
+        status = run_kernel(run, i, node);
     }
     end(run, i, status);
 }

@@ -20,6 +20,7 @@
 #include "dag/run/ledger.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
+#include "dag/run/trace.h"
 
 #include <stdint.h>
 
@@ -51,6 +52,7 @@ typedef struct tutti_run_options {
                       starpu: ignored */
     tutti_run_hooks hooks;
     tutti_meter *meter; /* may be NULL; borrowed */
+    tutti_trace *trace; /* may be NULL; borrowed; of at least as many workers */
 } tutti_run_options;
 
 typedef struct tutti_runner {

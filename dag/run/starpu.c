@@ -32,7 +32,7 @@ typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
     tutti_run *run;
     struct starpu_task *task;
-    int64_t id, sequence;
+    int64_t id, sequence, step;
     int target; /* node; or the tensor of a feed or fetch */
     void *data;
     size_t bytes;
@@ -63,6 +63,13 @@ static void collect(tutti_run *run, int node, void *buffers[], void *buf[])
     for (int a = 0; a < n->accesses; a++) buf[a] = (void *)STARPU_VECTOR_GET_PTR(buffers[a]);
 }
 
+/* Adds what has run on this worker to the trace. */
+static void trace_node(tutti_run *run, const tutti_node *node, int64_t step, double begun_s)
+{
+    tutti_trace_task(run->options.trace, starpu_worker_get_id(), tutti_span_kind_of(node),
+        node->name, step, begun_s);
+}
+
 static void run_kernel(void *buffers[], void *arg)
 {
     instance *i = arg;
@@ -70,9 +77,12 @@ static void run_kernel(void *buffers[], void *arg)
     void *buf[run->binding.widest + 1];
     tutti_ledger_begin(run->ledger, i->id);
     collect(run, i->target, buffers, buf);
-    tutti_status failed = tutti_ledger_failure(run->ledger);
-    end(i,
-        failed ? failed : tutti_binding_execute(&run->binding, i->target, buf, run->options.meter));
+    tutti_status status = tutti_ledger_failure(run->ledger);
+    double begun_s = tutti_trace_begin(run->options.trace);
+    if (!status) status = tutti_binding_execute(&run->binding, i->target, buf, run->options.meter);
+    if (begun_s > 0)
+        trace_node(run, tutti_graph_get_node(run->binding.graph, i->target), i->step, begun_s);
+    end(i, status);
 }
 
 static void run_collective(void *buffers[], void *arg)
@@ -85,29 +95,43 @@ static void run_collective(void *buffers[], void *arg)
     const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
     tutti_latch ended;
     int holds = node->place.holds; /* the instance may be gone once it has started */
+    int64_t step = i->step;
+    double begun_s = tutti_trace_begin(run->options.trace);
     tutti_latch_init(&ended);
     if (holds) i->ended = &ended;
     run->options.hooks.start(run->options.hooks.ctx, node, i->sequence, buf, &i->token);
+    if (begun_s > 0) trace_node(run, node, step, begun_s);
     while (holds && !tutti_latch_wait(&ended, INFINITY))
         continue; /* the run's wait has a deadline */
     tutti_latch_destroy(&ended);
+}
+
+/* Adds a feed or a fetch to the trace, under its tensor's name, and ends it. */
+static void end_copy(instance *i, double begun_s)
+{
+    if (begun_s > 0)
+        tutti_trace_task(i->run->options.trace, starpu_worker_get_id(), TUTTI_SPAN_COPY,
+            tutti_graph_get_tensor(i->run->binding.graph, i->target)->name, i->step, begun_s);
+    end(i, TUTTI_OK);
 }
 
 static void run_feed(void *buffers[], void *arg)
 {
     instance *i = arg;
     tutti_ledger_begin(i->run->ledger, i->id);
+    double begun_s = tutti_trace_begin(i->run->options.trace);
     memcpy((void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->data, i->bytes);
     if (i->release) i->release(i->arg);
-    end(i, TUTTI_OK);
+    end_copy(i, begun_s);
 }
 
 static void run_fetch(void *buffers[], void *arg)
 {
     instance *i = arg;
     tutti_ledger_begin(i->run->ledger, i->id);
+    double begun_s = tutti_trace_begin(i->run->options.trace);
     memcpy(i->data, (const void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->bytes);
-    end(i, TUTTI_OK);
+    end_copy(i, begun_s);
 }
 
 /* StarPU keeps its bookkeeping in codelets, so they are not const; Tutti does not change them. */
@@ -160,6 +184,7 @@ static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const
     *fresh = *proto;
     fresh->run = run;
     fresh->task = task;
+    fresh->step = tutti_trace_step(run->options.trace);
     fresh->token.finish = finish_token;
     task->cl = codelet;
     task->cl_arg = fresh;

@@ -27,6 +27,8 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_QUERY,  /* how far are you with this collective? (inquiry.c) */
     TUTTI_CONTROL_STATE,  /* this far (inquiry.c) */
     TUTTI_CONTROL_DUMP,   /* write your flight recorder down (inquiry.c) */
+    TUTTI_CONTROL_CLOCK,  /* what time is it there? (clocks.c) */
+    TUTTI_CONTROL_TIME,   /* value[0]: nanoseconds of the clock here (clocks.c) */
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 

@@ -63,6 +63,7 @@ static tutti_prefetch_options options_for(const tutti_dataset *d, int train)
         .ranks = 1,
         .batch = BATCH,
         .augment = 1,
+        .crop_epochs = 2,
         .seed = 77,
         .mean = mean,
         .deviation = deviation};
@@ -91,7 +92,7 @@ static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int
     tutti_normalise table;
     ck_assert_ok(fake_read(o->dataset, image, pixels, &label));
     tutti_normalise_init(&table, CHANNELS, mean, deviation);
-    tutti_augment draw = tutti_augment_draw(o->seed, epoch, image);
+    tutti_augment draw = tutti_augment_draw(o->seed, epoch, image, epoch < 2);
     tutti_augment_apply(
         o->train && o->augment ? &draw : NULL, &table, SIDE, SIDE, CHANNELS, pixels, expected);
     ck_assert_int_eq(b->labels[row], label);
@@ -158,6 +159,36 @@ START_TEST(an_evaluation_ends_with_padding)
     ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "4 steps"));
     ck_assert_int_eq(status, TUTTI_ERR_INVAL);
     tutti_prefetch_release((void *)b);
+    tutti_prefetch_close(p);
+}
+END_TEST
+
+/* With two views every batch comes as it is, and then mirrored. */
+START_TEST(an_evaluation_shows_mirror_images)
+{
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 0);
+    o.threads = 3;
+    tutti_prefetch *p;
+    o.views = 2;
+    int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch);
+    float first[BATCH * PIXELS];
+    ck_assert_ok(tutti_prefetch_open(&o, &p));
+    for (int64_t step = 0; step < 2 * steps; step++) {
+        const tutti_batch *b = NULL;
+        ck_assert_ok(tutti_prefetch_next(p, 30, &b));
+        tutti_batch plain = *b;
+        plain.step = step / 2;
+        if (step % 2 == 0)
+            for (int64_t row = 0; row < BATCH; row++) check_row(&o, &plain, row);
+        for (int e = 0; e < BATCH * PIXELS && step % 2 == 1; e++) {
+            int c = e % CHANNELS, x = e / CHANNELS % SIDE, line = e - e % (SIDE * CHANNELS);
+            ck_assert_float_eq(b->images[e], first[line + (SIDE - 1 - x) * CHANNELS + c]);
+        }
+        memcpy(first, b->images, sizeof first);
+        tutti_prefetch_release((void *)b);
+    }
     tutti_prefetch_close(p);
 }
 END_TEST
@@ -352,6 +383,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_failure_comes_at_its_step, 0, TEAMS);
     tcase_add_test(tcase, a_late_batch_is_a_timeout_and_comes_later);
     tcase_add_test(tcase, held_batches_are_named);
+    tcase_add_test(tcase, an_evaluation_shows_mirror_images);
     tcase_add_test(tcase, any_thread_may_release);
     tcase_add_test(tcase, close_does_not_hang);
     tcase_add_test(tcase, impossible_options);

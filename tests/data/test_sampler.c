@@ -134,12 +134,15 @@ START_TEST(draws_are_uniform_and_repeat)
     enum { N = 81000 };
     int crops[9][9] = {0}, flips = 0, repeats = 0, others = 0;
     for (int64_t image = 0; image < N; image++) {
-        tutti_augment a = tutti_augment_draw(4, 2, image), b = tutti_augment_draw(4, 2, image);
+        tutti_augment a = tutti_augment_draw(4, 2, image, 1),
+                      b = tutti_augment_draw(4, 2, image, 1);
         ck_assert(a.dy == b.dy && a.dx == b.dx && a.flip == b.flip);
         crops[a.dy + 4][a.dx + 4]++;
+        b = tutti_augment_draw(4, 2, image, 0);
+        ck_assert(b.dy == 0 && b.dx == 0 && b.flip == a.flip);
         flips += a.flip;
-        repeats += a.flip == tutti_augment_draw(4, 4, image).flip;
-        others += a.flip != tutti_augment_draw(4, 3, image).flip;
+        repeats += a.flip == tutti_augment_draw(4, 4, image, 1).flip;
+        others += a.flip != tutti_augment_draw(4, 3, image, 1).flip;
     }
     ck_assert_int_eq(repeats, N); /* flips alternate */
     ck_assert_int_eq(others, N);

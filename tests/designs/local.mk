@@ -1,7 +1,10 @@
-design_tests = tests/designs/test_comm_core tests/designs/test_control tests/designs/test_designs tests/designs/test_verify \
-	tests/designs/test_watch
+design_tests = tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_control tests/designs/test_designs \
+	tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
+tests_designs_test_clocks_SOURCES = tests/designs/test_clocks.c
+tests_designs_test_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_clocks_LDADD = libtesting.la
 tests_designs_test_comm_core_SOURCES = tests/designs/test_comm_core.c
 tests_designs_test_comm_core_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_comm_core_LDADD = libtesting.la

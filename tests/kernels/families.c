@@ -208,6 +208,8 @@ static const field fields[] = {
     F(xent, tutti_xent_desc, N, 'i'),
     F(xent, tutti_xent_desc, K, 'i'),
     F(xent, tutti_xent_desc, weight, 'f'),
+    F(xent, tutti_xent_desc, smoothing, 'f'),
+    F(xent, tutti_xent_desc, views, 'd'),
     F(sgd, tutti_sgd_desc, count, 'i'),
     F(sgd, tutti_sgd_desc, momentum, 'f'),
     F(sgd, tutti_sgd_desc, weight_decay, 'f'),

@@ -259,16 +259,20 @@ void test_sum_reference(const test_case *c)
 static void xent_row(
     const tutti_xent_desc *d, const double *logits, int64_t label, double *dlogits, double *metrics)
 {
-    double total = 0;
+    double total = 0, views = d->views > 1 ? d->views : 1;
     int64_t best = 0;
     for (int64_t k = 0; k < d->K; k++) {
-        total += exp(logits[k]);
+        total += exp(logits[k] / views);
         if (logits[k] > logits[best]) best = k;
     }
-    for (int64_t k = 0; k < d->K; k++)
-        dlogits[k] = label < 0 ? 0 : (double)d->weight * (exp(logits[k]) / total - (k == label));
+    if (label >= 0) metrics[0] += log(total);
+    for (int64_t k = 0; k < d->K; k++) {
+        double s = (double)d->smoothing, q = (1 - s) * (k == label) + s / (double)d->K;
+        dlogits[k] =
+            label < 0 ? 0 : (double)d->weight / views * (exp(logits[k] / views) / total - q);
+        if (label >= 0) metrics[0] -= q * logits[k] / views;
+    }
     if (label < 0) return;
-    metrics[0] += log(total) - logits[label];
     metrics[1] += best == label;
     metrics[2] += 1;
 }

@@ -304,6 +304,30 @@ START_TEST(padded_rows_do_not_count)
 }
 END_TEST
 
+/* eval_again counts the mean of its logits and those of the eval before it. */
+START_TEST(two_views_are_averaged)
+{
+    data *d = (data *)make_data();
+    tutti_step_options options = {.batch = BATCH, .slices = 2, .ranks = 1, .seed = 5};
+    trial t;
+    trial_open(&t, without_norm, &options, 0);
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    double loss = trial_metric(&t, 0), right = trial_metric(&t, 1);
+    trial_run(&t, t.step->eval_again, d->images, d->labels, 0, 0);
+    ck_assert_double_eq_tol(trial_metric(&t, 0), loss, 1e-5);
+    ck_assert_double_eq(trial_metric(&t, 1), right);
+    for (int e = 0; e < BATCH * IMAGE; e++) d->images[e] = -d->images[e];
+    trial_run(&t, t.step->eval_again, d->images, d->labels, 0, 0);
+    double mean = trial_metric(&t, 0);
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    double other = trial_metric(&t, 0);
+    ck_assert_double_lt(mean, (loss + other) / 2); /* cross-entropy is convex in the logits */
+    ck_assert_double_ne(mean, loss);
+    trial_close(&t);
+    free(d);
+}
+END_TEST
+
 START_TEST(initial_values_follow_seed_and_name)
 {
     static const tutti_step_options options = {.batch = 2, .slices = 1, .ranks = 1, .seed = 9};
@@ -336,6 +360,7 @@ int main(void)
     tcase_add_test(tcase, every_order_gives_the_same_bits);
     tcase_add_test(tcase, starpu_gives_the_same_bits);
     tcase_add_test(tcase, padded_rows_do_not_count);
+    tcase_add_test(tcase, two_views_are_averaged);
     tcase_add_test(tcase, initial_values_follow_seed_and_name);
     return testing_run(suite);
 }

@@ -48,6 +48,8 @@ static char *print(const tutti_step *step)
     tutti_graph_print(step->graph, step->train, out);
     fprintf(out, "eval:\n");
     tutti_graph_print(step->graph, step->eval, out);
+    fprintf(out, "eval_again:\n");
+    tutti_graph_print(step->graph, step->eval_again, out);
     fclose(out);
     return text;
 }

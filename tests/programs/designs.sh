@@ -23,7 +23,7 @@ same() { # P WORKERS OPTION...
 
 same 1 1 --model cifar-quick
 same 2 1 --model resnet20 --augment
-same 2 2 --model cifar-quick --nesterov
+same 2 2 --model cifar-quick --no-nesterov
 same 3 1 --model mlp --algorithm ring
 same 4 1 --model cifar-quick --algorithm recursive-doubling
 same 4 2 --model resnet20

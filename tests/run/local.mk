@@ -1,5 +1,9 @@
-check_PROGRAMS += tests/run/test_run
-TESTS += tests/run/test_run
+run_tests = tests/run/test_run tests/run/test_trace
+check_PROGRAMS += $(run_tests)
+TESTS += $(run_tests)
 tests_run_test_run_SOURCES = tests/run/test_run.c
 tests_run_test_run_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_run_test_run_LDADD = libtesting.la
+tests_run_test_trace_SOURCES = tests/run/test_trace.c
+tests_run_test_trace_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_run_test_trace_LDADD = libtesting.la

@@ -138,11 +138,11 @@ def sum_of(case, count, inputs, relu):
     return {"y": F.relu(y) if relu else y}
 
 
-def xent(case, N, K, weight):
+def xent(case, N, K, weight, smoothing=0.0, views=1):
     logits = case.fill("logits", N, K).requires_grad_()
     stream = stream_of(f"{case.text}:labels")
     labels = torch.tensor([bits_of(stream, n) % (K + 1) - 1 for n in range(N)])
-    loss = F.cross_entropy(logits, labels, ignore_index=-1, reduction="sum")
+    loss = F.cross_entropy(logits / views, labels, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
     right = (logits.argmax(1) == labels).sum()
     counted = (labels >= 0).sum()
     dlogits, = backward(loss, torch.tensor(float(weight), dtype=torch.float64), logits)

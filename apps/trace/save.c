@@ -1,0 +1,193 @@
+#include "apps/trace/write.h"
+#include "config.h"
+#include "dag/base/file.h"
+#include "dag/base/json.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CHUNK = 1 << 20 };
+
+/* What every rank tells before its events. */
+typedef struct digest {
+    int64_t bytes;               /* of its events */
+    int64_t dropped, lost_step;  /* see tutti_trace_dropped */
+    int64_t offset_ns, error_ns; /* of its clock at the end, and the most it may be wrong */
+    int64_t workers;
+} digest;
+
+typedef struct text {
+    char *data;
+    size_t bytes;
+} text;
+
+static tutti_status share_base(tutti_exchange *x, tutti_trace_rank *rank)
+{
+    rank->base_s = rank->before.at_s;
+    return tutti_exchange_call(
+        x, &(tutti_coll_args){
+               .kind = TUTTI_BROADCAST, .dtype = TUTTI_F64, .count = 1, .recv = &rank->base_s});
+}
+
+static tutti_status print_mine(const tutti_trace *trace, const tutti_trace_rank *rank, text *mine)
+{
+    FILE *out = open_memstream(&mine->data, &mine->bytes);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the text of a trace");
+    tutti_status status = tutti_trace_print(trace, rank, out);
+    if (fclose(out) && !status)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the text of a trace");
+    return status;
+}
+
+static tutti_status share_digests(tutti_exchange *x, const tutti_trace *trace,
+    const tutti_trace_rank *rank, const text *mine, digest all[])
+{
+    digest own = {.bytes = (int64_t)mine->bytes,
+        .offset_ns = (int64_t)(1e9 * rank->after.offset_s),
+        .error_ns = (int64_t)(1e9 * fmax(rank->before.error_s, rank->after.error_s)),
+        .workers = tutti_trace_workers(trace)};
+    own.dropped = tutti_trace_dropped(trace, &own.lost_step);
+    return tutti_exchange_call(x, &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
+                                      .dtype = TUTTI_I64,
+                                      .count = sizeof own / sizeof(int64_t),
+                                      .send = &own,
+                                      .recv = all});
+}
+
+/* ---- rank 0 ---- */
+
+static void list(FILE *out, const char *name, int ranks, const digest all[], size_t field)
+{
+    fprintf(out, ",\"%s\":[", name);
+    for (int r = 0; r < ranks; r++)
+        fprintf(out, "%s%" PRId64, r ? "," : "", *(const int64_t *)((const char *)&all[r] + field));
+    fputc(']', out);
+}
+
+static void put_text(FILE *out, const char *name, const char *value)
+{
+    fprintf(out, ",\"%s\":", name);
+    tutti_json_string(out, value);
+}
+
+/* The last step that is whole on all ranks: one that lost spans is not. */
+static int64_t last_whole(const tutti_trace_about *about, int ranks, const digest all[])
+{
+    int64_t last = about->last_step;
+    for (int r = 0; r < ranks; r++)
+        if (all[r].lost_step && all[r].lost_step <= last) last = all[r].lost_step - 1;
+    return last;
+}
+
+/* The first line, and an event for the others' commas to follow. */
+static void print_head(FILE *out, const tutti_trace_about *about, int ranks, const digest all[])
+{
+    int64_t dropped = 0;
+    for (int r = 0; r < ranks; r++) dropped += all[r].dropped;
+    fprintf(out,
+        "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"format\":%d,\"ranks\":%d,\"lanes\":%d,"
+        "\"first_step\":%" PRId64 ",\"last_step\":%" PRId64 ",\"spans_dropped\":%" PRId64,
+        TUTTI_TRACE_FORMAT, ranks, about->lanes, about->first_step, last_whole(about, ranks, all),
+        dropped);
+    put_text(out, "program", "tutti " PACKAGE_VERSION);
+    put_text(out, "design", about->design);
+    put_text(out, "model", about->model);
+    put_text(out, "algorithm", about->algorithm);
+    list(out, "workers", ranks, all, offsetof(digest, workers));
+    list(out, "dropped", ranks, all, offsetof(digest, dropped));
+    list(out, "clock_offset_ns", ranks, all, offsetof(digest, offset_ns));
+    list(out, "clock_error_ns", ranks, all, offsetof(digest, error_ns));
+    fputs("},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_labels\",\"args\":"
+          "{\"labels\":",
+        out);
+    tutti_json_string(out, about->design);
+    fputs("}}", out);
+}
+
+static tutti_status begin_file(const char *path, const tutti_trace_about *about, int ranks,
+    const digest all[], tutti_file *file)
+{
+    text head = {0};
+    FILE *out = open_memstream(&head.data, &head.bytes);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the head of a trace");
+    print_head(out, about, ranks, all);
+    if (fclose(out)) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the head of a trace");
+    tutti_status status = tutti_file_begin("trace", path, file);
+    if (!status) tutti_file_write(file, head.data, head.bytes);
+    free(head.data);
+    return status;
+}
+
+/* ---- all ranks ---- */
+
+/* Rank r's text to rank 0, piece by piece. */
+static tutti_status pass_text(
+    tutti_exchange *x, int r, int64_t bytes, const text *mine, char *piece, tutti_file *file)
+{
+    int rank = tutti_exchange_rank(x);
+    for (int64_t at = 0; at < bytes; at += CHUNK) {
+        int64_t count = bytes - at < CHUNK ? bytes - at : CHUNK;
+        void *data = rank == r ? mine->data + at : piece;
+        tutti_status status = tutti_exchange_call(x, &(tutti_coll_args){.kind = TUTTI_BROADCAST,
+                                                         .dtype = TUTTI_U8,
+                                                         .root = r,
+                                                         .count = count,
+                                                         .recv = data});
+        if (status) return status;
+        if (rank == 0) tutti_file_write(file, data, (size_t)count);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status pass_all(tutti_exchange *x, const tutti_trace_about *about, const text *mine,
+    const digest all[], const char *path)
+{
+    static const char tail[] = "\n]}\n";
+    int ranks = tutti_exchange_size(x), here = tutti_exchange_rank(x) == 0;
+    tutti_file file = {0};
+    char *piece = malloc(CHUNK);
+    tutti_status status =
+        piece ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a piece of a trace");
+    if (!status && here) status = begin_file(path, about, ranks, all, &file);
+    int begun = here && !status;
+    status = tutti_exchange_agree(x, status, NULL);
+    if (begun && !status) tutti_file_write(&file, mine->data, mine->bytes);
+    for (int r = 1; r < ranks && !status; r++)
+        status = pass_text(x, r, all[r].bytes, mine, piece, &file);
+    if (begun) {
+        if (status) file.error = ECANCELED;
+        tutti_file_write(&file, tail, sizeof tail - 1);
+        tutti_status ended = tutti_file_end(&file);
+        if (!status) status = ended;
+    }
+    free(piece);
+    return status;
+}
+
+tutti_status tutti_trace_save(tutti_exchange *x, const tutti_trace *trace,
+    const tutti_trace_about *about, tutti_trace_rank *rank, const char *path)
+{
+    char host[256] = "";
+    text mine = {0};
+    int ranks = tutti_exchange_size(x);
+    gethostname(host, sizeof host - 1);
+    rank->host = host;
+    digest *all = calloc((size_t)ranks, sizeof *all);
+    tutti_status status = share_base(x, rank);
+    if (status) goto done;
+    status = all ? print_mine(trace, rank, &mine)
+                 : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
+    status = tutti_exchange_agree(x, status, NULL);
+    if (!status) status = share_digests(x, trace, rank, &mine, all);
+    if (!status) status = pass_all(x, about, &mine, all, path);
+    status = tutti_exchange_agree(x, status, NULL);
+done:
+    rank->host = NULL;
+    free(mine.data);
+    free(all);
+    return status;
+}

@@ -1,0 +1,52 @@
+/* What the ranks recorded as one file, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing)
+ * show: their "Trace Event Format", with one event a line.
+ *
+ *   {"displayTimeUnit":"ms","otherData":{"format":1,...},"traceEvents":[
+ *   {"ph":"M",...},
+ *   {"ph":"X","pid":0,"tid":1,"cat":"backward","name":"...","ts":12.5,"dur":3.1,"args":{"step":4}},
+ *   ...
+ *   ]}
+ *
+ *   pid   the rank
+ *   tid   0: main thread; 1 ... 999: workers; 1000 * (lane + 1) + k: collectives on a lane, the k-th
+ *         of those in flight together
+ *   cat   a kind of span (dag/run/trace.h), or "queued": a collective from ready to started
+ *   ts    microseconds of rank 0's clock since recording began
+ *   args  step; of a collective also sequence, lane, bytes, what, and ready and reserved (as ts)
+ *
+ * Threads: [M]. */
+#ifndef TUTTI_TRACE_WRITE_H
+#define TUTTI_TRACE_WRITE_H
+
+#include "dag/run/trace.h"
+#include "designs/exchange.h"
+
+#include <stdio.h>
+
+enum { TUTTI_TRACE_FORMAT = 1, TUTTI_TRACE_LANE_TID = 1000 };
+
+/* What a rank's times are converted with. */
+typedef struct tutti_trace_rank {
+    int rank;
+    const char *host;
+    tutti_clock_sample before, after; /* of the rank's clock */
+    double base_s;                    /* rank 0's time 0 of the trace */
+} tutti_trace_rank;
+
+/* What the file says of the run. */
+typedef struct tutti_trace_about {
+    const char *design, *model, *algorithm;
+    int lanes;
+    int64_t first_step, last_step; /* recorded as a whole */
+} tutti_trace_about;
+
+/* A rank's events, each as ",\n{...}". NOMEM. */
+tutti_status tutti_trace_print(const tutti_trace *trace, const tutti_trace_rank *rank, FILE *out);
+
+/* Gathers all ranks' spans on rank 0, which replaces the file; all ranks call it, with nothing
+ * recorded any more, and return the same. rank->base_s and rank->host are filled in. IO (logged, with
+ * the file's name), NOMEM, and errors of the exchange. */
+tutti_status tutti_trace_save(tutti_exchange *exchange, const tutti_trace *trace,
+    const tutti_trace_about *about, tutti_trace_rank *rank, const char *path);
+
+#endif

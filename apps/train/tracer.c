@@ -1,0 +1,89 @@
+#include "apps/train/tracer.h"
+
+#include "apps/trace/write.h"
+#include "dag/base/file.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+
+enum { BEYOND = 2, WARM = 3 };
+
+/* The first steps of a run that has more are slower. */
+static int64_t first_step(const tutti_trainer *s)
+{
+    int64_t begin = s->first_step + 1, steps = s->last_step - s->first_step;
+    int64_t wanted = s->options->trace_first;
+    if (!wanted) return begin + (steps > 2 * WARM ? WARM : 0);
+    return wanted > begin ? wanted : begin;
+}
+
+static tutti_status find_steps(tutti_tracer *t)
+{
+    const tutti_trainer *s = t->trainer;
+    int64_t steps = s->options->trace_steps;
+    t->first = first_step(s);
+    t->last = t->first + steps - 1 < s->last_step ? t->first + steps - 1 : s->last_step;
+    t->due = t->last + BEYOND < s->last_step ? t->last + BEYOND : s->last_step;
+    if (t->first <= s->last_step) return TUTTI_OK;
+    if (s->options->trace_first <= s->last_step) { /* resumed at its end */
+        t->due = -1;
+        return TUTTI_OK;
+    }
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--trace %s: the run ends with step %" PRId64 ", before step %" PRId64
+        ", the first to be traced (--trace-first)",
+        s->options->trace, s->last_step, t->first);
+}
+
+tutti_status tutti_tracer_open(tutti_trainer *trainer, tutti_tracer *tracer)
+{
+    *tracer = (tutti_tracer){.trainer = trainer, .due = -1};
+    if (!trainer->options->trace) return TUTTI_OK;
+    tutti_status status = find_steps(tracer);
+    if (!status && trainer->rank == 0) status = tutti_file_probe("trace", trainer->options->trace);
+    status = tutti_exchange_agree(trainer->exchange, status, NULL);
+    return status ? status : tutti_exchange_clock(trainer->exchange, &tracer->before);
+}
+
+void tutti_tracer_step(tutti_tracer *tracer, int64_t step)
+{
+    tutti_trace *trace = tracer->trainer->trace;
+    if (!trace) return;
+    if (step && step == tracer->first) tutti_trace_switch(trace, 1);
+    tutti_trace_set_step(trace, step);
+}
+
+static void tell(const tutti_tracer *t)
+{
+    const tutti_trainer *s = t->trainer;
+    int64_t lost_step, dropped = tutti_trace_dropped(s->trace, &lost_step);
+    if (dropped)
+        tutti_log(TUTTI_LOG_WARN,
+            "--trace: %" PRId64 " spans did not fit and were dropped, from step %" PRId64
+            " on (--trace-steps %" PRId64 ")",
+            dropped, lost_step, s->options->trace_steps);
+    if (s->rank == 0 && !t->status)
+        tutti_log(TUTTI_LOG_INFO, "steps %" PRId64 " to %" PRId64 " are traced in %s", t->first,
+            t->last, s->options->trace);
+}
+
+tutti_status tutti_tracer_write(tutti_tracer *t)
+{
+    tutti_trainer *s = t->trainer;
+    const tutti_trace_about about = {.design = tutti_exchange_design(s->exchange)->name,
+        .model = s->options->model->name,
+        .algorithm = s->options->algorithm,
+        .lanes = tutti_exchange_lanes(s->exchange),
+        .first_step = t->first,
+        .last_step = t->last};
+    tutti_trace_rank rank = {.rank = s->rank, .before = t->before};
+    tutti_trace_switch(s->trace, 0);
+    tutti_exchange_note(s->exchange, "it writes a trace");
+    tutti_status status = tutti_exchange_clock(s->exchange, &rank.after);
+    if (!status)
+        t->status = tutti_trace_save(s->exchange, s->trace, &about, &rank, s->options->trace);
+    tutti_exchange_note(s->exchange, NULL);
+    if (t->status == TUTTI_ERR_COMM || t->status == TUTTI_ERR_TIMEOUT) status = t->status;
+    if (!status) tell(t);
+    return status;
+}

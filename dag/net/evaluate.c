@@ -1,0 +1,68 @@
+#include "dag/net/builder.h"
+
+#include "dag/kernels/arith.h"
+#include "dag/kernels/loss.h"
+
+#include <stdio.h>
+
+/* seen = logits, or seen = seen + logits. */
+static tutti_status see(tutti_builder *b, int s, int again)
+{
+    const tutti_site *site = tutti_builder_site(b, b->net->output, s);
+    tutti_step_slice *slice = &b->step->slice[s];
+    tutti_sum_desc desc = {.count = site->N * site->layer->out.C, .inputs = again ? 2 : 1};
+    tutti_access access[3], into = again ? tutti_writes(slice->both) : tutti_writes(slice->seen);
+    int n = 0, node;
+    if (again) access[n++] = tutti_reads(slice->seen);
+    access[n++] = tutti_reads(site->y);
+    access[n++] = into;
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s@%d", again ? "views.sum" : "views.first", s);
+    return tutti_graph_kernel(b->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, n, access, &node);
+}
+
+static tutti_status judge(tutti_builder *b, int s, int logits, int views)
+{
+    const tutti_site *site = tutti_builder_site(b, b->net->output, s);
+    tutti_step_slice *slice = &b->step->slice[s];
+    tutti_xent_desc desc = {.N = site->N, .K = site->layer->out.C, .weight = 1, .views = views};
+    tutti_access access[] = {
+        tutti_reads(logits), tutti_reads(slice->labels), tutti_writes(slice->metrics)};
+    char name[TUTTI_SITE_NAME];
+    int node;
+    snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_XENT_EVAL), s);
+    return tutti_graph_kernel(
+        b->graph, name, TUTTI_OP_XENT_EVAL, &desc, sizeof desc, 3, access, &node);
+}
+
+static tutti_status declare(tutti_builder *b, int s)
+{
+    const tutti_site *site = tutti_builder_site(b, b->net->output, s);
+    tutti_shape shape = tutti_shape_of(site->N, site->layer->out.C);
+    tutti_status status = tutti_builder_tensor(
+        b, "", "views", "first", s, TUTTI_ROLE_SCRATCH, shape, &b->step->slice[s].seen);
+    return status == TUTTI_OK ? tutti_builder_tensor(b, "", "views", "sum", s, TUTTI_ROLE_SCRATCH,
+                                    shape, &b->step->slice[s].both)
+                              : status;
+}
+
+tutti_status tutti_builder_evaluate(tutti_builder *b)
+{
+    int slices = b->options->slices;
+    tutti_step *step = b->step;
+    tutti_status status = tutti_graph_section(b->graph, "eval", &step->eval);
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
+    for (int s = 0; s < slices && status == TUTTI_OK; s++) {
+        status = declare(b, s);
+        if (status == TUTTI_OK) status = see(b, s, 0);
+        if (status == TUTTI_OK)
+            status = judge(b, s, tutti_builder_site(b, b->net->output, s)->y, 1);
+    }
+    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval_again", &step->eval_again);
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
+    for (int s = 0; s < slices && status == TUTTI_OK; s++) {
+        status = see(b, s, 1);
+        if (status == TUTTI_OK) status = judge(b, s, step->slice[s].both, 2);
+    }
+    return status;
+}

@@ -1,0 +1,38 @@
+#!/bin/bash
+# --trace: what all ranks did is in one file that an independent reader understands; in every design but the sequential one
+# collectives are in flight while backward tasks run.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+command -v python3 > /dev/null || exit 77
+make_cifar "$dir/data"
+
+# traces P DESIGN hides|exposes OPTION...
+traces() {
+    local ranks=$1 design=$2 overlap=$3 collectives
+    shift 3
+    trains "$ranks" --data "$dir/data" --model resnet20 --batch 4 --design "$design" --trace "$dir/trace" "$@" || return
+    collectives=$(sed -n 's/.*"event":"start".*"collectives":\([0-9]*\).*/\1/p' "$dir/json")
+    python3 "$TUTTI_SRCDIR/tests/trace/check.py" "$dir/trace" "$ranks" "$collectives" "$overlap" ||
+        fail "the trace of $ranks ranks, $design, $*"
+}
+
+traces 2 sequential exposes --steps 3 --trace-first 2 --trace-steps 1
+traces 2 funneled hides --steps 3
+traces 2 concurrent hides --steps 3 --workers 2
+traces 2 chained hides --steps 3
+traces 3 sequential exposes --steps 2
+traces 3 funneled hides --steps 7 --trace-steps 2
+grep -q '"first_step":4,"last_step":5,' "$dir/trace" || fail "which steps are traced: $(head -c 200 "$dir/trace")"
+traces 3 concurrent hides --steps 2
+traces 3 chained hides --steps 2
+
+# What cannot be: a step that never comes; a folder that is not there; a disk that is full, where the file before stays.
+cifar 1 --data "$dir/data" --model mlp --steps 2 --trace "$dir/late" --trace-first 3
+[ $? = 2 ] && grep -q 'the run ends with step 2' "$dir/out" && [ ! -e "$dir/late" ] || { fail "a late --trace-first"; cat "$dir/out"; }
+cifar 1 --data "$dir/data" --model mlp --steps 2 --trace "$dir/nowhere/trace"
+[ $? = 1 ] && grep -q "nowhere/trace" "$dir/out" || { fail "a folder that is not there"; cat "$dir/out"; }
+echo before > "$dir/trace"
+env OMPI_MCA_btl=self "$mpirun" -np 1 bash -c 'ulimit -f 8; exec "$@"' - "$apps/tutti-cifar" --data "$dir/data" --model resnet20 \
+    --batch 4 --steps 2 --trace "$dir/trace" > "$dir/out" 2>&1
+[ $? = 1 ] && grep -q "trace $dir/trace could not be saved: File too large" "$dir/out" || { fail "a full disk"; cat "$dir/out"; }
+[ "$(cat "$dir/trace")" = before ] && [ ! -e "$dir/trace.part" ] || fail "the file from before did not survive a full disk"
+finish
