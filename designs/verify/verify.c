@@ -12,7 +12,8 @@
 
 enum { HISTORY = 1024 /* collectives whose fingerprints can be told to others */ };
 
-/* How long hashes wait for company; for a lane where an earlier collective differs; for answers. */
+/* How long hashes wait for company; for a lane where an earlier collective differs; for answers, and
+ * for the cause of a shift. */
 static const double batch_s = 1e-3, settle_s = 10e-3, patience_s = 0.5;
 
 /* What one rank has at the place where ranks differ. */
@@ -26,6 +27,7 @@ typedef struct suspicion {
     int lane; /* -1: there is none */
     int64_t number, sequence;
     int asked;
+    double since_s; /* when ranks were first seen to differ, here or at a later place */
     double due_s;   /* to ask; then, to do without the answers that are missing */
     answer *answer; /* [size] */
 } suspicion;
@@ -140,27 +142,30 @@ tutti_status tutti_verify_admit(
     const tutti_fingerprint *f = fingerprint;
     tutti_status status = TUTTI_OK;
     *may_start = 0;
-    if (verify->suspicion.lane >= 0) return TUTTI_OK;
+    if (verify->concluded || verify->suspicion.lane == f->lane) return TUTTI_OK;
     if (f->number == verify->offered[f->lane]) status = offer(verify, f);
     if (status) return status;
     *may_start = 1;
     if (verify->gate) status = tutti_gate_through(verify->gate, f->lane, may_start);
-    if (verify->suspicion.lane >= 0) *may_start = 0;
+    if (verify->suspicion.lane == f->lane) *may_start = 0;
     return status;
 }
 
 /* ---- where ranks differ ---- */
 
-/* Of several places, the one that comes first in this rank's program counts. */
+/* Of several places, the one that comes first in this rank's program counts: the other lanes go on
+ * until all is said, as the cause may lie on one of them. */
 static void suspect(void *ctx, int lane, int64_t number)
 {
     tutti_verify *v = ctx;
     suspicion *s = &v->suspicion;
     const tutti_fingerprint *f = remember(v, lane, number);
     int64_t sequence = f ? f->sequence : INT64_MAX;
-    if (s->asked || (s->lane >= 0 && s->sequence <= sequence)) return;
-    if (s->lane < 0)
-        s->due_s = tutti_clock_s() + (v->lanes > 1 && !v->options.at_once ? settle_s : 0);
+    if (v->concluded || (s->lane >= 0 && s->sequence <= sequence)) return;
+    if (s->lane < 0) s->since_s = tutti_clock_s();
+    s->due_s = s->since_s + (v->lanes > 1 && !v->options.at_once ? settle_s : 0);
+    s->asked = 0;
+    memset(s->answer, 0, (size_t)v->size * sizeof *s->answer);
     s->lane = lane;
     s->number = number;
     s->sequence = sequence;
@@ -246,6 +251,21 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
         text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
 }
 
+/* Whether the ranks have the same collective here, which only stands at another place in their
+ * programs: then something before it, on another lane, is missing or too many on some of them. */
+static int is_shifted(const tutti_verify *v)
+{
+    const answer *all = v->suspicion.answer;
+    for (int r = 0; r < v->size; r++) {
+        const tutti_fingerprint *a = &all[0].fingerprint, *b = &all[r].fingerprint;
+        if (!all[r].come || !all[r].known) return 0;
+        if (a->kind != b->kind || a->dtype != b->dtype || a->op != b->op || a->count != b->count ||
+            a->root != b->root || strcmp(a->name, b->name) != 0)
+            return 0;
+    }
+    return v->lanes > 1;
+}
+
 static void conclude_difference(tutti_verify *v)
 {
     enum { MOST_GROUPS = 3 };
@@ -262,6 +282,9 @@ static void conclude_difference(tutti_verify *v)
         if (groups++) used = append(text, size, used, "; ");
         used = append_group(v, r, text, size, used);
     }
+    if (is_shifted(v))
+        used = append(text, size, used,
+            ". On another lane something before it is missing on a rank, or one too many");
     append(text, size, used, ". Every rank must start the same collectives in the same order");
     v->concluded = 1;
 }
@@ -292,9 +315,12 @@ static int all_have_answered(const tutti_verify *v)
 static tutti_status investigate(tutti_verify *v)
 {
     const suspicion *s = &v->suspicion;
-    int due = tutti_clock_s() >= s->due_s;
+    double now_s = tutti_clock_s();
+    int due = now_s >= s->due_s;
     if (!s->asked) return due ? ask(v) : TUTTI_OK;
-    if (due || all_have_answered(v)) conclude_difference(v);
+    if (!due && !all_have_answered(v)) return TUTTI_OK;
+    if (is_shifted(v) && !v->options.at_once && now_s < s->since_s + patience_s) return TUTTI_OK;
+    conclude_difference(v);
     return TUTTI_OK;
 }
 

@@ -102,9 +102,8 @@ typedef struct group {
     end end[MOST_RANKS];
 } group;
 
-static void open_group(group *g, int ranks, tutti_verify_mode mode)
+static void open_group_with(group *g, int ranks, tutti_verify_options options)
 {
-    const tutti_verify_options options = {.mode = mode, .at_once = 1};
     *g = (group){.ranks = ranks};
     ck_assert_ok(tutti_loop_world_new(ranks, NULL, &g->world));
     for (int r = 0; r < ranks; r++) {
@@ -113,6 +112,11 @@ static void open_group(group *g, int ranks, tutti_verify_mode mode)
         ck_assert_ok(tutti_control_open(e->transport, LANES, &e->control));
         ck_assert_ok(tutti_verify_open(&options, e->control, LANES, &e->verify));
     }
+}
+
+static void open_group(group *g, int ranks, tutti_verify_mode mode)
+{
+    open_group_with(g, ranks, (tutti_verify_options){.mode = mode, .at_once = 1});
 }
 
 static void close_group(group *g)
@@ -196,6 +200,43 @@ START_TEST(a_difference_is_named_with_all_ranks)
         told++;
     }
     ck_assert_int_gt(told, 0);
+    close_group(&g);
+}
+END_TEST
+
+/* One collective too many on a lane gives those behind it on other lanes another sequence number: seen
+ * first there, the cause is waited for. */
+START_TEST(the_cause_of_a_shift_is_named)
+{
+    group g;
+    const char *told = "";
+    open_group_with(&g, 3, (tutti_verify_options){.mode = TUTTI_VERIFY_ON});
+    for (int r = 0; r < 3; r++) admit(&g, r, print_of("w", r == 2 ? 2 : 1, 0, 0, sum));
+    for (int turn = 0; turn < 10; turn++) {
+        tutti_clock_sleep(5e-3);
+        pass_all(&g);
+    }
+    for (int r = 0; r < 3; r++) ck_assert_str_eq(g.end[r].sentence, "");
+    for (int r = 0; r < 3; r++) admit(&g, r, print_of(r == 2 ? "extra" : "x", 0, 1, 0, sum));
+    for (double end_s = tutti_clock_s() + 20; !*told && tutti_clock_s() < end_s;) {
+        tutti_clock_sleep(1e-3);
+        pass_all(&g);
+        for (int r = 0; r < 3; r++) told = *g.end[r].sentence ? g.end[r].sentence : told;
+    }
+    ck_assert_msg(
+        strstr(told, "(number 0 on lane 1)") && strstr(told, "rank 2: #0 'extra'"), "%s", told);
+    close_group(&g);
+}
+END_TEST
+
+/* Where the cause does not come, the shift is told. */
+START_TEST(a_shift_without_a_cause_is_told)
+{
+    group g;
+    open_group(&g, 2, TUTTI_VERIFY_ON);
+    for (int r = 0; r < 2; r++) admit(&g, r, print_of("w", r, 0, 0, sum));
+    pass_all(&g);
+    ck_assert_ptr_nonnull(strstr(g.end[0].sentence, "On another lane something before it"));
     close_group(&g);
 }
 END_TEST
@@ -497,6 +538,8 @@ int main(void)
     tcase_add_test(tcase, ranks_that_agree_are_left_alone);
     tcase_add_loop_test(tcase, a_difference_is_named_with_all_ranks, 0, 2);
     tcase_add_test(tcase, ranks_that_are_late_are_told_apart);
+    tcase_add_test(tcase, the_cause_of_a_shift_is_named);
+    tcase_add_test(tcase, a_shift_without_a_cause_is_told);
     tcase_add_loop_test(tcase, a_rank_that_leaves_early_is_named, 0, 2);
     tcase_add_loop_test(tcase, a_rank_that_does_not_leave_is_not_waited_for, 0, 2);
     tcase_add_test(tcase, comparing_needs_a_lane);
