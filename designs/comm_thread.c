@@ -248,7 +248,7 @@ tutti_status tutti_comm_thread_call(tutti_comm_thread *t, const tutti_coll_args 
 {
     const char *name = tutti_coll_kind_name(args->kind);
     rendezvous *r = rendezvous_new();
-    int64_t sequence = r ? tutti_driver_reserve(t->driver, 0, 0, name) : -1;
+    int64_t sequence = r ? tutti_driver_reserve(t->driver, &(tutti_place){0}, name) : -1;
     if (sequence < 0) {
         rendezvous_free(r);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a call of %s", name);

@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "designs/slice.h"
 
 #include <stdlib.h>
 
@@ -96,17 +97,20 @@ static void end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 {
     pthread_mutex_lock(&d->queue_lock);
     tutti_entry done = *tutti_queue_get(&d->queue, sequence);
+    int last = tutti_queue_is_last(&d->queue, &done);
     tutti_queue_forget(&d->queue, tutti_queue_get(&d->queue, sequence));
     tutti_record_end(&d->record, done.number, status);
     const tutti_record_entry *record = tutti_record_get(&d->record, done.number);
     if (record && tutti_trace_on(d->options.trace)) trace_end(d, &done, record);
+    if (d->observed && done.slots && done.state == TUTTI_ENTRY_STARTED)
+        tutti_observed_end(d->observed, done.base, tutti_entry_bytes(&done), tutti_clock_s());
     d->ended++;
     pthread_mutex_unlock(&d->queue_lock);
     tutti_coll_free(done.request);
     if (d->fault && !status) tutti_fault_end(d->fault, &done);
     if (done.state == TUTTI_ENTRY_STARTED)
         tutti_meter_leave(d->options.meter, TUTTI_METER_COMM, done.started);
-    tutti_token_finish(done.token, status);
+    if (last) tutti_token_finish(done.token, status);
 }
 
 static void start_entry(tutti_driver *d, const tutti_entry *ready)
@@ -119,6 +123,7 @@ static void start_entry(tutti_driver *d, const tutti_entry *ready)
     entry->moved_s = tutti_clock_s();
     tutti_queue_start(&d->queue, entry); /* before the post, which may block inside MPI */
     tutti_record_start(&d->record, entry->number);
+    if (d->observed && entry->slots) tutti_observed_start(d->observed, entry->base, entry->moved_s);
     pthread_mutex_unlock(&d->queue_lock);
 
     tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
@@ -317,14 +322,15 @@ int tutti_driver_busy(tutti_driver *driver)
     return busy;
 }
 
-static int64_t reserve(tutti_driver *d, int lane, int64_t index, const char *name)
+static int64_t reserve(tutti_driver *d, const tutti_place *place, const char *name)
 {
     int64_t sequence;
+    double now_s = tutti_clock_s();
     pthread_mutex_lock(&d->queue_lock);
-    tutti_status status = tutti_queue_reserve(&d->queue, lane, index, name, &sequence);
-    if (!status) {
-        tutti_entry *entry = tutti_queue_get(&d->queue, sequence);
-        entry->reserved_s = tutti_clock_s();
+    tutti_status status = tutti_queue_reserve(&d->queue, place, name, &sequence);
+    for (int64_t s = sequence; !status && s < d->queue.next; s++) {
+        tutti_entry *entry = tutti_queue_get(&d->queue, s);
+        entry->reserved_s = now_s;
         entry->step = tutti_trace_step(d->options.trace);
     }
     pthread_mutex_unlock(&d->queue_lock);
@@ -332,20 +338,21 @@ static int64_t reserve(tutti_driver *d, int lane, int64_t index, const char *nam
 }
 
 /* A fault: a collective that the other ranks do not have. */
-static void add_extra(tutti_driver *d, int lane, int64_t index)
+static void add_extra(tutti_driver *d, const tutti_place *before)
 {
     tutti_coll_args args;
     tutti_token *token = tutti_fault_extra(&args);
-    int64_t sequence = token ? reserve(d, lane, index, "fault") : -1;
+    const tutti_place place = {.lane = before->lane, .index = before->index};
+    int64_t sequence = token ? reserve(d, &place, "fault") : -1;
     if (sequence >= 0) tutti_driver_ready(d, sequence, &args, token);
 }
 
 /* Only the main thread reserves, so `next` is read without the lock. */
-int64_t tutti_driver_reserve(tutti_driver *driver, int lane, int64_t index, const char *name)
+int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name)
 {
     if (driver->fault && tutti_fault_adds(driver->fault, driver->queue.next))
-        add_extra(driver, lane, index);
-    return reserve(driver, lane, index, name);
+        add_extra(driver, place);
+    return reserve(driver, place, name);
 }
 
 /* Queue lock held. */
@@ -354,39 +361,59 @@ static void enter_record(tutti_driver *d, tutti_entry *entry)
     const tutti_record_key key = {.sequence = entry->sequence,
         .index = entry->index,
         .lane = entry->lane,
+        .slice = entry->slice,
+        .slices = entry->slices,
         .name = entry->name,
         .reserved_s = entry->reserved_s};
     entry->number = tutti_record_post(&d->record, &key, &entry->args);
     entry->moved_s = tutti_record_get(&d->record, entry->number)->posted_s;
 }
 
-/* ORDER_READY: an entry that could not start at once is tried again in every pass. */
-static void hold(tutti_driver *d)
+/* Queue lock held. */
+static void make_ready(
+    tutti_driver *d, tutti_entry *entry, const tutti_coll_args *args, tutti_token *token)
 {
-    pthread_mutex_lock(&d->queue_lock);
-    d->held++;
-    pthread_mutex_unlock(&d->queue_lock);
+    entry->args = tutti_slice_args(args, entry->slices, entry->slice);
+    entry->token = token;
+    entry->state = TUTTI_ENTRY_READY;
+    if (d->fault) tutti_fault_change(d->fault, entry);
+    enter_record(d, entry);
+    if (d->observed && entry->slots)
+        tutti_observed_ready(d->observed, entry->base, entry->index, entry->moved_s);
+}
+
+/* ORDER_READY: an entry that cannot start at once is tried again in every pass; so are those behind
+ * it. comm_lock held. */
+static void start_at_once(tutti_driver *d, int64_t first, int slices)
+{
+    int goes = !d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL;
+    for (int64_t s = first; s < first + slices; s++) {
+        pthread_mutex_lock(&d->queue_lock);
+        tutti_entry *entry = tutti_queue_get(&d->queue, s);
+        tutti_entry copy = *entry;
+        goes = goes && admit(d, entry) == entry;
+        pthread_mutex_unlock(&d->queue_lock);
+        goes = goes && try_start(d, &copy);
+        if (goes) continue;
+        pthread_mutex_lock(&d->queue_lock);
+        d->held++;
+        pthread_mutex_unlock(&d->queue_lock);
+    }
+    end_done(d); /* a blocking algorithm has ended by now */
 }
 
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
 {
     int at_once = driver->options.order == TUTTI_ORDER_READY;
-    int together = driver->verify && driver->options.verify.mode == TUTTI_VERIFY_FULL;
     if (at_once) pthread_mutex_lock(&driver->comm_lock);
     pthread_mutex_lock(&driver->queue_lock);
-    tutti_entry *entry = tutti_queue_get(&driver->queue, sequence);
-    entry->args = *args;
-    entry->token = token;
-    entry->state = TUTTI_ENTRY_READY;
-    if (driver->fault) tutti_fault_change(driver->fault, entry);
-    enter_record(driver, entry);
-    tutti_entry copy = *entry;
-    int goes = at_once && !together && admit(driver, entry) == entry;
+    int slices = tutti_queue_get(&driver->queue, sequence)->slices;
+    for (int i = 0; i < slices; i++)
+        make_ready(driver, tutti_queue_get(&driver->queue, sequence + i), args, token);
     pthread_mutex_unlock(&driver->queue_lock);
     if (at_once) {
-        if (!goes || !try_start(driver, &copy)) hold(driver);
-        end_done(driver); /* a blocking algorithm has ended by now */
+        start_at_once(driver, sequence, slices);
         pthread_mutex_unlock(&driver->comm_lock);
     }
     driver->options.wake(driver->options.ctx);

@@ -16,6 +16,8 @@
 #include "dag/run/trace.h"
 #include "designs/verify/control.h"
 #include "designs/design.h"
+#include "designs/observed.h"
+#include "designs/priority.h"
 #include "designs/queue.h"
 #include "designs/record.h"
 #include "designs/verify/verify.h"
@@ -42,16 +44,30 @@ tutti_status tutti_driver_open(
     const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver);
 void tutti_driver_close(tutti_driver *driver); /* nobody passes any more; accepts NULL */
 
-/* The next sequence number, for a collective on this lane. -1 when memory ran out (logged). [M] */
-int64_t tutti_driver_reserve(tutti_driver *driver, int lane, int64_t index, const char *name);
-/* The collective's buffers are ready: it starts when the order allows; its token is finished when
- * it has ended. [A] */
+/* The next sequence number, for a collective at this place; its further slices have the numbers
+ * behind. -1 when memory ran out (logged). [M] */
+int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);
+/* The collective's buffers are ready: its slices start when the order allows; its token is finished
+ * when all have ended. [A] */
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token);
 /* Starts, progresses, ends. Returns whether anything moved. One thread at a time. */
 int tutti_driver_pass(tutti_driver *driver);
 /* Whether a pass could do something: anything in flight, or ready and allowed to start. [A] */
 int tutti_driver_busy(tutti_driver *driver);
+
+/* ---- the order of a step's collectives (designs/order.h) ---- */
+
+/* Notes what happens to collectives whose place has slots. Borrowed until await_order, or close. [M] */
+void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed);
+/* What has been noted so far: when each piece was ready, into piece[].ready_s; returns the seconds that
+ * a byte took, 0 while nothing is known. [M] */
+double tutti_driver_observed(tutti_driver *driver, tutti_piece piece[], int pieces);
+/* Groups of so many slots that are reserved from here on follow an order, and wait for it. [M] */
+void tutti_driver_await_order(tutti_driver *driver, int slots);
+/* This order (borrowed until close), with `window` bytes in flight on all lanes together before the
+ * next of such a group starts; 0: any number. [A] */
+void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t window);
 
 /* Tells the others that this rank starts nothing any more; then, after each pass, whether all of
  * them have left, too. With no control they have. [M] or who passes */

@@ -1,5 +1,6 @@
 /* What a driver is made of: shared by driver.c (starting and ending collectives), driver_fail.c
- * (failing, telling the other ranks, parting) and driver_show.c (reports). */
+ * (failing, telling the other ranks, parting), driver_order.c (the order of a step's collectives)
+ * and driver_show.c (reports). */
 #ifndef TUTTI_DRIVER_PARTS_H
 #define TUTTI_DRIVER_PARTS_H
 
@@ -19,10 +20,11 @@ struct tutti_driver {
     pthread_mutex_t queue_lock; /* protects what follows */
     tutti_queue queue;
     tutti_record record;
-    int64_t ended;        /* collectives */
-    int held;             /* ORDER_READY: entries that are ready and had to wait */
-    int curious;          /* verify wants more passes */
-    tutti_status failure; /* given to fail: nothing starts any more */
+    tutti_observed *observed; /* NULL: nobody wants to know; borrowed */
+    int64_t ended;            /* collectives */
+    int held;                 /* ORDER_READY: entries that are ready and had to wait */
+    int curious;              /* verify wants more passes */
+    tutti_status failure;     /* given to fail: nothing starts any more */
 };
 
 /* Ends the driver with this status. Returns whether it is the first. */

@@ -27,7 +27,8 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
     look.in_flight = queue->started;
     look.may_start = tutti_driver_may_start(driver);
     look.failure = driver->failure;
-    if (queue->lowest < queue->next) look.oldest = show(tutti_queue_get(queue, queue->lowest));
+    const tutti_entry *oldest = tutti_queue_oldest(queue);
+    if (oldest) look.oldest = show(oldest);
     const tutti_entry *started = tutti_queue_next_started(queue, 0);
     if (started) look.started = show(started);
     pthread_mutex_unlock(&driver->queue_lock);

@@ -8,6 +8,7 @@
 #include "designs/comm_core.h"
 #include "designs/comm_thread.h"
 #include "designs/home.h"
+#include "designs/slice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct tutti_exchange {
     int missing;   /* when the comm thread ended, a rank was */
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
+    tutti_order_plan *order; /* NULL: collectives go in program order */
 };
 
 enum { DEFAULT_LANES = 4 };
@@ -38,16 +40,17 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
 /* All that ranks must have in common, as text; the caller frees it. NULL: no memory. */
 static char *settings_text(const tutti_exchange_options *o)
 {
-    static const char format[] = "%sdesign=%s\nlanes=%d\nalgorithm=%s\ncheck=%s\n";
-    const char *settings = o->settings ? o->settings : "";
-    const char *algorithm = o->algorithm ? o->algorithm : "auto";
-    const char *check = tutti_verify_mode_name(o->verify);
-    int length = snprintf(NULL, 0, format, settings, o->design->name, o->lanes, algorithm, check);
-    char *text = length < 0 ? NULL : malloc((size_t)length + 1);
-    if (text)
-        snprintf(text, (size_t)length + 1, format, settings, o->design->name, o->lanes, algorithm,
-            check);
-    return text;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\ncheck=%s\n", o->settings ? o->settings : "",
+        o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto",
+        tutti_verify_mode_name(o->verify));
+    fprintf(out, "slice=%lld\npriority=%d\n", (long long)o->slice_bytes, o->order.on);
+    if (!fclose(out)) return text;
+    free(text);
+    return NULL;
 }
 
 /* Ranks that differ in design or lanes would wait for each other before any message: told here, by
@@ -138,6 +141,7 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
+    if (o->slice_bytes < 0) o->slice_bytes = tutti_slice_default_bytes();
     tutti_status status = tutti_watch_check(&o->watch);
     if (!status) status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
@@ -240,6 +244,7 @@ void tutti_exchange_close(tutti_exchange *exchange)
 {
     if (!exchange) return;
     tutti_comm_thread_close(exchange->thread);
+    tutti_order_close(exchange->order);
     tutti_home_close(exchange->home, !exchange->missing);
     free(exchange);
 }
@@ -251,6 +256,8 @@ tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchan
         return tutti_fail(TUTTI_ERR_INVAL, "this exchange cannot be opened again");
     *exchange = NULL;
     tutti_comm_thread_close(x->thread);
+    tutti_order_close(x->order);
+    x->order = NULL;
     x->thread = NULL;
     x->options = *options;
     tutti_status status = check_options(&x->options);
@@ -322,13 +329,24 @@ static tutti_status turn_marks(const tutti_exchange *x, tutti_graph *graph)
         status = tutti_graph_set_collective(graph, i, &args, sizeof args);
         if (status) return status;
     }
-    return x->options.design->place(graph, x->options.lanes);
+    status = x->options.design->place(graph, x->options.lanes);
+    return status ? status : tutti_slice_cut(graph, x->options.slice_bytes, x->options.lanes);
+}
+
+/* The collectives of the first applied graph may go in another order. */
+static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
+{
+    int can = x->options.design->order == TUTTI_ORDER_QUEUE;
+    if (!x->options.order.on || !can || x->order) return TUTTI_OK;
+    return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
+        tutti_comm_thread_driver(x->thread), &x->order);
 }
 
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
 {
     if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
     tutti_status status = turn_marks(exchange, graph);
+    if (!status) status = plan_order(exchange, graph);
     if (exchange->options.verify == TUTTI_VERIFY_OFF || exchange->options.manual) return status;
     /* A rank that has failed takes part, too: its text differs. */
     tutti_status checked = tutti_exchange_check(exchange, graph);
@@ -338,8 +356,8 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
-    return tutti_driver_reserve(
-        tutti_comm_thread_driver(x->thread), node->place.lane, node->place.index, node->name);
+    if (x->order && tutti_order_submit(x->order, node)) return -1;
+    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
 }
 
 static void start(

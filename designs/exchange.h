@@ -14,6 +14,7 @@
 #include "designs/check/check.h"
 #include "designs/clocks.h"
 #include "designs/design.h"
+#include "designs/order.h"
 #include "designs/verify/verify.h"
 #include "designs/watch/watch.h"
 
@@ -25,6 +26,10 @@ typedef struct tutti_exchange_options {
     const char *algorithm; /* see tutti_comm_options; NULL: auto */
     int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
                                  -1: see designs/bucket.h */
+    int64_t
+        slice_bytes; /* a larger sum is cut into slices of at most this much (designs/slice.h); 0: none
+                              is; -1: as tutti_slice_default_bytes says */
+    tutti_order_options order; /* the agreed order of a step's collectives; off: program order */
     const char *comm_core; /* where the comm thread runs, see designs/comm_core.h; NULL: "none" */
     int workers;           /* a rank's, which comm_core "auto" leaves a core each; 0: 1 */
     int unsafe;            /* 1: a design that breaks the ordering law is accepted */

@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	designs/concurrent.c \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
-	designs/driver_fail.c designs/driver_parts.h designs/driver_show.c \
+	designs/driver_fail.c designs/driver_order.c designs/driver_parts.h designs/driver_show.c \
 	designs/exchange.c designs/exchange.h \
 	designs/exchange_check.c \
 	designs/fault.c designs/fault.h \
@@ -16,10 +16,14 @@ libcore_la_SOURCES += \
 	designs/home.c designs/home.h \
 	designs/naive.c \
 	designs/names.c designs/names.h \
+	designs/observed.c designs/observed.h \
+	designs/order.c designs/order.h \
 	designs/place.c designs/place.h \
+	designs/priority.c designs/priority.h \
 	designs/queue.c designs/queue.h \
 	designs/record.c designs/record.h \
 	designs/sequential.c \
+	designs/slice.c designs/slice.h \
 	designs/table.c designs/table.h
 
 # The ordering law, judged from the graphs alone.

@@ -1,6 +1,7 @@
 #include "designs/queue.h"
 
 #include "dag/base/log.h"
+#include "designs/slice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@ tutti_status tutti_queue_open(tutti_queue *queue, int lanes)
     *queue = (tutti_queue){.lanes = lanes, .room = FIRST_ROOM};
     queue->ring = calloc(FIRST_ROOM, sizeof *queue->ring);
     queue->cursor = calloc((size_t)lanes, sizeof *queue->cursor);
-    if (queue->ring && queue->cursor) return TUTTI_OK;
+    queue->flying = calloc((size_t)lanes, sizeof *queue->flying);
+    if (queue->ring && queue->cursor && queue->flying) return TUTTI_OK;
     tutti_queue_close(queue);
     return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
 }
@@ -21,6 +23,7 @@ void tutti_queue_close(tutti_queue *queue)
 {
     free(queue->ring);
     free(queue->cursor);
+    free(queue->flying);
     memset(queue, 0, sizeof *queue);
 }
 
@@ -37,18 +40,26 @@ static tutti_status double_room(tutti_queue *q)
 }
 
 tutti_status tutti_queue_reserve(
-    tutti_queue *queue, int lane, int64_t index, const char *name, int64_t *sequence)
+    tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence)
 {
-    if (queue->next - queue->lowest == queue->room) {
+    int slices = tutti_slice_count(place);
+    while (queue->next - queue->lowest + slices > queue->room) {
         tutti_status status = double_room(queue);
         if (status) return status;
     }
-    *sequence = queue->next++;
-    *tutti_queue_get(queue, *sequence) = (tutti_entry){.sequence = *sequence,
-        .index = index,
-        .lane = lane,
-        .state = TUTTI_ENTRY_RESERVED,
-        .name = name};
+    *sequence = queue->next;
+    if (place->index == 0) queue->base = queue->next;
+    for (int i = 0; i < slices; i++, queue->next++)
+        *tutti_queue_get(queue, queue->next) = (tutti_entry){.sequence = queue->next,
+            .index = place->index,
+            .base = queue->base,
+            .slice = i,
+            .slices = slices,
+            .slots = place->slots,
+            .ordered = queue->ordering && place->slots == queue->slots,
+            .lane = tutti_slice_lane(place, i),
+            .state = TUTTI_ENTRY_RESERVED,
+            .name = name};
     return TUTTI_OK;
 }
 
@@ -57,33 +68,96 @@ tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence)
     return &queue->ring[sequence & (queue->room - 1)];
 }
 
+/* The entry that has this slot; NULL: not known, or not submitted yet. */
+static tutti_entry *at_slot(tutti_queue *queue, int64_t slot)
+{
+    tutti_entry *entry = tutti_queue_get(queue, slot);
+    if (!entry->ordered) return entry;
+    int64_t sequence = queue->order ? entry->base + queue->order[slot - entry->base] : queue->next;
+    return sequence < queue->next ? tutti_queue_get(queue, sequence) : NULL;
+}
+
+int64_t tutti_entry_bytes(const tutti_entry *entry)
+{
+    int known = (unsigned)entry->args.dtype < TUTTI_DTYPE_COUNT;
+    return known ? entry->args.count * (int64_t)tutti_dtype_bytes(entry->args.dtype) : 0;
+}
+
+/* What is in flight on other lanes does not count: two ranks that each fill a common window with
+ * what the other one waits for would wait for ever. */
+static int has_room(const tutti_queue *queue, const tutti_entry *entry)
+{
+    int64_t flying = queue->flying[entry->lane];
+    return !entry->ordered || !queue->window || !flying ||
+           flying + tutti_entry_bytes(entry) <= queue->window;
+}
+
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane)
 {
     int64_t *cursor = &queue->cursor[lane];
     for (; *cursor < queue->next; ++*cursor) {
         if (*cursor < queue->lowest) continue;
-        tutti_entry *entry = tutti_queue_get(queue, *cursor);
+        tutti_entry *entry = at_slot(queue, *cursor);
+        if (!entry) return NULL;
         if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED ||
             entry->state == TUTTI_ENTRY_GONE)
             continue;
-        return entry->state == TUTTI_ENTRY_READY ? entry : NULL;
+        return entry->state == TUTTI_ENTRY_READY && has_room(queue, entry) ? entry : NULL;
     }
     return NULL;
+}
+
+tutti_entry *tutti_queue_oldest(tutti_queue *queue)
+{
+    for (int64_t slot = queue->lowest; slot < queue->next; slot++) {
+        tutti_entry *entry = at_slot(queue, slot);
+        if (!entry) entry = tutti_queue_get(queue, slot);
+        if (entry->state != TUTTI_ENTRY_GONE) return entry;
+    }
+    return NULL;
+}
+
+int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry)
+{
+    int64_t first = entry->sequence - entry->slice;
+    for (int64_t s = first; s < first + entry->slices; s++)
+        if (s >= queue->lowest && s != entry->sequence &&
+            tutti_queue_get(queue, s)->state != TUTTI_ENTRY_GONE)
+            return 0;
+    return 1;
 }
 
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
 {
     entry->state = TUTTI_ENTRY_STARTED;
     queue->started++;
+    queue->flying[entry->lane] += tutti_entry_bytes(entry);
+}
+
+/* How many entries from `lowest` on need not be kept: those that are gone, and of a group that
+ * follows an order all or none, since its slots are found through them. */
+static int64_t forgettable(tutti_queue *queue)
+{
+    const tutti_entry *first = tutti_queue_get(queue, queue->lowest);
+    int64_t least = first->ordered ? queue->slots : 1, gone = 0;
+    if (queue->lowest + least > queue->next) return 0;
+    while (gone < least && tutti_queue_get(queue, queue->lowest + gone)->state == TUTTI_ENTRY_GONE)
+        gone++;
+    return gone == least ? gone : 0;
 }
 
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
 {
-    if (entry->state == TUTTI_ENTRY_STARTED) queue->started--;
+    if (entry->state == TUTTI_ENTRY_STARTED) {
+        queue->started--;
+        queue->flying[entry->lane] -= tutti_entry_bytes(entry);
+    }
     entry->state = TUTTI_ENTRY_GONE;
-    while (queue->lowest < queue->next &&
-           tutti_queue_get(queue, queue->lowest)->state == TUTTI_ENTRY_GONE)
-        queue->lowest++;
+    while (queue->lowest < queue->next) {
+        int64_t gone = forgettable(queue);
+        if (!gone) break;
+        queue->lowest += gone;
+    }
 }
 
 static tutti_entry *next_from(tutti_queue *queue, int64_t from, tutti_entry_state least)
@@ -111,7 +185,7 @@ int64_t tutti_queue_ready_group(const tutti_queue *queue)
     int64_t s = queue->lowest;
     for (; s < queue->next; s++) {
         const tutti_entry *entry = &queue->ring[s & (queue->room - 1)];
-        if (s > queue->lowest && entry->index == 0) break;
+        if (entry->base > queue->lowest) break;
         if (entry->state != TUTTI_ENTRY_READY) return 0;
     }
     return s - queue->lowest;

@@ -50,6 +50,8 @@ int64_t tutti_record_post(
     *e = (tutti_record_entry){.sequence = key->sequence,
         .index = key->index,
         .lane = key->lane,
+        .slice = key->slice,
+        .slices = key->slices,
         .kind = args->kind,
         .dtype = args->dtype,
         .op = args->op,
@@ -88,8 +90,9 @@ static void write_time(FILE *out, const char *name, double at_s, double now_s)
 static void write_entry(const tutti_record_entry *e, double now_s, FILE *out)
 {
     fprintf(out,
-        "{\"event\":\"collective\",\"sequence\":%" PRId64 ",\"lane\":%d,\"index\":%" PRId64,
-        e->sequence, e->lane, e->index);
+        "{\"event\":\"collective\",\"sequence\":%" PRId64 ",\"lane\":%d,\"index\":%" PRId64
+        ",\"slice\":%d,\"slices\":%d",
+        e->sequence, e->lane, e->index, e->slice, e->slices);
     fputs(",\"name\":", out);
     tutti_json_string(out, e->name);
     fprintf(out,

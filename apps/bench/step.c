@@ -19,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 2, WARM_STEPS = 2 };
+enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 6, WARM_STEPS = 6 };
 
 typedef struct options {
-    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json;
-    int64_t batch, steps, blocks, lanes, workers, bucket;
+    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *priority;
+    int64_t batch, steps, blocks, lanes, workers, bucket, slice;
     double link_mbit, timeout_s;
 } options;
 
@@ -32,6 +32,13 @@ static const char *design_choice(int i)
 {
     static const char *const names[] = {
         "all", "funneled", "concurrent", "chained", "sequential", NULL};
+    return names[i];
+}
+
+/* In which order a step's collectives go. */
+static const char *priority_choice(int i)
+{
+    static const char *const names[] = {"on", "off", "both", NULL};
     return names[i];
 }
 
@@ -48,6 +55,11 @@ static const tutti_setting settings[] = {
         .help = "communicators of the concurrent design; 0: its default"},
     {TUTTI_CONF_INT, "bucket", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(bucket),
         .help = "gradients summed together; 0: one by one; -1: by the size of the model"},
+    {TUTTI_CONF_INT, "slice", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(slice),
+        .help = "larger sums are cut into slices of at most this much; 0: none is; -1: 1048576"},
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "on", .choice = priority_choice,
+        AT(priority),
+        .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithm,
         AT(algorithm), .help = "allreduce algorithm"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024, AT(workers),
@@ -91,6 +103,7 @@ typedef struct row {
     row_kind kind;
     const char *name;
     const tutti_design *design;
+    int priority; /* of a design: 1 the agreed order, 0 program order */
     double step_s[MOST_BLOCKS], hidden_pct[MOST_BLOCKS];
 } row;
 
@@ -121,14 +134,17 @@ static void leave_stage(stage *st)
 }
 
 /* Opens an exchange with the design (NULL: none) and a side over it. */
-static tutti_status enter_stage(bench *b, const tutti_design *design, stage *st)
+static tutti_status enter_stage(bench *b, const row *r, stage *st)
 {
+    const tutti_design *design = r->design;
     tutti_exchange_options exchange = {.design = design,
         .lanes = design && design->many_lanes ? (int)b->o.lanes : 0,
         .algorithm = b->o.algorithm,
         .bucket_bytes = b->o.bucket,
         .comm_core = b->o.comm_core,
         .workers = (int)b->o.workers,
+        .slice_bytes = b->o.slice,
+        .order = {.on = r->priority},
         .timeout_s = b->o.timeout_s,
         .meter = b->meter};
     *st = (stage){0};
@@ -152,11 +168,11 @@ static tutti_status enter_stage(bench *b, const tutti_design *design, stage *st)
 /* ---- verifying ---- */
 
 /* The weights' hash after a few steps; MISMATCH when ranks differ. */
-static tutti_status hash_after(bench *b, const tutti_design *design, double half[2])
+static tutti_status hash_after(bench *b, const row *r, double half[2])
 {
     stage st;
     double seconds, range[4];
-    tutti_status status = enter_stage(b, design, &st);
+    tutti_status status = enter_stage(b, r, &st);
     if (!status) status = tutti_side_start(&st.side);
     if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, &seconds);
     uint64_t hash = status ? 0 : tutti_side_hash(&st.side);
@@ -168,7 +184,7 @@ static tutti_status hash_after(bench *b, const tutti_design *design, double half
     status = tutti_world_max(&b->world, 4, range);
     if (!status && (range[0] != -range[2] || range[1] != -range[3]))
         status = tutti_fail(TUTTI_ERR_MISMATCH, "%s: after %d steps ranks have different weights",
-            design->name, VERIFY_STEPS);
+            r->name, VERIFY_STEPS);
     return status;
 }
 
@@ -178,7 +194,7 @@ static tutti_status verify(bench *b)
     int designs = 0;
     for (int i = 0; i < b->rows; i++) {
         if (b->row[i].kind != DESIGN) continue;
-        tutti_status status = hash_after(b, b->row[i].design, half);
+        tutti_status status = hash_after(b, &b->row[i], half);
         if (status) return status;
         if (designs++ == 0) memcpy(first, half, sizeof first);
         if (memcmp(first, half, sizeof first) != 0)
@@ -199,7 +215,7 @@ static tutti_status time_stage(bench *b, row *r, int64_t block)
 {
     stage st;
     double seconds;
-    tutti_status status = enter_stage(b, r->design, &st);
+    tutti_status status = enter_stage(b, r, &st);
     if (!status) status = tutti_side_start(&st.side);
     if (!status) status = tutti_side_steps(&st.side, WARM_STEPS, &seconds);
     if (!status)
@@ -320,10 +336,23 @@ static void tell(bench *b)
 
 /* ---- setting up ---- */
 
-static void add_row(bench *b, row_kind kind, const char *name, const tutti_design *design)
+static row *add_row(bench *b, row_kind kind, const char *name, const tutti_design *design)
 {
     row *r = &b->row[b->rows++];
     *r = (row){.kind = kind, .name = name, .design = design};
+    return r;
+}
+
+/* A design as it is, and, where its collectives can go in another order, without that. */
+static void add_design(bench *b, const char *name)
+{
+    static const char *const plain_names[] = {
+        "funneled, program order", "concurrent, program order"};
+    const tutti_design *design = tutti_design_find(name);
+    int can = design->order == TUTTI_ORDER_QUEUE;
+    int on = strcmp(b->o.priority, "off") != 0, both = strcmp(b->o.priority, "both") == 0;
+    add_row(b, DESIGN, name, design)->priority = on;
+    if (can && both) add_row(b, DESIGN, plain_names[design->many_lanes], design);
 }
 
 static void list_rows(bench *b)
@@ -334,14 +363,14 @@ static void list_rows(bench *b)
         const char *name = design_choice(i);
         int wanted = strcmp(b->o.design, "all") == 0 ? strcmp(name, "sequential") != 0
                                                      : strcmp(name, b->o.design) == 0;
-        if (wanted) add_row(b, DESIGN, name, tutti_design_find(name));
+        if (wanted) add_design(b, name);
     }
 }
 
 static tutti_status open_traffic(bench *b)
 {
     stage st;
-    tutti_status status = enter_stage(b, find_row(b, DESIGN)->design, &st);
+    tutti_status status = enter_stage(b, find_row(b, DESIGN), &st);
     if (status) return status;
     tutti_step *step = st.side.step;
     st.side.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */

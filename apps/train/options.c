@@ -46,6 +46,12 @@ static const char *schedule_choice(int i)
     return tutti_schedules[i].name;
 }
 
+static const char *priority_choice(int i)
+{
+    static const char *const names[] = {"on", "off", NULL};
+    return names[i];
+}
+
 #define AT(member) .offset = offsetof(tutti_train_options, member)
 
 static const tutti_setting settings[] = {
@@ -136,6 +142,15 @@ static const tutti_setting settings[] = {
         .environment = "TUTTI_BUCKET_MB", AT(bucket_mb),
         .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
                 "one; -1: an eighth of all, within 0.066 and 4.2"},
+    {TUTTI_CONF_REAL, "slice-mb", "X", .fallback = "-1", .low = -1, .high = 1e6,
+        .environment = "TUTTI_SLICE_MB", AT(slice_mb),
+        .help = "a larger sum is cut into slices of at most X MB, between which others may go; 0: "
+                "none is; -1: 1.05"},
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "on", .choice = priority_choice,
+        .environment = "TUTTI_PRIORITY", AT(priority_name),
+        .help =
+            "on: gradients that the next step needs first overtake others, in an order that all "
+            "ranks agree on (funneled, concurrent); off: program order"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
         .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
@@ -201,6 +216,15 @@ const tutti_conf tutti_train_conf = {
     .settings = settings,
 };
 
+/* Sizes in MB: -1 is the default, 0 none; nothing lies between. */
+static tutti_status check_size(const char *name, double mb)
+{
+    char text[32];
+    if (mb == -1 || mb >= 0) return TUTTI_OK;
+    snprintf(text, sizeof text, "%g", mb);
+    return tutti_conf_refuse(&tutti_train_conf, name, text, "is neither -1 nor a size");
+}
+
 static tutti_status refuse_number(const char *name, int64_t value, const char *reason)
 {
     char text[32];
@@ -234,6 +258,8 @@ static tutti_status check_together(const tutti_train_options *o)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
     tutti_status status = tutti_comm_core_check(o->comm_core);
+    if (!status) status = check_size("bucket-mb", o->bucket_mb);
+    if (!status) status = check_size("slice-mb", o->slice_mb);
     if (status) return status;
     const tutti_watch_options stall = {
         .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
@@ -251,6 +277,7 @@ tutti_status tutti_train_options_parse(
                                         : options->lanes > 1  ? "concurrent"
                                                               : "funneled");
     options->schedule = tutti_schedule_find(options->schedule_name);
+    options->priority = strcmp(options->priority_name, "on") == 0;
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;

@@ -14,10 +14,11 @@
 typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *schedule_name, *algorithm, *check_name, *comm_core;
+    const char *priority_name;
     int unsafe, check_only;
     int64_t lanes, workers, batch;
     int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
-    double rate, momentum, weight_decay, bucket_mb;
+    double rate, momentum, weight_decay, bucket_mb, slice_mb;
     double label_smoothing;
     int no_nesterov, augment;
     int64_t uncropped; /* epochs; -1: a fifth of all */
@@ -39,6 +40,7 @@ typedef struct tutti_train_options {
     int design_auto;
     const tutti_schedule_kind *schedule;
     tutti_verify_mode verify;
+    int priority;
 } tutti_train_options;
 
 extern const tutti_conf tutti_train_conf;

@@ -245,9 +245,11 @@ static tutti_status make_key(tuner *t)
 {
     const tutti_exchange_options *e = &t->o->exchange;
     char fixed[256];
-    snprintf(fixed, sizeof fixed, "design=%s lanes=%d bucket=%lld algorithm=%s check=%s",
+    snprintf(fixed, sizeof fixed,
+        "design=%s lanes=%d bucket=%lld slice=%lld priority=%d algorithm=%s check=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
-        e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
+        (long long)e->slice_bytes, e->order.on, e->algorithm ? e->algorithm : "auto",
+        tutti_verify_mode_name(e->verify));
     tutti_status status = tutti_tune_key(*t->exchange, &t->o->side, fixed, t->key);
     if (status) t->together = 0;
     return status;

@@ -4,7 +4,9 @@
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
 #include "designs/check/parts.h"
+#include "designs/slice.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +20,8 @@ struct tutti_check_tracker {
     const tutti_graph *graph;
     tutti_edges *edges;
     numbers *near; /* one a submitted node */
-    int *sequence; /* of a submitted node that is a collective; -1 */
+    int *sequence; /* of a submitted node that is a collective, its first slice's; -1 */
+    int *slices;   /* of it */
     int64_t submitted, room;
     int failed; /* memory ran out while edges were told */
 };
@@ -49,6 +52,7 @@ static void tracker_free(tracker *t)
     tutti_edges_free(t->edges);
     free(t->near);
     free(t->sequence);
+    free(t->slices);
     free(t);
 }
 
@@ -157,7 +161,7 @@ static void inherit(void *ctx, int64_t from, int64_t to)
     tracker *t = ctx;
     numbers *near = &t->near[to];
     if (t->sequence[from] >= 0) {
-        t->failed |= !insert(near, t->sequence[from]);
+        for (int i = 0; i < t->slices[from]; i++) t->failed |= !insert(near, t->sequence[from] + i);
         return;
     }
     for (int i = 0; i < t->near[from].count; i++)
@@ -186,16 +190,42 @@ static tutti_status track(tracker *t, const tutti_node *node, int sequence, numb
         if (lists) t->near = lists;
         int *sequences = realloc(t->sequence, (size_t)room * sizeof *sequences);
         if (sequences) t->sequence = sequences;
-        if (!lists || !sequences) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+        int *slices = realloc(t->slices, (size_t)room * sizeof *slices);
+        if (slices) t->slices = slices;
+        if (!lists || !sequences || !slices) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
         t->room = room;
     }
     int64_t id = t->submitted++;
     t->near[id] = (numbers){0};
     t->sequence[id] = sequence;
+    t->slices[id] = tutti_slice_count(&node->place);
     tutti_status status = tutti_edges_add(t->edges, id, node->accesses, node->access, inherit, t);
     if (!status && t->failed) status = tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
     *near = &t->near[id];
     return status;
+}
+
+static tutti_status submit_slice(
+    tutti_check *check, int rank, const tutti_node *node, int slice, int group, const numbers *near)
+{
+    int slices = tutti_slice_count(&node->place);
+    const tutti_coll_args args = tutti_slice_args(node->desc, slices, slice);
+    char name[256];
+    snprintf(name, sizeof name, "%s (slice %d of %d)", node->name, slice + 1, slices);
+    const tutti_check_coll coll = {.name = slices > 1 ? name : (char *)node->name,
+        .kind = args.kind,
+        .dtype = args.dtype,
+        .op = args.op,
+        .root = args.root,
+        .count = args.count,
+        .group = group,
+        .lane = tutti_slice_lane(&node->place, slice),
+        .index = node->place.index,
+        .slice = slice,
+        .holds = node->place.holds,
+        .before = near->number,
+        .befores = near->count};
+    return tutti_check_append(check, rank, &coll);
 }
 
 static tutti_status submit_node(
@@ -206,20 +236,10 @@ static tutti_status submit_node(
     numbers *near = NULL;
     tutti_status status = track(r->tracker, node, collective ? r->colls : -1, &near);
     if (status || !collective) return status;
-    const tutti_coll_args *args = node->desc;
-    const tutti_check_coll coll = {.name = (char *)node->name,
-        .kind = args->kind,
-        .dtype = args->dtype,
-        .op = args->op,
-        .root = args->root,
-        .count = args->count,
-        .group = group_of ? group_of(node) : 0,
-        .lane = node->place.lane,
-        .index = node->place.index,
-        .holds = node->place.holds,
-        .before = near->number,
-        .befores = near->count};
-    return tutti_check_append(check, rank, &coll);
+    int group = group_of ? group_of(node) : 0, slices = tutti_slice_count(&node->place);
+    for (int i = 0; i < slices && !status; i++)
+        status = submit_slice(check, rank, node, i, group, near);
+    return status;
 }
 
 tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph *graph, int section,

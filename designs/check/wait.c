@@ -40,6 +40,12 @@ static int previous_on_lane(const tutti_check_rank *rank, int n)
     return -1;
 }
 
+/* Whether both are slices of one node, which are started one after the other. */
+static int is_same_node(const tutti_check_rank *rank, int before, int n)
+{
+    return before >= n - rank->coll[n].slice;
+}
+
 /* Where no queue keeps the order of a lane, the graph must. */
 static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_verdict *verdict)
 {
@@ -51,7 +57,7 @@ static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_v
     if (status) return status;
     for (int n = 0; n < r->colls && !verdict->clause; n++) {
         int before = previous_on_lane(r, n);
-        if (before < 0 || is_above(above, words, n, before)) continue;
+        if (before < 0 || is_same_node(r, before, n) || is_above(above, words, n, before)) continue;
         tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
             "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start either "
             "first, another rank the other",
@@ -172,19 +178,24 @@ static int unended_before(const play *p, int rank, int sequence)
     return -1;
 }
 
+static int begins_group(const tutti_check_coll *coll)
+{
+    return !coll->index && !coll->slice;
+}
+
 /* The main thread of ORDER_MAIN starts a group's collectives one by one, when all of the section's
  * are ready. What holds this one back, or -1. */
 static int held_back_by_main(const play *p, int rank, int sequence)
 {
     const tutti_check_rank *r = &p->match->check->rank[rank];
     int group = r->coll[sequence].group, begins = sequence;
-    for (int n = sequence - 1; n >= 0 && r->coll[begins].index; n--)
+    for (int n = sequence - 1; n >= 0 && !begins_group(&r->coll[begins]); n--)
         if (r->coll[n].group == group) begins = n;
     for (int n = 0; n < sequence; n++)
         if (r->coll[n].group == group && !has_ended(p, rank, n)) return n;
     for (int n = begins; n < r->colls; n++) {
         if (r->coll[n].group != group) continue;
-        if (n > begins && !r->coll[n].index) break;
+        if (n > begins && begins_group(&r->coll[n])) break;
         if (unended_before(p, rank, n) >= 0) return n;
     }
     return -1;

@@ -21,13 +21,19 @@ static int64_t count_of(int parameter)
     return 1 + 37 * parameter;
 }
 
+/* How the sums of a step are cut and ordered. */
+typedef struct variant {
+    int64_t bucket_bytes, slice_bytes;
+    tutti_order_options order;
+} variant;
+
 typedef struct rank_job {
     tutti_loop_world *world;
     const tutti_design *design;
     tutti_verify_mode verify;
     int rank, ranks, lanes;
     int workers; /* of StarPU; 0: the inline runner */
-    int64_t bucket_bytes;
+    variant variant;
     uint64_t seed;
     tutti_status status;
     int64_t collectives;
@@ -109,7 +115,9 @@ static void *run_rank(void *arg)
     tutti_exchange_options options = {.design = job->design,
         .lanes = job->lanes,
         .algorithm = "ring",
-        .bucket_bytes = job->bucket_bytes,
+        .bucket_bytes = job->variant.bucket_bytes,
+        .slice_bytes = job->variant.slice_bytes,
+        .order = job->variant.order,
         .verify = job->verify,
         .timeout_s = patience_s,
         .meter = meter};
@@ -129,7 +137,7 @@ static void *run_rank(void *arg)
 
 /* workers: rank 0 runs on StarPU with so many (there is one StarPU a process); 0: all are inline. */
 static void run_world_on(int workers, const tutti_design *design, int ranks, int lanes,
-    int64_t bucket_bytes, uint64_t seed, rank_job job[])
+    const variant *how, uint64_t seed, rank_job job[])
 {
     tutti_loop_world *world;
     pthread_t thread[MOST_RANKS];
@@ -143,7 +151,7 @@ static void run_world_on(int workers, const tutti_design *design, int ranks, int
             .ranks = ranks,
             .lanes = lanes,
             .workers = r ? 0 : workers,
-            .bucket_bytes = bucket_bytes,
+            .variant = *how,
             .seed = seed ? seed * 1000 + (uint64_t)r : 0};
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
     }
@@ -154,11 +162,13 @@ static void run_world_on(int workers, const tutti_design *design, int ranks, int
             (unsigned long)seed, r, tutti_status_name(job[r].status));
 }
 
-static void run_world(const tutti_design *design, int ranks, int lanes, int64_t bucket_bytes,
+static void run_world(const tutti_design *design, int ranks, int lanes, const variant *how,
     uint64_t seed, rank_job job[])
 {
-    run_world_on(0, design, ranks, lanes, bucket_bytes, seed, job);
+    run_world_on(0, design, ranks, lanes, how, seed, job);
 }
+
+static const variant plain;
 
 static void compare(const rank_job *a, const rank_job *b)
 {
@@ -179,7 +189,7 @@ START_TEST(every_design_equals_the_oracle)
     int ranks = _i;
     unsigned long seed = testing_seed(11);
     rank_job oracle[MOST_RANKS], job[MOST_RANKS];
-    run_world(tutti_design_find("sequential"), ranks, 1, 0, 0, oracle);
+    run_world(tutti_design_find("sequential"), ranks, 1, &plain, 0, oracle);
     /* And the oracle is right: rank 0's first element by the recurrence w += sum over ranks of (w +
      * c). */
     double w = 0, c = 0;
@@ -190,7 +200,7 @@ START_TEST(every_design_equals_the_oracle)
         if (tutti_designs[d]->unsafe) continue;
         for (int lanes = 1; lanes <= (tutti_designs[d]->many_lanes ? 3 : 1); lanes++) {
             for (unsigned long k = 0; k < 4; k++) {
-                run_world(tutti_designs[d], ranks, lanes, 0, seed + k, job);
+                run_world(tutti_designs[d], ranks, lanes, &plain, seed + k, job);
                 for (int r = 0; r < ranks; r++) {
                     compare(&job[r], &oracle[0]);
                     /* The call to agree, and in worlds of several ranks the nodes. */
@@ -217,10 +227,10 @@ START_TEST(buckets_give_the_same_sums)
     } rows[] = {{500, 5}, {1500, 3}, {600, 5}, {-1, 1}, {1, 7}};
     unsigned long seed = testing_seed(12);
     rank_job oracle[MOST_RANKS], job[MOST_RANKS];
-    run_world(tutti_design_find("sequential"), 2, 1, 0, 0, oracle);
+    run_world(tutti_design_find("sequential"), 2, 1, &plain, 0, oracle);
     for (int d = 0; tutti_designs[d]; d++) {
         if (tutti_designs[d]->unsafe) continue;
-        run_world(tutti_designs[d], 2, 1, rows[_i].bytes, seed, job);
+        run_world(tutti_designs[d], 2, 1, &(variant){.bucket_bytes = rows[_i].bytes}, seed, job);
         for (int r = 0; r < 2; r++) {
             compare(&job[r], &oracle[0]);
             ck_assert_int_eq(job[r].collectives, 1 + rows[_i].collectives * STEPS);
@@ -231,16 +241,69 @@ START_TEST(buckets_give_the_same_sums)
 }
 END_TEST
 
+/* Slices of at most 100 bytes, 34 of them. */
+static const variant sliced = {.slice_bytes = 100};
+enum { SLICES = 34 };
+
+/* How an order is made: slots turned around, or shuffled by slices that are coprime to their number. */
+static void turn_around(void *ctx, int slots, int32_t order[])
+{
+    (void)ctx;
+    for (int i = 0; i < slots; i++) order[i] = slots - 1 - i;
+}
+
+static void shuffle(void *ctx, int slots, int32_t order[])
+{
+    (void)ctx;
+    for (int i = 0; i < slots; i++) order[i] = i * 11 % slots;
+}
+
+/* Some slice twice: rank 0 tells program order instead. */
+static void no_order(void *ctx, int slots, int32_t order[])
+{
+    (void)ctx;
+    for (int i = 0; i < slots; i++) order[i] = i / 2;
+}
+
+START_TEST(slices_and_orders_give_the_same_bits)
+{
+    int ranks = _i;
+    static void (*const make[])(void *, int, int32_t *) = {NULL, turn_around, shuffle, no_order};
+    unsigned long seed = testing_seed(13);
+    rank_job oracle[MOST_RANKS], job[MOST_RANKS];
+    run_world(tutti_design_find("sequential"), ranks, 1, &sliced, 0, oracle);
+    for (int d = 0; tutti_designs[d]; d++) {
+        const tutti_design *design = tutti_designs[d];
+        if (design->unsafe) continue;
+        for (unsigned long k = 0; k < (design->many_lanes ? 6 : 4); k++) {
+            int lanes = design->many_lanes ? 1 + (int)k % 3 : 1;
+            variant v = sliced;
+            v.order = (tutti_order_options){.on = k > 0, .at = 1, .make = make[k % 4]};
+            run_world(design, ranks, lanes, &v, seed + k, job);
+            int agrees = ranks > 1 && v.order.on && design->order == TUTTI_ORDER_QUEUE;
+            for (int r = 0; r < ranks; r++) {
+                compare(&job[r], &oracle[0]);
+                int64_t compared = job[r].verify != TUTTI_VERIFY_OFF;
+                ck_assert_int_eq(
+                    job[r].collectives, 1 + (ranks > 1 ? SLICES * STEPS + compared + agrees : 0));
+            }
+            free_results(job, ranks);
+        }
+    }
+    free_results(oracle, ranks);
+}
+END_TEST
+
 START_TEST(a_rank_on_starpu_equals_the_oracle)
 {
     int workers = _i, ranks = 3;
     unsigned long seed = testing_seed(11);
     rank_job oracle[MOST_RANKS], job[MOST_RANKS];
-    run_world(tutti_design_find("sequential"), ranks, 1, 0, 0, oracle);
+    run_world(tutti_design_find("sequential"), ranks, 1, &plain, 0, oracle);
     for (int d = 0; tutti_designs[d]; d++) {
         const tutti_design *design = tutti_designs[d];
         if (design->unsafe) continue;
-        run_world_on(workers, design, ranks, design->many_lanes ? 3 : 1, 0, seed, job);
+        run_world_on(workers, design, ranks, design->many_lanes ? 3 : 1, &plain, seed, job);
         for (int r = 0; r < ranks; r++) compare(&job[r], &oracle[0]);
         free_results(job, ranks);
     }
@@ -293,7 +356,9 @@ START_TEST(a_queue_lets_only_the_next_of_a_lane_start)
     tutti_queue q;
     int64_t s[600];
     ck_assert_ok(tutti_queue_open(&q, 2));
-    for (int i = 0; i < 600; i++) ck_assert_ok(tutti_queue_reserve(&q, i % 2, i % 6, "c", &s[i]));
+    for (int i = 0; i < 600; i++)
+        ck_assert_ok(
+            tutti_queue_reserve(&q, &(tutti_place){.lane = i % 2, .index = i % 6}, "c", &s[i]));
     ck_assert_ptr_null(tutti_queue_startable(&q, 0));
     tutti_queue_get(&q, 2)->state = TUTTI_ENTRY_READY; /* lane 0's second */
     ck_assert_ptr_null(tutti_queue_startable(&q, 0));
@@ -394,6 +459,7 @@ int main(void)
     tcase_add_test(tcase, bad_options_are_refused);
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
     tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
+    tcase_add_loop_test(tcase, slices_and_orders_give_the_same_bits, 1, MOST_RANKS + 1);
     tcase_add_loop_test(tcase, a_rank_on_starpu_equals_the_oracle, 1, 5);
     return testing_run(suite);
 }

@@ -74,7 +74,10 @@ static void fill(tutti_queue *queue)
 {
     int64_t sequence;
     ck_assert_ok(tutti_queue_open(queue, 2));
-    for (int i = 0; i < 6; i++) ck_assert_ok(tutti_queue_reserve(queue, i % 2, i, "x", &sequence));
+    for (int i = 0; i < 6; i++) {
+        const tutti_place place = {.lane = i % 2, .index = i};
+        ck_assert_ok(tutti_queue_reserve(queue, &place, "x", &sequence));
+    }
 }
 
 static tutti_entry *make_ready(tutti_queue *queue, int64_t sequence)

@@ -21,7 +21,7 @@ collectives/transport | dag/base/ collectives/args.h collectives/op.h | transpor
 collectives/buf       | dag/base/ collectives/args.h collectives/op.h | buffers know base and the arguments
 collectives           | dag/base/                                    | collectives know nothing of dag/ but base
 designs               | dag/base/ dag/graph/ dag/run/ dag/sim/ collectives/coll.h collectives/boot.h collectives/choose.h collectives/args.h collectives/op.h collectives/transport/transport.h | designs know graph, run, sim and the face of collectives
-designs/check         | dag/base/ dag/graph/ collectives/args.h collectives/op.h designs/design.h | the checker judges values
+designs/check         | dag/base/ dag/graph/ collectives/args.h collectives/op.h designs/design.h designs/slice.h | the checker judges values
 designs/verify        | dag/base/ collectives/coll.h collectives/args.h collectives/op.h collectives/transport/transport.h designs/queue.h | what ranks compare knows collectives and the queue
 designs/watch         | dag/base/ dag/run/ collectives/coll.h collectives/args.h collectives/op.h collectives/boot.h designs/driver.h designs/record.h designs/queue.h designs/verify/ | the inspector looks at the driver
 apps/models           | dag/net/net.h                                | models see net.h only

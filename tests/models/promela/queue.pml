@@ -1,6 +1,10 @@
-/* ORDER_QUEUE of designs/driver.c: the comm thread starts collectives, each lane in sequence order. Funneled, concurrent. */
+/* ORDER_QUEUE of designs/driver.c: the comm thread starts collectives, each lane in sequence order. Funneled, concurrent;
+ * with AGREES a step follows an order that ranks agree on. */
 #include "rank.pml"
 
+#ifdef AGREES
+#include "order.pml"
+#else
 /* tutti_queue_startable: of what its lane waits for, from the cursor, the first, if it is ready. */
 #ifdef MUTANT_CURSOR_SKIPS_RESERVED
 #define of_interest(r) R.ready
@@ -14,27 +18,31 @@
 #define startable(r, seq) ((R.ready & waiting(r, seq) & bit_of(seq)) && !(waiting(r, seq) & below(seq)))
 #endif
 
+#define pass_over(r, seq) R.cursor[R.lane[seq]] = seq + 1
+#define ended(r, seq) skip
+#endif
+
 #define or_startable(seq) || startable(r, seq)
 #define any_startable(r) (0 EACH(or_startable))
 
 /* start_in_sequence: one step, because meanwhile others only reserve and make ready. */
 #if defined MUTANT_TWO_THREADS
 #define START(seq) \
-    :: d_step { startable(r, seq) -> R.cursor[R.lane[seq]] = seq + 1; mark_started(r, seq); taken = seq }; \
+    :: d_step { startable(r, seq) -> pass_over(r, seq); mark_started(r, seq); taken = seq }; \
        d_step { post(r, taken); taken = 0 }
 #define TAKEN byte taken;
 #elif defined MUTANT_BLOCKING_LANES
 #define START(seq) \
-    :: d_step { startable(r, seq) -> R.cursor[R.lane[seq]] = seq + 1; mark_started(r, seq); post(r, seq) }; \
+    :: d_step { startable(r, seq) -> pass_over(r, seq); mark_started(r, seq); post(r, seq) }; \
        met(r, seq)
 #define TAKEN
 #else
 #define START(seq) \
-    :: d_step { startable(r, seq) -> R.cursor[R.lane[seq]] = seq + 1; mark_started(r, seq); post(r, seq) }
+    :: d_step { startable(r, seq) -> pass_over(r, seq); mark_started(r, seq); post(r, seq) }
 #define TAKEN
 #endif
 /* end_done */
-#define END(seq) :: d_step { met(r, seq) -> end_entry(r, seq) }
+#define END(seq) :: d_step { met(r, seq) -> end_entry(r, seq); ended(r, seq) }
 
 /* wait_for_work: while something is in flight the thread polls; otherwise it looks and falls asleep under one lock. */
 #ifdef MUTANT_SLEEPS_IN_FLIGHT

@@ -9,6 +9,9 @@
  *   sums      a message is matched by (lane, posting number on that lane), as in collectives/comm.c: `post` asserts that
  *             the ranks that meet there bring the same collective
  *
+ * With AGREES (ordered.pml) collective K, between the first step and the second, is the broadcast of an order; the edges
+ * above lead from compute n to collective n + K + 1.
+ *
  * dag/run/starpu.c: a worker takes a task whose predecessors have ended; a collective node has ended when its token is
  * finished. designs/queue.c: entries by sequence number. */
 #ifndef P
@@ -28,12 +31,22 @@
 #endif
 /* Main reserves a whole step, or with FINE a single node, without a pause. To all others an entry that is not reserved yet
  * and one that is reserved but not ready are the same. */
+#ifdef AGREES
+#define N (K * S + 1)
+#define index_of(n) (((n) - ((n) > K)) % K)
+#define earlier(n) ((n) > K -> (n) - K - 1 : -1) /* the same tensor's, a step before */
+#define STEP_SUBMITTED (R.submitted == K || R.submitted == N)
+#else
+#define N (K * S)
+#define index_of(n) ((n) % K)
+#define earlier(n) ((n) >= K -> (n) - K : -1) /* the same tensor's, a step before */
+#define STEP_SUBMITTED (R.submitted % K == 0)
+#endif
 #ifdef FINE
 #define SUBMITTED_TOGETHER 1
 #else
-#define SUBMITTED_TOGETHER R.submitted % K == 0
+#define SUBMITTED_TOGETHER STEP_SUBMITTED
 #endif
-#define N (K * S)
 #define ALL ((1 << N) - 1)
 
 /* X(0) X(1) ... X(N - 1) */
@@ -45,22 +58,24 @@
 #define EACH6(X) EACH5(X) X(5)
 #define EACH7(X) EACH6(X) X(6)
 #define EACH8(X) EACH7(X) X(7)
-#if K * S == 1
+#if N == 1
 #define EACH(X) EACH1(X)
-#elif K * S == 2
+#elif N == 2
 #define EACH(X) EACH2(X)
-#elif K * S == 3
+#elif N == 3
 #define EACH(X) EACH3(X)
-#elif K * S == 4
+#elif N == 4
 #define EACH(X) EACH4(X)
-#elif K * S == 5
+#elif N == 5
 #define EACH(X) EACH5(X)
-#elif K * S == 6
+#elif N == 6
 #define EACH(X) EACH6(X)
-#elif K * S == 8
+#elif N == 7
+#define EACH(X) EACH7(X)
+#elif N == 8
 #define EACH(X) EACH8(X)
 #else
-#error "collectives in all: 1 to 6, or 8"
+#error "collectives in all: 1 to 8"
 #endif
 
 #define bit_of(n) (1 << (n))
@@ -169,9 +184,9 @@ inline reserve(r, n)
     R.number[n] = R.next;
     R.node[R.next] = n;
 #ifdef MUTANT_LANES_DIFFER
-    R.lane[R.next] = (r == 0 -> (n % K) % LANES : 0);
+    R.lane[R.next] = (r == 0 -> index_of(n) % LANES : 0);
 #else
-    R.lane[R.next] = (n % K) % LANES;
+    R.lane[R.next] = index_of(n) % LANES;
 #endif
     R.of_lane[R.lane[R.next]] = R.of_lane[R.lane[R.next]] | bit_of(R.next);
     R.reserved = R.reserved | bit_of(R.next);

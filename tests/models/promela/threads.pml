@@ -90,6 +90,10 @@ proctype main_thread(byte r)
 #endif
 }
 
+#ifndef BEGIN
+#define BEGIN skip
+#endif
+
 init
 {
     byte r, w;
@@ -98,7 +102,7 @@ init
         do
         :: w < N ->
             if
-            :: w >= K -> needs[w] = bit_of(w - K)
+            :: earlier(w) >= 0 -> needs[w] = bit_of(earlier(w))
             :: else
             fi;
 #ifdef GRAPHS
@@ -112,6 +116,7 @@ init
             w++
         :: w == N -> break
         od;
+        BEGIN;
         r = 0;
         do
         :: r < P ->

@@ -1,0 +1,198 @@
+#include "designs/order.h"
+
+#include "dag/base/log.h"
+#include "designs/check/check.h"
+#include "designs/slice.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_AT = 5 };
+
+struct tutti_order_plan {
+    tutti_token token; /* first: of the broadcast */
+    tutti_order_options options;
+    tutti_driver *driver;
+    int rank, pieces, slots, section;
+    int64_t step; /* to be submitted next */
+    tutti_piece *piece;
+    tutti_observed observed; /* the driver's until it is asked for it */
+    int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a slice starts */
+    int32_t *order;
+    atomic_int in_use;
+};
+
+/* ---- what there is to order ---- */
+
+static tutti_status find_pieces(tutti_order_plan *p, const tutti_graph *graph)
+{
+    int nodes = tutti_graph_nodes(graph);
+    p->piece = calloc((size_t)nodes + 1, sizeof *p->piece);
+    if (!p->piece) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d nodes", nodes);
+    p->section = -1;
+    tutti_status status = TUTTI_OK;
+    for (int n = 0; n < nodes && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        if (p->section < 0) p->section = node->section;
+        if (node->section != p->section) continue;
+        const tutti_coll_args *args = node->desc;
+        tutti_piece *piece = &p->piece[p->pieces++];
+        *piece = (tutti_piece){.node = n,
+            .slices = tutti_slice_count(&node->place),
+            .bytes = args->count * (int64_t)tutti_dtype_bytes(args->dtype)};
+        p->slots += piece->slices;
+        status = tutti_priority_needed(graph, n, &piece->needed);
+    }
+    return status;
+}
+
+static tutti_status write_slots(const tutti_order_plan *p, tutti_graph *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < p->pieces && !status; i++) {
+        tutti_place place = tutti_graph_get_node(graph, p->piece[i].node)->place;
+        place.slots = p->slots;
+        status = tutti_graph_set_place(graph, p->piece[i].node, place);
+    }
+    return status;
+}
+
+/* What waits for what within a step, as the static checker finds it. */
+static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
+{
+    tutti_check *check;
+    tutti_status status = tutti_check_new(1, &check);
+    if (status) return status;
+    status = tutti_check_submit(check, 0, graph, p->section, NULL);
+    const tutti_check_rank *r = &check->rank[0];
+    int all = 0;
+    for (int n = 0; n < r->colls; n++) all += r->coll[n].befores;
+    p->befores = calloc((size_t)p->slots + 1, sizeof *p->befores);
+    p->before = calloc((size_t)all + 1, sizeof *p->before);
+    if (!status && (!p->befores || !p->before || r->colls != p->slots))
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
+    for (int n = 0; n < r->colls && !status; n++) {
+        int at = p->befores[n];
+        for (int i = 0; i < r->coll[n].befores; i++) p->before[at++] = r->coll[n].before[i];
+        p->befores[n + 1] = at;
+    }
+    tutti_check_free(check);
+    return status;
+}
+
+static void take_over(tutti_token *token, tutti_status status);
+
+tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
+    tutti_driver *driver, tutti_order_plan **plan)
+{
+    tutti_order_plan *p = calloc(1, sizeof *p);
+    *plan = NULL;
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order collectives");
+    *p = (tutti_order_plan){
+        .token.finish = take_over, .options = *options, .driver = driver, .rank = rank};
+    if (!p->options.at) p->options.at = DEFAULT_AT;
+    tutti_status status = find_pieces(p, graph);
+    int wanted = !status && p->slots > 1;
+    if (wanted) status = find_befores(p, graph);
+    if (wanted && !status) status = tutti_observed_open(&p->observed, p->pieces, p->slots);
+    if (wanted && !status) {
+        p->order = calloc((size_t)p->slots, sizeof *p->order);
+        if (!p->order) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for an order");
+    }
+    if (wanted && !status) status = write_slots(p, graph);
+    if (status || !wanted) {
+        tutti_order_close(p);
+        return status;
+    }
+    tutti_driver_observe(driver, &p->observed);
+    *plan = p;
+    return TUTTI_OK;
+}
+
+void tutti_order_close(tutti_order_plan *plan)
+{
+    if (!plan) return;
+    tutti_observed_close(&plan->observed);
+    free(plan->piece);
+    free(plan->befores);
+    free(plan->before);
+    free(plan->order);
+    free(plan);
+}
+
+/* ---- agreeing ---- */
+
+/* Whether it has every slice once, and none before what it waits for. */
+static int is_fine(const tutti_order_plan *p, const int32_t order[])
+{
+    char started[p->slots];
+    memset(started, 0, sizeof started);
+    for (int slot = 0; slot < p->slots; slot++) {
+        int32_t slice = order[slot];
+        if (slice < 0 || slice >= p->slots || started[slice]) return 0;
+        for (int i = p->befores[slice]; i < p->befores[slice + 1]; i++)
+            if (!started[p->before[i]]) return 0;
+        started[slice] = 1;
+    }
+    return 1;
+}
+
+/* Rank 0's order; program order where nothing was seen, or where what came out cannot be used. */
+static void make_order(tutti_order_plan *p)
+{
+    tutti_priority_program_order(p->slots, p->order);
+    double seconds_per_byte = tutti_driver_observed(p->driver, p->piece, p->pieces);
+    if (p->options.make)
+        p->options.make(p->options.ctx, p->slots, p->order);
+    else if (seconds_per_byte > 0)
+        tutti_priority_order(p->pieces, p->piece, seconds_per_byte, p->order);
+    if (!is_fine(p, p->order)) tutti_priority_program_order(p->slots, p->order);
+}
+
+/* Two slices of the largest size: one is under way while the next begins. */
+static int64_t window_of(const tutti_order_plan *p)
+{
+    int64_t largest = 1;
+    for (int i = 0; i < p->pieces; i++) {
+        int64_t bytes = p->piece[i].bytes / p->piece[i].slices;
+        if (bytes > largest) largest = bytes;
+    }
+    return 2 * largest;
+}
+
+/* The broadcast has ended. */
+static void take_over(tutti_token *token, tutti_status status)
+{
+    tutti_order_plan *p = (tutti_order_plan *)token;
+    if (status) return;
+    if (!is_fine(p, p->order)) {
+        tutti_driver_abort(
+            p->driver, TUTTI_ERR_MISMATCH, "the order of collectives that rank 0 tells is none");
+        return;
+    }
+    int changes = !tutti_priority_is_program_order(p->slots, p->order);
+    atomic_store(&p->in_use, changes);
+    tutti_driver_order(p->driver, p->order, changes ? window_of(p) : 0);
+}
+
+tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
+{
+    tutti_order_plan *p = plan;
+    int begins = node->place.slots && !node->place.index;
+    if (!begins || p->step++ != p->options.at) return TUTTI_OK;
+    if (p->rank == 0) make_order(p);
+    const tutti_coll_args args = {
+        .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
+    int64_t sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "order");
+    if (sequence < 0) return TUTTI_ERR_NOMEM;
+    tutti_driver_await_order(p->driver, p->slots);
+    tutti_driver_ready(p->driver, sequence, &args, &p->token);
+    return TUTTI_OK;
+}
+
+int tutti_order_in_use(const tutti_order_plan *plan)
+{
+    return plan && atomic_load(&plan->in_use);
+}

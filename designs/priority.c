@@ -1,0 +1,135 @@
+#include "designs/priority.h"
+
+#include "dag/base/log.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* ---- what the next step needs first ---- */
+
+static int is_data(const tutti_graph *graph, const tutti_access *access)
+{
+    return tutti_graph_get_tensor(graph, access->tensor)->role != TUTTI_ROLE_TOKEN;
+}
+
+static int reads_touched(const tutti_graph *graph, const tutti_node *node, const char touched[])
+{
+    for (int a = 0; a < node->accesses; a++)
+        if ((node->access[a].mode & TUTTI_READ) && touched[node->access[a].tensor] &&
+            is_data(graph, &node->access[a]))
+            return 1;
+    return 0;
+}
+
+/* What it writes depends on what is touched if it reads that. */
+static void touch(const tutti_node *node, int depends, char touched[])
+{
+    for (int a = 0; a < node->accesses; a++)
+        if (node->access[a].mode & TUTTI_WRITE) touched[node->access[a].tensor] = (char)depends;
+}
+
+tutti_status tutti_priority_needed(const tutti_graph *graph, int node, int *needed)
+{
+    const tutti_node *sum = tutti_graph_get_node(graph, node);
+    int nodes = tutti_graph_nodes(graph), found = INT_MAX;
+    char *touched = calloc((size_t)tutti_graph_tensors(graph) + 1, 1);
+    if (!touched) return tutti_fail(TUTTI_ERR_NOMEM, "priority: no memory");
+    touch(sum, 1, touched);
+    for (int pass = 0; pass < 2 && found == INT_MAX; pass++)
+        for (int n = pass ? 0 : node + 1; n < nodes && found == INT_MAX; n++) {
+            const tutti_node *next = tutti_graph_get_node(graph, n);
+            if (next->section != sum->section) continue;
+            int depends = reads_touched(graph, next, touched);
+            if (pass && depends)
+                found = n;
+            else
+                touch(next, depends, touched);
+        }
+    free(touched);
+    *needed = found;
+    return TUTTI_OK;
+}
+
+/* ---- the order ---- */
+
+/* Later than expected is more harm than good: what overtakes has been ready for a while by then. */
+static double overtakes_from(const tutti_piece *piece)
+{
+    static const double least_s = 1e-3, share = 0.125;
+    return piece->ready_s + least_s + share * piece->ready_s;
+}
+
+static double slice_s(const tutti_piece *piece, double seconds_per_byte)
+{
+    return seconds_per_byte * (double)piece->bytes / piece->slices;
+}
+
+/* Of the pieces with slices left: the most urgent that surely is ready, else the one that is ready
+ * first. */
+static int take(int pieces, const tutti_piece piece[], const int left[], double now_s)
+{
+    int urgent = -1, first = -1;
+    for (int p = 0; p < pieces; p++) {
+        if (!left[p]) continue;
+        if (first < 0 || piece[p].ready_s < piece[first].ready_s) first = p;
+        int waits = overtakes_from(&piece[p]) <= now_s;
+        if (waits && (urgent < 0 || piece[p].needed < piece[urgent].needed)) urgent = p;
+    }
+    /* What is ready without a margin is no worse than a less urgent piece that has one. */
+    if (urgent < 0 ||
+        (piece[first].ready_s <= now_s && piece[first].needed <= piece[urgent].needed))
+        return first;
+    return urgent;
+}
+
+void tutti_priority_order(
+    int pieces, const tutti_piece piece[], double seconds_per_byte, int32_t order[])
+{
+    int left[pieces + 1], begin[pieces + 1], slots = 0;
+    for (int p = 0; p < pieces; p++) {
+        begin[p] = slots;
+        left[p] = piece[p].slices;
+        slots += piece[p].slices;
+    }
+    double now_s = 0;
+    for (int slot = 0; slot < slots; slot++) {
+        int p = take(pieces, piece, left, now_s);
+        order[slot] = begin[p] + piece[p].slices - left[p]--;
+        if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
+        now_s += slice_s(&piece[p], seconds_per_byte);
+    }
+}
+
+void tutti_priority_program_order(int slots, int32_t order[])
+{
+    for (int slot = 0; slot < slots; slot++) order[slot] = slot;
+}
+
+int tutti_priority_is_program_order(int slots, const int32_t order[])
+{
+    for (int slot = 0; slot < slots; slot++)
+        if (order[slot] != slot) return 0;
+    return 1;
+}
+
+/* Which piece a slice is of. */
+static int piece_of(int pieces, const tutti_piece piece[], int32_t slice)
+{
+    int p = 0;
+    for (; p < pieces - 1 && slice >= piece[p].slices; p++) slice -= piece[p].slices;
+    return p;
+}
+
+void tutti_priority_play(int pieces, const tutti_piece piece[], double seconds_per_byte,
+    const int32_t order[], double done_s[])
+{
+    int slots = 0;
+    double now_s = 0;
+    for (int p = 0; p < pieces; p++) slots += piece[p].slices;
+    for (int slot = 0; slot < slots; slot++) {
+        int p = piece_of(pieces, piece, order[slot]);
+        if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
+        now_s += slice_s(&piece[p], seconds_per_byte);
+        done_s[p] = now_s;
+    }
+}
