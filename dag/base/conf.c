@@ -153,8 +153,10 @@ static tutti_status check_required(const tutti_conf *conf, const tutti_conf_orig
     for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
         const tutti_setting *s = &conf->settings[row];
         if ((s->flags & TUTTI_CONF_REQUIRED) && origin[row] == TUTTI_CONF_FROM_FALLBACK)
-            return tutti_fail(TUTTI_ERR_USAGE, "--%s %s is missing: %s (see %s --help)", s->name,
-                s->argument, s->help, conf->program);
+            return tutti_fail(TUTTI_ERR_USAGE, "%s%s%s%s is missing: %s (see %s --help)",
+                s->flags & TUTTI_CONF_OPERAND ? "" : "--",
+                s->flags & TUTTI_CONF_OPERAND ? "" : s->name,
+                s->flags & TUTTI_CONF_OPERAND ? "" : " ", s->argument, s->help, conf->program);
     }
     return TUTTI_OK;
 }
@@ -165,7 +167,7 @@ static void describe_options(const tutti_conf *conf, struct option *options)
     *options++ = (struct option){"version", no_argument, NULL, WISH_VERSION};
     for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
         const tutti_setting *s = &conf->settings[row];
-        if (!is_value(s)) continue;
+        if (!is_value(s) || (s->flags & TUTTI_CONF_OPERAND)) continue;
         int takes = s->kind == TUTTI_CONF_FLAG ? no_argument : required_argument;
         *options++ = (struct option){s->name, takes, NULL, FIRST_ROW + row};
     }
@@ -201,6 +203,15 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
         const char *text = s->kind == TUTTI_CONF_FLAG ? "1" : optarg;
         if (!store(s, text, values)) return refuse_value(conf, s, text, TUTTI_CONF_FROM_OPTION);
         origin[answer - FIRST_ROW] = TUTTI_CONF_FROM_OPTION;
+    }
+    for (int row = 0; optind < argc && conf->settings[row].kind != TUTTI_CONF_END; row++) {
+        const tutti_setting *s = &conf->settings[row];
+        if (!(s->flags & TUTTI_CONF_OPERAND)) continue;
+        if (!store(s, words[optind], values))
+            return tutti_fail(
+                TUTTI_ERR_USAGE, "%s is empty (see %s --help)", s->argument, conf->program);
+        origin[row] = TUTTI_CONF_FROM_OPTION;
+        optind++;
     }
     if (optind < argc)
         return tutti_fail(TUTTI_ERR_USAGE, "%s: only options are expected (see %s --help)",
@@ -308,8 +319,9 @@ static void print_setting(const tutti_setting *s, FILE *out)
         return;
     }
     char option[128], text[2048] = "";
-    snprintf(option, sizeof option, "--%s%s%s", s->name, s->argument ? " " : "",
-        s->argument ? s->argument : "");
+    int operand = s->flags & TUTTI_CONF_OPERAND;
+    snprintf(option, sizeof option, "%s%s%s%s", operand ? "" : "--", operand ? "" : s->name,
+        s->argument && !operand ? " " : "", s->argument ? s->argument : "");
     FILE *buffer = fmemopen(text, sizeof text, "w");
     if (buffer) {
         print_full_help(s, buffer);

@@ -36,6 +36,7 @@ typedef enum tutti_conf_kind {
 enum {
     TUTTI_CONF_REQUIRED = 1, /* must be given */
     TUTTI_CONF_LOCAL = 2,    /* may differ between ranks: left out of tutti_conf_text */
+    TUTTI_CONF_OPERAND = 4,  /* TEXT, one row at most: the argument that is no option */
 };
 
 typedef struct tutti_setting {

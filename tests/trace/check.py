@@ -1,13 +1,13 @@
-"""Judges a trace as a reader that knows nothing of Tutti: check.py FILE RANKS COLLECTIVES hides|exposes
+"""Judges a trace as a reader that knows nothing of Tutti: check.py FILE RANKS COLLECTIVES hides|exposes TOLD
 
 COLLECTIVES: how many a step has. hides: some collective is in flight while a backward task runs on
-the same rank; exposes: none is. Prints what is wrong; the exit status is 1 when something is.
+the same rank; exposes: none is. TOLD: what tutti-trace --json says of the trace. Prints what is wrong; the exit status is 1 when something is.
 """
 import collections
 import json
 import sys
 
-path, ranks, collectives, overlap = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+path, ranks, collectives, overlap, told = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:]
 with open(path, encoding="utf-8") as file:
     trace = json.load(file)
 head, events = trace["otherData"], trace["traceEvents"]
@@ -80,6 +80,44 @@ for rank in range(ranks):
     moving = [e for e in spans if e["pid"] == rank and e["cat"] == "collective"]
     hidden += sum(any(c["ts"] < end(b) and b["ts"] < end(c) for b in backward) for c in moving)
 expect((hidden > 0) == (overlap == "hides"), f"{hidden} collectives overlap a backward task: not what {overlap}")
+
+
+
+def union(intervals):
+    """Disjoint intervals in order."""
+    joined = []
+    for begin, until in sorted(intervals):
+        if joined and begin <= joined[-1][1]:
+            joined[-1][1] = max(joined[-1][1], until)
+        else:
+            joined.append([begin, until])
+    return joined
+
+
+def length(intervals):
+    return sum(until - begin for begin, until in intervals)
+
+
+# What tutti-trace says is exposed: in flight while no kernel runs.
+with open(told, encoding="utf-8") as file:
+    told = json.load(file)
+expect([s["step"] for s in told["steps"]] == list(steps), "the steps that are told")
+for said in told["steps"]:
+    flight = exposed = 0
+    for rank in range(ranks):
+        kernels = [(e["ts"], end(e)) for e in spans if e["pid"] == rank and
+                   e["cat"] in ("forward", "backward", "sum", "update")]
+        moving = [(e["ts"], end(e)) for e in spans if e["pid"] == rank and
+                  e["cat"] == "collective" and e["args"]["step"] == said["step"]]
+        flight += length(union(moving)) / 1e3 / ranks
+        exposed += (length(union(moving + kernels)) - length(union(kernels))) / 1e3 / ranks
+    for name, truth in ("flight_ms", flight), ("exposed_ms", exposed):
+        expect(abs(said[name] - truth) < 1e-3 + 1e-6 * truth, f"step {said['step']}: {name} {said[name]}, not {truth}")
+    expect(said["ms"] > 0, f"step {said['step']} takes no time")
+expect(abs(sum(c["exposed_ms"] for c in told["collectives"]) - told["exposed_ms"]) < 1e-3, "the sum of what is exposed")
+path = told["critical_path"]
+parts = sum(path[k] for k in ("compute_ms", "communicate_ms", "copy_ms", "nobody_ms"))
+expect(abs(parts - path["ms"]) < 1e-3, f"the critical path's parts make {parts} ms of {path['ms']}")
 
 for sentence in wrong[:20]:
     print(sentence)

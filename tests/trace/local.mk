@@ -1,3 +1,7 @@
-# Tests of apps/trace: runs that are traced, judged by a reader that is not Tutti's.
-TESTS += tests/trace/trace.sh
+# Tests of apps/trace: traces of our own making, and runs judged by a reader that is not Tutti's.
+check_PROGRAMS += tests/trace/test_study
+TESTS += tests/trace/test_study tests/trace/trace.sh
 EXTRA_DIST += tests/trace/trace.sh tests/trace/check.py
+tests_trace_test_study_SOURCES = tests/trace/test_study.c
+tests_trace_test_study_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_trace_test_study_LDADD = libtrace.la libtesting.la $(JANSSON_LIBS)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # --trace: what all ranks did is in one file that an independent reader understands; in every design but the sequential one
-# collectives are in flight while backward tasks run.
+# collectives are in flight while backward tasks run. tutti-trace tells what it shows.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 command -v python3 > /dev/null || exit 77
 make_cifar "$dir/data"
@@ -9,9 +9,10 @@ make_cifar "$dir/data"
 traces() {
     local ranks=$1 design=$2 overlap=$3 collectives
     shift 3
-    trains "$ranks" --data "$dir/data" --model resnet20 --batch 4 --design "$design" --trace "$dir/trace" "$@" || return
+    trains "$ranks" --data "$dir/data" --model resnet20 --batch 4 --eval-every -1 --design "$design" --trace "$dir/trace" "$@" || return
     collectives=$(sed -n 's/.*"event":"start".*"collectives":\([0-9]*\).*/\1/p' "$dir/json")
-    python3 "$TUTTI_SRCDIR/tests/trace/check.py" "$dir/trace" "$ranks" "$collectives" "$overlap" ||
+    "$apps/tutti-trace" "$dir/trace" --json > "$dir/told" || fail "tutti-trace: status $?"
+    python3 "$TUTTI_SRCDIR/tests/trace/check.py" "$dir/trace" "$ranks" "$collectives" "$overlap" "$dir/told" ||
         fail "the trace of $ranks ranks, $design, $*"
 }
 
@@ -24,6 +25,29 @@ traces 3 funneled hides --steps 7 --trace-steps 2
 grep -q '"first_step":4,"last_step":5,' "$dir/trace" || fail "which steps are traced: $(head -c 200 "$dir/trace")"
 traces 3 concurrent hides --steps 2
 traces 3 chained hides --steps 2
+
+# tutti-trace: text, a picture, one step; and what it refuses.
+"$apps/tutti-trace" "$dir/trace" --step 2 --svg "$dir/svg" > "$dir/out" || fail "tutti-trace --svg: status $?"
+for text in 'resnet20 on 3 ranks, design chained' 'critical path of step 2' 'rank 2 worker 0' 'd.conv1.weight.sum'; do
+    grep -q "$text" "$dir/out" || { fail "tutti-trace does not tell: $text"; cat "$dir/out"; }
+done
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$dir/svg" && grep -q '>lane 0<' "$dir/svg" ||
+    fail "the picture"
+refuses() { # STATUS WORDS ARGUMENT...
+    local status=$1 words=$2 rc
+    shift 2
+    "$apps/tutti-trace" "$@" > "$dir/out" 2>&1
+    rc=$?
+    [ $rc = "$status" ] && grep -qF -- "$words" "$dir/out" || { fail "status $rc: tutti-trace $*"; cat "$dir/out"; }
+}
+refuses 1 'has no step 9' "$dir/trace" --step 9
+head -c 20000 "$dir/trace" > "$dir/cut"
+refuses 1 "$dir/cut:" "$dir/cut"
+refuses 1 'it does not begin like one' "$dir/json"
+refuses 1 "$dir/none" "$dir/none"
+refuses 2 'FILE is missing'
+refuses 2 'only options are expected' "$dir/trace" "$dir/trace"
+refuses 1 "$dir/none/svg" "$dir/trace" --svg "$dir/none/svg"
 
 # What cannot be: a step that never comes; a folder that is not there; a disk that is full, where the file before stays.
 cifar 1 --data "$dir/data" --model mlp --steps 2 --trace "$dir/late" --trace-first 3

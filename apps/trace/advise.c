@@ -1,0 +1,78 @@
+#include "apps/trace/study.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What counts as much, as a share of a step. */
+static const double much = 0.05;
+
+/* A rank that most collectives wait for; NULL: none. */
+static const tutti_study_rank *find_straggler(const tutti_study *s, double took_ms)
+{
+    static const double most = 0.7;
+    const tutti_study_rank *worst = NULL;
+    for (int r = 0; r < s->timeline->ranks && s->timeline->ranks > 1; r++) {
+        const tutti_study_rank *x = &s->rank[r];
+        if (x->last >= most && x->behind_ms >= much * took_ms &&
+            (!worst || x->behind_ms > worst->behind_ms))
+            worst = x;
+    }
+    return worst;
+}
+
+static void advise_straggler(
+    const tutti_study *s, const tutti_study_rank *late, char *text, size_t size)
+{
+    int ranks = s->timeline->ranks;
+    double others_ms = 0;
+    for (int r = 0; r < ranks; r++)
+        if (&s->rank[r] != late) others_ms += s->rank[r].compute_ms / (ranks - 1);
+    snprintf(text, size,
+        "one straggling rank: rank %d starts its collectives %.2f ms after the others, which wait "
+        "for "
+        "it; it computes %.2f ms a step, they %.2f: see what else runs there (tutti-doctor)",
+        (int)(late - s->rank), late->behind_ms, late->compute_ms, others_ms);
+}
+
+static void advise_bucket(const tutti_study *s, char *text, size_t size)
+{
+    const tutti_study_bucket *b = &s->bucket[0];
+    const char *help = "it comes last: a smaller --bucket-mb lets its first part go earlier";
+    if (b->queued_ms > b->exposed_ms)
+        help = "it is ready long before it starts: --design concurrent, or another --bucket-mb";
+    if (strcmp(s->timeline->design, "sequential") == 0)
+        help = "this design hides nothing: --design funneled";
+    snprintf(text, size,
+        "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: it is ready %.2f ms before it "
+        "starts and %.2f ms in flight; %s",
+        b->name, b->exposed_ms, s->mean.exposed_ms, b->queued_ms, b->flight_ms, help);
+}
+
+static double mean_idle(const tutti_study *s)
+{
+    double idle = 0;
+    for (int i = 0; i < s->workers; i++) idle += s->worker[i].idle / s->workers;
+    return idle;
+}
+
+void tutti_study_advise(const tutti_study *s, char *text, size_t size)
+{
+    double took_ms = s->mean.end_ms;
+    const tutti_study_rank *late = find_straggler(s, took_ms);
+    if (late)
+        advise_straggler(s, late, text, size);
+    else if (s->mean.exposed_ms < much * took_ms)
+        snprintf(text, size,
+            "compute bound: %.0f %% of the communication is hidden, and workers are busy for %.0f "
+            "%% "
+            "of a step: only faster computation makes it shorter",
+            tutti_study_hidden_pct(&s->mean), 100 * (1 - mean_idle(s)));
+    else if (s->mean.moving_ms >= s->mean.compute_ms)
+        snprintf(text, size,
+            "communication bound at this rate: %.2f MB of sums are moving for %.2f ms of a step of "
+            "%.2f ms, %.0f MB/s; computing takes %.2f ms: a faster link or a larger --batch helps",
+            (double)s->mean.bytes / 1e6, s->mean.moving_ms, took_ms,
+            (double)s->mean.bytes / 1e3 / s->mean.moving_ms, s->mean.compute_ms);
+    else
+        advise_bucket(s, text, size);
+}

@@ -1,0 +1,13 @@
+# What reads traces back; what writes them belongs to programs that train (apps/train/local.mk).
+noinst_LTLIBRARIES += libtrace.la
+libtrace_la_SOURCES = \
+	apps/trace/advise.c \
+	apps/trace/path.c apps/trace/path.h \
+	apps/trace/read.c apps/trace/read.h \
+	apps/trace/study.c apps/trace/study.h \
+	apps/trace/tell.h apps/trace/tell_json.c apps/trace/tell_svg.c apps/trace/tell_text.c
+libtrace_la_LIBADD = $(JANSSON_LIBS)
+
+bin_PROGRAMS += apps/tutti-trace
+apps_tutti_trace_SOURCES = apps/trace/trace_main.c
+apps_tutti_trace_LDADD = libtrace.la libcore.la

@@ -1,0 +1,50 @@
+/* A trace read back: apps/trace/write.h says what the file looks like.
+ *
+ * The file is read line by line, so that it takes memory for its spans only. Every line is checked;
+ * what is not a whole trace of Tutti is refused with the file's name, the line and what is wrong.
+ * Threads: [M]. */
+#ifndef TUTTI_TRACE_READ_H
+#define TUTTI_TRACE_READ_H
+
+#include "dag/base/status.h"
+#include "dag/run/trace.h"
+
+#include <stdint.h>
+
+/* Times in milliseconds of the trace. */
+typedef struct tutti_event {
+    const char *name;
+    tutti_span_kind kind;
+    int rank;
+    int row; /* a worker; of a collective the row of its lane; 0 for the main thread */
+    int lane;
+    int64_t step; /* 0: none */
+    double begin_ms, end_ms;
+    double ready_ms; /* a collective's */
+    int64_t sequence, bytes;
+} tutti_event;
+
+typedef struct tutti_timeline {
+    const char *path; /* borrowed */
+    const char *design, *model;
+    int ranks, lanes;
+    int *workers; /* [ranks] */
+    int64_t first_step, last_step;
+    int64_t dropped;
+    int64_t events;
+    tutti_event *event; /* by rank, then by begin */
+    int64_t *of_rank;   /* [ranks + 1]: where a rank's events begin */
+    void *names;        /* owns the text */
+} tutti_timeline;
+
+/* IO: cannot be read; FORMAT: is no trace, or not a whole one; NOMEM. All logged. */
+tutti_status tutti_timeline_read(const char *path, tutti_timeline *timeline);
+void tutti_timeline_free(tutti_timeline *timeline);
+
+/* Whether a kind is a task of a worker in which a kernel runs. [P] */
+static inline int tutti_span_computes(tutti_span_kind kind)
+{
+    return kind <= TUTTI_SPAN_UPDATE;
+}
+
+#endif

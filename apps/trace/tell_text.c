@@ -1,0 +1,120 @@
+#include "apps/trace/tell.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_BUCKETS = 20, MOST_WORKERS = 64, MOST_PARTS = 40 };
+
+static void tell_steps(const tutti_study *s, FILE *out)
+{
+    fprintf(out, "%6s %10s %10s %10s %10s %10s %8s\n", "step", "ms", "compute", "in flight",
+        "moving", "exposed", "hidden");
+    for (int k = 0; k <= s->steps; k++) {
+        const tutti_study_step *x = k < s->steps ? &s->step[k] : &s->mean;
+        if (k < s->steps)
+            fprintf(out, "%6" PRId64, x->step);
+        else
+            fprintf(out, "%6s", "mean");
+        fprintf(out, " %10.2f %10.2f %10.2f %10.2f %10.2f %6.1f %%\n", x->end_ms - x->begin_ms,
+            x->compute_ms, x->flight_ms, x->moving_ms, x->exposed_ms, tutti_study_hidden_pct(x));
+    }
+}
+
+static void tell_buckets(const tutti_study *s, FILE *out)
+{
+    int shown = s->buckets < MOST_BUCKETS ? s->buckets : MOST_BUCKETS;
+    double rest_ms = 0;
+    if (!s->buckets) return;
+    fprintf(out, "\n%-40s %9s %9s %9s %9s %9s\n", "collective, ms a step", "MB", "exposed",
+        "in flight", "queued", "late");
+    for (int i = 0; i < s->buckets; i++) {
+        const tutti_study_bucket *b = &s->bucket[i];
+        if (i >= shown)
+            rest_ms += b->exposed_ms;
+        else
+            fprintf(out, "%-40s %9.3f %9.2f %9.2f %9.2f %9.2f\n", b->name, (double)b->bytes / 1e6,
+                b->exposed_ms, b->flight_ms, b->queued_ms, b->late_ms);
+    }
+    if (s->buckets > shown)
+        fprintf(out, "%d more %*s %9.2f\n", s->buckets - shown, 42, "", rest_ms);
+}
+
+/* ---- the path ---- */
+
+/* What is told as one line: a collective, or tasks of one rank behind one another. */
+static int64_t part_end(const tutti_path *p, int64_t from)
+{
+    const tutti_event *e = p->part[from].event;
+    int64_t to = from + 1;
+    while (to < p->parts && e->kind != TUTTI_SPAN_COLLECTIVE &&
+           p->part[to].event->kind != TUTTI_SPAN_COLLECTIVE && p->part[to].event->rank == e->rank)
+        to++;
+    return to;
+}
+
+static void tell_part(const tutti_path *p, int64_t from, int64_t to, double zero_ms, FILE *out)
+{
+    const tutti_path_part *first = &p->part[from], *last = &p->part[to - 1];
+    fprintf(out, "%10.2f %10.2f  rank %d  ", first->from_ms - zero_ms, last->to_ms - first->from_ms,
+        first->event->rank);
+    if (to - from > 1)
+        fprintf(
+            out, "%" PRId64 " tasks, %s to %s\n", to - from, first->event->name, last->event->name);
+    else
+        fprintf(out, "%s %s\n", tutti_span_kind_name(first->event->kind), first->event->name);
+}
+
+static void tell_path(const tutti_study_step *step, const tutti_path *p, FILE *out)
+{
+    double took_ms = step->end_ms - step->begin_ms;
+    int lines = 0;
+    fprintf(out,
+        "\ncritical path of step %" PRId64
+        ", %.2f ms: computing %.2f, communicating %.2f, copying %.2f, nobody %.2f\n",
+        step->step, took_ms, p->compute_ms, p->communicate_ms, p->copy_ms, p->nobody_ms);
+    fprintf(out, "%10s %10s\n", "at ms", "for ms");
+    for (int64_t i = 0, to; i < p->parts; i = to, lines++) {
+        to = part_end(p, i);
+        if (lines < MOST_PARTS) tell_part(p, i, to, step->begin_ms, out);
+    }
+    if (lines > MOST_PARTS) fprintf(out, "%10s and %d more\n", "", lines - MOST_PARTS);
+}
+
+static void tell_workers(const tutti_study *s, FILE *out)
+{
+    fprintf(out, "\n%-20s", "worker, % of time");
+    for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
+        fprintf(out, " %9s", tutti_span_kind_name(kind));
+    fprintf(out, " %9s\n", "idle");
+    for (int i = 0; i < s->workers && i < MOST_WORKERS; i++) {
+        const tutti_study_worker *w = &s->worker[i];
+        char name[64];
+        snprintf(name, sizeof name, "rank %d worker %d", w->rank, w->worker);
+        fprintf(out, "%-20s", name);
+        for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
+            fprintf(out, " %9.1f", 100 * w->busy[kind]);
+        fprintf(out, " %9.1f\n", 100 * w->idle);
+    }
+    if (s->workers > MOST_WORKERS) fprintf(out, "and %d more\n", s->workers - MOST_WORKERS);
+}
+
+void tutti_tell_text(
+    const tutti_study *s, const tutti_study_step *typical, const tutti_path *path, FILE *out)
+{
+    const tutti_timeline *t = s->timeline;
+    char advice[512];
+    fprintf(out,
+        "%s: %s on %d ranks, design %s, %d lane%s; whole steps %" PRId64 " to %" PRId64 "\n",
+        t->path, t->model, t->ranks, t->design, t->lanes, t->lanes == 1 ? "" : "s", t->first_step,
+        t->last_step);
+    if (t->dropped)
+        fprintf(out, "%" PRId64 " spans were dropped: later steps are not whole (record fewer)\n",
+            t->dropped);
+    fputc('\n', out);
+    tell_steps(s, out);
+    tell_buckets(s, out);
+    tell_path(typical, path, out);
+    tell_workers(s, out);
+    tutti_study_advise(s, advice, sizeof advice);
+    fprintf(out, "\n%s\n", advice);
+}

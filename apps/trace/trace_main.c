@@ -1,0 +1,100 @@
+/* tutti-trace: reads what --trace wrote, and tells it. See tutti-trace(1). */
+#include "apps/trace/read.h"
+#include "apps/trace/tell.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/base/file.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+typedef struct options {
+    const char *file, *svg;
+    int64_t step;
+    int json;
+} options;
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Arguments"},
+    {TUTTI_CONF_TEXT, "file", "FILE", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND, AT(file),
+        .help = "what --trace of tutti-cifar wrote"},
+    {TUTTI_CONF_INT, "step", "N", .fallback = "0", .low = 0, .high = 1e12, AT(step),
+        .help = "look at this step alone; 0: at all that are whole"},
+    {TUTTI_CONF_TEXT, "svg", "OUT", AT(svg),
+        .help = "draw the timeline of --step, or of the one of median length, to this file"},
+    {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-trace",
+    .usage = "FILE [OPTION]...",
+    .summary =
+        "Tells what a trace shows: how much of the communication is hidden, which collectives "
+        "are exposed, the critical path of a step, what the workers do, and what bounds it "
+        "all.",
+    .epilogue = "Exit status: 0; 2 for a mistake in the options; 1 for everything else. See "
+                "tutti-trace(1).",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* A picture as large as it gets. */
+static tutti_status draw(const options *o, const tutti_study *study, const tutti_study_step *step,
+    const tutti_path *path)
+{
+    tutti_file file;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
+    tutti_tell_svg(study, step, path, out);
+    tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
+                                      : tutti_file_begin("picture", o->svg, &file);
+    if (!status) {
+        tutti_file_write(&file, text, bytes);
+        status = tutti_file_end(&file);
+    }
+    free(text);
+    return status;
+}
+
+static tutti_status tell(const options *o, const tutti_study *study)
+{
+    const tutti_study_step *typical = tutti_study_typical(study);
+    tutti_path path;
+    tutti_status status = tutti_path_find(study->timeline, typical, &path);
+    if (!status && o->json) status = tutti_tell_json(study, typical, &path, stdout);
+    if (!status && !o->json) tutti_tell_text(study, typical, &path, stdout);
+    if (!status && o->svg) status = draw(o, study, typical, &path);
+    tutti_path_free(&path);
+    if (!status && fflush(stdout))
+        status = tutti_fail(TUTTI_ERR_IO, "%s: what it shows could not be written", o->file);
+    return status;
+}
+
+static tutti_status run(const options *o)
+{
+    tutti_timeline timeline;
+    tutti_study study;
+    tutti_status status = tutti_timeline_read(o->file, &timeline);
+    if (status) return status;
+    status = tutti_study_open(&timeline, o->step, &study);
+    if (!status) {
+        status = tell(o, &study);
+        tutti_study_close(&study);
+    }
+    tutti_timeline_free(&timeline);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    options o;
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(&conf, argc, argv, &o, NULL, &wish);
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
+    if (!status && wish == TUTTI_CONF_RUN) status = run(&o);
+    return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
+}
