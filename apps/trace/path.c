@@ -133,6 +133,7 @@ static void follow(const finder *f, const tutti_study_step *step, int64_t at, tu
     int64_t most = f->of_rank[f->timeline->ranks];
     while (at >= 0 && p->parts < most && to_ms > step->begin_ms) {
         const tutti_event *e = f->ended[at], *origin = e;
+        if (e->end_ms <= step->begin_ms) break;
         if (e->kind == TUTTI_SPAN_COLLECTIVE) origin = last_to_start(f, e);
         double end_ms = fmin(to_ms, e->end_ms);
         double from_ms = fmax(step->begin_ms, fmin(origin->begin_ms, end_ms));

@@ -178,6 +178,30 @@ START_TEST(a_path_with_gaps)
 }
 END_TEST
 
+/* What ended on this rank before the step began, which was when another rank ended, is not on it. */
+START_TEST(a_path_ends_where_the_step_begins)
+{
+    tutti_timeline t;
+    tutti_study s;
+    tutti_path p;
+    begin_file(2, 1, 2, 2, "funneled");
+    task(0, "update", "before", 1, 0, 10);
+    task(1, "update", "before", 1, 0, 5);
+    task(0, "forward", "f", 2, 10, 15);
+    task(1, "forward", "f", 2, 12, 20);
+    end_file();
+    ck_assert_ok(tutti_timeline_read(path, &t));
+    ck_assert_ok(tutti_study_open(&t, 2, &s));
+    ck_assert_ok(tutti_path_find(&t, &s.step[0], &p));
+    ck_assert_int_eq(p.parts, 1);
+    close_to(p.compute_ms, 8);
+    close_to(p.nobody_ms, 2);
+    tutti_path_free(&p);
+    tutti_study_close(&s);
+    tutti_timeline_free(&t);
+}
+END_TEST
+
 /* Two equal ranks: a forward and a backward task, and one collective. */
 static void write_even(const char *design, double backward_ends, double from, double to)
 {
@@ -354,6 +378,7 @@ int main(void)
     tcase_add_test(tcase, what_is_hidden_and_exposed);
     tcase_add_test(tcase, the_critical_path);
     tcase_add_test(tcase, a_path_with_gaps);
+    tcase_add_test(tcase, a_path_ends_where_the_step_begins);
     tcase_add_test(tcase, advice);
     tcase_add_test(tcase, what_is_no_trace_is_refused);
     tcase_add_test(tcase, a_trace_cut_short_is_refused);

@@ -157,6 +157,45 @@ START_TEST(help_tells_all)
 }
 END_TEST
 
+/* A program that takes a file: before, between or behind the options, once, and not as an option. */
+START_TEST(an_operand)
+{
+    static const tutti_setting rows[] = {
+        {TUTTI_CONF_TEXT, "data", "FILE", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
+            AT(data), .help = "a file"},
+        {TUTTI_CONF_INT, "batch", "N", .fallback = "8", .low = 1, .high = 64, AT(batch),
+            .help = "images"},
+        {0}};
+    static const tutti_conf takes_one = {.program = "prog",
+        .usage = "FILE",
+        .summary = "Does it.",
+        .version = "1.2",
+        .settings = rows};
+    char *const before[] = {"prog", "a", "--batch", "3", NULL},
+                *const behind[] = {"prog", "--batch", "3", "a", NULL},
+                *const two[] = {"prog", "a", "b", NULL}, *const none[] = {"prog", NULL},
+                *const empty[] = {"prog", "", NULL},
+                *const option[] = {"prog", "--data", "a", NULL};
+    char *help = NULL;
+    size_t size;
+    ck_assert_ok(tutti_conf_parse(&takes_one, 4, before, &got, NULL, &wish));
+    ck_assert_str_eq(got.data, "a");
+    ck_assert_int_eq(got.batch, 3);
+    got.data = NULL;
+    ck_assert_ok(tutti_conf_parse(&takes_one, 4, behind, &got, NULL, &wish));
+    ck_assert_str_eq(got.data, "a");
+    ck_assert_int_eq(tutti_conf_parse(&takes_one, 3, two, &got, NULL, &wish), TUTTI_ERR_USAGE);
+    ck_assert_int_eq(tutti_conf_parse(&takes_one, 1, none, &got, NULL, &wish), TUTTI_ERR_USAGE);
+    ck_assert_int_eq(tutti_conf_parse(&takes_one, 2, empty, &got, NULL, &wish), TUTTI_ERR_USAGE);
+    ck_assert_int_eq(tutti_conf_parse(&takes_one, 3, option, &got, NULL, &wish), TUTTI_ERR_USAGE);
+    FILE *out = open_memstream(&help, &size);
+    tutti_conf_print_help(&takes_one, out);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(help, "\n  FILE "));
+    free(help);
+}
+END_TEST
+
 START_TEST(texts_tell_ranks_apart)
 {
     tutti_conf_difference difference;
@@ -191,6 +230,7 @@ int main(void)
     tcase_add_test(tcase, values_come_from_three_places);
     tcase_add_test(tcase, complaints_name_everything);
     tcase_add_test(tcase, help_tells_all);
+    tcase_add_test(tcase, an_operand);
     tcase_add_test(tcase, texts_tell_ranks_apart);
     return testing_run(suite);
 }
