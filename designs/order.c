@@ -151,15 +151,16 @@ static void make_order(tutti_order_plan *p)
     if (!is_fine(p, p->order)) tutti_priority_program_order(p->slots, p->order);
 }
 
-/* Two slices of the largest size: one is under way while the next begins. */
+/* Several slices of the largest size: the link stays full while one ends and the next begins. */
 static int64_t window_of(const tutti_order_plan *p)
 {
+    enum { IN_FLIGHT = 4 };
     int64_t largest = 1;
     for (int i = 0; i < p->pieces; i++) {
         int64_t bytes = p->piece[i].bytes / p->piece[i].slices;
         if (bytes > largest) largest = bytes;
     }
-    return 2 * largest;
+    return IN_FLIGHT * largest;
 }
 
 /* The broadcast has ended. */

@@ -43,7 +43,10 @@ typedef struct program_setting {
     const char *algorithm; /* NULL: auto */
     size_t eager_bytes;    /* of the loop transport */
     tutti_verify_mode verify;
-    int groups; /* communicators; 0 has every rank */
+    int64_t slice_bytes; /* larger sums are cut; 0: none is */
+    int ordered;         /* from the second step on ranks follow an agreed order (one group) */
+    uint64_t order_seed; /* draws it */
+    int groups;          /* communicators; 0 has every rank */
     program_group group[PROGRAM_GROUPS];
     program program[PROGRAM_RANKS];
 } program_setting;

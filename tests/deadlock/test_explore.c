@@ -87,6 +87,29 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
 }
 END_TEST
 
+/* Two steps; in the second, slices go in an order that has just been agreed on. */
+START_TEST(every_schedule_with_another_order_ends_right)
+{
+    const tutti_design *design = tutti_design_find(_i ? "concurrent" : "funneled");
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        for (int K = 1; K <= 2; K++) {
+            program_setting setting;
+            ck_assert_ok(explore_sums(design, 2, K, 2, 0, &setting));
+            setting.lanes = 1 + _i;
+            setting.slice_bytes = K == 1 ? 4 : 8;
+            setting.ordered = 1;
+            setting.order_seed = seed;
+            explore(&setting, INT64_MAX, 0, &all);
+            program_clear(&setting);
+        }
+    }
+    print(_i ? "concurrent, agreed order" : "funneled, agreed order", &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
 static void run_in_turns(world *w, int ranks)
 {
     int64_t ids[WORLD_TASKS];
@@ -213,6 +236,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "explorer");
     tcase_add_test(tcase, random_schedules_end_right);
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, rings_grow, 0, designs);
     tcase_add_test(tcase, naive_hangs_up_to_the_bound);
     tcase_add_test(tcase, naive_sums_wrongly_on_one_lane);

@@ -128,6 +128,18 @@ static tutti_status place(world_rank *r)
     return status;
 }
 
+/* Any order; rank 0 tells program order where this one is against the data. */
+static void draw_order(void *ctx, int slots, int32_t order[])
+{
+    const program_setting *s = ctx;
+    for (int i = 1; i < slots; i++) {
+        int j = (int)((wire_mix(s->order_seed, (uint64_t)i) >> 32) % (unsigned)(i + 1));
+        int32_t moved = order[j];
+        order[j] = order[i];
+        order[i] = moved;
+    }
+}
+
 static tutti_status open_exchange(world_rank *r, int group)
 {
     world *w = r->world;
@@ -143,6 +155,8 @@ static tutti_status open_exchange(world_rank *r, int group)
         .algorithm = s->algorithm,
         .unsafe = 1,
         .verify = s->verify,
+        .slice_bytes = s->slice_bytes,
+        .order = {.on = s->ordered, .at = 1, .make = draw_order, .ctx = (void *)s},
         .manual = 1};
     return tutti_exchange_open_over(transport, &options, &r->exchange[group]);
 }
