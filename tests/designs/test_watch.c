@@ -422,9 +422,9 @@ END_TEST
 
 START_TEST(a_rank_whose_tasks_go_on_is_late)
 {
-    const tutti_watch_options watch = {.on = 1, .warn_s = 0.4, .dump_s = 0.6, .abort_s = 0.8};
+    const tutti_watch_options watch = {.on = 1, .warn_s = 0.8, .dump_s = 1.2, .abort_s = 1.6};
     story s;
-    run_story("funneled", MANY_TASKS, 1.5, &watch, &s);
+    run_story("funneled", MANY_TASKS, 3, &watch, &s);
     ck_assert_msg(!s.status[0] && !s.status[1], "%s", s.text);
     ck_assert_msg(told(&s, "but things move there: it is late, not stuck"), "%s", s.text);
     ck_assert_msg(!told(&s, "stall report") && !told(&s, "error"), "%s", s.text);
