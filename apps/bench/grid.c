@@ -175,8 +175,8 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     snprintf(lanes, sizeof lanes, "%" PRId64, o->lanes);
     char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
         self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
-        "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer", (char *)o->peer, "--json",
-        part, NULL};
+        "--design", "auto", "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
+        (char *)o->peer, "--json", part, NULL};
     status = run_program(argv, o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);
     unlink(part);

@@ -62,7 +62,8 @@ static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
         .link_mbit = number(object, "link_mbit"),
         .step_ms = number(object, "step_ms"),
         .limit_ms = number(object, "limit_ms"),
-        .over_peer = number(object, "over_peer")};
+        .over_peer = number(object, "over_peer"),
+        .over_best = number(object, "over_best")};
     if (!event || strcmp(event, "step") != 0) return TUTTI_OK;
     copy_text(row.kind, sizeof row.kind, object, "kind");
     copy_text(row.name, sizeof row.name, object, "name");

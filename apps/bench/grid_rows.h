@@ -8,6 +8,7 @@ typedef struct tutti_grid_row {
     char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
     int batch, ranks;
     double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: there was no peer */
+    double over_best; /* of the design "auto": over the best fixed choice */
 } tutti_grid_row;
 
 typedef struct tutti_grid_rows {

@@ -6,9 +6,9 @@
 #include "apps/bench/link.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
-#include "apps/tune/side.h"
 #include "apps/bench/traffic.h"
 #include "apps/bench/world.h"
+#include "apps/tune/tune.h"
 #include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
@@ -24,14 +24,15 @@ enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 6, WARM_STEPS = 6 };
 typedef struct options {
     const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *priority;
     int64_t batch, steps, blocks, lanes, workers, bucket, slice;
-    double link_mbit, timeout_s;
+    double link_mbit, timeout_s, tuning_time_s;
 } options;
 
-/* The designs that keep the ordering law, and "all" for those that overlap. */
+/* The designs that keep the ordering law, "all" for those that overlap, and "auto" for these and what
+ * is chosen by trying. */
 static const char *design_choice(int i)
 {
     static const char *const names[] = {
-        "all", "funneled", "concurrent", "chained", "sequential", NULL};
+        "all", "auto", "funneled", "concurrent", "chained", "sequential", NULL};
     return names[i];
 }
 
@@ -50,7 +51,11 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images a rank a step"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
-        .help = "design; all: funneled, concurrent and chained"},
+        .help =
+            "design; all: funneled, concurrent and chained; auto: these, and what --design auto "
+            "of tutti-cifar chooses"},
+    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "600", .low = 0, .high = 1e6,
+        AT(tuning_time_s), .help = "seconds that --design auto may try"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64, AT(lanes),
         .help = "communicators of the concurrent design; 0: its default"},
     {TUTTI_CONF_INT, "bucket", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(bucket),
@@ -102,8 +107,7 @@ typedef enum row_kind { COMPUTE, COMMUNICATE, DESIGN, PEER } row_kind;
 typedef struct row {
     row_kind kind;
     const char *name;
-    const tutti_design *design;
-    int priority; /* of a design: 1 the agreed order, 0 program order */
+    tutti_pick pick; /* of a design; else its design is NULL */
     double step_s[MOST_BLOCKS], hidden_pct[MOST_BLOCKS];
 } row;
 
@@ -133,33 +137,38 @@ static void leave_stage(stage *st)
     *st = (stage){0};
 }
 
-/* Opens an exchange with the design (NULL: none) and a side over it. */
-static tutti_status enter_stage(bench *b, const row *r, stage *st)
+static tutti_exchange_options exchange_options(const bench *b, const tutti_pick *pick)
 {
-    const tutti_design *design = r->design;
-    tutti_exchange_options exchange = {.design = design,
-        .lanes = design && design->many_lanes ? (int)b->o.lanes : 0,
-        .algorithm = b->o.algorithm,
-        .bucket_bytes = b->o.bucket,
+    const tutti_exchange_options common = {.algorithm = b->o.algorithm,
         .comm_core = b->o.comm_core,
         .workers = (int)b->o.workers,
-        .slice_bytes = b->o.slice,
-        .order = {.on = r->priority},
         .timeout_s = b->o.timeout_s,
         .meter = b->meter};
-    *st = (stage){0};
-    tutti_status status =
-        design ? tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange) : TUTTI_OK;
-    if (status) return status;
-    tutti_side_options side = {.model = tutti_model_find(b->o.model),
+    return tutti_pick_apply(pick, &common);
+}
+
+static tutti_side_options side_options(const bench *b, tutti_exchange *exchange)
+{
+    return (tutti_side_options){.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
         .slices = (int)b->o.workers,
         .seed = 1,
         .ranks = b->world.boot.size,
         .rank = b->world.boot.rank,
-        .exchange = st->exchange,
+        .exchange = exchange,
         .meter = b->meter,
         .timeout_s = b->o.timeout_s};
+}
+
+/* Opens an exchange with the pick (one without a design: none) and a side over it. */
+static tutti_status enter_stage(bench *b, const tutti_pick *pick, stage *st)
+{
+    const tutti_exchange_options exchange = exchange_options(b, pick);
+    tutti_status status = TUTTI_OK;
+    *st = (stage){0};
+    if (pick->design) status = tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange);
+    if (status) return status;
+    const tutti_side_options side = side_options(b, st->exchange);
     status = tutti_side_open(&side, "starpu", &st->side);
     if (status) leave_stage(st);
     return status;
@@ -168,11 +177,11 @@ static tutti_status enter_stage(bench *b, const row *r, stage *st)
 /* ---- verifying ---- */
 
 /* The weights' hash after a few steps; MISMATCH when ranks differ. */
-static tutti_status hash_after(bench *b, const row *r, double half[2])
+static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2])
 {
     stage st;
     double seconds, range[4];
-    tutti_status status = enter_stage(b, r, &st);
+    tutti_status status = enter_stage(b, pick, &st);
     if (!status) status = tutti_side_start(&st.side);
     if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, &seconds);
     uint64_t hash = status ? 0 : tutti_side_hash(&st.side);
@@ -184,7 +193,7 @@ static tutti_status hash_after(bench *b, const row *r, double half[2])
     status = tutti_world_max(&b->world, 4, range);
     if (!status && (range[0] != -range[2] || range[1] != -range[3]))
         status = tutti_fail(TUTTI_ERR_MISMATCH, "%s: after %d steps ranks have different weights",
-            r->name, VERIFY_STEPS);
+            pick->design->name, VERIFY_STEPS);
     return status;
 }
 
@@ -194,7 +203,7 @@ static tutti_status verify(bench *b)
     int designs = 0;
     for (int i = 0; i < b->rows; i++) {
         if (b->row[i].kind != DESIGN) continue;
-        tutti_status status = hash_after(b, &b->row[i], half);
+        tutti_status status = hash_after(b, &b->row[i].pick, half);
         if (status) return status;
         if (designs++ == 0) memcpy(first, half, sizeof first);
         if (memcmp(first, half, sizeof first) != 0)
@@ -215,7 +224,7 @@ static tutti_status time_stage(bench *b, row *r, int64_t block)
 {
     stage st;
     double seconds;
-    tutti_status status = enter_stage(b, r, &st);
+    tutti_status status = enter_stage(b, &r->pick, &st);
     if (!status) status = tutti_side_start(&st.side);
     if (!status) status = tutti_side_steps(&st.side, WARM_STEPS, &seconds);
     if (!status)
@@ -302,6 +311,23 @@ static double limit_s(const bench *b)
     return compute > wire ? compute : wire;
 }
 
+/* What was chosen, against the design that is fastest as it is: block by block. */
+static void tell_choice(const bench *b, const row *chosen, json_t *event)
+{
+    char text[TUTTI_PICK_TEXT];
+    const row *best = NULL;
+    for (int i = 0; i < b->rows; i++) {
+        const row *r = &b->row[i];
+        if (r->kind != DESIGN || r == chosen) continue;
+        if (!best || median_of(b, r->step_s) < median_of(b, best->step_s)) best = r;
+    }
+    double over = ratio_of(b, chosen, best);
+    tutti_pick_text(&chosen->pick, text);
+    printf("  %s: %.3f of %s\n", text, over, best->name);
+    json_object_set_new(event, "chosen", json_string(text));
+    json_object_set_new(event, "over_best", json_real(over));
+}
+
 static void tell_row(bench *b, const row *r, double limit, const row *peer)
 {
     static const char *const kinds[] = {
@@ -319,6 +345,7 @@ static void tell_row(bench *b, const row *r, double limit, const row *peer)
         (json_int_t)b->sent_bytes);
     if (r->kind == DESIGN) json_object_set_new(event, "hidden_pct", json_real(hidden));
     if (peer && r->kind == DESIGN) json_object_set_new(event, "over_peer", json_real(over));
+    if (!strcmp(r->name, "auto")) tell_choice(b, r, event);
     tutti_result_event(b->result, event);
 }
 
@@ -336,41 +363,65 @@ static void tell(bench *b)
 
 /* ---- setting up ---- */
 
-static row *add_row(bench *b, row_kind kind, const char *name, const tutti_design *design)
+static void add_row(bench *b, row_kind kind, const char *name, tutti_pick pick)
 {
-    row *r = &b->row[b->rows++];
-    *r = (row){.kind = kind, .name = name, .design = design};
-    return r;
+    b->row[b->rows++] = (row){.kind = kind, .name = name, .pick = pick};
 }
 
 /* A design as it is, and, where its collectives can go in another order, without that. */
-static void add_design(bench *b, const char *name)
+static void add_design(bench *b, const tutti_design *design)
 {
     static const char *const plain_names[] = {
         "funneled, program order", "concurrent, program order"};
-    const tutti_design *design = tutti_design_find(name);
-    int can = design->order == TUTTI_ORDER_QUEUE;
-    int on = strcmp(b->o.priority, "off") != 0, both = strcmp(b->o.priority, "both") == 0;
-    add_row(b, DESIGN, name, design)->priority = on;
-    if (can && both) add_row(b, DESIGN, plain_names[design->many_lanes], design);
+    int can = design->order == TUTTI_ORDER_QUEUE, both = strcmp(b->o.priority, "both") == 0;
+    tutti_pick pick = {.design = design,
+        .lanes = design->many_lanes ? (int)b->o.lanes : 0,
+        .bucket_bytes = b->o.bucket,
+        .slice_bytes = b->o.slice,
+        .priority = strcmp(b->o.priority, "off") != 0};
+    add_row(b, DESIGN, design->name, pick);
+    pick.priority = 0;
+    if (can && both) add_row(b, DESIGN, plain_names[design->many_lanes], pick);
 }
 
 static void list_rows(bench *b)
 {
-    add_row(b, COMPUTE, "computation alone", NULL);
-    add_row(b, COMMUNICATE, "communication alone", NULL);
-    for (int i = 1; design_choice(i); i++) {
-        const char *name = design_choice(i);
-        int wanted = strcmp(b->o.design, "all") == 0 ? strcmp(name, "sequential") != 0
-                                                     : strcmp(name, b->o.design) == 0;
-        if (wanted) add_design(b, name);
+    int each = !strcmp(b->o.design, "all") || !strcmp(b->o.design, "auto");
+    add_row(b, COMPUTE, "computation alone", (tutti_pick){0});
+    add_row(b, COMMUNICATE, "communication alone", (tutti_pick){0});
+    for (int i = 0; design_choice(i); i++) {
+        const tutti_design *design = tutti_design_find(design_choice(i));
+        if (!design) continue;
+        int wanted =
+            each ? strcmp(design->name, "sequential") != 0 : !strcmp(design->name, b->o.design);
+        if (wanted) add_design(b, design);
     }
+}
+
+/* A row for what is found by trying; the first design is where that begins. */
+static tutti_status choose(bench *b)
+{
+    tutti_exchange *exchange;
+    tutti_tune_result found;
+    int together;
+    if (strcmp(b->o.design, "auto") != 0) return TUTTI_OK;
+    const tutti_tune_options what = {.exchange = exchange_options(b, &find_row(b, DESIGN)->pick),
+        .design_free = 1,
+        .side = side_options(b, NULL),
+        .most_s = b->o.tuning_time_s,
+        .file = "none"};
+    tutti_status status = tutti_exchange_attach(b->world.boot.comm, &what.exchange, &exchange);
+    if (!status) status = tutti_tune(&what, &exchange, &found, &together);
+    if (status) return status;
+    tutti_exchange_close(exchange);
+    add_row(b, DESIGN, "auto", found.pick);
+    return TUTTI_OK;
 }
 
 static tutti_status open_traffic(bench *b)
 {
     stage st;
-    tutti_status status = enter_stage(b, find_row(b, DESIGN), &st);
+    tutti_status status = enter_stage(b, &find_row(b, DESIGN)->pick, &st);
     if (status) return status;
     tutti_step *step = st.side.step;
     st.side.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */
@@ -403,7 +454,7 @@ static tutti_status start_peer(bench *b)
         address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
         b->o.model, b->o.batch, b->o.steps, b->o.blocks, b->o.workers);
     status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
-    if (!status) add_row(b, PEER, tutti_peer_about(b->peer), NULL);
+    if (!status) add_row(b, PEER, tutti_peer_about(b->peer), (tutti_pick){0});
     return status;
 }
 
@@ -420,6 +471,7 @@ static tutti_status measure(bench *b)
             b->o.model, b->o.batch, b->world.boot.size, tutti_run_starpu_version(),
             tutti_kernel_library(), b->o.blocks, b->o.steps);
     if (!status) status = verify(b);
+    if (!status) status = choose(b);
     if (!status) status = open_traffic(b);
     if (!status) status = start_peer(b);
     if (!status) status = time_blocks(b);

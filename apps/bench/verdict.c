@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER = 1.00,
-                    PEER_MEAN = 0.70, CONCURRENT = 1.05, DESIGNS = 1.03;
+                    PEER_MEAN = 0.70, CONCURRENT = 1.05, DESIGNS = 1.03, AUTO = 1.03;
 
 typedef struct tally {
     int misses, numbers;
@@ -54,11 +54,12 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
 {
     const tutti_grid_row *compute = tutti_grid_rows_find(rows, first, "compute", NULL),
                          *funneled = tutti_grid_rows_find(rows, first, "design", "funneled"),
-                         *concurrent = tutti_grid_rows_find(rows, first, "design", "concurrent");
+                         *concurrent = tutti_grid_rows_find(rows, first, "design", "concurrent"),
+                         *chosen = tutti_grid_rows_find(rows, first, "design", "auto");
     double best = INFINITY, worst = 0, best_peer = INFINITY;
     for (int i = 0; i < rows->count; i++) {
         const tutti_grid_row *r = &rows->row[i];
-        if (strcmp(r->kind, "design") != 0 ||
+        if (strcmp(r->kind, "design") != 0 || r == chosen ||
             tutti_grid_rows_find(rows, r, "design", NULL) != first)
             continue;
         best = fmin(best, r->step_ms);
@@ -72,6 +73,7 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
     if (funneled && concurrent)
         tell(
             t, "concurrent / funneled", first, concurrent->step_ms / funneled->step_ms, CONCURRENT);
+    if (chosen) tell(t, "auto / best fixed choice", first, chosen->over_best, AUTO);
     if (compute && first->limit_ms <= compute->step_ms && worst > best)
         tell(t, "slowest / fastest design", first, worst / best, DESIGNS);
 }

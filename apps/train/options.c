@@ -115,8 +115,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
         .environment = "TUTTI_DESIGN", AT(design_name),
-        .help = "how collectives of the task graph are run; auto: tries designs, and lanes and "
-                "buckets unless they are given, before it trains"},
+        .help = "how collectives of the task graph are run; auto: tries designs, and buckets, "
+                "slices, lanes and priority unless they are given, before it trains"},
     {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
         .help = "where --design auto remembers its choice; none: nowhere; "
                 "~/.cache/tutti/tuning.json when left out"},

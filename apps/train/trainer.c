@@ -55,7 +55,7 @@ static tutti_exchange_options exchange_options(const tutti_trainer *s)
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)o->lanes,
         .algorithm = o->algorithm,
-        .slice_bytes = o->slice_mb < 0 ? -1 : (int64_t)(o->slice_mb * 1e6),
+        .slice_bytes = o->slice_mb < 0 ? -1 : (int64_t)llround(o->slice_mb * 1e6),
         .order = {.on = o->priority},
         .bucket_bytes = o->bucket_mb < 0 ? -1 : (int64_t)llround(o->bucket_mb * 1e6),
         .comm_core = o->comm_core,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 enum { MOST_BYTES = 16 << 20, NAME = PATH_MAX + 16 };
+static const json_int_t MOST_SUM = (json_int_t)1 << 40;
 static const double longest_lock_s = 10, look_every_s = 0.02;
 
 /* ---- where ---- */
@@ -87,14 +88,17 @@ static json_t *load(const char *path, file_state *state)
 static int understand(json_t *choice, tutti_tuning *tuning)
 {
     const char *design, *date;
-    json_int_t lanes, bucket;
+    json_int_t lanes, bucket, slice;
+    int priority;
     tutti_tuning t = {.date = ""};
-    if (json_unpack(choice, "{s:s, s:I, s:I, s:F, s:F, s:F, s:s}", "design", &design, "lanes",
-            &lanes, "bucket_bytes", &bucket, "step_ms", &t.step_ms, "default_ms", &t.default_ms,
-            "hidden_pct", &t.hidden_pct, "date", &date))
+    if (json_unpack(choice, "{s:s, s:I, s:I, s:I, s:b, s:F, s:F, s:F, s:s}", "design", &design,
+            "lanes", &lanes, "bucket_bytes", &bucket, "slice_bytes", &slice, "priority", &priority,
+            "step_ms", &t.step_ms, "default_ms", &t.default_ms, "hidden_pct", &t.hidden_pct, "date",
+            &date))
         return 0;
-    t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket};
-    if (!t.pick.design || lanes < 1 || lanes > 64 || bucket < -1 || bucket > INT64_MAX / 2)
+    t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket, slice, priority};
+    if (!t.pick.design || lanes < 1 || lanes > 64 || bucket < -1 || bucket > MOST_SUM ||
+        slice < -1 || slice > MOST_SUM)
         return 0;
     if (snprintf(t.date, sizeof t.date, "%s", date) >= (int)sizeof t.date) return 0;
     *tuning = t;
@@ -141,10 +145,11 @@ static json_t *as_json(const tutti_tuning *t)
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
-    return json_pack("{s:s, s:i, s:I, s:f, s:f, s:f, s:s}", "design", t->pick.design->name, "lanes",
-        t->pick.lanes, "bucket_bytes", (json_int_t)t->pick.bucket_bytes, "step_ms", t->step_ms,
-        "default_ms", t->default_ms, "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0,
-        "date", date);
+    return json_pack("{s:s, s:i, s:I, s:I, s:b, s:f, s:f, s:f, s:s}", "design",
+        t->pick.design->name, "lanes", t->pick.lanes, "bucket_bytes",
+        (json_int_t)t->pick.bucket_bytes, "slice_bytes", (json_int_t)t->pick.slice_bytes,
+        "priority", t->pick.priority, "step_ms", t->step_ms, "default_ms", t->default_ms,
+        "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0, "date", date);
 }
 
 /* Returns 0 or an errno value. */

@@ -1,7 +1,8 @@
 /* The tuning file: what was chosen for which run, and the figures that said so. JSON:
  *
  *   {"choices": {"model=resnet20 ... ranks=4 ...": {"design": "concurrent", "lanes": 4,
- *     "bucket_bytes": -1, "step_ms": 41.2, "default_ms": 44.0, "hidden_pct": 93.5, "date": "2026-05-04"}}}
+ *     "bucket_bytes": -1, "slice_bytes": -1, "priority": true, "step_ms": 41.2,
+ *     "default_ms": 44.0, "hidden_pct": 93.5, "date": "2026-05-04"}}}
  *
  * It is a convenience: whatever is wrong with it is told as a warning that names it, and the run goes
  * on without. A file that is no such JSON is kept under its name with ".damaged" when a new one is

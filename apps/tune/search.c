@@ -1,6 +1,7 @@
 #include "apps/tune/search.h"
 
 #include "collectives/choose.h"
+#include "designs/slice.h"
 
 enum { DEFAULT_LANES = 4 };
 
@@ -14,11 +15,13 @@ static int lanes_of(const tutti_search_space *space, const tutti_design *design)
 
 tutti_pick tutti_search_default(const tutti_search_space *space)
 {
-    tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes};
+    tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes,
+        space->slice_bytes, space->priority};
     for (int i = 0; space->design_free && tutti_designs[i] && !tutti_search_allows(space, &pick);
-         i++)
-        pick =
-            (tutti_pick){tutti_designs[i], lanes_of(space, tutti_designs[i]), space->bucket_bytes};
+         i++) {
+        pick.design = tutti_designs[i];
+        pick.lanes = lanes_of(space, pick.design);
+    }
     return pick;
 }
 
@@ -29,8 +32,9 @@ int tutti_search_allows(const tutti_search_space *space, const tutti_pick *pick)
     if (space->lanes && pick->lanes != space->lanes) return 0;
     if (pick->lanes > 1 && (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)))
         return 0;
-    return pick->lanes >= 1 &&
-           (space->bucket_bytes < 0 || pick->bucket_bytes == space->bucket_bytes);
+    if (space->bucket_bytes >= 0 && pick->bucket_bytes != space->bucket_bytes) return 0;
+    if (space->slice_bytes >= 0 && pick->slice_bytes != space->slice_bytes) return 0;
+    return pick->lanes >= 1 && (space->priority || !pick->priority);
 }
 
 /* ---- the knobs ---- */
@@ -69,6 +73,33 @@ static int other_buckets(
     return count;
 }
 
+/* What the largest collective of a step has at most. */
+static int64_t widest(const tutti_search_space *space, const tutti_pick *pick)
+{
+    int64_t slice = pick->slice_bytes < 0 ? tutti_slice_default_bytes() : pick->slice_bytes;
+    int64_t bucket = pick->bucket_bytes < 0 ? space->default_bytes : pick->bucket_bytes;
+    int64_t sum = bucket < space->largest_bytes ? space->largest_bytes
+                  : bucket < space->all_bytes   ? bucket
+                                                : space->all_bytes;
+    return slice == 0 || slice > sum ? sum : slice;
+}
+
+static int other_slices(
+    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+{
+    static const int64_t bytes[] = {0, 4 << 20, 256 << 10};
+    int count = 0;
+    for (int i = 0; i < (int)(sizeof bytes / sizeof *bytes) && space->slice_bytes < 0; i++) {
+        tutti_pick pick = *best;
+        pick.slice_bytes = bytes[i];
+        int known = widest(space, &pick) == widest(space, best);
+        for (int k = 0; k < count && !known; k++)
+            known = widest(space, &pick) == widest(space, &other[k]);
+        if (!known) other[count++] = pick;
+    }
+    return count;
+}
+
 static int other_lanes(
     const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
 {
@@ -83,8 +114,18 @@ static int other_lanes(
     return count;
 }
 
-const tutti_knob tutti_knobs[] = {
-    {"design", other_designs}, {"bucket", other_buckets}, {"lanes", other_lanes}, {0}};
+static int other_priority(
+    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+{
+    (void)space;
+    if (!best->priority || best->design->order != TUTTI_ORDER_QUEUE) return 0;
+    other[0] = *best;
+    other[0].priority = 0;
+    return 1;
+}
+
+const tutti_knob tutti_knobs[] = {{"design", other_designs}, {"bucket", other_buckets},
+    {"slice", other_slices}, {"lanes", other_lanes}, {"priority", other_priority}, {0}};
 
 /* ---- the search ---- */
 

@@ -13,10 +13,13 @@
 /* What may be chosen from. */
 typedef struct tutti_search_space {
     int design_free;
-    int lanes;             /* 0: free; n > 0: only what has n */
-    int64_t bucket_bytes;  /* -1: free */
-    int64_t default_bytes; /* what the default bucket holds, and all that is summed in a step */
-    int64_t all_bytes;
+    int lanes;                /* 0: free; n > 0: only what has n */
+    int64_t bucket_bytes;     /* -1: free */
+    int64_t slice_bytes;      /* -1: free */
+    int priority;             /* 1: free; 0: off */
+    int64_t default_bytes;    /* what the default bucket holds, */
+    int64_t all_bytes;        /* all that is summed in a step, */
+    int64_t largest_bytes;    /* and the largest gradient */
     const char *algorithm;    /* one that blocks allows one lane only */
     const tutti_design *base; /* the default, or what is fixed */
 } tutti_search_space;

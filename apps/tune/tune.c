@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_STEPS = 20, LEAST_STEPS = 2, FIRST_STEPS = 2 };
+enum { MOST_STEPS = 20, LEAST_STEPS = 2, FIRST_STEPS = 2, ORDER_AT = 2 };
 static const double block_s = 0.3, least_most_s = 5, share_of_run = 0.02, short_step_s = 0.1;
 
 /* What all ranks do next, as rank 0 says. */
@@ -78,10 +78,11 @@ static tutti_status slowest(tuner *t, double *step_s)
 
 /* ---- one block of steps ---- */
 
-static tutti_status reopen(tuner *t, const tutti_pick *pick)
+static tutti_status reopen(tuner *t, const tutti_pick *pick, int trial)
 {
     tutti_exchange_options options = tutti_pick_apply(pick, &t->o->exchange);
     options.settings = NULL; /* compared when the exchange was opened first */
+    if (trial) options.order.at = ORDER_AT;
     tutti_status status = tutti_exchange_reopen(t->exchange, &options);
     if (status) t->together = 0;
     return status;
@@ -176,11 +177,11 @@ static int has_time(const tuner *t)
 
 static turn decide(tuner *t)
 {
-    turn next = {.warm = 1, .steps = FIRST_STEPS};
+    turn next = {.warm = ORDER_AT, .steps = FIRST_STEPS};
     next.try = tutti_search_next(&t->search, &next.pick);
     if (next.try && !t->started && t->o->most_s != 0) return next;
     next.steps = t->steps;
-    if (t->result->step_ms > 0 && 1e-3 * t->result->step_ms < short_step_s) next.warm = 2;
+    if (t->result->step_ms > 0 && 1e-3 * t->result->step_ms < short_step_s) next.warm++;
     if (next.try && !has_time(t)) {
         t->cut = 1;
         if (t->search.race.rounds) tell_race(t);
@@ -218,7 +219,9 @@ static void measure_marks(const tutti_graph *graph, tutti_search_space *space)
     for (int n = 0; n < tutti_graph_nodes(graph); n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (node->kind != TUTTI_NODE_MARK) continue;
-        space->all_bytes += (int64_t)tutti_graph_get_tensor(graph, node->access[0].tensor)->bytes;
+        int64_t bytes = (int64_t)tutti_graph_get_tensor(graph, node->access[0].tensor)->bytes;
+        space->all_bytes += bytes;
+        if (bytes > space->largest_bytes) space->largest_bytes = bytes;
     }
 }
 
@@ -228,6 +231,8 @@ static tutti_status open_search(tuner *t)
     tutti_search_space space = {.design_free = t->o->design_free,
         .lanes = e->lanes,
         .bucket_bytes = e->bucket_bytes,
+        .slice_bytes = e->slice_bytes,
+        .priority = e->order.on,
         .algorithm = e->algorithm,
         .base = e->design};
     tutti_side side;
@@ -293,7 +298,7 @@ static tutti_status try_all(tuner *t, turn *next)
     tutti_status status = share(t, next);
     while (!status && next->try) {
         double begun_s = tutti_clock_s();
-        status = reopen(t, &next->pick);
+        status = reopen(t, &next->pick, 1);
         if (!status) status = run_side(t, next, &step_s, &hidden_pct);
         if (status) break;
         t->spent_s = tutti_clock_s() - begun_s;
@@ -330,7 +335,7 @@ static tutti_status choose(tuner *t)
     if (!t->together) return status;
     if (held) tutti_runner_find("starpu")->close(held);
     tutti_graph_free(nothing);
-    if (!status) status = reopen(t, &next.pick);
+    if (!status) status = reopen(t, &next.pick, 0);
     if (status) return status;
     t->result->pick = next.pick;
     if (t->rank != 0 || t->result->remembered) return TUTTI_OK;
@@ -350,9 +355,11 @@ tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exch
         .together = 1,
         .begun_s = tutti_clock_s(),
         .result = result};
-    *result =
-        (tutti_tune_result){.pick = {options->exchange.design, tutti_exchange_lanes(*exchange),
-                                options->exchange.bucket_bytes}};
+    *result = (tutti_tune_result){.pick = {.design = options->exchange.design,
+                                      .lanes = tutti_exchange_lanes(*exchange),
+                                      .bucket_bytes = options->exchange.bucket_bytes,
+                                      .slice_bytes = options->exchange.slice_bytes,
+                                      .priority = options->exchange.order.on}};
     tutti_status status = TUTTI_OK;
     if (t.ranks > 1)
         status = choose(&t);

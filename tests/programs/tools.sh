@@ -50,9 +50,13 @@ grep -q '"event":"start".*"comm_core":-1,' "$dir/json" || { fail "--comm-core no
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --link-mbit 1000 --peer "$dir/peer" \
     --json "$dir/grid" > "$dir/out" 2>&1 || { fail "tutti-bench step: status $?"; cat "$dir/out"; }
-for text in 'verified: after 2 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' funneled concurrent chained; do
+for text in 'verified: after 6 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' funneled concurrent chained; do
     grep -q -- "$text" "$dir/out" || fail "tutti-bench step does not tell: $text"
 done
+"$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --design auto --tuning-time 1 \
+    --json "$dir/auto" > "$dir/out" 2>&1 || { fail "tutti-bench step --design auto: status $?"; cat "$dir/out"; }
+grep -q '"name":"auto".*"chosen":"--design .*"over_best":[0-9]' "$dir/auto" || fail "no choice in --json: $(cat "$dir/auto")"
+"$apps/tutti-bench" step --grid --verdict --json "$dir/auto" | grep -q 'auto / best fixed choice, mlp b2' || fail "no verdict of the choice"
 grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json"
 grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
 "$apps/tutti-bench" step --grid --verdict --json "$dir/grid" > "$dir/out" 2>&1 || fail "--verdict: status $?"

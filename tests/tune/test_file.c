@@ -33,7 +33,8 @@ static void tear_down(void)
 
 static tutti_tuning example(int lanes)
 {
-    return (tutti_tuning){{tutti_design_find("concurrent"), lanes, 545000}, 40.5, 44.25, 93.5, ""};
+    return (tutti_tuning){
+        {tutti_design_find("concurrent"), lanes, 545000, 0, 1}, 40.5, 44.25, 93.5, ""};
 }
 
 static void write_file(const char *name, const void *data, size_t bytes)
@@ -90,17 +91,22 @@ END_TEST
 START_TEST(file_refuses_what_cannot_be)
 {
     static const char *const bad[] = {"7", "{}", "{\"design\": \"naive\"}",
-        "{\"design\": \"best\", \"lanes\": 1, \"bucket_bytes\": -1, \"step_ms\": 1, "
+        "{\"design\": \"best\", \"lanes\": 1, \"bucket_bytes\": -1, \"slice_bytes\": -1, "
+        "\"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": "
         "1, "
         "\"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 4294967297, \"bucket_bytes\": -1, \"step_ms\": 1, "
+        "{\"design\": \"chained\", \"lanes\": 4294967297, \"bucket_bytes\": -1, \"slice_bytes\": "
+        "-1, \"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": -2, \"step_ms\": 1, "
+        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": -2, \"slice_bytes\": -1, "
+        "\"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"step_ms\": \"1\", "
+        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"slice_bytes\": -1, "
+        "\"priority\": true, \"step_ms\": \"1\", "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"step_ms\": 1, "
+        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"slice_bytes\": -1, "
+        "\"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"a date that is far too long\"}"};
     const tutti_tuning tuning = example(4);
     tutti_tuning found;
