@@ -11,10 +11,10 @@
 
 enum {
     DOUBLING_UP_TO_BYTES = 16 << 10,
-    DOUBLING_OF_TWO_UP_TO_BYTES = 64 << 10,
-    RSAG_UP_TO_BYTES = 256 << 10,
-    SEGMENT_BYTES = 256 << 10,
-    MOST_SEGMENTS = 64,
+    DOUBLING_OF_TWO_UP_TO_BYTES = 256 << 10,
+    RSAG_UP_TO_BYTES = 128 << 10,
+    SEGMENT_BYTES = 60 << 10, /* with a header just below 64 KiB, see choose.h */
+    MOST_SEGMENTS = 4096,
 };
 
 #define BUILDERS(allreduce)                                                                        \

@@ -4,15 +4,19 @@
 
 /* The halves of scratch take turns, so that the next exchange's message may arrive while this one
  * is reduced. */
-static void exchange(const tutti_fold *fold, tutti_sched_draft *draft, int64_t count)
+static void exchange(
+    const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
     int turn = 0;
     for (int bit = 1; fold->number >= 0 && bit < fold->P2; bit *= 2, turn++) {
         int other = fold->number ^ bit, peer = tutti_fold_rank(fold, other);
-        tutti_spot arrived = tutti_scratch((turn + 1) % 2 * count);
-        tutti_sched_recv(draft, peer, arrived, count);
-        tutti_sched_send(draft, peer, tutti_out(0), count);
-        tutti_sched_reduce(draft, tutti_out(0), arrived, count, other < fold->number);
+        for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
+            int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
+            tutti_spot arrived = tutti_scratch((turn + 1) % 2 * shape->count + at);
+            tutti_sched_recv(draft, peer, arrived, n);
+            tutti_sched_send(draft, peer, tutti_out(at), n);
+            tutti_sched_reduce(draft, tutti_out(at), arrived, n, other < fold->number);
+        }
     }
 }
 
@@ -24,7 +28,7 @@ tutti_status tutti_sched_doubling_allreduce(const tutti_sched_shape *shape, tutt
     tutti_fold fold = tutti_fold_of(shape->rank, shape->P);
     tutti_sched_take_input(draft, 0);
     tutti_fold_in(&fold, draft, shape->count);
-    exchange(&fold, draft, shape->count);
+    exchange(&fold, draft, shape);
     tutti_fold_out(&fold, draft, shape->count);
     return tutti_sched_end(draft, sched);
 }

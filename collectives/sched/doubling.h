@@ -7,6 +7,8 @@
  *   bit 1     0 <---------> 2       1 <---------> 3
  *
  *   log2 P steps, S log2 P bytes sent a rank (fold: 2 steps and up to S bytes more), scratch 2 S
+ * With a segment size, each segment goes through its turns by itself, the fold aside. At P = 2 that is
+ * S bytes in a single step, as few as the ring sends in two.
  * Both ends of an exchange combine in the same order (lower number first), so all ranks hold the
  * same bits. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication
  * operations in MPICH", IJHPCA 19(1), 2005. */

@@ -1,9 +1,13 @@
 #include "collectives/sched/ring.h"
 
+enum { PLACES = 32 }; /* of segments that have arrived and are not reduced yet */
+
 typedef struct ring {
     tutti_sched_draft *draft;
     int rank, P, to, from;
     int64_t total, segment; /* elements of OUT, which is dealt to P blocks */
+    int64_t place, places;  /* elements of a place in scratch, and how many there are */
+    int64_t arrivals;       /* messages that took one */
 } ring;
 
 static tutti_status start(const tutti_sched_shape *shape, ring *r)
@@ -12,6 +16,11 @@ static tutti_status start(const tutti_sched_shape *shape, ring *r)
     r->to = (r->rank + 1) % r->P;
     r->from = (r->rank + r->P - 1) % r->P;
     r->total = shape->kind == TUTTI_ALLGATHER ? shape->count * shape->P : shape->count;
+    int64_t ignored, largest;
+    tutti_coll_block(r->total, r->P, 0, &ignored, &largest);
+    int pipelines = r->segment > 0 && r->segment < largest;
+    r->place = pipelines ? r->segment : largest;
+    r->places = pipelines ? PLACES : 2;
     return tutti_sched_begin(shape, &r->draft);
 }
 
@@ -32,15 +41,14 @@ static void send_segments(const ring *r, int back)
     }
 }
 
-/* Two halves of scratch take turns, so that a turn's messages may arrive while the last turn's are
- * reduced. */
-static void receive_and_reduce(const ring *r, int back, int turn)
+/* What arrives takes one of a few places in turn, so that it is reduced while it is in the cache: a
+ * message waits until the one that many before it has been reduced. */
+static void receive_and_reduce(ring *r, int back)
 {
-    int64_t at, from, ignored, largest, length = block(r, back, &at);
-    tutti_coll_block(r->total, r->P, 0, &ignored, &largest);
+    int64_t at, from, length = block(r, back, &at);
     for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
         int64_t n = tutti_sched_segment(length, r->segment, g, &from);
-        tutti_spot arrived = tutti_scratch(turn % 2 * largest + from);
+        tutti_spot arrived = tutti_scratch(r->arrivals++ % r->places * r->place);
         tutti_sched_recv(r->draft, r->from, arrived, n);
         tutti_sched_reduce(r->draft, tutti_out(at + from), arrived, n, 0);
     }
@@ -55,11 +63,11 @@ static void receive(const ring *r, int back)
     }
 }
 
-static void reduce_scatter(const ring *r)
+static void reduce_scatter(ring *r)
 {
     for (int t = 0; t < r->P - 1; t++) {
         send_segments(r, t + 1);
-        receive_and_reduce(r, t + 2, t);
+        receive_and_reduce(r, t + 2);
     }
 }
 

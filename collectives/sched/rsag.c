@@ -25,28 +25,69 @@ static void split(const tutti_fold *fold, int half, int64_t count, span *keep, s
     *give = blocks(count, fold->P2, from + !upper * half, from + !upper * half + half);
 }
 
-static void halve(const tutti_fold *fold, tutti_sched_draft *draft, int64_t count)
+/* A rank's exchanges with one other. */
+typedef struct pair {
+    tutti_sched_draft *draft;
+    int64_t segment;
+    int peer;
+    int first; /* the peer's number is the lower one: its values come first */
+} pair;
+
+static pair with(
+    const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape, int bit)
 {
-    for (int half = fold->P2 / 2; half >= 1; half /= 2) {
-        int other = fold->number ^ half, peer = tutti_fold_rank(fold, other);
-        span keep, give;
-        split(fold, half, count, &keep, &give);
-        tutti_spot arrived = tutti_scratch(keep.offset);
-        tutti_sched_recv(draft, peer, arrived, keep.length);
-        tutti_sched_send(draft, peer, tutti_out(give.offset), give.length);
-        tutti_sched_reduce(
-            draft, tutti_out(keep.offset), arrived, keep.length, other < fold->number);
+    int other = fold->number ^ bit;
+    return (pair){draft, shape->segment, tutti_fold_rank(fold, other), other < fold->number};
+}
+
+/* Spans travel in segments. */
+static void send_span(const pair *p, span out)
+{
+    for (int64_t g = 0, at; g < tutti_sched_segments(out.length, p->segment); g++) {
+        int64_t n = tutti_sched_segment(out.length, p->segment, g, &at);
+        tutti_sched_send(p->draft, p->peer, tutti_out(out.offset + at), n);
     }
 }
 
-static void redouble(const tutti_fold *fold, tutti_sched_draft *draft, int64_t count)
+/* Into the same place of OUT or of scratch. */
+static void receive_span(const pair *p, span in, tutti_space space)
+{
+    for (int64_t g = 0, at; g < tutti_sched_segments(in.length, p->segment); g++) {
+        int64_t n = tutti_sched_segment(in.length, p->segment, g, &at);
+        tutti_sched_recv(p->draft, p->peer, (tutti_spot){space, in.offset + at}, n);
+    }
+}
+
+static void reduce_span(const pair *p, span sum)
+{
+    for (int64_t g = 0, at; g < tutti_sched_segments(sum.length, p->segment); g++) {
+        int64_t n = tutti_sched_segment(sum.length, p->segment, g, &at);
+        at += sum.offset;
+        tutti_sched_reduce(p->draft, tutti_out(at), tutti_scratch(at), n, p->first);
+    }
+}
+
+static void halve(const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
+{
+    for (int half = fold->P2 / 2; half >= 1; half /= 2) {
+        const pair p = with(fold, draft, shape, half);
+        span keep, give;
+        split(fold, half, shape->count, &keep, &give);
+        receive_span(&p, keep, TUTTI_SPACE_SCRATCH);
+        send_span(&p, give);
+        reduce_span(&p, keep);
+    }
+}
+
+static void redouble(
+    const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
     for (int half = 1; half < fold->P2; half *= 2) {
-        int peer = tutti_fold_rank(fold, fold->number ^ half);
+        const pair p = with(fold, draft, shape, half);
         span have, miss;
-        split(fold, half, count, &have, &miss);
-        tutti_sched_recv(draft, peer, tutti_out(miss.offset), miss.length);
-        tutti_sched_send(draft, peer, tutti_out(have.offset), have.length);
+        split(fold, half, shape->count, &have, &miss);
+        receive_span(&p, miss, TUTTI_SPACE_OUT);
+        send_span(&p, have);
     }
 }
 
@@ -59,8 +100,8 @@ tutti_status tutti_sched_rsag_allreduce(const tutti_sched_shape *shape, tutti_sc
     tutti_sched_take_input(draft, 0);
     tutti_fold_in(&fold, draft, shape->count);
     if (fold.number >= 0) {
-        halve(&fold, draft, shape->count);
-        redouble(&fold, draft, shape->count);
+        halve(&fold, draft, shape);
+        redouble(&fold, draft, shape);
     }
     tutti_fold_out(&fold, draft, shape->count);
     return tutti_sched_end(draft, sched);

@@ -9,6 +9,7 @@
  *             distance 2  AB -> 2       AB -> 3       CD -> 0       CD -> 1
  *
  *   2 log2 P steps, 2 S (P-1)/P bytes sent a rank (fold: 2 steps and up to S bytes more), scratch S
+ * With a segment size, spans of blocks travel in segments, the fold aside.
  * Each element is summed on one rank and then copied: all ranks hold the same bits.
  * Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, LNCS 3036. */
 #ifndef TUTTI_SCHED_RSAG_H

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 4, SEGMENT = 65536 /* elements, of 4 bytes */ };
+enum { MOST_RANKS = 4, SEGMENT = 15360 /* elements, of 4 bytes */ };
 static const double patience_s = 60;
 
 /* What one rank does; amounts in elements. */
@@ -48,7 +48,7 @@ static void reduces(work *w, int64_t length)
     w->reduced += length;
 }
 
-/* Algorithms that do not pipeline: one message, one reduction. */
+/* The fold and the barrier do not pipeline: one message, one reduction. */
 static void sends_whole(work *w, int64_t length)
 {
     w->messages++;
@@ -126,8 +126,8 @@ static void doubling(work *w, int rank, int P, int64_t count)
 {
     int stay, number = fold(w, rank, P, count, &stay);
     for (int bit = 1; number >= 0 && bit < stay; bit *= 2) {
-        sends_whole(w, count);
-        reduces_whole(w, count);
+        sends(w, count);
+        reduces(w, count);
     }
 }
 
@@ -143,9 +143,9 @@ static void rsag(work *w, int rank, int P, int64_t count)
 {
     int stay, number = fold(w, rank, P, count, &stay);
     for (int half = stay / 2; number >= 0 && half >= 1; half /= 2) {
-        sends_whole(w, group(count, stay, number ^ half, half));
-        reduces_whole(w, group(count, stay, number, half));
-        sends_whole(w, group(count, stay, number, half)); /* on the way back */
+        sends(w, group(count, stay, number ^ half, half));
+        reduces(w, group(count, stay, number, half));
+        sends(w, group(count, stay, number, half)); /* on the way back */
     }
 }
 
@@ -175,9 +175,9 @@ enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 static void by_size(work *w, int rank, int P, int64_t count)
 {
     int64_t bytes = 4 * count;
-    if (bytes <= (P == 2 ? 64 << 10 : 16 << 10))
+    if (bytes <= (P == 2 ? 256 << 10 : 16 << 10))
         doubling(w, rank, P, count);
-    else if (bytes <= 256 << 10 && P != 3)
+    else if (bytes <= 128 << 10 && P != 3)
         rsag(w, rank, P, count);
     else
         ring(w, rank, P, count);
@@ -260,7 +260,7 @@ static int run_one(rank_job *job, tutti_comm *comm, tutti_traffic *sent, tutti_c
 
 static void *run_kinds(void *arg)
 {
-    static const int64_t counts[] = {12, 4099, 30000, 300001};
+    static const int64_t counts[] = {12, 4099, 30000, 60000, 300001};
     rank_job *job = arg;
     tutti_transport *transport;
     tutti_traffic sent = {0};
