@@ -37,14 +37,16 @@ static void advise_straggler(
 static void advise_bucket(const tutti_study *s, char *text, size_t size)
 {
     const tutti_study_bucket *b = &s->bucket[0];
-    const char *help = "it comes last: a smaller --bucket-mb lets its first part go earlier";
+    const char *help =
+        "it comes last: a smaller --bucket-mb or --slice-mb lets its first part go earlier";
     if (b->queued_ms > b->exposed_ms)
-        help = "it is ready long before it starts: --design concurrent, or another --bucket-mb";
+        help = "it waits for others: --design concurrent, or a smaller --slice-mb";
     if (strcmp(s->timeline->design, "sequential") == 0)
         help = "this design hides nothing: --design funneled";
     snprintf(text, size,
-        "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: it is ready %.2f ms before it "
-        "starts and %.2f ms in flight; %s",
+        "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: it is queued for %.2f ms and "
+        "in "
+        "flight for %.2f; %s",
         b->name, b->exposed_ms, s->mean.exposed_ms, b->queued_ms, b->flight_ms, help);
 }
 

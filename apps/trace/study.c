@@ -150,6 +150,7 @@ static void meet(work *w, flight *group, int count)
         tutti_study_rank *r = &w->study->rank[e->rank];
         group[i].all_ms = fmin(last_ms, e->end_ms);
         if (count < 2) continue;
+        r->met++;
         r->behind_ms += e->begin_ms - (sum_ms - e->begin_ms) / (count - 1);
         r->last += e->begin_ms == last_ms;
     }
@@ -236,7 +237,8 @@ static tutti_status add_to_buckets(work *w, const flight *f, int64_t count)
         const tutti_event *e = f->event;
         tutti_study_bucket *b = find_bucket(w, e->name);
         if (!b) return no_memory();
-        b->bytes = e->bytes;
+        b->count++;
+        b->bytes += (double)e->bytes;
         b->flight_ms += e->end_ms - e->begin_ms;
         b->exposed_ms += f->exposed_ms;
         b->queued_ms += fmax(0, e->begin_ms - e->ready_ms);
@@ -322,15 +324,20 @@ static void divide(tutti_study *s)
         s->mean.bytes = x->bytes;
     }
     for (int i = 0; i < s->buckets; i++) {
-        s->bucket[i].flight_ms /= all;
-        s->bucket[i].exposed_ms /= all;
-        s->bucket[i].queued_ms /= all;
-        s->bucket[i].late_ms /= all;
+        tutti_study_bucket *b = &s->bucket[i];
+        b->flight_ms /= b->count;
+        b->queued_ms /= b->count;
+        b->late_ms /= b->count;
+        b->count /= all;
+        b->bytes /= all;
+        b->exposed_ms /= all;
     }
     for (int r = 0; r < s->timeline->ranks; r++) {
-        s->rank[r].compute_ms /= n;
-        if (s->buckets) s->rank[r].behind_ms /= n * s->buckets;
-        if (s->buckets) s->rank[r].last /= n * s->buckets;
+        tutti_study_rank *rank = &s->rank[r];
+        rank->compute_ms /= n;
+        if (!rank->met) continue;
+        rank->behind_ms /= (double)rank->met;
+        rank->last /= (double)rank->met;
     }
 }
 

@@ -22,11 +22,12 @@ typedef struct tutti_study_step {
     int64_t bytes; /* of a rank's collectives */
 } tutti_study_step;
 
-/* A collective of the step by name; times are a step's. */
+/* Collectives of one name: several where a large sum is cut into slices. */
 typedef struct tutti_study_bucket {
     const char *name;
-    int64_t bytes;
-    double flight_ms, exposed_ms;
+    double count, bytes, exposed_ms; /* in a step */
+    /* Of one collective, on average. */
+    double flight_ms;
     double queued_ms; /* ready and not started */
     double late_ms;   /* started and not yet on every rank */
 } tutti_study_bucket;
@@ -40,6 +41,7 @@ typedef struct tutti_study_worker {
 typedef struct tutti_study_rank {
     double behind_ms; /* later than the other ranks' mean, at the start of a collective */
     double last;      /* share of the collectives that it started last of all */
+    int64_t met;      /* collectives of the steps that other ranks have, too */
     double compute_ms;
 } tutti_study_rank;
 

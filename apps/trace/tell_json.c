@@ -23,9 +23,9 @@ static json_t *collectives_of(const tutti_study *s)
     for (int i = 0; i < s->buckets; i++) {
         const tutti_study_bucket *b = &s->bucket[i];
         json_array_append_new(
-            list, json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "name", b->name, "bytes",
-                      (json_int_t)b->bytes, "exposed_ms", b->exposed_ms, "flight_ms", b->flight_ms,
-                      "queued_ms", b->queued_ms, "late_ms", b->late_ms));
+            list, json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f}", "name", b->name, "count",
+                      b->count, "bytes", b->bytes, "exposed_ms", b->exposed_ms, "flight_ms",
+                      b->flight_ms, "queued_ms", b->queued_ms, "late_ms", b->late_ms));
     }
     return list;
 }

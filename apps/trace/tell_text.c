@@ -25,18 +25,17 @@ static void tell_buckets(const tutti_study *s, FILE *out)
     int shown = s->buckets < MOST_BUCKETS ? s->buckets : MOST_BUCKETS;
     double rest_ms = 0;
     if (!s->buckets) return;
-    fprintf(out, "\n%-40s %9s %9s %9s %9s %9s\n", "collective, ms a step", "MB", "exposed",
-        "in flight", "queued", "late");
+    fprintf(out, "\n%-40s %5s %9s %9s %9s %9s %9s\n", "collective: in a step, and each", "count",
+        "MB", "exposed", "in flight", "queued", "late");
     for (int i = 0; i < s->buckets; i++) {
         const tutti_study_bucket *b = &s->bucket[i];
         if (i >= shown)
             rest_ms += b->exposed_ms;
         else
-            fprintf(out, "%-40s %9.3f %9.2f %9.2f %9.2f %9.2f\n", b->name, (double)b->bytes / 1e6,
-                b->exposed_ms, b->flight_ms, b->queued_ms, b->late_ms);
+            fprintf(out, "%-40s %5.0f %9.3f %9.2f %9.2f %9.2f %9.2f\n", b->name, b->count,
+                b->bytes / 1e6, b->exposed_ms, b->flight_ms, b->queued_ms, b->late_ms);
     }
-    if (s->buckets > shown)
-        fprintf(out, "%d more %*s %9.2f\n", s->buckets - shown, 42, "", rest_ms);
+    if (s->buckets > shown) fprintf(out, "%-56s %9.2f\n", "the others", rest_ms);
 }
 
 /* ---- the path ---- */

@@ -4,15 +4,15 @@
 # StarPU, Open MPI and oneDNN are not instrumented, but their locks, threads and copies of memory go through the functions
 # that ThreadSanitizer watches, so that it sees the order that they make. What it judges is this project's code:
 #   ranks as threads over the loop transport, on the inline runner, and one of them on StarPU with 1 to 4 workers;
-#   the runners, the control lane, the stall inspector, the readers' prefetch threads;
+#   the runners, the trace, the control lane, the stall inspector, the readers' prefetch threads;
 #   two ranks under mpirun, each with StarPU, every design.
 # No report is suppressed. At the end two mutants that leave a lock out have to be reported: silence means something.
 set -u
 source=${TUTTI_SRCDIR:?}
 build=${TUTTI_BUILDDIR:?}/tsan
 guard=$source/tests/support/guard
-tests='tests/designs/test_designs tests/designs/test_control tests/designs/test_watch tests/run/test_run
-    tests/data/test_prefetch'
+tests='tests/designs/test_designs tests/designs/test_control tests/designs/test_watch tests/designs/test_clocks
+    tests/run/test_run tests/run/test_trace tests/data/test_prefetch'
 # ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
 fixed=
 setarch -R true 2> /dev/null && fixed='setarch -R'

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Two ranks under mpirun with every design: what tests/support/tsan.sh looks at.
+# Two ranks under mpirun with every design, traced: what tests/support/tsan.sh looks at.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 workers=1
 for design in sequential funneled concurrent chained; do
-    cifar 2 --data "$dir/data" --steps 3 --batch 4 --lr 0.02 --model mlp --workers $workers --design $design ||
+    cifar 2 --data "$dir/data" --steps 3 --batch 4 --lr 0.02 --model mlp --workers $workers --design $design \
+        --trace "$dir/trace" ||
         fail "$design, $workers workers: status $?"
     cat "$dir/out"
     workers=$((workers + 1))

@@ -122,6 +122,33 @@ START_TEST(what_is_hidden_and_exposed)
 }
 END_TEST
 
+/* A sum in two slices: what a step has of it is added up, what each takes is a mean. */
+START_TEST(slices_have_one_name)
+{
+    tutti_timeline t;
+    tutti_study s;
+    begin_file(2, 1, 2, 2, "funneled");
+    for (int r = 0; r < 2; r++) {
+        task(r, "backward", "b", 2, 0, 20);
+        collective(r, 0, 1, "c", 10, 10 + 4 * r, 30);
+        collective(r, 0, 2, "c", 10, 30 + 4 * r, 40);
+    }
+    end_file();
+    ck_assert_ok(tutti_timeline_read(path, &t));
+    ck_assert_ok(tutti_study_open(&t, 0, &s));
+    ck_assert_int_eq(s.buckets, 1);
+    close_to(s.bucket[0].count, 2);
+    close_to(s.bucket[0].bytes, 2e6);
+    close_to(s.bucket[0].exposed_ms, (20 + 16) / 2.0);
+    close_to(s.bucket[0].flight_ms, (20 + 10 + 16 + 6) / 4.0);
+    close_to(s.bucket[0].queued_ms, (0 + 20 + 4 + 24) / 4.0);
+    close_to(s.bucket[0].late_ms, 2);
+    close_to(s.rank[1].behind_ms, 4);
+    tutti_study_close(&s);
+    tutti_timeline_free(&t);
+}
+END_TEST
+
 /* From the last update over the collective to the rank that was late, and its tasks. */
 START_TEST(the_critical_path)
 {
@@ -376,6 +403,7 @@ int main(void)
     Suite *suite = suite_create("study");
     TCase *tcase = testing_case(suite, "study");
     tcase_add_test(tcase, what_is_hidden_and_exposed);
+    tcase_add_test(tcase, slices_have_one_name);
     tcase_add_test(tcase, the_critical_path);
     tcase_add_test(tcase, a_path_with_gaps);
     tcase_add_test(tcase, a_path_ends_where_the_step_begins);
