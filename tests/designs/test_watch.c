@@ -422,7 +422,7 @@ END_TEST
 
 START_TEST(a_rank_whose_tasks_go_on_is_late)
 {
-    const tutti_watch_options watch = {.on = 1, .warn_s = 0.8, .dump_s = 1.2, .abort_s = 1.6};
+    const tutti_watch_options watch = {.on = 1, .warn_s = 0.8, .dump_s = 2.4, .abort_s = 4};
     story s;
     run_story("funneled", MANY_TASKS, 3, &watch, &s);
     ck_assert_msg(!s.status[0] && !s.status[1], "%s", s.text);

@@ -68,8 +68,8 @@ START_TEST(json_has_the_promised_fields)
     ck_assert_str_eq(people_text, "");
     static const char *const events[] = {
         "start", "step", "step", "step", "step", "step", "step", "eval", "checkpoint", "summary"};
-    static const char *const fields[] = {"event", "design", "design_auto", "ranks", "model",
-        "steps", "batch", "step_ms_median", "images_per_s", "compute_ms", "comm_ms", "hidden_pct",
+    static const char *const fields[] = {"event", "design", "auto", "ranks", "model", "steps",
+        "batch", "step_ms_median", "images_per_s", "compute_ms", "comm_ms", "hidden_pct",
         "train_loss", "test_accuracy", "eval_views", "one_view_accuracy", "replica_checks",
         "weights_hash"};
     char line[4096];
