@@ -7,3 +7,11 @@ tests_tune_test_race_LDADD = libtune.la libmodels.la libtesting.la
 tests_tune_test_file_SOURCES = tests/tune/test_file.c
 tests_tune_test_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_tune_test_file_LDADD = libtune.la libmodels.la libtesting.la $(JANSSON_LIBS)
+
+# Run by reopen.sh, under mpirun.
+check_PROGRAMS += tests/tune/reopens
+TESTS += tests/tune/reopen.sh
+EXTRA_DIST += tests/tune/reopen.sh
+tests_tune_reopens_SOURCES = tests/tune/reopens.c
+tests_tune_reopens_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_tune_reopens_LDADD = libtesting.la

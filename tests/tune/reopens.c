@@ -1,0 +1,70 @@
+/* designs/exchange: closing and opening again over one MPI, as --design auto does. Under mpirun. */
+#include "collectives/transport/transport.h"
+#include "dag/base/log.h"
+#include "designs/exchange.h"
+#include "tests/support/testing.h"
+
+static tutti_exchange_options with(const char *design, int lanes)
+{
+    return (tutti_exchange_options){.design = tutti_design_find(design),
+        .lanes = lanes,
+        .bucket_bytes = -1,
+        .slice_bytes = -1,
+        .timeout_s = 20,
+        .reopens = 1};
+}
+
+/* Every design after others, with sums over all ranks; and no further after a mistake. */
+START_TEST(designs_follow_each_other)
+{
+    static const char *const order[] = {
+        "concurrent", "chained", "sequential", "funneled", "sequential", "chained", "concurrent"};
+    tutti_exchange *exchange;
+    tutti_exchange_options options = with("funneled", 0);
+    ck_assert_ok(tutti_exchange_open(&options, &exchange));
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        double sum = 2;
+        options = with(order[i], 0);
+        ck_assert_ok(tutti_exchange_reopen(&exchange, &options));
+        ck_assert_str_eq(tutti_exchange_design(exchange)->name, order[i]);
+        ck_assert_int_ge(tutti_exchange_granted(exchange), TUTTI_THREAD_SERIALIZED);
+        ck_assert_ok(tutti_exchange_call(exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                                                       .dtype = TUTTI_F64,
+                                                       .op = TUTTI_SUM,
+                                                       .count = 1,
+                                                       .recv = &sum}));
+        ck_assert(sum == 2 * tutti_exchange_size(exchange));
+    }
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    options = with("chained", 3); /* which has one lane */
+    ck_assert_int_eq(tutti_exchange_reopen(&exchange, &options), TUTTI_ERR_USAGE);
+    ck_assert_ptr_null(exchange);
+}
+END_TEST
+
+/* A transport of the caller's is gone with the first exchange: that is left as it is. */
+START_TEST(transports_are_used_once)
+{
+    tutti_loop_world *world;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    const tutti_exchange_options options = with("funneled", 1);
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_ok(tutti_loop_world_new(1, NULL, &world));
+    ck_assert_ok(tutti_transport_loop(world, 0, 2, &transport));
+    ck_assert_ok(tutti_exchange_open_over(transport, &options, &exchange));
+    ck_assert_int_eq(tutti_exchange_reopen(&exchange, &options), TUTTI_ERR_INVAL);
+    ck_assert_ok(tutti_exchange_agree(exchange, TUTTI_OK, NULL));
+    tutti_exchange_close(exchange);
+    tutti_loop_world_free(world);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reopen");
+    TCase *test = testing_case(suite, "reopen");
+    tcase_add_test(test, transports_are_used_once);
+    tcase_add_test(test, designs_follow_each_other);
+    return testing_run(suite);
+}
