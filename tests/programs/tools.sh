@@ -29,6 +29,16 @@ grep -q '"event":"series","name":"plain loop","unit":"images/s"' "$dir/json" || 
 grep -q '"algorithm":"ring".*"sent_bytes":16000,"sent_messages":4' "$dir/json" || { fail "what a ring sends"; cat "$dir/json"; }
 grep -q '"algorithm":"recursive-doubling"' "$dir/json" && grep -q '"algorithm":"mpi"' "$dir/json" || fail "an algorithm is missing"
 
+# MPI itself counts the same: rounds of 2(P-1)/P of the payload, and little else; where this Open MPI can count.
+"$mpirun" -np 4 --mca pml ob1,monitoring --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 \
+    --mca pml_monitoring_filename "$dir/sent" "$apps/tutti-bench" allreduce --algorithm ring --from 1048576 --to 1048576 --blocks 1 \
+    --block-s 0.001 > "$dir/out" 2>&1
+if [ -s "$dir/sent.0.prof" ]; then
+    awk '$1 == "E" && $2 == 0 && $3 == 1 { sent = $4; rounds = int(sent / 1572864) }
+        END { exit !(rounds >= 3 && sent - rounds * 1572864 < 1000) }' "$dir/sent.0.prof" ||
+        { fail "what a ring sends, as MPI counts it"; cat "$dir/sent.0.prof"; }
+fi
+
 # Overlap of an allreduce and computation; a rank by itself is refused.
 "$mpirun" -np 2 "$apps/tutti-bench" overlap --from 65536 --to 65536 --blocks 2 --json "$dir/json" > "$dir/out" 2>&1 ||
     { fail "tutti-bench overlap: status $?"; cat "$dir/out"; }
