@@ -353,6 +353,11 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
     return status ? status : checked;
 }
 
+tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
+{
+    return tutti_order_outlook(exchange->order);
+}
+
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;

@@ -91,6 +91,8 @@ tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *g
  * known, and not judged). The same verdict on all ranks, which call it together. */
 tutti_status tutti_exchange_judge(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
+/* What the order of the steps' collectives was made from, once rank 0 has. */
+tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
 

@@ -4,7 +4,6 @@
 #include "designs/check/check.h"
 #include "designs/slice.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ struct tutti_order_plan {
     tutti_observed observed; /* the driver's until it is asked for it */
     int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a slice starts */
     int32_t *order;
-    atomic_int in_use;
+    tutti_outlook outlook;
 };
 
 /* ---- what there is to order ---- */
@@ -139,16 +138,29 @@ static int is_fine(const tutti_order_plan *p, const int32_t order[])
     return 1;
 }
 
+/* While p->order is program order. */
+static void look_out(tutti_order_plan *p, double seconds_per_byte)
+{
+    tutti_outlook *o = &p->outlook;
+    o->known = seconds_per_byte > 0;
+    o->seconds_per_byte = seconds_per_byte;
+    o->urgent_s = tutti_priority_urgent_s(p->pieces, p->piece, seconds_per_byte, p->order);
+    for (int i = 0; i < p->pieces; i++)
+        if (p->piece[i].ready_s > o->backward_s) o->backward_s = p->piece[i].ready_s;
+}
+
 /* Rank 0's order; program order where nothing was seen, or where what came out cannot be used. */
 static void make_order(tutti_order_plan *p)
 {
     tutti_priority_program_order(p->slots, p->order);
     double seconds_per_byte = tutti_driver_observed(p->driver, p->piece, p->pieces);
+    look_out(p, seconds_per_byte);
     if (p->options.make)
         p->options.make(p->options.ctx, p->slots, p->order);
     else if (seconds_per_byte > 0)
         tutti_priority_order(p->pieces, p->piece, seconds_per_byte, p->order);
     if (!is_fine(p, p->order)) tutti_priority_program_order(p->slots, p->order);
+    p->outlook.changes = !tutti_priority_is_program_order(p->slots, p->order);
 }
 
 /* Several slices of the largest size: the link stays full while one ends and the next begins. */
@@ -174,7 +186,6 @@ static void take_over(tutti_token *token, tutti_status status)
         return;
     }
     int changes = !tutti_priority_is_program_order(p->slots, p->order);
-    atomic_store(&p->in_use, changes);
     tutti_driver_order(p->driver, p->order, changes ? window_of(p) : 0);
 }
 
@@ -193,7 +204,7 @@ tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
     return TUTTI_OK;
 }
 
-int tutti_order_in_use(const tutti_order_plan *plan)
+tutti_outlook tutti_order_outlook(const tutti_order_plan *plan)
 {
-    return plan && atomic_load(&plan->in_use);
+    return plan ? plan->outlook : (tutti_outlook){0};
 }

@@ -45,7 +45,16 @@ void tutti_order_close(tutti_order_plan *plan);
  * is submitted before it. NOMEM. */
 tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node);
 
-/* What is known, for reports: whether an order has come that is not program order. [A] */
-int tutti_order_in_use(const tutti_order_plan *plan);
+/* What rank 0 made its order from, for reports. */
+typedef struct tutti_outlook {
+    int known;         /* 0: not rank 0, nothing seen, or not yet */
+    int changes;       /* the order is not program order */
+    double backward_s; /* from the first node that is ready to the last */
+    double urgent_s;   /* from there to the end of the sum that is needed first, in program order */
+    double seconds_per_byte; /* on the link */
+} tutti_outlook;
+
+/* A plan that is NULL knows nothing. [M] */
+tutti_outlook tutti_order_outlook(const tutti_order_plan *plan);
 
 #endif

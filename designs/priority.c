@@ -52,11 +52,15 @@ tutti_status tutti_priority_needed(const tutti_graph *graph, int node, int *need
 
 /* ---- the order ---- */
 
-/* Later than expected is more harm than good: what overtakes has been ready for a while by then. */
-static double overtakes_from(const tutti_piece *piece)
+/* From when on slices may overtake: all are ready by then, with a margin, since the head of the order
+ * is waited for. */
+static double overtaking_from(int pieces, const tutti_piece piece[])
 {
-    static const double least_s = 1e-3, share = 0.125;
-    return piece->ready_s + least_s + share * piece->ready_s;
+    static const double least_s = 1e-3, share = 0.25;
+    double last_s = 0;
+    for (int p = 0; p < pieces; p++)
+        if (piece[p].ready_s > last_s) last_s = piece[p].ready_s;
+    return last_s + least_s + share * last_s;
 }
 
 static double slice_s(const tutti_piece *piece, double seconds_per_byte)
@@ -64,22 +68,17 @@ static double slice_s(const tutti_piece *piece, double seconds_per_byte)
     return seconds_per_byte * (double)piece->bytes / piece->slices;
 }
 
-/* Of the pieces with slices left: the most urgent that surely is ready, else the one that is ready
- * first. */
-static int take(int pieces, const tutti_piece piece[], const int left[], double now_s)
+/* Of the pieces with slices left the one that is ready first, or the one that is needed first. */
+static int take(int pieces, const tutti_piece piece[], const int left[], int overtakes)
 {
-    int urgent = -1, first = -1;
+    int best = -1;
     for (int p = 0; p < pieces; p++) {
         if (!left[p]) continue;
-        if (first < 0 || piece[p].ready_s < piece[first].ready_s) first = p;
-        int waits = overtakes_from(&piece[p]) <= now_s;
-        if (waits && (urgent < 0 || piece[p].needed < piece[urgent].needed)) urgent = p;
+        int better = best < 0 || (overtakes ? piece[p].needed < piece[best].needed
+                                            : piece[p].ready_s < piece[best].ready_s);
+        if (better) best = p;
     }
-    /* What is ready without a margin is no worse than a less urgent piece that has one. */
-    if (urgent < 0 ||
-        (piece[first].ready_s <= now_s && piece[first].needed <= piece[urgent].needed))
-        return first;
-    return urgent;
+    return best;
 }
 
 void tutti_priority_order(
@@ -91,9 +90,9 @@ void tutti_priority_order(
         left[p] = piece[p].slices;
         slots += piece[p].slices;
     }
-    double now_s = 0;
+    double now_s = 0, from_s = overtaking_from(pieces, piece);
     for (int slot = 0; slot < slots; slot++) {
-        int p = take(pieces, piece, left, now_s);
+        int p = take(pieces, piece, left, now_s >= from_s);
         order[slot] = begin[p] + piece[p].slices - left[p]--;
         if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
         now_s += slice_s(&piece[p], seconds_per_byte);
@@ -120,16 +119,20 @@ static int piece_of(int pieces, const tutti_piece piece[], int32_t slice)
     return p;
 }
 
-void tutti_priority_play(int pieces, const tutti_piece piece[], double seconds_per_byte,
-    const int32_t order[], double done_s[])
+double tutti_priority_urgent_s(
+    int pieces, const tutti_piece piece[], double seconds_per_byte, const int32_t order[])
 {
-    int slots = 0;
-    double now_s = 0;
-    for (int p = 0; p < pieces; p++) slots += piece[p].slices;
+    int slots = 0, urgent = 0;
+    double now_s = 0, done_s = 0;
+    for (int p = 0; p < pieces; p++) {
+        slots += piece[p].slices;
+        if (piece[p].needed < piece[urgent].needed) urgent = p;
+    }
     for (int slot = 0; slot < slots; slot++) {
         int p = piece_of(pieces, piece, order[slot]);
         if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
         now_s += slice_s(&piece[p], seconds_per_byte);
-        done_s[p] = now_s;
+        if (p == urgent) done_s = now_s;
     }
+    return done_s;
 }

@@ -3,16 +3,17 @@
  *
  * The backward pass completes gradients from the last layer to the first, and the next forward pass
  * needs them from the first to the last. When the link is slower than the backward pass, slices wait;
- * of those that wait, the one that is needed first goes first, also past those of a bucket that was
+ * once all are ready, the one that is needed first goes first, also past those of buckets that were
  * ready before.
  *
- *   ready      d4  d3  d2  d1
- *   first come d4 d4 d3 d3 d2 d2 d1 d1 | forward 1, 2, 3, 4
- *   priority   d4    d4... d1 d1 | forward 1 ... d2 d2 | forward 2 ...
+ *   ready         d4  d3  d2  d1
+ *   first come    d4 d4 d4 d3 d3 d3 d2 d2 d2 d1 d1 d1 | forward 1, 2, 3, 4
+ *   priority      d4 d4 d4 d3 d1 d1 d1 | forward 1  d2 d2 d2 | forward 2  d3 d3 | forward 3, 4
  *
  * What comes out is a fixed order of all slices of a step, made once and the same on every rank
- * (designs/order.h). It is found by playing the link: a piece is taken when it is expected to be
- * ready, with a margin for the ones that overtake, since the head of the order is waited for.
+ * (designs/order.h). It is found by playing the link. Slices overtake only where all gradients are
+ * ready, a quarter later than they were ever seen to be: the head of the order is waited for, and
+ * a backward pass that is late for once must not stop the link.
  * Sources of the idea: Jayarajan et al. 2019, "Priority-based Parameter Propagation", MLSys; Peng et
  * al. 2019, "A Generic Communication Scheduler for Distributed DNN Training Acceleration", SOSP. */
 #ifndef TUTTI_PRIORITY_H
@@ -41,9 +42,9 @@ void tutti_priority_order(
 void tutti_priority_program_order(int slots, int32_t order[]);
 int tutti_priority_is_program_order(int slots, const int32_t order[]);
 
-/* What the theory says about a step in which the link is never idle while something is ready: when
- * the piece at each place is done, since the first piece of the step was ready. done_s[pieces]. [P] */
-void tutti_priority_play(int pieces, const tutti_piece piece[], double seconds_per_byte,
-    const int32_t order[], double done_s[]);
+/* When the piece that is needed first is done, since the first piece was ready, if the link is never
+ * idle while something is ready and slices go in this order. [P] */
+double tutti_priority_urgent_s(
+    int pieces, const tutti_piece piece[], double seconds_per_byte, const int32_t order[]);
 
 #endif

@@ -22,6 +22,8 @@ static int slices_of(const tutti_coll_args *args, int64_t bytes)
     int64_t slices = (all + bytes - 1) / bytes;
     if (slices > args->count) slices = args->count;
     if (slices > MOST) slices = MOST;
+    int64_t most = bytes / (int64_t)tutti_dtype_bytes(args->dtype);
+    while (part_of(args->count, slices) > most && slices < args->count && slices < MOST) slices++;
     int64_t part = part_of(args->count, slices);
     return (int)((args->count + part - 1) / part);
 }

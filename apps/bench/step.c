@@ -119,6 +119,7 @@ typedef struct bench {
     tutti_step_traffic traffic;
     int64_t sent_bytes; /* by this rank in a step */
     tutti_peer *peer;
+    tutti_outlook outlook; /* of the last design that had one */
     int rows;
     row row[MOST_ROWS];
 } bench;
@@ -235,6 +236,9 @@ static tutti_status time_stage(bench *b, row *r, int64_t block)
     status = tutti_side_steps(&st.side, (int)b->o.steps, &seconds);
     tutti_meter_reading to = tutti_meter_read(b->meter);
     if (status) return status;
+    tutti_outlook outlook = {0};
+    if (st.exchange) outlook = tutti_exchange_outlook(st.exchange);
+    if (outlook.known) b->outlook = outlook;
     leave_stage(&st);
     double comm_s = to.comm_s - from.comm_s;
     r->hidden_pct[block] = comm_s > 0 ? 100 * (to.hidden_s - from.hidden_s) / comm_s : 0;
@@ -349,6 +353,26 @@ static void tell_row(bench *b, const row *r, double limit, const row *peer)
     tutti_result_event(b->result, event);
 }
 
+/* What the best order could gain: a step in program order takes the forward pass (what is left of the
+ * computation before the first gradient) and all up to the end of the sum that is needed first. */
+static void tell_outlook(bench *b, double limit)
+{
+    const tutti_outlook *o = &b->outlook;
+    double forward_s = median_of(b, find_row(b, COMPUTE)->step_s) - o->backward_s;
+    if (!o->known) return;
+    double program_s = (forward_s > 0 ? forward_s : 0) + o->urgent_s, gain = program_s / limit;
+    if (gain < 1) gain = 1;
+    printf(
+        "in theory the order of sums can gain a factor of %.3f (%s); seen: gradients within %.2f "
+        "ms, %.0f Mbit/s\n",
+        gain, o->changes ? "it was changed" : "it was left as it is", 1e3 * o->backward_s,
+        8e-6 / o->seconds_per_byte);
+    json_t *event = json_pack("{s:s, s:s, s:f, s:b, s:f, s:f}", "event", "order", "model",
+        b->o.model, "gain", gain, "changes", o->changes, "backward_ms", 1e3 * o->backward_s,
+        "urgent_ms", 1e3 * o->urgent_s);
+    tutti_result_event(b->result, event);
+}
+
 static void tell(bench *b)
 {
     double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit);
@@ -359,6 +383,7 @@ static void tell(bench *b)
     printf("\n%-28s %10s %10s %9s %10s\n", "", "ms a step", "/ limit", "hidden", "/ peer");
     for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
     printf("%-28s %10.2f\n", "limit", 1e3 * limit);
+    tell_outlook(b, limit);
 }
 
 /* ---- setting up ---- */

@@ -1,5 +1,5 @@
 design_tests = tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_control tests/designs/test_designs \
-	tests/designs/test_verify tests/designs/test_watch
+	tests/designs/test_order tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
 tests_designs_test_clocks_SOURCES = tests/designs/test_clocks.c
@@ -14,6 +14,9 @@ tests_designs_test_control_LDADD = libtesting.la
 tests_designs_test_designs_SOURCES = tests/designs/test_designs.c
 tests_designs_test_designs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_designs_LDADD = libtesting.la
+tests_designs_test_order_SOURCES = tests/designs/test_order.c
+tests_designs_test_order_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_order_LDADD = libtesting.la
 tests_designs_test_watch_SOURCES = tests/designs/test_watch.c
 tests_designs_test_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_watch_LDADD = libtesting.la $(JANSSON_LIBS)

@@ -1,0 +1,300 @@
+/* What the order of a step's collectives is made of: slices, what is needed first, the list, the queue
+ * that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/kernel.h"
+#include "designs/observed.h"
+#include "designs/priority.h"
+#include "designs/queue.h"
+#include "designs/slice.h"
+#include "tests/support/testing.h"
+
+#include <limits.h>
+
+/* ---- slices ---- */
+
+static tutti_graph *graph_of(int64_t count, int holds)
+{
+    tutti_graph *g;
+    int t, node;
+    const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE, .count = count};
+    ck_assert_ok(tutti_graph_new(&g));
+    ck_assert_ok(
+        tutti_graph_tensor(g, "t", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count), &t));
+    ck_assert_ok(tutti_graph_mark(g, t, &node));
+    ck_assert_ok(tutti_graph_set_collective(g, node, &args, sizeof args));
+    ck_assert_ok(tutti_graph_set_place(g, node, (tutti_place){.holds = holds}));
+    return g;
+}
+
+START_TEST(slices_are_the_whole_and_no_larger_than_asked_for)
+{
+    static const int64_t counts[] = {1, 2, 9, 1000, 1024, 4099, 65537, 262145, 1000003};
+    static const int64_t bytes[] = {0, 1, 4, 40, 4000, 4100, 65536, 100001, 1 << 20};
+    char buffer[1];
+    int64_t count = counts[_i];
+    for (size_t b = 0; b < sizeof bytes / sizeof *bytes; b++) {
+        tutti_graph *g = graph_of(count, 0);
+        ck_assert_ok(tutti_slice_cut(g, bytes[b], 3));
+        const tutti_node *node = tutti_graph_get_node(g, 0);
+        int slices = tutti_slice_count(&node->place);
+        int64_t at = 0;
+        if (!bytes[b] || count * 4 <= bytes[b]) ck_assert_int_eq(slices, 1);
+        for (int i = 0; i < slices; i++) {
+            tutti_coll_args all = *(const tutti_coll_args *)node->desc;
+            all.recv = buffer;
+            tutti_coll_args part = tutti_slice_args(&all, slices, i);
+            ck_assert_int_eq((char *)part.recv - buffer, at * 4);
+            ck_assert_int_gt(part.count, 0);
+            if (bytes[b] >= 4 && count * 4 / 2000 < bytes[b])
+                ck_assert_int_le(part.count * 4, bytes[b]);
+            ck_assert_int_eq(tutti_slice_lane(&node->place, i), i % 3);
+            at += part.count;
+        }
+        ck_assert_int_eq(at, count);
+        tutti_graph_free(g);
+    }
+    tutti_graph *held = graph_of(count, 1);
+    ck_assert_ok(tutti_slice_cut(held, 4, 1));
+    ck_assert_int_eq(tutti_slice_count(&tutti_graph_get_node(held, 0)->place), 1);
+    tutti_graph_free(held);
+}
+END_TEST
+
+/* ---- what is needed first ---- */
+
+/* forward0 reads w0, forward1 reads w1; then g0 and g1 are summed, and n0 = g0, n1 = g1 and w = n. */
+START_TEST(what_the_next_step_reads_first_is_found)
+{
+    static const tutti_sum_desc desc = {.count = 1, .inputs = 1};
+    tutti_graph *g;
+    int t[2][4], node[2], needed;
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int p = 0; p < 2; p++)
+        for (int k = 0; k < 4; k++) {
+            char name[8];
+            snprintf(name, sizeof name, "%c%d", "wgno"[k], p);
+            ck_assert_ok(tutti_graph_tensor(
+                g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &t[p][k]));
+        }
+#define SUM(x, y)                                                                                  \
+    ck_assert_ok(tutti_graph_kernel(g, "k", TUTTI_OP_SUM, &desc, sizeof desc, 2,                   \
+        (tutti_access[]){{x, TUTTI_READ}, {y, TUTTI_WRITE}}, NULL))
+    SUM(t[0][0], t[0][3]);
+    SUM(t[1][0], t[1][3]);
+    SUM(t[1][3], t[1][1]);
+    SUM(t[0][3], t[0][1]);
+    for (int p = 1; p >= 0; p--) ck_assert_ok(tutti_graph_mark(g, t[p][1], &node[p]));
+    SUM(t[1][1], t[1][2]);
+    SUM(t[1][2], t[1][0]);
+    SUM(t[0][1], t[0][2]);
+    if (_i) SUM(t[0][2], t[0][0]);
+    ck_assert_ok(tutti_priority_needed(g, node[1], &needed));
+    ck_assert_int_eq(needed, 1);
+    ck_assert_ok(tutti_priority_needed(g, node[0], &needed));
+    ck_assert_int_eq(needed, _i ? 0 : INT_MAX); /* without the last node nothing reads it */
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* ---- the list ---- */
+
+static void check_order(int pieces, const tutti_piece piece[], double rate, const char *wanted)
+{
+    int32_t order[64];
+    char text[64] = "";
+    tutti_priority_order(pieces, piece, rate, order);
+    int slots = 0, begin[8];
+    for (int p = 0; p < pieces; p++) {
+        begin[p] = slots;
+        slots += piece[p].slices;
+    }
+    for (int s = 0; s < slots; s++) {
+        int p = pieces - 1;
+        while (order[s] < begin[p]) p--;
+        text[s] = (char)('a' + p);
+    }
+    ck_assert_str_eq(text, wanted);
+}
+
+START_TEST(what_is_needed_first_overtakes)
+{
+    /* A slice of 1000 bytes takes 10 ms. */
+    const tutti_piece three[] = {{.slices = 3, .bytes = 3000, .needed = 9},
+        {.slices = 3, .bytes = 3000, .needed = 5, .ready_s = 0.004},
+        {.slices = 2, .bytes = 2000, .needed = 1, .ready_s = 0.016}};
+    check_order(3, three, 1e-5, "aaaccbbb");
+    check_order(3, three, 1e-7, "aaabbbcc"); /* a fast link: as they come */
+    /* Expected at 20 ms, it would be waited for if it came a little later. */
+    const tutti_piece late[] = {{.slices = 4, .bytes = 4000, .needed = 9},
+        {.slices = 1, .bytes = 1000, .needed = 1, .ready_s = 0.020}};
+    check_order(2, late, 1e-5, "aaaba");
+    const tutti_piece equal[] = {{.slices = 2, .bytes = 2000, .needed = INT_MAX},
+        {.slices = 2, .bytes = 2000, .needed = INT_MAX}};
+    check_order(2, equal, 1e-5, "aabb");
+}
+END_TEST
+
+START_TEST(the_urgent_one_is_played)
+{
+    const tutti_piece two[] = {{.slices = 2, .bytes = 2000, .needed = 9},
+        {.slices = 1, .bytes = 1000, .needed = 1, .ready_s = 0.005}};
+    ck_assert_double_eq_tol(
+        tutti_priority_urgent_s(2, two, 1e-5, (const int32_t[]){0, 1, 2}), 0.030, 1e-9);
+    ck_assert_double_eq_tol(
+        tutti_priority_urgent_s(2, two, 1e-5, (const int32_t[]){0, 2, 1}), 0.020, 1e-9);
+    ck_assert_double_eq_tol(
+        tutti_priority_urgent_s(2, two, 1e-5, (const int32_t[]){2, 0, 1}), 0.015, 1e-9);
+}
+END_TEST
+
+START_TEST(a_list_has_every_slice_once)
+{
+    unsigned long seed = testing_seed(5);
+    for (uint64_t n = 0; n < 2000; n++) {
+        tutti_piece piece[8];
+        int32_t order[64], begin = 0;
+        int pieces = 1 + (int)tutti_rng_below(seed, n, 0, 8), slots = 0, next[8], seen[64] = {0};
+        for (int p = 0; p < pieces; p++) {
+            uint64_t key = 4 * (uint64_t)p;
+            piece[p] = (tutti_piece){.slices = 1 + (int)tutti_rng_below(seed, n, key + 1, 8),
+                .bytes = 1 + (int64_t)tutti_rng_below(seed, n, key + 2, 100000),
+                .ready_s = 1e-3 * (double)tutti_rng_below(seed, n, key + 3, 100),
+                .needed = (int)tutti_rng_below(seed, n, key + 4, 5)};
+            slots += piece[p].slices;
+        }
+        tutti_priority_order(pieces, piece, 1e-6, order);
+        for (int s = 0; s < slots; s++) ck_assert(!seen[order[s]]++);
+        for (int p = 0; p < pieces; begin += piece[p++].slices) next[p] = begin;
+        for (int s = 0; s < slots; s++) { /* slices of a piece stay in their order */
+            int p = 0;
+            while (p < pieces && next[p] != order[s]) p++;
+            ck_assert_int_lt(p, pieces);
+            next[p]++;
+        }
+        tutti_priority_program_order(slots, order);
+        ck_assert(tutti_priority_is_program_order(slots, order));
+    }
+}
+END_TEST
+
+/* ---- the queue ---- */
+
+static void reserve(tutti_queue *q, int index, int slices, int lanes)
+{
+    int64_t sequence;
+    const tutti_place place = {
+        .lane = 0, .index = index, .slices = slices, .lanes = lanes, .slots = 4};
+    ck_assert_ok(tutti_queue_reserve(q, &place, "c", &sequence));
+    for (int i = 0; i < slices; i++) {
+        tutti_entry *entry = tutti_queue_get(q, sequence + i);
+        entry->args = (tutti_coll_args){.dtype = TUTTI_F32, .count = 25};
+        entry->state = TUTTI_ENTRY_READY;
+    }
+}
+
+static int64_t startable(tutti_queue *q, int lane)
+{
+    const tutti_entry *entry = tutti_queue_startable(q, lane);
+    return entry ? entry->sequence : -1;
+}
+
+START_TEST(a_queue_follows_an_order_and_waits_for_it)
+{
+    static const int32_t order[] = {3, 1, 2, 0};
+    tutti_queue q;
+    ck_assert_ok(tutti_queue_open(&q, 1));
+    reserve(&q, 0, 4, 1); /* before it: 0, 1, 2, 3 */
+    q.ordering = 1;
+    q.slots = 4;
+    reserve(&q, 0, 3, 1);
+    for (int64_t s = 0; s < 4; s++) {
+        ck_assert_int_eq(startable(&q, 0), s);
+        tutti_queue_start(&q, tutti_queue_get(&q, s));
+        tutti_queue_forget(&q, tutti_queue_get(&q, s));
+    }
+    ck_assert_int_eq(startable(&q, 0), -1); /* the order is not known */
+    q.order = order;
+    ck_assert_int_eq(startable(&q, 0), -1); /* 7 has the first slot and is not submitted */
+    reserve(&q, 1, 1, 1);
+    for (int slot = 0; slot < 4; slot++) {
+        int64_t sequence = 4 + order[slot];
+        ck_assert_int_eq(startable(&q, 0), sequence);
+        ck_assert_ptr_eq(tutti_queue_oldest(&q), tutti_queue_get(&q, sequence));
+        tutti_queue_start(&q, tutti_queue_get(&q, sequence));
+        ck_assert_int_eq(
+            tutti_queue_is_last(&q, tutti_queue_get(&q, sequence)), slot == 3 || !slot);
+        tutti_queue_forget(&q, tutti_queue_get(&q, sequence));
+        ck_assert_int_eq((int)q.lowest, slot == 3 ? 8 : 4); /* kept until all of it are gone */
+    }
+    ck_assert_ptr_null(tutti_queue_oldest(&q));
+    tutti_queue_close(&q);
+}
+END_TEST
+
+START_TEST(a_window_holds_back_its_own_lane_only)
+{
+    static const int32_t order[] = {1, 0, 3, 2};
+    tutti_queue q;
+    ck_assert_ok(tutti_queue_open(&q, 2));
+    q.ordering = 1;
+    q.slots = 4;
+    q.order = order;
+    q.window = 100; /* one of them */
+    reserve(&q, 0, 4, 2);
+    ck_assert_int_eq(startable(&q, 1), 1);
+    tutti_queue_start(&q, tutti_queue_get(&q, 1));
+    ck_assert_int_eq(startable(&q, 1), -1);
+    ck_assert_int_eq(startable(&q, 0), 0);
+    tutti_queue_forget(&q, tutti_queue_get(&q, 1));
+    ck_assert_int_eq(startable(&q, 1), 3);
+    q.window = 0;
+    tutti_queue_start(&q, tutti_queue_get(&q, 0));
+    ck_assert_int_eq(startable(&q, 0), 2);
+    tutti_queue_close(&q);
+}
+END_TEST
+
+/* ---- what is observed ---- */
+
+START_TEST(the_first_step_is_left_out_and_the_latest_counts)
+{
+    tutti_observed o;
+    ck_assert_ok(tutti_observed_open(&o, 2, 3));
+    for (int step = 0; step < 3; step++) {
+        double at = 10 * step, late = step == 0 ? 5 : step == 1 ? 0.2 : 0.1;
+        int64_t base = 3 * step;
+        tutti_observed_ready(&o, base, 0, at);
+        tutti_observed_start(&o, base, at);
+        tutti_observed_ready(&o, base, 1, at + late);
+        tutti_observed_start(&o, base, at + late);
+        tutti_observed_end(&o, base, 100, at + late);
+        tutti_observed_end(&o, base, 100, at + late + step);
+        tutti_observed_start(&o, base, at + late + step + 1);
+        tutti_observed_end(&o, base, 200, at + late + step + 2);
+        tutti_observed_end(&o, base - 3, 1000, at); /* of a step before: too late */
+        ck_assert_int_eq(o.steps, step);
+    }
+    ck_assert_double_eq_tol(o.ready_s[0], 0, 1e-9);
+    ck_assert_double_eq_tol(o.ready_s[1], 0.2, 1e-9);
+    ck_assert_double_eq_tol(o.seconds_per_byte, (0.2 + 1 + 1) / 400, 1e-9);
+    tutti_observed_close(&o);
+}
+END_TEST
+
+int main(void)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    Suite *suite = suite_create("order");
+    TCase *tcase = testing_case(suite, "order");
+    tcase_add_loop_test(tcase, slices_are_the_whole_and_no_larger_than_asked_for, 0, 9);
+    tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);
+    tcase_add_test(tcase, what_is_needed_first_overtakes);
+    tcase_add_test(tcase, the_urgent_one_is_played);
+    tcase_add_test(tcase, a_list_has_every_slice_once);
+    tcase_add_test(tcase, a_queue_follows_an_order_and_waits_for_it);
+    tcase_add_test(tcase, a_window_holds_back_its_own_lane_only);
+    tcase_add_test(tcase, the_first_step_is_left_out_and_the_latest_counts);
+    return testing_run(suite);
+}
