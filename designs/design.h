@@ -4,10 +4,10 @@
  * THE ORDERING LAW.  On every lane all ranks start the same collectives in the same order, and no
  * set of started collectives may occupy every worker that another rank needs to start its partner.
  *
- * How each design keeps it: the collectives of a step follow the same list on every rank, which is
- * program order or one that all have heard from rank 0 (designs/order.h). The sequence number of a collective is taken where the graph is
+ * How each design keeps it: the sequence number of a collective is taken where the graph is
  * submitted, in program order, and never restarts; the program is the same on every rank; so the
- * numbers agree. The lane is written in the graph, which is the same, too. And nothing that waits
+ * numbers agree. A step's collectives start in the order of their numbers, or in one that all ranks
+ * have heard from rank 0 before (designs/order.h). The lane is written in the graph, which is the same, too. And nothing that waits
  * for another rank occupies a worker: a collective node ends later (dag/run/token.h).
  *
  *   design      lane       order within the lane                  started by     MPI level

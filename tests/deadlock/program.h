@@ -29,6 +29,7 @@ typedef struct program_collective {
 
 typedef struct program {
     int n, steps;
+    int64_t slice_bytes;            /* on this rank; 0: as the setting says */
     program_collective *collective; /* [n], in program order */
     int orders, *order; /* of these collectives the workers start the first that is ready */
 } program;

@@ -155,7 +155,7 @@ static tutti_status open_exchange(world_rank *r, int group)
         .algorithm = s->algorithm,
         .unsafe = 1,
         .verify = s->verify,
-        .slice_bytes = s->slice_bytes,
+        .slice_bytes = r->program->slice_bytes ? r->program->slice_bytes : s->slice_bytes,
         .order = {.on = s->ordered, .at = 1, .make = draw_order, .ctx = (void *)s},
         .manual = 1};
     return tutti_exchange_open_over(transport, &options, &r->exchange[group]);
