@@ -353,14 +353,17 @@ static void tell_row(bench *b, const row *r, double limit, const row *peer)
     tutti_result_event(b->result, event);
 }
 
-/* What the best order could gain: a step in program order takes the forward pass (what is left of the
- * computation before the first gradient) and all up to the end of the sum that is needed first. */
-static void tell_outlook(bench *b, double limit)
+/* What the best order could gain, at the rate that was seen: a step in program order takes the forward
+ * pass (what is left of the computation before the first gradient) and all up to the end of the sum
+ * that is needed first; no step takes less than its computation, or than its bytes. */
+static void tell_outlook(bench *b)
 {
     const tutti_outlook *o = &b->outlook;
-    double forward_s = median_of(b, find_row(b, COMPUTE)->step_s) - o->backward_s;
     if (!o->known) return;
-    double program_s = (forward_s > 0 ? forward_s : 0) + o->urgent_s, gain = program_s / limit;
+    double compute_s = median_of(b, find_row(b, COMPUTE)->step_s);
+    double wire_s = (double)b->traffic.bytes * o->seconds_per_byte;
+    double forward_s = compute_s > o->backward_s ? compute_s - o->backward_s : 0;
+    double gain = (forward_s + o->urgent_s) / (compute_s > wire_s ? compute_s : wire_s);
     if (gain < 1) gain = 1;
     printf(
         "in theory the order of sums can gain a factor of %.3f (%s); seen: gradients within %.2f "
@@ -383,7 +386,7 @@ static void tell(bench *b)
     printf("\n%-28s %10s %10s %9s %10s\n", "", "ms a step", "/ limit", "hidden", "/ peer");
     for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
     printf("%-28s %10.2f\n", "limit", 1e3 * limit);
-    tell_outlook(b, limit);
+    tell_outlook(b);
 }
 
 /* ---- setting up ---- */
