@@ -153,9 +153,10 @@ static void tell(tutti_fault *f, int64_t sequence, const char *name)
     f->told = 1;
 }
 
+/* The number asked for may lie among the slices of one collective: nothing is added between them. */
 int tutti_fault_adds(tutti_fault *f, int64_t sequence)
 {
-    if (!concerns(f, TUTTI_FAULT_EXTRA, sequence) || f->added) return 0;
+    if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.collective || f->added) return 0;
     tell(f, sequence, "fault");
     return f->added = 1;
 }

@@ -50,7 +50,8 @@ tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish);
 tutti_status tutti_fault_open(int rank, int size, tutti_fault **fault);
 void tutti_fault_close(tutti_fault *fault); /* accepts NULL */
 
-/* Whether another collective stands before the one with this sequence number; once. */
+/* Whether another collective stands before the one with this sequence number; once: the first that begins at the
+ * number asked for or behind it. */
 int tutti_fault_adds(tutti_fault *fault, int64_t sequence);
 /* What it is, and a token that frees itself; NULL when memory ran out. */
 tutti_token *tutti_fault_extra(tutti_coll_args *args);
