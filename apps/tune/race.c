@@ -4,10 +4,13 @@
 #include <string.h>
 
 enum { LEAST_ROUNDS = 3 };
-static const double alike = 1.02, tie = 1.01;
+static const double alike = 1.02;
 
 /* How much slower than the best a candidate may seem after so many rounds. */
 static const double allowed[TUTTI_RACE_ROUNDS + 1] = {0, 1.6, 1.2, 1.06, 1.04, 1.03};
+
+/* How much slower than the best a simpler candidate may seem and still be taken. */
+static const double tie[TUTTI_RACE_ROUNDS + 1] = {0, 1.1, 1.05, 1.01, 1.01, 1.01};
 
 void tutti_race_begin(tutti_race *race, int candidates)
 {
@@ -73,7 +76,7 @@ int tutti_race_winner(const tutti_race *race)
 {
     if (!race->rounds) return 0;
     int best = fastest(race), c = 0;
-    while (race->out[c] || tutti_race_ratio(race, c, best) > tie) c++;
+    while (race->out[c] || tutti_race_ratio(race, c, best) > tie[race->rounds]) c++;
     return c;
 }
 

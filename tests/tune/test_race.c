@@ -94,6 +94,10 @@ START_TEST(race_can_be_left)
     ck_assert_int_eq(tutti_race_winner(&race), 1);
     tutti_race_time(&race, 1.1);
     ck_assert_int_eq(tutti_race_winner(&race), 1);
+    tutti_race_begin(&race, 2); /* a little faster, once: no reason to leave the default */
+    tutti_race_time(&race, 1.05);
+    tutti_race_time(&race, 1);
+    ck_assert_int_eq(tutti_race_winner(&race), 0);
 }
 END_TEST
 
