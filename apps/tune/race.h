@@ -5,8 +5,9 @@
  * all of them. After each round the one with the least median is the measure: a candidate is out
  * when the median of its ratios to it, round by round, is above what chance can do after so few
  * rounds. The race ends when one is left, when those that are left are within 2 %, or after the last
- * round. Of those within 1 % of the best (10 % where there was time for one round only, 5 % for two)
- * the first in the list wins: the list goes from simple to demanding. Successive halving: Jamieson & Talwalkar 2016, arXiv:1502.07943. */
+ * round. Of those within 1 % of the best (10 % where there was time for one round only, 5 % for
+ * two) the first in the list wins: the list goes from simple to demanding. Successive halving:
+ * Jamieson & Talwalkar 2016, arXiv:1502.07943. */
 #ifndef TUTTI_RACE_H
 #define TUTTI_RACE_H
 
