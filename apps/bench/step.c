@@ -62,7 +62,7 @@ static const tutti_setting settings[] = {
         .help = "gradients summed together; 0: one by one; -1: by the size of the model"},
     {TUTTI_CONF_INT, "slice", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(slice),
         .help = "larger sums are cut into slices of at most this much; 0: none is; -1: 1048576"},
-    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "on", .choice = priority_choice,
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithm,
@@ -435,6 +435,7 @@ static tutti_status choose(bench *b)
     if (strcmp(b->o.design, "auto") != 0) return TUTTI_OK;
     const tutti_tune_options what = {.exchange = exchange_options(b, &find_row(b, DESIGN)->pick),
         .design_free = 1,
+        .priority_free = 1,
         .side = side_options(b, NULL),
         .most_s = b->o.tuning_time_s,
         .file = "none"};

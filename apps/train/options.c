@@ -48,7 +48,7 @@ static const char *schedule_choice(int i)
 
 static const char *priority_choice(int i)
 {
-    static const char *const names[] = {"on", "off", NULL};
+    static const char *const names[] = {"auto", "on", "off", NULL};
     return names[i];
 }
 
@@ -146,11 +146,12 @@ static const tutti_setting settings[] = {
         .environment = "TUTTI_SLICE_MB", AT(slice_mb),
         .help = "a larger sum is cut into slices of at most X MB, between which others may go; 0: "
                 "none is; -1: 1.05"},
-    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "on", .choice = priority_choice,
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
         .environment = "TUTTI_PRIORITY", AT(priority_name),
         .help =
             "on: gradients that the next step needs first overtake others, in an order that all "
-            "ranks agree on (funneled, concurrent); off: program order"},
+            "ranks agree on (funneled, concurrent); off: program order; auto: off, or what "
+            "--design auto finds faster"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
         .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
@@ -278,6 +279,7 @@ tutti_status tutti_train_options_parse(
                                                               : "funneled");
     options->schedule = tutti_schedule_find(options->schedule_name);
     options->priority = strcmp(options->priority_name, "on") == 0;
+    options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;

@@ -40,7 +40,7 @@ typedef struct tutti_train_options {
     int design_auto;
     const tutti_schedule_kind *schedule;
     tutti_verify_mode verify;
-    int priority;
+    int priority, priority_free;
 } tutti_train_options;
 
 extern const tutti_conf tutti_train_conf;

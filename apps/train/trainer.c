@@ -194,6 +194,7 @@ static tutti_status choose_design(tutti_trainer *s)
         s->train.height, s->train.width, s->train.channels, s->train.classes};
     const tutti_tune_options options = {.exchange = exchange_options(s),
         .design_free = 1,
+        .priority_free = o->priority_free,
         .side = {.model = o->model,
             .input = &input,
             .batch = o->batch,

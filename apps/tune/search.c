@@ -16,7 +16,7 @@ static int lanes_of(const tutti_search_space *space, const tutti_design *design)
 tutti_pick tutti_search_default(const tutti_search_space *space)
 {
     tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes,
-        space->slice_bytes, space->priority};
+        space->slice_bytes, space->priority > 0};
     for (int i = 0; space->design_free && tutti_designs[i] && !tutti_search_allows(space, &pick);
          i++) {
         pick.design = tutti_designs[i];
@@ -34,7 +34,7 @@ int tutti_search_allows(const tutti_search_space *space, const tutti_pick *pick)
         return 0;
     if (space->bucket_bytes >= 0 && pick->bucket_bytes != space->bucket_bytes) return 0;
     if (space->slice_bytes >= 0 && pick->slice_bytes != space->slice_bytes) return 0;
-    return pick->lanes >= 1 && (space->priority || !pick->priority);
+    return pick->lanes >= 1 && (space->priority < 0 || pick->priority == space->priority);
 }
 
 /* ---- the knobs ---- */
@@ -117,11 +117,9 @@ static int other_lanes(
 static int other_priority(
     const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
 {
-    (void)space;
-    if (!best->priority || best->design->order != TUTTI_ORDER_QUEUE) return 0;
     other[0] = *best;
-    other[0].priority = 0;
-    return 1;
+    other[0].priority = !best->priority;
+    return best->design->order == TUTTI_ORDER_QUEUE && tutti_search_allows(space, &other[0]);
 }
 
 const tutti_knob tutti_knobs[] = {{"design", other_designs}, {"bucket", other_buckets},

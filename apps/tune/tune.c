@@ -232,7 +232,7 @@ static tutti_status open_search(tuner *t)
         .lanes = e->lanes,
         .bucket_bytes = e->bucket_bytes,
         .slice_bytes = e->slice_bytes,
-        .priority = e->order.on,
+        .priority = t->o->priority_free ? -1 : e->order.on,
         .algorithm = e->algorithm,
         .base = e->design};
     tutti_side side;
@@ -253,8 +253,8 @@ static tutti_status make_key(tuner *t)
     snprintf(fixed, sizeof fixed,
         "design=%s lanes=%d bucket=%lld slice=%lld priority=%d algorithm=%s check=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
-        (long long)e->slice_bytes, e->order.on, e->algorithm ? e->algorithm : "auto",
-        tutti_verify_mode_name(e->verify));
+        (long long)e->slice_bytes, t->o->priority_free ? -1 : e->order.on,
+        e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
     tutti_status status = tutti_tune_key(*t->exchange, &t->o->side, fixed, t->key);
     if (status) t->together = 0;
     return status;

@@ -21,6 +21,7 @@ typedef struct tutti_tune_options {
      * buckets and slices other than -1, and an order that is off are fixed. */
     tutti_exchange_options exchange;
     int design_free;         /* 0: only what else is not fixed is tried */
+    int priority_free;       /* 0: it is as `exchange` says */
     tutti_side_options side; /* what to run; its exchange is not used */
     int64_t steps;           /* that will follow; 0: not known */
     double most_s;    /* seconds that trying may take; -1: 5, or 2 % of the steps that follow,

@@ -123,7 +123,7 @@ static double likes_lanes(const tutti_pick *pick)
 static const tutti_search_space everything = {.design_free = 1,
     .bucket_bytes = -1,
     .slice_bytes = -1,
-    .priority = 1,
+    .priority = -1,
     .default_bytes = 100000,
     .all_bytes = 800000,
     .largest_bytes = 90000};
@@ -201,13 +201,13 @@ START_TEST(search_keeps_what_is_fixed)
 }
 END_TEST
 
-/* Small slices are good, in program order. */
+/* Small slices are good, and so is the agreed order. */
 static double likes_small_slices(const tutti_pick *pick)
 {
     double slice = pick->slice_bytes < 0    ? 1e6
                    : pick->slice_bytes == 0 ? 8e6
                                             : (double)pick->slice_bytes;
-    return 1 + 1e-7 * slice + 0.1 * pick->priority;
+    return 1 + 1e-7 * slice - 0.1 * pick->priority;
 }
 
 START_TEST(search_knows_slices_and_order)
@@ -218,7 +218,7 @@ START_TEST(search_knows_slices_and_order)
     space.all_bytes = space.largest_bytes = 8000000;
     tutti_pick best = search_in(&space, likes_small_slices, &blocks);
     ck_assert_int_eq(best.slice_bytes, 256 << 10);
-    ck_assert_int_eq(best.priority, 0);
+    ck_assert_int_eq(best.priority, 1);
     space.slice_bytes = 1000000;
     space.priority = 0;
     best = search_in(&space, likes_small_slices, &blocks);
