@@ -247,13 +247,13 @@ START_TEST(picks_travel_and_read_as_options)
 {
     char text[TUTTI_PICK_TEXT];
     int64_t number[TUTTI_PICK_NUMBERS];
-    const tutti_pick pick = {tutti_design_find("concurrent"), 8, 545000, 4 << 20, 0};
+    const tutti_pick pick = {tutti_design_find("concurrent"), 8, 545000, 4 << 20, 1};
     tutti_pick other;
     tutti_pick_pack(&pick, number);
     tutti_pick_unpack(number, &other);
     ck_assert(tutti_pick_equal(&pick, &other));
     ck_assert_str_eq(tutti_pick_text(&pick, text),
-        "--design concurrent --lanes 8 --bucket-mb 0.545 --slice-mb 4.194304 --priority off");
+        "--design concurrent --lanes 8 --bucket-mb 0.545 --slice-mb 4.194304 --priority on");
     const tutti_pick plain = {tutti_design_find("chained"), 1, -1, -1, 1};
     ck_assert_str_eq(tutti_pick_text(&plain, text), "--design chained");
     ck_assert(!tutti_pick_equal(&pick, &plain));
