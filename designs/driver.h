@@ -102,7 +102,7 @@ typedef struct tutti_driver_look {
     int may_start;              /* something is ready, and whoever passes may start it */
     tutti_status failure;       /* of tutti_driver_fail */
     tutti_driver_entry oldest;  /* that has not ended */
-    tutti_driver_entry started; /* the oldest in flight */
+    tutti_driver_entry started; /* the oldest in flight, or one that is inside MPI */
 } tutti_driver_look;
 
 tutti_driver_look tutti_driver_see(tutti_driver *driver);

@@ -17,6 +17,14 @@ static tutti_driver_entry show(const tutti_entry *entry)
     return shown;
 }
 
+/* The oldest in flight; but one that is inside MPI's own collective holds up those before it, too: nobody ends them. */
+static const tutti_entry *foremost(tutti_queue *queue)
+{
+    tutti_entry *first = tutti_queue_next_started(queue, 0), *entry = first;
+    while (entry && entry->request) entry = tutti_queue_next_started(queue, entry->sequence + 1);
+    return entry ? entry : first;
+}
+
 tutti_driver_look tutti_driver_see(tutti_driver *driver)
 {
     tutti_queue *queue = &driver->queue;
@@ -29,7 +37,7 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
     look.failure = driver->failure;
     const tutti_entry *oldest = tutti_queue_oldest(queue);
     if (oldest) look.oldest = show(oldest);
-    const tutti_entry *started = tutti_queue_next_started(queue, 0);
+    const tutti_entry *started = foremost(queue);
     if (started) look.started = show(started);
     pthread_mutex_unlock(&driver->queue_lock);
     return look;

@@ -22,7 +22,8 @@ struct tutti_watch {
     int rank, ranks;
     /* Others are asked from ask_s of a stall on, every every_s; answers hold for recent_s. */
     double ask_s, every_s, recent_s, tick_s;
-    pthread_mutex_t lock; /* protects the next four */
+    double gap_s, gap_ended_s; /* the last time in which this rank did not look, and its end */
+    pthread_mutex_t lock;      /* protects the next four */
     pthread_cond_t stopping;
     int stop;
     int aborting; /* the sentence waits for a pass */
@@ -76,7 +77,17 @@ static void notice_sleep(tutti_watch *w, double now_s)
         tutti_log(TUTTI_LOG_WARN, "this process stood still for %.1f s", slept_s);
         w->woken_s = now_s;
     }
+    if (w->looked_s > 0 && slept_s > w->recent_s / 2) {
+        w->gap_s = slept_s;
+        w->gap_ended_s = now_s;
+    }
     w->looked_s = now_s;
+}
+
+/* For how long an answer holds: longer when this rank has just had no core to hear a new one. */
+static double recent_now_s(const tutti_watch *w, double now_s)
+{
+    return w->recent_s + (now_s - w->gap_ended_s < w->recent_s ? w->gap_s : 0);
 }
 
 /* Nothing has moved for this long on any rank that answers. */
@@ -188,7 +199,7 @@ static void judge(tutti_watch *w, double now_s)
         return;
     }
     w->stalled_s = stalled_s;
-    tutti_inquiry_states(w->inquiry, -1, now_s, w->recent_s, w->state);
+    tutti_inquiry_states(w->inquiry, -1, now_s, recent_now_s(w, now_s), w->state);
     int64_t collective = subject(w);
     w->state[w->rank] = tutti_inquiry_self(w->inquiry, collective, now_s, NULL);
     tutti_inquiry_ask(w->inquiry, collective, w->every_s);
