@@ -6,7 +6,7 @@
 #   ranks as threads over the loop transport, on the inline runner, and one of them on StarPU with 1 to 4 workers;
 #   the runners, the trace, the control lane, the stall inspector, the readers' prefetch threads;
 #   two ranks under mpirun, each with StarPU, every design.
-# No report is suppressed. At the end two mutants that leave a lock out have to be reported: silence means something.
+# Only reports of third-party libraries are suppressed (tsan.supp says why). At the end two mutants that leave a lock out have to be reported: silence means something.
 set -u
 source=${TUTTI_SRCDIR:?}
 build=${TUTTI_BUILDDIR:?}/tsan
@@ -16,7 +16,8 @@ tests='tests/designs/test_designs tests/designs/test_control tests/designs/test_
 # ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
 fixed=
 setarch -R true 2> /dev/null && fixed='setarch -R'
-export TUTTI_BUILDDIR=$build TSAN_OPTIONS="halt_on_error=0 exitcode=66 ${TSAN_OPTIONS:-}"
+export TUTTI_BUILDDIR=$build
+export TSAN_OPTIONS="halt_on_error=0 exitcode=66 suppressions=$source/tests/support/tsan.supp ${TSAN_OPTIONS:-}"
 failed=0
 
 mkdir -p "$build"
