@@ -42,8 +42,8 @@ passes() {
     fi
 }
 
-for test in $tests; do passes "$test" 180 "./$test"; done
+for test in $tests; do passes "$test" 360 "./$test"; done
 passes 'two ranks under mpirun' 180 "$source/tests/support/tsan_ranks.sh"
 # shellcheck disable=SC2086
-$fixed bash "$source/tests/deadlock/mutants/mutants.sh" "$source"/tests/deadlock/mutants/races/*.patch || failed=1
+TUTTI_TEST_SLOWDOWN=6 $fixed bash "$source/tests/deadlock/mutants/mutants.sh" "$source"/tests/deadlock/mutants/races/*.patch || failed=1
 exit $failed
