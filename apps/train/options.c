@@ -217,13 +217,24 @@ const tutti_conf tutti_train_conf = {
     .settings = settings,
 };
 
-/* Sizes in MB: -1 is the default, 0 none; nothing lies between. */
-static tutti_status check_size(const char *name, double mb)
+/* Options whose -1 is a default of their own: nothing else below 0 means anything. */
+static tutti_status check_defaults(const tutti_train_options *o)
 {
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"lr", o->rate}, {"weight-decay", o->weight_decay},
+        {"label-smoothing", o->label_smoothing}, {"bucket-mb", o->bucket_mb},
+        {"slice-mb", o->slice_mb}, {"tuning-time", o->tuning_time_s}};
     char text[32];
-    if (mb == -1 || mb >= 0) return TUTTI_OK;
-    snprintf(text, sizeof text, "%g", mb);
-    return tutti_conf_refuse(&tutti_train_conf, name, text, "is neither -1 nor a size");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].value == -1 || rows[i].value >= 0) continue;
+        snprintf(text, sizeof text, "%g", rows[i].value);
+        return tutti_conf_refuse(&tutti_train_conf, rows[i].name, text, "is below 0 and not -1");
+    }
+    return o->eval_views == 0
+               ? tutti_conf_refuse(&tutti_train_conf, "eval-views", "0", "is neither -1, 1 nor 2")
+               : TUTTI_OK;
 }
 
 static tutti_status refuse_number(const char *name, int64_t value, const char *reason)
@@ -259,8 +270,6 @@ static tutti_status check_together(const tutti_train_options *o)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
     tutti_status status = tutti_comm_core_check(o->comm_core);
-    if (!status) status = check_size("bucket-mb", o->bucket_mb);
-    if (!status) status = check_size("slice-mb", o->slice_mb);
     if (status) return status;
     const tutti_watch_options stall = {
         .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
@@ -283,11 +292,12 @@ tutti_status tutti_train_options_parse(
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;
+    status = check_defaults(options);
+    if (!status) status = check_together(options);
     const tutti_model_recipe *recipe = &options->model->recipe;
     if (options->weight_decay < 0) options->weight_decay = recipe->weight_decay;
     if (options->eval_views < 1) options->eval_views = options->augment ? 2 : 1;
     if (options->label_smoothing < 0) options->label_smoothing = recipe->label_smoothing;
-    status = check_together(options);
     if (status) {
         options->lanes = 0;
         options->unsafe = 1;

@@ -30,6 +30,9 @@ refuses 2 'TUTTI_DESIGN=best: unknown design' env TUTTI_DESIGN=best "$apps/tutti
 refuses 2 'CPU workers a process' two --data "$dir/data" --batch 1000 --workers 1000
 refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
 refuses 2 'has one lane' two --data "$dir/data" --lanes 2
+refuses 2 '--lr -0.5: is below 0 and not -1' two --data "$dir/data" --lr -0.5
+refuses 2 '--weight-decay -0.1' two --data "$dir/data" --weight-decay -0.1
+refuses 2 '--eval-views 0' two --data "$dir/data" --eval-views 0
 refuses 2 '--comm-core both: neither auto nor none' two --data "$dir/data" --comm-core both
 refuses 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 env TUTTI_COMM_CORE=1023 "$apps/tutti-cifar" --data "$dir/data"
