@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* See choose.h for the reasons. */
 enum {
-    DOUBLING_UP_TO_BYTES = 16 << 10,
-    DOUBLING_OF_TWO_UP_TO_BYTES = 256 << 10,
-    RSAG_UP_TO_BYTES = 128 << 10,
-    SEGMENT_BYTES = 60 << 10, /* with a header just below 64 KiB, see choose.h */
-    MOST_SEGMENTS = 4096,
+    FAR_DOUBLING_UP_TO = 4 << 10,
+    FAR_DOUBLING_OF_TWO_UP_TO = 256 << 10,
+    FAR_RSAG_UP_TO = 128 << 10,
+    FAR_SEGMENT = 60 << 10,
+    NEAR_EAGER = 4000,
+    NEAR_DOUBLING_BELOW = 64 << 10,
+    NEAR_RSAG_BELOW = 256 << 10,
+    NEAR_SEGMENT = 512 << 10,
+    MOST_SEGMENTS = 1 << 16, /* a schedule has a few steps for each */
 };
 
 #define BUILDERS(allreduce)                                                                        \
@@ -90,20 +95,35 @@ char *tutti_algorithm_names(char *text, size_t size)
     return text;
 }
 
-static const tutti_algorithm *by_size(int P, int64_t bytes)
+static int is_power_of_two(int P)
 {
-    if (bytes <= (P <= 2 ? DOUBLING_OF_TWO_UP_TO_BYTES : DOUBLING_UP_TO_BYTES)) return &doubling;
-    return bytes <= RSAG_UP_TO_BYTES && !(P & (P - 1)) ? &rsag : &ring;
+    return !(P & (P - 1));
 }
 
-tutti_choice tutti_coll_choose(
-    const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int64_t count, size_t element)
+static const tutti_algorithm *far_by_size(int P, int64_t bytes)
+{
+    if (bytes <= (P <= 2 ? FAR_DOUBLING_OF_TWO_UP_TO : FAR_DOUBLING_UP_TO)) return &doubling;
+    return bytes <= FAR_RSAG_UP_TO && is_power_of_two(P) ? &rsag : &ring;
+}
+
+static const tutti_algorithm *near_by_size(int P, int64_t bytes)
+{
+    if (bytes > NEAR_EAGER && bytes <= 2 * NEAR_EAGER) return &rsag;
+    if (bytes < NEAR_DOUBLING_BELOW) return &doubling;
+    return bytes < NEAR_RSAG_BELOW && P > 2 && is_power_of_two(P) ? &rsag : &ring;
+}
+
+tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int near,
+    int64_t count, size_t element)
 {
     tutti_choice choice = {.algorithm = wanted};
-    if (wanted->chooses)
-        choice.algorithm = kind == TUTTI_ALLREDUCE ? by_size(P, count * (int64_t)element) : &ring;
+    int64_t bytes = count * (int64_t)element;
+    if (wanted->chooses && kind != TUTTI_ALLREDUCE)
+        choice.algorithm = &ring;
+    else if (wanted->chooses)
+        choice.algorithm = near ? near_by_size(P, bytes) : far_by_size(P, bytes);
     choice.build = choice.algorithm->build[kind];
-    int64_t segment = SEGMENT_BYTES / (int64_t)element;
+    int64_t segment = (near ? NEAR_SEGMENT : FAR_SEGMENT) / (int64_t)element;
     int64_t least = (count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
     choice.segment = segment > least ? segment : least;
     return choice;

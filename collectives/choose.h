@@ -10,14 +10,18 @@
  *
  * The barrier is a dissemination barrier in all of them but mpi.
  *
- * auto, allreduce of S bytes on P ranks: recursive doubling up to 16 KiB, where the number of steps
- * is what costs (up to 256 KiB for P = 2, where it sends no more than the others); then, up to 128
- * KiB and when P is a power of two, rsag; else ring.
+ * auto, allreduce of S bytes on P ranks, over a network: recursive doubling up to 4 KiB, where the
+ * number of steps is what costs (up to 256 KiB for P = 2, where it sends no more than the others);
+ * then, up to 128 KiB and when P is a power of two, rsag; else ring. Its messages, and those of all
+ * algorithms, are pipelined in segments of 60 KiB (longer where a vector would have more than
+ * 65536). With its header such a message stays below the 64 KiB up to which Open MPI sends over TCP
+ * at once. A longer one waits for an answer that, between two hosts that send to each other, stands
+ * in line behind the data already on its way: a 1 Gbit/s link is then 70 % full instead of 99.
  *
- * All of them pipeline in segments of 60 KiB, longer where a vector would have more than 4096. With
- * its header such a message stays below the 64 KiB up to which Open MPI sends over TCP at once. A
- * longer one waits for an answer that, between two hosts that send to each other, stands in line
- * behind the data already on its way: a 1 Gbit/s link is then 70 % full instead of 99.
+ * Where all ranks share a machine's memory (near): recursive doubling below 64 KiB, but rsag between
+ * 4000 and 8000 bytes, where half a vector is below the 4 KiB that Open MPI copies at once and a
+ * whole one above; then rsag below 256 KiB when P > 2 is a power of two; else ring, in segments of
+ * 512 KiB, which cost fewer answers and still pipeline.
  *
  * The choice depends on nothing else, so it is the same on every rank and in every run. */
 #ifndef TUTTI_CHOOSE_H
@@ -51,7 +55,7 @@ typedef struct tutti_choice {
 } tutti_choice;
 
 /* For a collective whose OUT buffer has `count` elements of `element` bytes. */
-tutti_choice tutti_coll_choose(
-    const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int64_t count, size_t element);
+tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int near,
+    int64_t count, size_t element);
 
 #endif

@@ -178,7 +178,7 @@ static tutti_status start(tutti_coll_request *r)
     const tutti_coll_args *a = &r->args;
     int64_t all = a->kind == TUTTI_ALLGATHER ? a->count * t->size : a->count;
     tutti_choice choice =
-        tutti_coll_choose(c->algorithm, a->kind, t->size, all, tutti_dtype_bytes(a->dtype));
+        tutti_coll_choose(c->algorithm, a->kind, t->size, t->near, all, tutti_dtype_bytes(a->dtype));
     if (!choice.build) {
         tutti_status status = t->ops->collective(t, r->lane, a);
         r->done = !status;

@@ -71,12 +71,15 @@ tutti_status tutti_world_barrier(tutti_world *world)
 
 tutti_status tutti_world_spin(tutti_comm *comm, tutti_coll_request *request, double timeout_s)
 {
+    enum { POLLS_BEFORE_YIELD = 16 }; /* a yield costs as much as a short message */
     double end = tutti_clock_s() + timeout_s;
+    int polls = 0;
     while (!tutti_coll_done(request)) {
         int moved = 0;
         tutti_status status = tutti_coll_progress(comm, &moved);
         if (status) return status;
-        if (moved) continue;
+        polls = moved ? 0 : polls + 1;
+        if (polls < POLLS_BEFORE_YIELD) continue;
         if (tutti_clock_s() > end)
             return tutti_fail(
                 TUTTI_ERR_TIMEOUT, "a collective has not ended after %g s", timeout_s);

@@ -1,6 +1,7 @@
 #include "collectives/sched/ring.h"
 
-enum { PLACES = 32 }; /* of segments that have arrived and are not reduced yet */
+/* Segments that have arrived and are not reduced yet: a cache's worth, 4 to 32 of them. */
+enum { CACHED = 32 * 15360, LEAST_PLACES = 4, MOST_PLACES = 32 };
 
 typedef struct ring {
     tutti_sched_draft *draft;
@@ -9,6 +10,12 @@ typedef struct ring {
     int64_t place, places;  /* elements of a place in scratch, and how many there are */
     int64_t arrivals;       /* messages that took one */
 } ring;
+
+static int64_t places_for(int64_t segment)
+{
+    int64_t places = CACHED / segment;
+    return places < LEAST_PLACES ? LEAST_PLACES : places > MOST_PLACES ? MOST_PLACES : places;
+}
 
 static tutti_status start(const tutti_sched_shape *shape, ring *r)
 {
@@ -20,7 +27,7 @@ static tutti_status start(const tutti_sched_shape *shape, ring *r)
     tutti_coll_block(r->total, r->P, 0, &ignored, &largest);
     int pipelines = r->segment > 0 && r->segment < largest;
     r->place = pipelines ? r->segment : largest;
-    r->places = pipelines ? PLACES : 2;
+    r->places = pipelines ? places_for(r->segment) : 2;
     return tutti_sched_begin(shape, &r->draft);
 }
 

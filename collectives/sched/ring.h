@@ -12,10 +12,10 @@
  *
  * With a segment size, a block travels in segments, and the next turn of a segment starts as soon
  * as it is reduced: several messages are under way at once, and reducing hides behind sending.
- * Segments arrive in 32 places in turn, few enough to stay in a cache until they are reduced, and
- * enough to keep a link busy while a rank does not look.
+ * Segments arrive in 4 to 32 places in turn, together about 480 Ki elements: few enough to stay in a
+ * cache until they are reduced, and enough to keep a link busy while a rank does not look.
  *
- *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent a rank   scratch 2 S/P or 32 segments
+ *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent a rank   scratch 2 S/P or the places
  *   reduce-scatter    (P-1) steps     S (P-1)/P                     scratch likewise
  *   allgather         (P-1) steps     S (P-1)/P, S the result's size
  * Each element is summed along one path and then copied: all ranks hold the same bits.

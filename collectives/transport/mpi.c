@@ -184,6 +184,19 @@ static const tutti_transport_ops mpi_ops = {
     .close = mpi_close,
 };
 
+/* Whether all ranks share one machine's memory. */
+static int find_near(tutti_mpi *t, MPI_Comm comm)
+{
+    MPI_Comm here;
+    int size = 0;
+    int code = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    if (code != MPI_SUCCESS) return code;
+    code = MPI_Comm_size(here, &size);
+    t->base.near = size == t->base.size;
+    MPI_Comm_free(&here);
+    return code;
+}
+
 static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
 {
     int *limit, found = 0, code = MPI_SUCCESS;
@@ -194,6 +207,7 @@ static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
     }
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(comm, &t->base.rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(comm, &t->base.size);
+    if (code == MPI_SUCCESS) code = find_near(t, comm);
     if (code == MPI_SUCCESS) code = MPI_Comm_get_attr(comm, MPI_TAG_UB, &limit, &found);
     if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "opening the lanes");
     t->base.tags = found ? (int64_t)*limit + 1 : 32768; /* the least that the standard allows */

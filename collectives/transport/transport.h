@@ -37,6 +37,7 @@ typedef struct tutti_transport_ops {
 struct tutti_transport {
     const tutti_transport_ops *ops;
     int rank, size, lanes;
+    int near;      /* all ranks share one machine's memory; the same on every rank */
     int64_t tags;  /* tags are 0 ... tags-1 */
     int abandoned; /* messages may be under way that nobody receives: close keeps what they could
                       arrive in, so that they never meet a later transport's */

@@ -338,7 +338,7 @@ START_TEST(sizes_beyond_32_bits_are_planned_in_elements)
 {
     int64_t count = ((int64_t)5 << 31) + 3, sum = 0;
     const tutti_algorithm *automatic = tutti_algorithm_find(NULL);
-    tutti_choice choice = tutti_coll_choose(automatic, TUTTI_ALLREDUCE, 3, count, 8);
+    tutti_choice choice = tutti_coll_choose(automatic, TUTTI_ALLREDUCE, 3, 0, count, 8);
     all a = build(&rows[0], 3, 0, count, choice.segment, 1);
     for (int i = 0; i < a.ranks[0]->n; i++)
         if (a.ranks[0]->step[i].kind == TUTTI_STEP_REDUCE) sum += a.ranks[0]->step[i].count;
@@ -346,7 +346,7 @@ START_TEST(sizes_beyond_32_bits_are_planned_in_elements)
     tutti_coll_block(count, 3, 0, &offset, &own);
     tutti_coll_block(count, 3, 2, &offset, &other);
     ck_assert_int_eq(sum, own + other);
-    ck_assert_int_lt(a.ranks[0]->n, 15000); /* of 4096 segments */
+    ck_assert_int_lt(a.ranks[0]->n, 240000); /* of 65536 segments */
     discard(&a);
 }
 END_TEST
@@ -355,24 +355,34 @@ START_TEST(choice_is_as_documented)
 {
     const tutti_algorithm *automatic = tutti_algorithm_find("auto");
     static const struct {
-        int P;
+        int P, near;
         int64_t count;
         const char *name;
     } wanted[] = {
-        {2, 65536, "recursive-doubling"},
-        {2, 65537, "ring"},
-        {9, 4096, "recursive-doubling"},
-        {4, 4097, "rsag"},
-        {4, 32768, "rsag"},
-        {4, 32769, "ring"},
-        {3, 4097, "ring"},
+        {2, 0, 65536, "recursive-doubling"},
+        {2, 0, 65537, "ring"},
+        {9, 0, 1024, "recursive-doubling"},
+        {4, 0, 1025, "rsag"},
+        {4, 0, 32768, "rsag"},
+        {4, 0, 32769, "ring"},
+        {3, 0, 1025, "ring"},
+        {2, 1, 1000, "recursive-doubling"},
+        {3, 1, 1001, "rsag"},
+        {2, 1, 2000, "rsag"},
+        {2, 1, 2001, "recursive-doubling"},
+        {2, 1, 16383, "recursive-doubling"},
+        {2, 1, 16384, "ring"},
+        {4, 1, 16384, "rsag"},
+        {3, 1, 16384, "ring"},
+        {4, 1, 65536, "ring"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         ck_assert_str_eq(
-            tutti_coll_choose(automatic, TUTTI_ALLREDUCE, wanted[i].P, wanted[i].count, 4)
+            tutti_coll_choose(
+                automatic, TUTTI_ALLREDUCE, wanted[i].P, wanted[i].near, wanted[i].count, 4)
                 .algorithm->name,
             wanted[i].name);
-    ck_assert(tutti_coll_choose(automatic, TUTTI_BROADCAST, 4, 1 << 20, 4).build ==
+    ck_assert(tutti_coll_choose(automatic, TUTTI_BROADCAST, 4, 0, 1 << 20, 4).build ==
               tutti_sched_tree_broadcast);
     ck_assert_ptr_null(tutti_algorithm_find("bubble"));
     ck_assert_ptr_eq(tutti_algorithm_find(NULL), automatic);
