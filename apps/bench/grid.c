@@ -22,9 +22,9 @@ enum { PATH = 1024, MOST_VALUES = 16 };
 extern char **environ;
 
 typedef struct options {
-    const char *json, *hosts, *rates, *models, *peer, *box;
+    const char *json, *hosts, *rates, *models, *peer, *box, *priority;
     int64_t steps, blocks, lanes;
-    double cell_timeout_s;
+    double cell_timeout_s, tuning_time_s;
     int verdict;
 } options;
 
@@ -46,6 +46,11 @@ static const tutti_setting settings[] = {
         .help = "blocks of everything, in turns"},
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
         .help = "as of tutti-bench step"},
+    {TUTTI_CONF_TEXT, "priority", "HOW", .fallback = "on", AT(priority),
+        .help = "as of tutti-bench step: on, off or both"},
+    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "60", .low = 0, .high = 1e6,
+        AT(tuning_time_s),
+        .help = "seconds that --design auto may try in a cell; 0: it is left out"},
     {TUTTI_CONF_TEXT, "box", "PROGRAM", AT(box),
         .help = "tutti-box; the one beside tutti-bench when left out"},
     {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
@@ -162,7 +167,8 @@ static tutti_status append_file(const char *from, const char *to)
 static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
 {
     char self[PATH], folder[PATH], box[PATH + 32], part[PATH];
-    char hosts[16], rate[32], link[16], batch[16], steps[24], blocks[24], lanes[24];
+    char hosts[16], rate[32], link[16], batch[16], steps[24], blocks[24], lanes[24],
+        tuning[32];
     tutti_status status = find_self(self, folder);
     if (status) return status;
     snprintf(part, sizeof part, "%s.part", o->json);
@@ -173,9 +179,11 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     snprintf(steps, sizeof steps, "%" PRId64, o->steps);
     snprintf(blocks, sizeof blocks, "%" PRId64, o->blocks);
     snprintf(lanes, sizeof lanes, "%" PRId64, o->lanes);
+    snprintf(tuning, sizeof tuning, "%g", o->tuning_time_s > 0 ? o->tuning_time_s : 1);
     char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
         self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
-        "--design", "auto", "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
+        "--design", o->tuning_time_s > 0 ? "auto" : "all", "--tuning-time", tuning, "--priority",
+        (char *)o->priority, "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
         (char *)o->peer, "--json", part, NULL};
     status = run_program(argv, o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);

@@ -41,12 +41,19 @@ const char *tutti_peer_program(const char *wish, const char *script, char *text,
         char path[1024];
         snprintf(path, sizeof path, "%s/%s", folders[i], script);
         if (access(path, R_OK) != 0) continue;
-        if (system("/usr/bin/python3 -c 'import torch' > /dev/null 2>&1") == 0) {
-            snprintf(text, size, "%s %s", python, path);
-            return text;
+        char probe[1200];
+        snprintf(probe, sizeof probe, "%s -c 'import torch' > /dev/null 2>&1", python);
+        if (system(probe) != 0) {
+            tutti_log(TUTTI_LOG_INFO, "no peer: %s has no torch", python);
+            return NULL;
         }
-        tutti_log(TUTTI_LOG_INFO, "no peer: %s has no torch", python);
-        return NULL;
+        snprintf(probe, sizeof probe, "%s %s --probe", python, path);
+        if (system(probe) != 0) {
+            tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is none to compare with");
+            return NULL;
+        }
+        snprintf(text, size, "%s %s", python, path);
+        return text;
     }
     tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script);
     return NULL;

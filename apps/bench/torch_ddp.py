@@ -17,11 +17,12 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from torch_compute import MODELS, Training, positive, say, time_block
+from torch_compute import MODELS, Training, positive, probe, say, time_block
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--probe", action="store_true", help="only tell whether this PyTorch is worth comparing with")
     parser.add_argument("--model", choices=sorted(MODELS), default="resnet20")
     parser.add_argument("--batch", type=positive, default=64, help="images a step of a rank (default 64)")
     parser.add_argument("--steps", type=positive, default=20, help="steps a block (default 20)")
@@ -30,6 +31,8 @@ def main():
     parser.add_argument("--threads", type=positive, default=1, help="threads of a rank (default 1)")
     parser.add_argument("--bucket-mb", type=positive, default=25, help="DDP's bucket_cap_mb (default 25)")
     args = parser.parse_args()
+    if args.probe:
+        sys.exit(probe())
     args.variant = "eager"
     torch.set_num_threads(args.threads)
     dist.init_process_group("gloo")

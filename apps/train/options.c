@@ -150,7 +150,7 @@ static const tutti_setting settings[] = {
         .environment = "TUTTI_PRIORITY", AT(priority_name),
         .help =
             "on: gradients that the next step needs first overtake others, in an order that all "
-            "ranks agree on (funneled, concurrent); off: program order; auto: off, or what "
+            "ranks agree on (funneled, concurrent); off: program order; auto: on, or what "
             "--design auto finds faster"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
@@ -287,7 +287,7 @@ tutti_status tutti_train_options_parse(
                                         : options->lanes > 1  ? "concurrent"
                                                               : "funneled");
     options->schedule = tutti_schedule_find(options->schedule_name);
-    options->priority = strcmp(options->priority_name, "on") == 0;
+    options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->check_name);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */

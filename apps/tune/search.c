@@ -16,7 +16,7 @@ static int lanes_of(const tutti_search_space *space, const tutti_design *design)
 tutti_pick tutti_search_default(const tutti_search_space *space)
 {
     tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes,
-        space->slice_bytes, space->priority > 0};
+        space->slice_bytes, space->priority != 0};
     for (int i = 0; space->design_free && tutti_designs[i] && !tutti_search_allows(space, &pick);
          i++) {
         pick.design = tutti_designs[i];
