@@ -47,7 +47,7 @@ grep -q '"event":"overlap","design":"funneled".*"overlap_pct"' "$dir/json" || fa
 [ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
 # Manners: each number has a limit and a verdict, whatever it is on this machine. The communication thread is where it was asked to be.
-"$mpirun" -np 2 "$apps/tutti-bench" manners --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
+"$mpirun" -np 2 "$apps/tutti-bench" manners --workers "$(nproc)" --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
     { fail "tutti-bench manners: status $?"; cat "$dir/out"; }
 [ "$(grep -c '"event":"manners".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of manners"; cat "$dir/json"; }
 [ "$(grep -c 'at most .* \(ok\|MISSES\)$' "$dir/out")" = 7 ] || { fail "verdicts of manners"; cat "$dir/out"; }
