@@ -19,7 +19,7 @@ enum {
     NEAR_DOUBLING_BELOW = 64 << 10,
     NEAR_RSAG_BELOW = 256 << 10,
     NEAR_SEGMENT = 512 << 10,
-    MOST_SEGMENTS = 1 << 16, /* a schedule has a few steps for each */
+    MOST_SEGMENTS = 8192, /* a schedule has a few steps for each */
 };
 
 #define BUILDERS(allreduce)                                                                        \

@@ -14,7 +14,7 @@
  * number of steps is what costs (up to 256 KiB for P = 2, where it sends no more than the others);
  * then, up to 128 KiB and when P is a power of two, rsag; else ring. Its messages, and those of all
  * algorithms, are pipelined in segments of 60 KiB (longer where a vector would have more than
- * 65536). With its header such a message stays below the 64 KiB up to which Open MPI sends over TCP
+ * 8192). With its header such a message stays below the 64 KiB up to which Open MPI sends over TCP
  * at once. A longer one waits for an answer that, between two hosts that send to each other, stands
  * in line behind the data already on its way: a 1 Gbit/s link is then 70 % full instead of 99.
  *
