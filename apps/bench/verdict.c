@@ -9,7 +9,7 @@ static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER
 
 typedef struct tally {
     int misses, numbers;
-    double log_sum; /* of step / peer, the best design of a cell */
+    double log_sum, log_limit; /* of step / peer with the best design of a cell; of limit / peer */
     int cells;
 } tally;
 
@@ -55,7 +55,8 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
     const tutti_grid_row *compute = tutti_grid_rows_find(rows, first, "compute", NULL),
                          *funneled = tutti_grid_rows_find(rows, first, "design", "funneled"),
                          *concurrent = tutti_grid_rows_find(rows, first, "design", "concurrent"),
-                         *chosen = tutti_grid_rows_find(rows, first, "design", "auto");
+                         *chosen = tutti_grid_rows_find(rows, first, "design", "auto"),
+                         *peer = tutti_grid_rows_find(rows, first, "peer", NULL);
     double best = INFINITY, worst = 0, best_peer = INFINITY;
     for (int i = 0; i < rows->count; i++) {
         const tutti_grid_row *r = &rows->row[i];
@@ -68,6 +69,7 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
     }
     if (isfinite(best_peer)) {
         t->log_sum += log(best_peer);
+        if (peer) t->log_limit += log(first->limit_ms / peer->step_ms);
         t->cells++;
     }
     if (funneled && concurrent)
@@ -96,6 +98,8 @@ int tutti_verdict_print(const tutti_grid_rows *rows)
         double mean = exp(t.log_sum / t.cells);
         printf("step / peer, geometric mean over %d cells: %s (at most %.2f)\n", t.cells,
             judge(&t, text, mean, mean <= PEER_MEAN), PEER_MEAN);
+        printf("limit / peer, geometric mean: %.3f (a step cannot be below its limit)\n",
+            exp(t.log_limit / t.cells));
     }
     printf("%d numbers, %d miss\n", t.numbers, t.misses);
     return t.misses;

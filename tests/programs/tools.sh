@@ -71,6 +71,9 @@ grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json
 grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
 "$apps/tutti-bench" step --grid --verdict --json "$dir/grid" > "$dir/out" 2>&1 || fail "--verdict: status $?"
 grep -q 'step / peer, geometric mean over 1 cells' "$dir/out" || { fail "--verdict tells no mean"; cat "$dir/out"; }
+limit=$(sed -n '1s/.*"limit_ms":\([0-9.]*\).*/\1/p' "$dir/grid")
+grep -q "limit / peer, geometric mean: $(awk -v l="$limit" 'BEGIN { printf "%.3f", l / 1000 }') " "$dir/out" ||
+    { fail "--verdict tells no bound of the mean"; cat "$dir/out"; }
 # Cells that have results are not run again: no box is asked for.
 "$apps/tutti-bench" step --grid --json "$dir/grid" --models mlp:2 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1 ||
     { fail "a grid that is complete: status $?"; cat "$dir/out"; }
