@@ -225,12 +225,9 @@ static tutti_status take_down(bench *b)
 static tutti_status run(int argc, char **argv)
 {
     bench b = {0};
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
-    tutti_status status = tutti_conf_parse(&conf, argc, argv, &b.o, NULL, &wish);
-    if (status) return status;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);
+    if (!go) return status;
     printf("%s, batch %" PRId64 ", %s, %s; medians over %" PRId64 " blocks of %" PRId64 " steps\n",
         b.o.model, b.o.batch, tutti_run_starpu_version(), tutti_kernel_library(), b.o.blocks,
         b.o.steps);

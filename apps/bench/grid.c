@@ -167,8 +167,7 @@ static tutti_status append_file(const char *from, const char *to)
 static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
 {
     char self[PATH], folder[PATH], box[PATH + 32], part[PATH];
-    char hosts[16], rate[32], link[16], batch[16], steps[24], blocks[24], lanes[24],
-        tuning[32];
+    char hosts[16], rate[32], link[16], batch[16], steps[24], blocks[24], lanes[24], tuning[32];
     tutti_status status = find_self(self, folder);
     if (status) return status;
     snprintf(part, sizeof part, "%s.part", o->json);
@@ -248,12 +247,9 @@ static tutti_status visit_all(grid *g)
 tutti_status tutti_grid_run(int argc, char **argv)
 {
     grid g = {.failed = 0};
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
-    tutti_status status = tutti_conf_parse(&conf, argc, argv, &g.o, NULL, &wish);
-    if (status) return status;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &g.o, &go);
+    if (!go) return status;
     status = read_numbers("hosts", g.o.hosts, &g.hosts, g.host);
     if (!status) status = read_numbers("rates", g.o.rates, &g.rates, g.rate);
     if (!status) status = tutti_grid_rows_read(g.o.json, &g.done);

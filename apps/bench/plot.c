@@ -131,12 +131,9 @@ static tutti_status run(int argc, char **argv)
 {
     options o = {0};
     tutti_grid_rows rows;
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
-    tutti_status status = tutti_conf_parse(&conf, argc, argv, &o, NULL, &wish);
-    if (status) return status;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
+    if (!go) return status;
     status = tutti_grid_rows_read(o.json, &rows);
     if (status) return status;
     status = write_svg(&rows, &o);

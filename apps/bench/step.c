@@ -510,12 +510,9 @@ static tutti_status measure(bench *b)
 
 static tutti_status run_here(int argc, char **argv, bench *b)
 {
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
-    tutti_status status = tutti_conf_parse(&conf, argc, argv, &b->o, NULL, &wish);
-    if (status) return status;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (wish != TUTTI_CONF_RUN) return TUTTI_OK;
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
+    if (!go) return status;
     if (b->o.workers > b->o.batch)
         return tutti_conf_refuse(&conf, "workers", NULL, "is above --batch");
     status = tutti_world_open(b->o.timeout_s, &b->world);

@@ -194,11 +194,9 @@ int main(int argc, char **argv)
 {
     doctor d = {.lock = PTHREAD_MUTEX_INITIALIZER, .stage = "starting"};
     pthread_t watcher;
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
-    if (tutti_conf_parse(&conf, argc, argv, &d.values, NULL, &wish)) return STATUS_BAD;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (wish != TUTTI_CONF_RUN) return EXIT_SUCCESS;
+    int go;
+    if (tutti_conf_start(&conf, argc, argv, &d.values, &go)) return STATUS_BAD;
+    if (!go) return EXIT_SUCCESS;
     tutti_clock_cond_init(&d.changed);
     if (pthread_create(&watcher, NULL, watch, &d)) {
         tutti_fail(TUTTI_ERR_NOMEM, "the thread with the deadline cannot be started");

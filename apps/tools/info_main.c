@@ -102,12 +102,10 @@ static void print_training(void)
 int main(int argc, char **argv)
 {
     char none[1];
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    int go;
     tutti_thread_level level;
-    if (tutti_conf_parse(&conf, argc, argv, none, NULL, &wish)) return 2;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (wish != TUTTI_CONF_RUN) return EXIT_SUCCESS;
+    if (tutti_conf_start(&conf, argc, argv, none, &go)) return 2;
+    if (!go) return EXIT_SUCCESS;
     if (tutti_boot_probe(&level)) return EXIT_FAILURE;
     print_versions(level);
     print_designs();

@@ -91,10 +91,8 @@ static tutti_status run(const options *o)
 int main(int argc, char **argv)
 {
     options o;
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
-    tutti_status status = tutti_conf_parse(&conf, argc, argv, &o, NULL, &wish);
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(&conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(&conf, stdout);
-    if (!status && wish == TUTTI_CONF_RUN) status = run(&o);
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
+    if (go) status = run(&o);
     return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
 }

@@ -349,6 +349,18 @@ void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
     fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
 }
 
+tutti_status tutti_conf_start(
+    const tutti_conf *conf, int argc, char *const argv[], void *values, int *run)
+{
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_status status = tutti_conf_parse(conf, argc, argv, values, NULL, &wish);
+    *run = !status && wish == TUTTI_CONF_RUN;
+    if (status) return status;
+    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(conf, stdout);
+    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(conf, stdout);
+    return TUTTI_OK;
+}
+
 /* ---- text of all settings ---- */
 
 static void print_value(const tutti_setting *s, const void *values, FILE *out)

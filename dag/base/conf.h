@@ -82,6 +82,11 @@ typedef enum tutti_conf_wish {
 tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
     tutti_conf_origin origin[], tutti_conf_wish *wish);
 
+/* As tutti_conf_parse, and answers --help and --version on stdout. *run: whether there is more to
+ * do. */
+tutti_status tutti_conf_start(
+    const tutti_conf *conf, int argc, char *const argv[], void *values, int *run);
+
 /* What --help and --version print. */
 void tutti_conf_print_help(const tutti_conf *conf, FILE *out);
 void tutti_conf_print_version(const tutti_conf *conf, FILE *out);
