@@ -27,7 +27,7 @@ libtutti_check_la_SOURCES = \
 	apps/check/wrap_message.c \
 	apps/check/wrap_process.c \
 	apps/check/wrap_request.c \
-	apps/check/wrap_window.c
+	apps/check/wrap_window_file.c
 if HAVE_DW
 libtutti_check_la_SOURCES += apps/check/site_dw.c
 else

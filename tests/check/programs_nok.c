@@ -249,6 +249,37 @@ static void file_open(void)
     else MPI_Barrier(world);
 }
 
+static MPI_File open_file(void)
+{
+    MPI_File file;
+    MPI_File_open(world, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    return file;
+}
+
+static void file_write(void)
+{
+    MPI_File file = open_file();
+    if (check_rank != 1) MPI_File_write_all(file, x, 4, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_Barrier(world);
+    MPI_File_close(&file);
+}
+
+static void file_order(void)
+{
+    MPI_File file = open_file();
+    FIRST MPI_File_sync(file);
+    MPI_File_write_at_all(file, 0, x, 4, MPI_INT, MPI_STATUS_IGNORE);
+    if (check_rank != 0) MPI_File_sync(file);
+    MPI_File_close(&file);
+}
+
+static void file_close(void)
+{
+    MPI_File file = open_file();
+    FIRST MPI_File_read_all_begin(file, x, 4, MPI_INT);
+    MPI_File_close(&file);
+}
+
 static void *barrier(void *comm)
 {
     MPI_Barrier(*(MPI_Comm *)comm);
@@ -544,6 +575,9 @@ const check_case check_nok_cases[] = {
     {"fence_nok", 3, "deadlock", fence},
     {"win_free_nok", 3, "deadlock", win_free},
     {"file_open_nok", 3, "the kind of collective", file_open},
+    {"file_write_nok", 3, "deadlock", file_write},
+    {"file_order_nok", 3, "the kind of collective", file_order},
+    {"file_close_nok", 3, "the kind of collective", file_close},
     {"threads_exhausted_nok", 2, "deadlock", threads_exhausted},
     {"types_differ_nok", 2, "type", types_differ},
     {"itypes_differ_nok", 2, "type", itypes_differ},

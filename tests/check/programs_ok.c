@@ -533,6 +533,32 @@ static void files(void)
     if (check_rank == 0) unlink(name);
 }
 
+/* Split and nonblocking calls on a file, and calls of single ranks between them. */
+static void files_in_parts(void)
+{
+    char name[] = "/tmp/tutti-check-XXXXXX";
+    MPI_File file, mine;
+    MPI_Request requests[2];
+    int x[4] = {check_rank}, y[4];
+    if (check_rank == 0) close(mkstemp(name));
+    MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, world);
+    MPI_File_open(world, name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &file);
+    MPI_File_set_size(file, check_size * 16);
+    MPI_File_set_view(file, check_rank * 16, MPI_INT, MPI_INT, "native", MPI_INFO_NULL);
+    MPI_File_write_at_all_begin(file, 0, x, 4, MPI_INT);
+    MPI_File_write_at_all_end(file, x, MPI_STATUS_IGNORE);
+    MPI_File_sync(file);
+    if (check_rank == 0) MPI_File_read_at(file, 0, y, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_iread_at_all(file, 0, y, 2, MPI_INT, &requests[0]);
+    MPI_Ibarrier(world, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &mine);
+    if (check_rank > 0) MPI_File_read_all(mine, y, 1, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_File_close(&mine);
+    MPI_File_close(&file);
+    if (check_rank == 0) unlink(name);
+}
+
 static void two_types_of_one_kind(void)
 {
     int x[2] = {0};
@@ -583,6 +609,7 @@ const check_case check_ok_cases[] = {
     {"errors_returned_ok", 2, NULL, errors_returned},
     {"windows_ok", 2, NULL, windows},
     {"files_ok", 2, NULL, files},
+    {"files_in_parts_ok", 3, NULL, files_in_parts},
     {"two_types_of_one_kind_ok", 2, NULL, two_types_of_one_kind},
     {"leaves_objects_ok", 2, NULL, leaves_objects},
     {"alone_ok", 1, NULL, self_collectives},
