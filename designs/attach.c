@@ -106,16 +106,18 @@ tutti_status tutti_attach(
     return TUTTI_OK;
 }
 
-void tutti_detach(tutti_session *session)
+tutti_status tutti_detach(tutti_session *session)
 {
     static const double patience_s = 60;
-    if (!session) return;
-    tutti_wait(session, patience_s);
-    if (!tutti_insert_ended(session->insert)) return; /* what is in flight may touch it all */
+    if (!session) return TUTTI_OK;
+    tutti_status status = tutti_wait(session, patience_s);
+    if (!tutti_insert_ended(session->insert))
+        return status; /* what is in flight may touch it all */
     tutti_insert_close(session->insert);
-    tutti_exchange_close(session->exchange);
+    tutti_status left = tutti_exchange_close(session->exchange);
     tutti_names_close(session->names);
     free(session);
+    return status ? status : left;
 }
 
 tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name)

@@ -12,8 +12,7 @@
  *     tutti_allreduce(tutti, gradient_handle, TUTTI_F32, TUTTI_SUM);
  *     ...submit tasks that read gradient_handle...
  *     tutti_wait(tutti, 60);                                 everything inserted so far has ended
- *     tutti_detach(tutti);                                   before starpu_shutdown and
- * MPI_Finalize
+ *     if (tutti_detach(tutti)) ...                           before starpu_shutdown, MPI_Finalize
  *
  * THE RULE: every rank makes the same calls in the same order (Tutti then starts them in one order
  * everywhere).
@@ -64,8 +63,11 @@ typedef struct tutti_attach_options {
 TUTTI_API tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session);
 
-/* Waits for everything, then leaves. Collective. NULL is accepted. */
-TUTTI_API void tutti_detach(tutti_session *session);
+/* Waits for everything (at most 60 s), then leaves. Collective. NULL is accepted. The session is gone,
+ * whatever is returned: the first failure of any collective as of tutti_wait, also one that only this
+ * call finds (this rank has come to its end and another inserts more: MISMATCH); TIMEOUT when what is
+ * in flight or another rank's end does not come. */
+TUTTI_API tutti_status tutti_detach(tutti_session *session);
 
 TUTTI_API int tutti_rank(const tutti_session *session);
 TUTTI_API int tutti_size(const tutti_session *session);

@@ -153,9 +153,9 @@ tutti_status tutti_comm_thread_open(
     return status;
 }
 
-void tutti_comm_thread_close(tutti_comm_thread *t)
+tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
 {
-    if (!t) return;
+    if (!t) return TUTTI_OK;
     if (t->running) {
         pthread_mutex_lock(&t->lock);
         t->stop = 1;
@@ -166,6 +166,7 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
         int orderly = !t->driver || part(t);
         t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     }
+    tutti_status status = t->driver ? tutti_driver_see(t->driver).failure : TUTTI_OK;
     tutti_watch_close(t->watch);
     tutti_driver_close(t->driver);
     tutti_clocks_close(t->clocks);
@@ -173,6 +174,7 @@ void tutti_comm_thread_close(tutti_comm_thread *t)
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
     free(t);
+    return status;
 }
 
 tutti_comm *tutti_comm_thread_comm(tutti_comm_thread *t)

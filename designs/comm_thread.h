@@ -35,8 +35,9 @@ typedef struct tutti_comm_thread_options {
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
 /* Stops it when all other ranks close theirs, or after timeout_s (logged; 1 s after a failure, and
- * at once where the caller passes); teardown has run when this returns. [M] Accepts NULL. */
-void tutti_comm_thread_close(tutti_comm_thread *thread);
+ * at once where the caller passes); teardown has run when this returns, the first failure of this rank's
+ * collectives until then. [M] Accepts NULL. */
+tutti_status tutti_comm_thread_close(tutti_comm_thread *thread);
 tutti_comm *tutti_comm_thread_comm(
     tutti_comm_thread *thread); /* for its size, rank and lanes only */
 tutti_driver *tutti_comm_thread_driver(tutti_comm_thread *thread); /* to reserve and make ready */

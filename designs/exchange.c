@@ -240,13 +240,15 @@ tutti_status tutti_exchange_open_over(
     return open_exchange(NULL, transport, options, exchange);
 }
 
-void tutti_exchange_close(tutti_exchange *exchange)
+tutti_status tutti_exchange_close(tutti_exchange *exchange)
 {
-    if (!exchange) return;
-    tutti_comm_thread_close(exchange->thread);
+    if (!exchange) return TUTTI_OK;
+    tutti_status status = tutti_comm_thread_close(exchange->thread);
+    if (!status && exchange->missing) status = TUTTI_ERR_TIMEOUT;
     tutti_order_close(exchange->order);
     tutti_home_close(exchange->home, !exchange->missing);
     free(exchange);
+    return status;
 }
 
 tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchange_options *options)

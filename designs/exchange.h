@@ -65,8 +65,9 @@ tutti_status tutti_exchange_open_over(
 tutti_status tutti_exchange_reopen(
     tutti_exchange **exchange, const tutti_exchange_options *options);
 /* Stops the comm thread and finalises MPI where open initialised it. All ranks call it, nothing in
- * flight. NULL is fine. */
-void tutti_exchange_close(tutti_exchange *exchange);
+ * flight. NULL is fine. Returns the first failure of this rank's collectives, also one that shows only
+ * while it leaves (another rank goes on); TIMEOUT: some rank did not come (both logged). */
+tutti_status tutti_exchange_close(tutti_exchange *exchange);
 
 int tutti_exchange_rank(const tutti_exchange *exchange);
 int tutti_exchange_size(const tutti_exchange *exchange);

@@ -70,7 +70,7 @@ int main(void)
         starpu_task_insert(
             &update, STARPU_R, g_handle, STARPU_RW, w_handle, STARPU_VALUE, &rate, sizeof rate, 0);
     }
-    tutti_detach(tutti); /* waits for every collective */
+    if (tutti_detach(tutti)) return EXIT_FAILURE; /* waits for every collective */
     starpu_task_wait_for_all();
     starpu_data_unregister(w_handle);
     starpu_data_unregister(g_handle);

@@ -180,7 +180,8 @@ static int run_case(state *s, const struct row *row, const tutti_attach_options 
         if (!status && !(odd && i == 1)) good = right(s);
     }
     start_s = MPI_Wtime();
-    tutti_detach(s->tutti);
+    tutti_status left = tutti_detach(s->tutti);
+    if (!status) status = left;
     printf("%s: rank %d: %s after %.2f s, left after %.2f s\n", row->name, s->rank,
         good ? tutti_status_name(status) : "WRONG SUM", waited_s, MPI_Wtime() - start_s);
     fflush(stdout);
