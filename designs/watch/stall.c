@@ -32,22 +32,44 @@ int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[])
     return lowest;
 }
 
-int tutti_stall_missing(const tutti_stall_state *state, int64_t collective)
+/* By what it has told last, however long ago. */
+static int has_arrived(const tutti_stall_state *s, int64_t collective)
 {
-    if (!state->answers) return 1;
-    if (state->about == collective) return state->place < TUTTI_STALL_STARTED;
-    return state->waits != collective && state->submitted <= collective;
+    if (!s->known) return 0;
+    if (s->about == collective) return s->place >= TUTTI_STALL_STARTED;
+    return s->waits == collective || (s->answers && s->submitted > collective);
+}
+
+/* Ranks that fell silent much later than the first are late with an answer, or follow from it. */
+static void forgive_late_answers(int ranks, const tutti_stall_state state[], int missing[])
+{
+    double longest_s = 0;
+    for (int r = 0; r < ranks; r++)
+        if (missing[r] && state[r].known && !state[r].answers && state[r].heard_s > longest_s)
+            longest_s = state[r].heard_s;
+    for (int r = 0; r < ranks; r++)
+        if (state[r].known && !state[r].answers && state[r].heard_s < longest_s / 2) missing[r] = 0;
+}
+
+int tutti_stall_missing(
+    int ranks, const tutti_stall_state state[], int64_t collective, int missing[])
+{
+    int count = 0;
+    for (int r = 0; r < ranks; r++) count += missing[r] = !has_arrived(&state[r], collective);
+    if (!count) /* one that started it may have been stopped since */
+        for (int r = 0; r < ranks; r++) missing[r] = !state[r].answers;
+    forgive_late_answers(ranks, state, missing);
+    count = 0;
+    for (int r = 0; r < ranks; r++) count += missing[r];
+    return count;
 }
 
 int tutti_stall_excused(int ranks, const tutti_stall_state state[], int64_t collective)
 {
-    int missing = 0, busy = 0;
-    for (int r = 0; r < ranks; r++) {
-        if (!tutti_stall_missing(&state[r], collective)) continue;
-        missing++;
-        busy += state[r].answers && state[r].busy;
-    }
-    return missing > 0 && busy == missing;
+    int missing[ranks], busy = 0;
+    int count = tutti_stall_missing(ranks, state, collective, missing);
+    for (int r = 0; r < ranks; r++) busy += missing[r] && state[r].answers && state[r].busy;
+    return count > 0 && busy == count;
 }
 
 int tutti_stall_spokesman(int ranks, const tutti_stall_state state[])
@@ -111,9 +133,8 @@ static void add_numbers(page *p, int ranks, const int missing[], int from, int c
 
 static void add_missing(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
-    int missing[ranks], count = 0, told = 0;
-    for (int r = 0; r < ranks; r++)
-        count += missing[r] = tutti_stall_missing(&state[r], collective);
+    int missing[ranks], told = 0;
+    int count = tutti_stall_missing(ranks, state, collective, missing);
     if (!count) {
         add(p, "every rank has started it, but its messages do not move");
         return;
@@ -161,16 +182,19 @@ char *tutti_stall_line(
     int ranks, const tutti_stall_state all[], int rank, int64_t collective, char *text, size_t size)
 {
     const tutti_stall_state *state = &all[rank];
+    int missing[ranks];
     page p = {text, size, 0};
+    tutti_stall_missing(ranks, all, collective, missing);
     text[0] = '\0';
     add(&p, "rank %d ", rank);
-    if (tutti_stall_missing(state, collective))
+    if (missing[rank])
         add_reason(&p, state, collective, alive_s(ranks, all));
     else if (state->waits >= 0)
         add(&p, "waits in #%" PRId64 ", where nothing has moved for %.1f s", state->waits,
             state->waits_s);
     else
         add(&p, "waits in no collective");
+    if (!state->answers && !missing[rank]) add(&p, " (told %.1f s ago)", state->heard_s);
     if (state->answers)
         add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
             state->submitted, state->ended, state->tasks);

@@ -37,8 +37,11 @@ typedef struct tutti_stall_state {
 
 /* The lowest collective in which a rank that answers waits; -1 when none does. */
 int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[]);
-/* Whether this rank has not arrived in the collective (a rank that does not answer has not). */
-int tutti_stall_missing(const tutti_stall_state *state, int64_t collective);
+/* Which ranks have not arrived in the collective, and how many: those that have not told that they have;
+ * when all have told so, those that do not answer any more. Of those that do not answer, only the ones
+ * that have been silent for longest count: others are late with an answer. */
+int tutti_stall_missing(
+    int ranks, const tutti_stall_state state[], int64_t collective, int missing[]);
 /* Whether every rank that has not arrived is busy: nothing to warn of. */
 int tutti_stall_excused(int ranks, const tutti_stall_state state[], int64_t collective);
 /* The lowest rank that answers; -1 when none does. */

@@ -131,13 +131,45 @@ START_TEST(a_sentence_names_who_is_missing)
         "its messages do not move");
     s[1].place = TUTTI_STALL_ENDED; /* as a broadcast's root may */
     s[1].waits = 20;
-    ck_assert(!tutti_stall_missing(&s[1], 18));
+    int missing[2];
+    ck_assert_int_eq(tutti_stall_missing(2, s, 18, missing), 0);
     s[2] = s[3] = (tutti_stall_state){.waits = -1};
     s[4] = computing(18, TUTTI_STALL_READY, 4);
     const char *many = sentence(5, s, 18);
     ck_assert_msg(strstr(many, "ranks 2, 3 and 4 have not arrived; rank 2 does not answer: it") &&
                       strstr(many, "rank 4 is ready for it, but may not start it yet"),
         "%s", many);
+}
+END_TEST
+
+START_TEST(a_late_answer_is_no_accusation)
+{
+    tutti_stall_state s[3] = {
+        arrived(18, 5), computing(18, TUTTI_STALL_NOT_SUBMITTED, 1), arrived(18, 5)};
+    char text[256];
+    int missing[3];
+    s[1].answers = s[2].answers = 0;
+    s[1].heard_s = 4.5;
+    s[2].heard_s = 0.7; /* it has told that it started */
+    ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
+    ck_assert_int_eq(missing[1], 1);
+    ck_assert_str_eq(tutti_stall_line(3, s, 2, 18, text, sizeof text),
+        "rank 2 waits in #18, where nothing has moved for 5.0 s (told 0.7 s ago)");
+    s[2] = computing(17, TUTTI_STALL_ENDED, 0.7); /* it has not told about this one */
+    s[2].answers = 0;
+    s[2].heard_s = 0.7;
+    ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
+    ck_assert_int_eq(missing[1], 1);
+    s[2].heard_s = 4.2; /* both were stopped */
+    ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 2);
+    s[1] = arrived(18, 5); /* stopped after it started */
+    s[2] = arrived(18, 5);
+    s[1].answers = s[2].answers = 0;
+    s[1].heard_s = 4.5;
+    s[2].heard_s = 0.7;
+    ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
+    ck_assert_int_eq(missing[1], 1);
+    ck_assert_int_eq(missing[0] + missing[2], 0);
 }
 END_TEST
 
@@ -519,6 +551,7 @@ int main(void)
     tcase_add_test(tcase, the_recorder_keeps_the_last);
     tcase_add_test(tcase, the_recorder_writes_json);
     tcase_add_test(tcase, a_sentence_names_who_is_missing);
+    tcase_add_test(tcase, a_late_answer_is_no_accusation);
     tcase_add_test(tcase, a_sentence_fits_its_text);
     tcase_add_test(tcase, the_lowest_collective_and_rank_speak);
     tcase_add_test(tcase, times_ascend);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The example program: at most ten changed lines; one rank gives what the sequential program gives; 1 to 4 ranks converge to
-# the same weights on every rank, with every design.
+# the same weights on every rank, with every design; a rank that stands still is named, and every rank ends.
 set -u
 programs=$TUTTI_BUILDDIR/apps source=$TUTTI_SRCDIR/apps/example
 failed=0
@@ -34,4 +34,20 @@ done
 message=$(TUTTI_DESIGN=careless "$MPIRUN" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
 grep -q "design 'careless' is not known; known are: funneled, concurrent, chained, sequential" <<< "$message" ||
     fail "an unknown design: $message"
+
+# Stalls, in a program that is attached.
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+export TUTTI_STALL_DIR=$dir TUTTI_STALL_WARN=$slow TUTTI_STALL_DUMP=$((2 * slow)) TUTTI_STALL_ABORT=$((3 * slow))
+for design in funneled chained; do
+    message=$(TUTTI_DESIGN=$design TUTTI_FAULT=rank=1,collective=17,do=stop "$MPIRUN" -np 3 "$programs/sgd_parallel" 2>&1) &&
+        fail "$design: a rank that is stopped: status 0"
+    for wanted in 'warning: waits for .* in collective #17 "allreduce": rank 1 does not answer' \
+        'stall report: rank 1 does not answer' 'error: nothing has moved .* collective #17 "allreduce": rank 1 does not answer'; do
+        grep -q "$wanted" <<< "$message" || fail "$design: a rank that is stopped: no '$wanted' in: $message"
+    done
+    [ -s "$dir/tutti-stall.0.json" ] || fail "$design: no dump"
+    rm -f "$dir"/*
+done
 exit $failed
