@@ -58,6 +58,8 @@ run_once() {
     orphan) # a rank is killed and the launcher lets the others go on: they find out by themselves
         do=kill launcher+=(--enable-recovery) ;;
     esac
+    # After a kill mpirun itself may stand still (see tutti-run), which is counted; tutti-run tells of ranks that are left.
+    [ $do != kill ] || launcher=("$apps/tutti-run" --max-restarts 0 --linger $((2 * slow)) "${launcher[@]}")
     TUTTI_FAULT=rank=$2,collective=$3,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" 2>&1 > /dev/null |
         stamp > "$dir/out"
     status=${PIPESTATUS[0]}
@@ -66,12 +68,18 @@ run_once() {
 
 # What a run must not leave behind.
 check_left() { # WHAT
+    if grep -q 'tutti-run: mpirun goes on .* after its last process has ended' "$dir/out"; then
+        stood=$((stood + 1))
+    elif grep -q 'tutti-run: killing what is left' "$dir/out"; then
+        fail "$1: ranks were left behind"
+    fi
     [ -z "$(ranks_left)" ] || { fail "$1: left behind: $(ranks_left)"; kill -KILL $(ranks_left); }
     [ -z "$(ls "$shared")" ] || { fail "$1: left in /dev/shm: $(ls "$shared")"; rm -rf "${shared:?}"/*; }
     [ -z "$(ls "$dir/session")" ] || { fail "$1: left: $(find "$dir/session")"; rm -rf "$dir"/session/*; }
 }
 
 declare -A passed=()
+stood=0
 # goes_wrong KIND: runs with a fault of this kind at a random place, and judges what came of it.
 goes_wrong() {
     local kind=$1 victim=$((RANDOM % 3)) number=$((42 + RANDOM % 48)) design=${designs[RANDOM % 4]}
@@ -111,4 +119,5 @@ for ((round = 0; round < rounds; round++)); do
     for kind in "${kinds[@]}"; do goes_wrong "$kind"; done
 done
 for kind in "${kinds[@]}"; do echo "$kind: ${passed[$kind]:-0} of $rounds named in time"; done
+echo "$stood times mpirun stood still after a kill, and was ended"
 finish

@@ -143,6 +143,27 @@ ends 143 "told to end while it lingers"
 [ $((SECONDS - started)) -lt 10 ] || fail "told to end while it lingers: took $((SECONDS - started)) s"
 unset SAY
 
+# A launcher that stands still when its last process has ended, and one that has something to do then.
+mkfifo never
+cat > mpirun << 'END'
+#!/bin/bash
+sleep 1.5 &
+wait
+[ "$1" = busy ] && while [ $SECONDS -lt 5 ]; do :; done
+if [ "$1" = idle ] && [ ! -e stood ]; then
+    touch stood
+    read -r <> never
+fi
+END
+chmod +x mpirun
+started=$SECONDS
+"${restart[@]}" --linger 1 ./mpirun idle --checkpoint file > out 2>&1 || { fail "a launcher that is left alone: status $?"; cat out; }
+grep -q 'mpirun goes on 1 s after its last process has ended: killing it' out || { fail "a launcher that is left alone: not told"; cat out; }
+grep -q 'ended with status 137' out || { fail "a launcher that is left alone: not killed"; cat out; }
+[ $((SECONDS - started)) -lt 30 ] || fail "a launcher that is left alone: took $((SECONDS - started)) s"
+"${restart[@]}" --linger 1 ./mpirun busy --checkpoint file > out 2>&1 || { fail "a launcher that works on: status $?"; cat out; }
+grep -q 'goes on' out && { fail "a launcher that works on is ended"; cat out; }
+
 STATUSES=1 "$apps/tutti-run" --pause 30 ./program --checkpoint file > out 2>&1 & # in its pause
 run=$!
 sleep 1

@@ -33,7 +33,7 @@ killed=0 torn=0 trainings=0 steps=
 while [ $killed -lt "$kills" ]; do
     rm -f "$dir/part" "$dir/part.part"
     design=${designs[RANDOM % 4]}
-    "$apps/tutti-run" --pause 0 --max-restarts $((each + 1)) "$mpirun" -np 2 "$apps/tutti-cifar" "${run[@]}" --design "$design" \
+    "$apps/tutti-run" --linger 5 --pause 0 --max-restarts $((each + 1)) "$mpirun" -np 2 "$apps/tutti-cifar" "${run[@]}" --design "$design" \
         --checkpoint "$dir/part" --quiet --json "$dir/json" > "$dir/out" 2>&1 &
     training=$!
     here=0 last=0
