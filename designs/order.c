@@ -4,6 +4,8 @@
 #include "designs/check/check.h"
 #include "designs/slice.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,8 @@ struct tutti_order_plan {
     tutti_order_options options;
     tutti_driver *driver;
     int rank, pieces, slots, section;
-    int64_t step; /* to be submitted next */
+    int64_t step;     /* to be submitted next */
+    int64_t sequence; /* of the broadcast */
     tutti_piece *piece;
     tutti_observed observed; /* the driver's until it is asked for it */
     int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a slice starts */
@@ -181,8 +184,13 @@ static void take_over(tutti_token *token, tutti_status status)
     tutti_order_plan *p = (tutti_order_plan *)token;
     if (status) return;
     if (!is_fine(p, p->order)) {
-        tutti_driver_abort(
-            p->driver, TUTTI_ERR_MISMATCH, "the order of collectives that rank 0 tells is none");
+        char text[160];
+        snprintf(text, sizeof text,
+            "collective #%" PRId64
+            " \"order\": rank %d has got no order of %d collectives from it: "
+            "do all ranks start the same collectives?",
+            p->sequence, p->rank, p->slots);
+        tutti_driver_abort(p->driver, TUTTI_ERR_MISMATCH, text);
         return;
     }
     int changes = !tutti_priority_is_program_order(p->slots, p->order);
@@ -197,10 +205,10 @@ tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
     if (p->rank == 0) make_order(p);
     const tutti_coll_args args = {
         .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
-    int64_t sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "order");
-    if (sequence < 0) return TUTTI_ERR_NOMEM;
+    p->sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "order");
+    if (p->sequence < 0) return TUTTI_ERR_NOMEM;
     tutti_driver_await_order(p->driver, p->slots);
-    tutti_driver_ready(p->driver, sequence, &args, &p->token);
+    tutti_driver_ready(p->driver, p->sequence, &args, &p->token);
     return TUTTI_OK;
 }
 

@@ -42,8 +42,8 @@ pattern() { # KIND RANK NUMBER TENSOR
     local differs="error: .*collectives differ.*($who.*$what|$what.*$who)"
     for ((number = $3 - 11; number < $3; number++)); do older+="#$number|"; done
     case $1 in
-    skip | extra | resize) echo "$differs" ;;
-    swap) echo "$differs|error: .*collective #$3 \"$4\": rank $2 " ;;
+    extra | resize) echo "$differs" ;;
+    skip | swap) echo "$differs|error: .*collective #$3 \"$4\": rank $2 " ;; # it sees for itself that it has no order
     delay) echo "warning: .*collective #$3 \"$4\": rank $2 " ;;
     stop | orphan) echo "error: .*collective ($older#$3) \"[^\"]*\": rank $2 does not answer" ;;
     kill) echo "process rank $2 .*signal 9" ;; # the launcher sees it first
