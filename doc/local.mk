@@ -1,4 +1,4 @@
-EXTRA_DIST += doc/data.md doc/designs.md doc/map.md doc/numerics.md doc/starpu.md doc/threads.md \
+EXTRA_DIST += doc/data.md doc/designs.md doc/map.md doc/numerics.md doc/starpu.md doc/threads.md doc/grid.jsonl doc/grid.svg \
 	README.md HACKING.md NEWS quickstart
 dist_man_MANS += doc/tutti-starpu.3
 dist_man_MANS += doc/tutti-bench.1 doc/tutti-box.1 doc/tutti-cifar.1 doc/tutti-doctor.1 doc/tutti-info.1 doc/tutti-run.1 \

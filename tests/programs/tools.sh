@@ -81,6 +81,9 @@ grep -q "limit / peer, geometric mean: $(awk -v l="$limit" 'BEGIN { printf "%.3f
 [ $? = 1 ] && grep -q '1 of 1 cells could not be run' "$dir/out" || fail "a cell that cannot be run"
 "$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/svg" || fail "plot: status $?"
 grep -q '>mlp, batch 2, 2 hosts<' "$dir/svg" && grep -q '</svg>' "$dir/svg" || fail "the picture of plot"
+# The picture in the README is that of the results beside it.
+"$apps/tutti-bench" plot --json "$TUTTI_SRCDIR/doc/grid.jsonl" --svg "$dir/svg" && cmp "$dir/svg" "$TUTTI_SRCDIR/doc/grid.svg" ||
+    fail "doc/grid.svg is not what plot makes of doc/grid.jsonl"
 echo '{"event":' > "$dir/bad"
 "$apps/tutti-bench" plot --json "$dir/bad" --svg "$dir/svg" 2> "$dir/out"
 [ $? = 1 ] && grep -q 'bad:1: this is not JSON' "$dir/out" || fail "results that are none"
