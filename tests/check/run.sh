@@ -27,7 +27,9 @@ trap 'rm -rf "$dir"' EXIT
 # judge PROGRAM NAME RANKS VERDICT WORDS: a line with the outcome to $dir/results.
 judge() {
     local program=$1 name=$2 ranks=$3 verdict=$4 words=$5 status=0 outcome said=$dir/$2.out
-    timeout -k 2 40 "$mpirun" -np "$ranks" -x LD_PRELOAD="$library" "$program" "$name" < /dev/null > "$said" 2>&1 || status=$?
+    # Of its own: two launchers that make and remove one folder at a time are in each other's way.
+    mkdir "$dir/$name"
+    OMPI_MCA_orte_tmpdir_base=$dir/$name timeout -k 2 40 "$mpirun" -np "$ranks" -x LD_PRELOAD="$library" "$program" "$name" < /dev/null > "$said" 2>&1 || status=$?
     if [ "$verdict" = ok ]; then
         outcome='true negative'
         if [ $status != 0 ] || grep -q '^tutti-check: ' "$said"; then outcome='FALSE POSITIVE'; fi
@@ -41,6 +43,7 @@ judge() {
         outcome='FALSE NEGATIVE'
     fi
     echo "$outcome" >> "$dir/results"
+    rm -rf "${dir:?}/$name"
     case $outcome in
     true*) rm -f "$said" ;;
     *) echo "$outcome: $name (status $status, expected: ${words:-nothing})"; sed 's/^/    /' "$said" | head -n 12 ;;
