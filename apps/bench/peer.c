@@ -42,12 +42,12 @@ const char *tutti_peer_program(const char *wish, const char *script, char *text,
         snprintf(path, sizeof path, "%s/%s", folders[i], script);
         if (access(path, R_OK) != 0) continue;
         char probe[1200];
-        snprintf(probe, sizeof probe, "%s -c 'import torch' > /dev/null 2>&1", python);
+        snprintf(probe, sizeof probe, "timeout 120 %s -c 'import torch' > /dev/null 2>&1", python);
         if (system(probe) != 0) {
             tutti_log(TUTTI_LOG_INFO, "no peer: %s has no torch", python);
             return NULL;
         }
-        snprintf(probe, sizeof probe, "%s %s --probe", python, path);
+        snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, path);
         if (system(probe) != 0) {
             tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is none to compare with");
             return NULL;

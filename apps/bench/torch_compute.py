@@ -10,8 +10,9 @@ lets a caller interleave its own blocks with these, so that both meet the same m
 
 The settings are the fastest of those that PyTorch 1.13 offers without changing the computation: channels_last
 tensors (its convolutions then are oneDNN's, as Tutti's are), gradients set to None, the fused for-each update where
-there is one. Debian's PyTorch multiplies matrices with whatever BLAS is installed; with the reference one perceptrons are
-nearly 20 times as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1. --variant tries the others: eager (the default), jit (traced and fused), nchw (the default layout).
+there is one. --variant tries the others: eager (the default), jit (traced and fused), nchw (the default layout).
+Debian's PyTorch multiplies matrices with whatever BLAS is installed; with the reference one perceptrons are nearly 20 times
+as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1.
 
 The models are Tutti's own (apps/models): CIFAR ResNet-20 with parameter-free shortcuts (He et al. 2016, section 4.2),
 a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, perceptrons, and ResNet-50 and VGG-16 for 224x224 images.

@@ -29,7 +29,8 @@ judge() {
     local program=$1 name=$2 ranks=$3 verdict=$4 words=$5 status=0 outcome said=$dir/$2.out
     # Of its own: two launchers that make and remove one folder at a time are in each other's way.
     mkdir "$dir/$name"
-    OMPI_MCA_orte_tmpdir_base=$dir/$name timeout -k 2 40 "$mpirun" -np "$ranks" -x LD_PRELOAD="$library" "$program" "$name" < /dev/null > "$said" 2>&1 || status=$?
+    OMPI_MCA_orte_tmpdir_base=$dir/$name timeout -k 2 40 "$mpirun" -np "$ranks" -x LD_PRELOAD="$library" "$program" "$name" \
+        < /dev/null > "$said" 2>&1 || status=$?
     if [ "$verdict" = ok ]; then
         outcome='true negative'
         if [ $status != 0 ] || grep -q '^tutti-check: ' "$said"; then outcome='FALSE POSITIVE'; fi

@@ -163,6 +163,17 @@ grep -q 'ended with status 137' out || { fail "a launcher that is left alone: no
 [ $((SECONDS - started)) -lt 30 ] || fail "a launcher that is left alone: took $((SECONDS - started)) s"
 "${restart[@]}" --linger 1 ./mpirun busy --checkpoint file > out 2>&1 || { fail "a launcher that works on: status $?"; cat out; }
 grep -q 'goes on' out && { fail "a launcher that works on is ended"; cat out; }
+"${restart[@]}" --linger 0 ./mpirun busy --checkpoint file > out 2>&1 || { fail "no patience, and no need of any: status $?"; cat out; }
+grep -q 'goes on' out && { fail "a launcher that has processes is ended"; cat out; }
+setsid "$apps/tutti-run" ./mpirun once --checkpoint file > out 2>&1 &
+run=$!
+wait $run || { fail "a session of its own: status $?"; cat out; }
+for _ in {1..20}; do # what watched sleeps for 5 s
+    left=$(ps -o args= -s $run)
+    [ -n "$left" ] || break
+    sleep 0.1
+done
+[ -z "$left" ] || fail "tutti-run has ended and left: $left"
 
 STATUSES=1 "$apps/tutti-run" --pause 30 ./program --checkpoint file > out 2>&1 & # in its pause
 run=$!

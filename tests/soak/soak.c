@@ -207,10 +207,10 @@ static tutti_status soak_attach(const char *design, long count, watcher *w)
         starpu_data_unregister(handle[i]);
         free(data[i]);
     }
-    tutti_detach(s);
+    tutti_status left = tutti_detach(s);
     starpu_shutdown();
     MPI_Finalize();
-    return status;
+    return status ? status : left;
 }
 
 int main(int argc, char **argv)
