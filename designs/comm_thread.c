@@ -246,21 +246,21 @@ static int await_passing(tutti_comm_thread *t, rendezvous *r)
     return ended;
 }
 
-tutti_status tutti_comm_thread_call(tutti_comm_thread *t, const tutti_coll_args *args)
+tutti_status tutti_comm_thread_call(
+    tutti_comm_thread *t, const char *name, const tutti_coll_args *args)
 {
-    const char *name = tutti_coll_kind_name(args->kind);
     rendezvous *r = rendezvous_new();
     int64_t sequence = r ? tutti_driver_reserve(t->driver, &(tutti_place){0}, name) : -1;
     if (sequence < 0) {
         rendezvous_free(r);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a call of %s", name);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the collective '%s'", name);
     }
     tutti_driver_ready(t->driver, sequence, args, &r->token);
     int done = t->running ? tutti_latch_wait(&r->ended, t->options.timeout_s) : await_passing(t, r);
     if (!done) /* the token may still be finished: it stays */
         return tutti_fail(TUTTI_ERR_TIMEOUT,
-            "%s (sequence %lld) has not ended within %g s: has another rank left?", name,
-            (long long)sequence, t->options.timeout_s);
+            "'%s', %s (sequence %lld), has not ended within %g s: has another rank left?", name,
+            tutti_coll_kind_name(args->kind), (long long)sequence, t->options.timeout_s);
     tutti_status status = r->ended.status;
     rendezvous_free(r);
     return status;

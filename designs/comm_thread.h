@@ -46,8 +46,10 @@ tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *thread);   /* NULL: ther
 /* Seconds of processor time that the thread has used; 0 without one. [A] */
 double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
 
-/* One collective on lane 0, to its end. [M], nothing else in flight. */
-tutti_status tutti_comm_thread_call(tutti_comm_thread *thread, const tutti_coll_args *args);
+/* One collective on lane 0, to its end. [M], nothing else in flight. `name` is borrowed until close: the
+ * collective may outlive the wait for it. */
+tutti_status tutti_comm_thread_call(
+    tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
 /* How far this rank's clock is from rank 0's (designs/clocks.h). All ranks call it; rank 0, which only
  * answers, is back at once, and must go on to wait for the others. UNSUPPORTED (logged) where ranks
  * do not talk. [M] */

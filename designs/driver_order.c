@@ -14,7 +14,7 @@ double tutti_driver_observed(tutti_driver *driver, tutti_piece piece[], int piec
     pthread_mutex_lock(&driver->queue_lock);
     const tutti_observed *seen = driver->observed;
     double seconds_per_byte = seen && seen->steps ? seen->seconds_per_byte : 0;
-    for (int i = 0; i < pieces && seen; i++) piece[i].ready_s = seen->ready_s[i];
+    for (int i = 0; i < pieces && seen; i++) piece[i].ready_s = tutti_observed_ready_s(seen, i);
     pthread_mutex_unlock(&driver->queue_lock);
     return seconds_per_byte;
 }

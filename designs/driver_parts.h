@@ -1,6 +1,6 @@
-/* What a driver is made of: shared by driver.c (starting and ending collectives), driver_fail.c
- * (failing, telling the other ranks, parting), driver_order.c (the order of a step's collectives)
- * and driver_show.c (reports). */
+/* What a driver is made of: shared by driver.c (posting, and a pass over all), driver_start.c (which
+ * collective may start), driver_entry.c (how one starts and ends), driver_fail.c (failing, telling the
+ * other ranks, parting), driver_order.c (the order of a step's collectives) and driver_show.c (reports). */
 #ifndef TUTTI_DRIVER_PARTS_H
 #define TUTTI_DRIVER_PARTS_H
 
@@ -35,7 +35,22 @@ tutti_status tutti_driver_failure(tutti_driver *d);
 void tutti_driver_share(tutti_driver *d, tutti_status status);
 /* Another rank says that all must end: a tutti_control_handler. comm_lock held. */
 void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message);
+
+/* Starts what may start in a pass. Returns how many. comm_lock held. */
+int tutti_driver_start_next(tutti_driver *d);
+/* ORDER_READY: starts the slices from this sequence number on. One that cannot start at once is tried
+ * again in every pass; so are those behind it. comm_lock held. */
+void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices);
 /* Whether something is ready that whoever passes may start. queue_lock held. */
 int tutti_driver_may_start(tutti_driver *d);
+
+/* Posts this entry on its lane; where that fails it ends at once. comm_lock held. */
+void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready);
+/* Forgets an entry, and finishes its token after the last slice. comm_lock held. */
+void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status status);
+/* Ends what is done. comm_lock held. */
+void tutti_driver_end_done(tutti_driver *d);
+/* After a failure: everything that was posted ends with it. comm_lock held. */
+void tutti_driver_end_all(tutti_driver *d, tutti_status failure);
 
 #endif

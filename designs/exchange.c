@@ -419,9 +419,10 @@ int tutti_exchange_pass(tutti_exchange *exchange)
     return tutti_comm_thread_pass(exchange->thread);
 }
 
-tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args)
+tutti_status tutti_exchange_call(
+    tutti_exchange *exchange, const char *name, const tutti_coll_args *args)
 {
-    return tutti_comm_thread_call(exchange->thread, args);
+    return tutti_comm_thread_call(exchange->thread, name, args);
 }
 
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank)
@@ -431,7 +432,7 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' status", size);
     tutti_coll_args args = {
         .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = 1, .send = &own, .recv = all};
-    tutti_status status = tutti_exchange_call(exchange, &args);
+    tutti_status status = tutti_exchange_call(exchange, "the ranks' status", &args);
     int first = 0;
     while (!status && first < size && all[first] == TUTTI_OK) first++;
     if (!status && first < size)

@@ -105,8 +105,10 @@ void tutti_exchange_note(tutti_exchange *exchange, const char *doing);
  * anything moved. */
 int tutti_exchange_pass(tutti_exchange *exchange);
 
-/* Runs one collective now and waits for it. All ranks call it at the same point of the program. */
-tutti_status tutti_exchange_call(tutti_exchange *exchange, const tutti_coll_args *args);
+/* Runs one collective now and waits for it. All ranks call it at the same point of the program.
+ * `name` says in reports what is communicated ("the epoch's sums"); borrowed until close. */
+tutti_status tutti_exchange_call(
+    tutti_exchange *exchange, const char *name, const tutti_coll_args *args);
 /* How far this rank's clock is from rank 0's; all ranks call it, with options.trace. */
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
 /* Every rank's status; all ranks return the first failure in rank order (*rank, may be NULL, says

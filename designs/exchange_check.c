@@ -12,7 +12,7 @@ static tutti_status gather(
 {
     const tutti_coll_args args = {
         .kind = TUTTI_ALLGATHER, .dtype = dtype, .count = count, .send = mine, .recv = all};
-    return tutti_exchange_call(x, &args);
+    return tutti_exchange_call(x, "the check of the graphs", &args);
 }
 
 /* What this rank submits when it submits every section once, as text; the caller frees it. */

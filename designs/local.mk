@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	designs/concurrent.c \
 	designs/design.h \
 	designs/driver.c designs/driver.h \
-	designs/driver_fail.c designs/driver_order.c designs/driver_parts.h designs/driver_show.c \
+	designs/driver_entry.c designs/driver_fail.c designs/driver_order.c designs/driver_parts.h designs/driver_show.c designs/driver_start.c \
 	designs/exchange.c designs/exchange.h \
 	designs/exchange_check.c \
 	designs/fault.c designs/fault.h \

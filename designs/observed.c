@@ -7,7 +7,8 @@
 tutti_status tutti_observed_open(tutti_observed *observed, int pieces, int slots)
 {
     *observed = (tutti_observed){.pieces = pieces, .slots = slots, .base = -1};
-    observed->ready_s = calloc((size_t)pieces + 1, sizeof *observed->ready_s);
+    observed->ready_s =
+        calloc(TUTTI_OBSERVED_STEPS * (size_t)pieces + 1, sizeof *observed->ready_s);
     observed->at_s = calloc((size_t)pieces + 1, sizeof *observed->at_s);
     if (observed->ready_s && observed->at_s) return TUTTI_OK;
     tutti_observed_close(observed);
@@ -43,9 +44,8 @@ static void take_in(tutti_observed *o)
     if (o->whole++ == 0 || !o->bytes) return;
     double rate = o->busy_s / (double)o->bytes;
     if (!o->steps || rate < o->seconds_per_byte) o->seconds_per_byte = rate;
-    for (int p = 0; p < o->pieces; p++)
-        if (o->at_s[p] > o->ready_s[p]) o->ready_s[p] = o->at_s[p];
-    o->steps++;
+    double *row = &o->ready_s[o->steps++ % TUTTI_OBSERVED_STEPS * o->pieces];
+    for (int p = 0; p < o->pieces; p++) row[p] = o->at_s[p];
 }
 
 void tutti_observed_end(tutti_observed *o, int64_t base, int64_t bytes, double now_s)
@@ -54,4 +54,19 @@ void tutti_observed_end(tutti_observed *o, int64_t base, int64_t bytes, double n
     if (--o->flying == 0) o->busy_s += now_s - o->busy_since_s;
     o->bytes += bytes;
     if (++o->ended == o->slots) take_in(o);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double tutti_observed_ready_s(const tutti_observed *o, int piece)
+{
+    double seen[TUTTI_OBSERVED_STEPS];
+    int steps = o->steps < TUTTI_OBSERVED_STEPS ? o->steps : TUTTI_OBSERVED_STEPS;
+    for (int s = 0; s < steps; s++) seen[s] = o->ready_s[s * o->pieces + piece];
+    qsort(seen, (size_t)steps, sizeof *seen, compare);
+    return steps ? (seen[(steps - 1) / 2] + seen[steps / 2]) / 2 : 0;
 }

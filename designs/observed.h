@@ -11,10 +11,12 @@
 
 #include <stdint.h>
 
+enum { TUTTI_OBSERVED_STEPS = 15 };
+
 typedef struct tutti_observed {
     int pieces, slots;       /* nodes of a step, and collectives, slices counted */
     int steps;               /* seen whole, the first left out */
-    double *ready_s;         /* [pieces] the latest in any of these steps */
+    double *ready_s;         /* [TUTTI_OBSERVED_STEPS][pieces] the last of these steps */
     double seconds_per_byte; /* the least in any of these steps */
     /* The step being seen. */
     int64_t base; /* its first sequence number; -1: none yet */
@@ -33,5 +35,8 @@ void tutti_observed_close(tutti_observed *observed);
 void tutti_observed_ready(tutti_observed *observed, int64_t base, int64_t index, double now_s);
 void tutti_observed_start(tutti_observed *observed, int64_t base, double now_s);
 void tutti_observed_end(tutti_observed *observed, int64_t base, int64_t bytes, double now_s);
+
+/* When this node is ready, seconds after the first: the median of the steps; 0 before the first. */
+double tutti_observed_ready_s(const tutti_observed *observed, int piece);
 
 #endif

@@ -52,15 +52,12 @@ tutti_status tutti_priority_needed(const tutti_graph *graph, int node, int *need
 
 /* ---- the order ---- */
 
-/* From when on slices may overtake: all are ready by then, with a margin, since the head of the order
- * is waited for. */
-static double overtaking_from(int pieces, const tutti_piece piece[])
+/* From when on it may overtake: it is ready by then, with a margin, since the head of the order is
+ * waited for. */
+static double overtakes_from(const tutti_piece *piece)
 {
     static const double least_s = 1e-3, share = 0.25;
-    double last_s = 0;
-    for (int p = 0; p < pieces; p++)
-        if (piece[p].ready_s > last_s) last_s = piece[p].ready_s;
-    return last_s + least_s + share * last_s;
+    return piece->ready_s + least_s + share * piece->ready_s;
 }
 
 static double slice_s(const tutti_piece *piece, double seconds_per_byte)
@@ -68,16 +65,20 @@ static double slice_s(const tutti_piece *piece, double seconds_per_byte)
     return seconds_per_byte * (double)piece->bytes / piece->slices;
 }
 
-/* Of the pieces with slices left the one that is ready first, or the one that is needed first. */
-static int take(int pieces, const tutti_piece piece[], const int left[], int overtakes)
+/* Whether a goes before b now: what may overtake, by need; then the others, as they get ready. */
+static int goes_before(const tutti_piece *a, const tutti_piece *b, double now_s)
+{
+    int first = overtakes_from(a) <= now_s, second = overtakes_from(b) <= now_s;
+    if (first != second) return first;
+    return first ? a->needed < b->needed : a->ready_s < b->ready_s;
+}
+
+/* Of the pieces with slices left. */
+static int take(int pieces, const tutti_piece piece[], const int left[], double now_s)
 {
     int best = -1;
-    for (int p = 0; p < pieces; p++) {
-        if (!left[p]) continue;
-        int better = best < 0 || (overtakes ? piece[p].needed < piece[best].needed
-                                            : piece[p].ready_s < piece[best].ready_s);
-        if (better) best = p;
-    }
+    for (int p = 0; p < pieces; p++)
+        if (left[p] && (best < 0 || goes_before(&piece[p], &piece[best], now_s))) best = p;
     return best;
 }
 
@@ -90,9 +91,9 @@ void tutti_priority_order(
         left[p] = piece[p].slices;
         slots += piece[p].slices;
     }
-    double now_s = 0, from_s = overtaking_from(pieces, piece);
+    double now_s = 0;
     for (int slot = 0; slot < slots; slot++) {
-        int p = take(pieces, piece, left, now_s >= from_s);
+        int p = take(pieces, piece, left, now_s);
         order[slot] = begin[p] + piece[p].slices - left[p]--;
         if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
         now_s += slice_s(&piece[p], seconds_per_byte);

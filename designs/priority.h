@@ -3,17 +3,18 @@
  *
  * The backward pass completes gradients from the last layer to the first, and the next forward pass
  * needs them from the first to the last. When the link is slower than the backward pass, slices wait;
- * once all are ready, the one that is needed first goes first, also past those of buckets that were
- * ready before.
+ * of those that are ready, the one that is needed first goes first, also past those of buckets that
+ * were ready before. What is left to the end is needed last, too: little has to be computed behind it
+ * until the link has something to do again.
  *
  *   ready         d4  d3  d2  d1
  *   first come    d4 d4 d4 d3 d3 d3 d2 d2 d2 d1 d1 d1 | forward 1, 2, 3, 4
- *   priority      d4 d4 d4 d3 d1 d1 d1 | forward 1  d2 d2 d2 | forward 2  d3 d3 | forward 3, 4
+ *   priority      d4 d3 d2 d1 d1 d1 | forward 1  d2 d2 | forward 2  d3 d3 | forward 3  d4 d4 | forward 4
  *
  * What comes out is a fixed order of all slices of a step, made once and the same on every rank
- * (designs/order.h). It is found by playing the link. Slices overtake only where all gradients are
- * ready, a quarter later than they were ever seen to be: the head of the order is waited for, and
- * a backward pass that is late for once must not stop the link.
+ * (designs/order.h). It is found by playing the link. A slice overtakes others only a quarter later than
+ * its gradients were ever seen to be ready: the head of the order is waited for, and a backward pass
+ * that is late for once must not stop the link.
  * Sources of the idea: Jayarajan et al. 2019, "Priority-based Parameter Propagation", MLSys; Peng et
  * al. 2019, "A Generic Communication Scheduler for Distributed DNN Training Acceleration", SOSP. */
 #ifndef TUTTI_PRIORITY_H

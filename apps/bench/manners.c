@@ -107,11 +107,12 @@ static tutti_status check_sum(const bench *b, int64_t count)
 /* The largest of all ranks, over the exchange. */
 static tutti_status worst(bench *b, double *value)
 {
-    return tutti_exchange_call(b->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                                                .dtype = TUTTI_F64,
-                                                .op = TUTTI_MAX,
-                                                .count = 1,
-                                                .recv = value});
+    return tutti_exchange_call(b->exchange, "the slowest time",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_MAX,
+            .count = 1,
+            .recv = value});
 }
 
 /* ---- the engine beside MPI's own collective ---- */
@@ -202,7 +203,7 @@ static tutti_status time_call(bench *b, int64_t count, double *seconds)
 {
     tutti_coll_args args = sum_of(b, count);
     double begun = tutti_clock_s();
-    tutti_status status = tutti_exchange_call(b->exchange, &args);
+    tutti_status status = tutti_exchange_call(b->exchange, "a timed sum", &args);
     *seconds = tutti_clock_s() - begun;
     return status;
 }
@@ -396,9 +397,7 @@ static tutti_status measure_over_exchange(bench *b, double ranks_a_core)
     if (!status) status = judge_idle(b);
     if (!status) status = judge_calls(b);
     if (!status && ranks_a_core > 1) status = judge_slicing(b, ranks_a_core);
-    if (status) return status;
-    tutti_exchange_close(b->exchange);
-    return TUTTI_OK;
+    return status ? status : tutti_exchange_close(b->exchange);
 }
 
 static tutti_status measure(bench *b)

@@ -116,12 +116,13 @@ static tutti_status build_graph(stage *st, int64_t count, int nodes)
     return status;
 }
 
-static void leave_stage(stage *st)
+static tutti_status leave_stage(stage *st)
 {
     if (st->run) st->runner->close(st->run);
     tutti_graph_free(st->graph);
-    tutti_exchange_close(st->exchange);
+    tutti_status status = tutti_exchange_close(st->exchange);
     *st = (stage){0};
+    return status;
 }
 
 static tutti_status enter_stage(bench *b, int64_t count, int nodes, stage *st)
@@ -146,11 +147,12 @@ static tutti_status time_section(bench *b, stage *st, int which, double *seconds
     if (!status) status = st->runner->wait(st->run, st->runner->point(st->run), b->o.timeout_s);
     *seconds = tutti_clock_s() - begun;
     if (status) return status;
-    return tutti_exchange_call(st->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                                                 .dtype = TUTTI_F64,
-                                                 .op = TUTTI_MAX,
-                                                 .count = 1,
-                                                 .recv = seconds});
+    return tutti_exchange_call(st->exchange, "the slowest time",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_MAX,
+            .count = 1,
+            .recv = seconds});
 }
 
 /* As many products as take about as long as the allreduce. */
@@ -163,8 +165,8 @@ static tutti_status plan(bench *b, int64_t count)
         status = time_section(b, &st, COMPUTE, &compute);
         if (!status) status = time_section(b, &st, COMMUNICATE, &communicate);
     }
+    if (!status) status = leave_stage(&st);
     if (status) return status;
-    leave_stage(&st);
     double nodes = TRIAL_NODES * communicate / compute;
     b->nodes = nodes < 1 ? 1 : nodes > MOST_NODES ? MOST_NODES : (int)nodes;
     return TUTTI_OK; /* times are the slowest rank's, so that all ranks plan the same */
@@ -180,7 +182,7 @@ static tutti_status measure(bench *b, int64_t count)
     for (int64_t block = 0; block < b->o.blocks && !status; block++)
         for (int s = 0; s < SECTIONS && !status; s++)
             status = time_section(b, &st, s, &b->took_s[s][block]);
-    if (!status) leave_stage(&st);
+    if (!status) status = leave_stage(&st);
     return status;
 }
 

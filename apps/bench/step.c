@@ -131,11 +131,12 @@ typedef struct stage {
     tutti_side side;
 } stage;
 
-static void leave_stage(stage *st)
+static tutti_status leave_stage(stage *st)
 {
     tutti_side_close(&st->side);
-    tutti_exchange_close(st->exchange);
+    tutti_status status = tutti_exchange_close(st->exchange);
     *st = (stage){0};
+    return status;
 }
 
 static tutti_exchange_options exchange_options(const bench *b, const tutti_pick *pick)
@@ -186,7 +187,7 @@ static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2])
     if (!status) status = tutti_side_start(&st.side);
     if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, &seconds);
     uint64_t hash = status ? 0 : tutti_side_hash(&st.side);
-    if (!status) leave_stage(&st);
+    if (!status) status = leave_stage(&st);
     if (status) return status;
     half[0] = (double)(hash >> 32);
     half[1] = (double)(hash & 0xffffffff);
@@ -239,7 +240,8 @@ static tutti_status time_stage(bench *b, row *r, int64_t block)
     tutti_outlook outlook = {0};
     if (st.exchange) outlook = tutti_exchange_outlook(st.exchange);
     if (outlook.known) b->outlook = outlook;
-    leave_stage(&st);
+    status = leave_stage(&st);
+    if (status) return status;
     double comm_s = to.comm_s - from.comm_s;
     r->hidden_pct[block] = comm_s > 0 ? 100 * (to.hidden_s - from.hidden_s) / comm_s : 0;
     r->step_s[block] = seconds / (double)b->o.steps;
@@ -441,8 +443,8 @@ static tutti_status choose(bench *b)
         .file = "none"};
     tutti_status status = tutti_exchange_attach(b->world.boot.comm, &what.exchange, &exchange);
     if (!status) status = tutti_tune(&what, &exchange, &found, &together);
+    if (!status) status = tutti_exchange_close(exchange);
     if (status) return status;
-    tutti_exchange_close(exchange);
     add_row(b, DESIGN, "auto", found.pick);
     return TUTTI_OK;
 }
@@ -454,9 +456,10 @@ static tutti_status open_traffic(bench *b)
     if (status) return status;
     tutti_step *step = st.side.step;
     st.side.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */
-    leave_stage(&st);
-    status =
-        tutti_step_traffic_open(&b->world, step->graph, step->train, b->o.algorithm, &b->traffic);
+    status = leave_stage(&st);
+    if (!status)
+        status = tutti_step_traffic_open(
+            &b->world, step->graph, step->train, b->o.algorithm, &b->traffic);
     tutti_step_free(step);
     if (!status) status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
     b->sent_bytes = b->traffic.sent.bytes;

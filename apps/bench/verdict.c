@@ -10,7 +10,7 @@ static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER
 typedef struct tally {
     int misses, numbers;
     double log_sum, log_limit; /* of step / peer with the best design of a cell; of limit / peer */
-    int cells;
+    int cells;                 /* with a peer */
 } tally;
 
 /* "1.034 ok" or "1.210 MISS" into text. */
@@ -67,9 +67,9 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
         worst = fmax(worst, r->step_ms);
         if (r->over_peer > 0) best_peer = fmin(best_peer, r->over_peer);
     }
-    if (isfinite(best_peer)) {
+    if (peer && isfinite(best_peer)) {
         t->log_sum += log(best_peer);
-        if (peer) t->log_limit += log(first->limit_ms / peer->step_ms);
+        t->log_limit += log(first->limit_ms / peer->step_ms);
         t->cells++;
     }
     if (funneled && concurrent)

@@ -28,9 +28,9 @@ typedef struct text {
 static tutti_status share_base(tutti_exchange *x, tutti_trace_rank *rank)
 {
     rank->base_s = rank->before.at_s;
-    return tutti_exchange_call(
-        x, &(tutti_coll_args){
-               .kind = TUTTI_BROADCAST, .dtype = TUTTI_F64, .count = 1, .recv = &rank->base_s});
+    return tutti_exchange_call(x, "the trace's start",
+        &(tutti_coll_args){
+            .kind = TUTTI_BROADCAST, .dtype = TUTTI_F64, .count = 1, .recv = &rank->base_s});
 }
 
 static tutti_status print_mine(const tutti_trace *trace, const tutti_trace_rank *rank, text *mine)
@@ -51,11 +51,12 @@ static tutti_status share_digests(tutti_exchange *x, const tutti_trace *trace,
         .error_ns = (int64_t)(1e9 * fmax(rank->before.error_s, rank->after.error_s)),
         .workers = tutti_trace_workers(trace)};
     own.dropped = tutti_trace_dropped(trace, &own.lost_step);
-    return tutti_exchange_call(x, &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
-                                      .dtype = TUTTI_I64,
-                                      .count = sizeof own / sizeof(int64_t),
-                                      .send = &own,
-                                      .recv = all});
+    return tutti_exchange_call(x, "the traces' sizes",
+        &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
+            .dtype = TUTTI_I64,
+            .count = sizeof own / sizeof(int64_t),
+            .send = &own,
+            .recv = all});
 }
 
 /* ---- rank 0 ---- */
@@ -132,11 +133,12 @@ static tutti_status pass_text(
     for (int64_t at = 0; at < bytes; at += CHUNK) {
         int64_t count = bytes - at < CHUNK ? bytes - at : CHUNK;
         void *data = rank == r ? mine->data + at : piece;
-        tutti_status status = tutti_exchange_call(x, &(tutti_coll_args){.kind = TUTTI_BROADCAST,
-                                                         .dtype = TUTTI_U8,
-                                                         .root = r,
-                                                         .count = count,
-                                                         .recv = data});
+        tutti_status status = tutti_exchange_call(x, "a rank's trace",
+            &(tutti_coll_args){.kind = TUTTI_BROADCAST,
+                .dtype = TUTTI_U8,
+                .root = r,
+                .count = count,
+                .recv = data});
         if (status) return status;
         if (rank == 0) tutti_file_write(file, data, (size_t)count);
     }

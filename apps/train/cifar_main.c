@@ -57,8 +57,8 @@ static tutti_status run(const tutti_train_options *options, tutti_status parsed)
     tutti_status closed = tutti_report_close(report);
     status = tutti_exchange_agree(trainer.exchange, status ? status : closed, NULL);
 done:
-    tutti_trainer_leave(&trainer);
-    return status;
+    tutti_status left = tutti_trainer_leave(&trainer);
+    return status ? status : left;
 }
 
 /* Before any thread is made, so that the stall inspector's alone takes it, and no worker of StarPU

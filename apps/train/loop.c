@@ -232,11 +232,12 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 /* Sums of all ranks, from their parts. */
 static tutti_status add_ranks(tutti_trainer *s, sums all[1 + VIEWS])
 {
-    return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                                                .dtype = TUTTI_F64,
-                                                .op = TUTTI_SUM,
-                                                .count = (1 + VIEWS) * TUTTI_METRICS,
-                                                .recv = all});
+    return tutti_exchange_call(s->exchange, "the epoch's sums",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_SUM,
+            .count = (1 + VIEWS) * TUTTI_METRICS,
+            .recv = all});
 }
 
 static double part(double x, double of)

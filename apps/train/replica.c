@@ -26,11 +26,12 @@ static void hash_tensors(const tutti_trainer *s, uint64_t hash[])
 static tutti_status gather(
     const tutti_trainer *s, int64_t count, const uint64_t mine[], uint64_t all[])
 {
-    return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
-                                                .dtype = TUTTI_I64,
-                                                .count = count,
-                                                .send = mine,
-                                                .recv = all});
+    return tutti_exchange_call(s->exchange, "the weights' hashes",
+        &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
+            .dtype = TUTTI_I64,
+            .count = count,
+            .send = mine,
+            .recv = all});
 }
 
 static int all_equal(int ranks, const uint64_t hash[])

@@ -95,10 +95,11 @@ static word saver_word(saver **w)
 
 static tutti_status tell(const tutti_trainer *s, word *said)
 {
-    return tutti_exchange_call(s->exchange, &(tutti_coll_args){.kind = TUTTI_BROADCAST,
-                                                .dtype = TUTTI_I32,
-                                                .count = sizeof *said / sizeof(int32_t),
-                                                .recv = said});
+    return tutti_exchange_call(s->exchange, "the checkpoint's state",
+        &(tutti_coll_args){.kind = TUTTI_BROADCAST,
+            .dtype = TUTTI_I32,
+            .count = sizeof *said / sizeof(int32_t),
+            .recv = said});
 }
 
 tutti_status tutti_saver_save(const tutti_trainer *s, int64_t step, int *together)

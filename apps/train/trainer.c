@@ -22,9 +22,10 @@ static tutti_status agree(tutti_trainer *s, tutti_status mine)
     return tutti_exchange_agree(s->exchange, mine, NULL);
 }
 
-static tutti_status broadcast(tutti_trainer *s, tutti_dtype dtype, int64_t count, void *data)
+static tutti_status broadcast(
+    tutti_trainer *s, const char *name, tutti_dtype dtype, int64_t count, void *data)
 {
-    return tutti_exchange_call(s->exchange,
+    return tutti_exchange_call(s->exchange, name,
         &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
 }
 
@@ -145,7 +146,7 @@ static tutti_status compare_data(tutti_trainer *s)
         d->count, s->test.count, d->height, d->width, d->channels, d->classes};
     int64_t first[NUMBERS];
     memcpy(first, mine, sizeof first);
-    tutti_status status = broadcast(s, TUTTI_I64, NUMBERS, first);
+    tutti_status status = broadcast(s, "the data's numbers", TUTTI_I64, NUMBERS, first);
     if (status) return status;
     if (memcmp(first, mine, sizeof first) != 0)
         status = tutti_fail(TUTTI_ERR_MISMATCH,
@@ -154,8 +155,9 @@ static tutti_status compare_data(tutti_trainer *s)
             s->options->data, first[0], first[2], first[3], first[4], s->rank, d->count, d->height,
             d->width, d->channels);
     status = agree(s, status);
-    if (!status) status = broadcast(s, TUTTI_F32, d->channels, s->mean);
-    if (!status) status = broadcast(s, TUTTI_F32, d->channels, s->deviation);
+    if (!status) status = broadcast(s, "the channels' means", TUTTI_F32, d->channels, s->mean);
+    if (!status)
+        status = broadcast(s, "the channels' deviations", TUTTI_F32, d->channels, s->deviation);
     return status;
 }
 
@@ -258,14 +260,14 @@ static tutti_status broadcast_tensors(tutti_trainer *s, int tensors, const int t
     for (int i = 0; i < tensors && !status; i++) {
         const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor[i]);
         status = broadcast(
-            s, t->dtype, tutti_shape_count(&t->shape), s->runner->data(s->run, tensor[i]));
+            s, t->name, t->dtype, tutti_shape_count(&t->shape), s->runner->data(s->run, tensor[i]));
     }
     return status;
 }
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    tutti_status status = broadcast(s, TUTTI_I64, 1, &s->first_step);
+    tutti_status status = broadcast(s, "the first step", TUTTI_I64, 1, &s->first_step);
     if (!status) status = broadcast_tensors(s, s->step->parameters, s->step->parameter);
     if (!status) status = broadcast_tensors(s, s->step->states, s->step->state);
     return status;
@@ -343,17 +345,18 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
     return TUTTI_OK;
 }
 
-void tutti_trainer_leave(tutti_trainer *s)
+tutti_status tutti_trainer_leave(tutti_trainer *s)
 {
     if (s->run) s->runner->close(s->run);
+    tutti_status status = tutti_exchange_close(s->exchange); /* names are the graph's */
     tutti_step_free(s->step);
     tutti_net_free(s->net);
     if (s->train.reader) tutti_dataset_close(&s->train);
     if (s->test.reader) tutti_dataset_close(&s->test);
     free(s->mean);
     free(s->deviation);
-    tutti_exchange_close(s->exchange);
     tutti_meter_free(s->meter);
     tutti_trace_close(s->trace);
     *s = (tutti_trainer){0};
+    return status;
 }

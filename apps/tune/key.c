@@ -20,7 +20,7 @@ static tutti_status describe_hosts(tutti_exchange *exchange, char text[40])
     char mine[HOST] = "", *all = calloc((size_t)ranks, HOST);
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the names of %d hosts", ranks);
     gethostname(mine, sizeof mine - 1);
-    tutti_status status = tutti_exchange_call(exchange,
+    tutti_status status = tutti_exchange_call(exchange, "the hosts' names",
         &(tutti_coll_args){
             .kind = TUTTI_ALLGATHER, .dtype = TUTTI_U8, .count = HOST, .send = mine, .recv = all});
     for (int r = 0; r < ranks; r++) {

@@ -40,9 +40,9 @@ typedef struct tuner {
 
 /* ---- together ---- */
 
-static tutti_status call(tuner *t, const tutti_coll_args *args)
+static tutti_status call(tuner *t, const char *name, const tutti_coll_args *args)
 {
-    tutti_status status = tutti_exchange_call(*t->exchange, args);
+    tutti_status status = tutti_exchange_call(*t->exchange, name, args);
     if (status) t->together = 0;
     return status;
 }
@@ -58,9 +58,9 @@ static tutti_status share(tuner *t, turn *what)
     enum { NUMBERS = 3 + TUTTI_PICK_NUMBERS };
     int64_t number[NUMBERS] = {what->try, what->warm, what->steps};
     if (t->rank == 0) tutti_pick_pack(&what->pick, &number[3]);
-    tutti_status status =
-        call(t, &(tutti_coll_args){
-                    .kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = NUMBERS, .recv = number});
+    tutti_status status = call(t, "the tuner's turn",
+        &(tutti_coll_args){
+            .kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = NUMBERS, .recv = number});
     if (status) return status;
     *what = (turn){(int)number[0], (int)number[1], (int)number[2], {0}};
     tutti_pick_unpack(&number[3], &what->pick);
@@ -69,11 +69,12 @@ static tutti_status share(tuner *t, turn *what)
 
 static tutti_status slowest(tuner *t, double *step_s)
 {
-    return call(t, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                       .dtype = TUTTI_F64,
-                       .op = TUTTI_MAX,
-                       .count = 1,
-                       .recv = step_s});
+    return call(t, "the slowest step",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_MAX,
+            .count = 1,
+            .recv = step_s});
 }
 
 /* ---- one block of steps ---- */

@@ -5,13 +5,14 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A send or recv: one MPI request a piece. */
+/* A send or recv: one MPI request a piece, each in the transport's list while it is under way. */
 struct tutti_message {
-    tutti_message *next;     /* while idle */
-    MPI_Request *request;    /* [room] */
-    int room, pieces, ended; /* requests before `ended` have ended */
+    tutti_message *next; /* while idle */
+    int left;            /* pieces under way */
     int is_send, peer, lane;
-    size_t bytes;
+    unsigned looked; /* the look that it was asked about last */
+    size_t bytes, got;
+    tutti_status status;
 };
 
 tutti_status tutti_mpi_fail(int code, const char *what)
@@ -33,28 +34,92 @@ static size_t piece_bytes(const tutti_mpi *t, size_t bytes, int i)
     return left < t->piece ? left : t->piece;
 }
 
-static tutti_status message_new(tutti_mpi *t, size_t bytes, tutti_message **message)
+/* ---- requests under way ---- */
+
+static tutti_status make_room(tutti_mpi_requests *u, int more)
 {
-    if (bytes / t->piece >= INT_MAX)
-        return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "a message of %zu bytes in pieces of %zu", bytes, t->piece);
-    int pieces = pieces_of(t, bytes);
+    if (u->count + more <= u->room) return TUTTI_OK;
+    int room = 2 * (u->count + more);
+    MPI_Request *request = realloc(u->request, (size_t)room * sizeof *request);
+    if (request) u->request = request;
+    tutti_message **owner = realloc(u->owner, (size_t)room * sizeof *owner);
+    if (owner) u->owner = owner;
+    int *ended = realloc(u->ended, (size_t)room * sizeof *ended);
+    if (ended) u->ended = ended;
+    MPI_Status *status = realloc(u->status, (size_t)room * sizeof *status);
+    if (status) u->status = status;
+    if (!request || !owner || !ended || !status)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d messages", room);
+    u->room = room;
+    return TUTTI_OK;
+}
+
+/* Keeps the requests that are still under way, in their order. */
+static void close_gaps(tutti_mpi_requests *u)
+{
+    int kept = 0;
+    for (int i = 0; i < u->count; i++) {
+        if (u->request[i] == MPI_REQUEST_NULL) continue;
+        u->request[kept] = u->request[i];
+        u->owner[kept++] = u->owner[i];
+    }
+    u->count = kept;
+}
+
+/* What one piece has brought. */
+static void note_end(tutti_message *m, int code, const MPI_Status *status)
+{
+    int class = MPI_SUCCESS, got = 0;
+    m->left--;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (code != MPI_SUCCESS && class != MPI_ERR_TRUNCATE) {
+        m->status = tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
+    } else if (code != MPI_SUCCESS) {
+        m->got = m->bytes + 1;
+    } else if (!m->is_send) {
+        MPI_Get_count(status, MPI_BYTE, &got);
+        m->got += (size_t)got;
+    }
+}
+
+/* One call for all that is under way: MPI moves its messages once in it, which is a system call, and not
+ * once for each request, as MPI_Test would. */
+static void look(tutti_mpi_requests *u)
+{
+    int ended = 0;
+    u->looks++;
+    int class = MPI_SUCCESS, code = MPI_Testsome(u->count, u->request, &ended, u->ended, u->status);
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) {
+        tutti_status status = tutti_mpi_fail(code, "MPI_Testsome");
+        for (int i = 0; i < u->count; i++) u->owner[i]->status = status;
+        return;
+    }
+    for (int i = 0; i < ended; i++) {
+        int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
+        note_end(u->owner[index], error, &u->status[i]);
+        u->request[index] = MPI_REQUEST_NULL; /* also one that has failed */
+    }
+    if (ended > 0) close_gaps(u);
+}
+
+/* ---- messages ---- */
+
+static tutti_status message_new(tutti_mpi *t, const tutti_message *like, tutti_message **message)
+{
+    if (like->bytes / t->piece >= INT_MAX)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "a message of %zu bytes in pieces of %zu",
+            like->bytes, t->piece);
+    tutti_status status = make_room(&t->under_way, pieces_of(t, like->bytes));
+    if (status) return status;
     tutti_message *m = t->idle;
     if (m)
         t->idle = m->next;
     else
-        m = calloc(1, sizeof *m);
-    if (m && m->room < pieces) {
-        free(m->request);
-        m->request = malloc((size_t)pieces * sizeof *m->request);
-        m->room = m->request ? pieces : 0;
-    }
-    if (!m || !m->request) {
-        free(m);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %d pieces", pieces);
-    }
-    m->pieces = m->ended = 0;
-    m->bytes = bytes;
+        m = malloc(sizeof *m);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    *m = *like;
+    m->looked = t->under_way.looks;
     *message = m;
     return TUTTI_OK;
 }
@@ -69,27 +134,38 @@ static void recycle(tutti_mpi *t, tutti_message *m)
  */
 static void mpi_abandon(tutti_transport *transport, tutti_message *m)
 {
-    for (int i = m->ended; i < m->pieces; i++) {
-        if (!m->is_send) MPI_Cancel(&m->request[i]);
-        MPI_Request_free(&m->request[i]);
+    tutti_mpi *t = (tutti_mpi *)transport;
+    tutti_mpi_requests *u = &t->under_way;
+    for (int i = 0; i < u->count && m->left; i++) {
+        if (u->owner[i] != m) continue;
+        if (!m->is_send) MPI_Cancel(&u->request[i]);
+        MPI_Request_free(&u->request[i]); /* now MPI_REQUEST_NULL */
+        m->left--;
     }
-    recycle((tutti_mpi *)transport, m);
+    close_gaps(u);
+    recycle(t, m);
+}
+
+/* A place for the request of the next piece. */
+static MPI_Request *next_request(tutti_mpi *t, tutti_message *m)
+{
+    tutti_mpi_requests *u = &t->under_way;
+    u->owner[u->count] = m;
+    return &u->request[u->count];
 }
 
 static tutti_status mpi_isend(tutti_transport *transport, int lane, int peer, int tag,
     const void *data, size_t bytes, tutti_message **message)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
+    const tutti_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
     tutti_message *m;
-    tutti_status status = message_new(t, bytes, &m);
+    tutti_status status = message_new(t, &like, &m);
     if (status) return status;
-    m->is_send = 1;
-    m->peer = peer;
-    m->lane = lane;
-    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->pieces++) {
+    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
         const char *from = (const char *)data + (size_t)i * t->piece;
         int code = MPI_Isend(from, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag,
-            t->lane[lane], &m->request[i]);
+            t->lane[lane], next_request(t, m));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, m);
         return tutti_mpi_fail(code, "MPI_Isend");
@@ -102,16 +178,14 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     size_t bytes, tutti_message **message)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
+    const tutti_message like = {.peer = peer, .lane = lane, .bytes = bytes};
     tutti_message *m;
-    tutti_status status = message_new(t, bytes, &m);
+    tutti_status status = message_new(t, &like, &m);
     if (status) return status;
-    m->is_send = 0;
-    m->peer = peer;
-    m->lane = lane;
-    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->pieces++) {
+    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
         char *to = (char *)data + (size_t)i * t->piece;
-        int code = MPI_Irecv(
-            to, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag, t->lane[lane], &m->request[i]);
+        int code = MPI_Irecv(to, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag, t->lane[lane],
+            next_request(t, m));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, m);
         return tutti_mpi_fail(code, "MPI_Irecv");
@@ -120,43 +194,32 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     return TUTTI_OK;
 }
 
-/* Whether a piece that has ended is the one that was expected. */
-static tutti_status check(const tutti_mpi *t, const tutti_message *m, int code, MPI_Status *status)
+/* Whether what has come is what was expected. */
+static tutti_status check(const tutti_message *m)
 {
-    int class = MPI_SUCCESS, got = 0;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-    if (code != MPI_SUCCESS && class != MPI_ERR_TRUNCATE)
-        return tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
-    if (m->is_send) return TUTTI_OK;
-    int expected = (int)piece_bytes(t, m->bytes, m->ended);
-    if (code == MPI_SUCCESS) MPI_Get_count(status, MPI_BYTE, &got);
-    if (code == MPI_SUCCESS && got == expected) return TUTTI_OK;
+    if (m->status || m->is_send || m->got == m->bytes) return m->status;
+    int more = m->got > m->bytes;
     return tutti_fail(TUTTI_ERR_MISMATCH,
-        "lane %d: rank %d sent %s%d bytes where %d were expected: the ranks' collectives differ in "
+        "lane %d: rank %d sent %s%zu bytes where %zu were expected: the ranks' collectives differ "
+        "in "
         "order or size",
-        m->lane, m->peer, code == MPI_SUCCESS ? "" : "more than ",
-        code == MPI_SUCCESS ? got : expected, expected);
+        m->lane, m->peer, more ? "more than " : "", more ? m->bytes : m->got, m->bytes);
 }
 
+/* All are looked at when one is asked about for the second time since the last look. */
 static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *done)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    *done = 0;
-    while (m->ended < m->pieces) {
-        MPI_Status mpi_status;
-        int flag = 0;
-        int code = MPI_Test(&m->request[m->ended], &flag, &mpi_status);
-        if (code == MPI_SUCCESS && !flag) return TUTTI_OK;
-        tutti_status status = check(t, m, code, &mpi_status);
-        m->ended++;
-        if (status) {
-            mpi_abandon(transport, m);
-            return status;
-        }
-    }
-    *done = 1;
-    recycle(t, m);
-    return TUTTI_OK;
+    if (m->left && !m->status && m->looked == t->under_way.looks) look(&t->under_way);
+    m->looked = t->under_way.looks;
+    *done = !m->left;
+    if (m->left && !m->status) return TUTTI_OK;
+    tutti_status status = check(m);
+    if (m->left)
+        mpi_abandon(transport, m);
+    else
+        recycle(t, m);
+    return status;
 }
 
 static void mpi_close(tutti_transport *transport)
@@ -167,9 +230,12 @@ static void mpi_close(tutti_transport *transport)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
     for (tutti_message *m = t->idle, *next; m; m = next) {
         next = m->next;
-        free(m->request);
         free(m);
     }
+    free(t->under_way.request);
+    free(t->under_way.owner);
+    free(t->under_way.ended);
+    free(t->under_way.status);
     free(t->lane);
     free(t);
 }

@@ -7,10 +7,21 @@
 
 #include <mpi.h>
 
+/* The requests under way, of all lanes. */
+typedef struct tutti_mpi_requests {
+    MPI_Request *request;  /* [room] */
+    tutti_message **owner; /* [room] */
+    int *ended;            /* [room] indices, and */
+    MPI_Status *status;    /* [room] statuses, of those that a look has found to have ended */
+    int count, room;
+    unsigned looks; /* so far */
+} tutti_mpi_requests;
+
 typedef struct tutti_mpi {
     tutti_transport base;
-    MPI_Comm *lane;      /* one communicator each, errors returned */
-    size_t piece;        /* largest message in bytes */
+    MPI_Comm *lane; /* one communicator each, errors returned */
+    size_t piece;   /* largest message in bytes */
+    tutti_mpi_requests under_way;
     tutti_message *idle; /* messages to use again */
 } tutti_mpi;
 

@@ -18,7 +18,7 @@
 
 /* One row a kind of message; its values and text are its sender's and its handler's business. */
 typedef enum tutti_control_kind {
-    TUTTI_CONTROL_ABORT,  /* value[0]: status; text: the sentence. Every rank ends (driver.c) */
+    TUTTI_CONTROL_ABORT,  /* value[0]: status; text: the sentence. Every rank ends (driver_fail.c) */
     TUTTI_CONTROL_PRINTS, /* hashes of what was started (compare.c) */
     TUTTI_CONTROL_GATE,   /* the hash of what waits to start (gate.c) */
     TUTTI_CONTROL_ASK,    /* which collective has this number there? (verify.c) */

@@ -6,11 +6,15 @@
 
 int main(int argc, char **argv)
 {
-    int count = check_ok_count + check_nok_count;
-    check_case *all = calloc((size_t)count, sizeof(*all));
+    const check_table *tables[] = {&check_messages_ok, &check_objects_ok, &check_messages_nok,
+        &check_objects_nok, &check_arguments_nok};
+    enum { TABLES = sizeof tables / sizeof *tables };
+    int count = 0;
+    for (int t = 0; t < TABLES; t++) count += tables[t]->count;
+    check_case *all = calloc((size_t)count, sizeof *all), *to = all;
     if (!all) return 1;
-    memcpy(all, check_ok_cases, sizeof(*all) * (size_t)check_ok_count);
-    memcpy(all + check_ok_count, check_nok_cases, sizeof(*all) * (size_t)check_nok_count);
+    for (int t = 0; t < TABLES; to += tables[t++]->count)
+        memcpy(to, tables[t]->cases, sizeof *all * (size_t)tables[t]->count);
     int status = check_main(argc, argv, all, count);
     free(all);
     return status;

@@ -1,10 +1,25 @@
-/* The cases of the program `programs`: right ones (programs_ok.c) and wrong ones (programs_nok.c). */
+/* The cases of the program `programs`, a table a file: *_ok.c are right, *_nok.c wrong in one way each. */
 #ifndef TUTTI_TESTS_CHECK_PROGRAMS_H
 #define TUTTI_TESTS_CHECK_PROGRAMS_H
 
 #include "tests/check/cases.h"
 
-extern const check_case check_ok_cases[], check_nok_cases[];
-extern const int check_ok_count, check_nok_count;
+typedef struct check_table {
+    const check_case *cases;
+    int count;
+} check_table;
+
+extern const check_table check_messages_ok, check_messages_nok, check_objects_ok, check_objects_nok,
+    check_arguments_nok;
+
+#define WORLD MPI_COMM_WORLD
+#define NEXT ((check_rank + 1) % check_size)
+#define BEFORE ((check_rank + check_size - 1) % check_size)
+#define FIRST if (check_rank == 0)
+#define SECOND if (check_rank == 1)
+
+/* One integer from x, to y. */
+#define SEND(to, tag) MPI_Send(x, 1, MPI_INT, to, tag, WORLD)
+#define RECV(from, tag) MPI_Recv(y, 1, MPI_INT, from, tag, WORLD, MPI_STATUS_IGNORE)
 
 #endif

@@ -389,7 +389,8 @@ static void run_program(rank_job *job, tutti_exchange *exchange)
         else
             tutti_clock_sleep(50e-6);
     if (!job->program->just_ends)
-        job->barrier = tutti_exchange_call(exchange, &(tutti_coll_args){.kind = TUTTI_BARRIER});
+        job->barrier =
+            tutti_exchange_call(exchange, "barrier", &(tutti_coll_args){.kind = TUTTI_BARRIER});
     job->waited_s = tutti_clock_s() - start_s;
 }
 

@@ -28,11 +28,12 @@ START_TEST(designs_follow_each_other)
         ck_assert_ok(tutti_exchange_reopen(&exchange, &options));
         ck_assert_str_eq(tutti_exchange_design(exchange)->name, order[i]);
         ck_assert_int_ge(tutti_exchange_granted(exchange), TUTTI_THREAD_SERIALIZED);
-        ck_assert_ok(tutti_exchange_call(exchange, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                                                       .dtype = TUTTI_F64,
-                                                       .op = TUTTI_SUM,
-                                                       .count = 1,
-                                                       .recv = &sum}));
+        ck_assert_ok(tutti_exchange_call(exchange, "sum",
+            &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                .dtype = TUTTI_F64,
+                .op = TUTTI_SUM,
+                .count = 1,
+                .recv = &sum}));
         ck_assert(sum == 2 * tutti_exchange_size(exchange));
     }
     tutti_log_set_level(TUTTI_LOG_NONE);

@@ -1,4 +1,4 @@
-/* Chained: a token in the graph, read and written by every collective node, and ORDER_READY of designs/driver.c: the worker
+/* Chained: a token in the graph, read and written by every collective node, and ORDER_READY of designs/driver_start.c: the worker
  * that finds a collective ready posts it, under the lock of the communicator, which it shares with the comm thread. What
  * happens under the thread's and the queue's lock is one step: nothing is waited for there. */
 #include "rank.pml"
