@@ -11,8 +11,8 @@ struct tutti_message {
     int left;            /* pieces under way */
     int is_send, peer, lane;
     unsigned looked; /* the look that it was asked about last */
-    size_t bytes, got;
-    tutti_status status;
+    size_t bytes;
+    tutti_status status; /* the first failure */
 };
 
 tutti_status tutti_mpi_fail(int code, const char *what)
@@ -42,13 +42,13 @@ static tutti_status make_room(tutti_mpi_requests *u, int more)
     int room = 2 * (u->count + more);
     MPI_Request *request = realloc(u->request, (size_t)room * sizeof *request);
     if (request) u->request = request;
-    tutti_message **owner = realloc(u->owner, (size_t)room * sizeof *owner);
-    if (owner) u->owner = owner;
+    tutti_mpi_piece *piece = realloc(u->piece, (size_t)room * sizeof *piece);
+    if (piece) u->piece = piece;
     int *ended = realloc(u->ended, (size_t)room * sizeof *ended);
     if (ended) u->ended = ended;
     MPI_Status *status = realloc(u->status, (size_t)room * sizeof *status);
     if (status) u->status = status;
-    if (!request || !owner || !ended || !status)
+    if (!request || !piece || !ended || !status)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d messages", room);
     u->room = room;
     return TUTTI_OK;
@@ -61,25 +61,27 @@ static void close_gaps(tutti_mpi_requests *u)
     for (int i = 0; i < u->count; i++) {
         if (u->request[i] == MPI_REQUEST_NULL) continue;
         u->request[kept] = u->request[i];
-        u->owner[kept++] = u->owner[i];
+        u->piece[kept++] = u->piece[i];
     }
     u->count = kept;
 }
 
-/* What one piece has brought. */
-static void note_end(tutti_message *m, int code, const MPI_Status *status)
+/* Whether a piece that has ended is the one that was expected. */
+static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
 {
+    const tutti_message *m = piece->of;
     int class = MPI_SUCCESS, got = 0;
-    m->left--;
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-    if (code != MPI_SUCCESS && class != MPI_ERR_TRUNCATE) {
-        m->status = tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
-    } else if (code != MPI_SUCCESS) {
-        m->got = m->bytes + 1;
-    } else if (!m->is_send) {
-        MPI_Get_count(status, MPI_BYTE, &got);
-        m->got += (size_t)got;
-    }
+    if (class != MPI_SUCCESS && class != MPI_ERR_TRUNCATE)
+        return tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
+    if (m->is_send) return TUTTI_OK;
+    if (class == MPI_SUCCESS) MPI_Get_count(status, MPI_BYTE, &got);
+    if (class == MPI_SUCCESS && got == piece->bytes) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_MISMATCH,
+        "lane %d: rank %d sent %s%d bytes where %d were expected: the ranks' collectives differ in "
+        "order or size",
+        m->lane, m->peer, class == MPI_SUCCESS ? "" : "more than ",
+        class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
 }
 
 /* One call for all that is under way: MPI moves its messages once in it, which is a system call, and not
@@ -92,12 +94,15 @@ static void look(tutti_mpi_requests *u)
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
     if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) {
         tutti_status status = tutti_mpi_fail(code, "MPI_Testsome");
-        for (int i = 0; i < u->count; i++) u->owner[i]->status = status;
+        for (int i = 0; i < u->count; i++) u->piece[i].of->status = status;
         return;
     }
     for (int i = 0; i < ended; i++) {
         int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
-        note_end(u->owner[index], error, &u->status[i]);
+        tutti_message *m = u->piece[index].of;
+        tutti_status status = check(&u->piece[index], error, &u->status[i]);
+        if (!m->status) m->status = status;
+        m->left--;
         u->request[index] = MPI_REQUEST_NULL; /* also one that has failed */
     }
     if (ended > 0) close_gaps(u);
@@ -137,7 +142,7 @@ static void mpi_abandon(tutti_transport *transport, tutti_message *m)
     tutti_mpi *t = (tutti_mpi *)transport;
     tutti_mpi_requests *u = &t->under_way;
     for (int i = 0; i < u->count && m->left; i++) {
-        if (u->owner[i] != m) continue;
+        if (u->piece[i].of != m) continue;
         if (!m->is_send) MPI_Cancel(&u->request[i]);
         MPI_Request_free(&u->request[i]); /* now MPI_REQUEST_NULL */
         m->left--;
@@ -146,11 +151,11 @@ static void mpi_abandon(tutti_transport *transport, tutti_message *m)
     recycle(t, m);
 }
 
-/* A place for the request of the next piece. */
-static MPI_Request *next_request(tutti_mpi *t, tutti_message *m)
+/* A place for the request of piece i. */
+static MPI_Request *place(tutti_mpi *t, tutti_message *m, int i)
 {
     tutti_mpi_requests *u = &t->under_way;
-    u->owner[u->count] = m;
+    u->piece[u->count] = (tutti_mpi_piece){m, (int)piece_bytes(t, m->bytes, i)};
     return &u->request[u->count];
 }
 
@@ -165,7 +170,7 @@ static tutti_status mpi_isend(tutti_transport *transport, int lane, int peer, in
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
         const char *from = (const char *)data + (size_t)i * t->piece;
         int code = MPI_Isend(from, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag,
-            t->lane[lane], next_request(t, m));
+            t->lane[lane], place(t, m, i));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, m);
         return tutti_mpi_fail(code, "MPI_Isend");
@@ -184,26 +189,14 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     if (status) return status;
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
         char *to = (char *)data + (size_t)i * t->piece;
-        int code = MPI_Irecv(to, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag, t->lane[lane],
-            next_request(t, m));
+        int code = MPI_Irecv(
+            to, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag, t->lane[lane], place(t, m, i));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, m);
         return tutti_mpi_fail(code, "MPI_Irecv");
     }
     *message = m;
     return TUTTI_OK;
-}
-
-/* Whether what has come is what was expected. */
-static tutti_status check(const tutti_message *m)
-{
-    if (m->status || m->is_send || m->got == m->bytes) return m->status;
-    int more = m->got > m->bytes;
-    return tutti_fail(TUTTI_ERR_MISMATCH,
-        "lane %d: rank %d sent %s%zu bytes where %zu were expected: the ranks' collectives differ "
-        "in "
-        "order or size",
-        m->lane, m->peer, more ? "more than " : "", more ? m->bytes : m->got, m->bytes);
 }
 
 /* All are looked at when one is asked about for the second time since the last look. */
@@ -214,7 +207,7 @@ static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *
     m->looked = t->under_way.looks;
     *done = !m->left;
     if (m->left && !m->status) return TUTTI_OK;
-    tutti_status status = check(m);
+    tutti_status status = m->status;
     if (m->left)
         mpi_abandon(transport, m);
     else
@@ -233,7 +226,7 @@ static void mpi_close(tutti_transport *transport)
         free(m);
     }
     free(t->under_way.request);
-    free(t->under_way.owner);
+    free(t->under_way.piece);
     free(t->under_way.ended);
     free(t->under_way.status);
     free(t->lane);

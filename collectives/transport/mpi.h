@@ -7,12 +7,18 @@
 
 #include <mpi.h>
 
+/* What a request is for. */
+typedef struct tutti_mpi_piece {
+    tutti_message *of;
+    int bytes;
+} tutti_mpi_piece;
+
 /* The requests under way, of all lanes. */
 typedef struct tutti_mpi_requests {
-    MPI_Request *request;  /* [room] */
-    tutti_message **owner; /* [room] */
-    int *ended;            /* [room] indices, and */
-    MPI_Status *status;    /* [room] statuses, of those that a look has found to have ended */
+    MPI_Request *request;   /* [room] */
+    tutti_mpi_piece *piece; /* [room] */
+    int *ended;             /* [room] indices, and */
+    MPI_Status *status;     /* [room] statuses, of those that a look has found to have ended */
     int count, room;
     unsigned looks; /* so far */
 } tutti_mpi_requests;

@@ -92,20 +92,28 @@ static int run_low_level(void)
                                                                                 : EXIT_FAILURE;
 }
 
-static int run_mismatch(void)
+/* Messages go in pieces of so many bytes (0: whole). */
+static tutti_status meet_with_other_counts(const tutti_boot *boot, size_t piece, int less)
 {
-    tutti_boot boot;
     float x[1000] = {0};
-    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
-    tutti_comm *comm = open_comm(&boot, 1, 0, "ring");
-    const tutti_coll_args args = {.count = 1000 - 10 * boot.rank, .recv = x};
+    tutti_comm *comm = open_comm(boot, 1, piece, "ring");
+    const tutti_coll_args args = {.count = 1000 - less * boot->rank, .recv = x};
     tutti_coll_request *request;
     if (tutti_coll_post(comm, 0, &args, &request)) tutti_boot_abort(EXIT_FAILURE);
     tutti_status status = tutti_coll_wait(comm, request, 10);
     tutti_coll_free(request);
     tutti_comm_free(comm);
+    return status;
+}
+
+static int run_mismatch(void)
+{
+    tutti_boot boot;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    tutti_status whole = meet_with_other_counts(&boot, 0, 10),
+                 cut = meet_with_other_counts(&boot, 512, 300);
     tutti_boot_finalize(&boot);
-    return status == TUTTI_ERR_MISMATCH ? EXIT_SUCCESS : EXIT_FAILURE;
+    return whole == TUTTI_ERR_MISMATCH && cut == TUTTI_ERR_MISMATCH ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int run_abort_early(void)
