@@ -13,8 +13,8 @@
  *
  * What comes out is a fixed order of all slices of a step, made once and the same on every rank
  * (designs/order.h). It is found by playing the link. A slice overtakes others only a quarter later than
- * its gradients were ever seen to be ready: the head of the order is waited for, and a backward pass
- * that is late for once must not stop the link.
+ * its gradients are ready in most steps: the head of the order is waited for, and a backward pass that
+ * is a little late must not stop the link.
  * Sources of the idea: Jayarajan et al. 2019, "Priority-based Parameter Propagation", MLSys; Peng et
  * al. 2019, "A Generic Communication Scheduler for Distributed DNN Training Acceleration", SOSP. */
 #ifndef TUTTI_PRIORITY_H
