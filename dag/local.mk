@@ -7,6 +7,7 @@ libcore_la_SOURCES += \
 	dag/base/json.c dag/base/json.h \
 	dag/base/log.c dag/base/log.h \
 	dag/base/mem.c dag/base/mem.h \
+	dag/base/median.c dag/base/median.h \
 	dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \
 	dag/graph/edges.c dag/graph/edges.h \

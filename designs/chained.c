@@ -1,14 +1,15 @@
 /* Chained: a dependency chain in the graph itself fixes the order.
  *
  *   bwd3 --> [c0] --> upd3
- *              | token (every collective node reads and writes it)
+ *             : token (a collective hands it on when it has started)
  *   bwd2 --> [c1] --> upd2
- *              |
+ *             :
  *   bwd1 --> [c2] --> upd1
  *
- * The worker that finds a collective ready posts its first messages and goes on; the node ends, and
- * hands the token on, when the collective has ended. No deadlock: at most one is in flight on a
- * rank, its number is the same on all, and posting does not wait. */
+ * The worker that finds a collective ready and has the token posts its first messages, hands the
+ * token on, and goes on itself; the node ends when the collective has ended. No deadlock: posting
+ * waits for nobody, so the token reaches every collective that is ready, in the same order on all
+ * ranks. */
 #include "designs/place.h"
 #include "designs/table.h"
 
@@ -21,13 +22,13 @@ static tutti_status place(tutti_graph *graph, int lanes)
         graph, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++)
         if (tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_COLLECTIVE)
-            status = tutti_graph_add_access(graph, i, (tutti_access){token, TUTTI_READWRITE});
+            status = tutti_graph_add_access(graph, i, (tutti_access){token, TUTTI_CHAIN});
     return status;
 }
 
 const tutti_design tutti_design_chained = {
     .name = "chained",
-    .summary = "a token that every collective task reads and writes fixes the order",
+    .summary = "a token that collective tasks hand on when they have started fixes the order",
     .order = TUTTI_ORDER_READY,
     .chain = 1,
     .needed = TUTTI_THREAD_SERIALIZED,

@@ -14,8 +14,8 @@
  *   design      lane       order within the lane                  started by     MPI level
  *   funneled    0          sequence: the next number is waited for  comm thread    FUNNELED
  *   concurrent  index % K  sequence within each lane                comm thread    FUNNELED
- *   chained     0          a token that every collective node       the worker     SERIALIZED
- *                          reads and writes, in the graph itself    that finds it ready
+ *   chained     0          a token that a collective node hands     the worker     SERIALIZED
+ *                          on at its start, in the graph itself     that finds it ready
  *   sequential  0          program order, when all of the step's    main thread    FUNNELED
  *                          collectives are ready, one by one
  *
@@ -44,9 +44,9 @@ typedef enum tutti_order {
 typedef struct tutti_design {
     const char *name, *summary;
     tutti_order order;
-    int many_lanes;            /* whether --lanes above 1 makes sense */
-    int chain;                 /* a token that every collective node reads and writes orders them */
-    int unsafe;                /* breaks the ordering law: refused unless the user insists */
+    int many_lanes; /* whether --lanes above 1 makes sense */
+    int chain;      /* a token that collective nodes hand on at their start orders them */
+    int unsafe;     /* breaks the ordering law: refused unless the user insists */
     tutti_thread_level needed; /* when the starting thread initialises MPI */
     /* Writes a place on every collective node of the graph, and adds the accesses that order them.
      */

@@ -1,6 +1,7 @@
 #include "designs/observed.h"
 
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 
 #include <stdlib.h>
 
@@ -56,17 +57,10 @@ void tutti_observed_end(tutti_observed *o, int64_t base, int64_t bytes, double n
     if (++o->ended == o->slots) take_in(o);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double tutti_observed_ready_s(const tutti_observed *o, int piece)
 {
     double seen[TUTTI_OBSERVED_STEPS];
     int steps = o->steps < TUTTI_OBSERVED_STEPS ? o->steps : TUTTI_OBSERVED_STEPS;
     for (int s = 0; s < steps; s++) seen[s] = o->ready_s[s * o->pieces + piece];
-    qsort(seen, (size_t)steps, sizeof *seen, compare);
-    return steps ? (seen[(steps - 1) / 2] + seen[steps / 2]) / 2 : 0;
+    return tutti_median(steps, seen);
 }

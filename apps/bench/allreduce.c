@@ -10,6 +10,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/base/mem.h"
 
 #include <inttypes.h>

@@ -40,8 +40,8 @@ static const tutti_setting settings[] = {
         AT(models), .help = "models, each with the images a step of a rank"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "8", .low = 0, .high = 64, AT(lanes),
         .help = "communicators of the concurrent design"},
-    {TUTTI_CONF_INT, "steps", "N", .fallback = "5", .low = 1, .high = 100000, AT(steps),
-        .help = "steps a block"},
+    {TUTTI_CONF_INT, "steps", "N", .fallback = "0", .low = 0, .high = 100000, AT(steps),
+        .help = "steps a block; 0: as many as 4 seconds hold, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "3", .low = 1, .high = 1000, AT(blocks),
         .help = "blocks of everything, in turns"},
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
@@ -252,6 +252,8 @@ tutti_status tutti_grid_run(int argc, char **argv)
     if (!go) return status;
     status = read_numbers("hosts", g.o.hosts, &g.hosts, g.host);
     if (!status) status = read_numbers("rates", g.o.rates, &g.rates, g.rate);
+    if (!status && g.o.verdict && access(g.o.json, R_OK) != 0)
+        status = tutti_conf_refuse(&conf, "json", g.o.json, "cannot be read");
     if (!status) status = tutti_grid_rows_read(g.o.json, &g.done);
     if (!status && !g.o.verdict) status = visit_all(&g);
     tutti_grid_rows_free(&g.done);

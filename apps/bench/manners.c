@@ -10,6 +10,7 @@
 #include "dag/base/conf.h"
 #include "dag/base/cpus.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

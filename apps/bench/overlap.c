@@ -7,6 +7,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/kernel.h"
 #include "designs/exchange.h"

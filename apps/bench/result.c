@@ -1,6 +1,7 @@
 #include "apps/bench/result.h"
 
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,18 +35,6 @@ void tutti_result_event(tutti_result *result, json_t *event)
             result->failed = errno ? errno : EIO;
     }
     json_decref(event);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-double tutti_median(int count, double values[])
-{
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 double tutti_result_series(

@@ -11,8 +11,6 @@ typedef struct tutti_result tutti_result;
 
 /* json: a file, begun anew, or NULL. IO (logged). */
 tutti_status tutti_result_open(const char *json, tutti_result **result);
-/* The median; sorts the values. [P] */
-double tutti_median(int count, double values[]);
 /* Prints "name  median unit  (lowest .. highest)" and writes it with event "series". Sorts the
  * values. Returns the median. */
 double tutti_result_series(

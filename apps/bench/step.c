@@ -13,13 +13,19 @@
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/kernels/kernel.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 6, WARM_STEPS = 6 };
+enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 6, WARM_STEPS = 7 };
+
+/* Steps of a block where the user leaves them to the bench. */
+enum { LEAST_STEPS = 3, MOST_STEPS = 20 };
+static const double block_s = 4;
 
 typedef struct options {
     const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *priority;
@@ -69,8 +75,8 @@ static const tutti_setting settings[] = {
         AT(algorithm), .help = "allreduce algorithm"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024, AT(workers),
         .help = "StarPU workers a rank, and threads of a peer"},
-    {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
-        .help = "steps a block"},
+    {TUTTI_CONF_INT, "steps", "N", .fallback = "0", .low = 0, .high = 100000, AT(steps),
+        .help = "steps a block; 0: as many as 4 seconds hold, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "blocks of everything, in turns"},
     {TUTTI_CONF_REAL, "link-mbit", "R", .fallback = "0", .low = 0, .high = 1e6, AT(link_mbit),
@@ -178,14 +184,14 @@ static tutti_status enter_stage(bench *b, const tutti_pick *pick, stage *st)
 
 /* ---- verifying ---- */
 
-/* The weights' hash after a few steps; MISMATCH when ranks differ. */
-static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2])
+/* The weights' hash after a few steps, and what these took; MISMATCH when ranks differ. */
+static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2], double *seconds)
 {
     stage st;
-    double seconds, range[4];
+    double range[4];
     tutti_status status = enter_stage(b, pick, &st);
     if (!status) status = tutti_side_start(&st.side);
-    if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, &seconds);
+    if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, seconds);
     uint64_t hash = status ? 0 : tutti_side_hash(&st.side);
     if (!status) status = leave_stage(&st);
     if (status) return status;
@@ -199,13 +205,23 @@ static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2])
     return status;
 }
 
+/* All ranks' number of steps a block, where they take so long. */
+static tutti_status settle_steps(bench *b, double step_s)
+{
+    tutti_status status = tutti_world_max(&b->world, 1, &step_s);
+    if (status || b->o.steps > 0) return status;
+    double steps = ceil(block_s / step_s);
+    b->o.steps = steps < LEAST_STEPS ? LEAST_STEPS : steps > MOST_STEPS ? MOST_STEPS : (int)steps;
+    return TUTTI_OK;
+}
+
 static tutti_status verify(bench *b)
 {
-    double first[2], half[2];
+    double first[2], half[2], seconds = 0;
     int designs = 0;
     for (int i = 0; i < b->rows; i++) {
         if (b->row[i].kind != DESIGN) continue;
-        tutti_status status = hash_after(b, &b->row[i].pick, half);
+        tutti_status status = hash_after(b, &b->row[i].pick, half, &seconds);
         if (status) return status;
         if (designs++ == 0) memcpy(first, half, sizeof first);
         if (memcmp(first, half, sizeof first) != 0)
@@ -213,10 +229,12 @@ static tutti_status verify(bench *b)
                 "%s: after %d steps the weights are not those of the first design", b->row[i].name,
                 VERIFY_STEPS);
     }
+    tutti_status status = settle_steps(b, seconds / VERIFY_STEPS);
+    if (status) return status;
     if (b->result)
         printf("verified: after %d steps %d designs on %d ranks have the same weights, bit for "
-               "bit\n",
-            VERIFY_STEPS, designs, b->world.boot.size);
+               "bit\nmedians over %" PRId64 " blocks of %" PRId64 " steps\n",
+            VERIFY_STEPS, designs, b->world.boot.size, b->o.blocks, b->o.steps);
     return TUTTI_OK;
 }
 
@@ -225,27 +243,18 @@ static tutti_status verify(bench *b)
 static tutti_status time_stage(bench *b, row *r, int64_t block)
 {
     stage st;
-    double seconds;
     tutti_status status = enter_stage(b, &r->pick, &st);
     if (!status) status = tutti_side_start(&st.side);
-    if (!status) status = tutti_side_steps(&st.side, WARM_STEPS, &seconds);
+    if (!status && !st.exchange)
+        status = tutti_world_barrier(&b->world); /* nothing else keeps pace */
     if (!status)
-        status = st.exchange ? tutti_exchange_agree(st.exchange, TUTTI_OK, NULL)
-                             : tutti_world_barrier(&b->world);
-    if (status) return status;
-    tutti_meter_reading from = tutti_meter_read(b->meter);
-    status = tutti_side_steps(&st.side, (int)b->o.steps, &seconds);
-    tutti_meter_reading to = tutti_meter_read(b->meter);
+        status = tutti_side_pace(
+            &st.side, WARM_STEPS, (int)b->o.steps, &r->step_s[block], &r->hidden_pct[block]);
     if (status) return status;
     tutti_outlook outlook = {0};
     if (st.exchange) outlook = tutti_exchange_outlook(st.exchange);
     if (outlook.known) b->outlook = outlook;
-    status = leave_stage(&st);
-    if (status) return status;
-    double comm_s = to.comm_s - from.comm_s;
-    r->hidden_pct[block] = comm_s > 0 ? 100 * (to.hidden_s - from.hidden_s) / comm_s : 0;
-    r->step_s[block] = seconds / (double)b->o.steps;
-    return TUTTI_OK;
+    return leave_stage(&st);
 }
 
 static tutti_status time_traffic(bench *b, row *r, int64_t block)
@@ -286,11 +295,22 @@ static tutti_status time_blocks(bench *b)
 
 /* ---- telling ---- */
 
+/* The least, the median and the largest of a number of each block. */
+typedef struct spread {
+    double least, median, most;
+} spread;
+
+static spread spread_of(const bench *b, const double values[])
+{
+    double sorted[MOST_BLOCKS];
+    memcpy(sorted, values, (size_t)b->o.blocks * sizeof *sorted);
+    double median = tutti_median((int)b->o.blocks, sorted);
+    return (spread){sorted[0], median, sorted[b->o.blocks - 1]};
+}
+
 static double median_of(const bench *b, const double values[])
 {
-    double copy[MOST_BLOCKS];
-    memcpy(copy, values, (size_t)b->o.blocks * sizeof *copy);
-    return tutti_median((int)b->o.blocks, copy);
+    return spread_of(b, values).median;
 }
 
 /* The median over blocks of a row's time over another's, which met the same machine. */
@@ -338,17 +358,19 @@ static void tell_row(bench *b, const row *r, double limit, const row *peer)
 {
     static const char *const kinds[] = {
         [COMPUTE] = "compute", [COMMUNICATE] = "communicate", [DESIGN] = "design", [PEER] = "peer"};
-    double took = median_of(b, r->step_s), hidden = median_of(b, r->hidden_pct);
+    spread step_s = spread_of(b, r->step_s);
+    double took = step_s.median, hidden = median_of(b, r->hidden_pct);
     double over = peer ? ratio_of(b, r, peer) : 0;
     char share[16] = "-", ratio[16] = "-";
     if (r->kind == DESIGN) snprintf(share, sizeof share, "%.1f %%", hidden);
     if (peer && r->kind == DESIGN) snprintf(ratio, sizeof ratio, "%.3f", over);
-    printf("%-28s %10.2f %10.3f %9s %10s\n", r->name, 1e3 * took, took / limit, share, ratio);
-    json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:I}", "event",
-        "step", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "batch",
+    printf("%-28s %10.2f %10.3f %9s %10s  (%.2f .. %.2f)\n", r->name, 1e3 * took, took / limit,
+        share, ratio, 1e3 * step_s.least, 1e3 * step_s.most);
+    json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+        "event", "step", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "batch",
         (json_int_t)b->o.batch, "ranks", b->world.boot.size, "link_mbit", b->o.link_mbit, "step_ms",
-        1e3 * took, "limit_ms", 1e3 * limit, "over_limit", took / limit, "sent_bytes",
-        (json_int_t)b->sent_bytes);
+        1e3 * took, "least_ms", 1e3 * step_s.least, "most_ms", 1e3 * step_s.most, "limit_ms",
+        1e3 * limit, "over_limit", took / limit, "sent_bytes", (json_int_t)b->sent_bytes);
     if (r->kind == DESIGN) json_object_set_new(event, "hidden_pct", json_real(hidden));
     if (peer && r->kind == DESIGN) json_object_set_new(event, "over_peer", json_real(over));
     if (!strcmp(r->name, "auto")) tell_choice(b, r, event);
@@ -385,7 +407,8 @@ static void tell(bench *b)
     printf("%d collectives of %.2f MB in all; a rank sends %.2f MB a step", b->traffic.collectives,
         (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
     if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
-    printf("\n%-28s %10s %10s %9s %10s\n", "", "ms a step", "/ limit", "hidden", "/ peer");
+    printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms a step", "/ limit", "hidden", "/ peer",
+        "(least .. most)");
     for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
     printf("%-28s %10.2f\n", "limit", 1e3 * limit);
     tell_outlook(b);
@@ -498,10 +521,8 @@ static tutti_status measure(bench *b)
     if (!status) status = tutti_meter_new(&b->meter);
     status = tutti_world_agree(&b->world, status);
     if (!status && b->result)
-        printf("%s, batch %" PRId64 " on each of %d ranks, %s, %s; medians over %" PRId64
-               " blocks of %" PRId64 " steps\n",
-            b->o.model, b->o.batch, b->world.boot.size, tutti_run_starpu_version(),
-            tutti_kernel_library(), b->o.blocks, b->o.steps);
+        printf("%s, batch %" PRId64 " on each of %d ranks, %s, %s\n", b->o.model, b->o.batch,
+            b->world.boot.size, tutti_run_starpu_version(), tutti_kernel_library());
     if (!status) status = verify(b);
     if (!status) status = choose(b);
     if (!status) status = open_traffic(b);

@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/base/mem.h"
 
 #include <stdlib.h>
@@ -54,18 +55,9 @@ void tutti_stopwatch_lap(tutti_stopwatch *watch)
     watch->begun_s = now_s;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double tutti_stopwatch_median_s(const tutti_stopwatch *watch)
 {
-    int64_t n = watch->steps;
-    if (n == 0) return 0;
-    qsort(watch->step_s, (size_t)n, sizeof *watch->step_s, by_value);
-    return n % 2 ? watch->step_s[n / 2] : (watch->step_s[n / 2 - 1] + watch->step_s[n / 2]) / 2;
+    return tutti_median(watch->steps, watch->step_s);
 }
 
 double tutti_stopwatch_hidden_pct(const tutti_stopwatch *watch)

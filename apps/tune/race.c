@@ -1,6 +1,7 @@
 #include "apps/tune/race.h"
 
-#include <stdlib.h>
+#include "dag/base/median.h"
+
 #include <string.h>
 
 enum { LEAST_ROUNDS = 3 };
@@ -30,18 +31,11 @@ int tutti_race_left(const tutti_race *race)
     return left;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(int count, const double values[])
 {
     double copy[TUTTI_RACE_ROUNDS];
     memcpy(copy, values, (size_t)count * sizeof *copy);
-    qsort(copy, (size_t)count, sizeof *copy, by_value);
-    return count % 2 ? copy[count / 2] : (copy[count / 2 - 1] + copy[count / 2]) / 2;
+    return tutti_median(count, copy);
 }
 
 double tutti_race_median(const tutti_race *race, int candidate)

@@ -143,18 +143,22 @@ static interval look(const tutti_side *s)
     return now;
 }
 
-/* Runs steps, AHEAD in flight; *from: when the first `warm` had ended. */
-static tutti_status run_steps(tutti_side *s, int warm, int steps, interval *from)
+/* Runs warm + steps + after steps, AHEAD in flight; *from: when the first `warm` had ended, *to: when
+ * those and `steps` had. */
+static tutti_status run_steps(
+    tutti_side *s, int warm, int steps, int after, interval *from, interval *to)
 {
     int64_t point[AHEAD] = {0};
+    int all = warm + steps + after;
     tutti_status status = TUTTI_OK;
     *from = look(s);
-    for (int i = 0; i < steps + AHEAD && !status; i++) {
+    for (int i = 0; i < all + AHEAD && !status; i++) {
         int landed = i - AHEAD;
-        if (landed >= 0 && landed < steps)
+        if (landed >= 0 && landed < all)
             status = s->runner->wait(s->run, point[landed % AHEAD], s->options.timeout_s);
         if (landed == warm - 1) *from = look(s);
-        if (!status && i < steps) status = s->runner->submit(s->run, s->step->train);
+        if (landed == warm + steps - 1) *to = look(s);
+        if (!status && i < all) status = s->runner->submit(s->run, s->step->train);
         point[i % AHEAD] = s->runner->point(s->run);
     }
     return status;
@@ -162,18 +166,18 @@ static tutti_status run_steps(tutti_side *s, int warm, int steps, interval *from
 
 tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
 {
-    interval from;
-    tutti_status status = run_steps(s, 0, steps, &from);
-    *seconds = tutti_clock_s() - from.s;
-    return status ? status : check_loss(s);
+    interval from, to;
+    tutti_status status = run_steps(s, 0, steps, 0, &from, &to);
+    if (status) return status;
+    *seconds = to.s - from.s;
+    return check_loss(s);
 }
 
 tutti_status tutti_side_pace(tutti_side *s, int warm, int steps, double *step_s, double *hidden_pct)
 {
-    interval from;
-    tutti_status status = run_steps(s, warm, warm + steps, &from);
+    interval from, to;
+    tutti_status status = run_steps(s, warm, steps, 1, &from, &to);
     if (status) return status;
-    interval to = look(s);
     double comm_s = to.meter.comm_s - from.meter.comm_s;
     *step_s = (to.s - from.s) / steps;
     *hidden_pct = comm_s > 0 ? 100 * (to.meter.hidden_s - from.meter.hidden_s) / comm_s : 0;

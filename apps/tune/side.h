@@ -45,8 +45,9 @@ void tutti_side_stop(tutti_side *side);
 /* Runs so many steps, submitted ahead of their execution; *seconds: from the first submission to
  * the last end. Fails (KERNEL, logged) when the loss of the last is not finite. */
 tutti_status tutti_side_steps(tutti_side *side, int steps, double *seconds);
-/* The same number of steps after `warm` others, and the time from the end of those to the end of all:
- * steps that have another before them, as in a run. *hidden_pct: as the meter tells, 0 without one. */
+/* So many steps after `warm` others and before one more, and the time from the end of the first to the
+ * end of the last of them: steps among steps, as in a run, where one begins while the sums of the one
+ * before it are on their way. *hidden_pct: as the meter tells, 0 without one. */
 tutti_status tutti_side_pace(
     tutti_side *side, int warm, int steps, double *step_s, double *hidden_pct);
 /* FNV-1a over all weights, with nothing submitted. */

@@ -7,6 +7,7 @@
 /* What has touched one tensor since its last write. */
 typedef struct history {
     int64_t writer; /* -1: none yet */
+    int linked;     /* it was a link of a chain */
     int64_t *reader;
     int readers, room;
 } history;
@@ -54,21 +55,26 @@ tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses,
     if (status) return status;
     for (int a = 0; a < accesses; a++) {
         history *h = &edges->history[access[a].tensor];
-        if (h->writer >= 0) fn(ctx, h->writer, id);
+        int linked = access[a].mode == TUTTI_CHAIN;
+        if (h->writer >= 0)
+            fn(ctx, h->writer, id, linked && h->linked ? TUTTI_EDGE_START : TUTTI_EDGE_END);
         if (access[a].mode == TUTTI_READ) {
             h->reader[h->readers++] = id;
             continue;
         }
-        for (int r = 0; r < h->readers; r++) fn(ctx, h->reader[r], id);
+        for (int r = 0; r < h->readers; r++) fn(ctx, h->reader[r], id, TUTTI_EDGE_END);
         h->readers = 0;
         h->writer = id;
+        h->linked = linked;
     }
     return TUTTI_OK;
 }
 
-static void print_edge(void *ctx, int64_t from, int64_t to)
+static void print_edge(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
-    fprintf(ctx, "  n%lld -> n%lld;\n", (long long)from, (long long)to);
+    static const char *const looks[] = {
+        [TUTTI_EDGE_END] = "", [TUTTI_EDGE_START] = " [style=dashed]"};
+    fprintf(ctx, "  n%lld -> n%lld%s;\n", (long long)from, (long long)to, looks[edge]);
 }
 
 tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out)

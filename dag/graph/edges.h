@@ -1,7 +1,8 @@
 /* From accesses to edges: the rule that StarPU applies (sequential data consistency).
  *
  * Nodes are added in program order. A reader follows the last writer of the tensor; a writer
- * follows the last writer and every reader since. The tracker is incremental, so that it serves one
+ * follows the last writer and every reader since. A link of a chain follows as a writer does; after
+ * another link it waits for that one's start only, where others wait for the end. The tracker is incremental, so that it serves one
  * section, or many submissions after each other. [M] */
 #ifndef TUTTI_EDGES_H
 #define TUTTI_EDGES_H
@@ -10,9 +11,15 @@
 
 typedef struct tutti_edges tutti_edges;
 
-/* Receives one edge: `to` may start only after `from` has ended. The same pair may come more than
- * once. */
-typedef void tutti_edges_fn(void *ctx, int64_t from, int64_t to);
+/* What of `from` comes before the start of `to`. */
+typedef enum tutti_edge {
+    TUTTI_EDGE_END,
+    TUTTI_EDGE_START /* both are links of a chain */
+} tutti_edge;
+
+/* Receives one edge: `to` may start only after `from` has ended, or started. The same pair may come
+ * more than once. */
+typedef void tutti_edges_fn(void *ctx, int64_t from, int64_t to, tutti_edge edge);
 
 tutti_status tutti_edges_new(int tensors, tutti_edges **edges);
 void tutti_edges_free(tutti_edges *edges); /* accepts NULL */
@@ -22,7 +29,8 @@ void tutti_edges_free(tutti_edges *edges); /* accepts NULL */
 tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses,
     const tutti_access access[], tutti_edges_fn *fn, void *ctx);
 
-/* Writes a section as a Graphviz digraph: boxes are kernels, ellipses collectives, marks dashed. */
+/* Writes a section as a Graphviz digraph: boxes are kernels, ellipses collectives, marks dashed;
+ * dashed edges lead to a start from a start. */
 tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out);
 
 #endif

@@ -335,7 +335,7 @@ int tutti_graph_find(const tutti_graph *graph, const char *name)
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out)
 {
     static const char *const modes[] = {
-        [TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw"};
+        [TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw", [TUTTI_CHAIN] = "chain"};
     static const char *const kinds[] = {"", " (sum over ranks)", " (collective)", " (fused)"};
     for (int i = 0; i < graph->nodes; i++) {
         const tutti_node *n = &graph->node[i];

@@ -43,7 +43,14 @@ typedef struct tutti_tensor {
     size_t offset, block;
 } tutti_tensor;
 
-typedef enum tutti_mode { TUTTI_READ = 1, TUTTI_WRITE = 2, TUTTI_READWRITE = 3 } tutti_mode;
+/* CHAIN is of collective nodes and their tokens: they start one after the other, in program order, and
+ * each hands the token on as soon as it has started. */
+typedef enum tutti_mode {
+    TUTTI_READ = 1,
+    TUTTI_WRITE = 2,
+    TUTTI_READWRITE = 3,
+    TUTTI_CHAIN = 4
+} tutti_mode;
 
 typedef struct tutti_access {
     int tensor;

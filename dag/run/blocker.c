@@ -25,10 +25,11 @@ static double began(const search *s, int64_t i)
     return s->item[i].began_s > 0 ? s->item[i].began_s : INFINITY;
 }
 
-static void follow(void *ctx, int64_t from, int64_t to)
+static void follow(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
     search *s = ctx;
     if (from == to || s->item[to].began_s > 0) return; /* what has begun waits for nobody */
+    if (edge == TUTTI_EDGE_START && s->item[from].began_s > 0) return;
     way *w = &s->way[to];
     if (w->next >= 0 && began(s, s->way[from].root) >= began(s, w->root)) return;
     *w = (way){.next = from, .root = s->way[from].root};

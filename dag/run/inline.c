@@ -27,11 +27,18 @@ typedef struct instance {
     void (*release)(void *);
     void *arg;
     int holds;    /* a worker waits for its end */
-    int blockers; /* predecessors that have not ended, +1 while its edges are being added */
-    int64_t *successor;
-    int successors, room;
+    int blockers; /* predecessors that are in its way, +1 while its edges are being added */
+    int started;  /* a collective that has been posted */
+    struct follower *follower;
+    int followers, room;
     struct instance *next; /* in the hash chain of its id */
 } instance;
+
+/* Who is blocked until this instance has ended, or started. */
+typedef struct follower {
+    int64_t id;
+    tutti_edge edge;
+} follower;
 
 enum { BUCKETS = 1024 };
 
@@ -79,20 +86,36 @@ static void unblock(tutti_run *run, instance *i)
     if (--i->blockers == 0) push_ready(run, i->id);
 }
 
-/* Ends an instance: unblocks its successors and forgets it. */
+/* Unblocks those that follow on what has become of it. Lock held. */
+static void unblock_followers(tutti_run *run, const instance *i, tutti_edge edge)
+{
+    for (int f = 0; f < i->followers; f++) {
+        if (i->follower[f].edge != edge) continue;
+        instance *next = find(run, i->follower[f].id);
+        if (next) unblock(run, next);
+    }
+}
+
+/* Lock held. */
+static void mark_started(tutti_run *run, instance *i)
+{
+    if (i->started) return;
+    i->started = 1;
+    unblock_followers(run, i, TUTTI_EDGE_START);
+}
+
+/* Ends an instance: unblocks its followers and forgets it. */
 static void end(tutti_run *run, instance *done, tutti_status status)
 {
     pthread_mutex_lock(&run->lock);
     instance **link = &run->bucket[done->id % BUCKETS];
     while (*link != done) link = &(*link)->next;
     *link = done->next;
-    for (int s = 0; s < done->successors; s++) {
-        instance *next = find(run, done->successor[s]);
-        if (next) unblock(run, next);
-    }
+    mark_started(run, done);
+    unblock_followers(run, done, TUTTI_EDGE_END);
     int64_t id = done->id;
     run->held -= done->holds;
-    free(done->successor);
+    free(done->follower);
     free(done);
     tutti_ledger_leave(run->ledger, id, status);
     pthread_cond_signal(&run->moved);
@@ -105,23 +128,24 @@ static void finish_token(tutti_token *token, tutti_status status)
     end(i->run, i, status);
 }
 
-static void add_edge(void *ctx, int64_t from, int64_t to)
+static void add_edge(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
     tutti_run *run = ctx;
     instance *before = find(run, from), *after = find(run, to);
     if (!before || before == after) return;
-    if (before->successors == before->room) {
+    if (edge == TUTTI_EDGE_START && before->started) return;
+    if (before->followers == before->room) {
         int room = before->room ? 2 * before->room : 8;
-        int64_t *grown = realloc(before->successor, (size_t)room * sizeof *grown);
+        follower *grown = realloc(before->follower, (size_t)room * sizeof *grown);
         if (!grown) {
             tutti_ledger_leave(
                 run->ledger, to, tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory"));
             return;
         }
-        before->successor = grown;
+        before->follower = grown;
         before->room = room;
     }
-    before->successor[before->successors++] = to;
+    before->follower[before->followers++] = (follower){to, edge};
     after->blockers++;
 }
 
@@ -268,13 +292,17 @@ static void trace_copy(const tutti_run *run, const instance *i, double begun_s)
 static void start_collective(tutti_run *run, instance *i, const tutti_node *node)
 {
     const tutti_run_hooks *hooks = &run->options.hooks;
-    int64_t step = i->step; /* the instance may end before start returns */
+    int64_t id = i->id, step = i->step; /* the instance may end before start returns */
     pthread_mutex_lock(&run->lock);
     i->holds = node->place.holds;
     run->held += i->holds;
     pthread_mutex_unlock(&run->lock);
     double begun_s = tutti_trace_begin(run->options.trace);
     hooks->start(hooks->ctx, node, i->sequence, run->buf, &i->token);
+    pthread_mutex_lock(&run->lock);
+    instance *left = find(run, id);
+    if (left) mark_started(run, left);
+    pthread_mutex_unlock(&run->lock);
     tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, step, begun_s);
 }
 

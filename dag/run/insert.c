@@ -55,6 +55,9 @@ static struct starpu_codelet collective_codelet = {.cpu_funcs = {start_collectiv
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .name = "tutti_collective"};
 
+static struct starpu_codelet rest_codelet = {
+    .where = STARPU_NOWHERE, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_rest"};
+
 /* The program's own tasks: while they come and go, the program goes on. */
 static int count_tasks(void)
 {
@@ -115,28 +118,50 @@ tutti_status tutti_insert_count(
     return TUTTI_OK;
 }
 
-static tutti_status submit(insertion *i, const tutti_mode mode[])
+static struct starpu_task *make_task(
+    insertion *i, struct starpu_codelet *codelet, const tutti_mode mode[])
 {
     struct starpu_task *task = starpu_task_create();
-    if (!task) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", i->node.name);
-    i->task = task;
-    task->cl = &collective_codelet;
-    task->cl_arg = i;
+    if (!task) return NULL;
+    task->cl = codelet;
     task->name = i->node.name;
     for (int h = 0; h < i->handles; h++) {
         task->handles[h] = i->handle[h];
         task->modes[h] = tutti_starpu_mode(mode[h]);
     }
     task->nbuffers = i->handles;
-    if (i->insert->token) {
-        task->handles[task->nbuffers] = i->insert->token;
-        task->modes[task->nbuffers++] = STARPU_RW;
-    }
-    starpu_task_end_dep_add(task, 1);
+    return task;
+}
+
+static tutti_status submit_task(struct starpu_task *task, const char *name)
+{
     int rc = starpu_task_submit(task);
-    return rc ? tutti_fail(
-                    TUTTI_ERR_INTERNAL, "StarPU refuses a %s: %s", i->node.name, strerror(-rc))
+    return rc ? tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses a %s: %s", name, strerror(-rc))
               : TUTTI_OK;
+}
+
+/* The task that starts a collective ends with it; with a chain it only hands the token on, and another
+ * one has the data until the end, as in starpu.c. */
+static tutti_status submit(insertion *i, const tutti_mode mode[])
+{
+    const char *name = i->node.name;
+    starpu_data_handle_t token = i->insert->token;
+    struct starpu_task *start = make_task(i, &collective_codelet, mode),
+                       *rest = token ? make_task(i, &rest_codelet, mode) : NULL;
+    if (!start || (token && !rest)) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
+    start->cl_arg = i;
+    i->task = rest ? rest : start;
+    starpu_task_end_dep_add(i->task, 1);
+    if (token) {
+        start->handles[start->nbuffers] = token;
+        start->modes[start->nbuffers++] = STARPU_RW;
+    }
+    tutti_ledger *ledger =
+        i->insert->ledger; /* the insertion may end once its start is submitted */
+    tutti_status status = submit_task(start, name);
+    tutti_status left = rest && !status ? submit_task(rest, name) : TUTTI_OK;
+    if (left) tutti_ledger_fail(ledger, left);
+    return status;
 }
 
 tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,

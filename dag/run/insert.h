@@ -10,8 +10,8 @@ typedef struct tutti_insert tutti_insert;
 /* starpu_data_handle_t without its header. */
 typedef struct _starpu_data_state *tutti_insert_handle;
 
-/* StarPU must be running (UNSUPPORTED otherwise). chain: every inserted node also reads and writes
- * one token. */
+/* StarPU must be running (UNSUPPORTED otherwise). chain: every inserted node is a link
+ * of one chain (TUTTI_CHAIN). */
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert);
 /* How many elements of this type the handle's data have. INVAL when its interface is none of
  * vector, variable, matrix and block, when it has gaps, or when its size is no multiple of the

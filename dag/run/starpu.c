@@ -31,7 +31,7 @@ struct tutti_run {
 typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
     tutti_run *run;
-    struct starpu_task *task;
+    struct starpu_task *task; /* ends with it */
     int64_t id, sequence, step;
     int target; /* node; or the tensor of a feed or fetch */
     void *data;
@@ -140,6 +140,9 @@ static struct starpu_codelet kernel_codelet = {
 static struct starpu_codelet collective_codelet = {.cpu_funcs = {run_collective},
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .name = "tutti_collective"};
+/* What follows on a chained collective's start and ends with it: it has the data, and nothing to run. */
+static struct starpu_codelet rest_codelet = {
+    .where = STARPU_NOWHERE, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_rest"};
 static struct starpu_codelet feed_codelet = {
     .cpu_funcs = {run_feed}, .nbuffers = 1, .modes = {STARPU_W}, .name = "tutti_feed"};
 static struct starpu_codelet fetch_codelet = {
@@ -171,42 +174,110 @@ static void discard(struct starpu_task *task)
     starpu_task_destroy(task);
 }
 
-static tutti_status submit(tutti_run *run, struct starpu_codelet *codelet, const instance *proto,
-    const char *name, int priority, int accesses, const tutti_access access[])
+/* What a task is called and touches. */
+typedef struct label {
+    const char *name;
+    int priority, accesses;
+    const tutti_access *access;
+} task_label;
+
+static tutti_status make_task(tutti_run *run, struct starpu_codelet *codelet, void *arg,
+    const task_label *label, struct starpu_task **made)
+{
+    struct starpu_task *task = starpu_task_create();
+    if (!task) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", label->name);
+    task->cl = codelet;
+    task->cl_arg = arg;
+    task->name = label->name;
+    int low = starpu_sched_get_min_priority(), high = starpu_sched_get_max_priority();
+    task->priority = label->priority < low ? low : label->priority > high ? high : label->priority;
+    tutti_status status = set_accesses(run, task, label->accesses, label->access);
+    if (status)
+        discard(task);
+    else
+        *made = task;
+    return status;
+}
+
+/* Makes an instance in the ledger. */
+static tutti_status make_instance(
+    tutti_run *run, const instance *proto, const task_label *label, instance **made)
 {
     instance *fresh = malloc(sizeof *fresh);
-    struct starpu_task *task = starpu_task_create();
-    if (!fresh || !task) {
-        free(fresh);
-        if (task) discard(task);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", name);
-    }
+    if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", label->name);
     *fresh = *proto;
     fresh->run = run;
-    fresh->task = task;
     fresh->step = tutti_trace_step(run->options.trace);
     fresh->token.finish = finish_token;
-    task->cl = codelet;
-    task->cl_arg = fresh;
-    task->name = name;
-    int low = starpu_sched_get_min_priority(), high = starpu_sched_get_max_priority();
-    task->priority = priority < low ? low : priority > high ? high : priority;
-    const tutti_task entry = {name, accesses, access, fresh->sequence};
-    tutti_status status = set_accesses(run, task, accesses, access);
-    if (!status) status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
+    const tutti_task entry = {label->name, label->accesses, label->access, fresh->sequence};
+    tutti_status status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
+    if (status)
+        free(fresh);
+    else
+        *made = fresh;
+    return status;
+}
+
+static tutti_status submit_task(struct starpu_task *task)
+{
+    int rc = starpu_task_submit(task);
+    return rc ? tutti_fail(
+                    TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", task->name, strerror(-rc))
+              : TUTTI_OK;
+}
+
+/* An instance that ends with its task; with its token, where it is a collective. */
+static tutti_status submit(
+    tutti_run *run, struct starpu_codelet *codelet, const instance *proto, const task_label *label)
+{
+    instance *fresh;
+    tutti_status status = make_instance(run, proto, label, &fresh);
+    if (status) return status;
+    int64_t id = fresh->id;
+    status = make_task(run, codelet, fresh, label, &fresh->task);
+    if (!status && codelet == &collective_codelet) starpu_task_end_dep_add(fresh->task, 1);
+    if (!status) status = submit_task(fresh->task);
     if (status) {
-        discard(task);
+        tutti_ledger_leave(run->ledger, id, status);
+        free(fresh);
+    }
+    return status;
+}
+
+/* A collective that is a link of a chain is two tasks: one starts it, and its end hands the chain's
+ * token on; the other has the data from there to the collective's end. */
+static tutti_status submit_link(tutti_run *run, const instance *proto, const task_label *whole)
+{
+    tutti_access data[whole->accesses];
+    task_label rest = {whole->name, whole->priority, 0, data};
+    for (int a = 0; a < whole->accesses; a++)
+        if (whole->access[a].mode != TUTTI_CHAIN) data[rest.accesses++] = whole->access[a];
+    instance *fresh;
+    struct starpu_task *start = NULL, *end = NULL;
+    tutti_status status = make_instance(run, proto, whole, &fresh);
+    if (status) return status;
+    int64_t id = fresh->id;
+    status = make_task(run, &rest_codelet, NULL, &rest, &end);
+    if (!status) status = make_task(run, &collective_codelet, fresh, whole, &start);
+    if (status) {
+        if (end) discard(end);
+        tutti_ledger_leave(run->ledger, id, status);
         free(fresh);
         return status;
     }
-    if (codelet == &collective_codelet) starpu_task_end_dep_add(task, 1);
-    int64_t id = fresh->id;
-    int rc = starpu_task_submit(task);
-    if (!rc) return TUTTI_OK;
-    status = tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", name, strerror(-rc));
-    tutti_ledger_leave(run->ledger, id, status);
-    free(fresh);
+    fresh->task = end;
+    starpu_task_end_dep_add(end, 1); /* the token may be finished before this task is submitted */
+    status = submit_task(start);
+    if (!status) status = submit_task(end);
+    if (status) tutti_ledger_fail(run->ledger, status);
     return status;
+}
+
+static int is_link(const tutti_node *node)
+{
+    for (int a = 0; a < node->accesses; a++)
+        if (node->access[a].mode == TUTTI_CHAIN) return 1;
+    return 0;
 }
 
 static void starpu_close(tutti_run *run)
@@ -298,8 +369,9 @@ static tutti_status starpu_feed(
         .release = release,
         .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
-    return submit(run, &feed_codelet, &proto,
-        tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
+    const task_label label = {
+        tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access};
+    return submit(run, &feed_codelet, &proto, &label);
 }
 
 static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t bytes)
@@ -308,8 +380,9 @@ static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t 
     if (status) return status;
     instance proto = {.sequence = -1, .target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
-    return submit(run, &fetch_codelet, &proto,
-        tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access);
+    const task_label label = {
+        tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access};
+    return submit(run, &fetch_codelet, &proto, &label);
 }
 
 static tutti_status starpu_submit(tutti_run *run, int section)
@@ -321,9 +394,11 @@ static tutti_status starpu_submit(tutti_run *run, int section)
         if (node->section != section || !tutti_node_runs(node)) continue;
         instance proto = {.sequence = -1, .target = n};
         int collective = node->kind == TUTTI_NODE_COLLECTIVE;
+        const task_label label = {node->name, node->priority, node->accesses, node->access};
         if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);
-        status = submit(run, collective ? &collective_codelet : &kernel_codelet, &proto, node->name,
-            node->priority, node->accesses, node->access);
+        status = is_link(node) ? submit_link(run, &proto, &label)
+                               : submit(run, collective ? &collective_codelet : &kernel_codelet,
+                                     &proto, &label);
     }
     return status;
 }

@@ -8,6 +8,7 @@
 
 static inline enum starpu_data_access_mode tutti_starpu_mode(tutti_mode mode)
 {
+    /* a link of a chain writes: the task that has it is its start */
     return mode == TUTTI_READ ? STARPU_R : mode == TUTTI_WRITE ? STARPU_W : STARPU_RW;
 }
 

@@ -156,8 +156,12 @@ static int insert(numbers *list, int number)
 }
 
 /* What comes before `from` comes before `to`; a collective stands for all that is before it. */
-static void inherit(void *ctx, int64_t from, int64_t to)
+/* A link of a chain counts as if it waited for the end of the one before it: a collective ends only when
+ * every rank has started it, and with it all before it on the chain, so that whatever waits for the end
+ * of a link waits for the ends of those, too. */
+static void inherit(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
+    (void)edge;
     tracker *t = ctx;
     numbers *near = &t->near[to];
     if (t->sequence[from] >= 0) {

@@ -1,7 +1,8 @@
-/* dag/base: status, log-free helpers, clock, rng, mem, dtype. */
+/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype. */
 #include "dag/base/clock.h"
 #include "dag/base/dtype.h"
 #include "dag/base/mem.h"
+#include "dag/base/median.h"
 #include "dag/base/rng.h"
 #include "tests/support/testing.h"
 
@@ -84,6 +85,18 @@ START_TEST(clock_moves_forward)
 }
 END_TEST
 
+START_TEST(medians)
+{
+    double odd[] = {3, -1, 7}, even[] = {4, 10, 1, 2}, one[] = {5};
+    ck_assert_double_eq(tutti_median(3, odd), 3);
+    ck_assert_double_eq(odd[0], -1);
+    ck_assert_double_eq(odd[2], 7);
+    ck_assert_double_eq(tutti_median(4, even), 3);
+    ck_assert_double_eq(tutti_median(1, one), 5);
+    ck_assert_double_eq(tutti_median(0, NULL), 0);
+}
+END_TEST
+
 START_TEST(dtypes_have_sizes)
 {
     ck_assert_uint_eq(tutti_dtype_bytes(TUTTI_F32), 4);
@@ -101,6 +114,7 @@ int main(void)
     tcase_add_test(tcase, rng_moments);
     tcase_add_test(tcase, memory_notices_overflow);
     tcase_add_test(tcase, clock_moves_forward);
+    tcase_add_test(tcase, medians);
     tcase_add_test(tcase, dtypes_have_sizes);
     return testing_run(suite);
 }

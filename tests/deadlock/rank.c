@@ -205,7 +205,7 @@ static tutti_status copy_places(const deadlock_case *c, deadlock_rank *r, int gr
         while (group_of(tutti_graph_get_node(to, twin)) != group);
         status = tutti_graph_set_place(to, twin, tutti_graph_get_node(from, i)->place);
         if (!status && token >= 0)
-            status = tutti_graph_add_access(to, twin, (tutti_access){token, TUTTI_READWRITE});
+            status = tutti_graph_add_access(to, twin, (tutti_access){token, TUTTI_CHAIN});
     }
     return status;
 }

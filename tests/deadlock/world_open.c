@@ -83,7 +83,7 @@ static tutti_status carry_over(world_rank *r, int node, const tutti_node *placed
         tutti_graph_set_collective(r->graph, node, placed->desc, placed->desc_bytes);
     if (!status) status = tutti_graph_set_place(r->graph, node, placed->place);
     if (!status && chain >= 0)
-        status = tutti_graph_add_access(r->graph, node, (tutti_access){chain, TUTTI_READWRITE});
+        status = tutti_graph_add_access(r->graph, node, (tutti_access){chain, TUTTI_CHAIN});
     return status;
 }
 

@@ -112,10 +112,10 @@ START_TEST(print_before_and_after_placing)
     ck_assert_uint_eq(tutti_graph_get_tensor(g, chain)->bytes, 0);
     ck_assert_ok(tutti_graph_set_collective(g, 1, "desc", 5));
     ck_assert_ok(tutti_graph_set_place(g, 1, (tutti_place){.lane = 2, .index = 5}));
-    ck_assert_ok(tutti_graph_add_access(g, 1, (tutti_access){chain, TUTTI_READWRITE}));
+    ck_assert_ok(tutti_graph_add_access(g, 1, (tutti_access){chain, TUTTI_CHAIN}));
     text = captured(g, print_first);
     ck_assert_ptr_nonnull(
-        strstr(text, "1 d.w.sum (collective): d.w rw, chain rw  @ lane 2, index 5\n"));
+        strstr(text, "1 d.w.sum (collective): d.w rw, chain chain  @ lane 2, index 5\n"));
     free(text);
     ck_assert_str_eq(tutti_graph_get_node(g, 1)->desc, "desc");
     tutti_graph_free(g);
@@ -139,10 +139,10 @@ END_TEST
 /* Edges seen so far, as a matrix. */
 static char seen[8][8];
 
-static void see(void *ctx, int64_t from, int64_t to)
+static void see(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
     (void)ctx;
-    seen[from][to] = 1;
+    seen[from][to] = edge == TUTTI_EDGE_START ? ':' : 'x';
 }
 
 START_TEST(edges_follow_the_rule)
@@ -164,7 +164,37 @@ START_TEST(edges_follow_the_rule)
     static const char expected[6][7] = {"-xxx--", "---x--", "---xx-", "----xx", "-----x", "------"};
     for (int from = 0; from < 6; from++)
         for (int to = 0; to < 6; to++)
-            ck_assert_msg(seen[from][to] == (expected[from][to] == 'x'), "edge %d -> %d", from, to);
+            ck_assert_msg((seen[from][to] ? seen[from][to] : '-') == expected[from][to],
+                "edge %d -> %d: '%c'", from, to, seen[from][to]);
+    tutti_edges_free(e);
+}
+END_TEST
+
+START_TEST(links_of_a_chain_wait_for_starts)
+{
+    memset(seen, 0, sizeof seen);
+    tutti_edges *e;
+    ck_assert_ok(tutti_edges_new(2, &e));
+    static const tutti_access rows[][2] = {
+        {{0, TUTTI_WRITE}},                       /* 0 */
+        {{0, TUTTI_READWRITE}, {1, TUTTI_CHAIN}}, /* 1 after 0 */
+        {{1, TUTTI_CHAIN}},                       /* 2 once 1 has started */
+        {{0, TUTTI_READ}, {1, TUTTI_CHAIN}},      /* 3 after 1, once 2 has started */
+        {{1, TUTTI_READ}},                        /* 4 is no link: after 3 */
+        {{1, TUTTI_CHAIN}},                       /* 5 after 4, once 3 has started */
+        {{1, TUTTI_WRITE}},                       /* 6 after 5 */
+        {{1, TUTTI_CHAIN}},                       /* 7 after 6, which is no link */
+    };
+    static const int accesses[] = {1, 2, 1, 2, 1, 1, 1, 1};
+    for (int i = 0; i < 8; i++)
+        ck_assert_ok(tutti_edges_add(e, i, accesses[i], rows[i], see, NULL));
+    static const char expected[8][9] = {"-x------", "--:x----", "---:----", "----x:--", "-----x--",
+        "------x-", "-------x", "--------"};
+    for (int from = 0; from < 8; from++)
+        for (int to = 0; to < 8; to++) {
+            char edge = seen[from][to] ? seen[from][to] : '-';
+            ck_assert_msg(edge == expected[from][to], "edge %d -> %d: '%c'", from, to, edge);
+        }
     tutti_edges_free(e);
 }
 END_TEST
@@ -254,6 +284,7 @@ int main(void)
     tcase_add_test(tcase, print_before_and_after_placing);
     tcase_add_test(tcase, dot_shows_edges);
     tcase_add_test(tcase, edges_follow_the_rule);
+    tcase_add_test(tcase, links_of_a_chain_wait_for_starts);
     tcase_add_test(tcase, many_tensors_and_nodes);
     tcase_add_test(tcase, fused_marks_share_a_block);
     tcase_add_test(tcase, marks_that_cannot_be_fused);

@@ -74,6 +74,8 @@ grep -q 'step / peer, geometric mean over 1 cells' "$dir/out" || { fail "--verdi
 limit=$(sed -n '1s/.*"limit_ms":\([0-9.]*\).*/\1/p' "$dir/grid")
 grep -q "limit / peer, geometric mean: $(awk -v l="$limit" 'BEGIN { printf "%.3f", l / 1000 }') " "$dir/out" ||
     { fail "--verdict tells no bound of the mean"; cat "$dir/out"; }
+"$apps/tutti-bench" step --grid --verdict --json "$dir/nowhere" > "$dir/out" 2>&1 && fail "--verdict of a file that is not there"
+grep -q 'json .*nowhere: cannot be read' "$dir/out" || { fail "--verdict does not say what it cannot read"; cat "$dir/out"; }
 # Cells that have results are not run again: no box is asked for.
 "$apps/tutti-bench" step --grid --json "$dir/grid" --models mlp:2 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1 ||
     { fail "a grid that is complete: status $?"; cat "$dir/out"; }

@@ -90,6 +90,7 @@ typedef struct reverse_ender {
     pthread_mutex_t lock;
     int expected, ready;
     tutti_token *token[16];
+    float *data[16];
     int64_t sequence[16], next;
     pthread_t thread;
 } reverse_ender;
@@ -97,7 +98,10 @@ typedef struct reverse_ender {
 static void *end_all(void *arg)
 {
     reverse_ender *e = arg;
-    for (int i = e->expected; i-- > 0;) tutti_token_finish(e->token[i], TUTTI_OK);
+    for (int i = e->expected; i-- > 0;) {
+        for (int k = 0; k < COUNT; k++) e->data[i][k] *= 10; /* the "collective" */
+        tutti_token_finish(e->token[i], TUTTI_OK);
+    }
     return NULL;
 }
 
@@ -112,24 +116,24 @@ static void start(
 {
     reverse_ender *e = ctx;
     (void)node;
-    for (int i = 0; i < COUNT; i++) ((float *)buf[0])[i] *= 10; /* the "collective" */
     pthread_mutex_lock(&e->lock);
+    e->data[e->ready] = buf[0];
     e->sequence[e->ready] = sequence;
     e->token[e->ready++] = token;
     if (e->ready == e->expected) pthread_create(&e->thread, NULL, end_all, e);
     pthread_mutex_unlock(&e->lock);
 }
 
-/* With one worker, all collectives can be in flight together only if none of them holds the worker.
- */
-START_TEST(a_node_that_ends_later_holds_no_worker)
+/* Collectives, links of a chain or not, that end only when all are in flight together. */
+static void fly_together(const tutti_runner *runner, int workers, uint64_t seed, int linked)
 {
     enum { COLLECTIVES = 6 };
-    const tutti_runner *runner = tutti_runners[_i];
     reverse_ender e = {.lock = PTHREAD_MUTEX_INITIALIZER, .expected = COLLECTIVES};
     tutti_graph *g;
     ck_assert_ok(tutti_graph_new(&g));
-    int one = tensor(g, "one", TUTTI_ROLE_INPUT), out[COLLECTIVES];
+    int one = tensor(g, "one", TUTTI_ROLE_INPUT), out[COLLECTIVES], chain;
+    ck_assert_ok(
+        tutti_graph_tensor(g, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){0}, &chain));
     for (int i = 0; i < COLLECTIVES; i++) {
         char name[32];
         snprintf(name, sizeof name, "g%d", i);
@@ -140,6 +144,8 @@ START_TEST(a_node_that_ends_later_holds_no_worker)
             tutti_graph_kernel(g, "copy", TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL));
         ck_assert_ok(tutti_graph_mark(g, gradient, &mark));
         ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
+        if (linked)
+            ck_assert_ok(tutti_graph_add_access(g, mark, (tutti_access){chain, TUTTI_CHAIN}));
         snprintf(name, sizeof name, "out%d", i);
         out[i] = tensor(g, name, TUTTI_ROLE_OUTPUT);
         add(g, "use", gradient, one, out[i]);
@@ -147,7 +153,7 @@ START_TEST(a_node_that_ends_later_holds_no_worker)
     tutti_meter *meter;
     ck_assert_ok(tutti_meter_new(&meter));
     tutti_run_hooks hooks = {.ctx = &e, .reserve = reserve, .start = start};
-    tutti_run *run = open_run(runner, g, 1, 3, hooks, meter);
+    tutti_run *run = open_run(runner, g, workers, seed, hooks, meter);
     float ones[COUNT] = {1, 1, 1, 1, 1};
     ck_assert_ok(runner->feed(run, one, ones, sizeof ones, NULL, NULL));
     ck_assert_ok(runner->submit(run, 0));
@@ -156,10 +162,29 @@ START_TEST(a_node_that_ends_later_holds_no_worker)
     for (int i = 0; i < COLLECTIVES; i++)
         ck_assert_float_eq(((float *)runner->data(run, out[i]))[0], 11);
     ck_assert_int_eq((int)e.next, COLLECTIVES);
+    for (int i = 0; i < COLLECTIVES && linked; i++) ck_assert_int_eq((int)e.sequence[i], i);
     runner->close(run);
     ck_assert_double_gt(tutti_meter_read(meter).compute_s, 0);
     tutti_meter_free(meter);
     tutti_graph_free(g);
+}
+
+/* With one worker, all collectives can be in flight together only if none of them holds the worker.
+ */
+START_TEST(a_node_that_ends_later_holds_no_worker)
+{
+    fly_together(tutti_runners[_i], 1, 3, 0);
+}
+END_TEST
+
+/* The links of a chain start in program order, each as soon as the one before it has started, and what
+ * reads their data waits for their ends. */
+START_TEST(a_chain_is_handed_on_at_the_start)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    for (int workers = 1; workers <= 3; workers++) fly_together(runner, workers, 0, 1);
+    for (uint64_t seed = 1; seed <= 50 && !strcmp(runner->name, "inline"); seed++)
+        fly_together(runner, 1, seed, 1);
 }
 END_TEST
 
@@ -412,6 +437,7 @@ int main(void)
     while (tutti_runners[runners]) runners++;
     tcase_add_loop_test(tcase, every_runner_keeps_the_order, 0, runners);
     tcase_add_loop_test(tcase, a_node_that_ends_later_holds_no_worker, 0, runners);
+    tcase_add_loop_test(tcase, a_chain_is_handed_on_at_the_start, 0, runners);
     tcase_add_loop_test(tcase, marks_are_skipped, 0, runners);
     tcase_add_loop_test(tcase, a_wait_ends_at_its_deadline, 0, runners);
     tcase_add_loop_test(tcase, a_kernel_failure_comes_out_of_wait, 0, runners);

@@ -1,6 +1,6 @@
-/* Chained: a token in the graph, read and written by every collective node, and ORDER_READY of designs/driver_start.c: the worker
- * that finds a collective ready posts it, under the lock of the communicator, which it shares with the comm thread. What
- * happens under the thread's and the queue's lock is one step: nothing is waited for there. */
+/* Chained: a token in the graph, which every collective node hands on when it has started, and ORDER_READY of
+ * designs/driver_start.c: the worker that finds a collective ready and has the token posts it, under the lock of the communicator,
+ * which it shares with the comm thread, and its task ends; the node ends with the collective. What happens under the thread's and the queue's lock is one step: nothing is waited for there. */
 #include "rank.pml"
 
 bit comm_lock[P];
@@ -33,10 +33,12 @@ proctype comm_thread(byte r)
 #elif defined MUTANT_CHAIN_EARLY
 #define chain_allows(r, n) (n == 0 || (R.handed & (bit_of(n) >> 1)))
 #elif defined MUTANT_CHAIN_RESTARTS
-#define chain_allows(r, n) (n % K == 0 || (R.ended & (bit_of(n) >> 1)))
+#define chain_allows(r, n) (n % K == 0 || (R.linked & (bit_of(n) >> 1)))
 #else
-#define chain_allows(r, n) (n == 0 || (R.ended & (bit_of(n) >> 1)))
+#define chain_allows(r, n) (n == 0 || (R.linked & (bit_of(n) >> 1)))
 #endif
+
+#define hand_on(r, n) R.linked = R.linked | bit_of(n)
 
 #ifdef MUTANT_WAKE_EARLY
 #define wake_early(r) wake(r)
@@ -60,6 +62,7 @@ inline start(r, n)
         mark_ready(r, n);
         mark_started(r, R.number[n]);
         post(r, R.number[n]);
+        hand_on(r, n);
         leave(w)
     }
 #else
@@ -75,6 +78,7 @@ inline start(r, n)
     };
     d_step {
         wake_late(r);
+        hand_on(r, n);
         leave(w)
     }
 #endif

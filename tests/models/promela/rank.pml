@@ -89,6 +89,7 @@ typedef Rank {
     byte computed;  /* set: compute n has ended */
     byte handed;    /* set: the task of collective n has run */
     byte ended;     /* set: the token of collective n is finished */
+    byte linked;    /* set: collective n has handed the chain's token on */
     byte busy;      /* set: of workers */
     byte number[N]; /* of collective n: its sequence number */
     /* designs/queue.h: entries by sequence number, and those in each state */

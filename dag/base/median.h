@@ -1,0 +1,10 @@
+/* The median of some numbers. [P] */
+#ifndef TUTTI_MEDIAN_H
+#define TUTTI_MEDIAN_H
+
+#include <stdint.h>
+
+/* The middle value, or the mean of the two middle ones; 0 of none. Sorts the values, ascending. */
+double tutti_median(int64_t count, double values[]);
+
+#endif
