@@ -60,9 +60,9 @@ int tutti_driver_busy(tutti_driver *driver);
 
 /* Notes what happens to collectives whose place has slots. Borrowed until await_order, or close. [M] */
 void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed);
-/* What has been noted so far: when each piece was ready, into piece[].ready_s; returns the seconds that
+/* What has been noted so far: when each of the pieces was ready, into ready_s; returns the seconds that
  * a byte took, 0 while nothing is known. [M] */
-double tutti_driver_observed(tutti_driver *driver, tutti_piece piece[], int pieces);
+double tutti_driver_observed(tutti_driver *driver, double ready_s[], int pieces);
 /* Groups of so many slots that are reserved from here on follow an order, and wait for it. [M] */
 void tutti_driver_await_order(tutti_driver *driver, int slots);
 /* This order (borrowed until close), with `window` bytes in flight on all lanes together before the

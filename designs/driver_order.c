@@ -9,12 +9,12 @@ void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed)
     pthread_mutex_unlock(&driver->queue_lock);
 }
 
-double tutti_driver_observed(tutti_driver *driver, tutti_piece piece[], int pieces)
+double tutti_driver_observed(tutti_driver *driver, double ready_s[], int pieces)
 {
     pthread_mutex_lock(&driver->queue_lock);
     const tutti_observed *seen = driver->observed;
     double seconds_per_byte = seen && seen->steps ? seen->seconds_per_byte : 0;
-    for (int i = 0; i < pieces && seen; i++) piece[i].ready_s = tutti_observed_ready_s(seen, i);
+    for (int i = 0; i < pieces && seen; i++) ready_s[i] = tutti_observed_ready_s(seen, i);
     pthread_mutex_unlock(&driver->queue_lock);
     return seconds_per_byte;
 }

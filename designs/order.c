@@ -11,14 +11,21 @@
 
 enum { DEFAULT_AT = 5 };
 
+/* A collective by which the ranks agree. */
+typedef struct talk {
+    tutti_token token; /* first: a token's address is its talk's */
+    tutti_order_plan *plan;
+    int64_t sequence;
+} talk;
+
 struct tutti_order_plan {
-    tutti_token token; /* first: of the broadcast */
+    talk times, list; /* the largest of all ranks' times; the order that rank 0 makes of them */
     tutti_order_options options;
     tutti_driver *driver;
     int rank, pieces, slots, section;
-    int64_t step;     /* to be submitted next */
-    int64_t sequence; /* of the broadcast */
+    int64_t step; /* to be submitted next */
     tutti_piece *piece;
+    double *seen;            /* [pieces + 1]: when each is ready, and seconds a byte */
     tutti_observed observed; /* the driver's until it is asked for it */
     int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a slice starts */
     int32_t *order;
@@ -84,6 +91,7 @@ static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
     return status;
 }
 
+static void make_list(tutti_token *token, tutti_status status);
 static void take_over(tutti_token *token, tutti_status status);
 
 tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
@@ -92,8 +100,11 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
     tutti_order_plan *p = calloc(1, sizeof *p);
     *plan = NULL;
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order collectives");
-    *p = (tutti_order_plan){
-        .token.finish = take_over, .options = *options, .driver = driver, .rank = rank};
+    *p = (tutti_order_plan){.times = {.token.finish = make_list, .plan = p},
+        .list = {.token.finish = take_over, .plan = p},
+        .options = *options,
+        .driver = driver,
+        .rank = rank};
     if (!p->options.at) p->options.at = DEFAULT_AT;
     tutti_status status = find_pieces(p, graph);
     int wanted = !status && p->slots > 1;
@@ -101,7 +112,8 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
     if (wanted && !status) status = tutti_observed_open(&p->observed, p->pieces, p->slots);
     if (wanted && !status) {
         p->order = calloc((size_t)p->slots, sizeof *p->order);
-        if (!p->order) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for an order");
+        p->seen = calloc((size_t)p->pieces + 1, sizeof *p->seen);
+        if (!p->order || !p->seen) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for an order");
     }
     if (wanted && !status) status = write_slots(p, graph);
     if (status || !wanted) {
@@ -121,6 +133,7 @@ void tutti_order_close(tutti_order_plan *plan)
     free(plan->befores);
     free(plan->before);
     free(plan->order);
+    free(plan->seen);
     free(plan);
 }
 
@@ -152,11 +165,13 @@ static void look_out(tutti_order_plan *p, double seconds_per_byte)
         if (p->piece[i].ready_s > o->backward_s) o->backward_s = p->piece[i].ready_s;
 }
 
-/* Rank 0's order; program order where nothing was seen, or where what came out cannot be used. */
+/* Rank 0's order, from what all have seen; program order where nothing was, or where what came out
+ * cannot be used. */
 static void make_order(tutti_order_plan *p)
 {
     tutti_priority_program_order(p->slots, p->order);
-    double seconds_per_byte = tutti_driver_observed(p->driver, p->piece, p->pieces);
+    double seconds_per_byte = p->seen[p->pieces];
+    for (int i = 0; i < p->pieces; i++) p->piece[i].ready_s = p->seen[i];
     look_out(p, seconds_per_byte);
     if (p->options.make)
         p->options.make(p->options.ctx, p->slots, p->order);
@@ -178,10 +193,26 @@ static int64_t window_of(const tutti_order_plan *p)
     return IN_FLIGHT * largest;
 }
 
+static void submit_list(tutti_order_plan *p)
+{
+    const tutti_coll_args args = {
+        .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
+    tutti_driver_ready(p->driver, p->list.sequence, &args, &p->list.token);
+}
+
+/* The times are known. */
+static void make_list(tutti_token *token, tutti_status status)
+{
+    tutti_order_plan *p = ((talk *)token)->plan;
+    if (status || p->rank != 0) return;
+    make_order(p);
+    submit_list(p);
+}
+
 /* The broadcast has ended. */
 static void take_over(tutti_token *token, tutti_status status)
 {
-    tutti_order_plan *p = (tutti_order_plan *)token;
+    tutti_order_plan *p = ((talk *)token)->plan;
     if (status) return;
     if (!is_fine(p, p->order)) {
         char text[160];
@@ -189,7 +220,7 @@ static void take_over(tutti_token *token, tutti_status status)
             "collective #%" PRId64
             " \"order\": rank %d has got no order of %d collectives from it: "
             "do all ranks start the same collectives?",
-            p->sequence, p->rank, p->slots);
+            p->list.sequence, p->rank, p->slots);
         tutti_driver_abort(p->driver, TUTTI_ERR_MISMATCH, text);
         return;
     }
@@ -202,13 +233,18 @@ tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
     tutti_order_plan *p = plan;
     int begins = node->place.slots && !node->place.index;
     if (!begins || p->step++ != p->options.at) return TUTTI_OK;
-    if (p->rank == 0) make_order(p);
-    const tutti_coll_args args = {
-        .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
-    p->sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "order");
-    if (p->sequence < 0) return TUTTI_ERR_NOMEM;
+    p->times.sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "ready times");
+    p->list.sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "order");
+    if (p->times.sequence < 0 || p->list.sequence < 0) return TUTTI_ERR_NOMEM;
+    p->seen[p->pieces] = tutti_driver_observed(p->driver, p->seen, p->pieces);
     tutti_driver_await_order(p->driver, p->slots);
-    tutti_driver_ready(p->driver, p->sequence, &args, &p->token);
+    const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
+        .dtype = TUTTI_F64,
+        .op = TUTTI_MAX,
+        .count = p->pieces + 1,
+        .recv = p->seen};
+    tutti_driver_ready(p->driver, p->times.sequence, &args, &p->times.token);
+    if (p->rank != 0) submit_list(p);
     return TUTTI_OK;
 }
 

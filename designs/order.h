@@ -1,16 +1,18 @@
 /* The order in which the collectives of a step start, agreed on once.
  *
  * At first it is program order. Meanwhile every rank looks on (designs/observed.h), and where step
- * `at` is submitted, all ranks submit one collective more before it: a broadcast, by which rank 0
- * tells the order that it has made (designs/priority.h). Steps from there on follow that order; none
- * of their collectives starts before it has come.
+ * `at` is submitted, all ranks submit two collectives more before it: an allreduce, for the latest
+ * time on any rank at which each gradient is ready, and a broadcast, by which rank 0 tells the order
+ * that it has made of these (designs/priority.h). Steps from there on follow that order; none of
+ * their collectives starts before it has come.
  *
- *   program order             agreed order
- *   step 0, 1 ... at - 1  [broadcast]  step at, at + 1 ...
+ *   program order                        agreed order
+ *   step 0, 1 ... at - 1  [allreduce] [broadcast]  step at, at + 1 ...
  *
- * THE ORDERING LAW holds as before: the broadcast has a sequence number like any other collective,
- * the same on all ranks since they submit the same program; before it all ranks follow one order,
- * behind it another, which every rank has from the same message. An order in which a collective
+ * THE ORDERING LAW holds as before: both have a sequence number like any other collective, the same
+ * on all ranks since they submit the same program, and the second waits for nothing but the first;
+ * before them all ranks follow one order, behind them another, which every rank has from the same
+ * message. An order in which a collective
  * stands before one that it depends on is not used, so that the head of the order does not wait for
  * what stands behind it.
  *
@@ -29,7 +31,8 @@ typedef struct tutti_order_plan tutti_order_plan;
 typedef struct tutti_order_options {
     int on;
     int at; /* the step that the order begins with; 0: 5 */
-    /* Makes the order on rank 0 in place of what was observed (tests); NULL: nobody does. */
+    /* Makes the order on rank 0 in place of what was observed (tests), on the thread that ends
+     * collectives; NULL: nobody does. */
     void (*make)(void *ctx, int slots, int32_t order[]);
     void *ctx;
 } tutti_order_options;
@@ -45,7 +48,7 @@ void tutti_order_close(tutti_order_plan *plan);
  * is submitted before it. NOMEM. */
 tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node);
 
-/* What rank 0 made its order from, for reports. */
+/* What rank 0 made the order from, for reports. */
 typedef struct tutti_outlook {
     int known;         /* 0: not rank 0, nothing seen, or not yet */
     int changes;       /* the order is not program order */

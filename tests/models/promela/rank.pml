@@ -9,8 +9,9 @@
  *   sums      a message is matched by (lane, posting number on that lane), as in collectives/comm.c: `post` asserts that
  *             the ranks that meet there bring the same collective
  *
- * With AGREES (ordered.pml) collective K, between the first step and the second, is the broadcast of an order; the edges
- * above lead from compute n to collective n + K + 1.
+ * With AGREES (ordered.pml) collective K, between the first step and the second, is the broadcast of an order (what rank 0
+ * makes it of comes by an allreduce before it, a collective like any other); the edges above lead from compute n to
+ * collective n + K + 1.
  *
  * dag/run/starpu.c: a worker takes a task whose predecessors have ended; a collective node has ended when its token is
  * finished. designs/queue.c: entries by sequence number. */
