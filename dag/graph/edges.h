@@ -1,9 +1,9 @@
 /* From accesses to edges: the rule that StarPU applies (sequential data consistency).
  *
- * Nodes are added in program order. A reader follows the last writer of the tensor; a writer
- * follows the last writer and every reader since. A link of a chain follows as a writer does; after
- * another link it waits for that one's start only, where others wait for the end. The tracker is incremental, so that it serves one
- * section, or many submissions after each other. [M] */
+ * Nodes are added in program order. A reader follows the last writer of the tensor; a writer follows the
+ * last writer and every reader since. A link of a chain follows as a writer does; after another link it
+ * waits for that one's start only, where others wait for the end. The tracker is incremental, so that it
+ * serves one section, or many submissions after each other. [M] */
 #ifndef TUTTI_EDGES_H
 #define TUTTI_EDGES_H
 

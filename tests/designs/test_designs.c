@@ -25,6 +25,8 @@ static int64_t count_of(int parameter)
 typedef struct variant {
     int64_t bucket_bytes, slice_bytes;
     tutti_order_options order;
+    int heavy; /* on rank 1 so many long kernels lie between the first gradient and the others, and
+                  each step is waited for */
 } variant;
 
 typedef struct rank_job {
@@ -37,6 +39,7 @@ typedef struct rank_job {
     uint64_t seed;
     tutti_status status;
     int64_t collectives;
+    tutti_outlook outlook;
     float *weights[PARAMETERS]; /* the result */
 } rank_job;
 
@@ -50,9 +53,24 @@ static tutti_status add_sum(
     return tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, NULL);
 }
 
+/* Kernels that nothing else needs, one after the other: milliseconds each. */
+static tutti_status add_heavy(tutti_graph *g, int kernels)
+{
+    enum { HEAVY = 4 << 20 };
+    int t[2];
+    tutti_status status = tutti_graph_tensor(
+        g, "heavy0", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(HEAVY), &t[0]);
+    if (!status)
+        status = tutti_graph_tensor(
+            g, "heavy1", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(HEAVY), &t[1]);
+    for (int i = 0; i < kernels && !status; i++)
+        status = add_sum(g, "heavy", 1, &t[i % 2], t[1 - i % 2], HEAVY);
+    return status;
+}
+
 /* For each parameter: g = w + c; sum over ranks; then for each: n = w + g; w = n. Nothing orders one
  * parameter against another. */
-static tutti_status build_graph(tutti_graph *g, int weights[], int constants[])
+static tutti_status build_graph(tutti_graph *g, int heavy, int weights[], int constants[])
 {
     tutti_status status = TUTTI_OK;
     int t[PARAMETERS][4];
@@ -66,6 +84,7 @@ static tutti_status build_graph(tutti_graph *g, int weights[], int constants[])
         }
         weights[p] = t[p][0];
         constants[p] = t[p][1];
+        if (!status && p == 1 && heavy) status = add_heavy(g, heavy);
         if (!status)
             status = add_sum(g, "gradient", 2, (int[]){t[p][0], t[p][1]}, t[p][2], count_of(p));
         if (!status) status = tutti_graph_mark(g, t[p][2], NULL);
@@ -91,8 +110,12 @@ static tutti_status run_steps(
         for (int64_t i = 0; i < count_of(p); i++)
             c[i] = 0.1f * (float)(job->rank + 1) + 0.01f * (float)i;
     }
-    for (int s = 0; s < STEPS && !status; s++) status = runner->submit(run, 0);
-    if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    for (int s = 0; s < STEPS && !status; s++) {
+        status = runner->submit(run, 0);
+        if (!status && (job->variant.heavy || s == STEPS - 1))
+            status = runner->wait(run, runner->point(run), patience_s);
+    }
+    job->outlook = tutti_exchange_outlook(exchange);
     for (int p = 0; p < PARAMETERS && !status; p++) {
         size_t bytes = (size_t)count_of(p) * sizeof(float);
         job->weights[p] = malloc(bytes);
@@ -125,7 +148,8 @@ static void *run_rank(void *arg)
     if (!status) status = tutti_exchange_agree(exchange, TUTTI_OK, &who);
     if (!status && who != -1) status = TUTTI_ERR_INTERNAL;
     if (!status) status = tutti_graph_new(&graph);
-    if (!status) status = build_graph(graph, weights, constants);
+    if (!status)
+        status = build_graph(graph, job->rank == 1 ? job->variant.heavy : 0, weights, constants);
     if (!status) status = run_steps(job, exchange, graph, weights, constants);
     tutti_graph_free(graph);
     tutti_exchange_close(exchange);
@@ -241,6 +265,18 @@ START_TEST(buckets_give_the_same_sums)
 }
 END_TEST
 
+/* Rank 0 makes the order, of what the slowest rank has seen. */
+START_TEST(an_order_minds_the_slowest_rank)
+{
+    const variant slow = {.order = {.on = 1, .at = 2}, .heavy = 60};
+    rank_job job[MOST_RANKS];
+    run_world(tutti_design_find("funneled"), 3, 1, &slow, 0, job);
+    ck_assert(job[0].outlook.known && !job[1].outlook.known);
+    ck_assert_msg(job[0].outlook.backward_s > 5e-3, "%g s", job[0].outlook.backward_s);
+    free_results(job, 3);
+}
+END_TEST
+
 /* Slices of at most 100 bytes, 34 of them. */
 static const variant sliced = {.slice_bytes = 100};
 enum { SLICES = 34 };
@@ -332,7 +368,7 @@ START_TEST(places_are_written)
         tutti_graph *g;
         int weights[PARAMETERS], constants[PARAMETERS], seen = 0;
         ck_assert_ok(tutti_graph_new(&g));
-        ck_assert_ok(build_graph(g, weights, constants));
+        ck_assert_ok(build_graph(g, 0, weights, constants));
         for (int i = 0; i < tutti_graph_nodes(g); i++)
             if (tutti_graph_get_node(g, i)->kind == TUTTI_NODE_MARK)
                 ck_assert_ok(tutti_graph_set_collective(g, i, "", 1));
@@ -459,6 +495,7 @@ int main(void)
     tcase_add_test(tcase, bad_options_are_refused);
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
     tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
+    tcase_add_test(tcase, an_order_minds_the_slowest_rank);
     tcase_add_loop_test(tcase, slices_and_orders_give_the_same_bits, 1, MOST_RANKS + 1);
     tcase_add_loop_test(tcase, a_rank_on_starpu_equals_the_oracle, 1, 5);
     return testing_run(suite);
