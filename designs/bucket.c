@@ -8,6 +8,7 @@
 typedef struct filling {
     tutti_graph *graph;
     int64_t limit, bytes;
+    int64_t left; /* bytes of the section's marks that are in no bucket yet, this one left out */
     int *mark, marks;
 } filling;
 
@@ -21,14 +22,30 @@ static int is_mark(const tutti_graph *graph, int node)
     return tutti_graph_get_node(graph, node)->kind == TUTTI_NODE_MARK;
 }
 
+/* Of this section's marks, or, with -1, of all. */
+static int64_t marked_bytes(const tutti_graph *graph, int section)
+{
+    int64_t total = 0;
+    for (int n = 0; n < tutti_graph_nodes(graph); n++)
+        if (is_mark(graph, n) &&
+            (section < 0 || tutti_graph_get_node(graph, n)->section == section))
+            total += (int64_t)marked_tensor(graph, n)->bytes;
+    return total;
+}
+
 int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
 {
     enum { PARTS = 8, LEAST = 64 << 10, MOST = 4 << 20 };
-    int64_t total = 0;
-    for (int n = 0; n < tutti_graph_nodes(graph); n++)
-        if (is_mark(graph, n)) total += (int64_t)marked_tensor(graph, n)->bytes;
-    int64_t part = total / PARTS;
+    int64_t part = marked_bytes(graph, -1) / PARTS;
     return part < LEAST ? LEAST : part > MOST ? MOST : part;
+}
+
+/* How large this bucket may be. */
+static int64_t limit_of(const filling *f)
+{
+    enum { LEAST = 16 << 10 };
+    int64_t half = (f->left + f->bytes) / 2, least = half < LEAST ? LEAST : half;
+    return least < f->limit ? least : f->limit;
 }
 
 static tutti_status close_bucket(filling *f)
@@ -54,7 +71,7 @@ static int fits(const filling *f, int n)
 {
     const tutti_node *first = tutti_graph_get_node(f->graph, f->mark[0]);
     const tutti_tensor *tensor = marked_tensor(f->graph, n);
-    return f->bytes + (int64_t)tensor->bytes <= f->limit &&
+    return f->bytes + (int64_t)tensor->bytes <= limit_of(f) &&
            tensor->dtype == marked_tensor(f->graph, f->mark[0])->dtype &&
            tutti_graph_get_node(f->graph, n)->section == first->section;
 }
@@ -62,8 +79,10 @@ static int fits(const filling *f, int n)
 static tutti_status take(filling *f, int n)
 {
     tutti_status status = f->marks && !fits(f, n) ? close_bucket(f) : TUTTI_OK;
+    int64_t bytes = (int64_t)marked_tensor(f->graph, n)->bytes;
     f->mark[f->marks++] = n;
-    f->bytes += (int64_t)marked_tensor(f->graph, n)->bytes;
+    f->bytes += bytes;
+    f->left -= bytes;
     return status;
 }
 
@@ -75,7 +94,12 @@ tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
     f.mark = calloc((size_t)nodes + 1, sizeof *f.mark);
     if (!f.mark) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for buckets");
     tutti_status status = TUTTI_OK;
+    int section = -1;
     for (int n = 0; n < nodes && !status; n++) {
+        if (tutti_graph_get_node(graph, n)->section != section) {
+            section = tutti_graph_get_node(graph, n)->section;
+            f.left = marked_bytes(graph, section);
+        }
         if (is_mark(graph, n))
             status = take(&f, n);
         else if (uses(&f, tutti_graph_get_node(graph, n)))

@@ -1,9 +1,10 @@
-/* What the order of a step's collectives is made of: slices, what is needed first, the list, the queue
+/* What the order of a step's collectives is made of: buckets, slices, what is needed first, the list, the queue
  * that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
+#include "designs/bucket.h"
 #include "designs/observed.h"
 #include "designs/priority.h"
 #include "designs/queue.h"
@@ -11,6 +12,58 @@
 #include "tests/support/testing.h"
 
 #include <limits.h>
+
+/* ---- buckets ---- */
+
+static void add_marks(tutti_graph *g, const char *section, int marks, int64_t kib)
+{
+    int t, s;
+    char name[32];
+    ck_assert_ok(tutti_graph_section(g, section, &s));
+    for (int i = 0; i < marks; i++) {
+        snprintf(name, sizeof name, "%s%d", section, i);
+        ck_assert_ok(tutti_graph_tensor(
+            g, name, TUTTI_ROLE_GRADIENT, TUTTI_F32, tutti_shape_of(kib * 256), &t));
+        ck_assert_ok(tutti_graph_mark(g, t, NULL));
+    }
+}
+
+/* KiB of the buckets in order, "64 64 16 16 " */
+static const char *bucket_sizes(const tutti_graph *g, char text[128])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int n = 0; n < tutti_graph_nodes(g); n++) {
+        const tutti_node *node = tutti_graph_get_node(g, n);
+        if (node->kind != TUTTI_NODE_MARK) continue;
+        size_t bytes = tutti_graph_get_tensor(g, node->access[0].tensor)->block;
+        used += (size_t)snprintf(text + used, 128 - used, "%zu ", bytes >> 10);
+    }
+    return text;
+}
+
+START_TEST(buckets_get_smaller_towards_the_end)
+{
+    static const struct {
+        int marks;
+        int64_t kib, limit_kib;
+        const char *sizes;
+    } rows[] = {{64, 4, 64, "64 64 64 32 16 16 "}, {8, 4, 1024, "16 16 "},
+        {6, 100, 400, "300 100 100 100 "}, {3, 4, 8, "8 4 "}, {4, 100, 50, "100 100 100 100 "},
+        {64, 4, 0, NULL}};
+    char text[128], twice[256];
+    for (int i = 0; rows[i].sizes; i++) {
+        tutti_graph *g;
+        ck_assert_ok(tutti_graph_new(&g));
+        add_marks(g, "one", rows[i].marks, rows[i].kib);
+        add_marks(g, "two", rows[i].marks, rows[i].kib); /* a section ends by itself */
+        ck_assert_ok(tutti_bucket_fuse(g, rows[i].limit_kib << 10));
+        snprintf(twice, sizeof twice, "%s%s", rows[i].sizes, rows[i].sizes);
+        ck_assert_str_eq(bucket_sizes(g, text), twice);
+        tutti_graph_free(g);
+    }
+}
+END_TEST
 
 /* ---- slices ---- */
 
@@ -289,6 +342,7 @@ int main(void)
     tutti_log_set_level(TUTTI_LOG_ERROR);
     Suite *suite = suite_create("order");
     TCase *tcase = testing_case(suite, "order");
+    tcase_add_test(tcase, buckets_get_smaller_towards_the_end);
     tcase_add_loop_test(tcase, slices_are_the_whole_and_no_larger_than_asked_for, 0, 9);
     tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);
     tcase_add_test(tcase, what_is_needed_first_overtakes);
