@@ -6,8 +6,8 @@
  * A bucket is closed when the next gradient would make it larger than asked for, or when a node
  * uses one of its sums; a larger gradient is alone. Towards the end of a section buckets get smaller:
  * none holds more than half of what is left, unless that is less than 16 KiB. What comes last is on its
- * way alone, with nothing left to compute that hides it, and the next step waits for it first. Source of the idea: Li et al. 2020, "PyTorch
- * Distributed", arXiv:2006.15704, section 3.2.3. */
+ * way alone, with nothing left to compute that hides it, and the next step waits for it first. Source
+ * of the idea of buckets: Li et al. 2020, "PyTorch Distributed", arXiv:2006.15704, section 3.2.3. */
 #ifndef TUTTI_BUCKET_H
 #define TUTTI_BUCKET_H
 
