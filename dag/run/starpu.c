@@ -175,7 +175,7 @@ static void discard(struct starpu_task *task)
 }
 
 /* What a task is called and touches. */
-typedef struct label {
+typedef struct task_label {
     const char *name;
     int priority, accesses;
     const tutti_access *access;
@@ -249,26 +249,26 @@ static tutti_status submit(
 static tutti_status submit_link(tutti_run *run, const instance *proto, const task_label *whole)
 {
     tutti_access data[whole->accesses];
-    task_label rest = {whole->name, whole->priority, 0, data};
+    task_label kept = {whole->name, whole->priority, 0, data};
     for (int a = 0; a < whole->accesses; a++)
-        if (whole->access[a].mode != TUTTI_CHAIN) data[rest.accesses++] = whole->access[a];
+        if (whole->access[a].mode != TUTTI_CHAIN) data[kept.accesses++] = whole->access[a];
     instance *fresh;
-    struct starpu_task *start = NULL, *end = NULL;
+    struct starpu_task *start = NULL, *rest = NULL;
     tutti_status status = make_instance(run, proto, whole, &fresh);
     if (status) return status;
     int64_t id = fresh->id;
-    status = make_task(run, &rest_codelet, NULL, &rest, &end);
+    status = make_task(run, &rest_codelet, NULL, &kept, &rest);
     if (!status) status = make_task(run, &collective_codelet, fresh, whole, &start);
     if (status) {
-        if (end) discard(end);
+        if (rest) discard(rest);
         tutti_ledger_leave(run->ledger, id, status);
         free(fresh);
         return status;
     }
-    fresh->task = end;
-    starpu_task_end_dep_add(end, 1); /* the token may be finished before this task is submitted */
+    fresh->task = rest;
+    starpu_task_end_dep_add(rest, 1); /* the token may be finished before this task is submitted */
     status = submit_task(start);
-    if (!status) status = submit_task(end);
+    if (!status) status = submit_task(rest);
     if (status) tutti_ledger_fail(run->ledger, status);
     return status;
 }
