@@ -27,7 +27,6 @@ typedef struct tuner {
     int rank, ranks, together;
     double begun_s;
     tutti_tune_result *result;
-    tutti_side side; /* of the last block: the exchange has its names until it is opened anew */
 
     /* Of rank 0. */
     char key[TUTTI_KEY_TEXT];
@@ -87,7 +86,6 @@ static tutti_status reopen(tuner *t, const tutti_pick *pick, int trial)
     if (trial) options.order.at = ORDER_AT;
     tutti_status status = tutti_exchange_reopen(t->exchange, &options);
     if (status) t->together = 0;
-    if (t->together) tutti_side_close(&t->side);
     return status;
 }
 
@@ -101,21 +99,21 @@ static tutti_status open_side(const tuner *t, tutti_side *side)
     return tutti_side_open(&options, "starpu", side);
 }
 
-/* After a failure that not all ranks share the side stays as it is: its steps may still run. */
+/* After a failure that not all ranks share the side stays: its steps may still run. */
 static tutti_status run_side(tuner *t, const turn *what, double *step_s, double *hidden_pct)
 {
-    tutti_side *side = &t->side;
+    tutti_side side = {0};
     tutti_exchange_note(*t->exchange, "it prepares steps to try a design with");
-    tutti_status status = agree(t, open_side(t, side));
-    if (!status) status = agree(t, tutti_side_join(side, *t->exchange));
-    if (!status) status = agree(t, tutti_side_start(side));
+    tutti_status status = agree(t, open_side(t, &side));
+    if (!status) status = agree(t, tutti_side_join(&side, *t->exchange));
+    if (!status) status = agree(t, tutti_side_start(&side));
     tutti_exchange_note(*t->exchange, NULL);
     if (!status) {
-        status = tutti_side_pace(side, what->warm, what->steps, step_s, hidden_pct);
+        status = tutti_side_pace(&side, what->warm, what->steps, step_s, hidden_pct);
         if (status) t->together = 0;
     }
     if (!status) status = slowest(t, step_s);
-    if (t->together) tutti_side_stop(side);
+    if (t->together) tutti_side_close(&side);
     return status;
 }
 
