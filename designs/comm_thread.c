@@ -22,34 +22,17 @@ struct tutti_comm_thread {
     pthread_t thread;
 };
 
-/* How long nothing has moved. */
-typedef struct quiet {
-    int passes;
-    double since_s;
-} quiet;
-
-/* Polls without starving the workers that may share the core: yields first, then sleeps for a part of
- * the time for which nothing has moved: what comes every 20 us is not kept waiting, and what takes
- * milliseconds on the link is not asked for a hundred times. */
-static void back_off(quiet *lull)
+/* Polls without starving the workers that may share the core: yields first, then sleeps in growing
+ * steps. */
+static void back_off(int idle_passes)
 {
-    enum { YIELDS = 20 };
-    static const double part = 0.25, longest_s = 500e-6;
-    double now_s = tutti_clock_s();
-    if (lull->passes++ == 0) lull->since_s = now_s;
-    double sleep_s = part * (now_s - lull->since_s);
-    if (lull->passes <= YIELDS)
+    enum { YIELDS = 20, LONGEST_US = 50 };
+    if (idle_passes <= YIELDS) {
         sched_yield();
-    else
-        tutti_clock_sleep(sleep_s < longest_s ? sleep_s : longest_s);
-}
-
-static void pass(tutti_comm_thread *t, quiet *lull)
-{
-    if (tutti_driver_pass(t->driver))
-        lull->passes = 0;
-    else
-        back_off(lull);
+        return;
+    }
+    double sleep_us = idle_passes - YIELDS;
+    tutti_clock_sleep(1e-6 * (sleep_us < LONGEST_US ? sleep_us : LONGEST_US));
 }
 
 /* ---- the thread ---- */
@@ -110,8 +93,7 @@ static int part(tutti_comm_thread *t)
     int failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
     double start_s = tutti_clock_s(), limit_s = t->options.setup_timeout_s;
     tutti_driver_leave(t->driver);
-    quiet lull = {0};
-    while (!tutti_driver_left(t->driver)) {
+    for (int idle = 0; !tutti_driver_left(t->driver); idle++) {
         int failing = tutti_driver_see(t->driver).failure != TUTTI_OK;
         if (failing && !failed) start_s = tutti_clock_s();
         failed = failing;
@@ -122,7 +104,8 @@ static int part(tutti_comm_thread *t)
                     tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
             return 0;
         }
-        pass(t, &lull);
+        if (tutti_driver_pass(t->driver)) idle = 0;
+        if (idle) back_off(idle);
     }
     return 1;
 }
@@ -132,8 +115,11 @@ static void *serve(void *arg)
     tutti_comm_thread *t = arg;
     tutti_status status = set_up(t);
     tutti_latch_open(&t->set_up, status);
-    quiet lull = {0};
-    while (!status && wait_for_work(t)) pass(t, &lull);
+    int idle_passes = 0;
+    while (!status && wait_for_work(t)) {
+        idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
+        if (idle_passes) back_off(idle_passes);
+    }
     int orderly = status || part(t);
     t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     return NULL;
@@ -252,10 +238,10 @@ static int await_passing(tutti_comm_thread *t, rendezvous *r)
 {
     double until = tutti_clock_s() + t->options.timeout_s;
     int ended = 0;
-    quiet lull = {0};
-    while (!ended && tutti_clock_s() < until) {
-        pass(t, &lull);
+    for (int idle = 0; !ended && tutti_clock_s() < until;) {
+        idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
         ended = tutti_latch_wait(&r->ended, 0);
+        if (idle && !ended) back_off(idle);
     }
     return ended;
 }
@@ -295,17 +281,18 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *s
     if (tutti_comm_rank(t->comm) == 0) return TUTTI_OK;
     tutti_clocks_start(t->clocks);
     wake(t);
-    quiet lull = {0};
-    while (!tutti_clocks_result(t->clocks, sample, &status)) {
+    for (int idle = 0; !tutti_clocks_result(t->clocks, sample, &status);) {
         if (!status) status = tutti_driver_see(t->driver).failure;
         if (!status && tutti_clock_s() > until_s)
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
                 "rank 0 has not told the time within %g s: has it left?", t->options.timeout_s);
         if (status) return status;
-        if (t->running)
+        if (t->running) {
             tutti_clock_sleep(poll_s);
-        else
-            pass(t, &lull);
+        } else {
+            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+            if (idle) back_off(idle);
+        }
     }
     return status;
 }
