@@ -44,8 +44,8 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
 static int64_t limit_of(const filling *f)
 {
     enum { LEAST = 16 << 10 };
-    int64_t half = (f->left + f->bytes) / 2, least = half < LEAST ? LEAST : half;
-    return least < f->limit ? least : f->limit;
+    int64_t half = (f->left + f->bytes) / 2, most = half < LEAST ? LEAST : half;
+    return most < f->limit ? most : f->limit;
 }
 
 static tutti_status close_bucket(filling *f)

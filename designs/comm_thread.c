@@ -15,7 +15,8 @@ struct tutti_comm_thread {
     tutti_driver *driver;
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL where ranks do not talk */
-    pthread_mutex_t lock; /* protects work and stop; taken before the driver's locks */
+    pthread_mutex_t lock; /* protects work and stop; taken before the driver's queue_lock, and under
+                             its comm_lock where the end of a collective makes another ready */
     pthread_cond_t work;  /* the driver has work, or stop */
     int running, stop;
     tutti_latch set_up; /* with setup's status */

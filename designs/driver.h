@@ -17,7 +17,6 @@
 #include "designs/verify/control.h"
 #include "designs/design.h"
 #include "designs/observed.h"
-#include "designs/priority.h"
 #include "designs/queue.h"
 #include "designs/record.h"
 #include "designs/verify/verify.h"

@@ -120,7 +120,7 @@ static tutti_status build_graph(stage *st, int64_t count, int nodes)
 static tutti_status leave_stage(stage *st)
 {
     if (st->run) st->runner->close(st->run);
-    tutti_status status = tutti_exchange_close(st->exchange); /* names are the graph's */
+    tutti_status status = tutti_exchange_close(st->exchange); /* borrows names */
     tutti_graph_free(st->graph);
     *st = (stage){0};
     return status;

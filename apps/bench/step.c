@@ -140,7 +140,7 @@ typedef struct stage {
 static tutti_status leave_stage(stage *st)
 {
     tutti_side_stop(&st->side);
-    tutti_status status = tutti_exchange_close(st->exchange); /* names are the graph's */
+    tutti_status status = tutti_exchange_close(st->exchange); /* borrows names */
     tutti_side_close(&st->side);
     *st = (stage){0};
     return status;

@@ -133,6 +133,14 @@ static struct starpu_task *make_task(
     return task;
 }
 
+/* Frees a task that was never submitted: StarPU would free it at its end only. Accepts NULL. */
+static void discard(struct starpu_task *task)
+{
+    if (!task) return;
+    task->destroy = 0;
+    starpu_task_destroy(task);
+}
+
 static tutti_status submit_task(struct starpu_task *task, const char *name)
 {
     int rc = starpu_task_submit(task);
@@ -148,7 +156,11 @@ static tutti_status submit(insertion *i, const tutti_mode mode[])
     starpu_data_handle_t token = i->insert->token;
     struct starpu_task *start = make_task(i, &collective_codelet, mode),
                        *rest = token ? make_task(i, &rest_codelet, mode) : NULL;
-    if (!start || (token && !rest)) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
+    if (!start || (token && !rest)) {
+        discard(start);
+        discard(rest);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
+    }
     start->cl_arg = i;
     i->task = rest ? rest : start;
     starpu_task_end_dep_add(i->task, 1);
@@ -156,8 +168,8 @@ static tutti_status submit(insertion *i, const tutti_mode mode[])
         start->handles[start->nbuffers] = token;
         start->modes[start->nbuffers++] = STARPU_RW;
     }
-    tutti_ledger *ledger =
-        i->insert->ledger; /* the insertion may end once its start is submitted */
+    /* The insertion may end, and be gone, once its start is submitted. */
+    tutti_ledger *ledger = i->insert->ledger;
     tutti_status status = submit_task(start, name);
     tutti_status left = rest && !status ? submit_task(rest, name) : TUTTI_OK;
     if (left) tutti_ledger_fail(ledger, left);

@@ -155,14 +155,14 @@ static int insert(numbers *list, int number)
     return 1;
 }
 
-/* What comes before `from` comes before `to`; a collective stands for all that is before it. */
-/* A link of a chain counts as if it waited for the end of the one before it: a collective ends only when
+/* What comes before `from` comes before `to`; a collective stands for all that is before it.
+ * A link of a chain counts as if it waited for the end of the one before it: a collective ends only when
  * every rank has started it, and with it all before it on the chain, so that whatever waits for the end
  * of a link waits for the ends of those, too. */
 static void inherit(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
-    (void)edge;
     tracker *t = ctx;
+    (void)edge;
     numbers *near = &t->near[to];
     if (t->sequence[from] >= 0) {
         for (int i = 0; i < t->slices[from]; i++) t->failed |= !insert(near, t->sequence[from] + i);

@@ -74,8 +74,8 @@ typedef struct tutti_check_coll {
     int slice;      /* this one of its node's, whose numbers follow each other */
     int holds;      /* its worker waits for its end */
     int lost;       /* its end is never told */
-    int *before;    /* collectives of this rank that end before it can start, and all that those */
-    int befores;    /* wait for: these are the nearest ones */
+    int *before;    /* collectives of this rank that end before it can start, or are before it on */
+    int befores;    /* a chain, and all that those wait for: these are the nearest ones */
 } tutti_check_coll;
 
 typedef struct tutti_check_rank {

@@ -1,5 +1,5 @@
-/* What the order of a step's collectives is made of: buckets, slices, what is needed first, the list, the queue
- * that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
+/* What the order of a step's collectives is made of: buckets, slices, what is needed first, the list,
+ * the queue that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
