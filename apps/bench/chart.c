@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { LEFT = 58, RIGHT = 12, TOP = 30, BOTTOM = 44, ROW = 15, COLOURS = 6 };
+enum { LEFT = 58, RIGHT = 20, TOP = 30, BOTTOM = 44, ROW = 14, COLOURS = 6 };
 
 /* Told apart also by those who see no red or no green (Okabe & Ito 2008). */
 static const char *const colours[COLOURS] = {
@@ -112,10 +112,13 @@ static void draw_axes(FILE *out, const tutti_chart *chart, const scale *s)
     put_label(out, LEFT, 18, "font-size=\"13\" font-weight=\"bold\"", chart->title);
 }
 
-static void draw_line(FILE *out, const tutti_chart_line *line, int number, const scale *s)
+/* With its name at the lower left, where lines that fall from left to right leave room. */
+static void draw_line(FILE *out, const tutti_chart *chart, int number, const scale *s)
 {
+    const tutti_chart_line *line = &chart->line[number];
     const char *colour = colours[number % COLOURS], *dash = line->dashed ? "5 4" : "none";
-    double legend_y = TOP + 12 + ROW * number, legend_x = TUTTI_CHART_WIDTH - 150;
+    double legend_x = LEFT + 12;
+    double legend_y = TUTTI_CHART_HEIGHT - BOTTOM - 8 - ROW * (chart->lines - 1 - number);
     fprintf(out,
         "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"", colour,
         dash);
@@ -137,6 +140,6 @@ void tutti_chart_draw(FILE *out, int number, int across, const tutti_chart *char
     fprintf(out, "<g transform=\"translate(%d %d)\">\n", number % across * TUTTI_CHART_WIDTH,
         number / across * TUTTI_CHART_HEIGHT);
     draw_axes(out, chart, &s);
-    for (int i = 0; i < chart->lines; i++) draw_line(out, &chart->line[i], i, &s);
+    for (int i = 0; i < chart->lines; i++) draw_line(out, chart, i, &s);
     fputs("</g>\n", out);
 }
