@@ -1,10 +1,12 @@
 #include "collectives/boot.h"
 
+#include "collectives/transport/mpi_lock.h"
 #include "dag/base/log.h"
 
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,12 +83,14 @@ static tutti_status check_level(tutti_thread_level needed, const tutti_boot *boo
     return TUTTI_OK;
 }
 
-/* A communicator of our own, so that our messages meet nobody else's. */
+/* A communicator of our own, so that our messages meet nobody else's. tutti_mpi_lock is held. */
 static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
 {
     MPI_Comm *comm = malloc(sizeof *comm);
     if (!comm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a communicator");
-    int code = MPI_Comm_dup(from, comm);
+    MPI_Request request;
+    int code = MPI_Comm_idup(from, comm, &request);
+    if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
     if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(*comm, &boot->rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(*comm, &boot->size);
@@ -105,8 +109,10 @@ static tutti_status init(
     tutti_boot b = {.size = 1};
     tutti_status status = start_mpi(asked, &b);
     if (status) return status;
+    pthread_mutex_lock(tutti_mpi_lock());
     status = check_level(needed, &b);
     if (!status) status = duplicate(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &b);
+    pthread_mutex_unlock(tutti_mpi_lock());
     if (status) {
         tutti_boot_finalize(&b);
         return status;
@@ -116,11 +122,27 @@ static tutti_status init(
     return TUTTI_OK;
 }
 
+/* The communicator of a program, whose MPI runs. */
+static tutti_status check_attached(const MPI_Comm *comm)
+{
+    int running = 0, ended = 0, inter = 0;
+    MPI_Initialized(&running);
+    MPI_Finalized(&ended);
+    if (!running || ended)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "MPI %s: attach between MPI_Init_thread and MPI_Finalize",
+            ended ? "has been finalised" : "is not initialised");
+    if (MPI_Comm_test_inter(*comm, &inter) == MPI_SUCCESS && !inter) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "the communicator is no intracommunicator, whose ranks are one group");
+}
+
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
 {
     if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
         return tutti_fail(TUTTI_ERR_INVAL, "no MPI thread level has the number %d", (int)needed);
-    return init(needed, needed, comm, boot);
+    tutti_status status = comm ? check_attached(comm) : TUTTI_OK;
+    return status ? status : init(needed, needed, comm, boot);
 }
 
 tutti_status tutti_boot_init_highest(tutti_boot *boot)
@@ -128,12 +150,65 @@ tutti_status tutti_boot_init_highest(tutti_boot *boot)
     return init(TUTTI_THREAD_MULTIPLE, TUTTI_THREAD_SINGLE, NULL, boot);
 }
 
+/* MPI_Finalize first deletes what hangs on MPI_COMM_SELF. */
+typedef struct tutti_boot_end {
+    void (*call)(void *ctx);
+    void *ctx;
+    int keyval;
+    atomic_int called, over; /* MPI_Finalize has come to it; nothing is open any more */
+} tutti_boot_end;
+
+static int end_mpi(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    tutti_boot_end *end = value;
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    atomic_store(&end->called, 1);
+    if (!atomic_load(&end->over)) end->call(end->ctx);
+    free(end);
+    return MPI_SUCCESS;
+}
+
+tutti_status tutti_boot_on_end(tutti_boot *boot, void (*call)(void *ctx), void *ctx)
+{
+    tutti_boot_end *end = calloc(1, sizeof *end);
+    if (!end) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to notice the end of MPI");
+    end->call = call;
+    end->ctx = ctx;
+    pthread_mutex_lock(tutti_mpi_lock());
+    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_mpi, &end->keyval, NULL);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_attr(MPI_COMM_SELF, end->keyval, end);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    if (code == MPI_SUCCESS) {
+        boot->end = end;
+        return TUTTI_OK;
+    }
+    free(end);
+    return mpi_failed(code, "MPI_Comm_set_attr");
+}
+
+/* tutti_mpi_lock is held. */
+static void forget_end(tutti_boot *boot, int ended)
+{
+    tutti_boot_end *end = boot->end;
+    boot->end = NULL;
+    if (!end || ended || atomic_load(&end->called)) return; /* MPI lets go of it */
+    int keyval = end->keyval;
+    atomic_store(&end->over, 1);
+    MPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
+    MPI_Comm_free_keyval(&keyval);
+}
+
 void tutti_boot_finalize(tutti_boot *boot)
 {
     int ended = 0;
     if (!boot) return;
     MPI_Finalized(&ended);
+    pthread_mutex_lock(tutti_mpi_lock());
+    forget_end(boot, ended);
     if (boot->comm && !ended) MPI_Comm_free(boot->comm);
+    pthread_mutex_unlock(tutti_mpi_lock());
     free(boot->comm);
     boot->comm = NULL;
     if (boot->initialised_here && !ended) MPI_Finalize();
@@ -150,24 +225,34 @@ tutti_status tutti_boot_probe(tutti_thread_level *highest)
     return TUTTI_OK;
 }
 
-/* The largest value of any rank. */
+/* The largest value of any rank. tutti_mpi_lock is held in this and the next. */
 static int largest(MPI_Comm comm, int *value)
 {
-    return MPI_Allreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, comm);
+    MPI_Request request;
+    int code = MPI_Iallreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, comm, &request);
+    return code == MPI_SUCCESS ? tutti_mpi_await(&request) : code;
 }
 
-tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first)
+/* Rank 0's data for everyone. */
+static int share(MPI_Comm comm, void *data, int count, MPI_Datatype type)
+{
+    MPI_Request request;
+    int code = MPI_Ibcast(data, count, type, 0, comm, &request);
+    return code == MPI_SUCCESS ? tutti_mpi_await(&request) : code;
+}
+
+static tutti_status compare(const tutti_boot *boot, const char *mine, char **first)
 {
     MPI_Comm comm = *(const MPI_Comm *)boot->comm;
     int length = (int)strlen(mine);
-    int code = MPI_Bcast(&length, 1, MPI_INT, 0, comm);
+    int code = share(comm, &length, 1, MPI_INT);
     if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
     char *text = calloc(1, (size_t)length + 1);
     int short_of_memory = !text, differs = 0;
     code = largest(comm, &short_of_memory);
     if (code == MPI_SUCCESS && !short_of_memory) {
         if (boot->rank == 0) memcpy(text, mine, (size_t)length);
-        code = MPI_Bcast(text, length, MPI_CHAR, 0, comm);
+        code = share(comm, text, length, MPI_CHAR);
         differs = strcmp(text, mine) != 0;
         if (code == MPI_SUCCESS) code = largest(comm, &differs);
     }
@@ -180,7 +265,36 @@ tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char *
     return differs ? TUTTI_ERR_MISMATCH : TUTTI_OK;
 }
 
-tutti_status tutti_boot_gather_host(
+tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first)
+{
+    pthread_mutex_lock(tutti_mpi_lock());
+    tutti_status status = compare(boot, mine, first);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return status;
+}
+
+tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine)
+{
+    int worst = mine;
+    pthread_mutex_lock(tutti_mpi_lock());
+    int code = largest(*(const MPI_Comm *)boot->comm, &worst);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return code == MPI_SUCCESS ? (tutti_status)worst : mpi_failed(code, "comparing the ranks");
+}
+
+tutti_status tutti_boot_claim(const tutti_boot *boot, int blocks)
+{
+    tutti_status mine = tutti_mpi_claim(blocks), status = tutti_boot_agree(boot, mine);
+    if (status && !mine) tutti_mpi_disclaim(blocks);
+    return status;
+}
+
+void tutti_boot_disclaim(int blocks)
+{
+    tutti_mpi_disclaim(blocks);
+}
+
+static tutti_status gather_host(
     const tutti_boot *boot, const void *mine, size_t bytes, void **all, int *ranks, int *rank)
 {
     MPI_Comm host;
@@ -204,6 +318,15 @@ tutti_status tutti_boot_gather_host(
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks of this host", *ranks);
 }
 
+tutti_status tutti_boot_gather_host(
+    const tutti_boot *boot, const void *mine, size_t bytes, void **all, int *ranks, int *rank)
+{
+    pthread_mutex_lock(tutti_mpi_lock());
+    tutti_status status = gather_host(boot, mine, bytes, all, ranks, rank);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return status;
+}
+
 enum { MOST_SECONDS_OF_ABORT = 2 };
 
 _Noreturn void tutti_boot_abort(int exit_code)
@@ -214,6 +337,11 @@ _Noreturn void tutti_boot_abort(int exit_code)
     signal(SIGALRM, SIG_DFL);
     alarm(MOST_SECONDS_OF_ABORT); /* another thread may hold what MPI_Abort needs */
     if (running && !ended) MPI_Abort(MPI_COMM_WORLD, exit_code);
+    _exit(exit_code);
+}
+
+_Noreturn void tutti_boot_quit(int exit_code)
+{
     _exit(exit_code);
 }
 

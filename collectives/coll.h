@@ -3,7 +3,7 @@
  * A comm is one rank's end of K lanes over a transport. Each lane is a communicator of its own: all
  * ranks post the same collectives in the same order on a lane (the caller's duty: see the ordering
  * law in designs/design.h); lanes are independent. Several collectives may be in flight on one
- * lane.
+ * lane, but not any number: from the oldest that has not ended on, `depth` in a row.
  *
  *   post -> { progress }* until done -> free
  *
@@ -16,6 +16,8 @@
 #include "collectives/args.h"
 #include "dag/base/status.h"
 
+#include <pthread.h>
+
 typedef struct tutti_comm tutti_comm;
 typedef struct tutti_transport tutti_transport; /* collectives/transport/transport.h */
 typedef struct tutti_coll_request tutti_coll_request;
@@ -25,21 +27,37 @@ typedef struct tutti_comm_options {
                               see collectives/choose.h */
     int lanes; /* the transport's first ones, which are used here; 0: all. Others may use the rest,
                   on the thread that uses these */
+    int depth; /* of a lane: the n-th collective is posted when the (n - depth)-th and all before it
+                  have ended on this rank; 0: TUTTI_COMM_DEPTH. Less where the transport has few
+                  tags */
 } tutti_comm_options;
+
+enum { TUTTI_COMM_DEPTH = 64 };
 
 /* Takes over the transport (closed with the comm, also on failure). USAGE lists the known
  * algorithms for an unknown name. */
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm);
-void tutti_comm_free(tutti_comm *comm); /* accepts NULL; requests must have been freed */
+/* Requests must have been freed; those that were not, which a drain could not end, keep the memory that their
+ * messages use. Accepts NULL. */
+void tutti_comm_free(tutti_comm *comm);
 /* After a failure, when messages may be under way that nobody will receive. Free still has to be
  * called; it lets go of less. */
 void tutti_comm_abandon(tutti_comm *comm);
+/* After a failure, again and again, on all ranks: nothing starts any more, messages that have met no
+ * partner are cancelled, and what other ranks still send is taken in, so that their messages end. Returns whether
+ * nothing of this rank is in flight any more: then no buffer is touched again. Ranks that need it for their own
+ * messages to end have to go on calling it. */
+int tutti_comm_drain(tutti_comm *comm);
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
 int tutti_comm_lanes(const tutti_comm *comm);
+/* The transport's lock (tutti_transport.lock), or NULL. */
+pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm);
 /* How many collectives were posted on a lane: the number of the next one. */
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
+/* Whether the depth of the lane lets another one be posted now. Progress makes room. */
+int tutti_comm_has_room(const tutti_comm *comm, int lane);
 
 /* What this rank has done itself so far, beside sending and receiving. */
 typedef struct tutti_coll_work {
@@ -49,8 +67,8 @@ typedef struct tutti_coll_work {
 tutti_coll_work tutti_comm_work(const tutti_comm *comm);
 
 /* Starts a collective on a lane; its first messages are under way when this returns.
- * INVAL: bad lane, kind, count < 0, root; UNSUPPORTED: a size that the transport cannot carry (says
- * which). */
+ * INVAL: bad lane, kind, count < 0, root; a lane that has no room; UNSUPPORTED: a size that the
+ * transport cannot carry (says which). */
 tutti_status tutti_coll_post(
     tutti_comm *comm, int lane, const tutti_coll_args *args, tutti_coll_request **request);
 /* Moves everything in flight on every lane as far as it goes now. *moved: whether anything

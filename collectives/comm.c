@@ -11,13 +11,22 @@
 #include <sched.h>
 #include <stdlib.h>
 
+/* What has been posted on one lane. A collective is live from its post until all its messages have ended. */
+typedef struct lane_state {
+    int64_t posted;      /* so far: the number of the next one */
+    int64_t oldest;      /* none before this number is live */
+    unsigned char *live; /* [depth] by number */
+} lane_state;
+
 struct tutti_comm {
     tutti_transport *transport;
     int lanes; /* of the transport's */
     const tutti_algorithm *algorithm;
     tutti_pool *pool;
     tutti_cache *cache;
-    int64_t *posted;                     /* [lanes] collectives so far: the next tag */
+    int64_t identities, numbers; /* the transport's tags are their product */
+    int64_t depth;               /* from a lane's oldest live one on, so many numbers may be live */
+    lane_state *lane;            /* [lanes] */
     tutti_coll_work work;
     tutti_coll_request *oldest, *newest; /* in flight */
 };
@@ -33,8 +42,39 @@ struct tutti_coll_request {
     tutti_flight *flight;
     tutti_status status;
     int in_flight, done;
+    int orphan;            /* its post has failed half-way: it belongs to nobody but the drain */
     unsigned char here[2]; /* a barrier's IN and OUT */
 };
+
+/* ---- opening ---- */
+
+/* Deals the transport's tags to numbers and identities. Numbers that may be live together, which are
+ * `depth` in a row, all have tags of their own. */
+static tutti_status deal_tags(tutti_comm *c, int depth)
+{
+    enum { LEAST_IDENTITIES = 8, MOST_NUMBERS = 1 << 14 };
+    int64_t tags = c->transport->tags;
+    if (tags < 2 * LEAST_IDENTITIES)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "a transport with %lld tags: at least %d",
+            (long long)tags, 2 * LEAST_IDENTITIES);
+    c->identities = tags / MOST_NUMBERS;
+    if (c->identities < LEAST_IDENTITIES) c->identities = LEAST_IDENTITIES;
+    c->numbers = tags / c->identities;
+    c->depth = depth > 0 ? depth : TUTTI_COMM_DEPTH;
+    if (c->depth > c->numbers) c->depth = c->numbers;
+    return TUTTI_OK;
+}
+
+static tutti_status open_lanes(tutti_comm *c)
+{
+    c->lane = calloc((size_t)c->lanes, sizeof *c->lane);
+    for (int i = 0; c->lane && i < c->lanes; i++) {
+        c->lane[i].live = calloc((size_t)c->depth, 1);
+        if (!c->lane[i].live)
+            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", c->lanes);
+    }
+    return c->lane ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", c->lanes);
+}
 
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm)
@@ -51,7 +91,6 @@ tutti_status tutti_comm_new(
     c->transport = transport;
     c->algorithm = algorithm;
     c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
-    c->posted = calloc((size_t)c->lanes, sizeof *c->posted);
     if (!algorithm)
         status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
             tutti_algorithm_names(known, sizeof known));
@@ -62,10 +101,10 @@ tutti_status tutti_comm_new(
     else if (c->lanes > transport->lanes)
         status = tutti_fail(
             TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
-    else if (!c->posted)
-        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", c->lanes);
     else
-        status = tutti_pool_new(&c->pool);
+        status = deal_tags(c, options ? options->depth : 0);
+    if (!status) status = open_lanes(c);
+    if (!status) status = tutti_pool_new(&c->pool);
     if (!status) status = tutti_cache_new(&c->cache);
     if (status) {
         tutti_comm_free(c);
@@ -78,10 +117,13 @@ tutti_status tutti_comm_new(
 void tutti_comm_free(tutti_comm *comm)
 {
     if (!comm) return;
-    tutti_cache_free(comm->cache);
-    tutti_pool_free(comm->pool);
+    if (!comm->oldest) {
+        tutti_cache_free(comm->cache);
+        tutti_pool_free(comm->pool);
+    }
     comm->transport->ops->close(comm->transport);
-    free(comm->posted);
+    for (int i = 0; comm->lane && i < comm->lanes; i++) free(comm->lane[i].live);
+    free(comm->lane);
     free(comm);
 }
 
@@ -105,9 +147,20 @@ int tutti_comm_lanes(const tutti_comm *comm)
     return comm->lanes;
 }
 
+pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm)
+{
+    return comm->transport->lock;
+}
+
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane)
 {
-    return comm->posted[lane];
+    return comm->lane[lane].posted;
+}
+
+int tutti_comm_has_room(const tutti_comm *comm, int lane)
+{
+    const lane_state *l = &comm->lane[lane];
+    return l->posted - l->oldest < comm->depth;
 }
 
 tutti_coll_work tutti_comm_work(const tutti_comm *comm)
@@ -116,15 +169,20 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm)
 }
 
 /* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
- * of two collectives meet only if they agree in both. Numbers come around; two that share one are
- * not in flight together. */
-static int tag_of(const tutti_transport *t, int64_t number, uint32_t identity)
+ * of two collectives meet only if they agree in both. Numbers come around, but
+ *
+ *   two live collectives of a lane never share a tag:
+ *   oldest <= number < oldest + depth holds for every live one (tutti_coll_post refuses any other),
+ *   and depth <= numbers: two live ones differ in number % numbers, and with that in their tags.
+ *
+ * This is enough for right sums, whatever other ranks have in flight. Let c and d share a tag, c before d.
+ * On each rank c has ended when d is posted, so that all of c's messages are posted before any of d's; c
+ * sends as many from p to q as it receives there (collectives/sched/match). The k-th message sent on
+ * (lane, peer, tag) meets the k-th receive (collectives/transport/transport.h; in MPI, messages do not
+ * overtake): c's meet c's. */
+static int tag_of(const tutti_comm *c, int64_t number, uint32_t identity)
 {
-    enum { LEAST_IDENTITIES = 8, NUMBERS = 1 << 14 };
-    int64_t identities = t->tags / NUMBERS;
-    if (identities < LEAST_IDENTITIES) identities = LEAST_IDENTITIES;
-    int64_t numbers = t->tags / identities;
-    return (int)(number % numbers * identities + identity % identities);
+    return (int)(number % c->numbers * c->identities + identity % c->identities);
 }
 
 /* Whether this rank may post it at all. */
@@ -177,8 +235,8 @@ static tutti_status start(tutti_coll_request *r)
     tutti_transport *t = c->transport;
     const tutti_coll_args *a = &r->args;
     int64_t all = a->kind == TUTTI_ALLGATHER ? a->count * t->size : a->count;
-    tutti_choice choice =
-        tutti_coll_choose(c->algorithm, a->kind, t->size, t->near, all, tutti_dtype_bytes(a->dtype));
+    tutti_choice choice = tutti_coll_choose(
+        c->algorithm, a->kind, t->size, t->near, all, tutti_dtype_bytes(a->dtype));
     if (!choice.build) {
         tutti_status status = t->ops->collective(t, r->lane, a);
         r->done = !status;
@@ -200,12 +258,19 @@ static tutti_status start(tutti_coll_request *r)
         .dtype = a->dtype,
         .op = a->op,
         .lane = r->lane,
-        .tag = tag_of(t, r->number, a->identity),
+        .tag = tag_of(c, r->number, a->identity),
         .in = a->send,
         .out = a->recv};
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);
     return status;
+}
+
+/* Past all that have ended. */
+static void move_oldest(tutti_comm *c, int lane)
+{
+    lane_state *l = &c->lane[lane];
+    while (l->oldest < l->posted && !l->live[l->oldest % c->depth]) l->oldest++;
 }
 
 static void enlist(tutti_coll_request *r)
@@ -214,6 +279,7 @@ static void enlist(tutti_coll_request *r)
     r->older = c->newest;
     *(c->newest ? &c->newest->newer : &c->oldest) = r;
     c->newest = r;
+    c->lane[r->lane].live[r->number % c->depth] = 1;
     r->in_flight = 1;
 }
 
@@ -224,6 +290,19 @@ static void delist(tutti_coll_request *r)
     *(r->older ? &r->older->newer : &c->oldest) = r->newer;
     *(r->newer ? &r->newer->older : &c->newest) = r->older;
     r->in_flight = 0;
+    c->lane[r->lane].live[r->number % c->depth] = 0;
+    move_oldest(c, r->lane);
+}
+
+/* A post that has failed: what has begun is live until it is drained. */
+static void give_up(tutti_coll_request *r, tutti_status status)
+{
+    r->status = status;
+    r->orphan = r->flight != NULL;
+    if (r->orphan)
+        enlist(r);
+    else
+        tutti_coll_free(r);
 }
 
 tutti_status tutti_coll_post(
@@ -231,18 +310,27 @@ tutti_status tutti_coll_post(
 {
     tutti_status status = check(comm, lane, args);
     if (status) return status;
+    if (!tutti_comm_has_room(comm, lane))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "lane %d: collective %lld comes before number %lld has ended: at most %lld may be in "
+            "flight",
+            lane, (long long)comm->lane[lane].posted, (long long)comm->lane[lane].oldest,
+            (long long)comm->depth);
     void *block;
     status = tutti_pool_take(comm->pool, sizeof **request, &block);
     if (status) return status;
     tutti_coll_request *r = block;
-    *r = (tutti_coll_request){.comm = comm, .lane = lane, .number = comm->posted[lane]++};
+    *r = (tutti_coll_request){.comm = comm, .lane = lane, .number = comm->lane[lane].posted++};
     r->args = normal(args, r->here);
     status = start(r);
     if (status) {
-        tutti_coll_free(r);
+        give_up(r, status);
         return status;
     }
-    if (!r->done) enlist(r);
+    if (r->done)
+        move_oldest(comm, lane);
+    else
+        enlist(r);
     *request = r;
     return TUTTI_OK;
 }
@@ -254,15 +342,30 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
         newer = r->newer;
         int one = 0;
-        r->status = tutti_flight_progress(r->flight, &one);
+        if (!r->status) r->status = tutti_flight_progress(r->flight, &one);
         r->moves += one != 0;
         any |= one;
         r->done = !r->status && tutti_flight_done(r->flight);
-        if (r->status || r->done) delist(r);
+        if (r->done) delist(r);
         if (!first) first = r->status;
     }
     if (moved) *moved = any;
     return first;
+}
+
+int tutti_comm_drain(tutti_comm *comm)
+{
+    tutti_transport *t = comm->transport;
+    int left = 0;
+    t->abandoned = 1;
+    for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
+        newer = r->newer;
+        int busy = tutti_flight_drain(r->flight);
+        left += busy;
+        if (r->orphan && !busy) tutti_coll_free(r);
+    }
+    if (t->ops->sweep) t->ops->sweep(t, comm->lanes);
+    return !left;
 }
 
 int tutti_coll_done(const tutti_coll_request *request)

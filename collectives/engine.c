@@ -20,6 +20,7 @@ struct tutti_flight {
     char *space[TUTTI_SPACES];
     int left; /* steps that have not ended */
     tutti_status status;
+    int draining;
     tutti_message **message; /* [n] */
     int *waits;              /* [n] counts down from sched->waits */
     int *oldest;          /* [channels] the first message that has not been seen to end; -1: none */
@@ -110,7 +111,7 @@ static tutti_status look(tutti_flight *f, int channel, int *moved)
         if (f->state[i] == STARTED) {
             int done = 0;
             f->status = t->ops->test(t, f->message[i], &done);
-            if (f->status) f->state[i] = ENDED; /* the message is gone */
+            if (f->status && done) f->state[i] = ENDED; /* the message is gone */
             if (f->status || !done) return f->status;
             end(f, i);
             *moved = 1;
@@ -131,6 +132,25 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
     }
     if (advanced) *moved = 1;
     return f->status;
+}
+
+int tutti_flight_drain(tutti_flight *f)
+{
+    tutti_transport *t = f->plan.transport;
+    int left = 0;
+    for (int i = 0; i < f->sched->n && f->left; i++) {
+        int done = 0;
+        if (f->state[i] != STARTED) continue;
+        if (!f->draining) t->ops->cancel(t, f->message[i]);
+        /* What it fails with now, after a failure, is nobody's concern. */
+        (void)t->ops->test(t, f->message[i], &done);
+        if (done)
+            f->state[i] = ENDED;
+        else
+            left++;
+    }
+    f->draining = 1;
+    return left;
 }
 
 int tutti_flight_done(const tutti_flight *f)
@@ -185,13 +205,8 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
         f->waits[i]++; /* let go just below, which finds those that wait for nothing */
     }
     for (int i = 0; i < s->n; i++) release_one(f, i);
-    status = start_ready(f);
-    if (status) {
-        tutti_flight_free(f);
-        return status;
-    }
     *flight = f;
-    return TUTTI_OK;
+    return start_ready(f);
 }
 
 char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)

@@ -33,15 +33,18 @@ typedef struct tutti_flight_plan {
     void *out;
 } tutti_flight_plan;
 
-/* NOMEM, or the transport's failure. */
+/* NOMEM, or the transport's failure: then *flight is what has begun, which has to be drained, or NULL. */
 tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **flight);
 /* *moved is set to 1 when anything advanced, and else left alone. After a failure the flight does
  * not move any more. */
 tutti_status tutti_flight_progress(tutti_flight *flight, int *moved);
+/* After a failure, again and again: no step starts any more; messages that have met no partner are
+ * cancelled, the others end. Returns how many have not. */
+int tutti_flight_drain(tutti_flight *flight);
 int tutti_flight_done(const tutti_flight *flight);
 /* "rank 1 (receiving), rank 3 (sending)": whom it waits for, into text; returns text. */
 char *tutti_flight_waits_for(const tutti_flight *flight, char *text, size_t size);
-/* Abandons what is still under way. Accepts NULL. */
+/* Abandons what is still under way (nothing, once it is drained). Accepts NULL. */
 void tutti_flight_free(tutti_flight *flight);
 
 #endif

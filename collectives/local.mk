@@ -26,4 +26,5 @@ libcore_la_SOURCES += \
 	collectives/transport/loop.c \
 	collectives/transport/mpi.c collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \
+	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
 	collectives/transport/transport.c collectives/transport/transport.h

@@ -18,12 +18,20 @@
  * everywhere).
  *
  * Threads: MPI must have been initialised with at least MPI_THREAD_SERIALIZED, and with
- * MPI_THREAD_MULTIPLE when the program itself calls MPI between the first insertion and a
- * tutti_wait. Every call is for the program's main thread. Data: vectors, variables, and matrices
- * and blocks without gaps (leading dimension equal to the row length), registered in main memory,
- * elements of the given type. The handles and their data must live until the collective has ended.
- * Errors: a status other than TUTTI_OK, and one line on stderr that says what is wrong
- * (tutti/status.h). */
+ * MPI_THREAD_MULTIPLE when the program itself calls MPI while a session is open. Every call is for the
+ * program's main thread. Sessions: a program may have several at a time, one a communicator for example
+ * (rows, columns and all ranks of a grid); one thread at a time is inside MPI for all of them. Every rank
+ * attaches and detaches them in the same order. The algorithm "mpi", which blocks, allows only one.
+ * Data: vectors, variables, and matrices and blocks without gaps (leading dimension equal to the row
+ * length), not partitioned. The elements have the size of the given type, as they were registered; a
+ * variable is one element or several; broadcast and allgather also move TUTTI_U8, bytes, of elements of
+ * any size. Data without a value (registered with home node -1, and no task that writes them was
+ * submitted) can only be received, by a broadcast (not at its root) and an allgather. A collective works
+ * on the copy in main memory, wherever the data are registered, and holds it as starpu_data_acquire does
+ * from its start to its end. The handles and their data must live until then. Errors: a status other than
+ * TUTTI_OK, and one line on stderr with the name of the function that says what is wrong
+ * (tutti/status.h). Wrong arguments are INVAL, and nothing was inserted; so is a call on a session that
+ * is NULL, was never attached or was detached, and one inside a task. */
 #ifndef TUTTI_ATTACH_H
 #define TUTTI_ATTACH_H
 
@@ -45,7 +53,7 @@ typedef struct tutti_attach_options {
     const char *design; /* "funneled", "concurrent", "chained", "sequential"; NULL: environment
                            TUTTI_DESIGN, or funneled. With "sequential" collectives run inside
                            tutti_wait, so wait with it, not with StarPU alone. */
-    int lanes;          /* concurrent: communicators; 0: TUTTI_LANES, or 4 */
+    int lanes;          /* concurrent: communicators, at most 1024; 0: TUTTI_LANES, or 4 */
     const char
         *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
     const char *check; /* whether ranks compare their collectives: "off", "on" (while they run),
@@ -53,22 +61,26 @@ typedef struct tutti_attach_options {
                           or on */
     /* Seconds that a collective may stand still: until a warning, until every rank writes its last
      * collectives down, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the
-     * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. */
+     * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. At most 1e6. */
     double stall_warn_s, stall_dump_s, stall_abort_s;
 } tutti_attach_options;
 
-/* Collective over comm. options may be NULL.
- * USAGE: unknown design, algorithm or check (the known ones are listed); UNSUPPORTED: MPI or StarPU is not
- * initialised, or MPI was initialised with too low a thread level. */
+/* Collective over comm, an intracommunicator. options may be NULL.
+ * USAGE, on all ranks when it is so on one: unknown design, algorithm or check (the known ones are listed),
+ * another field out of its range; INVAL: session is NULL, or comm MPI_COMM_NULL; UNSUPPORTED: MPI or StarPU is
+ * not initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would share MPI with
+ * another session. */
 TUTTI_API tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session);
 
-/* Waits for everything (at most 60 s), then leaves. Collective. NULL is accepted. The session is gone,
+/* Waits for everything (at most 60 s), then leaves. Collective. NULL is accepted. MPI_Finalize closes what
+ * is still open, with a line on stderr. The session is gone,
  * whatever is returned: the first failure of any collective as of tutti_wait, also one that only this
  * call finds (this rank has come to its end and another inserts more: MISMATCH); TIMEOUT when what is
  * in flight or another rank's end does not come. */
 TUTTI_API tutti_status tutti_detach(tutti_session *session);
 
+/* In comm, and its size. -1 (logged): this is no open session. */
 TUTTI_API int tutti_rank(const tutti_session *session);
 TUTTI_API int tutti_size(const tutti_session *session);
 
@@ -80,7 +92,7 @@ TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, con
 /* In place: every rank's data become the element-wise result over all ranks. */
 TUTTI_API tutti_status tutti_allreduce(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
-/* In place: root's data become everyone's. */
+/* In place: root's data become everyone's. The others' need no value before. */
 TUTTI_API tutti_status tutti_broadcast(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int root);
 /* In place at root; the data of the others are scratch afterwards. */
@@ -95,8 +107,14 @@ TUTTI_API tutti_status tutti_reduce_scatter(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
 
 /* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with their
- * names) after timeout_s; MISMATCH when the ranks' collectives differ (logged on every rank: which,
- * and how; all of them end so, now and later); otherwise the first failure of any of them. */
+ * names) after timeout_s, which is 0 or more (INFINITY: no limit); MISMATCH when the ranks' collectives
+ * differ (logged on every rank: which, and how; all of them end so, now and later); otherwise the first
+ * failure of any of them.
+ * THE DATA: with any status but TIMEOUT nothing is in flight any more on this rank, and the data of all
+ * that was inserted are the program's again, to use, unregister and free. After a failure ranks need a
+ * moment for that, which may be some seconds beyond timeout_s. With TIMEOUT the data of what has not
+ * ended are in use: MPI may read and write them at any time. Wait again, or end the program without
+ * freeing them. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/latch.h"
+#include "designs/rendezvous.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +16,7 @@ struct tutti_comm_thread {
     tutti_driver *driver;
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL where ranks do not talk */
+    tutti_halt *halt;     /* the same */
     pthread_mutex_t lock; /* protects work and stop; taken before the driver's queue_lock, and under
                              its comm_lock where the end of a collective makes another ready */
     pthread_cond_t work;  /* the driver has work, or stop */
@@ -53,7 +55,8 @@ static int wait_for_work(tutti_comm_thread *t)
     static const double tick_s = 50e-3;
     struct timespec until = tutti_clock_after(tick_s);
     pthread_mutex_lock(&t->lock);
-    while (!t->stop && !tutti_driver_busy(t->driver) && !tutti_clocks_busy(t->clocks))
+    while (!t->stop && !tutti_driver_busy(t->driver) && !tutti_clocks_busy(t->clocks) &&
+           !tutti_halt_busy(t->halt))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
     pthread_mutex_unlock(&t->lock);
@@ -65,6 +68,7 @@ static void tick(void *ctx)
     tutti_comm_thread *t = ctx;
     if (t->watch) tutti_watch_pass(t->watch);
     if (t->clocks) tutti_clocks_pass(t->clocks);
+    if (t->halt) tutti_halt_pass(t->halt);
 }
 
 static tutti_status set_up(tutti_comm_thread *t)
@@ -82,33 +86,56 @@ static tutti_status set_up(tutti_comm_thread *t)
     if (!status && t->options.watch.on)
         status = tutti_watch_open(&t->options.watch, t->driver, t->control, &t->watch);
     if (!status && t->control) status = tutti_clocks_open(t->control, &t->clocks);
+    if (!status && t->control) status = tutti_halt_open(t->control, &t->halt);
     return status;
+}
+
+/* For how long other ranks are waited for: while one may need this one to end what it has in flight, longer than
+ * otherwise after a failure. The rank that is missing in a stall does not come. */
+static double patience_s(const tutti_comm_thread *t, tutti_status failure, int drained)
+{
+    static const double after_failure_s = 1, while_draining_s = 5;
+    double limit_s = t->options.setup_timeout_s, least_s = limit_s;
+    if (failure)
+        least_s = drained || failure == TUTTI_ERR_TIMEOUT ? after_failure_s : while_draining_s;
+    return least_s < limit_s ? least_s : limit_s;
+}
+
+static void tell_missing(tutti_comm_thread *t, int left, double limit_s)
+{
+    char ranks[256];
+    if (left)
+        tutti_log(TUTTI_LOG_WARN,
+            "what ranks had in flight when they failed has not ended everywhere within %g s",
+            limit_s);
+    else
+        tutti_log(TUTTI_LOG_WARN, "the end of rank %s has not come within %g s",
+            tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
 }
 
 /* Waits for the other ranks to leave, too: one that waits for this one is told. Whether all have. */
 static int part(tutti_comm_thread *t)
 {
-    static const double after_failure_s = 1;
-    char ranks[256];
     int patient = !t->options.verify.at_once;
-    int failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
-    double start_s = tutti_clock_s(), limit_s = t->options.setup_timeout_s;
+    int left = 0, drained = 0, failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
+    double start_s = tutti_clock_s();
     tutti_driver_leave(t->driver);
-    for (int idle = 0; !tutti_driver_left(t->driver); idle++) {
-        int failing = tutti_driver_see(t->driver).failure != TUTTI_OK;
-        if (failing && !failed) start_s = tutti_clock_s();
-        failed = failing;
-        if (failed && limit_s > after_failure_s) limit_s = after_failure_s;
+    for (int idle = 0;; idle++) {
+        tutti_status failure = tutti_driver_see(t->driver).failure;
+        int was = drained + !failed;
+        drained = tutti_driver_drained(t->driver);
+        left = tutti_driver_left(t->driver);
+        if (left && drained) return 1;
+        failed = failure != TUTTI_OK;
+        if (drained + !failed != was) start_s = tutti_clock_s();
+        double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {
-            if (patient)
-                tutti_log(TUTTI_LOG_WARN, "the end of rank %s has not come within %g s",
-                    tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
+            if (patient) tell_missing(t, left, limit_s);
             return 0;
         }
         if (tutti_driver_pass(t->driver)) idle = 0;
         if (idle) back_off(idle);
     }
-    return 1;
 }
 
 static void *serve(void *arg)
@@ -171,6 +198,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
     tutti_watch_close(t->watch);
     tutti_driver_close(t->driver);
     tutti_clocks_close(t->clocks);
+    tutti_halt_close(t->halt);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
@@ -209,39 +237,14 @@ int tutti_comm_thread_pass(tutti_comm_thread *t)
 
 /* ---- a collective that the main thread waits for ---- */
 
-typedef struct rendezvous {
-    tutti_token token; /* first */
-    tutti_latch ended;
-} rendezvous;
-
-static void arrive(tutti_token *token, tutti_status status)
-{
-    tutti_latch_open(&((rendezvous *)token)->ended, status);
-}
-
-static rendezvous *rendezvous_new(void)
-{
-    rendezvous *r = malloc(sizeof *r);
-    if (!r) return NULL;
-    r->token.finish = arrive;
-    tutti_latch_init(&r->ended);
-    return r;
-}
-
-static void rendezvous_free(rendezvous *r)
-{
-    if (r) tutti_latch_destroy(&r->ended);
-    free(r);
-}
-
 /* Returns whether it has arrived. */
-static int await_passing(tutti_comm_thread *t, rendezvous *r)
+static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
 {
     double until = tutti_clock_s() + t->options.timeout_s;
     int ended = 0;
     for (int idle = 0; !ended && tutti_clock_s() < until;) {
         idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-        ended = tutti_latch_wait(&r->ended, 0);
+        ended = tutti_rendezvous_arrived(r, 0);
         if (idle && !ended) back_off(idle);
     }
     return ended;
@@ -250,20 +253,23 @@ static int await_passing(tutti_comm_thread *t, rendezvous *r)
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *t, const char *name, const tutti_coll_args *args)
 {
-    rendezvous *r = rendezvous_new();
-    int64_t sequence = r ? tutti_driver_reserve(t->driver, &(tutti_place){0}, name) : -1;
+    tutti_rendezvous *r;
+    tutti_status status = tutti_rendezvous_new(args, tutti_comm_size(t->comm), &r);
+    if (status) return status;
+    int64_t sequence = tutti_driver_reserve(t->driver, &(tutti_place){0}, name);
     if (sequence < 0) {
-        rendezvous_free(r);
+        tutti_rendezvous_leave(r, 0);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the collective '%s'", name);
     }
-    tutti_driver_ready(t->driver, sequence, args, &r->token);
-    int done = t->running ? tutti_latch_wait(&r->ended, t->options.timeout_s) : await_passing(t, r);
-    if (!done) /* the token may still be finished: it stays */
-        return tutti_fail(TUTTI_ERR_TIMEOUT,
+    tutti_driver_ready(t->driver, sequence, tutti_rendezvous_args(r), tutti_rendezvous_token(r));
+    int done = t->running ? tutti_rendezvous_arrived(r, t->options.timeout_s) : await_passing(t, r);
+    if (done)
+        status = tutti_rendezvous_take(r, args);
+    else
+        status = tutti_fail(TUTTI_ERR_TIMEOUT,
             "'%s', %s (sequence %lld), has not ended within %g s: has another rank left?", name,
             tutti_coll_kind_name(args->kind), (long long)sequence, t->options.timeout_s);
-    tutti_status status = r->ended.status;
-    rendezvous_free(r);
+    tutti_rendezvous_leave(r, 1);
     return status;
 }
 
@@ -296,4 +302,37 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *s
         }
     }
     return status;
+}
+
+/* ---- stopping together ---- */
+
+tutti_status tutti_comm_thread_halt(
+    tutti_comm_thread *t, int64_t step, int ahead, int wish, int *stop)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + t->options.timeout_s;
+    tutti_halt_answer answer = wish ? TUTTI_HALT_STOP : TUTTI_HALT_GO;
+    int alone = tutti_comm_size(t->comm) == 1;
+    if (!alone && !t->halt)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "ranks cannot stop together: they have no lane to talk on");
+    for (int idle = 0; !alone;) {
+        tutti_status status = tutti_halt_ask(t->halt, step, ahead, wish, &answer);
+        if (!status && answer == TUTTI_HALT_WAIT) status = tutti_driver_see(t->driver).failure;
+        if (status) return status;
+        if (tutti_halt_busy(t->halt)) wake(t);
+        if (answer != TUTTI_HALT_WAIT) break;
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_TIMEOUT,
+                "not all ranks have heard within %g s that the run is to stop: has one left?",
+                t->options.timeout_s);
+        if (t->running) {
+            tutti_clock_sleep(poll_s);
+        } else {
+            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+            if (idle) back_off(idle);
+        }
+    }
+    *stop = answer == TUTTI_HALT_STOP;
+    return TUTTI_OK;
 }

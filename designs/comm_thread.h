@@ -9,6 +9,7 @@
 
 #include "designs/clocks.h"
 #include "designs/driver.h"
+#include "designs/halt.h"
 #include "designs/watch/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
@@ -46,14 +47,19 @@ tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *thread);   /* NULL: ther
 /* Seconds of processor time that the thread has used; 0 without one. [A] */
 double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
 
-/* One collective on lane 0, to its end. [M], nothing else in flight. `name` is borrowed until close: the
- * collective may outlive the wait for it. */
+/* One collective on lane 0, to its end. [M], nothing else in flight. The buffers of args are the
+ * caller's again when this returns, whatever it returns: what outlives the wait works on copies
+ * (designs/rendezvous.h). `name` is borrowed until close. */
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
 /* How far this rank's clock is from rank 0's (designs/clocks.h). All ranks call it; rank 0, which only
  * answers, is back at once, and must go on to wait for the others. UNSUPPORTED (logged) where ranks
  * do not talk. [M] */
 tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_sample *sample);
+/* Whether step `step` may be submitted, on all ranks alike (designs/halt.h); *stop 1: no. Where a rank
+ * is alone it stops when it wishes. UNSUPPORTED (logged) where ranks do not talk; TIMEOUT, COMM. [M] */
+tutti_status tutti_comm_thread_halt(
+    tutti_comm_thread *thread, int64_t step, int ahead, int wish, int *stop);
 /* Without a thread: one pass. Returns whether anything moved. [M] */
 int tutti_comm_thread_pass(tutti_comm_thread *thread);
 

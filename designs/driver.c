@@ -31,6 +31,7 @@ static tutti_status open_asking(tutti_driver *d)
     for (int i = 0; i < lanes; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
     tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_hear_abort, d);
+    tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_hear_drained, d);
     if (d->options.verify.mode == TUTTI_VERIFY_OFF) return TUTTI_OK;
     return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
@@ -55,7 +56,8 @@ tutti_status tutti_driver_open(
         free(d);
         return status;
     }
-    pthread_mutex_init(&d->comm_lock, NULL);
+    pthread_mutex_init(&d->own_lock, NULL);
+    d->comm_lock = tutti_comm_lock(comm) ? tutti_comm_lock(comm) : &d->own_lock;
     pthread_mutex_init(&d->queue_lock, NULL);
     *driver = d;
     return TUTTI_OK;
@@ -69,7 +71,7 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_fault_close(driver->fault);
     tutti_verify_close(driver->verify);
     free(driver->asking);
-    pthread_mutex_destroy(&driver->comm_lock);
+    pthread_mutex_destroy(&driver->own_lock);
     pthread_mutex_destroy(&driver->queue_lock);
     free(driver);
 }
@@ -79,7 +81,7 @@ void tutti_driver_close(tutti_driver *driver)
 int tutti_driver_pass(tutti_driver *driver)
 {
     int started = 0, moved = 0;
-    pthread_mutex_lock(&driver->comm_lock);
+    pthread_mutex_lock(driver->comm_lock);
     tutti_status status = listen(driver, &moved);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
     if (!tutti_driver_failure(driver) && !status) {
@@ -89,10 +91,10 @@ int tutti_driver_pass(tutti_driver *driver)
     if (status) tutti_driver_share(driver, status);
     status = tutti_driver_failure(driver);
     if (status)
-        tutti_driver_end_all(driver, status);
+        tutti_driver_drain(driver, status);
     else if (moved || started)
         tutti_driver_end_done(driver);
-    pthread_mutex_unlock(&driver->comm_lock);
+    pthread_mutex_unlock(driver->comm_lock);
     return moved || started;
 }
 
@@ -102,7 +104,7 @@ int tutti_driver_busy(tutti_driver *driver)
     pthread_mutex_lock(&driver->queue_lock);
     int busy =
         queue->started > 0 || driver->held || driver->curious || tutti_driver_may_start(driver);
-    if (driver->failure) busy = tutti_queue_next_posted(queue, 0) != NULL;
+    if (driver->failure) busy = tutti_driver_draining(driver);
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
 }
@@ -160,7 +162,7 @@ static void make_ready(
 {
     entry->args = tutti_slice_args(args, entry->slices, entry->slice);
     entry->token = token;
-    entry->state = TUTTI_ENTRY_READY;
+    tutti_queue_ready(&d->queue, entry);
     if (d->fault) tutti_fault_change(d->fault, entry);
     enter_record(d, entry);
     if (d->observed && entry->slots)
@@ -171,7 +173,7 @@ void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
 {
     int at_once = driver->options.order == TUTTI_ORDER_READY;
-    if (at_once) pthread_mutex_lock(&driver->comm_lock);
+    if (at_once) pthread_mutex_lock(driver->comm_lock);
     pthread_mutex_lock(&driver->queue_lock);
     int slices = tutti_queue_get(&driver->queue, sequence)->slices;
     for (int i = 0; i < slices; i++)
@@ -179,7 +181,7 @@ void tutti_driver_ready(
     pthread_mutex_unlock(&driver->queue_lock);
     if (at_once) {
         tutti_driver_start_at_once(driver, sequence, slices);
-        pthread_mutex_unlock(&driver->comm_lock);
+        pthread_mutex_unlock(driver->comm_lock);
     }
     driver->options.wake(driver->options.ctx);
 }

@@ -5,8 +5,8 @@
  *
  *   reserve (submission) -> ready (buffers are ready) -> started -> token finished
  *
- * Locks: `comm` (who may call the communicator) is taken before `queue` (entries, sequence
- * numbers). A token is finished with `comm` held; `wake` is called with neither. */
+ * Locks: `comm` (who may call the communicator; the transport's lock, where it has one) is taken before
+ * `queue` (entries, sequence numbers). A token is finished with `comm` held; `wake` is called with neither. */
 #ifndef TUTTI_DRIVER_H
 #define TUTTI_DRIVER_H
 
@@ -72,11 +72,14 @@ void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t win
  * them have left, too. With no control they have. [M] or who passes */
 void tutti_driver_leave(tutti_driver *driver);
 int tutti_driver_left(tutti_driver *driver);
+/* After a failure: whether all ranks have said that nothing of theirs is in flight. [A] */
+int tutti_driver_drained(tutti_driver *driver);
 /* "1, 3": the ranks that have not left, into text; returns text. */
 char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size);
 
-/* Ends everything that was posted with this status, and all that becomes ready later, at the next
- * pass; nothing starts any more. The first call counts. [A] */
+/* Ends everything with this status: what becomes ready, at the next pass, and what is in flight once
+ * nobody touches its buffers any more, which can be never where another rank does not do its part.
+ * Nothing starts any more. The first call counts. [A] */
 void tutti_driver_fail(tutti_driver *driver, tutti_status status);
 /* The same on every rank: logs the sentence here, and on the others that this rank said it. The
  * first call counts. For whoever passes, inside a pass (comm_lock held). */
@@ -96,12 +99,16 @@ typedef struct tutti_driver_entry {
 } tutti_driver_entry;
 
 typedef struct tutti_driver_look {
-    int64_t submitted, ended;   /* how many */
-    int in_flight;              /* started and not ended */
-    int may_start;              /* something is ready, and whoever passes may start it */
-    tutti_status failure;       /* of tutti_driver_fail */
-    tutti_driver_entry oldest;  /* that has not ended */
-    tutti_driver_entry started; /* the oldest in flight, or one that is inside MPI */
+    int64_t submitted, ended;  /* how many */
+    int in_flight;             /* started and not ended */
+    int may_start;             /* something is ready, and whoever passes may start it */
+    tutti_status failure;      /* of tutti_driver_fail */
+    tutti_driver_entry oldest; /* that has not ended */
+    tutti_driver_entry
+        started;     /* the oldest in flight, or one that is inside MPI; with none, the oldest
+                                   that has come to where ranks wait for each other (verify FULL) */
+    int main_drives; /* collectives run, and other ranks are heard, only while main passes */
+    int ready;       /* where main drives: how many collectives are */
 } tutti_driver_look;
 
 tutti_driver_look tutti_driver_see(tutti_driver *driver);

@@ -55,8 +55,7 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
 
     tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
     if (status) {
-        tutti_driver_share(d, status);
-        tutti_driver_end_entry(d, ready->sequence, status);
+        tutti_driver_share(d, status); /* it may have begun: the drain ends it */
         return;
     }
     pthread_mutex_lock(&d->queue_lock);
@@ -75,29 +74,19 @@ static void note_moves(tutti_entry *entry)
 
 void tutti_driver_end_done(tutti_driver *d)
 {
-    int64_t from = 0;
-    for (;;) {
+    pthread_mutex_lock(&d->queue_lock);
+    const tutti_entry *first = tutti_queue_first_started(&d->queue);
+    int64_t sequence = first ? first->sequence : -1;
+    pthread_mutex_unlock(&d->queue_lock);
+    while (sequence >= 0) {
         pthread_mutex_lock(&d->queue_lock);
-        tutti_entry *entry = tutti_queue_next_started(&d->queue, from);
-        int64_t sequence = entry ? entry->sequence : -1;
-        const tutti_coll_request *request = entry ? entry->request : NULL;
-        if (entry) note_moves(entry);
+        tutti_entry *entry = tutti_queue_get(&d->queue, sequence);
+        const tutti_coll_request *request = entry->request;
+        const tutti_entry *next = tutti_queue_after(&d->queue, entry);
+        int64_t after = next ? next->sequence : -1;
+        if (request) note_moves(entry);
         pthread_mutex_unlock(&d->queue_lock);
-        if (sequence < 0) return;
-        if (tutti_coll_done(request)) tutti_driver_end_entry(d, sequence, TUTTI_OK);
-        from = sequence + 1;
-    }
-}
-
-void tutti_driver_end_all(tutti_driver *d, tutti_status failure)
-{
-    tutti_comm_abandon(d->comm);
-    for (;;) {
-        pthread_mutex_lock(&d->queue_lock);
-        tutti_entry *entry = tutti_queue_next_posted(&d->queue, 0);
-        int64_t sequence = entry ? entry->sequence : -1;
-        pthread_mutex_unlock(&d->queue_lock);
-        if (sequence < 0) return;
-        tutti_driver_end_entry(d, sequence, failure);
+        if (request && tutti_coll_done(request)) tutti_driver_end_entry(d, sequence, TUTTI_OK);
+        sequence = after;
     }
 }

@@ -55,31 +55,31 @@ void tutti_driver_share(tutti_driver *d, tutti_status status)
 
 void tutti_driver_leave(tutti_driver *driver)
 {
-    pthread_mutex_lock(&driver->comm_lock);
+    pthread_mutex_lock(driver->comm_lock);
     if (driver->verify) {
         tutti_status status =
             tutti_verify_leave(driver->verify, tutti_driver_failure(driver) != TUTTI_OK);
         if (status) tutti_driver_share(driver, status);
     }
-    pthread_mutex_unlock(&driver->comm_lock);
+    pthread_mutex_unlock(driver->comm_lock);
 }
 
 int tutti_driver_left(tutti_driver *driver)
 {
     if (!driver->verify) return 1;
-    pthread_mutex_lock(&driver->comm_lock);
+    pthread_mutex_lock(driver->comm_lock);
     int left = tutti_verify_left(driver->verify, tutti_driver_failure(driver) != TUTTI_OK) &&
                !tutti_control_sending(driver->options.control);
-    pthread_mutex_unlock(&driver->comm_lock);
+    pthread_mutex_unlock(driver->comm_lock);
     return left;
 }
 
 char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
 {
     text[0] = '\0';
-    pthread_mutex_lock(&driver->comm_lock);
+    pthread_mutex_lock(driver->comm_lock);
     if (driver->verify) tutti_verify_missing(driver->verify, text, size);
-    pthread_mutex_unlock(&driver->comm_lock);
+    pthread_mutex_unlock(driver->comm_lock);
     return text;
 }
 

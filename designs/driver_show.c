@@ -20,9 +20,18 @@ static tutti_driver_entry show(const tutti_entry *entry)
 /* The oldest in flight; but one that is inside MPI's own collective holds up those before it, too: nobody ends them. */
 static const tutti_entry *foremost(tutti_queue *queue)
 {
-    tutti_entry *first = tutti_queue_next_started(queue, 0), *entry = first;
-    while (entry && entry->request) entry = tutti_queue_next_started(queue, entry->sequence + 1);
+    const tutti_entry *first = tutti_queue_first_started(queue), *entry = first;
+    while (entry && entry->request) entry = tutti_queue_after(queue, entry);
     return entry ? entry : first;
+}
+
+/* Queue lock held. */
+static int count_ready(tutti_queue *queue)
+{
+    int count = 0;
+    for (int64_t s = queue->lowest; s < queue->next; s++)
+        count += tutti_queue_get(queue, s)->state == TUTTI_ENTRY_READY;
+    return count;
 }
 
 tutti_driver_look tutti_driver_see(tutti_driver *driver)
@@ -38,7 +47,13 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
     const tutti_entry *oldest = tutti_queue_oldest(queue);
     if (oldest) look.oldest = show(oldest);
     const tutti_entry *started = foremost(queue);
-    if (started) look.started = show(started);
+    int gate = driver->options.verify.mode == TUTTI_VERIFY_FULL;
+    if (started)
+        look.started = show(started);
+    else if (gate && oldest && oldest->state == TUTTI_ENTRY_READY)
+        look.started = look.oldest;
+    look.main_drives = driver->options.order == TUTTI_ORDER_MAIN;
+    look.ready = look.main_drives ? count_ready(queue) : 0;
     pthread_mutex_unlock(&driver->queue_lock);
     return look;
 }

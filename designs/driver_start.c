@@ -21,11 +21,12 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     return may_start && !status;
 }
 
-/* Starts it, unless the other ranks have to come to it first or nothing starts any more. Returns
- * whether this was its turn. */
+/* Starts it, unless its lane is full (what is in flight there is first on this lane on every rank, so that
+ * it ends without this one), the other ranks have to come to it first, or nothing starts any more.
+ * Returns whether this was its turn. */
 static int try_start(tutti_driver *d, tutti_entry *ready)
 {
-    if (tutti_driver_failure(d)) return 0;
+    if (tutti_driver_failure(d) || !tutti_comm_has_room(d->comm, ready->lane)) return 0;
     if (d->fault && d->asking[ready->lane] != ready->sequence &&
         !tutti_fault_start(d->fault, ready)) {
         tutti_driver_end_entry(d, ready->sequence, TUTTI_OK);
@@ -77,10 +78,7 @@ static int start_one(tutti_driver *d)
 static tutti_entry *next_held(tutti_driver *d, int lane)
 {
     if (d->asking[lane] >= 0) return tutti_queue_get(&d->queue, d->asking[lane]);
-    tutti_entry *entry = tutti_queue_next_posted(&d->queue, 0);
-    while (entry && (entry->lane != lane || entry->state != TUTTI_ENTRY_READY))
-        entry = tutti_queue_next_posted(&d->queue, entry->sequence + 1);
-    return admit(d, entry);
+    return admit(d, tutti_queue_first_ready(&d->queue, lane));
 }
 
 /* ORDER_READY: ready has started it already, unless it had to wait. */
@@ -88,25 +86,32 @@ static int start_held(tutti_driver *d)
 {
     int started = 0;
     for (int lane = 0; lane < d->queue.lanes; lane++) {
-        pthread_mutex_lock(&d->queue_lock);
-        tutti_entry *entry = d->held ? next_held(d, lane) : NULL;
-        tutti_entry copy = entry ? *entry : (tutti_entry){0};
-        pthread_mutex_unlock(&d->queue_lock);
-        if (!entry || !try_start(d, &copy)) continue;
-        pthread_mutex_lock(&d->queue_lock);
-        d->held--;
-        pthread_mutex_unlock(&d->queue_lock);
-        started++;
+        for (;;) {
+            pthread_mutex_lock(&d->queue_lock);
+            tutti_entry *entry = d->held ? next_held(d, lane) : NULL;
+            tutti_entry copy = entry ? *entry : (tutti_entry){0};
+            pthread_mutex_unlock(&d->queue_lock);
+            if (!entry || !try_start(d, &copy)) break;
+            pthread_mutex_lock(&d->queue_lock);
+            d->held--;
+            pthread_mutex_unlock(&d->queue_lock);
+            started++;
+        }
     }
     return started;
 }
 
 int tutti_driver_start_next(tutti_driver *d)
 {
-    static int (*const start[])(tutti_driver *) = {[TUTTI_ORDER_QUEUE] = start_in_sequence,
-        [TUTTI_ORDER_READY] = start_held,
-        [TUTTI_ORDER_MAIN] = start_one};
-    return start[d->options.order](d);
+    switch (d->options.order) {
+    case TUTTI_ORDER_QUEUE:
+        return start_in_sequence(d);
+    case TUTTI_ORDER_READY:
+        return start_held(d);
+    case TUTTI_ORDER_MAIN:
+        return start_one(d);
+    }
+    return 0;
 }
 
 void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices)

@@ -7,9 +7,11 @@
 #include "designs/bucket.h"
 #include "designs/comm_core.h"
 #include "designs/comm_thread.h"
+#include "designs/deadline.h"
 #include "designs/home.h"
 #include "designs/slice.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,7 +21,7 @@ struct tutti_exchange {
     const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
     tutti_home *home;           /* where MPI lives, when it outlives the comm thread; or NULL */
     tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
-    int booted;
+    int booted, claimed;
     int missing;   /* when the comm thread ended, a rank was */
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
@@ -96,7 +98,13 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     tutti_status status = boot(x);
     if (status) return status;
     x->booted = 1;
-    status = compare_ranks(x);
+    if (x->attached && x->options.on_end)
+        status = tutti_boot_on_end(&x->boot, x->options.on_end, x->options.on_end_ctx);
+    tutti_status same = compare_ranks(x);
+    if (!status) status = same;
+    int blocks = tutti_algorithm_blocks(x->options.algorithm);
+    if (!status) status = tutti_boot_claim(&x->boot, blocks);
+    x->claimed = !status;
     if (!status && x->options.design->order != TUTTI_ORDER_MAIN && !x->options.manual)
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
@@ -105,35 +113,76 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
                   : tutti_transport_mpi(x->boot.comm, x->options.lanes + control, transport);
 }
 
+/* A transport's lock, if it has one. */
+static void lock(pthread_mutex_t *mutex)
+{
+    if (mutex) pthread_mutex_lock(mutex);
+}
+
+static void unlock(pthread_mutex_t *mutex)
+{
+    if (mutex) pthread_mutex_unlock(mutex);
+}
+
+/* The others are waited for as long as in a stall. */
+static double setup_timeout_s(const tutti_exchange_options *o)
+{
+    int shorter = o->watch.on && o->watch.abort_s > 0 && o->watch.abort_s < o->timeout_s;
+    return shorter ? o->watch.abort_s : o->timeout_s;
+}
+
 static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
 {
     tutti_exchange *x = ctx;
     tutti_transport *transport;
+    tutti_deadline *deadline = NULL;
+    if (x->options.design->order == TUTTI_ORDER_MAIN && !x->transport)
+        deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_timeout_s(&x->options));
     tutti_status status = open_transport(x, &transport);
+    tutti_deadline_close(deadline);
     if (status) return status;
-    tutti_comm_options options = {.algorithm = x->options.algorithm, .lanes = x->options.lanes};
+    tutti_comm_options options = {
+        .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
     status = tutti_comm_new(transport, &options, comm);
     if (status || !talks(x, transport->size)) return status;
     if (transport->lanes <= x->options.lanes)
         return tutti_fail(TUTTI_ERR_INVAL,
             "comparing the ranks' collectives takes a lane more than the transport's %d",
             transport->lanes);
-    return tutti_control_open(transport, x->options.lanes, control);
+    lock(transport->lock);
+    status = tutti_control_open(transport, x->options.lanes, control);
+    unlock(transport->lock);
+    return status;
+}
+
+static void end_mpi(tutti_exchange *x)
+{
+    double limit_s = setup_timeout_s(&x->options);
+    int ends = x->boot.initialised_here;
+    tutti_deadline *deadline = ends ? tutti_deadline_open(TUTTI_DEADLINE_END, limit_s) : NULL;
+    tutti_boot_finalize(&x->boot);
+    tutti_deadline_close(deadline);
 }
 
 static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
 {
     tutti_exchange *x = ctx;
+    pthread_mutex_t *mutex = comm ? tutti_comm_lock(comm) : NULL;
+    lock(mutex);
     if (!orderly && comm) tutti_comm_abandon(comm);
     tutti_control_stop(control);
     tutti_comm_free(comm);
+    unlock(mutex);
     tutti_control_free(control);
+    if (x->claimed) tutti_boot_disclaim(tutti_algorithm_blocks(x->options.algorithm));
+    x->claimed = 0;
     x->missing = !orderly;
     if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
-    if (x->booted && !x->home) tutti_boot_finalize(&x->boot);
+    if (x->booted && !x->home) end_mpi(x);
     x->booted = 0;
 }
 
+/* Puts defaults in, too. */
 static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
@@ -142,33 +191,34 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
     if (o->slice_bytes < 0) o->slice_bytes = tutti_slice_default_bytes();
-    tutti_status status = tutti_watch_check(&o->watch);
+    tutti_status status = tutti_design_check(design);
+    if (!status) status = tutti_watch_check(&o->watch);
     if (!status) status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     if (design->unsafe && !o->unsafe)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "design %s can hang and sum the wrong buffers (it is there to show that): --unsafe "
-            "runs it all the same",
+            "design %s can hang and sum the wrong buffers, which it is there to show: it runs only "
+            "where it is asked for as unsafe",
             design->name);
     if (!tutti_verify_mode_name(o->verify))
         return tutti_fail(TUTTI_ERR_INVAL, "no way to compare ranks has the number %d", o->verify);
-    if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "--lanes %d: at least 1", o->lanes);
+    if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "lanes is %d: at least 1", o->lanes);
     if (o->lanes > 1 && !design->many_lanes)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--lanes %d: design %s has one lane (concurrent has several)", o->lanes, design->name);
+            "lanes is %d, but design %s has one lane (concurrent has several)", o->lanes,
+            design->name);
     if (o->lanes > 1 && tutti_algorithm_blocks(o->algorithm))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--algorithm %s blocks its thread inside MPI, which on %d lanes can deadlock: use "
-            "--lanes 1 or another algorithm",
+            "algorithm '%s' blocks its thread inside MPI, which on %d lanes can deadlock: use "
+            "one lane or another algorithm",
             o->algorithm, o->lanes);
     return TUTTI_OK;
 }
 
-/* The others are waited for as long as in a stall. */
-static double setup_timeout_s(const tutti_exchange_options *o)
+tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
 {
-    int shorter = o->watch.on && o->watch.abort_s > 0 && o->watch.abort_s < o->timeout_s;
-    return shorter ? o->watch.abort_s : o->timeout_s;
+    tutti_exchange_options copy = *options;
+    return check_options(&copy);
 }
 
 /* A blocking collective cannot be taken back when fingerprints differ: they are compared before it.
@@ -314,6 +364,40 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
 
 /* ---- the graph ---- */
 
+/* What is wrong with the place of a section's n-th collective; NULL: nothing. */
+static const char *misplaced(
+    const tutti_design *design, const tutti_node *node, int64_t n, int lanes)
+{
+    int chained = 0;
+    for (int i = 0; i < node->accesses; i++) chained |= node->access[i].mode == TUTTI_CHAIN;
+    if (node->place.lane < 0 || node->place.lane >= lanes) return "on a lane that does not exist";
+    if (node->place.index != n) return "with an index that is not its position";
+    if (node->place.holds && !tutti_design_may_hold(design))
+        return "where it holds a worker that does not start it, or that has handed on a chain";
+    return chained == design->chain ? NULL
+                                    : "off the chain that it declares, or on one that it does not";
+}
+
+/* The driver, and the checker that judges for it, go by places: a design that writes others than it has
+ * lanes and positions for is refused. */
+static tutti_status check_places(const tutti_design *design, const tutti_graph *graph, int lanes)
+{
+    int section = -1;
+    int64_t index = 0;
+    for (int i = 0; i < tutti_graph_nodes(graph); i++) {
+        const tutti_node *node = tutti_graph_get_node(graph, i);
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        if (node->section != section) index = 0;
+        section = node->section;
+        const char *wrong = misplaced(design, node, index++, lanes);
+        if (wrong)
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "design %s puts collective '%s' %s (lane %d of %d, index %lld)", design->name,
+                node->name, wrong, node->place.lane, lanes, (long long)node->place.index);
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status turn_marks(const tutti_exchange *x, tutti_graph *graph)
 {
     int64_t bytes = x->options.bucket_bytes;
@@ -332,6 +416,7 @@ static tutti_status turn_marks(const tutti_exchange *x, tutti_graph *graph)
         if (status) return status;
     }
     status = x->options.design->place(graph, x->options.lanes);
+    if (!status) status = check_places(x->options.design, graph, x->options.lanes);
     return status ? status : tutti_slice_cut(graph, x->options.slice_bytes, x->options.lanes);
 }
 
@@ -385,7 +470,7 @@ static void start(
 static tutti_status drive(void *ctx)
 {
     tutti_exchange *x = ctx;
-    tutti_comm_thread_pass(x->thread);
+    if (!tutti_comm_thread_pass(x->thread)) sched_yield(); /* other ranks may share the core */
     return TUTTI_OK;
 }
 
@@ -396,6 +481,13 @@ static void observe(void *ctx, tutti_ledger *ledger, int whole)
     if (watch) tutti_inquiry_observe(tutti_watch_inquiry(watch), ledger, whole);
 }
 
+static void waits(void *ctx, int begins)
+{
+    tutti_exchange *x = ctx;
+    tutti_watch *watch = tutti_comm_thread_watch(x->thread);
+    if (watch) tutti_inquiry_wait(tutti_watch_inquiry(watch), begins);
+}
+
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 {
     int main_drives = exchange->options.design->order == TUTTI_ORDER_MAIN;
@@ -403,15 +495,22 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
         .reserve = reserve,
         .start = start,
         .main = main_drives ? drive : NULL,
-        .observe = observe};
+        .observe = observe,
+        .waits = waits};
 }
 
 /* ---- the main thread ---- */
 
-void tutti_exchange_note(tutti_exchange *exchange, const char *doing)
+void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announced)
 {
     tutti_watch *watch = tutti_comm_thread_watch(exchange->thread);
-    if (watch) tutti_inquiry_note(tutti_watch_inquiry(watch), doing);
+    if (watch) tutti_inquiry_note(tutti_watch_inquiry(watch), doing, announced);
+}
+
+void tutti_exchange_attend(tutti_exchange *exchange)
+{
+    if (exchange->options.design->order == TUTTI_ORDER_MAIN)
+        tutti_comm_thread_pass(exchange->thread);
 }
 
 int tutti_exchange_pass(tutti_exchange *exchange)
@@ -422,7 +521,10 @@ int tutti_exchange_pass(tutti_exchange *exchange)
 tutti_status tutti_exchange_call(
     tutti_exchange *exchange, const char *name, const tutti_coll_args *args)
 {
-    return tutti_comm_thread_call(exchange->thread, name, args);
+    waits(exchange, 1);
+    tutti_status status = tutti_comm_thread_call(exchange->thread, name, args);
+    waits(exchange, 0);
+    return status;
 }
 
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank)
@@ -446,6 +548,14 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
 
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample)
 {
+    waits(exchange, 1);
     tutti_status status = tutti_comm_thread_clock(exchange->thread, sample);
+    waits(exchange, 0);
     return tutti_exchange_agree(exchange, status, NULL);
+}
+
+tutti_status tutti_exchange_halt(
+    tutti_exchange *exchange, int64_t step, int ahead, int wish, int *stop)
+{
+    return tutti_comm_thread_halt(exchange->thread, step, ahead, wish, stop);
 }

@@ -24,6 +24,7 @@ typedef struct tutti_exchange_options {
     const tutti_design *design;
     int lanes;             /* 0: the design's default (4 for concurrent, else 1) */
     const char *algorithm; /* see tutti_comm_options; NULL: auto */
+    int depth;             /* of a lane, as of tutti_comm_options; 0: its default */
     int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
                                  -1: see designs/bucket.h */
     int64_t
@@ -41,10 +42,17 @@ typedef struct tutti_exchange_options {
     int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;          /* deadline of call and agree; 0: 60 */
     tutti_meter *meter;        /* may be NULL; borrowed */
-    tutti_trace *trace;   /* may be NULL; borrowed: collectives are recorded, and clocks compared */
+    tutti_trace *trace; /* may be NULL; borrowed: collectives are recorded, and clocks compared */
+    /* Of an attached exchange: MPI_Finalize has been called before close, on this thread, and waits for on_end to
+     * return, which should close it. NULL: nothing happens. */
+    void (*on_end)(void *ctx);
+    void *on_end_ctx;
     const char *settings; /* more that all ranks must have in common, as tutti_conf_text writes it;
                               NULL: nothing */
 } tutti_exchange_options;
+
+/* Whether open would refuse them: USAGE, INVAL (logged). [P] */
+tutti_status tutti_exchange_check_options(const tutti_exchange_options *options);
 
 /* Initialises MPI on the thread that the design wants, compares what the ranks were started with,
  * and opens the lanes. All ranks call it. USAGE on all ranks when design, lanes, algorithm or
@@ -97,18 +105,27 @@ tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
 
-/* What the main thread is doing when the other ranks may have to wait for it ("it writes
- * a checkpoint"): told to them, and no stall. NULL: nothing in particular. Borrowed until then. */
-void tutti_exchange_note(tutti_exchange *exchange, const char *doing);
+/* What the main thread is doing when the other ranks may have to wait for it ("writes a checkpoint"): told
+ * to them. NULL: nothing in particular. Borrowed until then. announced: they have to expect it, and warn later. */
+void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announced);
+/* For a main thread that waits for something else than collectives: every so often, so that the others
+ * hear of this rank in every design. */
+void tutti_exchange_attend(tutti_exchange *exchange);
 
 /* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns whether
  * anything moved. */
 int tutti_exchange_pass(tutti_exchange *exchange);
 
 /* Runs one collective now and waits for it. All ranks call it at the same point of the program.
- * `name` says in reports what is communicated ("the epoch's sums"); borrowed until close. */
+ * `name` says in reports what is communicated ("the epoch's sums"); borrowed until close. The buffers are
+ * the caller's again when this returns, also with TIMEOUT; args->recv has changed only with OK. */
 tutti_status tutti_exchange_call(
     tutti_exchange *exchange, const char *name, const tutti_coll_args *args);
+/* Whether step `step` may be submitted, on all ranks alike: not where some rank wishes to stop, and all
+ * ranks have submitted the same steps when they are told so. Called before each step, in order, when
+ * step - ahead has ended on this rank (designs/halt.h). TIMEOUT, COMM, UNSUPPORTED. */
+tutti_status tutti_exchange_halt(
+    tutti_exchange *exchange, int64_t step, int ahead, int wish, int *stop);
 /* How far this rank's clock is from rank 0's; all ranks call it, with options.trace. */
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
 /* Every rank's status; all ranks return the first failure in rank order (*rank, may be NULL, says

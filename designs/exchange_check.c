@@ -41,7 +41,7 @@ static tutti_status judge(
         check->rank[r].workers = workers;
         status = tutti_check_read(check, r, texts + r * bytes);
     }
-    if (!status) status = tutti_check_judge(check, tutti_exchange_design(x)->order, verdict);
+    if (!status) status = tutti_check_judge(check, tutti_exchange_design(x), verdict);
     tutti_check_free(check);
     return status;
 }

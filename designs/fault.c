@@ -34,6 +34,11 @@ static const struct {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+int tutti_fault_built(void)
+{
+    return 1;
+}
+
 /* ---- reading ---- */
 
 static tutti_status refuse(const char *text, const char *reason)
@@ -83,17 +88,17 @@ static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wi
     *value++ = '\0';
     if (strcmp(part, "rank") == 0) {
         have[0] = 1;
-        return read_number(value, &wish->rank) ? TUTTI_OK : refuse(text, "the rank is no number");
+        return read_number(value, &wish->rank) ? TUTTI_OK : refuse(text, "the rank is not a number");
     }
     if (strcmp(part, "collective") == 0) {
         have[1] = 1;
         return read_number(value, &wish->collective)
                    ? TUTTI_OK
-                   : refuse(text, "the collective is no sequence number");
+                   : refuse(text, "the collective is not a sequence number");
     }
     if (strcmp(part, "do") == 0) {
         have[2] = 1;
-        return read_kind(value, wish) ? TUTTI_OK : refuse(text, "nothing that can be done");
+        return read_kind(value, wish) ? TUTTI_OK : refuse(text, "what to do is not one of the KINDs");
     }
     return refuse(text, "a part that is not rank, collective or do");
 }

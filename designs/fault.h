@@ -14,6 +14,9 @@
  * collective is the sequence number, as errors tell it: collectives of the main thread (exchange
  * call, agree) count. Without the variable a driver has no fault, and asks for nothing but that.
  *
+ * A build that is configured with --disable-faults links fault_none.c in place of fault.c: it has
+ * none of this, and refuses TUTTI_FAULT.
+ *
  * Threads: parse, open, adds, extra [M]; admit, change under the driver's queue
  * lock; start, end for whoever starts and ends the collective. */
 #ifndef TUTTI_FAULT_H
@@ -42,11 +45,14 @@ typedef struct tutti_fault_wish {
     double delay_s;
 } tutti_fault_wish;
 
+/* Whether this build has faults. [P] */
+int tutti_fault_built(void);
+
 /* USAGE (logged: the part, and what would be accepted). */
 tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish);
 
 /* Reads TUTTI_FAULT. *fault is NULL when it is not set or names another rank. USAGE as parse, and
- * for a rank that there is not; NOMEM. */
+ * for a rank that there is not, and in a build without faults; NOMEM. */
 tutti_status tutti_fault_open(int rank, int size, tutti_fault **fault);
 void tutti_fault_close(tutti_fault *fault); /* accepts NULL */
 

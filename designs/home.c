@@ -2,11 +2,13 @@
 
 #include "dag/base/log.h"
 #include "dag/run/latch.h"
+#include "designs/deadline.h"
 
 #include <stdlib.h>
 
 struct tutti_home {
     tutti_thread_level level;
+    double timeout_s; /* of starting and of ending MPI */
     tutti_boot boot;
     tutti_latch started; /* with the status of starting MPI */
     tutti_latch leave;
@@ -20,7 +22,10 @@ static void *live(void *arg)
     tutti_status status = tutti_boot_init(h->level, NULL, &h->boot);
     tutti_latch_open(&h->started, status);
     while (!tutti_latch_wait(&h->leave, a_while_s)) continue;
-    if (!status) tutti_boot_finalize(&h->boot);
+    if (status) return NULL;
+    tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_END, h->timeout_s);
+    tutti_boot_finalize(&h->boot);
+    tutti_deadline_close(deadline);
     return NULL;
 }
 
@@ -43,6 +48,7 @@ tutti_status tutti_home_open(tutti_thread_level level, double timeout_s, tutti_h
     tutti_home *h = calloc(1, sizeof *h);
     if (!h) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the thread of MPI");
     h->level = level;
+    h->timeout_s = timeout_s;
     tutti_latch_init(&h->started);
     tutti_latch_init(&h->leave);
     if (pthread_create(&h->thread, NULL, live, h)) {

@@ -12,8 +12,8 @@ typedef struct tutti_home tutti_home;
  * longer than timeout_s, and then the thread stays, because it may be inside MPI. [M] */
 tutti_status tutti_home_open(tutti_thread_level level, double timeout_s, tutti_home **home);
 const tutti_boot *tutti_home_boot(const tutti_home *home); /* valid until close */
-/* Ends MPI, nothing in flight; orderly 0: leaves it as it is, since ending it would wait for a rank
- * that is missing. Accepts NULL. [M] */
+/* Ends MPI, nothing in flight, within the time that open was given (designs/deadline.h); orderly 0: leaves
+ * it as it is, since ending it would wait for a rank that is missing. Accepts NULL. [M] */
 void tutti_home_close(tutti_home *home, int orderly);
 
 #endif

@@ -20,8 +20,8 @@ static tutti_status place(tutti_graph *graph, int lanes)
 
 const tutti_design tutti_design_naive = {
     .name = "naive",
-    .summary = "each worker starts what it finds ready and waits (can hang and sum wrongly; needs "
-               "--unsafe)",
+    .summary = "each worker starts what it finds ready and waits (can hang and sum wrongly: "
+               "unsafe)",
     .order = TUTTI_ORDER_READY,
     .many_lanes = 1,
     .unsafe = 1,

@@ -16,6 +16,7 @@ typedef struct talk {
     tutti_token token; /* first: a token's address is its talk's */
     tutti_order_plan *plan;
     int64_t sequence;
+    int open; /* submitted, and its token is not finished: its buffer is in use */
 } talk;
 
 struct tutti_order_plan {
@@ -128,6 +129,7 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
 void tutti_order_close(tutti_order_plan *plan)
 {
     if (!plan) return;
+    if (plan->times.open || plan->list.open) return; /* what was not let go of stays */
     tutti_observed_close(&plan->observed);
     free(plan->piece);
     free(plan->befores);
@@ -197,6 +199,7 @@ static void submit_list(tutti_order_plan *p)
 {
     const tutti_coll_args args = {
         .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
+    p->list.open = 1;
     tutti_driver_ready(p->driver, p->list.sequence, &args, &p->list.token);
 }
 
@@ -204,6 +207,7 @@ static void submit_list(tutti_order_plan *p)
 static void make_list(tutti_token *token, tutti_status status)
 {
     tutti_order_plan *p = ((talk *)token)->plan;
+    p->times.open = 0;
     if (status || p->rank != 0) return;
     make_order(p);
     submit_list(p);
@@ -213,6 +217,7 @@ static void make_list(tutti_token *token, tutti_status status)
 static void take_over(tutti_token *token, tutti_status status)
 {
     tutti_order_plan *p = ((talk *)token)->plan;
+    p->list.open = 0;
     if (status) return;
     if (!is_fine(p, p->order)) {
         char text[160];
@@ -243,6 +248,7 @@ tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
         .op = TUTTI_MAX,
         .count = p->pieces + 1,
         .recv = p->seen};
+    p->times.open = 1;
     tutti_driver_ready(p->driver, p->times.sequence, &args, &p->times.token);
     if (p->rank != 0) submit_list(p);
     return TUTTI_OK;

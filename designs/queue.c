@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { FIRST_ROOM = 256 };
+static const tutti_entry_list empty_list = {.first = -1, .last = -1};
 
 tutti_status tutti_queue_open(tutti_queue *queue, int lanes)
 {
@@ -14,9 +15,14 @@ tutti_status tutti_queue_open(tutti_queue *queue, int lanes)
     queue->ring = calloc(FIRST_ROOM, sizeof *queue->ring);
     queue->cursor = calloc((size_t)lanes, sizeof *queue->cursor);
     queue->flying = calloc((size_t)lanes, sizeof *queue->flying);
-    if (queue->ring && queue->cursor && queue->flying) return TUTTI_OK;
-    tutti_queue_close(queue);
-    return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
+    queue->ready = calloc((size_t)lanes, sizeof *queue->ready);
+    if (!queue->ring || !queue->cursor || !queue->flying || !queue->ready) {
+        tutti_queue_close(queue);
+        return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
+    }
+    queue->flight = empty_list;
+    for (int i = 0; i < lanes; i++) queue->ready[i] = empty_list;
+    return TUTTI_OK;
 }
 
 void tutti_queue_close(tutti_queue *queue)
@@ -24,6 +30,7 @@ void tutti_queue_close(tutti_queue *queue)
     free(queue->ring);
     free(queue->cursor);
     free(queue->flying);
+    free(queue->ready);
     memset(queue, 0, sizeof *queue);
 }
 
@@ -59,6 +66,9 @@ tutti_status tutti_queue_reserve(
             .ordered = queue->ordering && place->slots == queue->slots,
             .lane = tutti_slice_lane(place, i),
             .state = TUTTI_ENTRY_RESERVED,
+            .before = -1,
+            .after = -1,
+            .left = slices,
             .name = name};
     return TUTTI_OK;
 }
@@ -95,8 +105,8 @@ static int has_room(const tutti_queue *queue, const tutti_entry *entry)
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane)
 {
     int64_t *cursor = &queue->cursor[lane];
+    if (*cursor < queue->lowest) *cursor = queue->lowest;
     for (; *cursor < queue->next; ++*cursor) {
-        if (*cursor < queue->lowest) continue;
         tutti_entry *entry = at_slot(queue, *cursor);
         if (!entry) return NULL;
         if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED ||
@@ -117,18 +127,45 @@ tutti_entry *tutti_queue_oldest(tutti_queue *queue)
     return NULL;
 }
 
+/* Of this entry's node. It is kept at least as long as any before it. */
+static tutti_entry *last_slice(tutti_queue *queue, const tutti_entry *entry)
+{
+    return tutti_queue_get(queue, entry->sequence - entry->slice + entry->slices - 1);
+}
+
 int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry)
 {
-    int64_t first = entry->sequence - entry->slice;
-    for (int64_t s = first; s < first + entry->slices; s++)
-        if (s >= queue->lowest && s != entry->sequence &&
-            tutti_queue_get(queue, s)->state != TUTTI_ENTRY_GONE)
-            return 0;
-    return 1;
+    return last_slice(queue, entry)->left == 1;
+}
+
+/* ---- lists ---- */
+
+static void append(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
+{
+    entry->before = list->last;
+    entry->after = -1;
+    *(list->last < 0 ? &list->first : &tutti_queue_get(queue, list->last)->after) = entry->sequence;
+    list->last = entry->sequence;
+}
+
+static void take_out(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
+{
+    int64_t before = entry->before, after = entry->after;
+    *(before < 0 ? &list->first : &tutti_queue_get(queue, before)->after) = after;
+    *(after < 0 ? &list->last : &tutti_queue_get(queue, after)->before) = before;
+    entry->before = entry->after = -1;
+}
+
+void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry)
+{
+    entry->state = TUTTI_ENTRY_READY;
+    append(queue, &queue->ready[entry->lane], entry);
 }
 
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
 {
+    take_out(queue, &queue->ready[entry->lane], entry);
+    append(queue, &queue->flight, entry);
     entry->state = TUTTI_ENTRY_STARTED;
     queue->started++;
     queue->flying[entry->lane] += tutti_entry_bytes(entry);
@@ -139,20 +176,25 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
 static int64_t forgettable(tutti_queue *queue)
 {
     const tutti_entry *first = tutti_queue_get(queue, queue->lowest);
-    int64_t least = first->ordered ? queue->slots : 1, gone = 0;
+    int64_t least = first->ordered ? queue->slots : 1, gone = queue->gone;
     if (queue->lowest + least > queue->next) return 0;
     while (gone < least && tutti_queue_get(queue, queue->lowest + gone)->state == TUTTI_ENTRY_GONE)
         gone++;
+    queue->gone = gone == least ? 0 : gone;
     return gone == least ? gone : 0;
 }
 
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
 {
     if (entry->state == TUTTI_ENTRY_STARTED) {
+        take_out(queue, &queue->flight, entry);
         queue->started--;
         queue->flying[entry->lane] -= tutti_entry_bytes(entry);
+    } else if (entry->state == TUTTI_ENTRY_READY) {
+        take_out(queue, &queue->ready[entry->lane], entry);
     }
     entry->state = TUTTI_ENTRY_GONE;
+    last_slice(queue, entry)->left--;
     while (queue->lowest < queue->next) {
         int64_t gone = forgettable(queue);
         if (!gone) break;
@@ -160,33 +202,36 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
     }
 }
 
-static tutti_entry *next_from(tutti_queue *queue, int64_t from, tutti_entry_state least)
+static tutti_entry *find(tutti_queue *queue, int64_t sequence)
 {
-    if (from < queue->lowest) from = queue->lowest;
-    for (int64_t s = from; s < queue->next; s++) {
-        tutti_entry *entry = tutti_queue_get(queue, s);
-        if (entry->state >= least) return entry;
-    }
-    return NULL;
+    return sequence < 0 ? NULL : tutti_queue_get(queue, sequence);
 }
 
-tutti_entry *tutti_queue_next_started(tutti_queue *queue, int64_t from)
+tutti_entry *tutti_queue_first_started(tutti_queue *queue)
 {
-    return next_from(queue, from, TUTTI_ENTRY_STARTED);
+    return find(queue, queue->flight.first);
 }
 
-tutti_entry *tutti_queue_next_posted(tutti_queue *queue, int64_t from)
+tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry)
 {
-    return next_from(queue, from, TUTTI_ENTRY_READY);
+    return find(queue, entry->after);
 }
 
-int64_t tutti_queue_ready_group(const tutti_queue *queue)
+tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane)
 {
-    int64_t s = queue->lowest;
+    return find(queue, queue->ready[lane].first);
+}
+
+int64_t tutti_queue_ready_group(tutti_queue *queue)
+{
+    int64_t s = queue->group_end > queue->lowest ? queue->group_end : queue->lowest;
+    int whole = 1;
     for (; s < queue->next; s++) {
         const tutti_entry *entry = &queue->ring[s & (queue->room - 1)];
         if (entry->base > queue->lowest) break;
-        if (entry->state != TUTTI_ENTRY_READY) return 0;
+        whole = entry->state == TUTTI_ENTRY_READY;
+        if (!whole) break;
     }
-    return s - queue->lowest;
+    queue->group_end = s;
+    return whole ? s - queue->lowest : 0;
 }

@@ -7,7 +7,9 @@
  * groups that follow an order which ranks have agreed on (designs/order.h): there slot `base + i`
  * is taken by number `base + order[i]`.
  *
- * Not locked: the comm thread's lock covers it. */
+ * What is called for every collective takes a time that does not grow with how many there are.
+ *
+ * Not locked: the driver's queue_lock covers it. */
 #ifndef TUTTI_QUEUE_H
 #define TUTTI_QUEUE_H
 
@@ -39,8 +41,15 @@ typedef struct tutti_entry {
     double reserved_s, moved_s; /* when it was reserved, and when it last moved */
     int64_t moves;              /* of the request, when last looked at */
     int64_t number;             /* in the flight recorder */
+    int64_t before, after;      /* its neighbours in its list, by sequence; -1: none */
+    int left;                   /* of a node's last slice: how many slices have not ended */
     const char *name;           /* of the node; borrowed */
 } tutti_entry;
+
+/* Entries in one state, in the order in which they came to it; -1: none. */
+typedef struct tutti_entry_list {
+    int64_t first, last;
+} tutti_entry_list;
 
 typedef struct tutti_queue {
     tutti_entry *ring;
@@ -50,9 +59,13 @@ typedef struct tutti_queue {
     int lanes;
     int64_t
         *cursor; /* one a lane: the entry to start next has the first slot of its lane from here */
-    int64_t *flying; /* one a lane: bytes of what has started */
-    int started;     /* entries in state STARTED */
-    int ordering;    /* groups of so many slots follow an order from here on */
+    int64_t *flying;         /* one a lane: bytes of what has started */
+    tutti_entry_list *ready; /* one a lane */
+    tutti_entry_list flight; /* those that have started */
+    int started;             /* how many they are */
+    int64_t gone;            /* so many from lowest on are known to be gone */
+    int64_t group_end; /* entries from lowest up to here are known to be ready, and of one group */
+    int ordering;      /* groups of so many slots follow an order from here on */
     int slots;
     const int32_t *order; /* [slots] the order; NULL: not known yet. Borrowed */
     int64_t window; /* bytes that may be in flight on a lane before the next of such a group starts,
@@ -76,14 +89,16 @@ tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane);
 tutti_entry *tutti_queue_oldest(tutti_queue *queue);
 /* Whether this entry is the last of its node's slices that has not ended. */
 int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry);
+void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry);  /* RESERVED -> READY */
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STARTED */
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry); /* -> GONE */
-/* The lowest started entry with a sequence number of at least `from`, or NULL. */
-tutti_entry *tutti_queue_next_started(tutti_queue *queue, int64_t from);
-/* The same for those that are ready or started. */
-tutti_entry *tutti_queue_next_posted(tutti_queue *queue, int64_t from);
+/* What has been in flight longest, and what came after an entry in the same list; NULL: none. */
+tutti_entry *tutti_queue_first_started(tutti_queue *queue);
+tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry);
+/* What has been ready longest on this lane; NULL: none. */
+tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane);
 /* How many entries the oldest group has when all of them are ready (they begin at lowest); 0
  * otherwise. */
-int64_t tutti_queue_ready_group(const tutti_queue *queue);
+int64_t tutti_queue_ready_group(tutti_queue *queue);
 
 #endif

@@ -30,22 +30,21 @@ static int slices_of(const tutti_coll_args *args, int64_t bytes)
 
 tutti_status tutti_slice_cut(tutti_graph *graph, int64_t bytes, int lanes)
 {
-    int section = -1;
-    int64_t slot = 0;
+    int section = -1, extra = 0; /* slices of the section so far beyond one a collective */
     for (int n = 0; n < tutti_graph_nodes(graph); n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (node->section != section) {
             section = node->section;
-            slot = 0;
+            extra = 0;
         }
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
         tutti_place place = node->place;
         place.slices = place.holds ? 1 : slices_of(node->desc, bytes);
         place.lanes = lanes;
-        place.lane = (int)(slot % lanes);
+        place.lane = (place.lane + extra) % lanes;
         tutti_status status = tutti_graph_set_place(graph, n, place);
         if (status) return status;
-        slot += place.slices;
+        extra += place.slices - 1;
     }
     return TUTTI_OK;
 }

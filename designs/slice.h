@@ -16,8 +16,10 @@
 
 /* What a slice has at most when nobody says. [P] */
 int64_t tutti_slice_default_bytes(void);
-/* Cuts the allreduces of a placed graph into slices of at most `bytes` (0: cuts nothing), and deals
- * the slices of a section to `lanes` in program order. [M] */
+/* Cuts the allreduces of a placed graph into slices of at most `bytes` (0: cuts nothing). A collective
+ * stays on the lane where the design has put it while nothing before it in its section is cut; its
+ * slices go to the lanes after it in turn, and every slice beyond the first of a collective moves those
+ * that follow by one lane. [M] */
 tutti_status tutti_slice_cut(tutti_graph *graph, int64_t bytes, int lanes);
 
 /* How many slices a place has; on which lane one goes. [P] */

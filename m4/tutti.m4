@@ -18,10 +18,20 @@ AC_DEFUN([TUTTI_NUMERICS], [
   AC_SUBST([TUTTI_NUMERIC_CFLAGS], [-ffp-contract=off])
 ])
 
-# TUTTI_WARNINGS: what the project's own code must compile without a word with.
+# TUTTI_WARNINGS: what the project's own code must compile without a word with. A switch over an enum without a default has a
+# case for each value: so the checker cannot miss a start order (designs/design.h).
 AC_DEFUN([TUTTI_WARNINGS], [
   AC_SUBST([TUTTI_WARN_CFLAGS],
-    ["-std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef"])
+    ["-std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Werror=switch"])
+])
+
+# --disable-faults: leaves TUTTI_FAULT out, by which a rank does wrong in a test; for packages and production.
+AC_DEFUN([TUTTI_FAULTS], [
+  AC_ARG_ENABLE([faults],
+    [AS_HELP_STRING([--disable-faults], [leave out TUTTI_FAULT, which breaks runs on purpose for tests])],
+    [], [enable_faults=yes])
+  AS_CASE([$enable_faults], [yes|no], [], [AC_MSG_ERROR([--enable-faults=$enable_faults: it is yes or no])])
+  AM_CONDITIONAL([FAULTS], [test "$enable_faults" = yes])
 ])
 
 # --enable-sanitize=address,undefined (or thread): instruments the project's own code.

@@ -37,6 +37,7 @@ include tests/soak/local.mk
 include tests/programs/local.mk
 include tests/box/local.mk
 include tests/faults/local.mk
+include tests/portability/local.mk
 include tests/lint/local.mk
 
 check-long: $(long_checks)
@@ -51,4 +52,4 @@ list-tests:
 check-tsan:
 	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/support/tsan.sh
 .PHONY: check-tsan
-EXTRA_DIST += tests/support/tsan.sh tests/support/tsan.supp tests/support/tsan_ranks.sh
+EXTRA_DIST += tests/support/lsan.supp tests/support/tsan.sh tests/support/tsan.supp tests/support/tsan_ranks.sh

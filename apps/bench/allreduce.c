@@ -20,9 +20,10 @@
 enum { MOST_LANES = 64, MOST_BLOCKS = 1000, MOST_ROUNDS = 10000 };
 
 typedef struct options {
-    const char *algorithm, *json;
+    const char *algorithm, *json, *csv;
     int64_t from, to, factor, lanes, blocks;
-    double block_s, link_mbit, timeout_s;
+    double block_s, timeout_s;
+    tutti_conf_real link_mbit;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
@@ -43,18 +44,21 @@ static const tutti_setting settings[] = {
         .help = "blocks of every algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
         .help = "seconds that a block shall take; at least one round"},
-    {TUTTI_CONF_REAL, "link-mbit", "R", .fallback = "0", .low = 0, .high = 1e6, AT(link_mbit),
-        .help = "rate of a host's link, to tell what share of it is used; 0: not told"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, AT(link_mbit),
+        .help = "rate of a host's link, to tell what share of it is used"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which an allreduce is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
         .help = "write one JSON object a line for every result"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
+        .help = "write a line for every sample, with commas between"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench allreduce",
     .usage = "[OPTION]...",
-    .summary = "Times sums over all ranks (mpirun -np P tutti-bench allreduce ...) by Tutti's "
+    .summary = "Times sums over all ranks (tutti-run -n P tutti-bench allreduce ...) by Tutti's "
                "algorithms and by the MPI library's own, in turns, after checking that they are "
                "right. Tells time, bytes a second, and how many bytes a rank sends.",
     .version = PACKAGE_VERSION,
@@ -203,7 +207,8 @@ static void tell(bench *b, contestant *c, const contestant *mpi, int64_t bytes)
     double took = tutti_median((int)b->o.blocks, seconds);
     double times = tutti_median((int)b->o.blocks, ratio);
     double algbw = (double)(bytes * b->o.lanes) / took, busbw = algbw * 2 * (P(b) - 1) / P(b);
-    double line = b->o.link_mbit > 0 ? 100 * busbw / tutti_link_goodput(b->o.link_mbit) : 0;
+    const tutti_conf_real *link = &b->o.link_mbit;
+    double line = link->word ? 0 : 100 * busbw / tutti_link_goodput(link->value);
     char share[16] = "-", sent[24] = "-", part[16] = "-";
     if (line > 0) snprintf(share, sizeof share, "%.1f %%", line);
     if (!c->blocks_its_caller) {
@@ -213,10 +218,13 @@ static void tell(bench *b, contestant *c, const contestant *mpi, int64_t bytes)
     printf("%10" PRId64 " %-18s %12.1f %11.2f %11.2f %7s %8.2f %12s %7s\n", bytes, c->name,
         1e6 * took, algbw / 1e6, busbw / 1e6, share, times, sent, part);
     fflush(stdout);
-    json_t *event = json_pack("{s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "event",
-        "allreduce", "algorithm", c->name, "ranks", P(b), "lanes", (json_int_t)b->o.lanes, "bytes",
-        (json_int_t)bytes, "us", 1e6 * took, "algbw_mb_s", algbw / 1e6, "busbw_mb_s", busbw / 1e6,
-        "line_pct", line, "times_mpi", times);
+    json_t *event =
+        json_pack("{s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:I, s:s, s:o}", "event",
+            "allreduce", "algorithm", c->name, "ranks", P(b), "lanes", (json_int_t)b->o.lanes,
+            "bytes", (json_int_t)bytes, "us", 1e6 * took, "algbw_mb_s", algbw / 1e6, "busbw_mb_s",
+            busbw / 1e6, "line_pct", line, "times_mpi", times, "ratio", "median of paired ratios",
+            "count", (json_int_t)b->o.blocks, "unit", "us", "samples",
+            tutti_result_samples(b->o.blocks, c->block_s, 1e6));
     if (!c->blocks_its_caller) {
         json_object_set_new(event, "sent_bytes", json_integer(c->each.bytes));
         json_object_set_new(event, "sent_messages", json_integer(c->each.messages));
@@ -251,7 +259,8 @@ static tutti_status set_up(bench *b)
         if (!(b->data[lane] = tutti_mem_aligned(bytes)))
             status = tutti_fail(
                 TUTTI_ERR_NOMEM, "no memory for %d buffers of %zu bytes", (int)b->o.lanes, bytes);
-    if (!status && b->world.boot.rank == 0) status = tutti_result_open(b->o.json, &b->result);
+    if (!status && b->world.boot.rank == 0)
+        status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     status = tutti_world_agree(&b->world, status);
     if (!status) status = add(b, "mpi");
     for (int i = 0; tutti_algorithms[i] && !status; i++) {

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { LEFT = 58, RIGHT = 20, TOP = 30, BOTTOM = 44, ROW = 14, COLOURS = 6 };
+enum { LEFT = 58, RIGHT = 20, TOP = 30, BOTTOM = 44, ROW = 14, PAD = 12, COLOURS = 6 };
 
 /* Told apart also by those who see no red or no green (Okabe & Ito 2008). */
 static const char *const colours[COLOURS] = {
@@ -52,7 +52,7 @@ static void put_label(FILE *out, double x, double y, const char *more, const cha
 static double place_x(const scale *s, double x)
 {
     double span = s->high - s->low, part = span > 0 ? (log(x) - s->low) / span : 0.5;
-    return LEFT + part * (TUTTI_CHART_WIDTH - LEFT - RIGHT);
+    return LEFT + PAD + part * (TUTTI_CHART_WIDTH - LEFT - RIGHT - 2 * PAD); /* room for bars */
 }
 
 static double place_y(const scale *s, double y)
@@ -77,7 +77,7 @@ static scale scale_of(const tutti_chart *chart)
         for (int k = 0; k < chart->line[i].points; k++) {
             s.low = fmin(s.low, log(chart->line[i].x[k]));
             s.high = fmax(s.high, log(chart->line[i].x[k]));
-            s.top = fmax(s.top, chart->line[i].y[k]);
+            s.top = fmax(s.top, fmax(chart->line[i].y[k], chart->line[i].high[k]));
         }
     double step = round_up(s.top > 0 ? s.top / 5 : 1);
     s.top = step * ceil(s.top / step + 1e-9);
@@ -112,6 +112,22 @@ static void draw_axes(FILE *out, const tutti_chart *chart, const scale *s)
     put_label(out, LEFT, 18, "font-size=\"13\" font-weight=\"bold\"", chart->title);
 }
 
+/* Each line's bars a little beside those of the others, so that they do not hide each other. */
+static void draw_bars(FILE *out, const tutti_chart *chart, int number, const scale *s)
+{
+    enum { APART = 3, CAP = 2 };
+    const tutti_chart_line *line = &chart->line[number];
+    for (int k = 0; k < line->points; k++) {
+        if (line->high[k] <= line->low[k]) continue;
+        double x = place_x(s, line->x[k]) + APART * (number - (chart->lines - 1) / 2.0);
+        double top = place_y(s, line->high[k]), bottom = place_y(s, line->low[k]);
+        fprintf(out,
+            "<path class=\"bar\" stroke=\"%s\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh%dM%.1f %.1fh%d\"/>\n",
+            colours[number % COLOURS], x, top, bottom, x - CAP, top, 2 * CAP, x - CAP, bottom,
+            2 * CAP);
+    }
+}
+
 /* With its name at the lower left, where lines that fall from left to right leave room. */
 static void draw_line(FILE *out, const tutti_chart *chart, int number, const scale *s)
 {
@@ -125,6 +141,7 @@ static void draw_line(FILE *out, const tutti_chart *chart, int number, const sca
     for (int k = 0; k < line->points; k++)
         fprintf(out, "%c%.1f %.1f", k ? 'L' : 'M', place_x(s, line->x[k]), place_y(s, line->y[k]));
     fputs("\"/>\n", out);
+    draw_bars(out, chart, number, s);
     for (int k = 0; k < line->points; k++)
         fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
             place_x(s, line->x[k]), place_y(s, line->y[k]), colour);

@@ -1,4 +1,4 @@
-/* One chart of lines as SVG: x on a logarithmic scale, y from 0. [M] */
+/* One chart of lines with error bars as SVG: x on a logarithmic scale, y from 0. [M] */
 #ifndef TUTTI_BENCH_CHART_H
 #define TUTTI_BENCH_CHART_H
 
@@ -10,6 +10,7 @@ typedef struct tutti_chart_line {
     char name[64];
     int dashed, points;
     double x[TUTTI_CHART_POINTS], y[TUTTI_CHART_POINTS];
+    double low[TUTTI_CHART_POINTS], high[TUTTI_CHART_POINTS]; /* of a bar through y; equal: none */
 } tutti_chart_line;
 
 typedef struct tutti_chart {

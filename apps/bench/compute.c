@@ -4,6 +4,7 @@
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
+#include "apps/terminal/terminal.h"
 #include "apps/tune/side.h"
 #include "config.h"
 #include "dag/base/conf.h"
@@ -13,11 +14,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VERIFY_STEPS = 3, WARM_STEPS = 2, OP_REPEATS = 5, MOST_BLOCKS = 1000 };
 
 typedef struct options {
-    const char *model, *peer, *json;
+    const char *model, *peer, *json, *csv;
     int64_t batch, steps, blocks;
     double timeout_s;
 } options;
@@ -40,6 +42,8 @@ static const tutti_setting settings[] = {
         .help = "seconds after which a block is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
         .help = "write one JSON object a line for every result"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv),
+        .help = "write a line for every sample, with commas between"},
     {0},
 };
 static const tutti_conf conf = {
@@ -88,7 +92,7 @@ static tutti_status weights_after(tutti_side *side, int steps, char **weights)
     for (int i = 0; i < side->step->parameters && !status; i++) {
         int tensor = side->step->parameter[i];
         size_t bytes = tutti_graph_get_tensor(side->step->graph, tensor)->bytes;
-        memcpy(at, side->runner->data(side->run, tensor), bytes);
+        status = tutti_run_read(side->runner, side->run, tensor, at, bytes);
         at += bytes;
     }
     tutti_side_stop(side);
@@ -132,8 +136,11 @@ static tutti_status time_side(bench *b, int i, int64_t block)
 
 static tutti_status time_blocks(bench *b)
 {
+    int columns = tutti_terminal_columns(STDERR_FILENO);
+    char text[64];
     for (int64_t block = 0; block < b->o.blocks; block++) {
-        fprintf(stderr, "\rblock %" PRId64 "/%" PRId64, block + 1, b->o.blocks);
+        snprintf(text, sizeof text, "block %" PRId64 "/%" PRId64, block + 1, b->o.blocks);
+        tutti_terminal_show(stderr, columns, text);
         for (int i = 0; i < SIDES; i++) {
             tutti_status status = time_side(b, i, block);
             if (status) return status;
@@ -142,7 +149,7 @@ static tutti_status time_blocks(bench *b)
         tutti_status status = tutti_peer_block(b->peer, b->o.timeout_s, &b->step_s[SIDES][block]);
         if (status) return status;
     }
-    fputs("\r\033[K", stderr);
+    tutti_terminal_clear(stderr, columns);
     return TUTTI_OK;
 }
 
@@ -203,7 +210,7 @@ static tutti_status set_up(bench *b)
         .ranks = 1,
         .seed = 1,
         .timeout_s = b->o.timeout_s};
-    tutti_status status = tutti_result_open(b->o.json, &b->result);
+    tutti_status status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     for (int i = 0; i <= SIDES && !status; i++) {
         b->step_s[i] = calloc((size_t)b->o.blocks, sizeof **b->step_s);
         if (!b->step_s[i])

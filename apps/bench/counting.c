@@ -37,6 +37,18 @@ static tutti_status count_test(tutti_transport *t, tutti_message *message, int *
     return inner->ops->test(inner, message, done);
 }
 
+static void count_cancel(tutti_transport *t, tutti_message *message)
+{
+    tutti_transport *inner = of(t)->inner;
+    inner->ops->cancel(inner, message);
+}
+
+static void count_sweep(tutti_transport *t, int lanes)
+{
+    tutti_transport *inner = of(t)->inner;
+    if (inner->ops->sweep) inner->ops->sweep(inner, lanes);
+}
+
 static void count_abandon(tutti_transport *t, tutti_message *message)
 {
     tutti_transport *inner = of(t)->inner;
@@ -60,6 +72,8 @@ static const tutti_transport_ops ops = {.name = "counting",
     .isend = count_isend,
     .irecv = count_irecv,
     .test = count_test,
+    .cancel = count_cancel,
+    .sweep = count_sweep,
     .abandon = count_abandon,
     .collective = count_collective,
     .close = count_close};

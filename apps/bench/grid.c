@@ -6,7 +6,10 @@
 #include "apps/bench/verdict.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
+#include "dag/base/file.h"
+#include "dag/base/lock.h"
 #include "dag/base/log.h"
+#include "dag/base/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,8 +26,10 @@ extern char **environ;
 
 typedef struct options {
     const char *json, *hosts, *rates, *models, *peer, *box, *priority;
-    int64_t steps, blocks, lanes;
-    double cell_timeout_s, tuning_time_s;
+    int64_t blocks, lanes;
+    tutti_conf_int steps;
+    double cell_timeout_s;
+    tutti_conf_real tuning_time_s;
     int verdict;
 } options;
 
@@ -38,19 +43,20 @@ static const tutti_setting settings[] = {
         .help = "rates of the links in Mbit/s"},
     {TUTTI_CONF_TEXT, "models", "LIST", .fallback = "resnet20:64,mlp-1024x5:64,vgg16:32,resnet50:8",
         AT(models), .help = "models, each with the images a step of a rank"},
-    {TUTTI_CONF_INT, "lanes", "K", .fallback = "8", .low = 0, .high = 64, AT(lanes),
+    {TUTTI_CONF_INT, "lanes", "K", .fallback = "8", .low = 1, .high = 64, AT(lanes),
         .help = "communicators of the concurrent design"},
-    {TUTTI_CONF_INT, "steps", "N", .fallback = "0", .low = 0, .high = 100000, AT(steps),
-        .help = "steps a block; 0: as many as 4 seconds hold, 3 to 20"},
+    {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
+        .words = {"auto"}, AT(steps),
+        .help = "steps a block; auto: as many as 4 seconds hold, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "3", .low = 1, .high = 1000, AT(blocks),
         .help = "blocks of everything, in turns"},
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
         .help = "as of tutti-bench step"},
     {TUTTI_CONF_TEXT, "priority", "HOW", .fallback = "on", AT(priority),
         .help = "as of tutti-bench step: on, off or both"},
-    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "60", .low = 0, .high = 1e6,
-        AT(tuning_time_s),
-        .help = "seconds that --design auto may try in a cell; 0: it is left out"},
+    {TUTTI_CONF_REAL_OR, "tuning-time", "S", .fallback = "60", .low = 1, .high = 1e6,
+        .words = {"never"}, AT(tuning_time_s),
+        .help = "seconds that --design auto may try in a cell; never: it is left out"},
     {TUTTI_CONF_TEXT, "box", "PROGRAM", AT(box),
         .help = "tutti-box; the one beside tutti-bench when left out"},
     {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
@@ -83,11 +89,12 @@ static const char *next_word(const char *list, char *text, size_t size)
 
 static tutti_status read_numbers(const char *option, const char *list, int *count, int values[])
 {
-    char word[32], *end;
+    char word[32];
+    int64_t value;
     *count = 0;
     while ((list = next_word(list, word, sizeof word))) {
-        long value = strtol(word, &end, 10);
-        if (*end || value < 1 || value > 1000000 || *count == MOST_VALUES)
+        if (!tutti_number_int(word, &value) || value < 1 || value > 1000000 ||
+            *count == MOST_VALUES)
             return tutti_conf_refuse(&conf, option, word,
                 "must be whole numbers above 0 with commas between, at most 16");
         values[(*count)++] = (int)value;
@@ -152,16 +159,20 @@ static tutti_status run_program(char *const argv[], double timeout_s)
 /* Appends a whole file to another. A cell's results come in one piece or not at all. */
 static tutti_status append_file(const char *from, const char *to)
 {
-    FILE *in = fopen(from, "re"), *out = fopen(to, "ae");
+    const tutti_file_options file = {.what = "--json", .path = to};
+    FILE *in = fopen(from, "re"), *out = NULL;
     char block[4096];
     size_t n;
-    int failed = !in || !out;
+    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", from, strerror(errno));
+    tutti_status status = tutti_file_stream(&file, 1, &out);
+    int failed = status != TUTTI_OK;
     while (!failed && (n = fread(block, 1, sizeof block, in)) > 0)
         failed = fwrite(block, 1, n, out) != n;
     if (out) failed |= fclose(out) != 0;
-    if (in) fclose(in);
-    return failed ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be written: %s", to, strerror(errno))
-                  : TUTTI_OK;
+    fclose(in);
+    return failed && !status
+               ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be written: %s", to, strerror(errno))
+               : status;
 }
 
 static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
@@ -175,13 +186,14 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     snprintf(rate, sizeof rate, "%.0fmbit", cell->link_mbit);
     snprintf(link, sizeof link, "%.0f", cell->link_mbit);
     snprintf(batch, sizeof batch, "%d", cell->batch);
-    snprintf(steps, sizeof steps, "%" PRId64, o->steps);
+    snprintf(steps, sizeof steps, "auto");
+    if (!o->steps.word) snprintf(steps, sizeof steps, "%" PRId64, o->steps.value);
     snprintf(blocks, sizeof blocks, "%" PRId64, o->blocks);
     snprintf(lanes, sizeof lanes, "%" PRId64, o->lanes);
-    snprintf(tuning, sizeof tuning, "%g", o->tuning_time_s > 0 ? o->tuning_time_s : 1);
+    snprintf(tuning, sizeof tuning, "%g", tutti_conf_real_or(o->tuning_time_s, 0));
     char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
         self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
-        "--design", o->tuning_time_s > 0 ? "auto" : "all", "--tuning-time", tuning, "--priority",
+        "--design", o->tuning_time_s.word ? "all" : "auto", "--tuning-time", tuning, "--priority",
         (char *)o->priority, "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
         (char *)o->peer, "--json", part, NULL};
     status = run_program(argv, o->cell_timeout_s);
@@ -244,6 +256,17 @@ static tutti_status visit_all(grid *g)
     return status;
 }
 
+/* Two grids would run in each other's way, and each of them what the other has. */
+static tutti_status run_alone(grid *g)
+{
+    tutti_lock *lock;
+    tutti_status status = tutti_lock_take("--json", g->o.json, &lock);
+    if (status) return status;
+    status = visit_all(g);
+    tutti_lock_release(lock);
+    return status;
+}
+
 tutti_status tutti_grid_run(int argc, char **argv)
 {
     grid g = {.failed = 0};
@@ -255,7 +278,7 @@ tutti_status tutti_grid_run(int argc, char **argv)
     if (!status && g.o.verdict && access(g.o.json, R_OK) != 0)
         status = tutti_conf_refuse(&conf, "json", g.o.json, "cannot be read");
     if (!status) status = tutti_grid_rows_read(g.o.json, &g.done);
-    if (!status && !g.o.verdict) status = visit_all(&g);
+    if (!status && !g.o.verdict) status = run_alone(&g);
     tutti_grid_rows_free(&g.done);
     if (!status) status = tutti_grid_rows_read(g.o.json, &g.done);
     if (!status) {

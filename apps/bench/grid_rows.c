@@ -63,7 +63,13 @@ static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
         .step_ms = number(object, "step_ms"),
         .limit_ms = number(object, "limit_ms"),
         .over_peer = number(object, "over_peer"),
-        .over_best = number(object, "over_best")};
+        .over_best = number(object, "over_best"),
+        .least_ms = number(object, "least_ms"),
+        .most_ms = number(object, "most_ms"),
+        .count = (int)number(object, "count"),
+        .over_limit = number(object, "over_limit"),
+        .over_limit_least = number(object, "over_limit_least"),
+        .over_limit_most = number(object, "over_limit_most")};
     if (!event || strcmp(event, "step") != 0) return TUTTI_OK;
     copy_text(row.kind, sizeof row.kind, object, "kind");
     copy_text(row.name, sizeof row.name, object, "name");

@@ -8,7 +8,11 @@ typedef struct tutti_grid_row {
     char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
     int batch, ranks;
     double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: there was no peer */
-    double over_best; /* of the design "auto": over the best fixed choice */
+    double over_best;         /* of the design "auto": over the best fixed choice */
+    double least_ms, most_ms; /* over blocks; 0: not in the file */
+    int count;                /* blocks; 0: not in the file, whose ratios are ratios of medians */
+    double over_limit, over_limit_least,
+        over_limit_most; /* where count is not 0: of paired ratios */
 } tutti_grid_row;
 
 typedef struct tutti_grid_rows {

@@ -17,12 +17,25 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
+	apps/bench/share.c apps/bench/share.h \
 	apps/bench/slices.c apps/bench/slices.h \
 	apps/bench/step.c apps/bench/step.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
-	apps/bench/world.c apps/bench/world.h
+	apps/bench/world.c apps/bench/world.h \
+	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py apps/bench/torch_ddp.py
+
+# The commit that results name: looked up at every make, written when it has changed.
+nodist_apps_tutti_bench_SOURCES = apps/bench/commit.h
+BUILT_SOURCES += apps/bench/commit.h
+CLEANFILES += apps/bench/commit.h
+apps/bench/commit.h: look-up-commit
+	@$(MKDIR_P) apps/bench; commit=`git -C $(srcdir) describe --always --dirty --abbrev=12 --exclude='*' 2> /dev/null`; \
+	echo "#define TUTTI_COMMIT \"$${commit:-unknown}\"" > $@.new; \
+	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
+apps/bench/tutti_bench-result.$(OBJEXT): apps/bench/commit.h
+.PHONY: look-up-commit

@@ -19,7 +19,7 @@
 enum { SMALL = 256, LARGE = 256 << 10 /* elements of 4 bytes */ };
 
 typedef struct options {
-    const char *comm_core, *json;
+    const char *comm_core, *json, *csv;
     int64_t blocks, calls, steps, workers;
     double idle_s, step_ms, timeout_s;
 } options;
@@ -46,13 +46,15 @@ static const tutti_setting settings[] = {
         .help = "seconds after which a wait is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
         .help = "write one JSON object a line for every result"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
+        .help = "write a line for every sample, with commas between"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench manners",
     .usage = "[OPTION]...",
     .summary =
-        "Measures how Tutti behaves on cores that it shares (mpirun -np P tutti-bench manners "
+        "Measures how Tutti behaves on cores that it shares (tutti-run -n P tutti-bench manners "
         "...): what its threads use while idle, how long a small allreduce takes and what it "
         "costs beside MPI's own, whether idle workers are in its way, and whether ranks share "
         "cores fairly. Each number is held against a limit.",
@@ -406,8 +408,8 @@ static tutti_status measure(bench *b)
     double ranks_a_core;
     tutti_status status = TUTTI_OK;
     if (b->world.boot.size < 2)
-        return tutti_fail(TUTTI_ERR_USAGE, "one rank has nothing to sum: mpirun -np 2 or more");
-    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, &b->result);
+        return tutti_fail(TUTTI_ERR_USAGE, "one rank has nothing to sum: tutti-run -n 2 or more");
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     if (!status && !(b->data = calloc(LARGE, sizeof *b->data)))
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a buffer");
     status = tutti_world_agree(&b->world, status);

@@ -15,15 +15,10 @@ typedef struct row {
 } row;
 
 /* Opens a node's kernel, runs it, adds what it took, closes it. */
-static tutti_status measure_node(tutti_side *side, const tutti_node *node, int repeats, row *r)
+static tutti_status measure_kernel(const tutti_node *node, void *buf[], int repeats, row *r)
 {
-    void *args, *buf[MOST_BUFFERS];
+    void *args;
     const tutti_kernel *kernel = tutti_kernel_cpu(node->op);
-    if (node->accesses > MOST_BUFFERS)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s has %d buffers, at most %d are measured",
-            node->name, node->accesses, MOST_BUFFERS);
-    for (int a = 0; a < node->accesses; a++)
-        buf[a] = side->runner->data(side->run, node->access[a].tensor);
     tutti_status status = kernel->open(node->desc, &args);
     if (status) return status;
     status =
@@ -34,6 +29,25 @@ static tutti_status measure_node(tutti_side *side, const tutti_node *node, int r
     r->flops += kernel->flops ? kernel->flops(node->desc) : 0;
     r->nodes++;
     kernel->close(args);
+    return status;
+}
+
+/* With the node's tensors, acquired. */
+static tutti_status measure_node(tutti_side *side, const tutti_node *node, int repeats, row *r)
+{
+    void *buf[MOST_BUFFERS];
+    if (node->accesses > MOST_BUFFERS)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s has %d buffers, at most %d are measured",
+            node->name, node->accesses, MOST_BUFFERS);
+    tutti_status status = TUTTI_OK;
+    int had = 0;
+    for (; had < node->accesses && !status; had += !status) {
+        const tutti_tensor *t = tutti_graph_get_tensor(side->step->graph, node->access[had].tensor);
+        status = side->runner->acquire(
+            side->run, node->access[had].tensor, TUTTI_READWRITE, t->bytes, &buf[had]);
+    }
+    if (!status) status = measure_kernel(node, buf, repeats, r);
+    while (had-- > 0) side->runner->release(side->run, node->access[had].tensor);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "apps/bench/choices.h"
 #include "apps/bench/result.h"
+#include "apps/bench/share.h"
 #include "apps/bench/world.h"
 #include "config.h"
 #include "dag/base/clock.h"
@@ -19,7 +20,7 @@
 enum { SIDE = 128, MOST_BLOCKS = 1000, MOST_NODES = 20000, TRIAL_NODES = 50 };
 
 typedef struct options {
-    const char *design, *algorithm, *json;
+    const char *design, *algorithm, *json, *csv;
     int64_t from, to, factor, blocks;
     double timeout_s;
 } options;
@@ -48,6 +49,8 @@ static const tutti_setting settings[] = {
         .help = "seconds after which a wait is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
         .help = "write one JSON object a line for every result"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
+        .help = "write a line for every sample, with commas between"},
     {0},
 };
 static const tutti_conf conf = {
@@ -55,7 +58,7 @@ static const tutti_conf conf = {
     .usage = "[OPTION]...",
     .summary =
         "Times one allreduce, about as much computation (matrix products on one worker), and "
-        "both together, over all ranks (mpirun -np P tutti-bench overlap ...). Overlap is the "
+        "both together, over all ranks (tutti-run -n P tutti-bench overlap ...). Overlap is the "
         "part of the shorter that is hidden behind the longer.",
     .version = PACKAGE_VERSION,
     .settings = settings,
@@ -195,22 +198,28 @@ static void tell(bench *b, int64_t bytes)
         part[k] = (compute + communicate - b->took_s[BOTH][k]) /
                   (compute < communicate ? compute : communicate);
     }
+    json_t *samples = tutti_result_samples(b->o.blocks, b->took_s[BOTH], 1e3);
     for (int s = 0; s < SECTIONS; s++) ms[s] = 1e3 * tutti_median((int)b->o.blocks, b->took_s[s]);
-    double overlap = 100 * tutti_median((int)b->o.blocks, part);
-    printf("%10" PRId64 " %12.3f %12.3f %12.3f %8.1f %%\n", bytes, ms[COMPUTE], ms[COMMUNICATE],
-        ms[BOTH], overlap);
+    double error = tutti_share_error(b->o.blocks, part);
+    double hidden = tutti_share_of(tutti_median((int)b->o.blocks, part), error);
+    char text[16];
+    printf("%10" PRId64 " %12.3f %12.3f %12.3f %10s\n", bytes, ms[COMPUTE], ms[COMMUNICATE],
+        ms[BOTH], tutti_share_text(hidden, text));
     fflush(stdout);
     tutti_result_event(b->result,
-        json_pack("{s:s, s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:f}", "event", "overlap", "design",
-            b->o.design, "algorithm", b->o.algorithm, "ranks", b->world.boot.size, "bytes",
-            (json_int_t)bytes, "compute_ms", ms[COMPUTE], "communicate_ms", ms[COMMUNICATE],
-            "both_ms", ms[BOTH], "overlap_pct", overlap));
+        json_pack("{s:s, s:s, s:s, s:i, s:I, s:f, s:f, s:f, s:o, s:o, s:s, s:I, s:s, s:o}", "event",
+            "overlap", "design", b->o.design, "algorithm", b->o.algorithm, "ranks",
+            b->world.boot.size, "bytes", (json_int_t)bytes, "compute_ms", ms[COMPUTE],
+            "communicate_ms", ms[COMMUNICATE], "both_ms", ms[BOTH], "hidden",
+            tutti_share_json(hidden), "hidden_error", tutti_share_json(error), "ratio",
+            "median of paired ratios", "count", (json_int_t)b->o.blocks, "unit", "ms", "samples",
+            samples));
 }
 
 static tutti_status measure_all(bench *b)
 {
     tutti_status status = TUTTI_OK;
-    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, &b->result);
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     status = tutti_world_agree(&b->world, status);
     if (!status && b->result)
         printf("%s, %s, %d ranks, medians of %" PRId64 " times\n%10s %12s %12s %12s %10s\n",
@@ -231,9 +240,9 @@ static tutti_status run_here(int argc, char **argv, bench *b)
     if (b->o.from > b->o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
     status = tutti_world_open(b->o.timeout_s, &b->world);
     if (status) return status;
-    status = b->world.boot.size > 1
-                 ? measure_all(b)
-                 : tutti_fail(TUTTI_ERR_USAGE, "one rank has nothing to sum: mpirun -np 2 or more");
+    status = b->world.boot.size > 1 ? measure_all(b)
+                                    : tutti_fail(TUTTI_ERR_USAGE,
+                                          "one rank has nothing to sum: tutti-run -n 2 or more");
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;
     tutti_world_close(&b->world, status);

@@ -4,9 +4,9 @@
 #include "apps/bench/grid_rows.h"
 #include "config.h"
 #include "dag/base/conf.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +28,10 @@ static const tutti_setting settings[] = {
 static const tutti_conf conf = {
     .program = "tutti-bench plot",
     .usage = "--json FILE --svg FILE",
-    .summary = "Draws step time against link rate for every design, the peer and the limit: one "
-               "chart for each model and number of hosts.",
+    .summary =
+        "Draws step time against link rate for every design, the peer and the limit: one "
+        "chart for each model and number of hosts. Points are medians over blocks, bars go from "
+        "the shortest block to the longest.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -40,17 +42,21 @@ static int same_chart(const tutti_grid_row *a, const tutti_grid_row *b)
     return !strcmp(a->model, b->model) && a->batch == b->batch && a->ranks == b->ranks;
 }
 
-/* Puts a point into its place by x. */
-static void put_point(tutti_chart_line *line, double x, double y)
+/* Puts a point into its place by x; its bar is from `low` to `high`. */
+static void put_point(tutti_chart_line *line, double x, double y, double low, double high)
 {
     int at = line->points;
     if (at == TUTTI_CHART_POINTS) return;
     for (; at > 0 && line->x[at - 1] > x; at--) {
         line->x[at] = line->x[at - 1];
         line->y[at] = line->y[at - 1];
+        line->low[at] = line->low[at - 1];
+        line->high[at] = line->high[at - 1];
     }
     line->x[at] = x;
     line->y[at] = y;
+    line->low[at] = low;
+    line->high[at] = high;
     line->points++;
 }
 
@@ -84,15 +90,15 @@ static void draw(FILE *out, int number, const tutti_grid_rows *rows, const tutti
         if (!same_chart(r, cell) || r->link_mbit <= 0 || !(design || !strcmp(r->kind, "peer")))
             continue;
         tutti_chart_line *l = find_line(line, &lines, r->name, 0);
-        if (l) put_point(l, r->link_mbit, r->step_ms);
+        if (l) put_point(l, r->link_mbit, r->step_ms, r->least_ms, r->most_ms);
         l = find_line(line, &lines, "limit", 1);
-        if (l && !has_point(l, r->link_mbit)) put_point(l, r->link_mbit, r->limit_ms);
+        if (l && !has_point(l, r->link_mbit)) put_point(l, r->link_mbit, r->limit_ms, 0, 0);
     }
     snprintf(title, sizeof title, "%s, batch %d, %d hosts", cell->model, cell->batch, cell->ranks);
     tutti_chart_draw(out, number, ACROSS,
         &(tutti_chart){.title = title,
             .x_label = "link, Mbit/s",
-            .y_label = "ms a step",
+            .y_label = "ms a step (bars: all blocks)",
             .lines = lines,
             .line = line});
 }
@@ -117,14 +123,18 @@ static tutti_status write_svg(const tutti_grid_rows *rows, const options *o)
     if (charts == 0)
         return tutti_fail(
             TUTTI_ERR_FORMAT, "%s: has no results of steps with a --link-mbit", o->json);
-    FILE *out = fopen(o->svg, "we");
-    if (!out) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be written: %s", o->svg, strerror(errno));
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
     tutti_chart_begin(out, charts, ACROSS);
     for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
     tutti_chart_end(out);
-    int failed = ferror(out);
-    failed |= fclose(out) != 0;
-    return failed ? tutti_fail(TUTTI_ERR_IO, "%s: could not be written", o->svg) : TUTTI_OK;
+    const tutti_file_options file = {.what = "picture", .path = o->svg};
+    tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
+                                      : tutti_file_put(&file, text, bytes);
+    free(text);
+    return status;
 }
 
 static tutti_status run(int argc, char **argv)

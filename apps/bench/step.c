@@ -6,8 +6,10 @@
 #include "apps/bench/link.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
+#include "apps/bench/share.h"
 #include "apps/bench/traffic.h"
 #include "apps/bench/world.h"
+#include "apps/terminal/terminal.h"
 #include "apps/tune/tune.h"
 #include "config.h"
 #include "dag/base/clock.h"
@@ -20,26 +22,40 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MOST_BLOCKS = 1000, MOST_ROWS = 16, VERIFY_STEPS = 6, WARM_STEPS = 7 };
+enum {
+    MOST_BLOCKS = 1000,
+    MOST_DESIGNS = 16,
+    MOST_ROWS = 2 * MOST_DESIGNS + 4,
+    VERIFY_STEPS = 6,
+    WARM_STEPS = 7
+};
 
 /* Steps of a block where the user leaves them to the bench. */
 enum { LEAST_STEPS = 3, MOST_STEPS = 20 };
 static const double block_s = 4;
 
 typedef struct options {
-    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *priority;
-    int64_t batch, steps, blocks, lanes, workers, bucket, slice;
-    double link_mbit, timeout_s, tuning_time_s;
+    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority;
+    int64_t batch, blocks, workers;
+    tutti_conf_int steps; /* auto, until all ranks know how long one takes */
+    tutti_conf_int lanes, bucket, slice;
+    tutti_conf_real link_mbit; /* 0 where it is unknown */
+    double timeout_s, tuning_time_s;
 } options;
 
 /* The designs that keep the ordering law, "all" for those that overlap, and "auto" for these and what
  * is chosen by trying. */
 static const char *design_choice(int i)
 {
-    static const char *const names[] = {
-        "all", "auto", "funneled", "concurrent", "chained", "sequential", NULL};
-    return names[i];
+    static const char *const sets[] = {"all", "auto"};
+    enum { SETS = sizeof sets / sizeof *sets };
+    if (i < SETS) return sets[i];
+    int seen = SETS;
+    for (int d = 0; tutti_designs[d]; d++)
+        if (!tutti_designs[d]->unsafe && seen++ == i) return tutti_designs[d]->name;
+    return NULL;
 }
 
 /* In which order a step's collectives go. */
@@ -58,16 +74,18 @@ static const tutti_setting settings[] = {
         .help = "images a rank a step"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
         .help =
-            "design; all: funneled, concurrent and chained; auto: these, and what --design auto "
-            "of tutti-cifar chooses"},
+            "design; all: each that communicates while it computes; auto: these, and what --design "
+            "auto of tutti-cifar chooses"},
     {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "600", .low = 0, .high = 1e6,
         AT(tuning_time_s), .help = "seconds that --design auto may try"},
-    {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64, AT(lanes),
-        .help = "communicators of the concurrent design; 0: its default"},
-    {TUTTI_CONF_INT, "bucket", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(bucket),
-        .help = "gradients summed together; 0: one by one; -1: by the size of the model"},
-    {TUTTI_CONF_INT, "slice", "BYTES", .fallback = "-1", .low = -1, .high = 4e9, AT(slice),
-        .help = "larger sums are cut into slices of at most this much; 0: none is; -1: 1048576"},
+    {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1, .high = 64, .words = {"auto"},
+        AT(lanes), .help = "communicators of the concurrent design; auto: its default"},
+    {TUTTI_CONF_INT_OR, "bucket", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
+        AT(bucket),
+        .help = "gradients summed together; 0: one by one; auto: by the size of the model"},
+    {TUTTI_CONF_INT_OR, "slice", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
+        AT(slice),
+        .help = "larger sums are cut into slices of at most this much; 0: none is; auto: 1048576"},
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
@@ -75,12 +93,14 @@ static const tutti_setting settings[] = {
         AT(algorithm), .help = "allreduce algorithm"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024, AT(workers),
         .help = "StarPU workers a rank, and threads of a peer"},
-    {TUTTI_CONF_INT, "steps", "N", .fallback = "0", .low = 0, .high = 100000, AT(steps),
-        .help = "steps a block; 0: as many as 4 seconds hold, 3 to 20"},
+    {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
+        .words = {"auto"}, AT(steps),
+        .help = "steps a block; auto: as many as 4 seconds hold, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "blocks of everything, in turns"},
-    {TUTTI_CONF_REAL, "link-mbit", "R", .fallback = "0", .low = 0, .high = 1e6, AT(link_mbit),
-        .help = "rate of a host's link, for the limit of a step; 0: not told"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, AT(link_mbit),
+        .help = "rate of a host's link, for the limit of a step"},
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
         .help = "program to compare with; auto: torch_ddp.py where PyTorch is installed; none: no "
                 "program"},
@@ -93,16 +113,19 @@ static const tutti_setting settings[] = {
         .help = "seconds after which a block is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
         .help = "write one JSON object a line for every result"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
+        .help = "write a line for every sample, with commas between"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench step",
     .usage = "[OPTION]... | --grid [OPTION]...",
-    .summary = "Times training steps over all ranks (mpirun -np P tutti-bench step ...) with every "
-               "design: against computation alone, communication alone, and the same model in "
-               "PyTorch's DistributedDataParallel, in turns. Checks first that all designs and "
-               "ranks end with the same weights. With --grid: many such runs in boxes (tutti-bench "
-               "step --grid --help).",
+    .summary =
+        "Times training steps over all ranks (tutti-run -n P tutti-bench step ...) with every "
+        "design: against computation alone, communication alone, and the same model in "
+        "PyTorch's DistributedDataParallel, in turns. Checks first that all designs and "
+        "ranks end with the same weights. With --grid: many such runs in boxes (tutti-bench "
+        "step --grid --help).",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -113,8 +136,10 @@ typedef enum row_kind { COMPUTE, COMMUNICATE, DESIGN, PEER } row_kind;
 typedef struct row {
     row_kind kind;
     const char *name;
-    tutti_pick pick; /* of a design; else its design is NULL */
-    double step_s[MOST_BLOCKS], hidden_pct[MOST_BLOCKS];
+    tutti_pick pick;                                 /* of a design; else its design is NULL */
+    double step_s[MOST_BLOCKS], hidden[MOST_BLOCKS]; /* seconds; NAN: unknown */
+    double
+        beside_s[MOST_BLOCKS]; /* of a design: computation alone, just before and just after it */
 } row;
 
 typedef struct bench {
@@ -193,7 +218,8 @@ static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2],
     tutti_status status = enter_stage(b, pick, &st);
     if (!status) status = tutti_side_start(&st.side);
     if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, seconds);
-    uint64_t hash = status ? 0 : tutti_side_hash(&st.side);
+    uint64_t hash = 0;
+    if (!status) status = tutti_side_hash(&st.side, &hash);
     if (!status) status = leave_stage(&st);
     if (status) return status;
     half[0] = (double)(hash >> 32);
@@ -210,9 +236,11 @@ static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2],
 static tutti_status settle_steps(bench *b, double step_s)
 {
     tutti_status status = tutti_world_max(&b->world, 1, &step_s);
-    if (status || b->o.steps > 0) return status;
+    if (status || !b->o.steps.word) return status;
     double steps = ceil(block_s / step_s);
-    b->o.steps = steps < LEAST_STEPS ? LEAST_STEPS : steps > MOST_STEPS ? MOST_STEPS : (int)steps;
+    b->o.steps = (tutti_conf_int){.value = steps < LEAST_STEPS  ? LEAST_STEPS
+                                           : steps > MOST_STEPS ? MOST_STEPS
+                                                                : (int)steps};
     return TUTTI_OK;
 }
 
@@ -235,8 +263,15 @@ static tutti_status verify(bench *b)
     if (b->result)
         printf("verified: after %d steps %d designs on %d ranks have the same weights, bit for "
                "bit\nmedians over %" PRId64 " blocks of %" PRId64 " steps\n",
-            VERIFY_STEPS, designs, b->world.boot.size, b->o.blocks, b->o.steps);
+            VERIFY_STEPS, designs, b->world.boot.size, b->o.blocks, b->o.steps.value);
     return TUTTI_OK;
+}
+
+static const row *find_row(const bench *b, row_kind kind)
+{
+    for (int i = 0; i < b->rows; i++)
+        if (b->row[i].kind == kind) return &b->row[i];
+    return NULL;
 }
 
 /* ---- timing ---- */
@@ -250,8 +285,9 @@ static tutti_status time_stage(bench *b, row *r, int64_t block)
         status = tutti_world_barrier(&b->world); /* nothing else keeps pace */
     if (!status)
         status = tutti_side_pace(
-            &st.side, WARM_STEPS, (int)b->o.steps, &r->step_s[block], &r->hidden_pct[block]);
+            &st.side, WARM_STEPS, (int)b->o.steps.value, &r->step_s[block], &r->hidden[block]);
     if (status) return status;
+    r->hidden[block] = st.exchange && b->world.boot.size > 1 ? r->hidden[block] / 100 : NAN;
     tutti_outlook outlook = {0};
     if (st.exchange) outlook = tutti_exchange_outlook(st.exchange);
     if (outlook.known) b->outlook = outlook;
@@ -263,8 +299,8 @@ static tutti_status time_traffic(bench *b, row *r, int64_t block)
     tutti_status status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
     if (!status) status = tutti_world_barrier(&b->world);
     double begun = tutti_clock_s();
-    if (!status) status = tutti_step_traffic_run(&b->traffic, b->o.steps, b->o.timeout_s);
-    r->step_s[block] = (tutti_clock_s() - begun) / (double)b->o.steps;
+    if (!status) status = tutti_step_traffic_run(&b->traffic, b->o.steps.value, b->o.timeout_s);
+    r->step_s[block] = (tutti_clock_s() - begun) / (double)b->o.steps.value;
     return status;
 }
 
@@ -274,24 +310,68 @@ static tutti_status time_peer(bench *b, row *r, int64_t block)
     return status ? status : tutti_peer_block(b->peer, b->o.timeout_s, &r->step_s[block]);
 }
 
-static tutti_status time_blocks(bench *b)
+static void show_progress(const bench *b, int64_t block, const char *name)
+{
+    char text[160];
+    snprintf(text, sizeof text, "block %" PRId64 "/%" PRId64 " %s", block + 1, b->o.blocks, name);
+    tutti_terminal_show(stderr, tutti_terminal_columns(STDERR_FILENO), text);
+}
+
+/* A row's turn in a block. A step over all ranks takes as long as the slowest. Computation alone counts as
+ * the mean over ranks: nothing keeps them together there, and where they share cores the one that falls
+ * behind takes longer than any rank of a step does, for which the others wait. */
+static tutti_status take_turn(bench *b, row *r, int64_t block)
 {
     static tutti_status (*const time_row[])(bench *, row *, int64_t) = {[COMPUTE] = time_stage,
         [COMMUNICATE] = time_traffic,
         [DESIGN] = time_stage,
         [PEER] = time_peer};
-    for (int64_t block = 0; block < b->o.blocks; block++)
-        for (int i = 0; i < b->rows; i++) {
-            row *r = &b->row[i];
-            if (b->result)
-                fprintf(stderr, "\r\033[Kblock %" PRId64 "/%" PRId64 " %s", block + 1, b->o.blocks,
-                    r->name);
-            tutti_status status = time_row[r->kind](b, r, block);
-            if (!status) status = tutti_world_max(&b->world, 1, &r->step_s[block]);
-            if (status) return status;
-        }
-    if (b->result) fputs("\r\033[K", stderr);
-    return TUTTI_OK;
+    if (b->result) show_progress(b, block, r->name);
+    tutti_status status = time_row[r->kind](b, r, block);
+    if (status) return status;
+    if (r->kind == COMPUTE) return tutti_world_mean(&b->world, &r->step_s[block]);
+    return tutti_world_max(&b->world, 1, &r->step_s[block]);
+}
+
+static int list_designs(bench *b, row *design[])
+{
+    int designs = 0;
+    for (int i = 0; i < b->rows; i++)
+        if (b->row[i].kind == DESIGN) design[designs++] = &b->row[i];
+    return designs;
+}
+
+/* compute, design, compute, design, ..., compute: each design has computation alone on both sides, on the
+ * machine as it was then. Another one begins in each block. */
+static tutti_status time_designs(bench *b, int64_t block)
+{
+    row *design[MOST_ROWS], *compute = (row *)find_row(b, COMPUTE);
+    int designs = list_designs(b, design);
+    tutti_status status = take_turn(b, compute, block);
+    double before_s = compute->step_s[block], sum_s = before_s;
+    for (int i = 0; i < designs && !status; i++) {
+        row *r = design[(i + block) % designs];
+        status = take_turn(b, r, block);
+        if (!status) status = take_turn(b, compute, block);
+        r->beside_s[block] = (before_s + compute->step_s[block]) / 2;
+        before_s = compute->step_s[block];
+        sum_s += before_s;
+    }
+    compute->step_s[block] = sum_s / (designs + 1);
+    return status;
+}
+
+static tutti_status time_blocks(bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t block = 0; block < b->o.blocks && !status; block++) {
+        status = time_designs(b, block);
+        for (int i = 0; i < b->rows && !status; i++)
+            if (b->row[i].kind == COMMUNICATE || b->row[i].kind == PEER)
+                status = take_turn(b, &b->row[i], block);
+    }
+    if (b->result) tutti_terminal_clear(stderr, tutti_terminal_columns(STDERR_FILENO));
+    return status;
 }
 
 /* ---- telling ---- */
@@ -322,20 +402,37 @@ static double ratio_of(const bench *b, const row *above, const row *below)
     return tutti_median((int)b->o.blocks, ratio);
 }
 
-static const row *find_row(const bench *b, row_kind kind)
+/* What a step's bytes take at the rate of the link; 0 where that is unknown. */
+static double wire_s(const bench *b)
 {
-    for (int i = 0; i < b->rows; i++)
-        if (b->row[i].kind == kind) return &b->row[i];
-    return NULL;
+    double rate = tutti_link_goodput(b->o.link_mbit.value);
+    return rate > 0 ? (double)b->sent_bytes / rate : 0;
 }
 
 /* What no step can beat: all of its computation, or all of its bytes at the rate of the link. */
 static double limit_s(const bench *b)
 {
-    double compute = median_of(b, find_row(b, COMPUTE)->step_s);
-    double rate = tutti_link_goodput(b->o.link_mbit);
-    double wire = rate > 0 ? (double)b->sent_bytes / rate : 0;
-    return compute > wire ? compute : wire;
+    return fmax(median_of(b, find_row(b, COMPUTE)->step_s), wire_s(b));
+}
+
+/* A row's time over its limit, block by block: a design's over the computation beside it. */
+static spread over_limit(const bench *b, const row *r)
+{
+    double ratio[MOST_BLOCKS];
+    const double *compute_s = r->kind == DESIGN ? r->beside_s : find_row(b, COMPUTE)->step_s;
+    for (int64_t k = 0; k < b->o.blocks; k++)
+        ratio[k] = r->step_s[k] / fmax(compute_s[k], wire_s(b));
+    return spread_of(b, ratio);
+}
+
+/* The median share of the blocks where it is known. */
+static double hidden_of(const bench *b, const row *r)
+{
+    double known[MOST_BLOCKS];
+    int count = 0;
+    for (int64_t k = 0; k < b->o.blocks; k++)
+        if (!isnan(r->hidden[k])) known[count++] = r->hidden[k];
+    return count && r->kind == DESIGN ? tutti_median(count, known) : NAN;
 }
 
 /* What was chosen, against the design that is fastest as it is: block by block. */
@@ -355,24 +452,41 @@ static void tell_choice(const bench *b, const row *chosen, json_t *event)
     json_object_set_new(event, "over_best", json_real(over));
 }
 
-static void tell_row(bench *b, const row *r, double limit, const row *peer)
+/* How its ratios are made, and all that they are made of. */
+static json_t *event_of(const bench *b, const row *r, double limit)
 {
     static const char *const kinds[] = {
         [COMPUTE] = "compute", [COMMUNICATE] = "communicate", [DESIGN] = "design", [PEER] = "peer"};
-    spread step_s = spread_of(b, r->step_s);
-    double took = step_s.median, hidden = median_of(b, r->hidden_pct);
-    double over = peer ? ratio_of(b, r, peer) : 0;
-    char share[16] = "-", ratio[16] = "-";
-    if (r->kind == DESIGN) snprintf(share, sizeof share, "%.1f %%", hidden);
-    if (peer && r->kind == DESIGN) snprintf(ratio, sizeof ratio, "%.3f", over);
-    printf("%-28s %10.2f %10.3f %9s %10s  (%.2f .. %.2f)\n", r->name, 1e3 * took, took / limit,
-        share, ratio, 1e3 * step_s.least, 1e3 * step_s.most);
-    json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+    spread step_s = spread_of(b, r->step_s), over = over_limit(b, r);
+    json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I}",
         "event", "step", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "batch",
-        (json_int_t)b->o.batch, "ranks", b->world.boot.size, "link_mbit", b->o.link_mbit, "step_ms",
-        1e3 * took, "least_ms", 1e3 * step_s.least, "most_ms", 1e3 * step_s.most, "limit_ms",
-        1e3 * limit, "over_limit", took / limit, "sent_bytes", (json_int_t)b->sent_bytes);
-    if (r->kind == DESIGN) json_object_set_new(event, "hidden_pct", json_real(hidden));
+        (json_int_t)b->o.batch, "ranks", b->world.boot.size, "link_mbit", b->o.link_mbit.value,
+        "step_ms", 1e3 * step_s.median, "least_ms", 1e3 * step_s.least, "most_ms",
+        1e3 * step_s.most, "limit_ms", 1e3 * limit, "sent_bytes", (json_int_t)b->sent_bytes);
+    json_t *more = json_pack("{s:f, s:f, s:f, s:s, s:I, s:I, s:s, s:o}", "over_limit", over.median,
+        "over_limit_least", over.least, "over_limit_most", over.most, "ratio",
+        "median of paired ratios, least and largest", "count", (json_int_t)b->o.blocks, "steps",
+        (json_int_t)b->o.steps.value, "unit", "ms", "samples",
+        tutti_result_samples(b->o.blocks, r->step_s, 1e3));
+    json_object_update(event, more);
+    json_decref(more);
+    if (r->kind == DESIGN)
+        json_object_set_new(
+            event, "compute_beside_ms", tutti_result_samples(b->o.blocks, r->beside_s, 1e3));
+    return event;
+}
+
+static void tell_row(bench *b, const row *r, double limit, const row *peer)
+{
+    spread step_s = spread_of(b, r->step_s);
+    double hidden = hidden_of(b, r), over = peer ? ratio_of(b, r, peer) : 0;
+    char share[16] = "-", ratio[16] = "-";
+    if (r->kind == DESIGN) tutti_share_text(hidden, share);
+    if (peer && r->kind == DESIGN) snprintf(ratio, sizeof ratio, "%.3f", over);
+    printf("%-28s %10.2f %10.3f %9s %10s  (%.2f .. %.2f)\n", r->name, 1e3 * step_s.median,
+        over_limit(b, r).median, share, ratio, 1e3 * step_s.least, 1e3 * step_s.most);
+    json_t *event = event_of(b, r, limit);
+    if (r->kind == DESIGN) json_object_set_new(event, "hidden", tutti_share_json(hidden));
     if (peer && r->kind == DESIGN) json_object_set_new(event, "over_peer", json_real(over));
     if (!strcmp(r->name, "auto")) tell_choice(b, r, event);
     tutti_result_event(b->result, event);
@@ -386,9 +500,9 @@ static void tell_outlook(bench *b)
     const tutti_outlook *o = &b->outlook;
     if (!o->known) return;
     double compute_s = median_of(b, find_row(b, COMPUTE)->step_s);
-    double wire_s = (double)b->traffic.bytes * o->seconds_per_byte;
+    double sums_s = (double)b->traffic.bytes * o->seconds_per_byte;
     double forward_s = compute_s > o->backward_s ? compute_s - o->backward_s : 0;
-    double gain = (forward_s + o->urgent_s) / (compute_s > wire_s ? compute_s : wire_s);
+    double gain = (forward_s + o->urgent_s) / (compute_s > sums_s ? compute_s : sums_s);
     if (gain < 1) gain = 1;
     printf(
         "in theory the order of sums can gain a factor of %.3f (%s); seen: gradients within %.2f "
@@ -403,7 +517,7 @@ static void tell_outlook(bench *b)
 
 static void tell(bench *b)
 {
-    double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit);
+    double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit.value);
     const row *peer = find_row(b, PEER);
     printf("%d collectives of %.2f MB in all; a rank sends %.2f MB a step", b->traffic.collectives,
         (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
@@ -412,6 +526,11 @@ static void tell(bench *b)
         "(least .. most)");
     for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
     printf("%-28s %10.2f\n", "limit", 1e3 * limit);
+    puts("ms: medians over blocks. / limit, / peer: medians over blocks of the ratio in a block; "
+         "the limit of a\n"
+         "design is the computation just before and after it, or its bytes at the rate of the "
+         "link. hidden: share\n"
+         "of the time in flight during which a kernel ran (rank 0)");
     tell_outlook(b);
 }
 
@@ -422,20 +541,28 @@ static void add_row(bench *b, row_kind kind, const char *name, tutti_pick pick)
     b->row[b->rows++] = (row){.kind = kind, .name = name, .pick = pick};
 }
 
+/* "funneled, program order", kept with the design. */
+static const char *plain_name(const tutti_design *design)
+{
+    static char names[MOST_DESIGNS][48];
+    int i = 0;
+    while (tutti_designs[i] != design) i++;
+    snprintf(names[i], sizeof names[i], "%s, program order", design->name);
+    return names[i];
+}
+
 /* A design as it is, and, where its collectives can go in another order, without that. */
 static void add_design(bench *b, const tutti_design *design)
 {
-    static const char *const plain_names[] = {
-        "funneled, program order", "concurrent, program order"};
     int can = design->order == TUTTI_ORDER_QUEUE, both = strcmp(b->o.priority, "both") == 0;
     tutti_pick pick = {.design = design,
-        .lanes = design->many_lanes ? (int)b->o.lanes : 0,
-        .bucket_bytes = b->o.bucket,
-        .slice_bytes = b->o.slice,
+        .lanes = design->many_lanes ? (int)tutti_conf_int_or(b->o.lanes, 0) : 0,
+        .bucket_bytes = tutti_conf_int_or(b->o.bucket, -1),
+        .slice_bytes = tutti_conf_int_or(b->o.slice, -1),
         .priority = strcmp(b->o.priority, "off") != 0};
     add_row(b, DESIGN, design->name, pick);
     pick.priority = 0;
-    if (can && both) add_row(b, DESIGN, plain_names[design->many_lanes], pick);
+    if (can && both) add_row(b, DESIGN, plain_name(design), pick);
 }
 
 static void list_rows(bench *b)
@@ -446,8 +573,7 @@ static void list_rows(bench *b)
     for (int i = 0; design_choice(i); i++) {
         const tutti_design *design = tutti_design_find(design_choice(i));
         if (!design) continue;
-        int wanted =
-            each ? strcmp(design->name, "sequential") != 0 : !strcmp(design->name, b->o.design);
+        int wanted = each ? tutti_design_overlaps(design) : !strcmp(design->name, b->o.design);
         if (wanted) add_design(b, design);
     }
 }
@@ -508,7 +634,7 @@ static tutti_status start_peer(bench *b)
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64
         " --threads %" PRId64,
         address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
-        b->o.model, b->o.batch, b->o.steps, b->o.blocks, b->o.workers);
+        b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers);
     status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
     if (!status) add_row(b, PEER, tutti_peer_about(b->peer), (tutti_pick){0});
     return status;
@@ -518,7 +644,7 @@ static tutti_status measure(bench *b)
 {
     tutti_status status = TUTTI_OK;
     list_rows(b);
-    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, &b->result);
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     if (!status) status = tutti_meter_new(&b->meter);
     status = tutti_world_agree(&b->world, status);
     if (!status && b->result)

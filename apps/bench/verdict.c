@@ -1,5 +1,7 @@
 #include "apps/bench/verdict.h"
 
+#include "apps/bench/share.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,7 @@ static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER
                     PEER_MEAN = 0.70, CONCURRENT = 1.05, DESIGNS = 1.03, AUTO = 1.03;
 
 typedef struct tally {
-    int misses, numbers;
+    int misses, numbers, below, medians; /* below the limit; rows whose ratios are of medians */
     double log_sum, log_limit; /* of step / peer with the best design of a cell; of limit / peer */
     int cells;                 /* with a peer */
 } tally;
@@ -22,19 +24,43 @@ static const char *judge(tally *t, char text[24], double value, int holds)
     return text;
 }
 
+/* Step over limit. No step beats its limit: one that does so in every block says that the limit was not
+ * measured as the step was, which is a miss of the measurement. */
+static void judge_limit(tally *t, const tutti_grid_row *r, double most, char text[24])
+{
+    double over = r->count ? r->over_limit : r->step_ms / r->limit_ms;
+    int below = r->count > 1 && r->over_limit_most < 1;
+    t->medians += !r->count;
+    t->below += below;
+    judge(t, text, over, over <= most && !below);
+    if (below) snprintf(text, 24, "%.3f BELOW", over);
+}
+
+static double error_of(const tutti_grid_row *r)
+{
+    return (r->most_ms - r->least_ms) / 2;
+}
+
+/* (compute + communicate - step) / what could be hidden, whose error is those of its three times. */
+static double hidden_share(
+    const tutti_grid_row *compute, const tutti_grid_row *wire, const tutti_grid_row *step)
+{
+    double hideable = fmin(compute->step_ms, wire->step_ms);
+    double error = hypot(hypot(error_of(compute), error_of(wire)), error_of(step));
+    if (!(hideable > 0)) return NAN;
+    return tutti_share_of(
+        (compute->step_ms + wire->step_ms - step->step_ms) / hideable, error / hideable);
+}
+
 static void judge_design(tally *t, const tutti_grid_rows *rows, const tutti_grid_row *r)
 {
     const tutti_grid_row *compute = tutti_grid_rows_find(rows, r, "compute", NULL),
                          *wire = tutti_grid_rows_find(rows, r, "communicate", NULL);
-    char limit[24], share[24] = "-", peer[24] = "-";
+    char limit[24], share[24] = "unknown", peer[24] = "-";
     if (!compute || !wire) return;
-    double bound = r->limit_ms > compute->step_ms ? COMM_BOUND : COMPUTE_BOUND;
-    double over = r->step_ms / r->limit_ms, hideable = fmin(compute->step_ms, wire->step_ms);
-    judge(t, limit, over, over <= bound);
-    if (hideable > 0) {
-        double hidden = (compute->step_ms + wire->step_ms - r->step_ms) / hideable;
-        judge(t, share, hidden, hidden >= HIDDEN);
-    }
+    judge_limit(t, r, r->limit_ms > compute->step_ms ? COMM_BOUND : COMPUTE_BOUND, limit);
+    double hidden = hidden_share(compute, wire, r);
+    if (!isnan(hidden)) judge(t, share, hidden, hidden >= HIDDEN);
     if (r->over_peer > 0) judge(t, peer, r->over_peer, r->over_peer <= PEER);
     printf("%-12s %5d %5d %9.0f %-12s %10.2f %10.2f %10.2f  %-11s %-11s %-11s\n", r->model,
         r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms, wire->step_ms, r->step_ms,
@@ -101,6 +127,17 @@ int tutti_verdict_print(const tutti_grid_rows *rows)
         printf("limit / peer, geometric mean: %.3f (a step cannot be below its limit)\n",
             exp(t.log_limit / t.cells));
     }
+    puts("step/limit, step/peer: medians over blocks of the ratio in a block. hidden: a share, "
+         "from medians; "
+         "unknown where\nthe blocks differ by more than tells it.");
+    if (t.medians > 0)
+        printf(
+            "Of %d rows the file has no ratios by block: their step/limit is a ratio of medians.\n",
+            t.medians);
+    if (t.below > 0)
+        printf(
+            "BELOW: %d rows beat their limit in every block, which no step can: measure again.\n",
+            t.below);
     printf("%d numbers, %d miss\n", t.numbers, t.misses);
     return t.misses;
 }

@@ -2,9 +2,10 @@
  *
  *   step / limit      at most 1.05 where communication bounds the step (the wire takes longer than
  *                     the computation), at most 1.15 where computation does; the limit is the larger
- *                     of the two
+ *                     of the two. Below 1 in every block, it is called so, and misses
  *   hidden share      of the communication that could be hidden: (compute + communicate - step) /
- *                     min(compute, communicate), each measured alone in the same run; at least 0.90
+ *                     min(compute, communicate), each measured alone in the same run; at least 0.90;
+ *                     unknown where blocks differ by more than a quarter of it
  *   step / peer       at most 1.00 in every cell; geometric mean at most 0.70
  *   concurrent / funneled   at most 1.05; designs within 3 % of each other where computation bounds
  *

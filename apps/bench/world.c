@@ -55,6 +55,17 @@ tutti_status tutti_world_max(tutti_world *world, int count, double values[])
                            .recv = values});
 }
 
+tutti_status tutti_world_mean(tutti_world *world, double *value)
+{
+    tutti_status status = call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                                          .dtype = TUTTI_F64,
+                                          .op = TUTTI_SUM,
+                                          .count = 1,
+                                          .recv = value});
+    *value /= world->boot.size;
+    return status;
+}
+
 tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes)
 {
     return call(world, &(tutti_coll_args){.kind = TUTTI_BROADCAST,

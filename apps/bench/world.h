@@ -20,6 +20,8 @@ tutti_status tutti_world_open(double timeout_s, tutti_world *world);
 tutti_status tutti_world_agree(tutti_world *world, tutti_status mine);
 /* Element by element the largest over ranks, in place. */
 tutti_status tutti_world_max(tutti_world *world, int count, double values[]);
+/* The mean over ranks, in place. */
+tutti_status tutti_world_mean(tutti_world *world, double *value);
 /* Rank 0's bytes on all ranks. */
 tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes);
 tutti_status tutti_world_barrier(tutti_world *world);

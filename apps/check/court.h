@@ -3,6 +3,7 @@
 #ifndef TUTTI_CHECK_COURT_H
 #define TUTTI_CHECK_COURT_H
 
+#include "apps/check/door.h"
 #include "apps/check/frame.h"
 #include "apps/check/judge.h"
 #include "apps/check/record.h"
@@ -10,6 +11,7 @@
 #include "apps/check/wait.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* A call site of a rank. */
@@ -38,8 +40,8 @@ typedef enum tutti_rank_state {
 } tutti_rank_state;
 
 typedef struct tutti_rank {
-    int socket; /* -1: not connected yet, or no more */
-    tutti_frame input;
+    int socket;                /* -1: not connected yet, or no more */
+    tutti_frame input, output; /* output: what the socket has not taken yet */
     tutti_rank_state state;
     tutti_place *places; /* from number 1 */
     int nplaces;
@@ -69,8 +71,10 @@ typedef struct tutti_court_comm {
 
 struct tutti_judge {
     pthread_t thread;
-    int listener, size;
-    int64_t token;
+    _Atomic bool quits; /* its starter does not want it any more */
+    tutti_door door;
+    int size;
+    int64_t answer; /* to a HELLO */
     tutti_rank *ranks;
     tutti_table comms, messages; /* by id; ends of messages, by channel and number */
     tutti_court_comm **order;    /* all communicators */
@@ -85,6 +89,7 @@ struct tutti_judge {
 };
 
 double tutti_court_now(void);
+/* Ends the frame and sends it, now or as soon as the rank reads: the judge waits for nobody. */
 void tutti_court_send(tutti_judge *judge, int rank, tutti_frame *frame);
 void tutti_court_send_all(tutti_judge *judge, tutti_frame *frame);
 

@@ -31,19 +31,29 @@ void tutti_frame_put(tutti_frame *frame, int64_t number)
     frame->length += sizeof(number);
 }
 
+void tutti_frame_append(tutti_frame *frame, const void *bytes, size_t length)
+{
+    reserve(frame, length);
+    memcpy(frame->bytes + frame->length, bytes, length);
+    frame->length += length;
+}
+
 void tutti_frame_text(tutti_frame *frame, const char *text)
 {
     size_t length = strlen(text) + 1;
     tutti_frame_put(frame, (int64_t)length);
-    reserve(frame, length);
-    memcpy(frame->bytes + frame->length, text, length);
-    frame->length += length;
+    tutti_frame_append(frame, text, length);
+}
+
+void tutti_frame_end(tutti_frame *frame)
+{
+    uint64_t length = frame->length;
+    memcpy(frame->bytes, &length, sizeof(length));
 }
 
 bool tutti_frame_send(tutti_frame *frame, int socket)
 {
-    uint64_t length = frame->length;
-    memcpy(frame->bytes, &length, sizeof(length));
+    tutti_frame_end(frame);
     for (size_t at = 0; at < frame->length;) {
         ssize_t sent = send(socket, frame->bytes + at, frame->length - at, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
@@ -74,7 +84,7 @@ int64_t tutti_frame_get(tutti_frame *frame)
 const char *tutti_frame_get_text(tutti_frame *frame)
 {
     size_t length = (size_t)tutti_frame_get(frame);
-    if (frame->bad || length == 0 || frame->at + length > frame->length ||
+    if (frame->bad || length == 0 || length > frame->length - frame->at ||
         frame->bytes[frame->at + length - 1] != '\0') {
         frame->bad = true;
         return "";
@@ -91,6 +101,7 @@ bool tutti_frame_receive(tutti_frame *input, int socket)
     do {
         got = recv(socket, input->bytes + input->length, chunk, 0);
     } while (got < 0 && errno == EINTR);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true; /* nothing yet */
     if (got <= 0) return false;
     input->length += (size_t)got;
     return true;
@@ -101,7 +112,8 @@ bool tutti_frame_take(tutti_frame *input, tutti_frame *frame)
     uint64_t length;
     if (input->length - input->at < 2 * header) return false;
     memcpy(&length, input->bytes + input->at, sizeof(length));
-    if (length < 2 * header || input->length - input->at < length) return false;
+    input->bad = length < 2 * header || length > TUTTI_FRAME_MOST_BYTES;
+    if (input->bad || input->length - input->at < length) return false;
     *frame = (tutti_frame){.bytes = input->bytes + input->at, .length = length};
     input->at += length;
     return true;

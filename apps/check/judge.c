@@ -3,6 +3,7 @@
 #include "apps/check/court.h"
 #include "apps/check/process.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,7 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { tick_ms = 50, most_strangers = 64 };
+enum { tick_ms = 50 };
+
+/* A rank that lets so many bytes lie does not run any more. */
+static const size_t most_unread = 16 << 20;
 
 double tutti_court_now(void)
 {
@@ -23,9 +27,28 @@ double tutti_court_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Gives the socket what it takes now. */
+static void flush(tutti_rank *rank)
+{
+    tutti_frame *output = &rank->output;
+    while (output->at < output->length) {
+        ssize_t sent = send(rank->socket, output->bytes + output->at, output->length - output->at,
+            MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent <= 0) break; /* later; or never, as reading will show */
+        output->at += (size_t)sent;
+    }
+    tutti_frame_drop(output);
+    if (output->length > most_unread) shutdown(rank->socket, SHUT_RDWR);
+}
+
 void tutti_court_send(tutti_judge *judge, int rank, tutti_frame *frame)
 {
-    if (judge->ranks[rank].socket >= 0) (void)tutti_frame_send(frame, judge->ranks[rank].socket);
+    tutti_rank *r = &judge->ranks[rank];
+    if (r->socket < 0) return;
+    tutti_frame_end(frame);
+    tutti_frame_append(&r->output, frame->bytes, frame->length);
+    flush(r);
 }
 
 void tutti_court_send_all(tutti_judge *judge, tutti_frame *frame)
@@ -131,6 +154,7 @@ static void lost(tutti_judge *judge, int rank)
     tutti_rank *r = &judge->ranks[rank];
     close(r->socket);
     r->socket = -1;
+    r->output.length = r->output.at = 0;
     if (!judge->ended && r->state != TUTTI_RANK_GONE) {
         tutti_report report = {0};
         tutti_report_add(&report, "tutti-check: error: rank %d has died", rank);
@@ -145,32 +169,25 @@ static void lost(tutti_judge *judge, int rank)
     judge->epoch++;
 }
 
-/* Takes a new line whose first frame shows the token and the rank. */
+/* Takes the lines that have shown the token. */
 static void welcome(tutti_judge *judge)
 {
-    int one = 1, fd = accept(judge->listener, NULL, NULL);
-    struct timeval limit = {.tv_sec = 5};
-    tutti_frame input = {0}, frame;
-    if (fd < 0) return;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    while (tutti_frame_receive(&input, fd)) {
-        if (!tutti_frame_take(&input, &frame)) continue;
-        bool hello = tutti_frame_kind_of(&frame) == TUTTI_FRAME_HELLO &&
-                     tutti_frame_get(&frame) == judge->token;
-        int64_t rank = tutti_frame_get(&frame);
-        if (!hello || rank < 0 || rank >= judge->size || judge->ranks[rank].socket >= 0) break;
+    int one = 1, fd;
+    int64_t rank;
+    while ((fd = tutti_door_hear(&judge->door, &rank)) >= 0) {
+        if (rank < 0 || rank >= judge->size || judge->ranks[rank].socket >= 0 ||
+            judge->ranks[rank].state != TUTTI_RANK_RUNS) {
+            close(fd);
+            continue;
+        }
+        tutti_frame frame = {0};
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-        limit.tv_sec = 0;
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-        tutti_frame_drop(&input);
         judge->ranks[rank].socket = fd;
-        judge->ranks[rank].input = input;
-        while (tutti_frame_take(&judge->ranks[rank].input, &frame)) hear(judge, (int)rank, &frame);
-        tutti_frame_drop(&judge->ranks[rank].input);
-        return;
+        tutti_frame_begin(&frame, TUTTI_FRAME_WELCOME);
+        tutti_frame_put(&frame, judge->answer);
+        tutti_court_send(judge, (int)rank, &frame);
+        tutti_frame_free(&frame);
     }
-    tutti_frame_free(&input);
-    close(fd);
 }
 
 static void listen_to(tutti_judge *judge, int rank)
@@ -183,6 +200,7 @@ static void listen_to(tutti_judge *judge, int rank)
     }
     while (tutti_frame_take(&r->input, &frame)) hear(judge, rank, &frame);
     tutti_frame_drop(&r->input);
+    if (r->input.bad) lost(judge, rank);
 }
 
 /* Whether every rank has called MPI_Finalize; then they are all let go. */
@@ -211,24 +229,37 @@ static bool anyone_left(const tutti_judge *judge, int connected)
     return false;
 }
 
+/* Waits for a word, from ranks or at the door, and hears it; then how many ranks have ever connected. */
+static int hear_all(tutti_judge *judge, struct pollfd *lines)
+{
+    int connected = 0;
+    for (int r = 0; r < judge->size; r++) {
+        const tutti_rank *rank = &judge->ranks[r];
+        lines[r] = (struct pollfd){.fd = rank->socket, .events = POLLIN};
+        if (rank->output.length > 0) lines[r].events |= POLLOUT;
+    }
+    int strangers = tutti_door_poll(&judge->door, lines + judge->size);
+    poll(lines, (nfds_t)(judge->size + strangers), tick_ms);
+    for (int r = 0; r < judge->size; r++) {
+        tutti_rank *rank = &judge->ranks[r];
+        if (rank->socket >= 0 && (lines[r].revents & POLLOUT)) flush(rank);
+        if (rank->socket >= 0 && (lines[r].revents & ~POLLOUT)) listen_to(judge, r);
+    }
+    welcome(judge);
+    for (int r = 0; r < judge->size; r++)
+        connected += judge->ranks[r].socket >= 0 || judge->ranks[r].state != TUTTI_RANK_RUNS;
+    return connected;
+}
+
 static void *run(void *with)
 {
     tutti_judge *judge = with;
-    struct pollfd *lines = calloc((size_t)judge->size + 1, sizeof(*lines));
+    struct pollfd *lines = calloc((size_t)judge->size + TUTTI_DOOR_MOST + 1, sizeof(*lines));
     int connected = 0;
     if (!lines) abort();
-    while (anyone_left(judge, connected)) {
-        for (int r = 0; r < judge->size; r++)
-            lines[r] = (struct pollfd){.fd = judge->ranks[r].socket, .events = POLLIN};
-        lines[judge->size] = (struct pollfd){.fd = judge->listener, .events = POLLIN};
-        if (connected == judge->size) lines[judge->size].fd = -1;
-        poll(lines, (nfds_t)judge->size + 1, tick_ms);
-        if (lines[judge->size].revents) welcome(judge);
-        for (int r = 0; r < judge->size; r++)
-            if (lines[r].revents && judge->ranks[r].socket >= 0) listen_to(judge, r);
-        connected = 0;
-        for (int r = 0; r < judge->size; r++)
-            connected += judge->ranks[r].socket >= 0 || judge->ranks[r].state != TUTTI_RANK_RUNS;
+    while (!judge->quits && anyone_left(judge, connected)) {
+        connected = hear_all(judge, lines);
+        if (connected == judge->size) tutti_door_close(&judge->door);
         if (judge->ended) continue;
         tutti_court_match_tick(judge);
         if (!all_finalize(judge)) tutti_court_hang_tick(judge);
@@ -237,13 +268,13 @@ static void *run(void *with)
     return NULL;
 }
 
-tutti_judge *tutti_judge_start(int listener, int64_t token, int ranks)
+tutti_judge *tutti_judge_start(int listener, const tutti_card *card, int ranks)
 {
     sigset_t all, before;
     tutti_judge *judge = calloc(1, sizeof(*judge));
     if (!judge) return NULL;
-    judge->listener = listener;
-    judge->token = token;
+    tutti_door_open(&judge->door, listener, card->token);
+    judge->answer = card->answer;
     judge->size = ranks;
     judge->ranks = calloc((size_t)ranks, sizeof(*judge->ranks));
     if (!judge->ranks) {
@@ -263,6 +294,7 @@ tutti_judge *tutti_judge_start(int listener, int64_t token, int ranks)
 
 static void free_rank(tutti_rank *rank)
 {
+    if (rank->socket >= 0) close(rank->socket);
     for (int i = 0; i < rank->nplaces; i++) {
         free(rank->places[i].module);
         free(rank->places[i].symbol);
@@ -274,6 +306,13 @@ static void free_rank(tutti_rank *rank)
         tutti_court_stop_free(stop);
     }
     tutti_frame_free(&rank->input);
+    tutti_frame_free(&rank->output);
+}
+
+void tutti_judge_quit(tutti_judge *judge)
+{
+    if (judge) judge->quits = true;
+    tutti_judge_join(judge);
 }
 
 void tutti_judge_join(tutti_judge *judge)
@@ -283,7 +322,7 @@ void tutti_judge_join(tutti_judge *judge)
     for (int r = 0; r < judge->size; r++) free_rank(&judge->ranks[r]);
     tutti_court_comms_free(judge);
     tutti_court_messages_free(judge);
-    close(judge->listener);
+    tutti_door_close(&judge->door);
     free(judge->ranks);
     free(judge);
 }

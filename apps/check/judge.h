@@ -7,12 +7,14 @@
 #ifndef TUTTI_CHECK_JUDGE_H
 #define TUTTI_CHECK_JUDGE_H
 
-#include <stdint.h>
+#include "apps/check/channel.h"
 
 typedef struct tutti_judge tutti_judge;
 
 /* Starts the thread, which owns the listening socket; NULL when there is no memory or no thread. */
-tutti_judge *tutti_judge_start(int listener, int64_t token, int ranks);
+tutti_judge *tutti_judge_start(int listener, const tutti_card *card, int ranks);
+/* Has the thread end, whatever the ranks do, and frees the judge. */
+void tutti_judge_quit(tutti_judge *judge);
 /* Waits until the thread has ended, and frees the judge; NULL is nothing. */
 void tutti_judge_join(tutti_judge *judge);
 

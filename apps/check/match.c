@@ -16,19 +16,26 @@ void tutti_court_comm_joined(tutti_judge *judge, int rank, tutti_frame *frame)
 {
     uint64_t id = (uint64_t)tutti_frame_get(frame);
     if (tutti_court_comm_find(judge, id)) return;
+    const char *maker = tutti_frame_get_text(frame);
+    int site = (int)tutti_frame_get(frame);
+    int64_t size = tutti_frame_get(frame), others = tutti_frame_get(frame);
+    if (frame->bad || size < 0 || size > judge->size || others < 0 || others > judge->size) return;
     tutti_court_comm *comm = calloc(1, sizeof(*comm));
     if (!comm) abort();
-    comm->id = id;
-    comm->maker = strdup(tutti_frame_get_text(frame));
-    comm->site = (int)tutti_frame_get(frame);
-    comm->maker_rank = rank;
-    comm->size = (int)tutti_frame_get(frame);
-    comm->others = (int)tutti_frame_get(frame);
-    comm->members = calloc((size_t)(comm->size + comm->others) + 1, sizeof(int));
+    *comm = (tutti_court_comm){.id = id,
+        .maker = strdup(maker),
+        .site = site,
+        .maker_rank = rank,
+        .size = (int)size,
+        .others = (int)others,
+        .members = calloc((size_t)(size + others) + 1, sizeof(int))};
     judge->order = realloc(judge->order, sizeof(*judge->order) * (size_t)(judge->ncomms + 1));
     if (!comm->maker || !comm->members || !judge->order) abort();
-    for (int i = 0; i < comm->size + comm->others; i++)
-        comm->members[i] = (int)tutti_frame_get(frame);
+    for (int64_t i = 0; i < size + others; i++) {
+        int64_t member = tutti_frame_get(frame);
+        if (member < 0 || member >= judge->size) frame->bad = true;
+        comm->members[i] = frame->bad ? rank : (int)member;
+    }
     tutti_table_add(&judge->comms, id, comm);
     judge->order[judge->ncomms++] = comm;
 }
@@ -42,7 +49,9 @@ static int member_of(const tutti_court_comm *comm, int rank)
 
 static tutti_slot *slot_of(tutti_court_comm *comm, uint64_t sequence)
 {
-    if (sequence < comm->finished) return NULL;
+    /* Each member counts on from its last, so none is more than one ahead of all that were heard. */
+    if (sequence < comm->finished || sequence - comm->finished > (uint64_t)comm->nslots)
+        return NULL;
     int index = (int)(sequence - comm->finished);
     if (index < comm->nslots) return comm->slots[index];
     comm->slots = realloc(comm->slots, sizeof(*comm->slots) * (size_t)(index + 1));

@@ -7,6 +7,7 @@
 #include "apps/check/threads.h"
 #include "apps/check/wait.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +22,9 @@ static tutti_process self;
 /* The rest of the process's state: what only this file needs. */
 static struct {
     _Atomic bool active;
+    atomic_flag ending;
+    MPI_Comm
+        quiet; /* where no message ever comes. On MPI_COMM_SELF MPICH does nothing for other ranks */
     int socket;
     tutti_threads others; /* threads that MPI or the tool has started */
     pid_t pid;
@@ -28,7 +32,7 @@ static struct {
     pthread_t ear;
     pthread_mutex_t line; /* protects socket (writing) and frame; the innermost lock */
     tutti_frame frame;
-} own = {.socket = -1, .line = PTHREAD_MUTEX_INITIALIZER};
+} own = {.ending = ATOMIC_FLAG_INIT, .socket = -1, .line = PTHREAD_MUTEX_INITIALIZER};
 
 tutti_process *tutti_process_self(void)
 {
@@ -52,6 +56,12 @@ void tutti_process_post(void)
     /* When the judge is gone, the ear sees the end of the stream and ends the process. */
     (void)tutti_frame_send(&own.frame, own.socket);
     pthread_mutex_unlock(&own.line);
+}
+
+int tutti_process_progress(void)
+{
+    int flag;
+    return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, own.quiet, &flag, MPI_STATUS_IGNORE);
 }
 
 int tutti_process_threads(void)
@@ -92,6 +102,11 @@ void tutti_process_obey(void)
 {
     int status = self.aborting;
     if (status == 0) return;
+    /* One thread ends the process, and it does not come back; MPI_Abort is for one at a time. */
+    if (atomic_flag_test_and_set(&own.ending)) {
+        sleep(5);
+        _exit(status);
+    }
     fflush(NULL);
     usleep(50000); /* the other ranks flush, too */
     own.active = false;
@@ -142,6 +157,7 @@ static void *ear(void *unused)
     while (tutti_frame_receive(&input, own.socket)) {
         while (tutti_frame_take(&input, &frame)) heard(&frame);
         tutti_frame_drop(&input);
+        if (input.bad) break;
         if (self.aborting != 0) {
             sleep(1);
             _exit(self.aborting);
@@ -167,37 +183,58 @@ static int start_thread(pthread_t *thread, void *(*run)(void *))
     return rc;
 }
 
+/* Whether all ranks are in one place. Two hosts may have one name; MPI goes by that. */
 static bool all_local(void)
 {
-    MPI_Comm near;
-    int size = 0;
-    PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near);
-    PMPI_Comm_size(near, &size);
-    PMPI_Comm_free(&near);
-    int all = size == self.size, both = 0;
-    PMPI_Allreduce(&all, &both, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    return both;
+    uint64_t place = tutti_channel_place(), ends[2] = {place, ~place}, least[2] = {0};
+    PMPI_Allreduce(ends, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+    return least[0] == ~least[1];
 }
 
 static bool connect_all(void)
 {
     tutti_card card = {0};
     bool local = all_local();
-    int listener = -1;
     if (self.rank == 0) {
-        listener = tutti_channel_listen(&card, local);
-        if (listener >= 0) own.judge = tutti_judge_start(listener, card.token, self.size);
+        int listener = tutti_channel_listen(&card, local);
+        if (listener >= 0) own.judge = tutti_judge_start(listener, &card, self.size);
     }
     PMPI_Bcast(&card, sizeof(card), MPI_BYTE, 0, MPI_COMM_WORLD);
-    own.socket = card.port == 0 ? -1 : tutti_channel_connect(&card);
+    own.socket = card.port == 0 ? -1 : tutti_channel_connect(&card, self.rank);
     int mine = own.socket >= 0, all = 0;
     PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!all) return false;
-    tutti_frame *frame = tutti_process_open(TUTTI_FRAME_HELLO);
-    tutti_frame_put(frame, card.token);
-    tutti_frame_put(frame, self.rank);
-    tutti_process_post();
-    return true;
+    if (all) return true;
+    /* The judge goes first, so that it takes nobody for dead. */
+    tutti_judge_quit(own.judge);
+    own.judge = NULL;
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (own.socket >= 0) close(own.socket);
+    own.socket = -1;
+    return false;
+}
+
+/* Whether a library is loaded through which Fortran calls MPI past this one: Open MPI's calls the PMPI functions. */
+static int is_unseen(struct dl_phdr_info *object, size_t size, void *found)
+{
+    (void)size;
+    if (strstr(object->dlpi_name, "/libmpi_mpifh")) *(int *)found = 1;
+    return 0;
+}
+
+static int calls_unseen(void)
+{
+    int found = 0;
+    dl_iterate_phdr(is_unseen, &found);
+    return found;
+}
+
+/* A Fortran program does not come to MPI_Init here, so this is said when it is loaded, by what is rank 0. */
+__attribute__((constructor)) static void warn_of_fortran(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    if (rank && strcmp(rank, "0") == 0 && calls_unseen())
+        fprintf(stderr, "tutti-check: the program calls MPI from Fortran, which cannot be seen "
+                        "with this MPI; nothing is checked\n");
 }
 
 static bool setting(const char *name)
@@ -206,10 +243,27 @@ static bool setting(const char *name)
     return value && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
+/* What is no number of seconds ends the program: nobody would notice another limit. */
+static double seconds(const char *name, double otherwise)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text) return otherwise;
+    double value = strtod(text, &end);
+    int plain = *text && !text[strspn(text, "0123456789.eE+-")];
+    if (plain && !*end && value >= 0 && value <= 1e6) return value;
+    fprintf(stderr, "tutti-check: %s='%s': seconds from 0 to 1000000 are wanted, 0 for never\n", name,
+        text);
+    _exit(TUTTI_CHECK_STATUS);
+}
+
 void tutti_process_start(const tutti_threads *before)
 {
     tutti_threads after;
-    int level = MPI_THREAD_SINGLE;
+    int level = MPI_THREAD_SINGLE, mine = calls_unseen(), unseen = 0;
+    /* Half of a program's calls is worse than none: all ranks leave it alone. */
+    PMPI_Allreduce(&mine, &unseen, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (unseen) return;
     PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
     PMPI_Query_thread(&level);
@@ -217,8 +271,7 @@ void tutti_process_start(const tutti_threads *before)
     self.buffered = setting("TUTTI_CHECK_BUFFERING");
     self.verbose = setting("TUTTI_CHECK_VERBOSE");
     self.leaks = setting("TUTTI_CHECK_LEAKS");
-    const char *timeout = getenv("TUTTI_CHECK_TIMEOUT");
-    self.timeout_s = timeout ? atof(timeout) : 15;
+    self.timeout_s = seconds("TUTTI_CHECK_TIMEOUT", 15);
     own.pid = getpid();
     if (!connect_all()) {
         if (self.rank == 0)
@@ -228,6 +281,7 @@ void tutti_process_start(const tutti_threads *before)
     if (start_thread(&own.ear, ear) != 0) _exit(TUTTI_CHECK_STATUS);
     after = tutti_threads_now();
     own.others = tutti_threads_new(&after, before);
+    PMPI_Comm_dup(MPI_COMM_WORLD, &own.quiet);
     own.active = true;
     tutti_comm_start();
 }
@@ -238,6 +292,7 @@ void tutti_process_stop(void)
     while (!self.ended) tutti_wait_step(&wait);
     tutti_wait_end(&wait);
     own.active = false;
+    PMPI_Comm_free(&own.quiet);
     shutdown(own.socket, SHUT_RDWR);
     pthread_join(own.ear, NULL);
     if (own.judge) tutti_judge_join(own.judge);

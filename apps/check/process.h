@@ -41,6 +41,9 @@ bool tutti_process_active(void);
 /* Threads of the program (neither MPI's nor the tool's) that do not wait for another thread. */
 int tutti_process_threads(void);
 
+/* Has MPI do what there is to do for other ranks; the result of the call that it takes. */
+int tutti_process_progress(void);
+
 /* A frame to the judge: open, put fields, post. The line is locked in between. */
 tutti_frame *tutti_process_open(tutti_frame_kind kind);
 void tutti_process_post(void);

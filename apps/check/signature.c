@@ -39,6 +39,24 @@ static const struct {
     {"MPI_C_COMPLEX", 'c'},
     {"MPI_C_FLOAT_COMPLEX", 'c'},
     {"MPI_C_DOUBLE_COMPLEX", 'c'},
+    /* Fortran's: a C program may receive what a Fortran part has sent. */
+    {"MPI_INTEGER", 'i'},
+    {"MPI_INTEGER1", 'i'},
+    {"MPI_INTEGER2", 'i'},
+    {"MPI_INTEGER4", 'i'},
+    {"MPI_INTEGER8", 'i'},
+    {"MPI_FLOAT", 'f'},
+    {"MPI_DOUBLE", 'f'},
+    {"MPI_REAL", 'f'},
+    {"MPI_REAL4", 'f'},
+    {"MPI_REAL8", 'f'},
+    {"MPI_DOUBLE_PRECISION", 'f'},
+    {"MPI_COMPLEX", 'c'},
+    {"MPI_COMPLEX8", 'c'},
+    {"MPI_COMPLEX16", 'c'},
+    {"MPI_DOUBLE_COMPLEX", 'c'},
+    {"MPI_CHAR", 'h'},
+    {"MPI_CHARACTER", 'h'},
 };
 
 /* What is known of one datatype handle. */

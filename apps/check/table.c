@@ -10,10 +10,14 @@ static size_t place(const tutti_table *table, uint64_t key)
     return (size_t)(key & (table->size - 1));
 }
 
+const tutti_entry *tutti_table_bucket(const tutti_table *table, uint64_t key)
+{
+    return table->size == 0 ? NULL : table->buckets[place(table, key)];
+}
+
 void *tutti_table_find(const tutti_table *table, uint64_t key)
 {
-    if (table->size == 0) return NULL;
-    for (tutti_entry *e = table->buckets[place(table, key)]; e; e = e->next)
+    for (const tutti_entry *e = tutti_table_bucket(table, key); e; e = e->next)
         if (e->key == key) return e->value;
     return NULL;
 }
@@ -48,12 +52,13 @@ void tutti_table_add(tutti_table *table, uint64_t key, void *value)
     table->entries++;
 }
 
-void *tutti_table_remove(tutti_table *table, uint64_t key)
+/* Removes the first entry of the key that has the value; any value will do when it is NULL. */
+static void *removed(tutti_table *table, uint64_t key, const void *wanted)
 {
     if (table->size == 0) return NULL;
     for (tutti_entry **at = &table->buckets[place(table, key)]; *at; at = &(*at)->next) {
         tutti_entry *entry = *at;
-        if (entry->key != key) continue;
+        if (entry->key != key || (wanted && entry->value != wanted)) continue;
         void *value = entry->value;
         *at = entry->next;
         free(entry);
@@ -61,6 +66,16 @@ void *tutti_table_remove(tutti_table *table, uint64_t key)
         return value;
     }
     return NULL;
+}
+
+void *tutti_table_remove(tutti_table *table, uint64_t key)
+{
+    return removed(table, key, NULL);
+}
+
+bool tutti_table_take(tutti_table *table, uint64_t key, const void *value)
+{
+    return removed(table, key, value) != NULL;
 }
 
 void tutti_table_each(const tutti_table *table, void (*visit)(void *value, void *with), void *with)

@@ -2,6 +2,7 @@
 #ifndef TUTTI_CHECK_TABLE_H
 #define TUTTI_CHECK_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,6 +24,10 @@ void *tutti_table_find(const tutti_table *table, uint64_t key);
 void tutti_table_add(tutti_table *table, uint64_t key, void *value);
 /* Takes the value last added under the key out of the table and returns it, or NULL. */
 void *tutti_table_remove(tutti_table *table, uint64_t key);
+/* Takes this very value out of the table, whatever was added under its key since; false: it is not there. */
+bool tutti_table_take(tutti_table *table, uint64_t key, const void *value);
+/* The entry last added under the key, for walks along `next`: others may have another key. NULL: none. */
+const tutti_entry *tutti_table_bucket(const tutti_table *table, uint64_t key);
 /* Calls visit for every value, in no order; visit leaves the table alone. */
 void tutti_table_each(const tutti_table *table, void (*visit)(void *value, void *with), void *with);
 /* Frees the table, not the values. */

@@ -29,9 +29,9 @@ tutti_wait tutti_wait_for(tutti_item item)
     return (tutti_wait){.item = item, .started = now()};
 }
 
-tutti_wait tutti_wait_requests(const MPI_Request *requests, int count, bool any)
+tutti_wait tutti_wait_requests(tutti_wanted wanted, bool any)
 {
-    return (tutti_wait){.requests = requests, .count = count, .any = any, .started = now()};
+    return (tutti_wait){.wanted = wanted, .any = any, .started = now()};
 }
 
 /* Items, gathered before the frame is opened: asking MPI takes other locks. */
@@ -53,20 +53,20 @@ static void append(items *list, tutti_item item)
 
 static void gather_waited(items *list)
 {
-    const tutti_wait *wait = list->wait;
-    if (!wait->requests) append(list, wait->item);
-    for (int i = 0; i < wait->count; i++) {
-        tutti_request request;
+    const tutti_wanted *wanted = &list->wait->wanted;
+    if (!wanted->requests) append(list, list->wait->item);
+    for (int i = 0; i < wanted->count; i++) {
+        tutti_item item;
         int complete = 0;
-        if (wait->requests[i] == MPI_REQUEST_NULL) continue;
-        if (!tutti_request_look(wait->requests[i], &request)) {
+        if (wanted->requests[i] == MPI_REQUEST_NULL) continue;
+        if (!wanted->known[i]) {
             append(list, (tutti_item){.kind = TUTTI_ITEM_OTHER, .call = "?"});
             continue;
         }
-        if (!request.active) continue;
-        if (!tutti_request_is_held(&request))
-            PMPI_Request_get_status(wait->requests[i], &complete, MPI_STATUS_IGNORE);
-        if (!complete) append(list, request.item);
+        if (!tutti_request_waits(wanted->known[i], &item)) continue;
+        if (!tutti_request_held(&wanted->known[i], 1))
+            PMPI_Request_get_status(wanted->requests[i], &complete, MPI_STATUS_IGNORE);
+        if (!complete) append(list, item);
     }
 }
 
@@ -133,11 +133,8 @@ void tutti_wait_step(tutti_wait *wait)
 {
     tutti_process_obey();
     wait->steps++;
-    if (!wait->requests || wait->steps % 16 == 0) {
-        /* In a wait for the judge, too, what MPI has to do for other ranks goes on. */
-        int flag;
-        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-    }
+    /* In a wait for the judge, too, what MPI has to do for other ranks goes on. */
+    if (!wait->wanted.requests || wait->steps % 16 == 0) (void)tutti_process_progress();
     if (wait->steps < spins) {
         sched_yield();
         return;
@@ -203,8 +200,7 @@ void tutti_wait_polled(tutti_wait wait)
         poll.since = now();
         poll.wait = wait;
     }
-    poll.wait.requests = wait.requests;
-    poll.wait.count = wait.count;
+    poll.wait.wanted = wait.wanted;
     poll.wait.steps++;
     if (limit <= 0 || now() - poll.since < limit) return;
     if (poll.wait.told) {

@@ -30,11 +30,19 @@ typedef struct tutti_item {
     int site;
 } tutti_item;
 
-typedef struct tutti_wait {
-    tutti_item item;             /* what is waited for, when there are no requests */
+struct tutti_request;
+
+/* Requests that a call is about to complete, with what is known of each (requests.h). */
+typedef struct tutti_wanted {
     const MPI_Request *requests; /* the caller's */
+    struct tutti_request *const *known;
     int count;
-    bool any; /* one of the requests is enough */
+} tutti_wanted;
+
+typedef struct tutti_wait {
+    tutti_item item;     /* what is waited for, when there are no requests */
+    tutti_wanted wanted; /* requests: NULL: there are none */
+    bool any;            /* one of the requests is enough */
     /* private */
     int steps, answers;
     int64_t probe;
@@ -43,7 +51,7 @@ typedef struct tutti_wait {
 } tutti_wait;
 
 tutti_wait tutti_wait_for(tutti_item item);
-tutti_wait tutti_wait_requests(const MPI_Request *requests, int count, bool any);
+tutti_wait tutti_wait_requests(tutti_wanted wanted, bool any);
 /* After a test that has found nothing. */
 void tutti_wait_step(tutti_wait *wait);
 void tutti_wait_end(tutti_wait *wait);

@@ -148,6 +148,9 @@ int MPI_Op_free(MPI_Op *op)
 int MPI_Type_free(MPI_Datatype *type)
 {
     TUTTI_WRAP(Type_free, (type));
-    if (*type != MPI_DATATYPE_NULL) tutti_signature_forget(*type);
+    if (*type != MPI_DATATYPE_NULL) {
+        tutti_request_type_freed(*type);
+        tutti_signature_forget(*type);
+    }
     TUTTI_RETURN(PMPI_Type_free(type));
 }

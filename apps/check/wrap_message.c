@@ -64,13 +64,14 @@ static void guard_buffer(const message *m, tutti_request *request)
 /* Waits for a request of our own. */
 static int complete(MPI_Request *request, MPI_Status *status)
 {
-    MPI_Request before = *request;
+    tutti_request *known;
     MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
-    tutti_wait wait = tutti_wait_requests(request, 1, false);
+    tutti_request_claim(request, 1, &known);
+    tutti_wait wait = tutti_wait_requests((tutti_wanted){request, &known, 1}, false);
     int done = 0, rc;
     while ((rc = PMPI_Test(request, &done, used)) == MPI_SUCCESS && !done) tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    tutti_request_done(before, used);
+    tutti_request_done(known, rc == MPI_SUCCESS ? used : NULL);
     return rc;
 }
 
@@ -159,7 +160,8 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI
 static int exchange(const message *out, const message *in, MPI_Status *status)
 {
     tutti_request sending, receiving;
-    MPI_Request requests[2], before[2];
+    tutti_request *known[2];
+    MPI_Request requests[2];
     MPI_Status statuses[2];
     bool receives = describe(in, &receiving), sends = describe(out, &sending);
     int rc = PMPI_Irecv(
@@ -170,15 +172,14 @@ static int exchange(const message *out, const message *in, MPI_Status *status)
     if (rc != MPI_SUCCESS) return rc;
     if (receives) tutti_request_made(requests[0], &receiving);
     if (sends) tutti_request_made(requests[1], &sending);
-    before[0] = requests[0];
-    before[1] = requests[1];
-    tutti_wait wait = tutti_wait_requests(requests, 2, false);
+    tutti_request_claim(requests, 2, known);
+    tutti_wait wait = tutti_wait_requests((tutti_wanted){requests, known, 2}, false);
     int done = 0;
     while ((rc = PMPI_Testall(2, requests, &done, statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    tutti_request_done(before[0], &statuses[0]);
-    tutti_request_done(before[1], &statuses[1]);
+    for (int i = 0; i < 2; i++)
+        tutti_request_done(known[i], rc == MPI_SUCCESS ? &statuses[i] : NULL);
     if (status != MPI_STATUS_IGNORE) *status = statuses[0];
     return rc;
 }
@@ -301,6 +302,30 @@ int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
     if (rc == MPI_SUCCESS) taken(peer, tag, comm, used);
+    TUTTI_RETURN(rc);
+}
+
+/* The message is here already; who has sent it, the probe has said. */
+int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Status *status)
+{
+    TUTTI_WRAP(Mrecv, (buffer, count, type, handle, status));
+    tutti_check_buffer("receive buffer", buffer, count, type);
+    TUTTI_RETURN(PMPI_Mrecv(buffer, count, type, handle, status));
+}
+
+int MPI_Imrecv(
+    void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Request *request)
+{
+    TUTTI_WRAP(Imrecv, (buffer, count, type, handle, request));
+    bool nobody = *handle == MPI_MESSAGE_NO_PROC;
+    tutti_request what = {.item = {.kind = TUTTI_ITEM_OTHER,
+                              .peer = -1,
+                              .call = tutti_call_name(),
+                              .site = tutti_call_site()},
+        .active = true};
+    tutti_check_buffer("receive buffer", buffer, count, type);
+    int rc = PMPI_Imrecv(buffer, count, type, handle, request);
+    if (rc == MPI_SUCCESS && !nobody) tutti_request_made(*request, &what);
     TUTTI_RETURN(rc);
 }
 

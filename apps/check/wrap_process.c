@@ -5,6 +5,7 @@
 #include "apps/check/process.h"
 #include "apps/check/requests.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* MPI refuses a call. If another rank's call is the cause, the judge is about to say so. */
@@ -14,6 +15,7 @@ static void refused(MPI_Comm *comm, int *code, ...)
     int length;
     (void)comm;
     PMPI_Error_string(*code, text, &length);
+    text[strcspn(text, "\n")] = '\0'; /* MPICH adds where in itself it has happened */
     for (int i = 0; i < 5; i++) {
         tutti_process_obey();
         usleep(100000);

@@ -7,48 +7,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A test that finds nothing because a rank has not started a collective yet: MPI works all the same. */
-static int not_yet(int *flag, const MPI_Request *requests, int count)
-{
-    *flag = 0;
-    tutti_wait_polled(tutti_wait_requests(requests, count, false));
-    return PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &(int){0}, MPI_STATUS_IGNORE);
-}
-
-/* What a call that completes requests is about to overwrite: the handles as they were; and statuses of our
- * own where the caller ignores them, because they say whom a message came from. */
+/* A call that may complete requests. What is known of them is claimed before MPI frees their handles, and
+ * statuses of our own stand in where the caller ignores them: they say whom a message came from. */
 typedef struct ending {
-    MPI_Request *before;
+    tutti_wanted wanted;
+    tutti_request **known; /* NULL: unknown, or settled */
     MPI_Status *statuses, *own;
 } ending;
 
 static ending ending_of(int count, const MPI_Request *requests, MPI_Status *statuses)
 {
-    size_t room = (size_t)(count > 0 ? count : 0);
-    ending e = {.before = malloc(sizeof(MPI_Request) * (room + 1)), .statuses = statuses};
+    size_t room = (size_t)(count > 0 ? count : 0) + 1;
+    ending e = {.known = calloc(room, sizeof(tutti_request *)), .statuses = statuses};
     /* The two constants may differ, and either may be given where the other is meant. */
     if (statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE)
-        e.statuses = e.own = malloc(sizeof(MPI_Status) * (room + 1));
-    if (!e.before || !e.statuses) abort();
-    if (room > 0) memcpy(e.before, requests, sizeof(MPI_Request) * room);
+        e.statuses = e.own = malloc(sizeof(MPI_Status) * room);
+    if (!e.known || !e.statuses) abort();
+    e.wanted = (tutti_wanted){.requests = requests, .known = e.known, .count = (int)room - 1};
+    tutti_request_claim(requests, e.wanted.count, e.known);
     return e;
 }
 
+static bool held(const ending *e)
+{
+    return tutti_request_held(e->known, e->wanted.count);
+}
+
+/* A test that finds nothing because a rank has not started a collective yet: MPI works all the same. */
+static int not_yet(int *flag, const ending *e)
+{
+    *flag = 0;
+    tutti_wait_polled(tutti_wait_requests(e->wanted, false));
+    return tutti_process_progress();
+}
+
 /* What a test has to say to the judge. */
-static void tested(bool found, const MPI_Request *requests, int count, bool any)
+static void tested(bool found, const ending *e, bool any)
 {
     if (found)
         tutti_wait_no_poll();
     else
-        tutti_wait_polled(tutti_wait_requests(requests, count, any));
+        tutti_wait_polled(tutti_wait_requests(e->wanted, any));
 }
 
-/* The requests of these indices (NULL: the first ones) are complete; forgets the rest. */
+static void settle(ending *e, int index, const MPI_Status *status)
+{
+    tutti_request_done(e->known[index], status);
+    e->known[index] = NULL;
+}
+
+/* MPI refuses the call, or one of the operations has failed: what has lost its handle is over. */
+static void failed(ending *e, int rc, bool each)
+{
+    for (int i = 0; i < e->wanted.count; i++) {
+        bool told = each && rc == MPI_ERR_IN_STATUS;
+        int error = told ? e->statuses[i].MPI_ERROR : rc;
+        if (told && error == MPI_SUCCESS)
+            settle(e, i, &e->statuses[i]);
+        else if (e->wanted.requests[i] == MPI_REQUEST_NULL)
+            settle(e, i, NULL);
+    }
+}
+
+/* The requests of these indices (NULL: the first ones) are complete; gives the others back. */
 static void ended(ending *e, int count, const int *indices)
 {
-    for (int i = 0; i < count; i++)
-        tutti_request_done(e->before[indices ? indices[i] : i], &e->statuses[i]);
-    free(e->before);
+    for (int i = 0; i < count; i++) settle(e, indices ? indices[i] : i, &e->statuses[i]);
+    for (int i = 0; i < e->wanted.count; i++) tutti_request_release(e->known[i]);
+    free(e->known);
     free(e->own);
 }
 
@@ -56,13 +82,14 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     TUTTI_WRAP(Wait, (request, status));
     ending e = ending_of(1, request, status);
-    tutti_wait wait = tutti_wait_requests(request, 1, false);
+    tutti_wait wait = tutti_wait_requests(e.wanted, false);
     int done = 0, rc;
-    while (tutti_request_held(request, 1)) tutti_wait_step(&wait);
+    while (held(&e)) tutti_wait_step(&wait);
     while ((rc = PMPI_Test(request, &done, e.statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    ended(&e, 1, NULL);
+    if (rc != MPI_SUCCESS) failed(&e, rc, false);
+    ended(&e, rc == MPI_SUCCESS, NULL);
     TUTTI_RETURN(rc);
 }
 
@@ -70,13 +97,14 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {
     TUTTI_WRAP(Waitall, (count, requests, statuses));
     ending e = ending_of(count, requests, statuses);
-    tutti_wait wait = tutti_wait_requests(requests, count, false);
+    tutti_wait wait = tutti_wait_requests(e.wanted, false);
     int done = 0, rc;
-    while (tutti_request_held(requests, count)) tutti_wait_step(&wait);
+    while (held(&e)) tutti_wait_step(&wait);
     while ((rc = PMPI_Testall(count, requests, &done, e.statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    ended(&e, count, NULL);
+    if (rc != MPI_SUCCESS) failed(&e, rc, true);
+    ended(&e, rc == MPI_SUCCESS ? count : 0, NULL);
     TUTTI_RETURN(rc);
 }
 
@@ -84,12 +112,13 @@ int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status
 {
     TUTTI_WRAP(Waitany, (count, requests, index, status));
     ending e = ending_of(count, requests, status);
-    tutti_wait wait = tutti_wait_requests(requests, count, true);
+    tutti_wait wait = tutti_wait_requests(e.wanted, true);
     int done = 0, rc;
     while ((rc = PMPI_Testany(count, requests, index, &done, e.statuses)) == MPI_SUCCESS && !done)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    ended(&e, *index != MPI_UNDEFINED, index);
+    if (rc != MPI_SUCCESS) failed(&e, rc, false);
+    ended(&e, rc == MPI_SUCCESS && *index != MPI_UNDEFINED, index);
     TUTTI_RETURN(rc);
 }
 
@@ -97,13 +126,14 @@ int MPI_Waitsome(int count, MPI_Request *requests, int *found, int *indices, MPI
 {
     TUTTI_WRAP(Waitsome, (count, requests, found, indices, statuses));
     ending e = ending_of(count, requests, statuses);
-    tutti_wait wait = tutti_wait_requests(requests, count, true);
+    tutti_wait wait = tutti_wait_requests(e.wanted, true);
     int rc;
     while ((rc = PMPI_Testsome(count, requests, found, indices, e.statuses)) == MPI_SUCCESS &&
            *found == 0)
         tutti_wait_step(&wait);
     tutti_wait_end(&wait);
-    ended(&e, *found == MPI_UNDEFINED ? 0 : *found, indices);
+    if (rc != MPI_SUCCESS) failed(&e, rc, false);
+    ended(&e, rc == MPI_SUCCESS && *found != MPI_UNDEFINED ? *found : 0, indices);
     TUTTI_RETURN(rc);
 }
 
@@ -111,11 +141,12 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     TUTTI_WRAP(Test, (request, flag, status));
     tutti_process_obey();
-    if (tutti_request_held(request, 1)) TUTTI_RETURN(not_yet(flag, request, 1));
     ending e = ending_of(1, request, status);
-    int rc = PMPI_Test(request, flag, e.statuses);
+    bool waits = held(&e);
+    int rc = waits ? not_yet(flag, &e) : PMPI_Test(request, flag, e.statuses);
+    if (!waits && rc != MPI_SUCCESS) failed(&e, rc, false);
+    if (!waits && rc == MPI_SUCCESS) tested(*flag, &e, false);
     ended(&e, rc == MPI_SUCCESS && *flag, NULL);
-    tested(*flag, request, 1, false);
     TUTTI_RETURN(rc);
 }
 
@@ -123,11 +154,12 @@ int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuse
 {
     TUTTI_WRAP(Testall, (count, requests, flag, statuses));
     tutti_process_obey();
-    if (tutti_request_held(requests, count)) TUTTI_RETURN(not_yet(flag, requests, count));
     ending e = ending_of(count, requests, statuses);
-    int rc = PMPI_Testall(count, requests, flag, e.statuses);
+    bool waits = held(&e);
+    int rc = waits ? not_yet(flag, &e) : PMPI_Testall(count, requests, flag, e.statuses);
+    if (!waits && rc != MPI_SUCCESS) failed(&e, rc, true);
+    if (!waits && rc == MPI_SUCCESS) tested(*flag, &e, false);
     ended(&e, rc == MPI_SUCCESS && *flag ? count : 0, NULL);
-    tested(*flag, requests, count, false);
     TUTTI_RETURN(rc);
 }
 
@@ -137,8 +169,11 @@ int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Sta
     tutti_process_obey();
     ending e = ending_of(count, requests, status);
     int rc = PMPI_Testany(count, requests, index, flag, e.statuses);
+    if (rc != MPI_SUCCESS)
+        failed(&e, rc, false);
+    else
+        tested(*flag, &e, true);
     ended(&e, rc == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED, index);
-    tested(*flag, requests, count, true);
     TUTTI_RETURN(rc);
 }
 
@@ -148,8 +183,28 @@ int MPI_Testsome(int count, MPI_Request *requests, int *found, int *indices, MPI
     tutti_process_obey();
     ending e = ending_of(count, requests, statuses);
     int rc = PMPI_Testsome(count, requests, found, indices, e.statuses);
+    if (rc != MPI_SUCCESS)
+        failed(&e, rc, false);
+    else
+        tested(*found != 0, &e, true);
     ended(&e, rc == MPI_SUCCESS && *found != MPI_UNDEFINED ? *found : 0, indices);
-    tested(*found != 0, requests, count, true);
+    TUTTI_RETURN(rc);
+}
+
+/* The request stays, but the operation is over when the flag is set. */
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    TUTTI_WRAP(Request_get_status, (request, flag, status));
+    tutti_process_obey();
+    ending e = ending_of(1, &request, status);
+    bool waits = held(&e);
+    int rc = waits ? not_yet(flag, &e) : PMPI_Request_get_status(request, flag, e.statuses);
+    if (!waits && rc == MPI_SUCCESS) tested(*flag, &e, false);
+    if (rc == MPI_SUCCESS && *flag) {
+        tutti_request_seen(e.known[0], e.statuses);
+        e.known[0] = NULL;
+    }
+    ended(&e, 0, NULL);
     TUTTI_RETURN(rc);
 }
 

@@ -43,6 +43,7 @@ struct tutti_prefetch {
     int depth;
     int64_t next_fill;   /* the step that the next thread takes */
     int64_t next_step;   /* the step that next returns */
+    double awaited_s;    /* since when the caller waits for it; 0: it does not */
     int64_t failed_step; /* the first step that failed; INT64_MAX: none */
     tutti_status failure;
     atomic_int stopping; /* atomic: threads look at it between images, too */
@@ -278,7 +279,8 @@ static tutti_status fail_late(const tutti_prefetch *p, double timeout_s)
 
 tutti_status tutti_prefetch_next(tutti_prefetch *p, double timeout_s, const tutti_batch **batch)
 {
-    struct timespec deadline = tutti_clock_after(timeout_s);
+    double now_s = tutti_clock_s(), waited_s = p->awaited_s > 0 ? now_s - p->awaited_s : 0;
+    struct timespec deadline = tutti_clock_after(timeout_s - waited_s);
     tutti_status status = TUTTI_OK;
     prefetch_slot *slot = NULL;
     int late = 0;
@@ -298,10 +300,26 @@ tutti_status tutti_prefetch_next(tutti_prefetch *p, double timeout_s, const tutt
     if (!status) {
         slot->state = SLOT_HELD;
         p->next_step++;
+        p->awaited_s = 0;
         *batch = &slot->batch;
     }
     pthread_mutex_unlock(&p->mutex);
     return status;
+}
+
+int tutti_prefetch_await(tutti_prefetch *p, double at_most_s)
+{
+    struct timespec deadline = tutti_clock_after(at_most_s);
+    int decided = 0, late = 0;
+    if (!(p->awaited_s > 0)) p->awaited_s = tutti_clock_s();
+    pthread_mutex_lock(&p->mutex);
+    for (;;) {
+        decided = p->next_step >= p->end || p->failed_step <= p->next_step || find_ready(p);
+        if (decided || late) break;
+        late = pthread_cond_timedwait(&p->delivered, &p->mutex, &deadline) != 0;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return decided;
 }
 
 void tutti_prefetch_release(void *batch)

@@ -7,7 +7,7 @@
  * s is the same batch whether or not the run was resumed in between. Evaluation: the whole split
  * once, in order; rows beyond the end are zero with label -1.
  *
- * Threads: open, next, close [M]; release [A]. */
+ * Threads: open, next, await, close [M]; release [A]. */
 #ifndef TUTTI_PREFETCH_H
 #define TUTTI_PREFETCH_H
 
@@ -51,6 +51,9 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_pr
  * not. INVAL (logged) past the end of an evaluation. */
 tutti_status tutti_prefetch_next(
     tutti_prefetch *prefetch, double timeout_s, const tutti_batch **batch);
+/* Waits for the next batch, at most so long, which counts as time of next. Returns whether next would return
+ * without waiting. */
+int tutti_prefetch_await(tutti_prefetch *prefetch, double at_most_s);
 /* Gives a batch back; its memory is filled again. Takes const tutti_batch* as void* so that it can
  * be a feed's release. */
 void tutti_prefetch_release(void *batch);

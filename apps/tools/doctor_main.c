@@ -40,7 +40,7 @@ static const tutti_conf conf = {
     .usage = "[OPTION]...",
     .summary =
         "Looks at the machine before a run and says what will hurt, a line each: what was seen "
-        "and what to do. Under mpirun it compares the ranks.",
+        "and what to do. With several ranks (tutti-run -n P tutti-doctor) it compares them.",
     .epilogue =
         "Exit status: 0 nothing bad; 1 warnings, with --strict; 2 something bad, the deadline, "
         "or a mistake in the options.",
@@ -70,7 +70,8 @@ static void enter(doctor *d, const char *stage)
 /* The rank that the launcher has given; -1: there is none. Asked when MPI cannot be. */
 static int rank_by_launcher(void)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    static const char *const names[] = {
+        "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i])) return atoi(getenv(names[i]));
     return -1;
@@ -81,7 +82,7 @@ static _Noreturn void give_up(doctor *d)
 {
     int rank = rank_by_launcher();
     tutti_doctor_say(&d->letter.report, TUTTI_DOCTOR_BAD, "deadline",
-        "try mpirun -np 1, then the network's advice above; look for a host that is down",
+        "try one rank, then the network's advice above; look for a host that is down",
         "after %g s still %s", d->values.timeout_s, d->stage);
     if (rank <= 0) tutti_doctor_print(&d->letter, 1, d->values.json, stdout);
     fflush(stdout);
@@ -177,8 +178,8 @@ static int run(doctor *d)
     examine(d);
     enter(d, "starting MPI");
     if (tutti_boot_init_highest(&boot)) {
-        tutti_doctor_say(&d->letter.report, TUTTI_DOCTOR_BAD, "threads", "mpirun -np 1 tutti-info",
-            "MPI does not start");
+        tutti_doctor_say(
+            &d->letter.report, TUTTI_DOCTOR_BAD, "threads", "tutti-info", "MPI does not start");
         tutti_doctor_print(&d->letter, 1, d->values.json, stdout);
         return STATUS_BAD;
     }

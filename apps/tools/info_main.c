@@ -10,21 +10,109 @@
 #include "dag/kernels/kernel.h"
 #include "dag/run/run.h"
 #include "designs/design.h"
+#include "designs/fault.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static const tutti_setting settings[] = {{0}};
+/* ---- names alone, for scripts ---- */
+
+static const char *design_name(int i)
+{
+    int seen = 0;
+    for (int d = 0; tutti_designs[d]; d++)
+        if (!tutti_designs[d]->unsafe && seen++ == i) return tutti_designs[d]->name;
+    return NULL;
+}
+
+static const char *overlapping_name(int i)
+{
+    int seen = 0;
+    for (int d = 0; tutti_designs[d]; d++)
+        if (tutti_design_overlaps(tutti_designs[d]) && seen++ == i) return tutti_designs[d]->name;
+    return NULL;
+}
+
+static const char *transport_name(int i)
+{
+    return tutti_transports[i].name;
+}
+
+static const char *algorithm_name(int i)
+{
+    return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
+}
+
+static const char *kernel_name(int i)
+{
+    return i < TUTTI_OP_COUNT ? tutti_op_name(i) : NULL;
+}
+
+static const char *model_name(int i)
+{
+    return tutti_models[i] ? tutti_models[i]->name : NULL;
+}
+
+static const char *reader_name(int i)
+{
+    return tutti_readers[i] ? tutti_readers[i]->name : NULL;
+}
+
+static const char *schedule_name(int i)
+{
+    return tutti_schedules[i].name;
+}
+
+static const char *runner_name(int i)
+{
+    return tutti_runners[i] ? tutti_runners[i]->name : NULL;
+}
+
+/* What --list takes; overlapping: the designs that communicate while they compute. */
+static const struct {
+    const char *name;
+    const char *(*row)(int i);
+} lists[] = {{"designs", design_name}, {"overlapping", overlapping_name},
+    {"transports", transport_name}, {"algorithms", algorithm_name}, {"kernels", kernel_name},
+    {"models", model_name}, {"readers", reader_name}, {"schedules", schedule_name},
+    {"runners", runner_name}, {NULL, NULL}};
+
+static const char *list_choice(int i)
+{
+    return lists[i].name;
+}
+
+static void print_list(const char *name)
+{
+    int wanted = 0;
+    while (strcmp(lists[wanted].name, name) != 0) wanted++; /* the option takes no other */
+    for (int i = 0; lists[wanted].row(i); i++) puts(lists[wanted].row(i));
+}
+
+typedef struct options {
+    const char *list;
+} options;
+
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_CHOICE, "list", "TABLE", .choice = list_choice, .offset = offsetof(options, list),
+        .help = "print the names of one table only, one a line, for scripts"},
+    {0},
+};
 static const tutti_conf conf = {
     .program = "tutti-info",
-    .usage = "",
+    .usage = "[OPTION]",
     .summary = "Prints versions, the MPI thread level that is granted, and the tables of designs, "
                "transports, algorithms, "
                "kernels, models, readers, schedules and runners of this build.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
+
+/* ---- all of it ---- */
 
 static void print_row(const char *name, const char *about)
 {
@@ -43,6 +131,9 @@ static void print_versions(tutti_thread_level level)
     print_row("MPI", tutti_boot_version());
     print_row("", tutti_thread_level_name(level));
     print_row("kernels", tutti_kernel_library());
+    print_row("faults", tutti_fault_built()
+                            ? "TUTTI_FAULT breaks runs on purpose, for tests"
+                            : "left out (--disable-faults): TUTTI_FAULT is refused");
 }
 
 static void print_designs(void)
@@ -101,11 +192,15 @@ static void print_training(void)
 
 int main(int argc, char **argv)
 {
-    char none[1];
+    options o = {0};
     int go;
     tutti_thread_level level;
-    if (tutti_conf_start(&conf, argc, argv, none, &go)) return 2;
+    if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
+    if (o.list) {
+        print_list(o.list);
+        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
     if (tutti_boot_probe(&level)) return EXIT_FAILURE;
     print_versions(level);
     print_designs();

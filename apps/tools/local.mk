@@ -2,7 +2,17 @@ bin_PROGRAMS += apps/tutti-info
 apps_tutti_info_SOURCES = apps/tools/info_main.c
 apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la
 
+# Scripts are whole: the version, mpirun, and what mpirun must be told are put in.
+whole_script = $(MKDIR_P) $(@D) && $(SED) -e '/^@launch@$$/{r $(srcdir)/apps/tools/launch.sh' -e 'd;}' \
+	-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' -e 's|@MPIRUN[@]|$(MPIRUN)|' < $(srcdir)/$(script) > $@.new && \
+	chmod +x $@.new && mv -f $@.new $@
+
 bin_SCRIPTS += apps/tutti-run
+CLEANFILES += apps/tutti-run
+EXTRA_DIST += apps/tools/launch.sh apps/tools/tutti-run.in
+apps/tutti-run: script = apps/tools/tutti-run.in
+apps/tutti-run: apps/tools/tutti-run.in apps/tools/launch.sh Makefile
+	$(AM_V_GEN)$(whole_script)
 
 noinst_LTLIBRARIES += libdoctor.la
 libdoctor_la_SOURCES = \

@@ -34,20 +34,44 @@ static void advise_straggler(
         (int)(late - s->rank), late->behind_ms, late->compute_ms, others_ms);
 }
 
+/* Why a bucket is exposed, and what helps: the largest of what kept it from being hidden. Late is not
+ * queued: one whose gradient is the last to be computed has nothing left to hide behind, however soon it
+ * starts; one that waits behind others on a busy link, or for another rank, was computed in time. */
+static void explain(const tutti_study_bucket *b, char *text, size_t size)
+{
+    double uncovered_ms = b->flight_ms - b->late_ms - b->left_ms; /* if it had started at once */
+    double behind_ms = b->linked_ms, idle_ms = b->queued_ms - b->linked_ms;
+    if (uncovered_ms >= b->queued_ms && uncovered_ms >= b->late_ms)
+        snprintf(text, size,
+            "it is computed late: when it is ready, %.2f ms of computing are left to hide its %.2f "
+            "ms "
+            "in flight: a smaller --bucket-mb or --slice-mb lets its first part go earlier",
+            b->left_ms, b->flight_ms);
+    else if (b->late_ms > b->queued_ms)
+        snprintf(text, size,
+            "another rank is late: of its %.2f ms in flight it waits %.2f for a rank that has not "
+            "started it: see which rank computes longer (columns of the ranks)",
+            b->flight_ms, b->late_ms);
+    else if (behind_ms >= idle_ms)
+        snprintf(text, size,
+            "it is queued: ready for %.2f ms before it starts, %.2f of them while the link is busy "
+            "with others: --design concurrent, or a smaller --slice-mb, lets it pass",
+            b->queued_ms, behind_ms);
+    else
+        snprintf(text, size,
+            "it is held back: ready for %.2f ms before it starts, %.2f of them while nothing is in "
+            "flight: one before it in the order is not ready (--priority on), or the communication "
+            "thread has no core of its own (--comm-core)",
+            b->queued_ms, idle_ms);
+}
+
 static void advise_bucket(const tutti_study *s, char *text, size_t size)
 {
     const tutti_study_bucket *b = &s->bucket[0];
-    const char *help =
-        "it comes last: a smaller --bucket-mb or --slice-mb lets its first part go earlier";
-    if (b->queued_ms > b->exposed_ms)
-        help = "it waits for others: --design concurrent, or a smaller --slice-mb";
-    if (strcmp(s->timeline->design, "sequential") == 0)
-        help = "this design hides nothing: --design funneled";
-    snprintf(text, size,
-        "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: it is queued for %.2f ms and "
-        "in "
-        "flight for %.2f; %s",
-        b->name, b->exposed_ms, s->mean.exposed_ms, b->queued_ms, b->flight_ms, help);
+    char why[400] = "this design hides nothing: --design funneled";
+    if (strcmp(s->timeline->design, "sequential") != 0) explain(b, why, sizeof why);
+    snprintf(text, size, "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: %s", b->name,
+        b->exposed_ms, s->mean.exposed_ms, why);
 }
 
 static double mean_idle(const tutti_study *s)

@@ -109,15 +109,15 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
     fputs("}}", out);
 }
 
-static tutti_status begin_file(const char *path, const tutti_trace_about *about, int ranks,
-    const digest all[], tutti_file *file)
+static tutti_status begin_file(const tutti_file_options *place, const tutti_trace_about *about,
+    int ranks, const digest all[], tutti_file *file)
 {
     text head = {0};
     FILE *out = open_memstream(&head.data, &head.bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the head of a trace");
     print_head(out, about, ranks, all);
     if (fclose(out)) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the head of a trace");
-    tutti_status status = tutti_file_begin("trace", path, file);
+    tutti_status status = tutti_file_begin(place, file);
     if (!status) tutti_file_write(file, head.data, head.bytes);
     free(head.data);
     return status;
@@ -146,7 +146,7 @@ static tutti_status pass_text(
 }
 
 static tutti_status pass_all(tutti_exchange *x, const tutti_trace_about *about, const text *mine,
-    const digest all[], const char *path)
+    const digest all[], const tutti_file_options *place)
 {
     static const char tail[] = "\n]}\n";
     int ranks = tutti_exchange_size(x), here = tutti_exchange_rank(x) == 0;
@@ -154,7 +154,7 @@ static tutti_status pass_all(tutti_exchange *x, const tutti_trace_about *about, 
     char *piece = malloc(CHUNK);
     tutti_status status =
         piece ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a piece of a trace");
-    if (!status && here) status = begin_file(path, about, ranks, all, &file);
+    if (!status && here) status = begin_file(place, about, ranks, all, &file);
     int begun = here && !status;
     status = tutti_exchange_agree(x, status, NULL);
     if (begun && !status) tutti_file_write(&file, mine->data, mine->bytes);
@@ -171,7 +171,7 @@ static tutti_status pass_all(tutti_exchange *x, const tutti_trace_about *about, 
 }
 
 tutti_status tutti_trace_save(tutti_exchange *x, const tutti_trace *trace,
-    const tutti_trace_about *about, tutti_trace_rank *rank, const char *path)
+    const tutti_trace_about *about, tutti_trace_rank *rank, const tutti_file_options *place)
 {
     char host[256] = "";
     text mine = {0};
@@ -185,7 +185,7 @@ tutti_status tutti_trace_save(tutti_exchange *x, const tutti_trace *trace,
                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
     status = tutti_exchange_agree(x, status, NULL);
     if (!status) status = share_digests(x, trace, rank, &mine, all);
-    if (!status) status = pass_all(x, about, &mine, all, path);
+    if (!status) status = pass_all(x, about, &mine, all, place);
     status = tutti_exchange_agree(x, status, NULL);
 done:
     rank->host = NULL;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* When some kernel runs on a rank: disjoint intervals in order, and how long all before each are. */
+/* When some kernel runs on a rank, or some collective is in flight: disjoint intervals in order, and how long
+ * all before each are. */
 typedef struct busy {
     int64_t count;
     double *begin_ms, *end_ms, *before_ms;
@@ -23,7 +24,7 @@ typedef struct flight {
 
 typedef struct work {
     tutti_study *study;
-    busy *busy;          /* [ranks] */
+    busy *busy, *link;   /* [ranks] computing; communicating */
     flight *flight;      /* all collectives of the trace, by step and sequence */
     int64_t flights, at; /* how many; the first that belongs to no step studied so far */
     double *edge;        /* room for three of each */
@@ -70,16 +71,21 @@ static double busy_within(const busy *b, double begin_ms, double end_ms)
     return busy_before(b, end_ms) - busy_before(b, begin_ms);
 }
 
-static tutti_status find_busy(const tutti_timeline *t, int rank, busy *b)
+static tutti_status find_busy(
+    const tutti_timeline *t, int rank, int (*counts)(tutti_span_kind kind), busy *b)
 {
     int64_t first = t->of_rank[rank], last = t->of_rank[rank + 1];
     size_t bytes = (size_t)(last - first + 1) * sizeof(double);
     *b = (busy){.begin_ms = malloc(bytes), .end_ms = malloc(bytes), .before_ms = malloc(bytes)};
     if (!b->begin_ms || !b->end_ms || !b->before_ms) return no_memory();
     for (int64_t i = first; i < last; i++)
-        if (tutti_span_computes(t->event[i].kind))
-            join(b, t->event[i].begin_ms, t->event[i].end_ms);
+        if (counts(t->event[i].kind)) join(b, t->event[i].begin_ms, t->event[i].end_ms);
     return TUTTI_OK;
+}
+
+static int communicates(tutti_span_kind kind)
+{
+    return kind == TUTTI_SPAN_COLLECTIVE;
 }
 
 static int by_value(const void *a, const void *b)
@@ -231,7 +237,7 @@ static tutti_study_bucket *find_bucket(work *w, const char *name)
     return &s->bucket[s->buckets++];
 }
 
-static tutti_status add_to_buckets(work *w, const flight *f, int64_t count)
+static tutti_status add_to_buckets(work *w, const flight *f, int64_t count, double end_ms)
 {
     for (; count > 0; f++, count--) {
         const tutti_event *e = f->event;
@@ -243,6 +249,9 @@ static tutti_status add_to_buckets(work *w, const flight *f, int64_t count)
         b->exposed_ms += f->exposed_ms;
         b->queued_ms += fmax(0, e->begin_ms - e->ready_ms);
         b->late_ms += f->all_ms - e->begin_ms;
+        if (e->ready_ms < e->begin_ms)
+            b->linked_ms += busy_within(&w->link[e->rank], e->ready_ms, e->begin_ms);
+        if (e->ready_ms < end_ms) b->left_ms += busy_within(&w->busy[e->rank], e->ready_ms, end_ms);
     }
     return TUTTI_OK;
 }
@@ -307,7 +316,7 @@ static tutti_status study_step(work *w, tutti_study_step *step)
     step->exposed_ms /= t->ranks;
     step->moving_ms /= t->ranks;
     step->bytes /= t->ranks;
-    return add_to_buckets(w, f, count);
+    return add_to_buckets(w, f, count, step->end_ms);
 }
 
 /* Sums become means. */
@@ -328,6 +337,8 @@ static void divide(tutti_study *s)
         b->flight_ms /= b->count;
         b->queued_ms /= b->count;
         b->late_ms /= b->count;
+        b->linked_ms /= b->count;
+        b->left_ms /= b->count;
         b->count /= all;
         b->bytes /= all;
         b->exposed_ms /= all;
@@ -368,7 +379,8 @@ static tutti_status open_work(work *w)
     size_t collectives = 0;
     for (int64_t i = 0; i < t->events; i++)
         collectives += t->event[i].kind == TUTTI_SPAN_COLLECTIVE;
-    w->busy = calloc((size_t)t->ranks, sizeof *w->busy);
+    w->busy = calloc(2 * (size_t)t->ranks, sizeof *w->busy);
+    w->link = w->busy ? w->busy + t->ranks : NULL;
     w->flight = calloc(collectives + 1, sizeof *w->flight);
     w->edge = calloc(3 * collectives + 1, sizeof *w->edge);
     w->position = json_object();
@@ -378,13 +390,16 @@ static tutti_status open_work(work *w)
             w->flight[w->flights++] = (flight){.event = &t->event[i]};
     if (collectives) qsort(w->flight, collectives, sizeof *w->flight, by_sequence);
     tutti_status status = TUTTI_OK;
-    for (int r = 0; r < t->ranks && !status; r++) status = find_busy(t, r, &w->busy[r]);
+    for (int r = 0; r < t->ranks && !status; r++) {
+        status = find_busy(t, r, tutti_span_computes, &w->busy[r]);
+        if (!status) status = find_busy(t, r, communicates, &w->link[r]);
+    }
     return status;
 }
 
 static void close_work(work *w)
 {
-    for (int r = 0; w->busy && r < w->study->timeline->ranks; r++) {
+    for (int r = 0; w->busy && r < 2 * w->study->timeline->ranks; r++) {
         free(w->busy[r].begin_ms);
         free(w->busy[r].end_ms);
         free(w->busy[r].before_ms);

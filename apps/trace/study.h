@@ -30,6 +30,8 @@ typedef struct tutti_study_bucket {
     double flight_ms;
     double queued_ms; /* ready and not started */
     double late_ms;   /* started and not yet on every rank */
+    double linked_ms; /* of queued, while another collective of the rank was in flight */
+    double left_ms;   /* of computing, on its rank in its step, when it was ready */
 } tutti_study_bucket;
 
 /* Shares of the time of all steps studied. */

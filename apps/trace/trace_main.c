@@ -10,7 +10,7 @@
 
 typedef struct options {
     const char *file, *svg;
-    int64_t step;
+    tutti_conf_int step;
     int json;
 } options;
 
@@ -19,8 +19,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "file", "FILE", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND, AT(file),
         .help = "what --trace of tutti-cifar wrote"},
-    {TUTTI_CONF_INT, "step", "N", .fallback = "0", .low = 0, .high = 1e12, AT(step),
-        .help = "look at this step alone; 0: at all that are whole"},
+    {TUTTI_CONF_INT_OR, "step", "N", .fallback = "all", .low = 1, .high = 1e12, .words = {"all"},
+        AT(step), .help = "look at this step alone; all: at every one that is whole"},
     {TUTTI_CONF_TEXT, "svg", "OUT", AT(svg),
         .help = "draw the timeline of --step, or of the one of median length, to this file"},
     {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object"},
@@ -43,18 +43,14 @@ static const tutti_conf conf = {
 static tutti_status draw(const options *o, const tutti_study *study, const tutti_study_step *step,
     const tutti_path *path)
 {
-    tutti_file file;
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
     tutti_tell_svg(study, step, path, out);
+    const tutti_file_options file = {.what = "picture", .path = o->svg};
     tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
-                                      : tutti_file_begin("picture", o->svg, &file);
-    if (!status) {
-        tutti_file_write(&file, text, bytes);
-        status = tutti_file_end(&file);
-    }
+                                      : tutti_file_put(&file, text, bytes);
     free(text);
     return status;
 }
@@ -79,7 +75,7 @@ static tutti_status run(const options *o)
     tutti_study study;
     tutti_status status = tutti_timeline_read(o->file, &timeline);
     if (status) return status;
-    status = tutti_study_open(&timeline, o->step, &study);
+    status = tutti_study_open(&timeline, tutti_conf_int_or(o->step, 0), &study);
     if (!status) {
         status = tell(o, &study);
         tutti_study_close(&study);

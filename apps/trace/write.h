@@ -18,6 +18,7 @@
 #ifndef TUTTI_TRACE_WRITE_H
 #define TUTTI_TRACE_WRITE_H
 
+#include "dag/base/file.h"
 #include "dag/run/trace.h"
 #include "designs/exchange.h"
 
@@ -43,10 +44,10 @@ typedef struct tutti_trace_about {
 /* A rank's events, each as ",\n{...}". NOMEM. */
 tutti_status tutti_trace_print(const tutti_trace *trace, const tutti_trace_rank *rank, FILE *out);
 
-/* Gathers all ranks' spans on rank 0, which replaces the file; all ranks call it, with nothing
+/* Gathers all ranks' spans on rank 0, which writes them to a place; all ranks call it, with nothing
  * recorded any more, and return the same. rank->base_s and rank->host are filled in. IO (logged, with
  * the file's name), NOMEM, and errors of the exchange. */
 tutti_status tutti_trace_save(tutti_exchange *exchange, const tutti_trace *trace,
-    const tutti_trace_about *about, tutti_trace_rank *rank, const char *path);
+    const tutti_trace_about *about, tutti_trace_rank *rank, const tutti_file_options *place);
 
 #endif

@@ -31,21 +31,30 @@ typedef struct tutti_checkpoint_pair {
     const char *key, *value;
 } tutti_checkpoint_pair;
 
-/* Writes path.part, syncs it, renames it to path and syncs the folder, so that path always is a
- * whole checkpoint: the new one after OK, the one from before otherwise. IO (logged: file and
- * reason); NOMEM. */
-tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_checkpoint_pair pair[],
-    int tensors, const tutti_checkpoint_tensor tensor[]);
+/* Where to save, and what becomes of the one that is there: see tutti_file_options. */
+typedef struct tutti_checkpoint_place {
+    const char *path;
+    int keep, anew;
+} tutti_checkpoint_place;
 
-/* Whether a file could be saved there: creates and removes path.part. IO (logged). */
-tutti_status tutti_checkpoint_probe(const char *path);
+/* Writes a file of its own, syncs it, reads it back and checks it, keeps the earlier ones, and puts
+ * it into its place: the path always is a whole checkpoint, the new one after OK, the one from
+ * before otherwise. IO (logged: file and reason); NOMEM. */
+tutti_status tutti_checkpoint_save(const tutti_checkpoint_place *place, int pairs,
+    const tutti_checkpoint_pair pair[], int tensors, const tutti_checkpoint_tensor tensor[]);
 
 /* Opens a file and checks all of it: header, types, shapes, offsets, size, hash. IO, FORMAT,
- * UNSUPPORTED (a type or number of dimensions that Tutti has not), NOMEM; all logged with the
+ * UNSUPPORTED (a type or number of dimensions that Tutti does not have), NOMEM; all logged with the
  * file's name. */
 tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint);
+/* As open; where the file is missing or damaged, and path.1, path.2 ... are there, the first of those
+ * that is whole. *earlier: which; 0 for path itself. What is wrong with the others is a warning. */
+tutti_status tutti_checkpoint_open_newest(
+    const char *path, tutti_checkpoint **checkpoint, int *earlier);
 void tutti_checkpoint_close(tutti_checkpoint *checkpoint);
 
+/* The file's name. Lives until close. */
+const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint);
 /* A metadata value, or NULL. Lives until close. */
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key);
 

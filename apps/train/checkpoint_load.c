@@ -1,11 +1,13 @@
 #include "apps/train/checkpoint.h"
 #include "apps/train/hash.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ typedef struct entry {
 
 struct tutti_checkpoint {
     char *path;
+    int lenient; /* what is wrong is a warning */
     int file;
     json_t *root;
     int64_t header_bytes, data_bytes;
@@ -30,14 +33,28 @@ struct tutti_checkpoint {
     entry *entry; /* by begin */
 };
 
+static tutti_status refuse(const tutti_checkpoint *c, tutti_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static tutti_status refuse(const tutti_checkpoint *c, tutti_status status, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    tutti_log(c->lenient ? TUTTI_LOG_WARN : TUTTI_LOG_ERROR, "checkpoint %s: %s", c->path, text);
+    return status;
+}
+
 static tutti_status broken(const tutti_checkpoint *c, const char *what)
 {
-    return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: %s", c->path, what);
+    return refuse(c, TUTTI_ERR_FORMAT, "%s", what);
 }
 
 static tutti_status broken_tensor(const tutti_checkpoint *c, const char *name, const char *what)
 {
-    return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: tensor \"%s\": %s", c->path, name, what);
+    return refuse(c, TUTTI_ERR_FORMAT, "tensor \"%s\": %s", name, what);
 }
 
 static tutti_status read_at(const tutti_checkpoint *c, void *data, int64_t bytes, int64_t offset)
@@ -46,9 +63,7 @@ static tutti_status read_at(const tutti_checkpoint *c, void *data, int64_t bytes
     while (bytes) {
         ssize_t n = pread(c->file, at, (size_t)bytes, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0)
-            return tutti_fail(
-                TUTTI_ERR_IO, "checkpoint %s: cannot read: %s", c->path, strerror(errno));
+        if (n < 0) return refuse(c, TUTTI_ERR_IO, "cannot read: %s", strerror(errno));
         if (n == 0) return broken(c, "became shorter while it was read");
         at += n;
         offset += n;
@@ -63,9 +78,8 @@ static tutti_status open_file(tutti_checkpoint *c)
     struct stat info;
     c->file = open(c->path, O_RDONLY | O_CLOEXEC);
     if (c->file < 0 || fstat(c->file, &info))
-        return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: cannot open: %s", c->path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return tutti_fail(TUTTI_ERR_IO, "checkpoint %s: not a file", c->path);
+        return refuse(c, TUTTI_ERR_IO, "cannot open: %s", strerror(errno));
+    if (!S_ISREG(info.st_mode)) return refuse(c, TUTTI_ERR_IO, "not a file");
     if (info.st_size < PREFIX) return broken(c, "truncated: too short for a header");
     unsigned char prefix[PREFIX];
     tutti_status status = read_at(c, prefix, PREFIX, 0);
@@ -85,8 +99,7 @@ static tutti_status open_file(tutti_checkpoint *c)
 static tutti_status parse_header(tutti_checkpoint *c)
 {
     char *text = malloc((size_t)c->header_bytes + 1);
-    if (!text)
-        return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its header", c->path);
+    if (!text) return refuse(c, TUTTI_ERR_NOMEM, "no memory for its header");
     tutti_status status = read_at(c, text, c->header_bytes, PREFIX);
     if (status) goto done;
     json_error_t error;
@@ -94,8 +107,7 @@ static tutti_status parse_header(tutti_checkpoint *c)
         c->root = json_loadb(text, (size_t)c->header_bytes, JSON_REJECT_DUPLICATES, &error);
     else
         snprintf(error.text, sizeof error.text, "it does not begin with {");
-    if (!c->root)
-        status = tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: bad header: %s", c->path, error.text);
+    if (!c->root) status = refuse(c, TUTTI_ERR_FORMAT, "bad header: %s", error.text);
 done:
     free(text);
     return status;
@@ -185,9 +197,8 @@ static tutti_status check_tiling(const tutti_checkpoint *c)
         at = e->end;
     }
     if (at > c->data_bytes)
-        return tutti_fail(TUTTI_ERR_FORMAT,
-            "checkpoint %s: truncated: %" PRId64 " bytes of tensors, %" PRId64 " are there",
-            c->path, at, c->data_bytes);
+        return refuse(c, TUTTI_ERR_FORMAT,
+            "truncated: %" PRId64 " bytes of tensors, %" PRId64 " are there", at, c->data_bytes);
     if (at < c->data_bytes) return broken(c, "there are bytes after the last tensor");
     return TUTTI_OK;
 }
@@ -197,9 +208,7 @@ static tutti_status parse_entries(tutti_checkpoint *c)
     const char *name;
     json_t *value;
     c->entry = calloc(json_object_size(c->root) + 1, sizeof *c->entry);
-    if (!c->entry)
-        return tutti_fail(
-            TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its list of tensors", c->path);
+    if (!c->entry) return refuse(c, TUTTI_ERR_NOMEM, "no memory for its list of tensors");
     json_object_foreach(c->root, name, value)
     {
         tutti_status status = strcmp(name, "__metadata__") == 0
@@ -218,8 +227,7 @@ static tutti_status check_hash(const tutti_checkpoint *c)
     char found[TUTTI_HASH_TEXT];
     tutti_hash *hash = NULL;
     char *chunk = malloc(CHUNK);
-    tutti_status status = chunk ? tutti_hash_new(&hash)
-                                : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", c->path);
+    tutti_status status = chunk ? tutti_hash_new(&hash) : refuse(c, TUTTI_ERR_NOMEM, "no memory");
     for (int64_t at = 0; at < c->data_bytes && !status; at += CHUNK) {
         int64_t bytes = c->data_bytes - at < CHUNK ? c->data_bytes - at : CHUNK;
         status = read_at(c, chunk, bytes, PREFIX + c->header_bytes + at);
@@ -232,11 +240,12 @@ static tutti_status check_hash(const tutti_checkpoint *c)
     return status;
 }
 
-tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint)
+static tutti_status open_one(const char *path, int lenient, tutti_checkpoint **checkpoint)
 {
     tutti_checkpoint *c = calloc(1, sizeof *c);
     if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
     c->file = -1;
+    c->lenient = lenient;
     c->path = strdup(path);
     tutti_status status =
         c->path ? open_file(c) : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
@@ -250,6 +259,52 @@ tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoi
     return status;
 }
 
+tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint)
+{
+    return open_one(path, 0, checkpoint);
+}
+
+/* "PATH.n" where that is there, else NULL. */
+static char *find_earlier(const char *path, int n)
+{
+    char *name = tutti_file_earlier(path, n);
+    if (name && access(name, F_OK) == 0) return name;
+    free(name);
+    return NULL;
+}
+
+/* With `target`, where the path leads to. */
+static tutti_status open_whole(const char *target, tutti_checkpoint **checkpoint, int *earlier)
+{
+    char *name = strdup(target);
+    tutti_status status = TUTTI_ERR_NOMEM;
+    for (int n = 0; name; n++) {
+        char *next = find_earlier(target, n + 1);
+        status = open_one(name, next != NULL, checkpoint);
+        if (!status) {
+            *earlier = n;
+            if (n > 0) tutti_log(TUTTI_LOG_WARN, "going on from the earlier checkpoint %s", name);
+        }
+        free(name);
+        int damaged = status == TUTTI_ERR_FORMAT || status == TUTTI_ERR_IO;
+        if (!damaged) free(next);
+        name = damaged ? next : NULL;
+    }
+    return status;
+}
+
+tutti_status tutti_checkpoint_open_newest(
+    const char *path, tutti_checkpoint **checkpoint, int *earlier)
+{
+    char *target;
+    tutti_status status =
+        tutti_file_target(&(tutti_file_options){.what = "checkpoint", .path = path}, &target);
+    if (status) return status;
+    status = open_whole(target, checkpoint, earlier);
+    free(target);
+    return status;
+}
+
 void tutti_checkpoint_close(tutti_checkpoint *checkpoint)
 {
     if (!checkpoint) return;
@@ -258,6 +313,11 @@ void tutti_checkpoint_close(tutti_checkpoint *checkpoint)
     free(checkpoint->entry);
     free(checkpoint->path);
     free(checkpoint);
+}
+
+const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint)
+{
+    return checkpoint->path;
 }
 
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key)

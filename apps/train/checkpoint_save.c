@@ -66,12 +66,31 @@ done:
     return text;
 }
 
-static tutti_status replace(const char *path, const char *header, size_t length, int tensors,
-    const tutti_checkpoint_tensor tensor[])
+/* What is on the disk, read back. */
+static tutti_status verify(const char *part)
+{
+    tutti_checkpoint *checkpoint;
+    tutti_status status = tutti_checkpoint_open(part, &checkpoint);
+    if (status)
+        return tutti_fail(TUTTI_ERR_IO,
+            "checkpoint: could not be saved, as %s does not hold what was written (an earlier "
+            "checkpoint is untouched)",
+            part);
+    tutti_checkpoint_close(checkpoint);
+    return TUTTI_OK;
+}
+
+static tutti_status write_file(const tutti_checkpoint_place *place, const char *header,
+    size_t length, int tensors, const tutti_checkpoint_tensor tensor[])
 {
     unsigned char prefix[8];
     tutti_file file;
-    tutti_status status = tutti_file_begin("checkpoint", path, &file);
+    const tutti_file_options options = {.what = "checkpoint",
+        .path = place->path,
+        .keep = place->keep,
+        .anew = place->anew,
+        .verify = verify};
+    tutti_status status = tutti_file_begin(&options, &file);
     if (status) return status;
     for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)(length >> (8 * i));
     tutti_file_write(&file, prefix, sizeof prefix);
@@ -81,8 +100,8 @@ static tutti_status replace(const char *path, const char *header, size_t length,
     return tutti_file_end(&file);
 }
 
-tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_checkpoint_pair pair[],
-    int tensors, const tutti_checkpoint_tensor tensor[])
+tutti_status tutti_checkpoint_save(const tutti_checkpoint_place *place, int pairs,
+    const tutti_checkpoint_pair pair[], int tensors, const tutti_checkpoint_tensor tensor[])
 {
     tutti_hash *hash;
     tutti_status status = tutti_hash_new(&hash);
@@ -96,13 +115,8 @@ tutti_status tutti_checkpoint_save(const char *path, int pairs, const tutti_chec
     size_t length = 0;
     char *header = describe(pairs, pair, tensors, tensor, digits, &length);
     if (!header)
-        return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its header", path);
-    status = replace(path, header, length, tensors, tensor);
+        return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for its header", place->path);
+    status = write_file(place, header, length, tensors, tensor);
     free(header);
     return status;
-}
-
-tutti_status tutti_checkpoint_probe(const char *path)
-{
-    return tutti_file_probe("checkpoint", path);
 }

@@ -8,14 +8,22 @@
 #include <signal.h>
 #include <stdlib.h>
 
+enum { INTERRUPTED = 130 /* 128 + SIGINT, as shells have it */ };
+
 static int exit_code(tutti_status status)
 {
-    return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
+    return status == TUTTI_OK                ? EXIT_SUCCESS
+           : status == TUTTI_ERR_USAGE       ? 2
+           : status == TUTTI_ERR_INTERRUPTED ? INTERRUPTED
+                                             : 1;
 }
 
 static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 {
-    tutti_report_options options = {.active = s->rank == 0, .json = s->options->json};
+    tutti_report_options options = {.active = s->rank == 0,
+        .json = s->options->json,
+        .keep = (int)s->options->keep,
+        .append = s->options->resume != NULL};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
     tutti_status status =
         tutti_exchange_agree(s->exchange, tutti_report_open(&options, report), NULL);
@@ -41,11 +49,12 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     return TUTTI_OK;
 }
 
-static tutti_status run(const tutti_train_options *options, tutti_status parsed)
+static tutti_status run(
+    const tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
 {
     tutti_trainer trainer;
     tutti_report *report = NULL;
-    tutti_status status = tutti_trainer_join(options, parsed, &trainer);
+    tutti_status status = tutti_trainer_join(options, interrupt, parsed, &trainer);
     if (status) goto done;
     status = tutti_trainer_prepare(&trainer);
     if (!status && options->check_only) {
@@ -89,5 +98,9 @@ int main(int argc, char **argv)
     tutti_log_set_level(options.verbose ? TUTTI_LOG_DEBUG
                         : options.quiet ? TUTTI_LOG_WARN
                                         : TUTTI_LOG_INFO);
-    return exit_code(run(&options, status));
+    tutti_interrupt *interrupt = NULL;
+    if (!status) status = tutti_interrupt_open(&interrupt);
+    status = run(&options, interrupt, status);
+    tutti_interrupt_close(interrupt);
+    return exit_code(status);
 }

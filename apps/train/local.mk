@@ -1,12 +1,17 @@
 # What programs that train are made of; an archive, so that a program takes only what it calls.
 noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
+	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/trace/print.c apps/trace/save.c apps/trace/write.h \
+	apps/train/again.c apps/train/again.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
+	apps/train/finite.c apps/train/finite.h \
 	apps/train/hash.c apps/train/hash.h \
+	apps/train/interrupt.c apps/train/interrupt.h \
 	apps/train/judge.c apps/train/judge.h \
 	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.c apps/train/options.h \
+	apps/train/outputs.c apps/train/outputs.h \
 	apps/train/replica.c apps/train/replica.h \
 	apps/train/report.c apps/train/report.h \
 	apps/train/saver.c apps/train/saver.h \

@@ -1,15 +1,19 @@
 #include "apps/train/loop.h"
 
 #include "apps/data/prefetch.h"
+#include "apps/train/again.h"
+#include "apps/train/finite.h"
 #include "apps/train/replica.h"
 #include "apps/train/saver.h"
 #include "apps/train/stopwatch.h"
 #include "apps/train/tracer.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/loss.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +48,10 @@ typedef struct loop {
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
     double one_view_accuracy;                    /* had every test image been seen once only */
     int64_t replica_checks;
+    int64_t lost;  /* the first step whose loss, on this rank, was not finite; 0: none */
+    int64_t saved; /* the step of the last checkpoint; 0: none */
+    int64_t known; /* after this step the loss is known to be finite, on all ranks */
+    int signal;    /* all ranks end, since one got this; 0: they go on */
 } loop;
 
 static tutti_status open_flights(flight flights[AHEAD], int slices)
@@ -110,10 +118,27 @@ static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
     return TUTTI_OK;
 }
 
-/* Takes the next batch into a free flight. */
-static tutti_status board(tutti_trainer *s, tutti_prefetch *batches, int64_t step, flight *f)
+/* Until the next batch is there, or --timeout has passed. The other ranks, which may come to wait for this one, are
+ * told what for. */
+static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *split)
+{
+    static const double moment_s = 0.1;
+    double until_s = tutti_clock_s() + s->options->timeout_s;
+    if (tutti_prefetch_await(batches, 0)) return;
+    snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (reader %s)", split,
+        s->train.reader->name);
+    tutti_exchange_note(s->exchange, s->doing, 0);
+    while (!tutti_prefetch_await(batches, moment_s) && tutti_clock_s() < until_s)
+        tutti_exchange_attend(s->exchange);
+    tutti_exchange_note(s->exchange, NULL, 0);
+}
+
+/* Takes the next batch of a split into a free flight. */
+static tutti_status board(
+    tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, flight *f)
 {
     double begun_s = tutti_trace_begin(s->trace);
+    await_batch(s, batches, split);
     tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
     tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
     if (status) return status;
@@ -148,9 +173,8 @@ static tutti_status retire(loop *l, flight *f)
     tutti_status status = land(l->s, f, &step);
     if (status) return status;
     double took_s = tutti_stopwatch_step(&l->watch);
-    if (!isfinite(step.value[0]))
-        return tutti_fail(TUTTI_ERR_KERNEL,
-            "the loss of step %" PRId64 " is not a finite number: try a lower --lr", f->step + 1);
+    if (!l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
+    if (l->lost) return TUTTI_OK; /* the others are told: what follows is of no use */
     int64_t epoch = f->step / l->s->steps_per_epoch;
     if (epoch != l->epoch) l->trained = (sums){0};
     l->epoch = epoch;
@@ -159,13 +183,17 @@ static tutti_status retire(loop *l, flight *f)
     return TUTTI_OK;
 }
 
-static tutti_status train_step(loop *l, int64_t step)
+/* *stop: all ranks have submitted the same steps, and this one not. */
+static tutti_status train_step(loop *l, int64_t step, int *stop)
 {
     tutti_trainer *s = l->s;
     flight *f = &l->flight[step % AHEAD];
     tutti_tracer_step(&l->tracer, step + 1);
     tutti_status status = retire(l, f);
-    if (!status) status = board(s, l->batches, step, f);
+    int wish = l->lost || tutti_interrupt_asked(s->interrupt);
+    if (!status) status = tutti_exchange_halt(s->exchange, step, AHEAD, wish, stop);
+    if (status || *stop) return status;
+    status = board(s, l->batches, "train", step, f);
     if (status) return status;
     f->rate = (float)tutti_schedule_rate(&s->schedule, step);
     status = s->runner->feed(s->run, s->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
@@ -197,7 +225,7 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .first_step = train ? s->first_step : 0,
         .augment = train && s->options->augment,
         .crop_epochs = s->crop_epochs,
-        .views = (int)s->options->eval_views,
+        .views = s->options->views,
         .seed = (uint64_t)s->options->seed,
         .threads = (int)s->options->threads,
         .depth = (int)s->options->depth,
@@ -206,10 +234,47 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
     return tutti_prefetch_open(&options, batches);
 }
 
-/* This rank's share of the test set, each batch once a view: sum[v] is of the mean of views 0 .. v. */
+/* ---- reasons to end ---- */
+
+/* All ranks' findings, and this one's: what `mine` says, else a signal. */
+static tutti_status settle(loop *l, int64_t done, tutti_finding mine, int *together)
+{
+    int signal = tutti_interrupt_asked(l->s->interrupt);
+    if (l->lost) mine = (tutti_finding){TUTTI_FINDING_LOSS, l->lost};
+    if (!mine.kind && signal) mine = (tutti_finding){TUTTI_FINDING_SIGNAL, signal};
+    tutti_status status = tutti_finding_agree(l->s, done, l->saved, &mine, &signal);
+    *together = status == TUTTI_ERR_KERNEL;
+    if (!status && signal) l->signal = signal;
+    return status;
+}
+
+static tutti_finding look_at_weights(const loop *l)
+{
+    int tensor = tutti_finite_find(l->s);
+    return tensor < 0 ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_WEIGHTS, tensor};
+}
+
+/* The loss of the last batch after its update: the batch still is in the graph's tensors. */
+static tutti_status try_weights(loop *l, tutti_finding *found)
+{
+    tutti_trainer *s = l->s;
+    flight *f = &l->flight[0];
+    double loss = 0;
+    tutti_status status = s->runner->submit(s->run, s->step->eval);
+    for (int i = 0; i < s->step->slices && !status; i++)
+        status = s->runner->fetch(s->run, s->step->slice[i].metrics, f->metrics + i * TUTTI_METRICS,
+            TUTTI_METRICS * sizeof(double));
+    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options->timeout_s);
+    for (int i = 0; i < s->step->slices; i++) loss += f->metrics[i * TUTTI_METRICS];
+    *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
+    return status;
+}
+
+/* This rank's share of the test set, each batch once a view: sum[v] is of the mean of views 0 .. v. A rank
+ * that is asked to end leaves the rest out. */
 static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 {
-    int64_t views = s->options->eval_views;
+    int64_t views = s->options->views;
     int64_t steps = views * tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
     flight flights[AHEAD] = {{0}};
     tutti_prefetch *batches = NULL;
@@ -217,10 +282,11 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
     tutti_status status = open_flights(flights, s->step->slices);
     if (!status) status = open_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
+        if (step < steps && tutti_interrupt_asked(s->interrupt)) steps = step;
         flight *f = &flights[step % AHEAD];
         if (f->busy) status = land(s, f, &sum[f->step % views]);
         if (status || step >= steps) continue;
-        status = board(s, batches, step, f);
+        status = board(s, batches, "test", step, f);
         if (!status) status = submit(s, step % views ? s->step->eval_again : s->step->eval, f);
     }
     if (status) return status; /* flights and batches may still be read: the run ends */
@@ -246,13 +312,15 @@ static double part(double x, double of)
 }
 
 /* Test loss and accuracy are not numbers where the test set is not asked for. */
-static tutti_status evaluate(loop *l, int64_t done)
+static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
     sums all[1 + VIEWS] = {l->trained};
-    const sums *one = &all[1], *last = &all[l->s->options->eval_views];
+    const sums *one = &all[1], *last = &all[l->s->options->views];
     tutti_status status = TUTTI_OK;
-    if (l->s->options->eval_every >= 0) status = evaluate_share(l->s, &all[1]);
-    if (!status) status = add_ranks(l->s, all);
+    if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER) status = evaluate_share(l->s, &all[1]);
+    if (!status) status = settle(l, done, (tutti_finding){0}, together);
+    if (status || l->signal) return status;
+    status = add_ranks(l->s, all);
     if (status) return status;
     l->train_loss = part(all[0].value[0], all[0].value[2]);
     l->test_loss = part(last->value[0], last->value[2]);
@@ -265,7 +333,13 @@ static tutti_status evaluate(loop *l, int64_t done)
                                         .test_loss = l->test_loss,
                                         .test_accuracy = l->test_accuracy,
                                         .one_view_accuracy = l->one_view_accuracy,
-                                        .views = (int)l->s->options->eval_views});
+                                        .views = l->s->options->views});
+    *together = 1;
+    if (last->value[2] > 0 && !isfinite(l->test_loss)) {
+        const tutti_finding found = {TUTTI_FINDING_AFTER, 0};
+        return tutti_finding_refuse(l->s, done, l->saved, -1, &found);
+    }
+    if (last->value[2] > 0) l->known = done;
     return TUTTI_OK;
 }
 
@@ -276,17 +350,25 @@ typedef struct agenda {
     int trace, check, evaluate, save;
 } agenda;
 
+/* A run that has nothing to train does not replace its checkpoint by the same. */
+static int is_saved(const tutti_trainer *s, int64_t done)
+{
+    return s->resumed_here && done == s->first_step;
+}
+
 static agenda find_due(const loop *l, int64_t done)
 {
     const tutti_trainer *s = l->s;
     const tutti_train_options *o = s->options;
     int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
-    int64_t epochs = done / s->steps_per_epoch, every = o->replica_check;
-    int check = every < 0 ? epoch_ends : every > 0 && done % every == 0;
+    int64_t epochs = done / s->steps_per_epoch;
+    const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
+    int checks = s->ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
+    int check = replica->word ? epoch_ends : done % replica->value == 0;
     return (agenda){.trace = s->trace && done == l->tracer.due,
-        .check = s->ranks > 1 && every && (last || check),
-        .evaluate = last || (epoch_ends && o->eval_every > 0 && epochs % o->eval_every == 0),
-        .save = o->checkpoint && (last || epoch_ends)};
+        .check = checks && (last || check),
+        .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
+        .save = o->checkpoint && (last || epoch_ends) && !is_saved(s, done)};
 }
 
 static tutti_status check_replicas(loop *l, int64_t done, int *together)
@@ -299,21 +381,75 @@ static tutti_status check_replicas(loop *l, int64_t done, int *together)
 
 static tutti_status save(loop *l, int64_t done, int *together)
 {
-    tutti_status status = tutti_saver_save(l->s, done, together);
-    if (!status) tutti_report_on_checkpoint(l->report, l->s->options->checkpoint, done);
+    tutti_finding found = {0};
+    tutti_status status = TUTTI_OK;
+    if (l->known != done && done > l->s->first_step) {
+        status = try_weights(l, &found);
+        if (!status) status = settle(l, done, found, together);
+    }
+    if (!status) status = tutti_saver_save(l->s, done, together);
+    if (status) return status;
+    l->saved = done;
+    tutti_report_on_checkpoint(l->report, l->s->options->checkpoint, done);
+    return TUTTI_OK;
+}
+
+/* What is left to do where a signal ends the run. */
+static agenda find_last(loop *l, int64_t done)
+{
+    const tutti_train_options *o = l->s->options;
+    return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
+        .check = l->s->ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
+        .save = o->checkpoint && done > l->s->first_step};
+}
+
+/* Rank 0 tells what has become of the run. */
+static void tell_end(const loop *l, int64_t done)
+{
+    const tutti_train_options *o = l->s->options;
+    const char *name = tutti_interrupt_name(l->signal),
+               *from = l->saved ? o->checkpoint : o->resume;
+    if (l->s->rank != 0) return;
+    char *command = from ? tutti_again_command(o->words, l->s->ranks, from) : NULL;
+    tutti_report_on_interrupt(l->report, name, done, command);
+    if (command)
+        tutti_log(TUTTI_LOG_WARN,
+            "interrupted by %s after step %" PRId64 " of %" PRId64
+            ", which is saved in %s. To go on: %s",
+            name, l->saved ? done : l->s->first_step, l->s->steps, from, command);
+    else
+        tutti_log(TUTTI_LOG_WARN,
+            "interrupted by %s after step %" PRId64 " of %" PRId64 ": nothing is saved%s", name,
+            done, l->s->steps, o->checkpoint ? "" : ", as there is no --checkpoint");
+    free(command);
+}
+
+static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
+{
+    tutti_status status = TUTTI_OK;
+    if (due.trace) status = tutti_tracer_write(&l->tracer);
+    if (!status && due.check) status = check_replicas(l, done, together);
+    if (!status && due.evaluate) status = evaluate(l, done, together);
+    if (!status && due.save) status = save(l, done, together);
     return status;
 }
 
-static tutti_status pause_here(loop *l, int64_t done, int *together)
+/* stop: ranks have stopped here, for a reason that one of them has. */
+static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
 {
     agenda due = find_due(l, done);
-    if (!due.trace && !due.check && !due.evaluate && !due.save) return TUTTI_OK;
+    if (!stop && !due.trace && !due.check && !due.evaluate && !due.save) return TUTTI_OK;
     tutti_status status = drain(l, done);
     tutti_stopwatch_lap(&l->watch);
-    if (!status && due.trace) status = tutti_tracer_write(&l->tracer);
-    if (!status && due.check) status = check_replicas(l, done, together);
-    if (!status && due.evaluate) status = evaluate(l, done);
-    if (!status && due.save) status = save(l, done, together);
+    int for_good = stop || due.save || done >= l->s->last_step;
+    if (!status)
+        status = settle(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
+    if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
+    if (!status && l->signal) {
+        tell_end(l, done);
+        *together = 1;
+        status = TUTTI_ERR_INTERRUPTED;
+    }
     tutti_stopwatch_start(&l->watch);
     return status;
 }
@@ -322,12 +458,13 @@ static tutti_status run_steps(loop *l, int *together)
 {
     tutti_trainer *s = l->s;
     tutti_status status = TUTTI_OK;
+    int stop = 0;
     tutti_stopwatch_start(&l->watch);
-    if (s->first_step >= s->last_step) return pause_here(l, s->first_step, together);
-    for (int64_t step = s->first_step; step < s->last_step && !status; step++) {
+    if (s->first_step >= s->last_step) return pause_here(l, s->first_step, 0, together);
+    for (int64_t step = s->first_step; step < s->last_step && !status && !stop; step++) {
         *together = 0;
-        status = train_step(l, step);
-        if (!status) status = pause_here(l, step + 1, together);
+        status = train_step(l, step, &stop);
+        if (!status) status = pause_here(l, stop ? step : step + 1, stop, together);
     }
     return status;
 }
@@ -350,6 +487,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .ranks = s->ranks,
         .steps = s->first_step > s->last_step ? s->first_step : s->last_step,
         .batch = s->options->batch,
+        .trained = s->last_step > s->first_step ? s->last_step - s->first_step : 0,
         .step_ms_median = 1e3 * tutti_stopwatch_median_s(w),
         .images_per_s =
             w->seconds > 0 ? (double)(w->steps * s->ranks * s->options->batch) / w->seconds : 0,
@@ -359,7 +497,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .train_loss = l->train_loss,
         .test_accuracy = l->test_accuracy,
         .one_view_accuracy = l->one_view_accuracy,
-        .views = (int)s->options->eval_views,
+        .views = s->options->views,
         .replica_checks = l->replica_checks};
 }
 

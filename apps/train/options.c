@@ -65,9 +65,10 @@ static const tutti_setting settings[] = {
         .help = "format of the data set; recognised by content when left out"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
         .help = "pad training images by 4 (mirrored), crop at random, flip each every other epoch"},
-    {TUTTI_CONF_INT, "uncropped", "N", .fallback = "-1", .low = -1, .high = 1000000, AT(uncropped),
-        .help = "last epochs in which --augment flips but does not crop, as the test set is; -1: a "
-                "fifth of all"},
+    {TUTTI_CONF_INT_OR, "uncropped", "N", .fallback = "auto", .high = 1000000, .words = {"auto"},
+        AT(uncropped),
+        .help = "last epochs in which --augment flips but does not crop, as the test set is; auto: "
+                "a fifth of all"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
         .help = "threads a rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
@@ -80,37 +81,43 @@ static const tutti_setting settings[] = {
         .help = "images a rank a step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
         .help = "times through the training set"},
-    {TUTTI_CONF_INT, "steps", "N", .fallback = "0", .low = 0, .high = 1e12, AT(steps),
-        .help = "total of steps, those before --resume included; 0: as --epochs says"},
-    {TUTTI_CONF_INT, "stop-after", "N", .fallback = "0", .low = 0, .high = 1e12, AT(stop_after),
-        .help = "end after this step as if interrupted, with the schedule of the whole run; 0: run "
-                "to the end"},
-    {TUTTI_CONF_REAL, "lr", "X", .fallback = "-1", .low = -1, .high = 1000, AT(rate),
-        .help = "learning rate at its highest; -1: the model's own (tutti-info lists them for 128 "
-                "images a "
-                "step), in proportion to the images a step"},
+    {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 1e12, .words = {"auto"},
+        AT(steps),
+        .help = "total of steps, those before --resume included; auto: as --epochs says"},
+    {TUTTI_CONF_INT_OR, "stop-after", "N", .fallback = "never", .low = 1, .high = 1e12,
+        .words = {"never"}, AT(stop_after),
+        .help = "end after this step, before the run is complete, with the schedule of the whole "
+                "run"},
+    {TUTTI_CONF_REAL_OR, "lr", "X", .fallback = "auto", .high = 1000, .words = {"auto"}, AT(rate),
+        .help =
+            "learning rate at its highest; auto: the model's own (tutti-info lists them for 128 "
+            "images a "
+            "step), in proportion to the images a step"},
     {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
         AT(schedule_name), .help = "how the learning rate changes"},
-    {TUTTI_CONF_INT, "warmup", "N", .fallback = "-1", .low = -1, .high = 1e12, AT(warmup),
-        .help = "steps in which the learning rate rises linearly; -1: 10 % of the run for "
+    {TUTTI_CONF_INT_OR, "warmup", "N", .fallback = "auto", .high = 1e12, .words = {"auto"},
+        AT(warmup),
+        .help = "steps in which the learning rate rises linearly; auto: 10 % of the run for "
                 "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
     {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
         .help = "momentum in its classical form instead of Nesterov's"},
-    {TUTTI_CONF_REAL, "weight-decay", "X", .fallback = "-1", .low = -1, .high = 1000,
-        AT(weight_decay), .help = "weight decay, added to the gradient; -1: the model's own"},
-    {TUTTI_CONF_REAL, "label-smoothing", "X", .fallback = "-1", .low = -1, .high = 0.999,
-        AT(label_smoothing),
-        .help = "part of each label that is spread over all classes; -1: the model's own"},
+    {TUTTI_CONF_REAL_OR, "weight-decay", "X", .fallback = "auto", .high = 1000, .words = {"auto"},
+        AT(weight_decay), .help = "weight decay, added to the gradient; auto: the model's own"},
+    {TUTTI_CONF_REAL_OR, "label-smoothing", "X", .fallback = "auto", .high = 0.999,
+        .words = {"auto"}, AT(label_smoothing),
+        .help = "part of each label that is spread over all classes; auto: the model's own"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
-    {TUTTI_CONF_INT, "eval-every", "N", .fallback = "1", .low = -1, .high = 1000000, AT(eval_every),
-        .help = "epochs between evaluations on the test set; 0: at the end only; -1: never"},
-    {TUTTI_CONF_INT, "eval-views", "N", .fallback = "-1", .low = -1, .high = 2, AT(eval_views),
+    {TUTTI_CONF_INT_OR, "eval-every", "N", .fallback = "1", .low = 1, .high = 1000000,
+        .words = {"end", "never"}, AT(eval_every),
+        .help = "epochs between evaluations on the test set; end: one, at the end of the run"},
+    {TUTTI_CONF_INT_OR, "eval-views", "N", .fallback = "auto", .low = 1, .high = 2,
+        .words = {"auto"}, AT(eval_views),
         .help = "a test image is judged by 1: itself; 2: the mean of what is predicted for it and "
                 "for its "
-                "mirror image; -1: 2 with --augment, else 1"},
+                "mirror image; auto: 2 with --augment, else 1"},
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
@@ -120,12 +127,12 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
         .help = "where --design auto remembers its choice; none: nowhere; "
                 "~/.cache/tutti/tuning.json when left out"},
-    {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "-1", .low = -1, .high = 1e6,
+    {TUTTI_CONF_REAL_OR, "tuning-time", "S", .fallback = "auto", .high = 1e6, .words = {"auto"},
         .environment = "TUTTI_TUNING_TIME", AT(tuning_time_s),
-        .help = "seconds that --design auto may take; -1: 5, or 2 % of the run if that is more"},
-    {TUTTI_CONF_INT, "lanes", "K", .fallback = "0", .low = 0, .high = 64,
+        .help = "seconds that --design auto may take; auto: 5, or 2 % of the run if that is more"},
+    {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1, .high = 64, .words = {"auto"},
         .environment = "TUTTI_LANES", AT(lanes),
-        .help = "communicators of the concurrent design; 0: the design's default"},
+        .help = "communicators of the concurrent design; auto: the design's default"},
     {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
         .help = "accept --design naive, which can hang and sum the wrong buffers"},
     {TUTTI_CONF_CHOICE, "check", "HOW", .fallback = "on", .choice = check_choice,
@@ -138,14 +145,14 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
         .environment = "TUTTI_ALGORITHM", AT(algorithm),
         .help = "allreduce algorithm; auto: by size and ranks"},
-    {TUTTI_CONF_REAL, "bucket-mb", "X", .fallback = "-1", .low = -1, .high = 1e6,
+    {TUTTI_CONF_REAL_OR, "bucket-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
         .environment = "TUTTI_BUCKET_MB", AT(bucket_mb),
         .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
-                "one; -1: an eighth of all, within 0.066 and 4.2"},
-    {TUTTI_CONF_REAL, "slice-mb", "X", .fallback = "-1", .low = -1, .high = 1e6,
+                "one; auto: an eighth of all, within 0.066 and 4.2"},
+    {TUTTI_CONF_REAL_OR, "slice-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
         .environment = "TUTTI_SLICE_MB", AT(slice_mb),
         .help = "a larger sum is cut into slices of at most X MB, between which others may go; 0: "
-                "none is; -1: 1.05"},
+                "none is; auto: 1.05"},
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
         .environment = "TUTTI_PRIORITY", AT(priority_name),
         .help =
@@ -178,23 +185,30 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "stall-dir", "DIR", .flags = TUTTI_CONF_LOCAL,
         .environment = "TUTTI_STALL_DIR", AT(stall_dir),
         .help = "folder of tutti-stall.RANK.json; the working one when left out"},
-    {TUTTI_CONF_INT, "replica-check", "N", .fallback = "-1", .low = -1, .high = 1e12,
-        AT(replica_check),
-        .help = "steps between checks that all ranks hold the same weights, bit for bit; -1: every "
-                "epoch and at the end; 0: never"},
+    {TUTTI_CONF_INT_OR, "replica-check", "N", .fallback = "auto", .low = 1, .high = 1e12,
+        .words = {"auto", "never"}, AT(replica_check),
+        .help = "steps between checks that all ranks hold the same weights, bit for bit; auto: "
+                "every epoch and at the end"},
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint),
         .help = "save weights and all that resuming needs here after every epoch and at the end "
                 "(safetensors)"},
-    {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume), .help = "continue from this checkpoint"},
+    {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
+        .help = "continue from this checkpoint; from FILE.1, FILE.2 ... where it is damaged"},
+    {TUTTI_CONF_INT, "keep", "N", .fallback = "1", .low = 0, .high = 1000, AT(keep),
+        .help = "earlier checkpoints that are kept, as FILE.1, FILE.2 ...; so are earlier files of "
+                "--json and --trace"},
+    {TUTTI_CONF_FLAG, "overwrite", AT(overwrite),
+        .help = "replace a checkpoint that is there and that is not resumed from"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
-        .help = "write one JSON object a line for every step and event"},
+        .help = "write one JSON object a line for every step and event; continued with --resume"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
                 "and tutti-trace"},
-    {TUTTI_CONF_INT, "trace-first", "N", .fallback = "0", .low = 0, .high = 1e12, AT(trace_first),
-        .help = "first step of --trace; 0: the fourth, or the first of a run of 6 or less"},
+    {TUTTI_CONF_INT_OR, "trace-first", "N", .fallback = "auto", .low = 1, .high = 1e12,
+        .words = {"auto"}, AT(trace_first),
+        .help = "first step of --trace; auto: the fourth, or the first of a run of 6 or less"},
     {TUTTI_CONF_INT, "trace-steps", "N", .fallback = "10", .low = 1, .high = 1e6, AT(trace_steps),
         .help = "how many steps --trace records; 65536 spans a worker are kept, more are dropped"},
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose),
@@ -206,36 +220,18 @@ static const tutti_setting settings[] = {
 const tutti_conf tutti_train_conf = {
     .program = "tutti-cifar",
     .usage = "--data DIR [OPTION]...",
-    .summary = "Trains an image classifier on all the ranks it is started with (mpirun -np P "
+    .summary = "Trains an image classifier on all the ranks it is started with (tutti-run -n P "
                "tutti-cifar ...): every rank "
                "computes on its own images, and gradients are summed over ranks by collectives "
                "that are nodes of the "
                "StarPU task graph.",
-    .epilogue = "Exit status: 0; 2 for a mistake in the options; 1 for everything else. See "
-                "tutti-cifar(1).",
+    .epilogue =
+        "Exit status: 0; 2 for a mistake in the options; 130 when SIGINT or SIGTERM ended the run; "
+        "1 for everything else. See "
+        "tutti-cifar(1).",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
-
-/* Options whose -1 is a default of their own: nothing else below 0 means anything. */
-static tutti_status check_defaults(const tutti_train_options *o)
-{
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {{"lr", o->rate}, {"weight-decay", o->weight_decay},
-        {"label-smoothing", o->label_smoothing}, {"bucket-mb", o->bucket_mb},
-        {"slice-mb", o->slice_mb}, {"tuning-time", o->tuning_time_s}};
-    char text[32];
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rows[i].value == -1 || rows[i].value >= 0) continue;
-        snprintf(text, sizeof text, "%g", rows[i].value);
-        return tutti_conf_refuse(&tutti_train_conf, rows[i].name, text, "is below 0 and not -1");
-    }
-    return o->eval_views == 0
-               ? tutti_conf_refuse(&tutti_train_conf, "eval-views", "0", "is neither -1, 1 nor 2")
-               : TUTTI_OK;
-}
 
 static tutti_status refuse_number(const char *name, int64_t value, const char *reason)
 {
@@ -259,9 +255,10 @@ static tutti_status check_together(const tutti_train_options *o)
             o->batch);
         return refuse_number("workers", o->workers, reason);
     }
-    if (o->lanes > 1 && !o->design->many_lanes) {
+    int64_t lanes = tutti_conf_int_or(o->lanes, 1);
+    if (lanes > 1 && !o->design->many_lanes) {
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
-        return refuse_number("lanes", o->lanes, reason);
+        return refuse_number("lanes", lanes, reason);
     }
     if (o->design_auto && o->check_only)
         return tutti_conf_refuse(&tutti_train_conf, "check-only", NULL,
@@ -281,25 +278,22 @@ tutti_status tutti_train_options_parse(
 {
     *options = (tutti_train_options){0};
     tutti_status status = tutti_conf_parse(&tutti_train_conf, argc, argv, options, NULL, wish);
+    options->words = argv;
     options->model = tutti_model_find(options->model_name);
     options->design_auto = strcmp(options->design_name, auto_design) == 0;
     options->design = tutti_design_find(!options->design_auto ? options->design_name
-                                        : options->lanes > 1  ? "concurrent"
-                                                              : "funneled");
+                                        : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
+                                                                                   : "funneled");
     options->schedule = tutti_schedule_find(options->schedule_name);
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->check_name);
+    options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;
-    status = check_defaults(options);
-    if (!status) status = check_together(options);
-    const tutti_model_recipe *recipe = &options->model->recipe;
-    if (options->weight_decay < 0) options->weight_decay = recipe->weight_decay;
-    if (options->eval_views < 1) options->eval_views = options->augment ? 2 : 1;
-    if (options->label_smoothing < 0) options->label_smoothing = recipe->label_smoothing;
+    status = check_together(options);
     if (status) {
-        options->lanes = 0;
+        options->lanes = (tutti_conf_int){.word = TUTTI_CONF_AUTO};
         options->unsafe = 1;
         options->comm_core = NULL;
         options->stall_warn_s = options->stall_dump_s = options->stall_abort_s = 0;

@@ -11,33 +11,45 @@
 
 #include <stdint.h>
 
+/* Words in place of numbers, but for TUTTI_CONF_AUTO. */
+typedef enum tutti_eval_word { TUTTI_EVAL_END = 1, TUTTI_EVAL_NEVER } tutti_eval_word;
+typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } tutti_replica_word;
+
 typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *schedule_name, *algorithm, *check_name, *comm_core;
     const char *priority_name;
     int unsafe, check_only;
-    int64_t lanes, workers, batch;
-    int64_t epochs, steps, stop_after; /* steps 0: epochs count; stop_after 0: run to the end */
-    double rate, momentum, weight_decay, bucket_mb, slice_mb;
-    double label_smoothing;
+    int64_t workers, batch, epochs;
+    tutti_conf_int lanes, steps; /* auto: the design's default; as epochs say */
+    tutti_conf_int stop_after;   /* or never */
+    double momentum;
+    tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's own */
+    tutti_conf_real bucket_mb, slice_mb;                 /* auto: see the table */
     int no_nesterov, augment;
-    int64_t uncropped; /* epochs; -1: a fifth of all */
-    int64_t warmup;    /* steps; -1: the schedule's default */
-    int64_t seed, eval_every, eval_views, threads, depth;
-    int64_t replica_check; /* steps; -1: every epoch and at the end; 0: never */
+    tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
+    int64_t seed, threads, depth;
+    tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
+    tutti_conf_int eval_views;    /* auto: see the table */
+    tutti_conf_int replica_check; /* steps; or a tutti_replica_word */
     const char *checkpoint, *resume, *json, *trace;
-    int64_t trace_first, trace_steps; /* steps from 1; first 0: see the table */
+    int64_t keep; /* earlier checkpoints, and earlier files of --json and --trace */
+    int overwrite;
+    tutti_conf_int trace_first; /* from 1; auto: see the table */
+    int64_t trace_steps;
     double timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;
     const char *stall_dir;
-    const char *tuning;   /* NULL: the user's own */
-    double tuning_time_s; /* -1: by the run */
+    const char *tuning;            /* NULL: the user's own */
+    tutti_conf_real tuning_time_s; /* auto: by the run */
     int verbose, quiet;
+    char *const *words; /* the command line, borrowed */
 
     /* Found by name. */
     const tutti_model *model;
     const tutti_design *design; /* of auto: where it begins */
     int design_auto;
+    int views; /* of a test image: what eval_views comes to */
     const tutti_schedule_kind *schedule;
     tutti_verify_mode verify;
     int priority, priority_free;

@@ -13,12 +13,18 @@
 
 /* ---- this rank's hashes ---- */
 
-static void hash_tensors(const tutti_trainer *s, uint64_t hash[])
+static tutti_status hash_tensors(const tutti_trainer *s, uint64_t hash[])
 {
     for (int i = 0; i < tutti_state_tensors(s); i++) {
-        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tutti_state_tensor(s, i));
-        hash[i] = tutti_hash_block(s->runner->data(s->run, tutti_state_tensor(s, i)), t->bytes);
+        int tensor = tutti_state_tensor(s, i);
+        size_t bytes = tutti_graph_get_tensor(s->step->graph, tensor)->bytes;
+        void *data;
+        tutti_status status = s->runner->acquire(s->run, tensor, TUTTI_READ, bytes, &data);
+        if (status) return status;
+        hash[i] = tutti_hash_block(data, bytes);
+        s->runner->release(s->run, tensor);
     }
+    return TUTTI_OK;
 }
 
 /* ---- comparing ---- */
@@ -137,8 +143,8 @@ tutti_status tutti_replica_check(const tutti_trainer *s, int64_t step)
     uint64_t *mine = malloc(tensors * sizeof *mine), *all = malloc((size_t)s->ranks * sizeof *all);
     tutti_status status =
         mine && all ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");
+    if (!status) status = hash_tensors(s, mine);
     if (!status) {
-        hash_tensors(s, mine);
         uint64_t own = tutti_hash_block(mine, tensors * sizeof *mine);
         status = gather(s, 1, &own, all);
     }

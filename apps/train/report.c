@@ -1,27 +1,28 @@
 #include "apps/train/report.h"
 
+#include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const double line_every_s = 5, bar_every_s = 0.1;
-enum { BAR_CELLS = 24 };
+enum { BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
 
 struct tutti_report {
     tutti_report_options options;
     FILE *people, *json;
     char *json_path;
-    double next_s;   /* no line or bar before this time */
+    double next_s;  /* no line or bar before this time */
+    double first_s; /* when the first step was told, which was ... */
+    int64_t first_step;
     int bar_drawn;   /* the cursor stands behind a bar */
     int json_failed; /* errno of the first failure */
 };
@@ -95,31 +96,86 @@ static json_t *summary_event(const tutti_report_summary *s)
 
 /* ---- for people ---- */
 
+/* Asked anew each time: windows change. */
+static int find_columns(const tutti_report *report)
+{
+    if (report->options.columns) return report->options.columns;
+    int columns = tutti_terminal_columns(STDOUT_FILENO);
+    return columns ? columns : USUAL_COLUMNS;
+}
+
 static void end_bar(tutti_report *report)
 {
-    if (report->bar_drawn) fputs("\r\033[K", report->people);
+    if (report->bar_drawn) tutti_terminal_clear(report->people, find_columns(report));
     report->bar_drawn = 0;
 }
 
+/* Seconds that the run will still take, at the pace of the steps so far; not finite: not known yet. */
+static double remaining_s(const tutti_report *report, const tutti_report_step *s)
+{
+    double done = (double)(s->step - report->first_step), left = (double)(s->steps - s->step);
+    return done > 0 ? left * (tutti_clock_s() - report->first_s) / done : NAN;
+}
+
+/* What a bar tells, from left to right. */
+enum { EPOCH, STEP, LOSS, SPEED, HIDDEN, ETA, PARTS, PART_SIZE = 64 };
+
+static void write_parts(
+    const tutti_report *report, const tutti_report_step *s, char part[PARTS][PART_SIZE])
+{
+    char time[TUTTI_TERMINAL_TIME];
+    double left_s = remaining_s(report, s);
+    snprintf(part[EPOCH], PART_SIZE, "epoch %" PRId64 "/%" PRId64 " ", s->epoch, s->epochs);
+    snprintf(part[STEP], PART_SIZE, "step %" PRId64 "/%" PRId64, s->step, s->steps);
+    snprintf(part[LOSS], PART_SIZE, " loss %.4g", s->loss);
+    snprintf(part[SPEED], PART_SIZE, " %.0f images/s", s->images_per_s);
+    snprintf(part[HIDDEN], PART_SIZE, " hidden %.0f %%", s->hidden_pct);
+    part[ETA][0] = '\0';
+    if (isfinite(left_s))
+        snprintf(part[ETA], PART_SIZE, " eta %s", tutti_terminal_time(left_s, time));
+}
+
+/* "[####....] ", as wide as there is room for; nothing where there is little. */
+static void write_cells(const tutti_report_step *s, int room, char text[BAR_CELLS + 4])
+{
+    int cells = room - 3 < BAR_CELLS ? room - 3 : BAR_CELLS;
+    text[0] = '\0';
+    if (cells < LEAST_CELLS) return;
+    int full = (int)(s->epoch_step * cells / s->steps_per_epoch);
+    text[0] = '[';
+    for (int i = 0; i < cells; i++) text[1 + i] = i < full ? '#' : '.';
+    memcpy(text + 1 + cells, "] ", 3);
+}
+
+/* What does not fit is left out, the least needed first. */
 static void draw_bar(tutti_report *report, const tutti_report_step *s)
 {
-    char cells[BAR_CELLS + 1];
-    int full = (int)(s->epoch_step * BAR_CELLS / s->steps_per_epoch);
-    for (int i = 0; i < BAR_CELLS; i++) cells[i] = i < full ? '#' : '.';
-    cells[BAR_CELLS] = '\0';
-    fprintf(report->people,
-        "\r\033[Kepoch %" PRId64 "/%" PRId64 " [%s] step %" PRId64 "/%" PRId64
-        " loss %.4f %.0f images/s hidden %.0f %%",
-        s->epoch, s->epochs, cells, s->step, s->steps, s->loss, s->images_per_s, s->hidden_pct);
+    static const int less_needed[] = {HIDDEN, SPEED, EPOCH, LOSS, ETA};
+    char part[PARTS][PART_SIZE], cells[BAR_CELLS + 4], line[PARTS * PART_SIZE + BAR_CELLS + 4];
+    int columns = find_columns(report), length = 0;
+    write_parts(report, s, part);
+    for (int i = 0; i < PARTS; i++) length += (int)strlen(part[i]);
+    for (size_t i = 0; i < sizeof less_needed / sizeof *less_needed && length > columns - 1; i++) {
+        length -= (int)strlen(part[less_needed[i]]);
+        part[less_needed[i]][0] = '\0';
+    }
+    write_cells(s, columns - 1 - length, cells);
+    snprintf(line, sizeof line, "%s%s%s%s%s%s%s", part[EPOCH], cells, part[STEP], part[LOSS],
+        part[SPEED], part[HIDDEN], part[ETA]);
+    tutti_terminal_show(report->people, columns, line);
     report->bar_drawn = 1;
 }
 
 static void print_line(tutti_report *report, const tutti_report_step *s)
 {
+    char time[TUTTI_TERMINAL_TIME];
+    double left_s = remaining_s(report, s);
     fprintf(report->people,
         "epoch %" PRId64 "/%" PRId64 " step %" PRId64 "/%" PRId64
-        " loss %.4f rate %.3g images/s %.0f hidden %.0f %%\n",
+        " loss %.4f rate %.3g images/s %.0f hidden %.0f %%",
         s->epoch, s->epochs, s->step, s->steps, s->loss, s->rate, s->images_per_s, s->hidden_pct);
+    if (isfinite(left_s)) fprintf(report->people, " eta %s", tutti_terminal_time(left_s, time));
+    fputc('\n', report->people);
 }
 
 static void print_start(FILE *out, const tutti_report_start *s)
@@ -139,49 +195,39 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->ranks, s->batch, s->steps_per_epoch);
     if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
     fputc('\n', out);
+    if (s->first_step && s->first_step >= s->last_step)
+        fprintf(out,
+            "this run has ended: its checkpoint is of step %" PRId64 " of %" PRId64
+            ", so nothing is left to train\n",
+            s->first_step, s->last_step);
     fflush(out);
-}
-
-/* Some launchers (Open MPI's mpirun) give every rank a terminal of their own, wherever their own
- * output goes. Such a terminal has no size, and what counts is the launcher's stdout, which /proc
- * shows for a launcher on this machine. */
-static int launcher_on_terminal(void)
-{
-    char path[64];
-    struct stat info;
-    snprintf(path, sizeof path, "/proc/%ld/fd/1", (long)getppid());
-    if (stat(path, &info) || !S_ISCHR(info.st_mode)) return 0;
-    int file = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return 0;
-    int terminal = isatty(file);
-    close(file);
-    return terminal;
 }
 
 tutti_report_style tutti_report_find_style(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO)) return TUTTI_REPORT_LINES;
-    int own = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return own || launcher_on_terminal() ? TUTTI_REPORT_BAR : TUTTI_REPORT_LINES;
+    return tutti_terminal_columns(STDOUT_FILENO) ? TUTTI_REPORT_BAR : TUTTI_REPORT_LINES;
 }
 
 /* ---- events ---- */
+
+static tutti_status open_json(tutti_report *r)
+{
+    const tutti_report_options *o = &r->options;
+    const tutti_file_options file = {.what = "--json", .path = o->json, .keep = o->keep};
+    r->json_path = strdup(o->json);
+    if (!r->json_path) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
+    return tutti_file_stream(&file, o->append, &r->json);
+}
 
 tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report)
 {
     tutti_report *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
     r->options = *options;
-    if (options->active && options->json) {
-        r->json = fopen(options->json, "we");
-        r->json_path = strdup(options->json);
-        if (!r->json || !r->json_path) {
-            tutti_status status = tutti_fail(
-                TUTTI_ERR_IO, "--json %s: cannot be written: %s", options->json, strerror(errno));
-            tutti_report_close(r);
-            return status;
-        }
+    tutti_status status = options->active && options->json ? open_json(r) : TUTTI_OK;
+    if (status) {
+        tutti_report_close(r);
+        return status;
     }
     if (options->active && options->style != TUTTI_REPORT_QUIET)
         r->people = options->out ? options->out : stdout;
@@ -200,6 +246,10 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
     if (report->json) write_event(report, step_event(step));
     if (!report->people) return;
     double now = tutti_clock_s();
+    if (!report->first_s) {
+        report->first_s = now;
+        report->first_step = step->step;
+    }
     int last = step->epoch_step == step->steps_per_epoch || step->step == step->steps;
     if (now < report->next_s && !last) return;
     if (report->options.style == TUTTI_REPORT_BAR)
@@ -223,13 +273,14 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     if (report->json) write_event(report, eval_event(eval));
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": train loss %.4f", eval->epoch,
-        eval->step, eval->train_loss);
+    fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": ", eval->epoch, eval->step);
+    if (isfinite(eval->train_loss)) fprintf(report->people, "train loss %.4f, ", eval->train_loss);
     if (isfinite(eval->test_loss)) {
-        fprintf(report->people, ", test loss %.4f, ", eval->test_loss);
+        fprintf(report->people, "test loss %.4f, ", eval->test_loss);
         tell_accuracy(report, eval->test_accuracy, eval->views, eval->one_view_accuracy);
+        fputs(", ", report->people);
     }
-    fprintf(report->people, ", %.1f s\n", eval->seconds);
+    fprintf(report->people, "%.1f s\n", eval->seconds);
     fflush(report->people);
 }
 
@@ -244,17 +295,29 @@ void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t 
     fflush(report->people);
 }
 
+void tutti_report_on_interrupt(
+    tutti_report *report, const char *signal, int64_t step, const char *command)
+{
+    if (report->json)
+        write_event(report, json_pack("{s:s, s:s, s:I, s:s?}", "event", "interrupted", "signal",
+                                signal, "step", (json_int_t)step, "resume", command));
+    if (!report->people) return;
+    end_bar(report);
+    fflush(report->people);
+}
+
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s)
 {
     if (report->json) write_event(report, summary_event(s));
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people,
-        "%" PRId64
-        " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
-        "%.2f ms, %.0f %% of it hidden\n",
-        s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
-    fprintf(report->people, "train loss %.4f, ", s->train_loss);
+    if (s->trained)
+        fprintf(report->people,
+            "%" PRId64
+            " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
+            "%.2f ms, %.0f %% of it hidden\n",
+            s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
+    if (isfinite(s->train_loss)) fprintf(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {
         tell_accuracy(report, s->test_accuracy, s->views, s->one_view_accuracy);
         fputs(", ", report->people);

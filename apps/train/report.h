@@ -1,7 +1,8 @@
 /* What a training run tells: to people on stdout, to programs as JSON, one object a line.
  *
- * People get a progress bar on a terminal and a plain line every few seconds otherwise. The JSON
- * file has an object for every event: "start", "step", "eval", "checkpoint" and, last, "summary";
+ * People get a progress bar on a terminal, which fits its width, and a plain line every few seconds
+ * otherwise; both tell how long the run will still take. The JSON
+ * file has an object for every event: "start", "step", "eval", "checkpoint" and, last, "summary" or "interrupted";
  * numbers that are not finite become null. Only rank 0 reports; on the others every call does
  * nothing. Failures to write are kept and come out of close.
  *
@@ -26,7 +27,10 @@ typedef struct tutti_report_options {
     int active;               /* rank 0 */
     tutti_report_style style; /* for people */
     FILE *out;                /* for people; NULL: stdout */
-    const char *json;         /* file for programs, begun anew; NULL: none */
+    int columns;              /* of the terminal; 0: as it says itself */
+    const char *json;         /* file for programs; NULL: none */
+    int keep;                 /* how many earlier ones are kept (dag/base/file.h) */
+    int append;               /* the earlier one is continued */
 } tutti_report_options;
 
 /* The run's setting, said once at its start. */
@@ -39,6 +43,7 @@ typedef struct tutti_report_start {
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
     int64_t batch, steps, steps_per_epoch, first_step, seed;
+    int64_t last_step; /* where it ends: nothing is left to train where first_step >= last_step */
 } tutti_report_start;
 
 typedef struct tutti_report_step {
@@ -62,14 +67,14 @@ typedef struct tutti_report_summary {
     int design_auto; /* it was chosen by trying */
     int ranks;
     int64_t steps, batch;
+    int64_t trained; /* steps of this process; 0: there was nothing left, and no times are told */
     int64_t replica_checks; /* how often the ranks' weights were compared, and found equal */
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
     int views; /* as in tutti_report_eval */
     double one_view_accuracy;
 } tutti_report_summary;
 
-/* BAR when stdout is a terminal, else LINES. Sees through the terminal that a launcher puts in
- * front of a rank. */
+/* BAR when stdout comes out at a terminal (apps/terminal/terminal.h), else LINES. */
 tutti_report_style tutti_report_find_style(void);
 
 /* IO (logged) when the JSON file cannot be made; NOMEM. */
@@ -78,6 +83,9 @@ void tutti_report_on_start(tutti_report *report, const tutti_report_start *start
 void tutti_report_on_step(tutti_report *report, const tutti_report_step *step);
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval);
 void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t step);
+/* The last event of a run that `signal` ended; command: what continues it, NULL: nothing does. */
+void tutti_report_on_interrupt(
+    tutti_report *report, const char *signal, int64_t step, const char *command);
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *summary);
 /* IO (logged) when something could not be written. Accepts NULL. */
 tutti_status tutti_report_close(tutti_report *report);

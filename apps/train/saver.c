@@ -9,7 +9,7 @@
 
 /* Rank 0's writing thread. */
 typedef struct saver {
-    const tutti_trainer *trainer;
+    tutti_trainer *trainer;
     int64_t step;
     double until_s; /* when it has taken too long */
     pthread_t thread;
@@ -22,7 +22,7 @@ typedef struct saver {
 static void *write_checkpoint(void *arg)
 {
     saver *w = arg;
-    tutti_status status = tutti_state_save(w->trainer, w->trainer->options->checkpoint, w->step);
+    tutti_status status = tutti_state_save(w->trainer, w->step);
     pthread_mutex_lock(&w->lock);
     w->done = 1;
     w->status = status;
@@ -31,7 +31,7 @@ static void *write_checkpoint(void *arg)
     return NULL;
 }
 
-static tutti_status saver_start(const tutti_trainer *trainer, int64_t step, saver **made)
+static tutti_status saver_start(tutti_trainer *trainer, int64_t step, saver **made)
 {
     enum { PATIENCE = 10 };
     saver *w = calloc(1, sizeof *w);
@@ -102,7 +102,7 @@ static tutti_status tell(const tutti_trainer *s, word *said)
             .recv = said});
 }
 
-tutti_status tutti_saver_save(const tutti_trainer *s, int64_t step, int *together)
+tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int *together)
 {
     saver *writing = NULL;
     word said = {0};

@@ -14,6 +14,6 @@
  * return the same. *together: whether all do; not so when the ranks lost each other (COMM, TIMEOUT)
  * or the checkpoint took too long (TIMEOUT, logged; the thread may still be writing, so what it
  * reads must stay). NOMEM, and the errors of tutti_state_save. */
-tutti_status tutti_saver_save(const tutti_trainer *trainer, int64_t step, int *together);
+tutti_status tutti_saver_save(tutti_trainer *trainer, int64_t step, int *together);
 
 #endif

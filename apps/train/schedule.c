@@ -44,11 +44,16 @@ const tutti_schedule_kind *tutti_schedule_find(const char *name)
     return NULL;
 }
 
+int64_t tutti_schedule_warmup(const tutti_schedule_kind *kind, int64_t total)
+{
+    return (int64_t)floor(kind->warmup * (double)total);
+}
+
 double tutti_schedule_rate(const tutti_schedule *schedule, int64_t step)
 {
     const tutti_schedule_kind *kind = schedule->kind;
     double total = (double)schedule->total, s = (double)step;
-    double warmup = schedule->warmup >= 0 ? (double)schedule->warmup : floor(kind->warmup * total);
+    double warmup = (double)schedule->warmup;
     if (s < warmup) return schedule->rate * (kind->low + (1 - kind->low) * (s + 1) / warmup);
     double t = total > warmup ? (s - warmup) / (total - warmup) : 1;
     return schedule->rate * kind->shape(t < 1 ? t : 1, s / total);

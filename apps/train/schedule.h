@@ -31,9 +31,11 @@ typedef struct tutti_schedule {
     const tutti_schedule_kind *kind;
     double rate;    /* the peak */
     int64_t total;  /* steps, >= 1 */
-    int64_t warmup; /* steps; -1: the kind's default */
+    int64_t warmup; /* steps */
 } tutti_schedule;
 
+/* The default. */
+int64_t tutti_schedule_warmup(const tutti_schedule_kind *kind, int64_t total);
 double tutti_schedule_rate(const tutti_schedule *schedule, int64_t step);
 
 #endif

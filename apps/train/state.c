@@ -9,18 +9,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The words of a checkpoint and where they come from. */
+/* The words of a checkpoint: the first are in every one, the others came later. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
-enum { WORDS = 9, WORD_SIZE = 64 };
+enum { WORD_SIZE = 96 };
 static const struct {
     const char *key;
     word_rule rule;
-} words[WORDS] = {{"program", KEPT}, {"version", KEPT}, {"step", KEPT}, {"model", MUST_BE_EQUAL},
-    {"shape", MUST_BE_EQUAL}, {"classes", MUST_BE_EQUAL}, {"seed", BETTER_EQUAL},
-    {"batch", BETTER_EQUAL}, {"ranks", BETTER_EQUAL}};
+    int since_0_1; /* it is in every checkpoint */
+} words[] = {{"program", KEPT, 1}, {"version", KEPT, 1}, {"step", KEPT, 1},
+    {"model", MUST_BE_EQUAL, 1}, {"shape", MUST_BE_EQUAL, 1}, {"classes", MUST_BE_EQUAL, 1},
+    {"seed", BETTER_EQUAL, 1}, {"batch", BETTER_EQUAL, 1}, {"ranks", BETTER_EQUAL, 1},
+    {"images", BETTER_EQUAL, 0}, {"steps", BETTER_EQUAL, 0}, {"lr", BETTER_EQUAL, 0},
+    {"schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0}, {"weight-decay", BETTER_EQUAL, 0},
+    {"label-smoothing", BETTER_EQUAL, 0}, {"augment", BETTER_EQUAL, 0}};
+static const char choice_key[] = "choice";
+enum { WORDS = sizeof words / sizeof *words };
+typedef char word_text[WORDS][WORD_SIZE];
 
-static void write_words(const tutti_trainer *s, int64_t step, char text[WORDS][WORD_SIZE])
+static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
 {
+    if (s->options->augment)
+        snprintf(text, WORD_SIZE, "on, cropped for %" PRId64 " epochs", s->crop_epochs);
+    else
+        snprintf(text, WORD_SIZE, "off");
+}
+
+static void write_words(const tutti_trainer *s, int64_t step, word_text text)
+{
+    const tutti_step_options *r = &s->recipe;
     int i = 0;
     snprintf(text[i++], WORD_SIZE, "%s", tutti_train_conf.program);
     snprintf(text[i++], WORD_SIZE, "%s", PACKAGE_VERSION);
@@ -31,6 +47,15 @@ static void write_words(const tutti_trainer *s, int64_t step, char text[WORDS][W
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
     snprintf(text[i++], WORD_SIZE, "%d", s->ranks);
+    snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train.count);
+    snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
+    snprintf(text[i++], WORD_SIZE, "%.9g", s->schedule.rate);
+    snprintf(
+        text[i++], WORD_SIZE, "%s, warm-up %" PRId64, s->schedule.kind->name, s->schedule.warmup);
+    snprintf(text[i++], WORD_SIZE, "%.6g%s", (double)r->momentum, r->nesterov ? " nesterov" : "");
+    snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
+    snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
+    write_augmentation(s, text[i++]);
 }
 
 int tutti_state_tensors(const tutti_trainer *s)
@@ -44,55 +69,97 @@ int tutti_state_tensor(const tutti_trainer *s, int i)
     return i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
 }
 
-/* The caller frees it. */
-static tutti_checkpoint_tensor *list_tensors(const tutti_trainer *s, int *tensors)
+/* Gives `had` tensors back, and frees the list. */
+static void release_tensors(const tutti_trainer *s, int had, tutti_checkpoint_tensor *list)
+{
+    while (had-- > 0) s->runner->release(s->run, tutti_state_tensor(s, had));
+    free(list);
+}
+
+/* All tensors of a checkpoint, acquired; release_tensors ends it. */
+static tutti_status acquire_tensors(
+    const tutti_trainer *s, tutti_mode mode, int *tensors, tutti_checkpoint_tensor **made)
 {
     *tensors = tutti_state_tensors(s);
     tutti_checkpoint_tensor *list = calloc((size_t)*tensors, sizeof *list);
-    if (!list) {
-        tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %d tensors", *tensors);
-        return NULL;
-    }
+    if (!list) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %d tensors", *tensors);
     for (int i = 0; i < *tensors; i++) {
         int tensor = tutti_state_tensor(s, i);
         const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor);
-        list[i] =
-            (tutti_checkpoint_tensor){t->name, t->dtype, t->shape, s->runner->data(s->run, tensor)};
+        void *data;
+        tutti_status status = s->runner->acquire(s->run, tensor, mode, t->bytes, &data);
+        if (status) {
+            release_tensors(s, i, list);
+            return status;
+        }
+        list[i] = (tutti_checkpoint_tensor){t->name, t->dtype, t->shape, data};
     }
-    return list;
+    *made = list;
+    return TUTTI_OK;
 }
 
-tutti_status tutti_state_save(const tutti_trainer *s, const char *path, int64_t step)
+tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
 {
-    char text[WORDS][WORD_SIZE];
-    tutti_checkpoint_pair pair[WORDS];
-    int tensors;
-    tutti_checkpoint_tensor *list = list_tensors(s, &tensors);
-    if (!list) return TUTTI_ERR_NOMEM;
+    const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs);
+    word_text text;
+    char choice[TUTTI_PICK_TEXT];
+    tutti_checkpoint_pair pair[WORDS + 1];
+    int tensors, pairs = WORDS;
+    tutti_checkpoint_tensor *list;
+    tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
+    if (status) return status;
     write_words(s, step, text);
     for (int i = 0; i < WORDS; i++) pair[i] = (tutti_checkpoint_pair){words[i].key, text[i]};
-    tutti_status status = tutti_checkpoint_save(path, WORDS, pair, tensors, list);
-    free(list);
+    if (s->options->design_auto)
+        pair[pairs++] =
+            (tutti_checkpoint_pair){choice_key, tutti_pick_store(&s->tuning.pick, choice)};
+    status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
+    release_tensors(s, tensors, list);
+    if (!status) s->outputs.continues = 1;
     return status;
 }
 
-static tutti_status check_words(
-    const tutti_checkpoint *checkpoint, const char *path, char text[WORDS][WORD_SIZE])
+static int says(const tutti_checkpoint *checkpoint, const char *key, int64_t number)
 {
+    const char *has = tutti_checkpoint_value(checkpoint, key);
+    return has && strtoll(has, NULL, 10) == number;
+}
+
+int tutti_state_choice(
+    const tutti_trainer *s, const tutti_checkpoint *checkpoint, tutti_pick *pick)
+{
+    const char *choice = tutti_checkpoint_value(checkpoint, choice_key);
+    return choice && says(checkpoint, "ranks", s->ranks) &&
+           says(checkpoint, "batch", s->options->batch) && tutti_pick_restore(choice, pick);
+}
+
+/* Adds "lr was 0.1 and is 0.05" to a list. */
+static void note_difference(
+    char list[], size_t size, const char *key, const char *was, const char *is)
+{
+    size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%s was %s and is %s", used ? "; " : "", key, was, is);
+}
+
+static tutti_status check_words(
+    const tutti_checkpoint *checkpoint, const char *path, word_text text)
+{
+    char others[2048] = "";
     for (int i = 0; i < WORDS; i++) {
         const char *has = tutti_checkpoint_value(checkpoint, words[i].key);
-        if (!has)
+        if (!has && words[i].since_0_1)
             return tutti_fail(TUTTI_ERR_FORMAT,
                 "checkpoint %s: not one of %s: it does not tell its %s", path,
                 tutti_train_conf.program, words[i].key);
-        if (words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
+        if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
         if (words[i].rule == MUST_BE_EQUAL)
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s",
                 path, words[i].key, has, text[i]);
-        tutti_log(TUTTI_LOG_WARN,
-            "checkpoint %s: its %s is %s, this run's is %s: not the run that was interrupted", path,
-            words[i].key, has, text[i]);
+        note_difference(others, sizeof others, words[i].key, has, text[i]);
     }
+    if (*others)
+        tutti_log(TUTTI_LOG_WARN, "checkpoint %s: this is not the run that was interrupted: %s",
+            path, others);
     return TUTTI_OK;
 }
 
@@ -108,21 +175,19 @@ static tutti_status read_step(const tutti_checkpoint *checkpoint, const char *pa
     return TUTTI_OK;
 }
 
-tutti_status tutti_state_load(const tutti_trainer *s, const char *path, int64_t *step)
+tutti_status tutti_state_load(const tutti_trainer *s, tutti_checkpoint *checkpoint, int64_t *step)
 {
-    char text[WORDS][WORD_SIZE];
+    const char *path = tutti_checkpoint_path(checkpoint);
+    word_text text;
     int tensors;
     int64_t done = 0;
-    tutti_checkpoint *checkpoint;
-    tutti_status status = tutti_checkpoint_open(path, &checkpoint);
-    if (status) return status;
-    tutti_checkpoint_tensor *list = list_tensors(s, &tensors);
+    tutti_checkpoint_tensor *list = NULL;
     write_words(s, 0, text);
-    status = list ? check_words(checkpoint, path, text) : TUTTI_ERR_NOMEM;
+    tutti_status status = check_words(checkpoint, path, text);
     if (!status) status = read_step(checkpoint, path, &done);
+    if (!status) status = acquire_tensors(s, TUTTI_READWRITE, &tensors, &list);
     if (!status) status = tutti_checkpoint_load(checkpoint, tensors, list);
     if (!status) *step = done;
-    free(list);
-    tutti_checkpoint_close(checkpoint);
+    if (list) release_tensors(s, tensors, list);
     return status;
 }

@@ -1,7 +1,6 @@
 #include "apps/train/tracer.h"
 
 #include "apps/trace/write.h"
-#include "dag/base/file.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -12,9 +11,9 @@ enum { BEYOND = 2, WARM = 3 };
 static int64_t first_step(const tutti_trainer *s)
 {
     int64_t begin = s->first_step + 1, steps = s->last_step - s->first_step;
-    int64_t wanted = s->options->trace_first;
-    if (!wanted) return begin + (steps > 2 * WARM ? WARM : 0);
-    return wanted > begin ? wanted : begin;
+    tutti_conf_int wanted = s->options->trace_first;
+    if (wanted.word) return begin + (steps > 2 * WARM ? WARM : 0);
+    return wanted.value > begin ? wanted.value : begin;
 }
 
 static tutti_status find_steps(tutti_tracer *t)
@@ -25,7 +24,7 @@ static tutti_status find_steps(tutti_tracer *t)
     t->last = t->first + steps - 1 < s->last_step ? t->first + steps - 1 : s->last_step;
     t->due = t->last + BEYOND < s->last_step ? t->last + BEYOND : s->last_step;
     if (t->first <= s->last_step) return TUTTI_OK;
-    if (s->options->trace_first <= s->last_step) { /* resumed at its end */
+    if (tutti_conf_int_or(s->options->trace_first, 1) <= s->last_step) { /* resumed at its end */
         t->due = -1;
         return TUTTI_OK;
     }
@@ -40,9 +39,15 @@ tutti_status tutti_tracer_open(tutti_trainer *trainer, tutti_tracer *tracer)
     *tracer = (tutti_tracer){.trainer = trainer, .due = -1};
     if (!trainer->options->trace) return TUTTI_OK;
     tutti_status status = find_steps(tracer);
-    if (!status && trainer->rank == 0) status = tutti_file_probe("trace", trainer->options->trace);
     status = tutti_exchange_agree(trainer->exchange, status, NULL);
     return status ? status : tutti_exchange_clock(trainer->exchange, &tracer->before);
+}
+
+int tutti_tracer_cut(tutti_tracer *t, int64_t done)
+{
+    if (t->due < 0 || done > t->due || done < t->first) return 0;
+    if (t->last > done) t->last = done;
+    return 1;
 }
 
 void tutti_tracer_step(tutti_tracer *tracer, int64_t step)
@@ -76,13 +81,14 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .lanes = tutti_exchange_lanes(s->exchange),
         .first_step = t->first,
         .last_step = t->last};
+    const tutti_file_options file = {
+        .what = "trace", .path = s->options->trace, .keep = (int)s->options->keep};
     tutti_trace_rank rank = {.rank = s->rank, .before = t->before};
     tutti_trace_switch(s->trace, 0);
-    tutti_exchange_note(s->exchange, "it writes a trace");
+    tutti_exchange_note(s->exchange, "writes a trace", 1);
     tutti_status status = tutti_exchange_clock(s->exchange, &rank.after);
-    if (!status)
-        t->status = tutti_trace_save(s->exchange, s->trace, &about, &rank, s->options->trace);
-    tutti_exchange_note(s->exchange, NULL);
+    if (!status) t->status = tutti_trace_save(s->exchange, s->trace, &about, &rank, &file);
+    tutti_exchange_note(s->exchange, NULL, 0);
     if (t->status == TUTTI_ERR_COMM || t->status == TUTTI_ERR_TIMEOUT) status = t->status;
     if (!status) tell(t);
     return status;

@@ -25,6 +25,8 @@ typedef struct tutti_tracer {
  * when the run ends before --trace-first. */
 tutti_status tutti_tracer_open(tutti_trainer *trainer, tutti_tracer *tracer);
 /* What is submitted from here on belongs to this step (from 1; 0: to none). */
+/* The run ends after `done` steps: whether there is a trace to be written, of fewer steps. */
+int tutti_tracer_cut(tutti_tracer *tracer, int64_t done);
 void tutti_tracer_step(tutti_tracer *tracer, int64_t step);
 /* All ranks, with nothing submitted, after step `due`. COMM, TIMEOUT: the ranks have lost each
  * other; other failures are kept in status. */

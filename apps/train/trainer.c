@@ -17,9 +17,21 @@
 
 enum { SPANS_TRACED = 1 << 16 /* a worker, in --trace */ };
 
+/* Before the first step; rank 0 alone says so. */
+static tutti_status note_interrupt(const tutti_trainer *s, tutti_status status)
+{
+    int signal = tutti_interrupt_asked(s->interrupt);
+    if (status == TUTTI_ERR_INTERRUPTED && s->rank == 0)
+        tutti_log(TUTTI_LOG_WARN, "interrupted by %s before the first step: nothing has changed",
+            tutti_interrupt_name(signal));
+    return status;
+}
+
+/* The end of a stage. */
 static tutti_status agree(tutti_trainer *s, tutti_status mine)
 {
-    return tutti_exchange_agree(s->exchange, mine, NULL);
+    if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
+    return note_interrupt(s, tutti_exchange_agree(s->exchange, mine, NULL));
 }
 
 static tutti_status broadcast(
@@ -50,15 +62,21 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
+/* For the exchange, whose default is -1. */
+static int64_t bytes_of(tutti_conf_real megabytes)
+{
+    return megabytes.word ? -1 : (int64_t)llround(megabytes.value * 1e6);
+}
+
 static tutti_exchange_options exchange_options(const tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     return (tutti_exchange_options){.design = o->design,
-        .lanes = (int)o->lanes,
+        .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = o->algorithm,
-        .slice_bytes = o->slice_mb < 0 ? -1 : (int64_t)llround(o->slice_mb * 1e6),
+        .slice_bytes = bytes_of(o->slice_mb),
         .order = {.on = o->priority},
-        .bucket_bytes = o->bucket_mb < 0 ? -1 : (int64_t)llround(o->bucket_mb * 1e6),
+        .bucket_bytes = bytes_of(o->bucket_mb),
         .comm_core = o->comm_core,
         .workers = (int)o->workers,
         .unsafe = o->unsafe,
@@ -75,10 +93,10 @@ static tutti_exchange_options exchange_options(const tutti_trainer *s)
         .reopens = o->design_auto};
 }
 
-tutti_status tutti_trainer_join(
-    const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer)
+tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
+    tutti_status parsed, tutti_trainer *trainer)
 {
-    *trainer = (tutti_trainer){.options = options};
+    *trainer = (tutti_trainer){.options = options, .interrupt = interrupt};
     tutti_status status = tutti_meter_new(&trainer->meter);
     if (!status && options->trace)
         status = tutti_trace_open((int)options->workers, SPANS_TRACED, &trainer->trace);
@@ -92,6 +110,7 @@ tutti_status tutti_trainer_join(
     if (status) return status;
     trainer->rank = tutti_exchange_rank(trainer->exchange);
     trainer->ranks = tutti_exchange_size(trainer->exchange);
+    if (trainer->rank != 0) tutti_interrupt_hush(interrupt);
     return agree(trainer, parsed);
 }
 
@@ -102,6 +121,13 @@ void tutti_trainer_end_all(tutti_status status)
         TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end", tutti_status_text(status));
     if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
     tutti_boot_abort(1);
+}
+
+/* ---- files ---- */
+
+static tutti_status claim_outputs(tutti_trainer *s)
+{
+    return s->rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
 }
 
 /* ---- data ---- */
@@ -165,7 +191,7 @@ static tutti_status compare_data(tutti_trainer *s)
 static int64_t epochs_with_crops(const tutti_trainer *s)
 {
     int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
-    int64_t without = s->options->uncropped >= 0 ? s->options->uncropped : epochs / 5;
+    int64_t without = tutti_conf_int_or(s->options->uncropped, epochs / 5);
     return epochs > without ? epochs - without : 0;
 }
 
@@ -177,21 +203,30 @@ static tutti_status plan_steps(tutti_trainer *s)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s has %" PRId64 " training images, too few for one step of %d x --batch %" PRId64,
             o->data, s->train.count, s->ranks, o->batch);
-    s->steps = o->steps ? o->steps : o->epochs * s->steps_per_epoch;
-    s->last_step = o->stop_after && o->stop_after < s->steps ? o->stop_after : s->steps;
+    s->steps = tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
+    int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
+    s->last_step = stop < s->steps ? stop : s->steps;
     s->crop_epochs = epochs_with_crops(s);
     double images = (double)o->batch * s->ranks;
-    double rate = o->rate >= 0 ? o->rate : o->model->recipe.rate * images / 128;
-    s->schedule = (tutti_schedule){o->schedule, rate, s->steps, o->warmup};
+    double rate = tutti_conf_real_or(o->rate, o->model->recipe.rate * images / 128);
+    int64_t warmup = tutti_conf_int_or(o->warmup, tutti_schedule_warmup(o->schedule, s->steps));
+    s->schedule = (tutti_schedule){o->schedule, rate, s->steps, warmup};
     return TUTTI_OK;
 }
 
 /* ---- the design ---- */
 
+static int is_interrupted(void *interrupt)
+{
+    return tutti_interrupt_asked(interrupt) != 0;
+}
+
 static tutti_status choose_design(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     int together;
+    tutti_pick known;
+    int knows = s->outputs.resumed && tutti_state_choice(s, s->outputs.resumed, &known);
     const tutti_model_input input = {
         s->train.height, s->train.width, s->train.channels, s->train.classes};
     const tutti_tune_options options = {.exchange = exchange_options(s),
@@ -204,11 +239,15 @@ static tutti_status choose_design(tutti_trainer *s)
             .seed = (uint64_t)o->seed,
             .timeout_s = o->timeout_s},
         .steps = s->last_step,
-        .most_s = o->tuning_time_s,
-        .file = o->tuning};
+        .most_s = o->tuning_time_s.value,
+        .time_auto = o->tuning_time_s.word == TUTTI_CONF_AUTO,
+        .known = knows ? &known : NULL,
+        .file = o->tuning,
+        .interrupted = is_interrupted,
+        .ctx = s->interrupt};
     tutti_status status = tutti_tune(&options, &s->exchange, &s->tuning, &together);
     if (status && !together) tutti_trainer_end_all(status);
-    return status;
+    return note_interrupt(s, status);
 }
 
 /* ---- net and runner ---- */
@@ -221,16 +260,17 @@ static tutti_status build(tutti_trainer *s)
     o->model->build(s->net, s->train.height, s->train.width, s->train.channels, s->train.classes);
     status = tutti_net_status(s->net);
     if (status) return status;
-    tutti_step_options step = {.batch = o->batch,
+    const tutti_model_recipe *recipe = &o->model->recipe;
+    s->recipe = (tutti_step_options){.batch = o->batch,
         .slices = (int)o->workers,
         .ranks = s->ranks,
         .rank = s->rank,
         .momentum = (float)o->momentum,
-        .weight_decay = (float)o->weight_decay,
+        .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
         .nesterov = !o->no_nesterov && o->momentum > 0,
-        .label_smoothing = (float)o->label_smoothing,
+        .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
         .seed = (uint64_t)o->seed};
-    return tutti_step_build(s->net, &step, &s->step);
+    return tutti_step_build(s->net, &s->recipe, &s->step);
 }
 
 static tutti_status start_runner(tutti_trainer *s)
@@ -245,13 +285,11 @@ static tutti_status start_runner(tutti_trainer *s)
 
 static tutti_status begin_weights(tutti_trainer *s)
 {
-    if (s->rank == 0 && s->options->checkpoint) {
-        tutti_status status = tutti_checkpoint_probe(s->options->checkpoint);
-        if (status) return status;
-    }
     if (!s->options->resume)
         return tutti_step_init(s->step, s->net, s->runner, s->run, (uint64_t)s->options->seed);
-    return s->rank == 0 ? tutti_state_load(s, s->options->resume, &s->first_step) : TUTTI_OK;
+    if (s->rank != 0) return TUTTI_OK;
+    tutti_status status = tutti_state_load(s, s->outputs.resumed, &s->first_step);
+    return status ? status : tutti_outputs_resumed(&s->outputs);
 }
 
 static tutti_status broadcast_tensors(tutti_trainer *s, int tensors, const int tensor[])
@@ -259,15 +297,22 @@ static tutti_status broadcast_tensors(tutti_trainer *s, int tensors, const int t
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < tensors && !status; i++) {
         const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor[i]);
-        status = broadcast(
-            s, t->name, t->dtype, tutti_shape_count(&t->shape), s->runner->data(s->run, tensor[i]));
+        void *data;
+        status = s->runner->acquire(s->run, tensor[i], TUTTI_READWRITE, t->bytes, &data);
+        if (status) break;
+        status = broadcast(s, t->name, t->dtype, tutti_shape_count(&t->shape), data);
+        s->runner->release(s->run, tensor[i]);
     }
     return status;
 }
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    tutti_status status = broadcast(s, "the first step", TUTTI_I64, 1, &s->first_step);
+    enum { NUMBERS = 2 };
+    int64_t first[NUMBERS] = {s->first_step, s->outputs.resumed_here};
+    tutti_status status = broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
+    s->first_step = first[0];
+    s->resumed_here = first[1] != 0;
     if (!status) status = broadcast_tensors(s, s->step->parameters, s->step->parameter);
     if (!status) status = broadcast_tensors(s, s->step->states, s->step->state);
     return status;
@@ -275,17 +320,19 @@ static tutti_status share_weights(tutti_trainer *s)
 
 tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
-    tutti_exchange_note(s->exchange, "it opens the data set");
-    tutti_status status = agree(s, open_data(s));
+    tutti_exchange_note(s->exchange, "opens its files", 1);
+    tutti_status status = agree(s, claim_outputs(s));
+    tutti_exchange_note(s->exchange, "opens the data set", 1);
+    if (!status) status = agree(s, open_data(s));
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
     if (!status && s->options->design_auto) status = choose_design(s);
-    tutti_exchange_note(s->exchange, "it builds the model and starts StarPU");
+    tutti_exchange_note(s->exchange, "builds the model and starts StarPU", 1);
     if (!status) status = agree(s, build(s));
     if (!status) status = agree(s, tutti_exchange_apply(s->exchange, s->step->graph));
     if (!status) status = agree(s, start_runner(s));
     if (!status) status = agree(s, begin_weights(s));
-    tutti_exchange_note(s->exchange, NULL);
+    tutti_exchange_note(s->exchange, NULL, 0);
     if (!status) status = share_weights(s);
     return status;
 }
@@ -326,6 +373,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .steps = s->steps,
         .steps_per_epoch = s->steps_per_epoch,
         .first_step = s->first_step,
+        .last_step = s->last_step,
         .seed = s->options->seed};
 }
 
@@ -336,13 +384,18 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
     tutti_hash *hash;
     tutti_status status = tutti_hash_new(&hash);
     if (status) return status;
-    for (int i = 0; i < s->step->parameters; i++) {
-        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, s->step->parameter[i]);
-        tutti_hash_add(hash, s->runner->data(s->run, s->step->parameter[i]), t->bytes);
+    for (int i = 0; i < s->step->parameters && !status; i++) {
+        int tensor = s->step->parameter[i];
+        size_t bytes = tutti_graph_get_tensor(s->step->graph, tensor)->bytes;
+        void *data;
+        status = s->runner->acquire(s->run, tensor, TUTTI_READ, bytes, &data);
+        if (status) break;
+        tutti_hash_add(hash, data, bytes);
+        s->runner->release(s->run, tensor);
     }
-    tutti_hash_text(hash, text);
+    if (!status) tutti_hash_text(hash, text);
     tutti_hash_free(hash);
-    return TUTTI_OK;
+    return status;
 }
 
 tutti_status tutti_trainer_leave(tutti_trainer *s)
@@ -357,6 +410,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     free(s->deviation);
     tutti_meter_free(s->meter);
     tutti_trace_close(s->trace);
+    tutti_outputs_release(&s->outputs);
     *s = (tutti_trainer){0};
     return status;
 }

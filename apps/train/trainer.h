@@ -4,12 +4,15 @@
  *   join -> prepare -> { loop } -> leave
  *
  * Every stage ends with all ranks agreeing on its outcome, so a failure on one rank is a failure of
- * the stage on all, with the same status, and everybody can leave in order. Threads: [M]. */
+ * the stage on all, with the same status, and everybody can leave in order; INTERRUPTED when one was
+ * asked to end. Threads: [M]. */
 #ifndef TUTTI_TRAIN_TRAINER_H
 #define TUTTI_TRAIN_TRAINER_H
 
 #include "apps/data/reader.h"
+#include "apps/train/interrupt.h"
 #include "apps/train/options.h"
+#include "apps/train/outputs.h"
 #include "apps/train/report.h"
 #include "apps/train/schedule.h"
 #include "dag/net/step.h"
@@ -17,13 +20,17 @@
 
 typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
+    tutti_interrupt *interrupt;         /* borrowed; NULL: signals do what they do */
     tutti_meter *meter;
     tutti_trace *trace; /* NULL without --trace */
     tutti_exchange *exchange;
     tutti_tune_result tuning; /* of --design auto */
+    tutti_outputs outputs;    /* of rank 0 */
     int rank, ranks;
+    char doing[96];            /* what the others are told of this rank */
     tutti_dataset train, test; /* reader NULL: not open */
     float *mean, *deviation;   /* of each channel of the training images, on a scale of 0..1 */
+    tutti_step_options recipe; /* of the step */
     tutti_net *net;
     tutti_step *step;
     const tutti_runner *runner;
@@ -33,14 +40,15 @@ typedef struct tutti_trainer {
     int64_t steps;       /* of the whole run */
     int64_t crop_epochs; /* see tutti_prefetch_options */
     int64_t first_step;  /* steps done before a --resume */
+    int resumed_here;    /* from the file of --checkpoint; known to all ranks */
     int64_t last_step;   /* where this process ends: steps, or --stop-after */
 } tutti_trainer;
 
 /* Starts MPI and compares what the ranks were started with. `parsed`: what parsing this rank's
  * options gave; a usage error of any rank becomes the result on all. On failure the trainer can
  * only leave. */
-tutti_status tutti_trainer_join(
-    const tutti_train_options *options, tutti_status parsed, tutti_trainer *trainer);
+tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
+    tutti_status parsed, tutti_trainer *trainer);
 
 /* Ends all ranks after a failure that this one alone has: the others wait for it. */
 _Noreturn void tutti_trainer_end_all(tutti_status status);

@@ -1,6 +1,7 @@
 #include "apps/tune/file.h"
 
 #include "dag/base/clock.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 enum { MOST_BYTES = 16 << 20, NAME = PATH_MAX + 16 };
-static const json_int_t MOST_SUM = (json_int_t)1 << 40;
 static const double longest_lock_s = 10, look_every_s = 0.02;
 
 /* ---- where ---- */
@@ -84,6 +84,13 @@ static json_t *load(const char *path, file_state *state)
     return NULL;
 }
 
+/* What this process is an attempt of, or NULL. */
+static const char *this_run(void)
+{
+    const char *run = getenv("TUTTI_RUN");
+    return run && *run ? run : NULL;
+}
+
 /* Whether all of it is there and can be true. */
 static int understand(json_t *choice, tutti_tuning *tuning)
 {
@@ -97,9 +104,8 @@ static int understand(json_t *choice, tutti_tuning *tuning)
             &date))
         return 0;
     t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket, slice, priority};
-    if (!t.pick.design || lanes < 1 || lanes > 64 || bucket < -1 || bucket > MOST_SUM ||
-        slice < -1 || slice > MOST_SUM)
-        return 0;
+    if (lanes != (int)lanes || !tutti_pick_possible(&t.pick)) return 0;
+    t.cut = json_object_get(choice, "run") != NULL;
     if (snprintf(t.date, sizeof t.date, "%s", date) >= (int)sizeof t.date) return 0;
     *tuning = t;
     return 1;
@@ -110,8 +116,10 @@ int tutti_tuning_find(const char *path, const char *key, tutti_tuning *tuning)
     file_state state;
     json_t *root = load(path, &state);
     json_t *choice = json_object_get(json_object_get(root, "choices"), key);
-    int found = choice && understand(choice, tuning);
-    if (choice && !found)
+    const char *of = json_string_value(json_object_get(choice, "run")), *run = this_run();
+    int other = of && !(run && strcmp(run, of) == 0); /* a cut search of another run */
+    int found = choice && !other && understand(choice, tuning);
+    if (choice && !other && !found)
         tutti_log(TUTTI_LOG_WARN,
             "tuning file %s: its choice for this run cannot be understood, and is made anew", path);
     json_decref(root);
@@ -145,29 +153,24 @@ static json_t *as_json(const tutti_tuning *t)
     time_t now = time(NULL);
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
-    return json_pack("{s:s, s:i, s:I, s:I, s:b, s:f, s:f, s:f, s:s}", "design",
+    json_t *choice = json_pack("{s:s, s:i, s:I, s:I, s:b, s:f, s:f, s:f, s:s}", "design",
         t->pick.design->name, "lanes", t->pick.lanes, "bucket_bytes",
         (json_int_t)t->pick.bucket_bytes, "slice_bytes", (json_int_t)t->pick.slice_bytes,
         "priority", t->pick.priority, "step_ms", t->step_ms, "default_ms", t->default_ms,
         "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0, "date", date);
+    if (t->cut) json_object_set_new(choice, "run", json_string(this_run()));
+    return choice;
 }
 
-/* Returns 0 or an errno value. */
+/* Logs what is wrong. */
 static int replace(const char *path, const json_t *root)
 {
-    char part[NAME];
-    snprintf(part, sizeof part, "%s.part", path);
-    int file = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (file < 0) return errno;
-    int error = 0;
-    errno = 0;
-    if (json_dumpfd(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) ||
-        write(file, "\n", 1) != 1)
-        error = errno ? errno : EIO;
-    if (close(file) && !error) error = errno;
-    if (!error && rename(part, path)) error = errno;
-    if (error) unlink(part);
-    return error;
+    const tutti_file_options file = {
+        .what = "the choice is not remembered: tuning file", .path = path, .unsynced = 1, .lenient = 1};
+    char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    tutti_status status = text ? tutti_file_put(&file, text, strlen(text)) : TUTTI_ERR_NOMEM;
+    free(text);
+    return status == TUTTI_OK;
 }
 
 /* With the lock held. */
@@ -181,18 +184,16 @@ static int add(const char *path, const char *key, const tutti_tuning *tuning)
     snprintf(kept, sizeof kept, "%s.damaged", path);
     if (state == DAMAGED && rename(path, kept) == 0)
         tutti_log(TUTTI_LOG_WARN, "tuning file %s begins anew; the damaged one is %s", path, kept);
-    int error = json_object_set_new(json_object_get(root, "choices"), key, as_json(tuning))
-                    ? ENOMEM
-                    : replace(path, root);
+    json_t *choices = json_object_get(root, "choices"), *earlier = json_object_get(choices, key);
+    int done = !(tuning->cut && earlier && !json_object_get(earlier, "run")) &&
+               !json_object_set_new(choices, key, as_json(tuning)) && replace(path, root);
     json_decref(root);
-    if (error)
-        tutti_log(TUTTI_LOG_WARN, "the choice is not remembered: tuning file %s: %s", path,
-            strerror(error));
-    return !error;
+    return done;
 }
 
 int tutti_tuning_save(const char *path, const char *key, const tutti_tuning *tuning)
 {
+    if (tuning->cut && !this_run()) return 0;
     int lock = take_lock(path);
     if (lock < 0) return 0;
     int done = add(path, key, tuning);

@@ -1,5 +1,6 @@
 #include "apps/tune/pick.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 char *tutti_pick_text(const tutti_pick *pick, char text[TUTTI_PICK_TEXT])
@@ -16,6 +17,36 @@ char *tutti_pick_text(const tutti_pick *pick, char text[TUTTI_PICK_TEXT])
     if (pick->priority && pick->design->order == TUTTI_ORDER_QUEUE)
         snprintf(text + used, TUTTI_PICK_TEXT - (size_t)used, " --priority on");
     return text;
+}
+
+char *tutti_pick_store(const tutti_pick *pick, char text[TUTTI_PICK_TEXT])
+{
+    snprintf(text, TUTTI_PICK_TEXT,
+        "%s lanes=%d bucket=%" PRId64 " slice=%" PRId64 " priority=%d", pick->design->name,
+        pick->lanes, pick->bucket_bytes, pick->slice_bytes, pick->priority);
+    return text;
+}
+
+int tutti_pick_restore(const char *text, tutti_pick *pick)
+{
+    char design[32];
+    tutti_pick p = {0};
+    if (sscanf(text, "%31s lanes=%d bucket=%" SCNd64 " slice=%" SCNd64 " priority=%d", design,
+            &p.lanes, &p.bucket_bytes, &p.slice_bytes, &p.priority) != TUTTI_PICK_NUMBERS)
+        return 0;
+    p.design = tutti_design_find(design);
+    if (!tutti_pick_possible(&p)) return 0;
+    *pick = p;
+    return 1;
+}
+
+int tutti_pick_possible(const tutti_pick *p)
+{
+    enum { MOST_LANES = 64 };
+    const int64_t most_sum = INT64_C(1) << 40;
+    return p->design && p->lanes >= 1 && p->lanes <= MOST_LANES && p->bucket_bytes >= -1 &&
+           p->bucket_bytes <= most_sum && p->slice_bytes >= -1 && p->slice_bytes <= most_sum &&
+           (p->priority == 0 || p->priority == 1);
 }
 
 int tutti_pick_equal(const tutti_pick *a, const tutti_pick *b)

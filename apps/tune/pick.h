@@ -15,6 +15,11 @@ typedef struct tutti_pick {
 /* "--design concurrent --lanes 4 --bucket-mb 0.545": what is not the default. */
 enum { TUTTI_PICK_TEXT = 160 };
 char *tutti_pick_text(const tutti_pick *pick, char text[TUTTI_PICK_TEXT]); /* returns text [P] */
+/* "funneled lanes=1 bucket=-1 slice=-1 priority=1": all of it, for files; and back: whether that
+ * could be understood and is possible. */
+char *tutti_pick_store(const tutti_pick *pick, char text[TUTTI_PICK_TEXT]); /* returns text [P] */
+int tutti_pick_restore(const char *text, tutti_pick *pick);                 /* [P] */
+int tutti_pick_possible(const tutti_pick *pick);                            /* [P] */
 int tutti_pick_equal(const tutti_pick *a, const tutti_pick *b);            /* [P] */
 /* These options, but as the pick says. [P] */
 tutti_exchange_options tutti_pick_apply(

@@ -121,7 +121,10 @@ static tutti_status check_loss(tutti_side *s)
 {
     double metrics[TUTTI_METRICS] = {0};
     for (int i = 0; i < s->step->slices; i++) {
-        const double *slice = s->runner->data(s->run, s->step->slice[i].metrics);
+        double slice[TUTTI_METRICS];
+        tutti_status status =
+            tutti_run_read(s->runner, s->run, s->step->slice[i].metrics, slice, sizeof slice);
+        if (status) return status;
         for (int k = 0; k < TUTTI_METRICS; k++) metrics[k] += slice[k];
     }
     if (!isfinite(metrics[0]))
@@ -184,16 +187,21 @@ tutti_status tutti_side_pace(tutti_side *s, int warm, int steps, double *step_s,
     return check_loss(s);
 }
 
-uint64_t tutti_side_hash(const tutti_side *s)
+tutti_status tutti_side_hash(const tutti_side *s, uint64_t *hash)
 {
-    uint64_t hash = 14695981039346656037u;
+    uint64_t h = 14695981039346656037u;
     for (int i = 0; i < s->step->parameters; i++) {
-        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, s->step->parameter[i]);
-        const uint32_t *word = s->runner->data(s->run, s->step->parameter[i]);
-        for (size_t k = 0; k < t->bytes / sizeof *word; k++)
-            hash = (hash ^ word[k]) * 1099511628211u;
+        int tensor = s->step->parameter[i];
+        size_t bytes = tutti_graph_get_tensor(s->step->graph, tensor)->bytes;
+        void *data;
+        tutti_status status = s->runner->acquire(s->run, tensor, TUTTI_READ, bytes, &data);
+        if (status) return status;
+        const uint32_t *word = data;
+        for (size_t k = 0; k < bytes / sizeof *word; k++) h = (h ^ word[k]) * 1099511628211u;
+        s->runner->release(s->run, tensor);
     }
-    return hash;
+    *hash = h;
+    return TUTTI_OK;
 }
 
 double tutti_side_loss(const tutti_side *s)

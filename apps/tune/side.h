@@ -51,7 +51,7 @@ tutti_status tutti_side_steps(tutti_side *side, int steps, double *seconds);
 tutti_status tutti_side_pace(
     tutti_side *side, int warm, int steps, double *step_s, double *hidden_pct);
 /* FNV-1a over all weights, with nothing submitted. */
-uint64_t tutti_side_hash(const tutti_side *side);
+tutti_status tutti_side_hash(const tutti_side *side, uint64_t *hash);
 double tutti_side_loss(const tutti_side *side); /* mean, of the last step run */
 void tutti_side_close(tutti_side *side);
 

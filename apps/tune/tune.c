@@ -103,11 +103,12 @@ static tutti_status open_side(const tuner *t, tutti_side *side)
 static tutti_status run_side(tuner *t, const turn *what, double *step_s, double *hidden_pct)
 {
     tutti_side side = {0};
-    tutti_exchange_note(*t->exchange, "it prepares steps to try a design with");
-    tutti_status status = agree(t, open_side(t, &side));
+    tutti_exchange_note(*t->exchange, "prepares steps to try a design with", 1);
+    int ends = t->o->interrupted && t->o->interrupted(t->o->ctx);
+    tutti_status status = agree(t, ends ? TUTTI_ERR_INTERRUPTED : open_side(t, &side));
     if (!status) status = agree(t, tutti_side_join(&side, *t->exchange));
     if (!status) status = agree(t, tutti_side_start(&side));
-    tutti_exchange_note(*t->exchange, NULL);
+    tutti_exchange_note(*t->exchange, NULL, 0);
     if (!status) {
         status = tutti_side_pace(&side, what->warm, what->steps, step_s, hidden_pct);
         if (status) t->together = 0;
@@ -151,7 +152,7 @@ static void plan(tuner *t, double step_s)
     double run_s = share_of_run * (double)t->o->steps * step_s;
     t->started = 1;
     t->steps = (int)fmin(MOST_STEPS, fmax(LEAST_STEPS, ceil(block_s / step_s)));
-    t->most_s = t->o->most_s >= 0 ? t->o->most_s : fmax(least_most_s, run_s);
+    t->most_s = t->o->time_auto ? fmax(least_most_s, run_s) : t->o->most_s;
     t->spent_s += (t->steps - FIRST_STEPS) * step_s;
 }
 
@@ -180,7 +181,7 @@ static turn decide(tuner *t)
 {
     turn next = {.warm = ORDER_AT, .steps = FIRST_STEPS};
     next.try = tutti_search_next(&t->search, &next.pick);
-    if (next.try && !t->started && t->o->most_s != 0) return next;
+    if (next.try && !t->started && (t->o->time_auto || t->o->most_s > 0)) return next;
     next.steps = t->steps;
     if (t->result->step_ms > 0 && 1e-3 * t->result->step_ms < short_step_s) next.warm++;
     if (next.try && !has_time(t)) {
@@ -261,6 +262,26 @@ static tutti_status make_key(tuner *t)
     return status;
 }
 
+/* Whether the run had chosen before it was interrupted. */
+static int go_on(tuner *t, tutti_pick *pick)
+{
+    char text[TUTTI_PICK_TEXT];
+    if (!t->o->known) return 0;
+    tutti_pick_text(t->o->known, text);
+    if (!tutti_search_allows(&t->search.space, t->o->known)) {
+        tutti_log(TUTTI_LOG_WARN,
+            "auto: the run had chosen %s, which these options rule out: its sums may get other "
+            "last "
+            "bits",
+            text);
+        return 0;
+    }
+    *pick = *t->o->known;
+    t->result->remembered = 1;
+    tutti_log(TUTTI_LOG_INFO, "auto: %s, as before the run was interrupted", text);
+    return 1;
+}
+
 /* Whether the file knows what to choose. */
 static int remember(tuner *t, const char *path, tutti_pick *pick)
 {
@@ -278,16 +299,17 @@ static int remember(tuner *t, const char *path, tutti_pick *pick)
     return 1;
 }
 
-/* Only what was tried to the end is remembered. */
+/* What was tried to the end is remembered for all runs like this one, the rest for its restarts. */
 static void save(tuner *t, const char *path)
 {
     const tutti_tune_result *r = t->result;
-    const tutti_tuning tuning = {r->pick, r->step_ms, r->default_ms, r->hidden_pct, ""};
+    const tutti_tuning tuning = {r->pick, r->step_ms, r->default_ms, r->hidden_pct, t->cut, ""};
+    int saved = path && (t->cut || r->step_ms > 0) && tutti_tuning_save(path, t->key, &tuning);
     if (t->cut)
         tutti_log(TUTTI_LOG_INFO,
-            "%.3g s were not enough to try all: this choice is not remembered (--tuning-time)",
-            t->most_s);
-    else if (path && r->step_ms > 0 && tutti_tuning_save(path, t->key, &tuning))
+            "%.3g s were not enough to try all: this choice is %s (--tuning-time)", t->most_s,
+            saved ? "remembered for restarts of this run only" : "not remembered");
+    else if (saved)
         tutti_log(TUTTI_LOG_INFO, "remembered in %s", path);
 }
 
@@ -330,7 +352,7 @@ static tutti_status choose(tuner *t)
     tutti_status status = make_key(t);
     if (!status) status = agree(t, t->rank == 0 ? open_search(t) : TUTTI_OK);
     if (status) return status;
-    if (t->rank == 0 && !remember(t, path, &next.pick)) next = decide(t);
+    if (t->rank == 0 && !go_on(t, &next.pick) && !remember(t, path, &next.pick)) next = decide(t);
     if (!status) status = agree(t, hold_starpu(t, &nothing, &held));
     if (!status) status = try_all(t, &next);
     if (!t->together) return status;

@@ -8,6 +8,9 @@
  * and the side.
  *
  * What was found is remembered in a file (apps/tune/file.h), and the next run like it tries nothing.
+ * A search that was cut short might end otherwise the next time, and other buckets give sums other
+ * last bits: a restart must not try again. So its choice is remembered for restarts of the same run,
+ * and a run that is resumed goes on with what it had chosen, whatever the file says.
  *
  * Threads: [M]. */
 #ifndef TUTTI_TUNE_H
@@ -20,12 +23,16 @@ typedef struct tutti_tune_options {
     /* What the exchange was opened with. The design is where the search begins; lanes other than 0,
      * buckets and slices other than -1, and an order that is off are fixed. */
     tutti_exchange_options exchange;
-    int design_free;         /* 0: only what else is not fixed is tried */
-    int priority_free;       /* 0: it is as `exchange` says */
-    tutti_side_options side; /* what to run; its exchange is not used */
-    int64_t steps;           /* that will follow; 0: not known */
-    double most_s;    /* seconds that trying may take; -1: 5, or 2 % of the steps that follow,
-                                whichever is more */
+    int design_free;               /* 0: only what else is not fixed is tried */
+    int priority_free;             /* 0: it is as `exchange` says */
+    tutti_side_options side;       /* what to run; its exchange is not used */
+    int64_t steps;                 /* that will follow; 0: not known */
+    double most_s;                 /* seconds that trying may take; 0: none */
+    int time_auto;                 /* 1: 5 s, or 2 % of the steps that follow, whichever is more */
+    const tutti_pick *known;       /* rank 0: what the run that is resumed has chosen, or NULL */
+    int (*interrupted)(void *ctx); /* whether this rank was asked to end, between blocks of steps:
+                                      then all return INTERRUPTED, together. NULL: never */
+    void *ctx;
     const char *file; /* the tuning file; NULL: the user's own; "none": none */
 } tutti_tune_options;
 

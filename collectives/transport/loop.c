@@ -198,6 +198,17 @@ static void loop_abandon(tutti_transport *t, tutti_message *message)
     release(message);
 }
 
+/* Sends, too: nobody touches their data once they are out of the mailbox. */
+static void loop_cancel(tutti_transport *t, tutti_message *message)
+{
+    (void)t;
+    mailbox *box = message->box;
+    pthread_mutex_lock(&box->lock);
+    unlink_from(message->is_send ? &box->sends : &box->recvs, message);
+    if (!atomic_load(&message->ended)) end(message, TUTTI_OK);
+    pthread_mutex_unlock(&box->lock);
+}
+
 static void loop_close(tutti_transport *t)
 {
     free(t);
@@ -208,6 +219,7 @@ static const tutti_transport_ops loop_ops = {
     .isend = loop_isend,
     .irecv = loop_irecv,
     .test = loop_test,
+    .cancel = loop_cancel,
     .abandon = loop_abandon,
     .collective = NULL,
     .close = loop_close,

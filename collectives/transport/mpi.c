@@ -1,6 +1,9 @@
 #include "collectives/transport/mpi.h"
 
+#include "collectives/transport/mpi_lock.h"
 #include "dag/base/log.h"
+#include "dag/base/process.h"
+#include "dag/base/rng.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -10,6 +13,8 @@ struct tutti_message {
     tutti_message *next; /* while idle */
     int left;            /* pieces under way */
     int is_send, peer, lane;
+    int cancelled;   /* it may end without its partner */
+    void *scratch;   /* of one that nobody asked for: freed with it */
     unsigned looked; /* the look that it was asked about last */
     size_t bytes;
     tutti_status status; /* the first failure */
@@ -66,12 +71,22 @@ static void close_gaps(tutti_mpi_requests *u)
     u->count = kept;
 }
 
+static void recycle(tutti_mpi *t, tutti_message *m)
+{
+    if (m->scratch) t->taken_in--;
+    free(m->scratch);
+    m->scratch = NULL;
+    m->next = t->idle;
+    t->idle = m;
+}
+
 /* Whether a piece that has ended is the one that was expected. */
 static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
 {
     const tutti_message *m = piece->of;
     int class = MPI_SUCCESS, got = 0;
     if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (m->cancelled || m->scratch) return TUTTI_OK;
     if (class != MPI_SUCCESS && class != MPI_ERR_TRUNCATE)
         return tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
     if (m->is_send) return TUTTI_OK;
@@ -86,8 +101,9 @@ static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Stat
 
 /* One call for all that is under way: MPI moves its messages once in it, which is a system call, and not
  * once for each request, as MPI_Test would. */
-static void look(tutti_mpi_requests *u)
+static void look(tutti_mpi *t)
 {
+    tutti_mpi_requests *u = &t->under_way;
     int ended = 0;
     u->looks++;
     int class = MPI_SUCCESS, code = MPI_Testsome(u->count, u->request, &ended, u->ended, u->status);
@@ -104,6 +120,7 @@ static void look(tutti_mpi_requests *u)
         if (!m->status) m->status = status;
         m->left--;
         u->request[index] = MPI_REQUEST_NULL; /* also one that has failed */
+        if (m->scratch) recycle(t, m);
     }
     if (ended > 0) close_gaps(u);
 }
@@ -127,12 +144,6 @@ static tutti_status message_new(tutti_mpi *t, const tutti_message *like, tutti_m
     m->looked = t->under_way.looks;
     *message = m;
     return TUTTI_OK;
-}
-
-static void recycle(tutti_mpi *t, tutti_message *m)
-{
-    m->next = t->idle;
-    t->idle = m;
 }
 
 /* Cancels what can be cancelled. A send cannot: its request is freed, and MPI ends it when it can.
@@ -203,16 +214,63 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
 static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *done)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    if (m->left && !m->status && m->looked == t->under_way.looks) look(&t->under_way);
+    if (m->left && m->looked == t->under_way.looks) look(t);
     m->looked = t->under_way.looks;
     *done = !m->left;
-    if (m->left && !m->status) return TUTTI_OK;
     tutti_status status = m->status;
-    if (m->left)
-        mpi_abandon(transport, m);
-    else
-        recycle(t, m);
+    if (*done) recycle(t, m);
     return status;
+}
+
+/* ---- after a failure ---- */
+
+/* A receive that has met its message goes on, and ends; a send ends when it is received. */
+static void mpi_cancel(tutti_transport *transport, tutti_message *m)
+{
+    tutti_mpi_requests *u = &((tutti_mpi *)transport)->under_way;
+    m->cancelled = 1;
+    for (int i = 0; i < u->count && !m->is_send; i++)
+        if (u->piece[i].of == m) MPI_Cancel(&u->request[i]);
+}
+
+/* Receives one message that nobody asks for. Returns whether there was one. */
+static int take_in(tutti_mpi *t, int lane)
+{
+    int found = 0, bytes = 0;
+    MPI_Message arrived;
+    MPI_Status status;
+    tutti_message *m;
+    const tutti_message like = {.lane = lane};
+    if (message_new(t, &like, &m)) return 0;
+    int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, t->lane[lane], &found, &arrived, &status);
+    if (code != MPI_SUCCESS || !found) {
+        recycle(t, m);
+        return 0;
+    }
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    t->taken_in++;
+    m->scratch = malloc((size_t)bytes + 1);
+    if (!m->scratch) { /* what does not fit is cut off */
+        m->scratch = malloc(1);
+        bytes = 0;
+    }
+    code = MPI_Imrecv(m->scratch, bytes, MPI_BYTE, &arrived, place(t, m, 0));
+    if (code != MPI_SUCCESS) {
+        recycle(t, m);
+        return 0;
+    }
+    m->left = 1;
+    t->under_way.count++;
+    return 1;
+}
+
+static void mpi_sweep(tutti_transport *transport, int lanes)
+{
+    enum { MOST = 16 }; /* buffers at once */
+    tutti_mpi *t = (tutti_mpi *)transport;
+    for (int k = 0; k < lanes; k++)
+        while (t->taken_in < MOST && take_in(t, k)) continue;
+    if (t->under_way.count) look(t);
 }
 
 static void mpi_close(tutti_transport *transport)
@@ -238,30 +296,39 @@ static const tutti_transport_ops mpi_ops = {
     .isend = mpi_isend,
     .irecv = mpi_irecv,
     .test = mpi_test,
+    .cancel = mpi_cancel,
+    .sweep = mpi_sweep,
     .abandon = mpi_abandon,
     .collective = tutti_mpi_collective,
     .close = mpi_close,
 };
 
-/* Whether all ranks share one machine's memory. */
+/* Whether all ranks share one machine's memory: they have one host's name, and its start. A container has a
+ * name of its own. MPI_Comm_split_type would say it, too, but blocks. */
 static int find_near(tutti_mpi *t, MPI_Comm comm)
 {
-    MPI_Comm here;
-    int size = 0;
-    int code = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    char host[MPI_MAX_PROCESSOR_NAME + TUTTI_PROCESS_BOOT];
+    int length = 0, code = MPI_Get_processor_name(host, &length);
     if (code != MPI_SUCCESS) return code;
-    code = MPI_Comm_size(here, &size);
-    t->base.near = size == t->base.size;
-    MPI_Comm_free(&here);
+    tutti_process_boot(host + length);
+    uint64_t hash = tutti_rng_stream(host);
+    /* the least complement belongs to the largest hash */
+    uint64_t mine[2] = {hash, ~hash}, least[2];
+    MPI_Request request;
+    code = MPI_Iallreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm, &request);
+    if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
+    if (code == MPI_SUCCESS) t->base.near = least[0] == ~least[1];
     return code;
 }
 
+/* tutti_mpi_lock is held. */
 static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
 {
     int *limit, found = 0, code = MPI_SUCCESS;
-    for (int k = 0; k < t->base.lanes; k++) t->lane[k] = MPI_COMM_NULL;
     for (int k = 0; code == MPI_SUCCESS && k < t->base.lanes; k++) {
-        code = MPI_Comm_dup(comm, &t->lane[k]);
+        MPI_Request request;
+        code = MPI_Comm_idup(comm, &t->lane[k], &request);
+        if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
         if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(t->lane[k], MPI_ERRORS_RETURN);
     }
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(comm, &t->base.rank);
@@ -290,12 +357,14 @@ tutti_status tutti_transport_mpi_pieces(
     t->base.ops = &mpi_ops;
     t->base.lanes = lanes;
     t->lane = lane;
+    t->base.lock = tutti_mpi_lock();
     t->piece = piece;
+    for (int k = 0; k < lanes; k++) lane[k] = MPI_COMM_NULL;
+    pthread_mutex_lock(t->base.lock);
     tutti_status status = open_lanes(t, *(const MPI_Comm *)comm);
-    if (status) {
-        mpi_close(&t->base);
-        return status;
-    }
+    if (status) mpi_close(&t->base);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    if (status) return status;
     *transport = &t->base;
     return TUTTI_OK;
 }

@@ -29,6 +29,7 @@ typedef struct tutti_mpi {
     size_t piece;   /* largest message in bytes */
     tutti_mpi_requests under_way;
     tutti_message *idle; /* messages to use again */
+    int taken_in;        /* messages under way that nobody asked for */
 } tutti_mpi;
 
 /* Logs MPI's sentence for this code, and what was being done; returns COMM. */

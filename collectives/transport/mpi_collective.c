@@ -62,12 +62,22 @@ static int broadcast(const call *c, int64_t at, int n)
     return MPI_Bcast(output(c, at), n, c->type, c->args->root, c->comm);
 }
 
-/* In place, MPI takes the other ranks' input from the send buffer. */
+/* In place, MPI takes the other ranks' input from the send buffer. The root's is copied: MPICH 4.0
+ * reads from MPI_IN_PLACE when the root is not rank 0 and the message is large. */
 static int reduce(const call *c, int64_t at, int n)
 {
     const void *in = input(c, at);
-    if (!in) in = c->rank == c->args->root ? MPI_IN_PLACE : output(c, at);
-    return MPI_Reduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm);
+    void *copy = NULL;
+    size_t bytes = (size_t)n * c->element;
+    if (!in) in = output(c, at);
+    if (in == output(c, at) && c->rank == c->args->root) {
+        copy = malloc(bytes + 1);
+        if (!copy) return MPI_ERR_NO_MEM;
+        in = memcpy(copy, in, bytes);
+    }
+    int code = MPI_Reduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm);
+    free(copy);
+    return code;
 }
 
 static int allgather(const call *c, int64_t at, int n)

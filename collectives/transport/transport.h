@@ -5,13 +5,19 @@
  * on both sides (MISMATCH otherwise, where it can be told). Buffers are the caller's and stay
  * untouched until test says done.
  *
- * Threads: a transport is not locked: one thread at a time may call any of these on it. */
+ * After a failure, a rank has its buffers back as soon as everything it has started has ended: it
+ * cancels what can be cancelled, tests the rest, and takes in what others still send to it, so that
+ * their sends end, too:   { cancel }* -> { test, sweep }* until all are done
+ *
+ * Threads: a transport is not locked: one thread at a time may call any of these on it, and, where it
+ * names a lock, only while holding that: transports that share something name the same one. */
 #ifndef TUTTI_TRANSPORT_H
 #define TUTTI_TRANSPORT_H
 
 #include "collectives/args.h"
 #include "dag/base/status.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 typedef struct tutti_transport tutti_transport;
@@ -25,8 +31,15 @@ typedef struct tutti_transport_ops {
         size_t bytes, tutti_message **message);
     tutti_status (*irecv)(tutti_transport *t, int lane, int peer, int tag, void *data, size_t bytes,
         tutti_message **message);
-    /* Whether the message has ended. When it has, or on failure, the message is gone. */
+    /* Whether the message has ended; then it is gone. A failure may be told before (*done 0): test
+     * again. */
     tutti_status (*test)(tutti_transport *t, tutti_message *message, int *done);
+    /* The message ends without its partner, unless the two have met, or the transport cannot take it
+     * back (a send over MPI). It is gone when test says so. */
+    void (*cancel)(tutti_transport *t, tutti_message *message);
+    /* Receives what others have sent on the first `lanes` lanes and nobody here asks for. NULL: sends need no
+     * partner to be cancelled. */
+    void (*sweep)(tutti_transport *t, int lanes);
     /* Lets go of a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
     /* The communication library's own collective; blocks. NULL: there is none. */
@@ -39,6 +52,7 @@ struct tutti_transport {
     int rank, size, lanes;
     int near;      /* all ranks share one machine's memory; the same on every rank */
     int64_t tags;  /* tags are 0 ... tags-1 */
+    pthread_mutex_t *lock; /* held by whoever calls; NULL: nothing is shared with other transports */
     int abandoned; /* messages may be under way that nobody receives: close keeps what they could
                       arrive in, so that they never meet a later transport's */
 };
@@ -52,7 +66,8 @@ extern const tutti_transport_about tutti_transports[];
 
 /* Over a communicator: `comm` points to an MPI_Comm (tutti_boot.comm), collective over it.
  * Duplicates it once a lane, on the calling thread. MPI errors come back as COMM with MPI's
- * sentence logged. INVAL: lanes < 1. */
+ * sentence logged. INVAL: lanes < 1.
+ * Its lock is the process's for MPI (mpi_lock.h), which opening takes itself. */
 tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **transport);
 /* The same with messages above `piece` bytes (1 ... INT_MAX) sent in several pieces;
  * tutti_transport_mpi takes 1 GiB. */

@@ -1,11 +1,10 @@
 #include "dag/base/conf.h"
 
 #include "dag/base/log.h"
+#include "dag/base/number.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,30 @@ static void print_choices(const tutti_setting *setting, FILE *out)
     for (int i = 0; (name = setting->choice(i)); i++) fprintf(out, "%s%s", i ? ", " : "", name);
 }
 
-/* "an integer from 1 to 64" */
+static int is_int(const tutti_setting *setting)
+{
+    return setting->kind == TUTTI_CONF_INT || setting->kind == TUTTI_CONF_INT_OR;
+}
+
+static int is_real(const tutti_setting *setting)
+{
+    return setting->kind == TUTTI_CONF_REAL || setting->kind == TUTTI_CONF_REAL_OR;
+}
+
+/* "1 to 64 or auto", "1 to 64, end or never" */
+static void print_range(const tutti_setting *s, FILE *out)
+{
+    if (is_int(s))
+        fprintf(out, "%.0f to %.0f", s->low, s->high);
+    else
+        fprintf(out, "%g to %g", s->low, s->high);
+    for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++) {
+        int last = i == TUTTI_CONF_WORDS - 1 || !s->words[i + 1];
+        fprintf(out, "%s%s", last ? " or " : ", ", s->words[i]);
+    }
+}
+
+/* "an integer from 1 to 64 is wanted" */
 static void print_expected(const tutti_setting *setting, FILE *out)
 {
     switch (setting->kind) {
@@ -48,10 +70,12 @@ static void print_expected(const tutti_setting *setting, FILE *out)
         fputs("0 or 1 is wanted", out);
         break;
     case TUTTI_CONF_INT:
-        fprintf(out, "an integer from %.0f to %.0f is wanted", setting->low, setting->high);
-        break;
+    case TUTTI_CONF_INT_OR:
     case TUTTI_CONF_REAL:
-        fprintf(out, "a number from %g to %g is wanted", setting->low, setting->high);
+    case TUTTI_CONF_REAL_OR:
+        fputs(is_int(setting) ? "an integer from " : "a number from ", out);
+        print_range(setting, out);
+        fputs(" is wanted", out);
         break;
     case TUTTI_CONF_CHOICE:
         fprintf(out, "unknown %s; known are: ", setting->name);
@@ -62,31 +86,66 @@ static void print_expected(const tutti_setting *setting, FILE *out)
     }
 }
 
+/* Reads a number in the setting's range. */
+static int read_int(const tutti_setting *s, const char *text, int64_t *value)
+{
+    int64_t number;
+    if (!tutti_number_int(text, &number)) return 0;
+    if ((double)number < s->low || (double)number > s->high) return 0;
+    *value = number;
+    return 1;
+}
+
+static int read_real(const tutti_setting *s, const char *text, double *value)
+{
+    double number;
+    if (!tutti_number_real(text, &number) || number < s->low || number > s->high) return 0;
+    *value = number;
+    return 1;
+}
+
+/* Which of the setting's words it is, from 1 on; 0: none. */
+static int find_word(const tutti_setting *s, const char *text)
+{
+    for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++)
+        if (strcmp(s->words[i], text) == 0) return i + 1;
+    return 0;
+}
+
+static int store_int_or(const tutti_setting *s, const char *text, tutti_conf_int *place)
+{
+    tutti_conf_int read = {.word = find_word(s, text)};
+    if (!read.word && !read_int(s, text, &read.value)) return 0;
+    *place = read;
+    return 1;
+}
+
+static int store_real_or(const tutti_setting *s, const char *text, tutti_conf_real *place)
+{
+    tutti_conf_real read = {.word = find_word(s, text)};
+    if (!read.word && !read_real(s, text, &read.value)) return 0;
+    *place = read;
+    return 1;
+}
+
 /* Stores `text` as the setting's value; 0 when it is not acceptable. */
 static int store(const tutti_setting *setting, const char *text, void *values)
 {
     void *place = (char *)values + setting->offset;
-    char *end;
-    errno = 0;
     if (!*text) return 0;
     switch (setting->kind) {
     case TUTTI_CONF_FLAG:
         if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) return 0;
         *(int *)place = *text == '1';
         return 1;
-    case TUTTI_CONF_INT: {
-        long long number = strtoll(text, &end, 10);
-        if (*end || errno || (double)number < setting->low || (double)number > setting->high)
-            return 0;
-        *(int64_t *)place = number;
-        return 1;
-    }
-    case TUTTI_CONF_REAL: {
-        double number = strtod(text, &end);
-        if (*end || !isfinite(number) || number < setting->low || number > setting->high) return 0;
-        *(double *)place = number;
-        return 1;
-    }
+    case TUTTI_CONF_INT:
+        return read_int(setting, text, place);
+    case TUTTI_CONF_REAL:
+        return read_real(setting, text, place);
+    case TUTTI_CONF_INT_OR:
+        return store_int_or(setting, text, place);
+    case TUTTI_CONF_REAL_OR:
+        return store_real_or(setting, text, place);
     case TUTTI_CONF_CHOICE: {
         const char *name = find_choice(setting, text);
         if (name) *(const char **)place = name;
@@ -126,6 +185,10 @@ static void store_fallbacks(const tutti_conf *conf, void *values)
             *(int64_t *)place = 0;
         } else if (s->kind == TUTTI_CONF_REAL) {
             *(double *)place = 0;
+        } else if (s->kind == TUTTI_CONF_INT_OR) {
+            *(tutti_conf_int *)place = (tutti_conf_int){0};
+        } else if (s->kind == TUTTI_CONF_REAL_OR) {
+            *(tutti_conf_real *)place = (tutti_conf_real){0};
         } else {
             *(const char **)place = NULL;
         }
@@ -140,7 +203,7 @@ static tutti_status store_environment(
         const tutti_setting *s = &conf->settings[row];
         if (!s->environment || origin[row] != TUTTI_CONF_FROM_FALLBACK) continue;
         const char *text = getenv(s->environment);
-        if (!text || !*text) continue;
+        if (!text) continue;
         if (!store(s, text, values))
             return refuse_value(conf, s, text, TUTTI_CONF_FROM_ENVIRONMENT);
         origin[row] = TUTTI_CONF_FROM_ENVIRONMENT;
@@ -291,10 +354,10 @@ static void print_full_help(const tutti_setting *s, FILE *out)
         fputs(before, out);
         print_choices(s, out);
         before = "; ";
-    } else if (s->kind == TUTTI_CONF_INT) {
-        fprintf(out, "%s%.0f to %.0f", before, s->low, s->high), before = "; ";
-    } else if (s->kind == TUTTI_CONF_REAL) {
-        fprintf(out, "%s%g to %g", before, s->low, s->high), before = "; ";
+    } else if (is_int(s) || is_real(s)) {
+        fputs(before, out);
+        print_range(s, out);
+        before = "; ";
     }
     if (s->fallback) fprintf(out, "%sdefault %s", before, s->fallback), before = "; ";
     if (s->environment) fprintf(out, "%senvironment %s", before, s->environment), before = "; ";
@@ -377,6 +440,22 @@ static void print_value(const tutti_setting *s, const void *values, FILE *out)
     case TUTTI_CONF_REAL:
         fprintf(out, "%.17g", *(const double *)place);
         break;
+    case TUTTI_CONF_INT_OR: {
+        const tutti_conf_int *i = place;
+        if (i->word)
+            fputs(s->words[i->word - 1], out);
+        else
+            fprintf(out, "%" PRId64, i->value);
+        break;
+    }
+    case TUTTI_CONF_REAL_OR: {
+        const tutti_conf_real *r = place;
+        if (r->word)
+            fputs(s->words[r->word - 1], out);
+        else
+            fprintf(out, "%.17g", r->value);
+        break;
+    }
     default:
         text = *(const char *const *)place;
         fputs(text ? text : "", out);

@@ -8,7 +8,8 @@
  * offsetof(struct values, batch), .help = "images a rank a step"}, {0}};
  *
  * A value comes from the command line (`--batch 8` or `--batch=8`; the last one counts), else from
- * the setting's environment variable, else from `fallback`; all three are checked in the same way.
+ * the setting's environment variable, else from `fallback`; all three are checked in the same way,
+ * and an empty one is an error. Numbers are what dag/base/number.h takes for one.
  * --help and --version are built in. An error names the option or variable, the value, and what
  * would be accepted.
  *
@@ -20,6 +21,7 @@
 #include "dag/base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef enum tutti_conf_kind {
@@ -28,6 +30,8 @@ typedef enum tutti_conf_kind {
     TUTTI_CONF_FLAG,    /* int: 1 when given; takes no argument (in the environment: 0 or 1) */
     TUTTI_CONF_INT,     /* int64_t in [low, high] */
     TUTTI_CONF_REAL,    /* double in [low, high] */
+    TUTTI_CONF_INT_OR,  /* tutti_conf_int: the same, or one of `words` */
+    TUTTI_CONF_REAL_OR, /* tutti_conf_real: the same, or one of `words` */
     TUTTI_CONF_TEXT,    /* const char *, NULL without a fallback; not empty */
     TUTTI_CONF_CHOICE,  /* const char *: the string of choice() that equals it; NULL without a
                            fallback */
@@ -39,12 +43,26 @@ enum {
     TUTTI_CONF_OPERAND = 4,  /* TEXT, one row at most: the argument that is no option */
 };
 
+/* Where a number need not be one: `--lr 0.1` or `--lr auto`. No number stands for a word. */
+enum { TUTTI_CONF_WORDS = 2, TUTTI_CONF_AUTO = 1 /* where the first word is "auto" */ };
+
+typedef struct tutti_conf_int {
+    int word; /* 0: `value` counts; 1: the first of the setting's words, 2: the second */
+    int64_t value;
+} tutti_conf_int;
+
+typedef struct tutti_conf_real {
+    int word;
+    double value;
+} tutti_conf_real;
+
 typedef struct tutti_setting {
     tutti_conf_kind kind;
     const char *name;     /* "batch" is --batch */
     const char *argument; /* "N", for --help */
     const char *fallback; /* the default as text; NULL: 0 or NULL */
     double low, high;
+    const char *words[TUTTI_CONF_WORDS]; /* accepted in place of a number, see INT_OR */
     const char *(*choice)(
         int index);          /* name of choice `index`, asked from 0 on; NULL after the last */
     const char *environment; /* NULL: none */
@@ -75,6 +93,17 @@ typedef enum tutti_conf_wish {
     TUTTI_CONF_HELP,
     TUTTI_CONF_VERSION
 } tutti_conf_wish;
+
+/* The number, or what a word stands for. [P] */
+static inline int64_t tutti_conf_int_or(tutti_conf_int setting, int64_t otherwise)
+{
+    return setting.word ? otherwise : setting.value;
+}
+
+static inline double tutti_conf_real_or(tutti_conf_real setting, double otherwise)
+{
+    return setting.word ? otherwise : setting.value;
+}
 
 /* Fills `values` (text is borrowed from argv, the environment and the table) and, where not NULL,
  * origin[row]. With --help or --version nothing else is checked. On failure every value is its

@@ -13,10 +13,10 @@ static const struct {
 
 size_t tutti_dtype_bytes(tutti_dtype dtype)
 {
-    return rows[dtype].bytes;
+    return (unsigned)dtype < TUTTI_DTYPE_COUNT ? rows[dtype].bytes : 0;
 }
 
 const char *tutti_dtype_name(tutti_dtype dtype)
 {
-    return rows[dtype].name;
+    return (unsigned)dtype < TUTTI_DTYPE_COUNT ? rows[dtype].name : "unknown";
 }

@@ -19,9 +19,10 @@ typedef enum tutti_dtype {
     TUTTI_DTYPE_COUNT
 } tutti_dtype;
 
+/* 4 of TUTTI_F32; 0 for a value that is none. */
 TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
-TUTTI_API const char *tutti_dtype_name(
-    tutti_dtype dtype); /* "F32", "I64", ...: the safetensors names */
+/* "F32", "I64", ...: the safetensors names; "unknown" for a value that is none. */
+TUTTI_API const char *tutti_dtype_name(tutti_dtype dtype);
 
 #ifdef __cplusplus
 }

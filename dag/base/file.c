@@ -1,42 +1,177 @@
+#define _GNU_SOURCE /* asprintf, memrchr */
 #include "dag/base/file.h"
 
 #include "dag/base/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-tutti_status tutti_file_begin(const char *what, const char *path, tutti_file *file)
+enum { HEX_DIGITS = 16, MOST_LINKS = 40 };
+static const char part_end[] = ".part";
+
+static tutti_status refuse(const tutti_file_options *o, const char *doing, int error)
 {
-    size_t room = strlen(path) + sizeof ".part";
-    if (room > PATH_MAX) return tutti_fail(TUTTI_ERR_IO, "%s %s: the name is too long", what, path);
-    char *part = malloc(room);
-    if (!part) return tutti_fail(TUTTI_ERR_NOMEM, "%s %s: no memory", what, path);
-    snprintf(part, room, "%s.part", path);
-    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        tutti_fail(TUTTI_ERR_IO, "%s %s: cannot create %s: %s", what, path, part, strerror(errno));
-        free(part);
-        return TUTTI_ERR_IO;
-    }
-    *file = (tutti_file){.fd = fd, .what = what, .path = path, .part = part};
-    return TUTTI_OK;
+    tutti_log(o->lenient ? TUTTI_LOG_WARN : TUTTI_LOG_ERROR, "%s %s: %s: %s", o->what, o->path,
+        doing, strerror(error));
+    return TUTTI_ERR_IO;
 }
 
-tutti_status tutti_file_probe(const char *what, const char *path)
+static tutti_status refuse_saving(const tutti_file_options *o, int error)
 {
-    tutti_file file;
-    tutti_status status = tutti_file_begin(what, path, &file);
+    tutti_log(o->lenient ? TUTTI_LOG_WARN : TUTTI_LOG_ERROR,
+        "%s %s could not be saved: %s (an earlier file of this name is untouched)", o->what,
+        o->path, strerror(error));
+    return TUTTI_ERR_IO;
+}
+
+static tutti_status no_memory(const tutti_file_options *o)
+{
+    tutti_log(o->lenient ? TUTTI_LOG_WARN : TUTTI_LOG_ERROR, "%s %s: no memory", o->what, o->path);
+    return TUTTI_ERR_NOMEM;
+}
+
+/* ---- names ---- */
+
+/* What fs.protected_symlinks asks of the kernel, for links that are followed here. */
+static int is_planted(const char *link)
+{
+    struct stat own, folder;
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", link);
+    if (lstat(link, &own) || stat(dirname(copy), &folder)) return 0;
+    return (folder.st_mode & S_ISVTX) && (folder.st_mode & S_IWOTH) && own.st_uid != geteuid() &&
+           own.st_uid != folder.st_uid;
+}
+
+/* One link further. Returns 0, EINVAL: `path` is none; or another errno value. */
+static int follow(char path[PATH_MAX])
+{
+    char to[PATH_MAX], copy[PATH_MAX], next[PATH_MAX];
+    ssize_t n = readlink(path, to, sizeof to - 1);
+    if (n < 0) return errno == ENOENT ? EINVAL : errno;
+    if (is_planted(path)) return EACCES;
+    to[n] = '\0';
+    snprintf(copy, sizeof copy, "%s", path);
+    int used = to[0] == '/' ? snprintf(next, sizeof next, "%s", to)
+                            : snprintf(next, sizeof next, "%s/%s", dirname(copy), to);
+    if (used >= PATH_MAX) return ENAMETOOLONG;
+    memcpy(path, next, (size_t)used + 1);
+    return 0;
+}
+
+tutti_status tutti_file_target(const tutti_file_options *o, char **target)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s", o->path) >= PATH_MAX)
+        return refuse(o, "cannot be written", ENAMETOOLONG);
+    int error = 0;
+    for (int links = 0; !error; links++) error = links < MOST_LINKS ? follow(path) : ELOOP;
+    if (error == EACCES)
+        return refuse(o, "a link of another user in a folder that everybody may write to", error);
+    if (error != EINVAL) return refuse(o, "cannot be written", error);
+    *target = strdup(path);
+    return *target ? TUTTI_OK : no_memory(o);
+}
+
+int tutti_file_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+char *tutti_file_earlier(const char *path, int n)
+{
+    char *name = NULL;
+    return asprintf(&name, "%s.%d", path, n) < 0 ? NULL : name;
+}
+
+char *tutti_file_part(const char *target)
+{
+    uint64_t number;
+    char *name = NULL;
+    if (getrandom(&number, sizeof number, 0) != sizeof number) {
+        struct timespec now; /* new all the same, as it is opened with O_EXCL */
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        number = (uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 32;
+    }
+    return asprintf(&name, "%s.%016" PRIx64 "%s", target, number, part_end) < 0 ? NULL : name;
+}
+
+/* Whether `name` is "BASE.<16 hex digits>.part". */
+static int is_part(const char *name, const char *base)
+{
+    size_t length = strlen(base);
+    if (strncmp(name, base, length) != 0 || name[length] != '.') return 0;
+    const char *digits = name + length + 1;
+    return strspn(digits, "0123456789abcdef") == HEX_DIGITS &&
+           strcmp(digits + HEX_DIGITS, part_end) == 0;
+}
+
+void tutti_file_sweep(const char *target)
+{
+    char folder_of[PATH_MAX], base_of[PATH_MAX];
+    snprintf(folder_of, sizeof folder_of, "%s", target);
+    snprintf(base_of, sizeof base_of, "%s", target);
+    const char *base = basename(base_of);
+    DIR *folder = opendir(dirname(folder_of));
+    if (!folder) return;
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (is_part(entry->d_name, base)) unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+}
+
+/* ---- beginning ---- */
+
+/* Whether what is there may be replaced; its permissions pass on to the new one. 0 or an errno value. */
+static int look_at_earlier(const char *path, mode_t *mode)
+{
+    struct stat info;
+    *mode = 0;
+    if (lstat(path, &info)) return errno == ENOENT ? 0 : errno;
+    if (S_ISDIR(info.st_mode)) return EISDIR;
+    if (!S_ISREG(info.st_mode)) return EINVAL;
+    if (access(path, W_OK)) return errno;
+    *mode = info.st_mode & 0777;
+    return 0;
+}
+
+static int create_part(tutti_file *file, mode_t mode)
+{
+    file->fd = open(file->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (file->fd < 0) return errno;
+    if (mode) fchmod(file->fd, mode); /* some file systems have no permissions */
+    return 0;
+}
+
+tutti_status tutti_file_begin(const tutti_file_options *options, tutti_file *file)
+{
+    mode_t mode;
+    *file = (tutti_file){.options = *options, .fd = -1};
+    tutti_status status = tutti_file_target(options, &file->path);
     if (status) return status;
-    close(file.fd);
-    unlink(file.part);
-    free(file.part);
-    return TUTTI_OK;
+    int error = look_at_earlier(file->path, &mode);
+    if (error == EINVAL)
+        status = refuse(options, "cannot be replaced, as it is not a regular file", error);
+    else if (error)
+        status = refuse(options, "cannot be written", error);
+    else if (!(file->part = tutti_file_part(file->path)))
+        status = no_memory(options);
+    else if ((error = create_part(file, mode)))
+        status = refuse(options, "cannot create a file beside it", error);
+    if (!status) return TUTTI_OK;
+    free(file->path);
+    free(file->part);
+    return status;
 }
 
 void tutti_file_write(tutti_file *file, const void *data, size_t bytes)
@@ -54,6 +189,82 @@ void tutti_file_write(tutti_file *file, const void *data, size_t bytes)
     }
 }
 
+/* ---- the earlier ones ---- */
+
+/* A second name for PATH, put in the place of `earlier` at once. */
+static int link_over(const char *path, const char *earlier)
+{
+    char *spare = tutti_file_part(path);
+    if (!spare) return ENOMEM;
+    int error = link(path, spare) ? errno : 0;
+    if (!error && rename(spare, earlier)) error = errno;
+    if (error != ENOENT) unlink(spare); /* rename leaves it where both are one file already */
+    free(spare);
+    return error;
+}
+
+static int knows_no_links(int error)
+{
+    return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EMLINK ||
+           error == ENOTSUP;
+}
+
+/* PATH.n becomes PATH.(n+1), from the last on; then PATH is PATH.1, too. 0 or an errno value. */
+static int keep_earlier(const char *path, int keep)
+{
+    int error = 0;
+    if (keep < 1 || access(path, F_OK)) return 0;
+    for (int n = keep; n >= 1 && !error; n--) {
+        char *to = tutti_file_earlier(path, n);
+        char *from = n > 1 ? tutti_file_earlier(path, n - 1) : NULL;
+        if (!to || (n > 1 && !from))
+            error = ENOMEM;
+        else if (n > 1)
+            error = rename(from, to) && errno != ENOENT ? errno : 0;
+        else if (knows_no_links(error = link_over(path, to)))
+            error = rename(path, to) ? errno : 0;
+        free(from);
+        free(to);
+    }
+    return error;
+}
+
+static tutti_status restore(const tutti_file_options *o, const char *path, int n)
+{
+    char *good = tutti_file_earlier(path, n), *damaged = NULL;
+    if (!good || asprintf(&damaged, "%s.damaged", path) < 0) {
+        free(good);
+        return no_memory(o);
+    }
+    int error = rename(path, damaged) && errno != ENOENT ? errno : 0;
+    if (!error && knows_no_links(error = link_over(good, path)))
+        error = rename(good, path) ? errno : 0;
+    free(good);
+    free(damaged);
+    return error ? refuse(o, "cannot be replaced by an earlier one", error) : TUTTI_OK;
+}
+
+tutti_status tutti_file_restore(const tutti_file_options *o, int n)
+{
+    char *path;
+    tutti_status status = tutti_file_target(o, &path);
+    if (status) return status;
+    status = restore(o, path, n);
+    free(path);
+    return status;
+}
+
+static void forget_earlier(const char *path)
+{
+    for (int n = 1, more = 1; more; n++) {
+        char *name = tutti_file_earlier(path, n);
+        more = name && unlink(name) == 0;
+        free(name);
+    }
+}
+
+/* ---- the end ---- */
+
 /* The rename is durable once the folder is. */
 static int sync_folder(const char *path)
 {
@@ -68,22 +279,128 @@ static int sync_folder(const char *path)
     return error;
 }
 
-tutti_status tutti_file_end(tutti_file *file)
+/* All of it is on the disk, and not in memory, so that verify reads what was written. */
+static int settle(tutti_file *file)
 {
     int error = file->error;
-    tutti_status status = TUTTI_OK;
-    if (!error && fsync(file->fd)) error = errno;
+    if (!error && !file->options.unsynced && fsync(file->fd)) error = errno;
+    if (!error && file->options.verify) posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
     if (close(file->fd) && !error) error = errno;
+    return error;
+}
+
+/* With the new one verified. */
+static int install(const tutti_file *file)
+{
+    if (file->options.anew) forget_earlier(file->path);
+    int error = file->options.anew ? 0 : keep_earlier(file->path, file->options.keep);
     if (!error && rename(file->part, file->path)) error = errno;
-    if (error) {
-        unlink(file->part);
-        status = tutti_fail(TUTTI_ERR_IO,
-            "%s %s could not be saved: %s (an earlier file of this name is untouched)", file->what,
-            file->path, strerror(error));
-    } else if ((error = sync_folder(file->path))) {
-        status = tutti_fail(TUTTI_ERR_IO, "%s %s: its folder cannot be synced: %s", file->what,
-            file->path, strerror(error));
-    }
+    return error;
+}
+
+tutti_status tutti_file_end(tutti_file *file)
+{
+    const tutti_file_options *o = &file->options;
+    tutti_status status = TUTTI_OK;
+    int error = settle(file);
+    if (!error && o->verify) status = o->verify(file->part);
+    if (!error && !status) error = install(file);
+    if (error || status) unlink(file->part);
+    if (error)
+        status = refuse_saving(o, error);
+    else if (!status && !o->unsynced && (error = sync_folder(file->path)))
+        status = refuse(o, "its folder cannot be synced", error);
+    free(file->path);
     free(file->part);
+    return status;
+}
+
+tutti_status tutti_file_put(const tutti_file_options *options, const void *data, size_t bytes)
+{
+    tutti_file file;
+    tutti_status status = tutti_file_begin(options, &file);
+    if (status) return status;
+    tutti_file_write(&file, data, bytes);
+    return tutti_file_end(&file);
+}
+
+/* ---- files that grow ---- */
+
+/* Where the last whole line ends: behind the last '\n'. -1, and errno. */
+static off_t find_last_end(int fd, off_t end)
+{
+    char block[4096];
+    for (off_t at = end; at > 0;) {
+        size_t bytes = at < (off_t)sizeof block ? (size_t)at : sizeof block;
+        at -= (off_t)bytes;
+        if (pread(fd, block, bytes, at) != (ssize_t)bytes) return -1;
+        const char *last = memrchr(block, '\n', bytes);
+        if (last) return at + (last + 1 - block);
+    }
+    return 0;
+}
+
+/* What stands behind the last end of a line is of a writer that was killed, and goes; but a line of
+ * JSON that lacks its end only, as some editors leave it, gets one. 0 or an errno value. */
+static int mend_last_line(int fd)
+{
+    char last = '\n';
+    off_t end = lseek(fd, 0, SEEK_END);
+    if (end < 0 || (end > 0 && pread(fd, &last, 1, end - 1) != 1)) return errno ? errno : EIO;
+    if (last == '}') return write(fd, "\n", 1) == 1 ? 0 : errno;
+    off_t at = last == '\n' ? end : find_last_end(fd, end);
+    if (at < 0 || (at < end && ftruncate(fd, at))) return errno ? errno : EIO;
+    return lseek(fd, 0, SEEK_END) < 0 ? errno : 0;
+}
+
+/* The earlier one out of the way, where it is not continued. 0 or an errno value. */
+static int make_room(const char *path, int keep)
+{
+    struct stat info;
+    if (keep < 1 || stat(path, &info) || info.st_size == 0) return 0;
+    int error = keep_earlier(path, keep);
+    return !error && unlink(path) && errno != ENOENT ? errno : error;
+}
+
+/* Open in *fd. 0 or an errno value. */
+static int open_grown(const char *path, int append, int keep, int *fd)
+{
+    mode_t mode;
+    int error = look_at_earlier(path, &mode);
+    if (!error && !append) error = make_room(path, keep);
+    if (error) return error;
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (append ? 0 : O_TRUNC);
+    *fd = open(path, flags, 0666);
+    if (*fd < 0) return errno;
+    if (mode) fchmod(*fd, mode);
+    return append ? mend_last_line(*fd) : 0;
+}
+
+int tutti_file_is_device(const char *path)
+{
+    static const char *const streams[] = {"/dev/std", "/dev/fd/", "/proc/"};
+    struct stat info;
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (strncmp(path, streams[i], strlen(streams[i])) == 0) return 1;
+    return stat(path, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
+tutti_status tutti_file_stream(const tutti_file_options *o, int append, FILE **stream)
+{
+    char *path = NULL;
+    int fd = -1, error = 0;
+    tutti_status status = TUTTI_OK;
+    if (tutti_file_is_device(o->path)) {
+        fd = open(o->path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+        error = fd < 0 ? errno : 0;
+    } else if (!(status = tutti_file_target(o, &path))) {
+        error = open_grown(path, append, o->keep, &fd);
+    }
+    FILE *opened = status || error ? NULL : fdopen(fd, "w");
+    if (!status && !error && !opened) error = errno;
+    if (error) status = refuse(o, "cannot be written", error);
+    if (!opened && fd >= 0) close(fd);
+    free(path);
+    if (!status) *stream = opened;
     return status;
 }

@@ -27,7 +27,8 @@ extern "C" {
     X(TUTTI_ERR_TIMEOUT, "timeout", "a deadline passed")                                           \
     X(TUTTI_ERR_COMM, "comm", "the communication layer reported a failure")                        \
     X(TUTTI_ERR_KERNEL, "kernel", "a compute kernel failed")                                       \
-    X(TUTTI_ERR_INTERNAL, "internal", "Tutti broke one of its own rules")
+    X(TUTTI_ERR_INTERNAL, "internal", "Tutti broke one of its own rules")                          \
+    X(TUTTI_ERR_INTERRUPTED, "interrupted", "a signal asked for the end")
 
 typedef enum tutti_status {
 #define TUTTI_STATUS_ENUM(code, name, sentence) code,

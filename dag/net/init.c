@@ -53,8 +53,12 @@ static tutti_status start_tensor(const target *t, const char *prefix, const char
     if (tensor < 0)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: no tensor %s: the step was built from another net", name);
-    int64_t count = tutti_shape_count(&tutti_graph_get_tensor(t->graph, tensor)->shape);
-    fill(t->runner->data(t->run, tensor), count, start, spread, t->seed, name);
+    const tutti_tensor *found = tutti_graph_get_tensor(t->graph, tensor);
+    void *data;
+    tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
+    if (status) return status;
+    fill(data, tutti_shape_count(&found->shape), start, spread, t->seed, name);
+    t->runner->release(t->run, tensor);
     return TUTTI_OK;
 }
 

@@ -384,7 +384,7 @@ static int64_t inline_point(tutti_run *run)
     return tutti_ledger_point(run->ledger);
 }
 
-static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
+static tutti_status await(tutti_run *run, int64_t point, double timeout_s)
 {
     double deadline = tutti_clock_s() + timeout_s;
     while (!tutti_ledger_reached(run->ledger, point)) {
@@ -397,9 +397,27 @@ static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
     return tutti_ledger_failure(run->ledger);
 }
 
-static void *inline_data(tutti_run *run, int tensor)
+static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
 {
-    return run->binding.memory[tensor];
+    tutti_run_waits(&run->options.hooks, 1);
+    tutti_status status = await(run, point, timeout_s);
+    tutti_run_waits(&run->options.hooks, 0);
+    return status;
+}
+
+static tutti_status inline_acquire(
+    tutti_run *run, int tensor, tutti_mode mode, size_t bytes, void **data)
+{
+    (void)mode;
+    tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "acquire");
+    if (!status) status = tutti_wait_over(run->ledger, &run->binding, tensor);
+    if (!status) *data = run->binding.memory[tensor];
+    return status;
+}
+
+static void inline_release(tutti_run *run, int tensor)
+{
+    (void)run, (void)tensor;
 }
 
 const tutti_runner tutti_runner_inline = {
@@ -412,6 +430,7 @@ const tutti_runner tutti_runner_inline = {
     .fetch = inline_fetch,
     .point = inline_point,
     .wait = inline_wait,
-    .data = inline_data,
+    .acquire = inline_acquire,
+    .release = inline_release,
     .close = inline_close,
 };

@@ -9,7 +9,8 @@
 
 struct tutti_ledger {
     pthread_mutex_t lock;    /* protects everything below */
-    pthread_cond_t moved;    /* `lowest` grew, or something failed */
+    pthread_cond_t moved;    /* `lowest` came to `awaited`, or something failed */
+    int64_t awaited;         /* the least point that somebody sleeps for; INT64_MAX: nobody does */
     int64_t lowest, next;    /* every id below lowest has ended; next is the next id */
     tutti_ledger_item *item; /* ring by id of what has not ended; task.name NULL once it has */
     int64_t room;            /* a power of two */
@@ -29,6 +30,7 @@ tutti_status tutti_ledger_new(tutti_ledger **ledger)
     }
     pthread_mutex_init(&l->lock, NULL);
     tutti_clock_cond_init(&l->moved);
+    l->awaited = INT64_MAX;
     *ledger = l;
     return TUTTI_OK;
 }
@@ -85,10 +87,16 @@ void tutti_ledger_begin(tutti_ledger *ledger, int64_t id)
     pthread_mutex_unlock(&ledger->lock);
 }
 
+/* Those who have to sleep on say again what they wait for. */
+static void wake_all(tutti_ledger *l)
+{
+    l->awaited = INT64_MAX;
+    pthread_cond_broadcast(&l->moved);
+}
+
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
 {
     pthread_mutex_lock(&ledger->lock);
-    int64_t before = ledger->lowest;
     tutti_ledger_item *item = at(ledger, id);
     ledger->running -= item->began_s > 0 && item->task.sequence < 0;
     ledger->ended++;
@@ -97,7 +105,7 @@ void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
         ledger->lowest++;
     int failed = status && !ledger->failure;
     if (failed) ledger->failure = status;
-    if (failed || ledger->lowest != before) pthread_cond_broadcast(&ledger->moved);
+    if (failed || ledger->lowest >= ledger->awaited) wake_all(ledger);
     pthread_mutex_unlock(&ledger->lock);
 }
 
@@ -129,36 +137,57 @@ void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s)
 {
     struct timespec until = tutti_clock_after(at_most_s);
     pthread_mutex_lock(&ledger->lock);
-    while (ledger->lowest < point && !ledger->failure)
+    while (ledger->lowest < point && !ledger->failure) {
+        if (point < ledger->awaited) ledger->awaited = point;
         if (pthread_cond_timedwait(&ledger->moved, &ledger->lock, &until)) break;
+    }
     pthread_mutex_unlock(&ledger->lock);
+}
+
+/* How many have not ended before the point, and the names of the first. */
+static int64_t name_unfinished(tutti_ledger *l, int64_t point, char *names, size_t size)
+{
+    size_t used = 0;
+    int64_t unfinished = 0;
+    names[0] = '\0';
+    pthread_mutex_lock(&l->lock);
+    for (int64_t id = l->lowest; id < point; id++) {
+        const char *name = at(l, id)->task.name;
+        if (!name) continue;
+        if (unfinished++ < 6 && used < size)
+            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return unfinished;
 }
 
 tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, double timeout_s)
 {
-    char names[512] = "";
-    size_t used = 0;
-    int64_t unfinished = 0;
-    pthread_mutex_lock(&ledger->lock);
-    for (int64_t id = ledger->lowest; id < point; id++) {
-        const char *name = at(ledger, id)->task.name;
-        if (!name) continue;
-        if (unfinished++ < 6 && used < sizeof names)
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", name);
-    }
-    pthread_mutex_unlock(&ledger->lock);
+    char names[512];
+    int64_t unfinished = name_unfinished(ledger, point, names, sizeof names);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
-        "%lld nodes have not ended within %g s; the first are: %s (is another rank missing? "
-        "--timeout sets the limit)",
+        "%lld nodes have not ended within %g s; the first are: %s (is another rank missing?)",
         (long long)unfinished, timeout_s, names);
+}
+
+tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s)
+{
+    char names[512];
+    int64_t unfinished = name_unfinished(ledger, tutti_ledger_point(ledger), names, sizeof names);
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "%lld collectives hold their data %.1f s after the failure, as another rank does not let "
+        "them end: messages "
+        "may still be read from and written to these data, which must not be freed or used; end "
+        "the program. The "
+        "first are: %s",
+        (long long)unfinished, waited_s, names);
 }
 
 void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status)
 {
     pthread_mutex_lock(&ledger->lock);
     if (!ledger->failure) ledger->failure = status;
-    pthread_cond_broadcast(&ledger->moved);
+    wake_all(ledger);
     pthread_mutex_unlock(&ledger->lock);
 }
 

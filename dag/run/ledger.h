@@ -41,6 +41,8 @@ tutti_status tutti_ledger_failure(tutti_ledger *ledger);
 void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s);
 /* Logs an error that names the first unfinished instances before the point. Returns TIMEOUT. */
 tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, double timeout_s);
+/* Logs an error that names the first that have not ended so long after a failure. Returns TIMEOUT. */
+tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s);
 
 /* Ends the wait with this status, unless something failed before. */
 void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status);

@@ -43,6 +43,8 @@ typedef struct tutti_run_hooks {
      * the way; and NULL before it closes. whole: the ledger holds every task, not collectives
      * only. */
     void (*observe)(void *ctx, tutti_ledger *ledger, int whole);
+    /* [M] wait begins (1) and ends (0): meanwhile the program can do nothing else. May be NULL. */
+    void (*waits)(void *ctx, int begins);
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {
@@ -75,13 +77,24 @@ typedef struct tutti_runner {
     /* Waits until everything before the point has finished. TIMEOUT (logged with the names of
      * unfinished nodes) when timeout_s passes; otherwise the first failure of any node or token. */
     tutti_status (*wait)(tutti_run *run, int64_t point, double timeout_s);
-    /* A tensor's memory; use it only after a wait for everything submitted. */
-    void *(*data)(tutti_run *run, int tensor);
+    /* Gives the main thread a tensor of `bytes`: *data is its memory in this process until release, and
+     * has its value, wherever that was computed (with WRITE it need not: all of it is going to be written;
+     * with READ nothing may be). Everything submitted has been waited for, and nothing that uses the tensor
+     * is submitted before release. Several tensors may be had at once. INVAL (logged): another size, or
+     * something has not ended. */
+    tutti_status (*acquire)(tutti_run *run, int tensor, tutti_mode mode, size_t bytes, void **data);
+    void (*release)(tutti_run *run, int tensor);
     /* Releases everything. The caller has waited for all; after a failed wait it may still close:
      * nodes that never finished are abandoned (their memory is leaked rather than freed under
      * them). Accepts NULL. */
     void (*close)(tutti_run *run);
 } tutti_runner;
+
+/* Copies a whole tensor to data, or from it, between submissions. Errors: acquire's. [M] */
+tutti_status tutti_run_read(
+    const tutti_runner *runner, tutti_run *run, int tensor, void *data, size_t bytes);
+tutti_status tutti_run_write(
+    const tutti_runner *runner, tutti_run *run, int tensor, const void *data, size_t bytes);
 
 /* NULL-terminated table of runners; lookup by name, or NULL. [P] */
 extern const tutti_runner *const tutti_runners[];

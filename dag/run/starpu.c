@@ -1,9 +1,11 @@
-/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency, collectives as
- * tasks that end later. */
+/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency; collectives as data
+ * that are held until they end (dag/run/held.h). Tensors are registered where the binding has laid them out,
+ * in main memory: there collectives find the tensors of a bucket behind one another. */
 #include "dag/run/starpu.h"
 
 #include "dag/base/log.h"
 #include "dag/run/binding.h"
+#include "dag/run/held.h"
 #include "dag/run/latch.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ALIGNMENT = 64, LONG_ELEMENT = 64 };
 static const double longest_start_s = 30;
 
 struct tutti_run {
@@ -31,7 +34,7 @@ struct tutti_run {
 typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
     tutti_run *run;
-    struct starpu_task *task; /* ends with it */
+    tutti_held *held; /* a collective's data; NULL: not a collective */
     int64_t id, sequence, step;
     int target; /* node; or the tensor of a feed or fetch */
     void *data;
@@ -50,10 +53,10 @@ static void end(instance *i, tutti_status status)
 static void finish_token(tutti_token *token, tutti_status status)
 {
     instance *i = (instance *)token;
-    struct starpu_task *task = i->task;
+    tutti_held *held = i->held;
     tutti_latch *ended = i->ended;
     end(i, status);
-    starpu_task_end_dep_release(task);
+    tutti_held_end(held);
     if (ended) tutti_latch_open(ended, status);
 }
 
@@ -85,14 +88,26 @@ static void run_kernel(void *buffers[], void *arg)
     end(i, status);
 }
 
-static void run_collective(void *buffers[], void *arg)
+/* Whether all data are where the binding has laid them out. */
+static int are_at_home(const tutti_binding *binding, const tutti_node *node, void *const buf[])
+{
+    for (int a = 0; a < node->accesses; a++)
+        if (buf[a] && buf[a] != binding->memory[node->access[a].tensor]) return 0;
+    return 1;
+}
+
+/* All its data are in main memory. */
+static void start_collective(void *arg, void *const buf[])
 {
     instance *i = arg;
     tutti_run *run = i->run;
-    void *buf[run->binding.widest + 1];
     tutti_ledger_begin(run->ledger, i->id);
-    collect(run, i->target, buffers, buf);
     const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
+    if (!are_at_home(&run->binding, node, buf)) {
+        finish_token(&i->token,
+            tutti_fail(TUTTI_ERR_INTERNAL, "StarPU has moved the memory of '%s'", node->name));
+        return;
+    }
     tutti_latch ended;
     int holds = node->place.holds; /* the instance may be gone once it has started */
     int64_t step = i->step;
@@ -104,6 +119,12 @@ static void run_collective(void *buffers[], void *arg)
     while (holds && !tutti_latch_wait(&ended, INFINITY))
         continue; /* the run's wait has a deadline */
     tutti_latch_destroy(&ended);
+}
+
+static void refuse_collective(void *arg, tutti_status status)
+{
+    instance *i = arg;
+    finish_token(&i->token, status);
 }
 
 /* Adds a feed or a fetch to the trace, under its tensor's name, and ends it. */
@@ -137,12 +158,6 @@ static void run_fetch(void *buffers[], void *arg)
 /* StarPU keeps its bookkeeping in codelets, so they are not const; Tutti does not change them. */
 static struct starpu_codelet kernel_codelet = {
     .cpu_funcs = {run_kernel}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_kernel"};
-static struct starpu_codelet collective_codelet = {.cpu_funcs = {run_collective},
-    .nbuffers = STARPU_VARIABLE_NBUFFERS,
-    .name = "tutti_collective"};
-/* What follows on a chained collective's start and ends with it: it has the data, and nothing to run. */
-static struct starpu_codelet rest_codelet = {
-    .where = STARPU_NOWHERE, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_rest"};
 static struct starpu_codelet feed_codelet = {
     .cpu_funcs = {run_feed}, .nbuffers = 1, .modes = {STARPU_W}, .name = "tutti_feed"};
 static struct starpu_codelet fetch_codelet = {
@@ -174,6 +189,13 @@ static void discard(struct starpu_task *task)
     starpu_task_destroy(task);
 }
 
+/* A priority that the scheduler accepts. */
+static int clamp(int priority)
+{
+    int low = starpu_sched_get_min_priority(), high = starpu_sched_get_max_priority();
+    return priority < low ? low : priority > high ? high : priority;
+}
+
 /* What a task is called and touches. */
 typedef struct task_label {
     const char *name;
@@ -189,8 +211,7 @@ static tutti_status make_task(tutti_run *run, struct starpu_codelet *codelet, vo
     task->cl = codelet;
     task->cl_arg = arg;
     task->name = label->name;
-    int low = starpu_sched_get_min_priority(), high = starpu_sched_get_max_priority();
-    task->priority = label->priority < low ? low : label->priority > high ? high : label->priority;
+    task->priority = clamp(label->priority);
     tutti_status status = set_accesses(run, task, label->accesses, label->access);
     if (status)
         discard(task);
@@ -226,17 +247,53 @@ static tutti_status submit_task(struct starpu_task *task)
               : TUTTI_OK;
 }
 
-/* An instance that ends with its task; with its token, where it is a collective. */
+/* An instance that ends with its task. */
 static tutti_status submit(
     tutti_run *run, struct starpu_codelet *codelet, const instance *proto, const task_label *label)
+{
+    instance *fresh;
+    struct starpu_task *task = NULL;
+    tutti_status status = make_instance(run, proto, label, &fresh);
+    if (status) return status;
+    int64_t id = fresh->id;
+    status = make_task(run, codelet, fresh, label, &task);
+    if (!status) status = submit_task(task);
+    if (status) {
+        tutti_ledger_leave(run->ledger, id, status);
+        free(fresh);
+    }
+    return status;
+}
+
+static tutti_status hold(instance *i, const task_label *label)
+{
+    starpu_data_handle_t handle[label->accesses + 1];
+    tutti_mode mode[label->accesses + 1];
+    for (int a = 0; a < label->accesses; a++) {
+        handle[a] = i->run->handle[label->access[a].tensor];
+        mode[a] = label->access[a].mode;
+    }
+    const tutti_held_request request = {.name = label->name,
+        .priority = clamp(label->priority),
+        .handles = label->accesses,
+        .handle = handle,
+        .mode = mode,
+        .start = start_collective,
+        .refused = refuse_collective,
+        .arg = i};
+    return tutti_held_open(&request, &i->held);
+}
+
+/* An instance that ends with its token. */
+static tutti_status submit_collective(
+    tutti_run *run, const instance *proto, const task_label *label)
 {
     instance *fresh;
     tutti_status status = make_instance(run, proto, label, &fresh);
     if (status) return status;
     int64_t id = fresh->id;
-    status = make_task(run, codelet, fresh, label, &fresh->task);
-    if (!status && codelet == &collective_codelet) starpu_task_end_dep_add(fresh->task, 1);
-    if (!status) status = submit_task(fresh->task);
+    status = hold(fresh, label);
+    if (!status && (status = tutti_held_submit(fresh->held))) tutti_held_end(fresh->held);
     if (status) {
         tutti_ledger_leave(run->ledger, id, status);
         free(fresh);
@@ -244,40 +301,14 @@ static tutti_status submit(
     return status;
 }
 
-/* A collective that is a link of a chain is two tasks: one starts it, and its end hands the chain's
- * token on; the other has the data from there to the collective's end. */
-static tutti_status submit_link(tutti_run *run, const instance *proto, const task_label *whole)
+/* Whether everything has ended; after a failure that takes a moment. */
+static int has_ended(tutti_run *run)
 {
-    tutti_access data[whole->accesses];
-    task_label kept = {whole->name, whole->priority, 0, data};
-    for (int a = 0; a < whole->accesses; a++)
-        if (whole->access[a].mode != TUTTI_CHAIN) data[kept.accesses++] = whole->access[a];
-    instance *fresh;
-    struct starpu_task *start = NULL, *rest = NULL;
-    tutti_status status = make_instance(run, proto, whole, &fresh);
-    if (status) return status;
-    int64_t id = fresh->id;
-    status = make_task(run, &rest_codelet, NULL, &kept, &rest);
-    if (!status) status = make_task(run, &collective_codelet, fresh, whole, &start);
-    if (status) {
-        if (rest) discard(rest);
-        tutti_ledger_leave(run->ledger, id, status);
-        free(fresh);
-        return status;
-    }
-    fresh->task = rest;
-    starpu_task_end_dep_add(rest, 1); /* the token may be finished before this task is submitted */
-    status = submit_task(start);
-    if (!status) status = submit_task(rest);
-    if (status) tutti_ledger_fail(run->ledger, status);
-    return status;
-}
-
-static int is_link(const tutti_node *node)
-{
-    for (int a = 0; a < node->accesses; a++)
-        if (node->access[a].mode == TUTTI_CHAIN) return 1;
-    return 0;
+    static const double patience_s = 5;
+    if (!run->ledger) return 1;
+    tutti_status failure = tutti_ledger_failure(run->ledger);
+    int drains = failure && failure != TUTTI_ERR_TIMEOUT;
+    return tutti_wait_drained(run->ledger, &run->options.hooks, drains ? patience_s : 0);
 }
 
 static void starpu_close(tutti_run *run)
@@ -286,9 +317,7 @@ static void starpu_close(tutti_run *run)
     tutti_run_observe(&run->options.hooks, NULL, 1);
     /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as
      * it is. */
-    int unfinished =
-        run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
-    if (unfinished) return;
+    if (!has_ended(run)) return;
     if (run->started) {
         starpu_task_wait_for_all();
         for (int t = 0; run->handle && t < run->binding.tensors; t++)
@@ -312,6 +341,7 @@ static tutti_status start(tutti_run *run)
     conf.ncuda = 0;
     conf.nopencl = 0;
     conf.catch_signals = 0;
+    starpu_malloc_set_align(ALIGNMENT); /* copies on other nodes are as the binding's memory */
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     int turn = tutti_turn_take("starpu", longest_start_s);
     int rc = starpu_init(&conf);
@@ -331,9 +361,16 @@ static tutti_status register_tensors(tutti_run *run)
     if (!run->handle)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", run->binding.tensors);
     for (int t = 0; t < run->binding.tensors; t++) {
-        size_t bytes = tutti_graph_get_tensor(run->binding.graph, t)->bytes;
+        /* long tensors have more elements than StarPU can count; what follows a short one is not its own */
+        const tutti_tensor *tensor = tutti_graph_get_tensor(run->binding.graph, t);
+        size_t element =
+            tensor->bytes % LONG_ELEMENT ? tutti_dtype_bytes(tensor->dtype) : LONG_ELEMENT;
+        size_t count = tensor->bytes ? tensor->bytes / element : 1;
+        if (count > UINT32_MAX)
+            return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+                "tensor '%s' has %zu bytes, too many for StarPU", tensor->name, tensor->bytes);
         starpu_vector_data_register(&run->handle[t], STARPU_MAIN_RAM,
-            (uintptr_t)run->binding.memory[t], bytes ? (uint32_t)((bytes + 63) / 64) : 1, 64);
+            (uintptr_t)run->binding.memory[t], (uint32_t)count, element);
     }
     return TUTTI_OK;
 }
@@ -396,9 +433,8 @@ static tutti_status starpu_submit(tutti_run *run, int section)
         int collective = node->kind == TUTTI_NODE_COLLECTIVE;
         const task_label label = {node->name, node->priority, node->accesses, node->access};
         if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);
-        status = is_link(node) ? submit_link(run, &proto, &label)
-                               : submit(run, collective ? &collective_codelet : &kernel_codelet,
-                                     &proto, &label);
+        status = collective ? submit_collective(run, &proto, &label)
+                            : submit(run, &kernel_codelet, &proto, &label);
     }
     return status;
 }
@@ -413,9 +449,24 @@ static tutti_status starpu_wait(tutti_run *run, int64_t point, double timeout_s)
     return tutti_wait_point(run->ledger, &run->options.hooks, point, timeout_s);
 }
 
-static void *starpu_data(tutti_run *run, int tensor)
+static tutti_status starpu_acquire(
+    tutti_run *run, int tensor, tutti_mode mode, size_t bytes, void **data)
 {
-    return run->binding.memory[tensor];
+    tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "acquire");
+    if (!status) status = tutti_wait_over(run->ledger, &run->binding, tensor);
+    if (status) return status;
+    starpu_data_handle_t handle = run->handle[tensor];
+    int rc = starpu_data_acquire_on_node(handle, STARPU_MAIN_RAM, tutti_starpu_mode(mode));
+    if (rc)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses to give tensor '%s': %s",
+            tutti_graph_get_tensor(run->binding.graph, tensor)->name, strerror(-rc));
+    *data = run->binding.memory[tensor];
+    return TUTTI_OK;
+}
+
+static void starpu_release(tutti_run *run, int tensor)
+{
+    starpu_data_release_on_node(run->handle[tensor], STARPU_MAIN_RAM);
 }
 
 const char *tutti_run_starpu_version(void)
@@ -446,6 +497,7 @@ const tutti_runner tutti_runner_starpu = {
     .fetch = starpu_fetch,
     .point = starpu_point,
     .wait = starpu_wait,
-    .data = starpu_data,
+    .acquire = starpu_acquire,
+    .release = starpu_release,
     .close = starpu_close,
 };

@@ -1,8 +1,9 @@
 #include "dag/run/wait.h"
 
 #include "dag/base/clock.h"
+#include "dag/base/log.h"
 
-tutti_status tutti_wait_point(
+static tutti_status await(
     tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s)
 {
     static const double poll_s =
@@ -17,6 +18,40 @@ tutti_status tutti_wait_point(
         tutti_ledger_sleep(ledger, point, hooks->main ? poll_s : left);
     }
     return tutti_ledger_failure(ledger);
+}
+
+tutti_status tutti_wait_point(
+    tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s)
+{
+    tutti_run_waits(hooks, 1);
+    tutti_status status = await(ledger, hooks, point, timeout_s);
+    tutti_run_waits(hooks, 0);
+    return status;
+}
+
+void tutti_run_waits(const tutti_run_hooks *hooks, int begins)
+{
+    if (hooks->waits) hooks->waits(hooks->ctx, begins);
+}
+
+tutti_status tutti_wait_over(tutti_ledger *ledger, const tutti_binding *binding, int tensor)
+{
+    if (tutti_ledger_reached(ledger, tutti_ledger_point(ledger))) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "tensor '%s' cannot be had before all that was submitted has ended",
+        tutti_graph_get_tensor(binding->graph, tensor)->name);
+}
+
+int tutti_wait_drained(tutti_ledger *ledger, const tutti_run_hooks *hooks, double patience_s)
+{
+    static const double poll_s = 1e-3;
+    double until_s = tutti_clock_s() + patience_s;
+    for (;;) {
+        if (tutti_ledger_reached(ledger, tutti_ledger_point(ledger))) return 1;
+        if (tutti_clock_s() > until_s) return 0;
+        if (hooks->main && hooks->main(hooks->ctx)) return 0;
+        tutti_clock_sleep(poll_s);
+    }
 }
 
 void tutti_run_observe(const tutti_run_hooks *hooks, tutti_ledger *ledger, int whole)

@@ -22,7 +22,8 @@
  * beyond, it is the bound W > K(P-1)/P with K the most collectives that nothing orders (which is
  * exact, too, when all ranks have the same dependencies and one group).
  *
- * Threads: [P]. Errors: NOMEM; FORMAT for a text that is none; otherwise always a verdict. */
+ * Threads: [P]. Errors: NOMEM; FORMAT for what is not such a text; INVAL for a design that
+ * cannot be judged; otherwise always a verdict. */
 #ifndef TUTTI_CHECK_H
 #define TUTTI_CHECK_H
 
@@ -114,7 +115,9 @@ tutti_status tutti_check_read(tutti_check *check, int rank, const char *text);
 /* 64 bits of such a text. */
 uint64_t tutti_check_digest(const char *text);
 
-/* Whether the law holds when these are started as `order` says. */
-tutti_status tutti_check_judge(const tutti_check *check, tutti_order order, tutti_verdict *verdict);
+/* Whether the law holds when a design starts these. INVAL, and no verdict, where what the design
+ * declares and places cannot be judged: see tutti_design_check, and design.h on places. */
+tutti_status tutti_check_judge(
+    const tutti_check *check, const tutti_design *design, tutti_verdict *verdict);
 
 #endif

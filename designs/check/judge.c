@@ -193,14 +193,45 @@ static tutti_status judge_waits(const tutti_check *check, tutti_order order, tut
     return status;
 }
 
-tutti_status tutti_check_judge(const tutti_check *check, tutti_order order, tutti_verdict *verdict)
+/* Whether the graph alone has to keep the order of a lane. */
+static int is_order_of_graph(tutti_order order)
+{
+    switch (order) {
+    case TUTTI_ORDER_QUEUE:
+    case TUTTI_ORDER_MAIN:
+        return 0;
+    case TUTTI_ORDER_READY:
+        return 1;
+    }
+    return 1;
+}
+
+/* The clause `workers` takes a worker to be held from the start to the end of what it starts itself, and
+ * what waits for a chain to wait for that end. */
+static tutti_status refuse_held(const tutti_check *check, const tutti_design *design)
+{
+    if (tutti_design_may_hold(design)) return TUTTI_OK;
+    for (int r = 0; r < check->ranks; r++)
+        for (int n = 0; n < check->rank[r].colls; n++)
+            if (check->rank[r].coll[n].holds)
+                return tutti_fail(TUTTI_ERR_INVAL,
+                    "check: in design %s '%s' holds a worker that does not start it, or that has "
+                    "handed on a chain: whether the ordering law holds cannot be judged",
+                    design->name, check->rank[r].coll[n].name);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_check_judge(
+    const tutti_check *check, const tutti_design *design, tutti_verdict *verdict)
 {
     tutti_verdict v = {.rank = -1, .other = -1, .text = "none: the ordering law holds"};
-    tutti_status status = TUTTI_OK;
+    tutti_status status = tutti_design_check(design);
+    if (!status) status = refuse_held(check, design);
+    if (status) return status;
     tutti_check_lanes(check, &v);
-    if (!v.clause && order == TUTTI_ORDER_READY) status = tutti_check_overtaking(check, &v);
+    if (!v.clause && is_order_of_graph(design->order)) status = tutti_check_overtaking(check, &v);
     if (!v.clause) tutti_check_tokens(check, &v);
-    if (!v.clause && !status) status = judge_waits(check, order, &v);
+    if (!v.clause && !status) status = judge_waits(check, design->order, &v);
     if (!status) *verdict = v;
     return status;
 }

@@ -213,8 +213,14 @@ static int waits_for(const play *p, int rank, int sequence)
 {
     int before = unended_before(p, rank, sequence);
     if (before >= 0) return before;
-    if (p->order == TUTTI_ORDER_QUEUE) return held_back_by_queue(p, rank, sequence);
-    if (p->order == TUTTI_ORDER_MAIN) return held_back_by_main(p, rank, sequence);
+    switch (p->order) {
+    case TUTTI_ORDER_QUEUE:
+        return held_back_by_queue(p, rank, sequence);
+    case TUTTI_ORDER_READY: /* by nothing but the graph */
+        return -1;
+    case TUTTI_ORDER_MAIN:
+        return held_back_by_main(p, rank, sequence);
+    }
     return -1;
 }
 

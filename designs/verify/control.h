@@ -18,17 +18,22 @@
 
 /* One row a kind of message; its values and text are its sender's and its handler's business. */
 typedef enum tutti_control_kind {
-    TUTTI_CONTROL_ABORT,  /* value[0]: status; text: the sentence. Every rank ends (driver_fail.c) */
-    TUTTI_CONTROL_PRINTS, /* hashes of what was started (compare.c) */
-    TUTTI_CONTROL_GATE,   /* the hash of what waits to start (gate.c) */
-    TUTTI_CONTROL_ASK,    /* which collective has this number there? (verify.c) */
-    TUTTI_CONTROL_TELL,   /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,    /* the rank ends, having started this many (farewell.c) */
-    TUTTI_CONTROL_QUERY,  /* how far are you with this collective? (inquiry.c) */
-    TUTTI_CONTROL_STATE,  /* this far (inquiry.c) */
-    TUTTI_CONTROL_DUMP,   /* write your flight recorder down (inquiry.c) */
-    TUTTI_CONTROL_CLOCK,  /* what time is it there? (clocks.c) */
-    TUTTI_CONTROL_TIME,   /* value[0]: nanoseconds of the clock here (clocks.c) */
+    TUTTI_CONTROL_ABORT, /* value[0]: status; text: the sentence. Every rank ends (driver_fail.c) */
+    TUTTI_CONTROL_PRINTS,  /* hashes of what was started (compare.c) */
+    TUTTI_CONTROL_GATE,    /* the hash of what waits to start (gate.c) */
+    TUTTI_CONTROL_ASK,     /* which collective has this number there? (verify.c) */
+    TUTTI_CONTROL_TELL,    /* this one (verify.c) */
+    TUTTI_CONTROL_BYE,     /* the rank ends, having started this many (farewell.c) */
+    TUTTI_CONTROL_QUERY,   /* how far are you with this collective? (inquiry.c) */
+    TUTTI_CONTROL_STATE,   /* this far (inquiry.c) */
+    TUTTI_CONTROL_HELLO,   /* the process of this rank (inquiry.c) */
+    TUTTI_CONTROL_DUMP,    /* write your flight recorder down (inquiry.c) */
+    TUTTI_CONTROL_CLOCK,   /* what time is it there? (clocks.c) */
+    TUTTI_CONTROL_TIME,    /* value[0]: nanoseconds of the clock here (clocks.c) */
+    TUTTI_CONTROL_WISH,    /* this rank wants to stop (halt.c) */
+    TUTTI_CONTROL_LIMIT,   /* value[0]: the first step that no rank submits (halt.c) */
+    TUTTI_CONTROL_HEARD,   /* this rank knows the limit (halt.c) */
+    TUTTI_CONTROL_DRAINED, /* after a failure: nothing of the rank is in flight (driver_drain.c) */
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 

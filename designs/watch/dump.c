@@ -1,12 +1,13 @@
 #include "designs/watch/dump.h"
 
+#include "dag/base/file.h"
 #include "dag/base/json.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,15 +15,18 @@ static void write_state(int rank, const tutti_stall_state *s, FILE *out)
 {
     static const char *const places[TUTTI_STALL_PLACES] = {
         "not submitted", "submitted", "ready", "started", "ended"};
+    static const char *const pulses[] = {"unknown", "runs", "stopped", "gone"};
     fprintf(
         out, "{\"event\":\"rank\",\"rank\":%d,\"answers\":%s", rank, s->answers ? "true" : "false");
+    if (!s->answers) fprintf(out, ",\"process\":\"%s\"", pulses[s->pulse]);
     if (s->known) {
         fprintf(out,
             ",\"heard_s\":%.3f,\"about\":%" PRId64 ",\"place\":\"%s\",\"submitted\":%" PRId64
             ",\"ended\":%" PRId64 ",\"tasks_ended\":%" PRId64 ",\"waits_in\":%" PRId64
-            ",\"waits_s\":%.3f,\"idle_s\":%.3f,\"name\":",
+            ",\"waits_s\":%.3f,\"idle_s\":%.3f,\"can_move\":%s,\"name\":",
             s->heard_s, s->about, (unsigned)s->place < TUTTI_STALL_PLACES ? places[s->place] : "",
-            s->submitted, s->ended, s->tasks, s->waits, s->waits_s, s->idle_s);
+            s->submitted, s->ended, s->tasks, s->waits, s->waits_s, s->idle_s,
+            s->can_move ? "true" : "false");
         tutti_json_string(out, s->name);
         fputs(",\"in_the_way\":", out);
         tutti_json_string(out, s->way);
@@ -44,17 +48,17 @@ static void write_all(int rank, int ranks, const tutti_stall_state state[], tutt
 tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
     const tutti_stall_state state[], tutti_driver *driver, double now_s)
 {
-    char path[PATH_MAX], part[PATH_MAX + 8];
-    snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder ? folder : ".", rank);
-    snprintf(part, sizeof part, "%s.part", path);
-    FILE *out = fopen(part, "we");
-    if (!out) goto failed;
+    char path[PATH_MAX], *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the stall's file");
     write_all(rank, ranks, state, driver, now_s, out);
-    int bad = ferror(out);
-    bad |= fclose(out);
-    if (bad || rename(part, path)) goto failed;
-    tutti_log(TUTTI_LOG_WARN, "the last collectives of this rank are in %s", path);
-    return TUTTI_OK;
-failed:
-    return tutti_fail(TUTTI_ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder ? folder : ".", rank);
+    /* A disk that is the reason of the stall must not hold up the report of it. */
+    const tutti_file_options file = {.what = "stall report", .path = path, .unsynced = 1};
+    tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for %s", path)
+                                      : tutti_file_put(&file, text, bytes);
+    free(text);
+    if (!status) tutti_log(TUTTI_LOG_WARN, "the last collectives of this rank are in %s", path);
+    return status;
 }

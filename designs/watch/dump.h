@@ -6,8 +6,8 @@
 #include "designs/driver.h"
 #include "designs/watch/stall.h"
 
-/* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working one) under another name and renames
- * it. IO (logged). */
+/* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working one) as a whole, without waiting for
+ * the disk. IO, NOMEM (logged). */
 tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
     const tutti_stall_state state[], tutti_driver *driver, double now_s);
 

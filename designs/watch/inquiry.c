@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/blocker.h"
+#include "designs/watch/pulse.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,19 +27,26 @@ struct tutti_inquiry {
     tutti_ledger *ledger;
     int whole;
     const char *doing;
+    int announced;
+    double doing_s;   /* since when */
+    int waiting;      /* how many waits the main thread is in */
+    double outside_s; /* when its program was last seen to call Tutti */
     counts last;
-    double moved_s;            /* when they changed last */
-    int64_t about;             /* what the others are asked about, or NOTHING */
-    double every_s, asked_s;   /* how often, and when last */
-    double beat_s;             /* when one was asked last, with no stall */
-    int turn;                  /* who */
-    int calling, called;       /* dumps: to be told to the others, and heard from one */
-    tutti_stall_state *others; /* [ranks]; heard_s is the time, not an age */
+    double moved_s;                /* when they changed last */
+    int64_t about;                 /* what the others are asked about, or NOTHING */
+    double every_s, asked_s;       /* how often, and when last */
+    double beat_s;                 /* when one was asked last, with no stall */
+    int turn;                      /* who */
+    int calling, called;           /* dumps: to be told to the others, and heard from one */
+    tutti_stall_state *others;     /* [ranks]; heard_s is the time, not an age */
+    tutti_pulse_id self, *process; /* process: [ranks], pid 0 until heard of */
+    int greeted;
 };
 
 /* Fields of the messages. */
 enum { ABOUT };
-enum { BUSY = 256 }; /* added to the place */
+enum { PLACE = 255, CAN_MOVE = 256, ANNOUNCED = 512, AWAY = 1024 }; /* bits of a place */
+enum { PID, STARTED };
 enum {
     STATE_ABOUT,
     STATE_PLACE,
@@ -59,13 +67,21 @@ static int same(const counts *a, const counts *b)
 }
 
 /* Where the collective is here. */
-static tutti_stall_place place_of(const tutti_driver_entry *entry)
+static tutti_stall_place state_of(const tutti_driver_entry *entry)
 {
     static const tutti_stall_place places[] = {[TUTTI_ENTRY_GONE] = TUTTI_STALL_ENDED,
         [TUTTI_ENTRY_RESERVED] = TUTTI_STALL_SUBMITTED,
         [TUTTI_ENTRY_READY] = TUTTI_STALL_READY,
         [TUTTI_ENTRY_STARTED] = TUTTI_STALL_STARTED};
     return entry->sequence < 0 ? TUTTI_STALL_NOT_SUBMITTED : places[entry->state];
+}
+
+/* One that waits for the other ranks to come to it has been come to here. */
+static tutti_stall_place place_of(const tutti_driver_look *look, const tutti_driver_entry *entry)
+{
+    tutti_stall_place place = state_of(entry);
+    int waits = place == TUTTI_STALL_READY && entry->sequence == look->started.sequence;
+    return waits ? TUTTI_STALL_STARTED : place;
 }
 
 /* Which task keeps a collective from being ready. */
@@ -80,7 +96,7 @@ static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *
     }
     tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
     int lost = blocker.collective >= 0 && blocker.collective != collective &&
-               place_of(&end) == TUTTI_STALL_ENDED;
+               state_of(&end) == TUTTI_STALL_ENDED;
     snprintf(text, size, "%s%s", blocker.text,
         lost ? ", and has ended, but its task was not told so" : "");
 }
@@ -91,9 +107,13 @@ static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size
     char running[160] = "";
     if (q->ledger) tutti_blocker_running(q->ledger, now_s, running, sizeof running);
     if (q->doing)
-        snprintf(text, size, "the program itself: %s", q->doing);
+        snprintf(text, size, "it %s, for %.1f s so far", q->doing, now_s - q->doing_s);
+    else if (!q->waiting)
+        snprintf(text, size, "it is in its own code, for %.1f s so far", now_s - q->outside_s);
     else if (*running)
-        snprintf(text, size, "what runs there: %s", running);
+        snprintf(text, size, "it waits for its tasks, of which run %s", running);
+    else
+        snprintf(text, size, "it waits for what it has submitted before");
 }
 
 /* What comes before a collective that is ready. */
@@ -101,6 +121,11 @@ static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t c
     double now_s, char *text, size_t size)
 {
     const tutti_driver_entry *first = &look->oldest;
+    if (look->main_drives && !q->waiting) {
+        int used = snprintf(text, size, "its program: ");
+        find_program(q, now_s, text + used, size - (size_t)used);
+        return;
+    }
     if (first->sequence < 0 || first->sequence >= collective) return;
     int used = snprintf(text, size, "collective #%" PRId64 " \"%s\", whose turn is before",
         first->sequence, first->name);
@@ -111,6 +136,50 @@ static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t c
         snprintf(text + used, size - (size_t)used, ", and which waits for %s", task);
 }
 
+/* Whether this rank can go on with the collective by itself: a task runs, or the program is in its own code and the
+ * collective may be waiting for that. Of a program's own tasks nothing is known (not whole): those that a collective
+ * waits for may go on. Lock held. */
+static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
+    const tutti_ledger_look *tasks, tutti_stall_place place)
+{
+    int away = !q->waiting;
+    int foreign = q->ledger && !q->whole;
+    if (q->whole && tasks->running) return 1;
+    if (look->main_drives && away && place < TUTTI_STALL_ENDED) return 1;
+    if (place >= TUTTI_STALL_STARTED) return 0;
+    if (place == TUTTI_STALL_READY && look->oldest.state != TUTTI_ENTRY_RESERVED) return 0;
+    return away || foreign;
+}
+
+/* Notes what has moved since the last look. Lock held. */
+static void notice_moves(
+    tutti_inquiry *q, const tutti_driver_look *look, const tutti_ledger_look *tasks, double now_s)
+{
+    counts now = {.submitted = look->submitted,
+        .ended = look->ended,
+        .tasks = tasks->ended,
+        .moved_s = look->started.since_s,
+        .outside = tasks->outside};
+    if (now.submitted != q->last.submitted) q->outside_s = now_s;
+    if ((q->whole && tasks->running) || !same(&now, &q->last)) q->moved_s = now_s;
+    q->last = now;
+}
+
+/* What is in the way of the collective here. Lock held. */
+static void find_way(
+    tutti_inquiry *q, const tutti_driver_look *look, tutti_stall_state *s, double now_s)
+{
+    if (s->about < 0) return;
+    if (s->place == TUTTI_STALL_NOT_SUBMITTED)
+        find_program(q, now_s, s->way, sizeof s->way);
+    else if (s->place == TUTTI_STALL_SUBMITTED)
+        find_task(q, s->about, now_s, s->way, sizeof s->way);
+    else if (s->place == TUTTI_STALL_STARTED && look->main_drives && !q->waiting)
+        find_program(q, now_s, s->way, sizeof s->way);
+    else if (s->place == TUTTI_STALL_READY)
+        find_turn(q, look, s->about, now_s, s->way, sizeof s->way);
+}
+
 /* Lock held. */
 static tutti_stall_state look_at_self(
     tutti_inquiry *q, int64_t collective, double now_s, int *stuck)
@@ -118,32 +187,26 @@ static tutti_stall_state look_at_self(
     tutti_driver_look look = tutti_driver_see(q->driver);
     tutti_ledger_look tasks = {0};
     if (q->ledger) tasks = tutti_ledger_see(q->ledger);
-    const counts now = {
-        look.submitted, look.ended, tasks.ended, look.started.since_s, tasks.outside};
-    int busy = q->doing && !look.in_flight; /* what is in flight, it waits for, too */
-    if (busy || !same(&now, &q->last)) q->moved_s = now_s;
-    q->last = now;
+    notice_moves(q, &look, &tasks, now_s);
     tutti_driver_entry entry = tutti_driver_find(q->driver, collective);
+    int waits = look.started.sequence >= 0 && (!look.main_drives || q->waiting || look.in_flight);
     tutti_stall_state s = {.known = 1,
         .answers = 1,
-        .busy = busy,
+        .announced = q->doing && q->announced,
+        .away = look.main_drives,
         .about = collective,
-        .place = place_of(&entry),
+        .place = place_of(&look, &entry),
         .submitted = look.submitted,
         .ended = look.ended,
         .tasks = tasks.ended,
-        .waits = look.started.sequence,
-        .waits_s = look.started.sequence >= 0 ? now_s - look.started.since_s : 0,
+        .waits = waits ? look.started.sequence : -1,
+        .waits_s = waits ? now_s - look.started.since_s : 0,
         .idle_s = now_s - q->moved_s};
+    s.can_move = can_move(q, &look, &tasks, s.place);
     memcpy(s.name, entry.name, sizeof s.name);
-    if (collective >= 0 && s.place == TUTTI_STALL_NOT_SUBMITTED)
-        find_program(q, now_s, s.way, sizeof s.way);
-    else if (collective >= 0 && s.place == TUTTI_STALL_SUBMITTED)
-        find_task(q, collective, now_s, s.way, sizeof s.way);
-    else if (s.place == TUTTI_STALL_READY)
-        find_turn(q, &look, collective, now_s, s.way, sizeof s.way);
-    int own = q->whole && tasks.ended < tasks.submitted && !tasks.running && !look.in_flight &&
-              !look.may_start && !busy;
+    find_way(q, &look, &s, now_s);
+    int own = q->whole && q->waiting && tasks.ended < tasks.submitted && !tasks.running &&
+              !look.in_flight && !look.may_start && !waits;
     if (own && collective < 0) find_task(q, -1, now_s, s.way, sizeof s.way);
     if (stuck) *stuck = own;
     return s;
@@ -171,7 +234,8 @@ static void hear_query(void *ctx, const tutti_control_message *query)
     tutti_stall_state s = tutti_inquiry_self(q, query->value[ABOUT], tutti_clock_s(), NULL);
     tutti_control_message reply = {.kind = TUTTI_CONTROL_STATE,
         .value = {[STATE_ABOUT] = s.about,
-            [STATE_PLACE] = s.place + (s.busy ? BUSY : 0),
+            [STATE_PLACE] = (int64_t)s.place | (s.can_move ? CAN_MOVE : 0) |
+                            (s.announced ? ANNOUNCED : 0) | (s.away ? AWAY : 0),
             [STATE_SUBMITTED] = s.submitted,
             [STATE_ENDED] = s.ended,
             [STATE_TASKS] = s.tasks,
@@ -193,8 +257,10 @@ static void hear_state(void *ctx, const tutti_control_message *message)
     tutti_stall_state s = {.known = 1,
         .heard_s = tutti_clock_s(),
         .about = v[STATE_ABOUT],
-        .busy = v[STATE_PLACE] >= BUSY,
-        .place = (tutti_stall_place)(v[STATE_PLACE] % BUSY),
+        .can_move = (v[STATE_PLACE] & CAN_MOVE) != 0,
+        .announced = (v[STATE_PLACE] & ANNOUNCED) != 0,
+        .away = (v[STATE_PLACE] & AWAY) != 0,
+        .place = (tutti_stall_place)(v[STATE_PLACE] & PLACE),
         .submitted = v[STATE_SUBMITTED],
         .ended = v[STATE_ENDED],
         .tasks = v[STATE_TASKS],
@@ -215,6 +281,29 @@ static void hear_call(void *ctx, const tutti_control_message *message)
     pthread_mutex_lock(&q->lock);
     q->called = 1;
     pthread_mutex_unlock(&q->lock);
+}
+
+static void hear_hello(void *ctx, const tutti_control_message *message)
+{
+    tutti_inquiry *q = ctx;
+    if (message->from < 0 || message->from >= q->ranks) return;
+    tutti_pulse_id process = {.pid = message->value[PID], .started = message->value[STARTED]};
+    memcpy(process.host, message->text, sizeof process.host - 1);
+    pthread_mutex_lock(&q->lock);
+    q->process[message->from] = process;
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* Once: so that others can see what has become of this process when it is silent. */
+static tutti_status greet(tutti_inquiry *q)
+{
+    if (q->greeted) return TUTTI_OK;
+    q->greeted = 1;
+    tutti_control_message hello = {
+        .kind = TUTTI_CONTROL_HELLO, .value = {[PID] = q->self.pid, [STARTED] = q->self.started}};
+    _Static_assert(sizeof q->self.host <= sizeof hello.text, "a host fits a message");
+    memcpy(hello.text, q->self.host, sizeof q->self.host);
+    return tutti_control_tell(q->control, &hello);
 }
 
 static tutti_control_message query_about(int64_t collective)
@@ -239,16 +328,18 @@ void tutti_inquiry_pass(tutti_inquiry *inquiry)
     if (!q->control) return;
     double now_s = tutti_clock_s();
     pthread_mutex_lock(&q->lock);
-    int asks = q->about != TUTTI_INQUIRY_NOTHING && now_s - q->asked_s >= q->every_s;
+    int stalls = q->about != TUTTI_INQUIRY_NOTHING;
+    int asks = stalls && now_s - q->asked_s >= q->every_s;
     int calls = q->calling;
     const tutti_control_message query = query_about(q->about);
     if (asks) q->asked_s = now_s;
     q->calling = 0;
     pthread_mutex_unlock(&q->lock);
     const tutti_control_message call = {.kind = TUTTI_CONTROL_DUMP};
-    tutti_status status = calls ? tutti_control_tell(q->control, &call) : TUTTI_OK;
+    tutti_status status = greet(q);
+    if (!status && calls) status = tutti_control_tell(q->control, &call);
     if (!status && asks) status = tutti_control_tell(q->control, &query);
-    if (!status) status = ask_in_turn(q, now_s);
+    if (!status && !stalls) status = ask_in_turn(q, now_s);
     if (status) tutti_log(TUTTI_LOG_DEBUG, "not every rank could be asked");
 }
 
@@ -260,7 +351,9 @@ tutti_status tutti_inquiry_open(
     int ranks = control ? tutti_control_size(control) : 1;
     tutti_inquiry *q = calloc(1, sizeof *q);
     if (q) q->others = calloc((size_t)ranks, sizeof *q->others);
-    if (!q || !q->others) {
+    if (q) q->process = calloc((size_t)ranks, sizeof *q->process);
+    if (!q || !q->others || !q->process) {
+        if (q) free(q->others);
         free(q);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the states of %d ranks", ranks);
     }
@@ -269,12 +362,14 @@ tutti_status tutti_inquiry_open(
     q->rank = control ? tutti_control_rank(control) : 0;
     q->ranks = ranks;
     q->about = TUTTI_INQUIRY_NOTHING;
-    q->moved_s = tutti_clock_s();
+    q->moved_s = q->outside_s = tutti_clock_s();
+    q->self = tutti_pulse_self();
     pthread_mutex_init(&q->lock, NULL);
     if (control) {
         tutti_control_handle(control, TUTTI_CONTROL_QUERY, hear_query, q);
         tutti_control_handle(control, TUTTI_CONTROL_STATE, hear_state, q);
         tutti_control_handle(control, TUTTI_CONTROL_DUMP, hear_call, q);
+        tutti_control_handle(control, TUTTI_CONTROL_HELLO, hear_hello, q);
     }
     *inquiry = q;
     return TUTTI_OK;
@@ -285,6 +380,7 @@ void tutti_inquiry_close(tutti_inquiry *inquiry)
     if (!inquiry) return;
     pthread_mutex_destroy(&inquiry->lock);
     free(inquiry->others);
+    free(inquiry->process);
     free(inquiry);
 }
 
@@ -306,11 +402,35 @@ void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int who
     pthread_mutex_unlock(&inquiry->lock);
 }
 
-void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing)
+void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing, int announced)
 {
+    double now_s = tutti_clock_s();
     pthread_mutex_lock(&inquiry->lock);
     inquiry->doing = doing;
+    inquiry->announced = announced;
+    inquiry->doing_s = inquiry->outside_s = now_s;
     pthread_mutex_unlock(&inquiry->lock);
+}
+
+void tutti_inquiry_wait(tutti_inquiry *inquiry, int begins)
+{
+    double now_s = tutti_clock_s();
+    pthread_mutex_lock(&inquiry->lock);
+    inquiry->waiting += begins ? 1 : -1;
+    inquiry->moved_s = inquiry->outside_s = now_s;
+    pthread_mutex_unlock(&inquiry->lock);
+}
+
+int tutti_inquiry_left_waiting(tutti_inquiry *inquiry, double now_s, double *for_s)
+{
+    tutti_inquiry *q = inquiry;
+    pthread_mutex_lock(&q->lock);
+    tutti_driver_look look = tutti_driver_see(q->driver);
+    int left = look.main_drives && !q->waiting && !look.failure ? look.ready : 0;
+    double since_s = q->outside_s > look.oldest.since_s ? q->outside_s : look.oldest.since_s;
+    *for_s = now_s - since_s;
+    pthread_mutex_unlock(&q->lock);
+    return left;
 }
 
 void tutti_inquiry_ask(tutti_inquiry *inquiry, int64_t collective, double every_s)
@@ -349,15 +469,15 @@ void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now
 {
     tutti_inquiry *q = inquiry;
     pthread_mutex_lock(&q->lock);
+    const tutti_stall_state self = look_at_self(q, collective, now_s, NULL);
     for (int r = 0; r < q->ranks; r++) {
         tutti_stall_state *s = &state[r];
-        *s = q->others[r];
-        if (r == q->rank) {
-            *s = look_at_self(q, collective, now_s, NULL);
-            continue;
-        }
+        *s = r == q->rank ? self : q->others[r];
+        if (r == q->rank) continue;
+        s->away = self.away; /* all have the same design */
         s->heard_s = now_s - s->heard_s;
         s->answers = s->known && s->heard_s <= recent_s;
+        s->pulse = s->answers ? TUTTI_PULSE_RUNS : tutti_pulse_of(&q->self, &q->process[r]);
         s->idle_s += s->heard_s;
         s->waits_s += s->heard_s;
     }
@@ -373,6 +493,7 @@ void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s)
     tutti_stall_state s = look_at_self(q, look.oldest.sequence, now_s, NULL);
     if (q->ledger) tutti_blocker_running(q->ledger, now_s, text, sizeof text);
     const char *doing = q->doing;
+    int waiting = q->waiting;
     pthread_mutex_unlock(&q->lock);
     tutti_log_say("state: %" PRId64 " collectives submitted, %" PRId64
                   " ended, %d in flight; %" PRId64 " tasks ended; nothing has moved for %.1f s",
@@ -386,7 +507,8 @@ void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s)
     if (*s.way)
         tutti_log_say(
             "state: #%" PRId64 " \"%s\" is not started; in the way is %s", s.about, s.name, s.way);
-    if (doing || *text)
-        tutti_log_say("state: runs %s%s%s", *text ? text : "no task",
-            doing ? "; the program: " : "", doing ? doing : "");
+    tutti_log_say("state: runs %s; the program %s", *text ? text : "no task",
+        doing     ? doing
+        : waiting ? "waits in a call of Tutti"
+                  : "is in its own code");
 }

@@ -28,9 +28,16 @@ int tutti_inquiry_ranks(const tutti_inquiry *inquiry);
 /* The ledger of what is submitted (NULL: none), and whether it holds all of this rank's tasks
  * (whole) or only its collectives. */
 void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int whole);
-/* What the program is doing besides tasks ("it writes a checkpoint"): with nothing in flight it counts
- * as moving meanwhile. NULL: nothing. Borrowed until the next call. */
-void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing);
+/* What the program is doing outside of Tutti ("writes a checkpoint"), for reports. NULL: nothing in
+ * particular. announced: the others have to expect it, and wait longer before they warn. Borrowed until the next
+ * call. */
+void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing, int announced);
+/* The main thread begins (1) or ends (0) to wait for what was submitted here: only outside of such waits the program
+ * can go on by itself. Calls nest. */
+void tutti_inquiry_wait(tutti_inquiry *inquiry, int begins);
+/* Where collectives run only while the main thread waits: how many are ready, and for how long its program has been
+ * elsewhere meanwhile; 0: there is none, or it waits. */
+int tutti_inquiry_left_waiting(tutti_inquiry *inquiry, double now_s, double *for_s);
 
 /* From now on the others are asked about this collective (-1: about themselves only) this often;
  * NOTHING: no more. */
@@ -40,8 +47,8 @@ void tutti_inquiry_call(tutti_inquiry *inquiry);
 /* Whether another rank has said so since the last look. */
 int tutti_inquiry_called(tutti_inquiry *inquiry);
 
-/* This rank's own state. `waits` counts what is in flight; stuck (may be NULL): tasks are
- * unfinished, but none runs and no collective is in flight or may start. */
+/* This rank's own state. `waits` counts what is in flight; stuck (may be NULL): its program waits for tasks that
+ * are unfinished, but none runs and no collective is in flight or may start. */
 tutti_stall_state tutti_inquiry_self(
     tutti_inquiry *inquiry, int64_t collective, double now_s, int *stuck);
 /* What is known of every rank, its own state included. A rank answers when it has told something

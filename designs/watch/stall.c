@@ -36,7 +36,9 @@ int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[])
 static int has_arrived(const tutti_stall_state *s, int64_t collective)
 {
     if (!s->known) return 0;
-    if (s->about == collective) return s->place >= TUTTI_STALL_STARTED;
+    int stands = s->away && s->can_move; /* it is started, but nobody is there to move it */
+    if (s->about == collective)
+        return s->place > TUTTI_STALL_STARTED || (s->place == TUTTI_STALL_STARTED && !stands);
     return s->waits == collective || (s->answers && s->submitted > collective);
 }
 
@@ -64,18 +66,57 @@ int tutti_stall_missing(
     return count;
 }
 
-int tutti_stall_excused(int ranks, const tutti_stall_state state[], int64_t collective)
+int tutti_stall_announced(int ranks, const tutti_stall_state state[], int64_t collective)
 {
-    int missing[ranks], busy = 0;
+    int missing[ranks], announced = 0;
     int count = tutti_stall_missing(ranks, state, collective, missing);
-    for (int r = 0; r < ranks; r++) busy += missing[r] && state[r].answers && state[r].busy;
-    return count > 0 && busy == count;
+    for (int r = 0; r < ranks; r++)
+        announced += missing[r] && state[r].answers && state[r].can_move && state[r].announced;
+    return count > 0 && announced == count;
+}
+
+/* A rank that hears only now and then, and whose process may run, is in its program's own code. */
+static int is_away(const tutti_stall_state *s)
+{
+    return !s->answers && s->away &&
+           (s->pulse == TUTTI_PULSE_RUNS || s->pulse == TUTTI_PULSE_UNKNOWN);
+}
+
+/* Since when the rank has not been able to go on by itself, as far as is known. */
+static double stands_s(const tutti_stall_state *s, double unheard_s)
+{
+    if (is_away(s) || (s->answers && s->can_move)) return 0;
+    if (!s->known) return unheard_s;
+    return s->can_move ? s->heard_s : s->idle_s;
+}
+
+double tutti_stall_lasts_s(
+    int ranks, const tutti_stall_state state[], int64_t collective, double unheard_s)
+{
+    int missing[ranks];
+    double quiet_s = unheard_s, silent_s = 0;
+    tutti_stall_missing(ranks, state, collective, missing);
+    for (int r = 0; r < ranks; r++) {
+        const tutti_stall_state *s = &state[r];
+        double stands = stands_s(s, unheard_s);
+        double unheard = s->known && s->heard_s < unheard_s ? s->heard_s : unheard_s;
+        if (stands < quiet_s) quiet_s = stands;
+        if (missing[r] && !s->answers && !is_away(s) && unheard > silent_s) silent_s = unheard;
+    }
+    return quiet_s > silent_s ? quiet_s : silent_s;
 }
 
 int tutti_stall_spokesman(int ranks, const tutti_stall_state state[])
 {
     for (int r = 0; r < ranks; r++)
         if (state[r].answers) return r;
+    return -1;
+}
+
+int tutti_stall_first_to_wait(int ranks, const tutti_stall_state state[])
+{
+    for (int r = 0; r < ranks; r++)
+        if (state[r].answers && state[r].waits >= 0) return r;
     return -1;
 }
 
@@ -95,26 +136,51 @@ static double alive_s(int ranks, const tutti_stall_state state[])
     return longest_s / 2 < most_alive_s ? longest_s / 2 : most_alive_s;
 }
 
+/* A rank of which nothing is heard. */
+static void add_silence(page *p, const tutti_stall_state *s)
+{
+    static const char *const pulses[] = {
+        [TUTTI_PULSE_UNKNOWN] = "it is stopped, dead, or stuck outside of Tutti",
+        [TUTTI_PULSE_RUNS] = "its process runs, but is stuck outside of Tutti",
+        [TUTTI_PULSE_STOPPED] = "its process is stopped",
+        [TUTTI_PULSE_GONE] = "its process has ended"};
+    add(p, "does not answer");
+    if (s->known)
+        add(p, " (%.1f s ago it had ended %" PRId64 " collectives and %" PRId64 " tasks)",
+            s->heard_s, s->ended, s->tasks);
+    if (!is_away(s))
+        add(p, ": %s", pulses[s->pulse]);
+    else
+        add(p, ", as it hears others only while its program waits in Tutti: %s",
+            s->pulse == TUTTI_PULSE_RUNS ? "its program is in its own code, and late"
+                                         : "its program is in its own code, or its process, which "
+                                           "cannot be seen from here, is stopped or dead");
+}
+
 /* What keeps a rank that has not arrived. */
 static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, double alive)
 {
     const char *way = s->about == collective ? s->way : "";
     if (!s->answers) {
-        add(p, "does not answer");
-        if (s->known)
-            add(p, " (%.1f s ago it had ended %" PRId64 " collectives and %" PRId64 " tasks)",
-                s->heard_s, s->ended, s->tasks);
-        add(p, ": it is stopped, dead, or stuck outside of Tutti");
+        add_silence(p, s);
         return;
     }
     if (s->place == TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "has not submitted it: its program is before collective #%" PRId64, s->submitted);
+        add(p, "has not submitted it: its program is before collective #%" PRId64 "%s%s",
+            s->submitted, *way ? "; " : "", way);
+    else if (s->place == TUTTI_STALL_STARTED)
+        add(p, "has started it, and goes on with it only while its program waits in Tutti");
     else if (s->place == TUTTI_STALL_READY)
         add(p, "is ready for it, but may not start it yet");
     else
         add(p, "has not come to it");
-    if (*way) add(p, "; in the way is %s", way);
-    if (s->idle_s < alive)
+    if (*way && s->place == TUTTI_STALL_STARTED)
+        add(p, "; %s", way);
+    else if (*way && s->place != TUTTI_STALL_NOT_SUBMITTED)
+        add(p, "; in the way is %s", way);
+    if (s->can_move)
+        add(p, "; it is late, not stuck");
+    else if (s->idle_s < alive)
         add(p, "; but things move there: it is late, not stuck");
     else
         add(p, "; nothing has moved there for %.1f s", s->idle_s);

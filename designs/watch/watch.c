@@ -13,6 +13,9 @@
 static const double grace_s = 2;         /* from a failure until the process should be gone */
 static const double longest_sleep_s = 2; /* of a process that runs */
 static const double deaf_s = 0.5; /* whoever passes has not taken an abort by then: nobody does */
+static const double longest_silence_s = 600; /* between warnings of one stall */
+static const double announced_later =
+    6; /* times as late is the first warning of what was announced */
 static const double longest_tick_s = 0.05, longest_recent_s = 1, longest_every_s = 0.2;
 
 struct tutti_watch {
@@ -33,10 +36,12 @@ struct tutti_watch {
     tutti_stall_state *state; /* [ranks] */
     int asked;                /* SIGUSR1 so far */
     int warned, dumped, reported, aborted;
-    double stalled_s; /* at the last look */
-    double looked_s;  /* when that was */
-    double woken_s;   /* the process was stopped until then; 0: it was not */
-    int stuck;        /* its own tasks wait for each other */
+    double warn_at_s;   /* the length of the stall at which the next warning is due */
+    double remind_at_s; /* the same for the reminder of the call that is missing */
+    double stalled_s;   /* at the last look */
+    double looked_s;    /* when that was */
+    double woken_s;     /* the process was stopped until then; 0: it was not */
+    int stuck;          /* its own tasks wait for each other */
     double dumped_at_s, aborted_at_s, failed_at_s;
 };
 
@@ -45,16 +50,16 @@ tutti_status tutti_watch_check(const tutti_watch_options *o)
     const struct {
         const char *name;
         double s;
-    } rows[] = {{"warn", o->warn_s}, {"dump", o->dump_s}, {"abort", o->abort_s}};
+    } rows[] = {{"warning", o->warn_s}, {"dump", o->dump_s}, {"abort", o->abort_s}};
     int before = -1;
     for (int i = 0; i < 3; i++) {
-        if (rows[i].s < 0)
-            return tutti_fail(
-                TUTTI_ERR_USAGE, "--stall-%s %g: seconds, or 0 for never", rows[i].name, rows[i].s);
+        if (!(rows[i].s >= 0))
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "the time of a stall's %s is %g: seconds, or 0 for never", rows[i].name, rows[i].s);
         if (!(rows[i].s > 0)) continue;
         if (before >= 0 && rows[i].s <= rows[before].s)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "--stall-%s %g: it should come after --stall-%s, which is %g", rows[i].name,
+                "the time of a stall's %s, %g s, is not after that of its %s, %g s", rows[i].name,
                 rows[i].s, rows[before].name, rows[before].s);
         before = i;
     }
@@ -90,15 +95,6 @@ static double recent_now_s(const tutti_watch *w, double now_s)
     return w->recent_s + (now_s - w->gap_ended_s < w->recent_s ? w->gap_s : 0);
 }
 
-/* Nothing has moved for this long on any rank that answers. */
-static double quiet_s(const tutti_watch *w)
-{
-    double least = w->looked_s - w->woken_s;
-    for (int r = 0; r < w->ranks; r++)
-        if (w->state[r].answers) least = smaller(least, w->state[r].idle_s);
-    return least;
-}
-
 static int due(double limit_s, double passed_s)
 {
     return limit_s > 0 && passed_s >= limit_s;
@@ -120,12 +116,39 @@ static void explain(const tutti_watch *w, int64_t collective, char *text, size_t
         tutti_stall_sentence(w->ranks, w->state, collective, text, size);
 }
 
+/* Twice as late each time, so that a long wait does not fill a log; and from one rank after the first. */
 static void warn(tutti_watch *w, int64_t collective)
 {
     char text[1024];
+    int speaks = !w->warned || tutti_stall_first_to_wait(w->ranks, w->state) == w->rank;
     w->warned = 1;
+    w->warn_at_s = smaller(2 * w->stalled_s, w->stalled_s + longest_silence_s);
+    if (!speaks) return;
     explain(w, collective, text, sizeof text);
     tutti_log(TUTTI_LOG_WARN, "waits for %.1f s in %s", w->stalled_s, text);
+}
+
+/* What ranks have to expect of each other is warned of later. */
+static int warning_is_due(const tutti_watch *w, int64_t collective)
+{
+    double first_s = w->options.warn_s;
+    if (tutti_stall_announced(w->ranks, w->state, collective)) first_s *= announced_later;
+    return due(first_s, w->stalled_s) && w->stalled_s >= w->warn_at_s;
+}
+
+/* A program whose collectives run in a call that it does not make. It may come to it: no stall. */
+static void remind(tutti_watch *w, double now_s)
+{
+    double for_s;
+    int left = tutti_inquiry_left_waiting(w->inquiry, now_s, &for_s);
+    const tutti_watch_options *o = &w->options;
+    if (!left || !o->call || for_s < o->warn_s) w->remind_at_s = o->warn_s;
+    if (!left || !o->call || !due(w->remind_at_s, for_s)) return;
+    w->remind_at_s = smaller(2 * for_s, for_s + longest_silence_s);
+    tutti_log(TUTTI_LOG_WARN,
+        "design %s runs collectives inside %s; the program has not called it for %.1f s while %d "
+        "collective%s ready",
+        o->design, o->call, for_s, left, left == 1 ? " is" : "s are");
 }
 
 static void dump(tutti_watch *w, double now_s)
@@ -164,7 +187,7 @@ static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
     pthread_mutex_lock(&w->lock);
     w->aborting = 1;
     snprintf(w->sentence, sizeof w->sentence,
-        "nothing has moved on any rank for %g s (--stall-abort): all ranks end. %s",
+        "no rank can go on, for %g s now, the limit of a stall: all ranks end. %s",
         w->options.abort_s, text);
     pthread_mutex_unlock(&w->lock);
 }
@@ -173,6 +196,7 @@ static void calm_down(tutti_watch *w)
 {
     if (w->warned) tutti_log(TUTTI_LOG_INFO, "goes on, after %.1f s", w->stalled_s);
     w->warned = w->dumped = w->reported = 0;
+    w->warn_at_s = 0;
 }
 
 /* The collective to ask about: the lowest in which a rank waits; this rank's next when its own tasks
@@ -204,16 +228,14 @@ static void judge(tutti_watch *w, double now_s)
     w->state[w->rank] = tutti_inquiry_self(w->inquiry, collective, now_s, NULL);
     tutti_inquiry_ask(w->inquiry, collective, w->every_s);
     const tutti_watch_options *o = &w->options;
-    int excused = tutti_stall_excused(w->ranks, w->state, collective);
-    if (!w->warned && !excused && due(o->warn_s, stalled_s)) warn(w, collective);
-    int quiet_long = due(o->dump_s, stalled_s) && due(o->dump_s, quiet_s(w));
-    if (!w->dumped && (called || quiet_long)) {
+    double lasts_s = tutti_stall_lasts_s(w->ranks, w->state, collective, stalled_s);
+    if (warning_is_due(w, collective)) warn(w, collective);
+    if (!w->dumped && (called || due(o->dump_s, lasts_s))) {
         if (!called) tutti_inquiry_call(w->inquiry);
         dump(w, now_s);
     }
     if (w->dumped && !w->reported) report(w, collective, now_s);
-    if (!w->aborted && due(o->abort_s, stalled_s) && due(o->abort_s, quiet_s(w)))
-        begin_abort(w, collective, now_s);
+    if (!w->aborted && due(o->abort_s, lasts_s)) begin_abort(w, collective, now_s);
 }
 
 /* ---- the end ---- */
@@ -277,6 +299,7 @@ static void *watch_over(void *arg)
         double now_s = tutti_clock_s();
         notice_sleep(w, now_s);
         answer_signal(w, now_s);
+        remind(w, now_s);
         if (!w->aborted) judge(w, now_s);
         see_to_abort(w, now_s);
         see_to_failure(w, now_s);

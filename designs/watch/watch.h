@@ -1,17 +1,22 @@
 /* The stall inspector of one rank: a thread that sleeps, looks, and tells.
  *
- * A rank stalls when its oldest collective in flight does not move (or when its tasks wait for each
- * other and none runs). Then it asks the others what they do (designs/watch/inquiry.h), and
+ * A rank waits when its oldest collective in flight does not move (or when its program waits for tasks that
+ * wait for each other, and none runs). Then it asks the others what they do (designs/watch/inquiry.h), and
  *
- *   after warn_s    warns once: who has not arrived, and which task is in the way there
+ *   after warn_s    warns: who has not arrived, and what the program or which task is in the way there; again
+ *                   whenever the wait has become twice as long
  *   after dump_s    every rank writes its flight recorder to a file, and the lowest rank that
  *                   answers prints who waits for whom
  *   after abort_s   all ranks end with TIMEOUT (tutti_driver_abort)
  *
- * The last two count only while nothing moves on any rank that answers: a rank whose tasks go on is
- * late, not stuck. A rank that computes, with nothing in flight, does not stall, however long it
- * takes. The thread never calls MPI and takes no lock that is held inside MPI, so it also tells of
- * a rank that is blocked there. On SIGUSR1 it prints the live state. */
+ * The last two are for stalls, which are waits that no rank can end by itself: either a rank that has not arrived
+ * does not answer, or nothing moves on any rank that answers, and each of them waits, too (tutti_stall_lasts_s). A
+ * rank is late, not stalled, and waited for however long, while its program is in its own code (it computes,
+ * evaluates, reads, waits for data) and may have to come to the collective, or while a task runs. Where other
+ * ranks are heard only while the main thread waits (ORDER_MAIN), silence means a stall only when the process is seen
+ * to be stopped or gone (designs/watch/pulse.h). A rank that computes, with nothing in flight, does not wait. The
+ * thread never calls MPI and takes no lock that is held inside MPI, so it also tells of a rank that is blocked there.
+ * On SIGUSR1 it prints the live state. */
 #ifndef TUTTI_WATCH_H
 #define TUTTI_WATCH_H
 
@@ -25,6 +30,9 @@ typedef struct tutti_watch_options {
     const char *folder; /* of the files tutti-stall.<rank>.json; NULL: the working one */
     /* Ends the process: called when it should have ended 2 s ago. NULL: nothing is done then. */
     void (*give_up)(void);
+    /* The call in which an attached program lets collectives run (ORDER_MAIN), to remind it of, and its design;
+     * NULL: no program needs to be. */
+    const char *call, *design;
 } tutti_watch_options;
 
 /* USAGE (logged) when the three times are not ascending or negative. [P] */

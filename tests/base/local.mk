@@ -1,5 +1,9 @@
-check_PROGRAMS += tests/base/test_base
-TESTS += tests/base/test_base
+base_tests = tests/base/test_base tests/base/test_file
+check_PROGRAMS += $(base_tests)
+TESTS += $(base_tests)
 tests_base_test_base_SOURCES = tests/base/test_base.c
 tests_base_test_base_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_base_test_base_LDADD = libtesting.la
+tests_base_test_file_SOURCES = tests/base/test_file.c
+tests_base_test_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_base_test_file_LDADD = libtesting.la

@@ -1,11 +1,13 @@
-/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype. */
+/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype, number. */
 #include "dag/base/clock.h"
 #include "dag/base/dtype.h"
 #include "dag/base/mem.h"
 #include "dag/base/median.h"
+#include "dag/base/number.h"
 #include "dag/base/rng.h"
 #include "tests/support/testing.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +20,20 @@ START_TEST(every_status_has_words)
     }
     ck_assert_str_eq(tutti_status_name((tutti_status)-1), "unknown");
     ck_assert_str_eq(tutti_status_text((tutti_status)TUTTI_STATUS_COUNT), "unknown status");
+}
+END_TEST
+
+START_TEST(a_number_that_is_no_type_is_unknown)
+{
+    static const int none[] = {-1, TUTTI_DTYPE_COUNT, 17, INT_MAX, INT_MIN};
+    for (int d = 0; d < TUTTI_DTYPE_COUNT; d++) {
+        ck_assert_str_ne(tutti_dtype_name((tutti_dtype)d), "unknown");
+        ck_assert_uint_gt(tutti_dtype_bytes((tutti_dtype)d), 0);
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        ck_assert_str_eq(tutti_dtype_name((tutti_dtype)none[i]), "unknown");
+        ck_assert_uint_eq(tutti_dtype_bytes((tutti_dtype)none[i]), 0);
+    }
 }
 END_TEST
 
@@ -105,16 +121,45 @@ START_TEST(dtypes_have_sizes)
 }
 END_TEST
 
+START_TEST(numbers)
+{
+    static const struct {
+        const char *text;
+        int is_int, is_real;
+    } rows[] = {{"0", 1, 1}, {"-7", 1, 1}, {"+7", 1, 1}, {"007", 1, 1},
+        {"9223372036854775807", 1, 1}, {"9223372036854775808", 0, 1}, {"0.5", 0, 1}, {".5", 0, 1},
+        {"1e-3", 0, 1}, {"1e308", 0, 1}, {"1e309", 0, 0}, {"1e-400", 0, 0}, {"", 0, 0},
+        {" 1", 0, 0}, {"1 ", 0, 0}, {"1x", 0, 0}, {"0x10", 0, 0}, {"nan", 0, 0}, {"inf", 0, 0},
+        {"-", 0, 0}, {"--1", 0, 0}, {"1-1", 0, 0}, {"e5", 0, 0}, {"auto", 0, 0}, {"1,5", 0, 0},
+        {"1\n", 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t integer = 42;
+        double real = 42;
+        ck_assert_msg(
+            tutti_number_int(rows[i].text, &integer) == rows[i].is_int, "int \"%s\"", rows[i].text);
+        ck_assert_msg(
+            tutti_number_real(rows[i].text, &real) == rows[i].is_real, "real \"%s\"", rows[i].text);
+        if (!rows[i].is_int) ck_assert_int_eq(integer, 42);
+        if (!rows[i].is_real) ck_assert_double_eq(real, 42);
+    }
+    int64_t number;
+    ck_assert(tutti_number_int("010", &number));
+    ck_assert_int_eq(number, 10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *tcase = testing_case(suite, "base");
     tcase_add_test(tcase, every_status_has_words);
+    tcase_add_test(tcase, a_number_that_is_no_type_is_unknown);
     tcase_add_test(tcase, philox_known_answers);
     tcase_add_test(tcase, rng_moments);
     tcase_add_test(tcase, memory_notices_overflow);
     tcase_add_test(tcase, clock_moves_forward);
     tcase_add_test(tcase, medians);
     tcase_add_test(tcase, dtypes_have_sizes);
+    tcase_add_test(tcase, numbers);
     return testing_run(suite);
 }

@@ -47,7 +47,7 @@ gone() { # NAME
 }
 
 # Four ranks on two hosts, in turns; the exit status is the command's.
-"$box" run --hosts 2 -n 4 sh -c 'echo "$OMPI_COMM_WORLD_RANK on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; exit 0' \
+"$box" run --hosts 2 -n 4 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; exit 0' \
     > "$dir/out" 2>&1 || fail "run: status $?: $(cat "$dir/out")"
 [ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 2,2 on 1,3 on 2" ] || fail "ranks on hosts: $(cat "$dir/out")"
 "$box" run --hosts 1 sh -c 'exit 7' > "$dir/out" 2>&1

@@ -1,6 +1,8 @@
 /* Wrong programs: data, requests and arguments. */
 #include "tests/check/programs.h"
 
+#include <stddef.h>
+
 static int x[64], y[64];
 
 static void types_differ(void)
@@ -250,7 +252,7 @@ static void made_operators(void)
 static const check_case cases[] = {
     {"types_differ_nok", 2, "type", types_differ},
     {"itypes_differ_nok", 2, "type", itypes_differ},
-    {"truncated_nok", 2, "TRUNCATE", truncated},
+    {"truncated_nok", 2, "truncated", truncated},
     {"send_changed_nok", 2, "was changed", send_changed},
     {"collective_changed_nok", 2, "was changed", collective_changed},
     {"persistent_changed_nok", 2, "was changed", persistent_changed},

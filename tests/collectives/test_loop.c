@@ -186,6 +186,148 @@ START_TEST(a_late_rank_is_waited_for)
 }
 END_TEST
 
+/* ---- collectives that are in flight together ---- */
+
+enum { LIVE_RANKS = 3, LIVE_COUNT = 12 };
+
+/* Three ranks on one lane, with so few tags that numbers come around after four collectives. */
+typedef struct crowd {
+    tutti_loop_world *world;
+    tutti_comm *comm[LIVE_RANKS];
+} crowd;
+
+static void open_crowd(crowd *c, const tutti_loop_options *options, int depth)
+{
+    const tutti_comm_options comm = {.algorithm = "ring", .depth = depth};
+    ck_assert_ok(tutti_loop_world_new(LIVE_RANKS, options, &c->world));
+    for (int r = 0; r < LIVE_RANKS; r++) {
+        tutti_transport *transport;
+        ck_assert_ok(tutti_transport_loop(c->world, r, 1, &transport));
+        transport->tags = 32;
+        ck_assert_ok(tutti_comm_new(transport, &comm, &c->comm[r]));
+    }
+}
+
+static void close_crowd(crowd *c)
+{
+    for (int r = 0; r < LIVE_RANKS; r++) tutti_comm_free(c->comm[r]);
+    tutti_loop_world_free(c->world);
+}
+
+static int64_t expected_of(int64_t number, int i)
+{
+    return LIVE_RANKS * (number % 1000 + i) + 3;
+}
+
+static void fill_in(int32_t x[LIVE_COUNT], int64_t number, int rank_index)
+{
+    for (int i = 0; i < LIVE_COUNT; i++) x[i] = (int32_t)(number % 1000) + i + rank_index;
+}
+
+/* One that waits for the others, and behind it many that wait for nobody: they end, and their numbers come
+ * around to that of the first, whose tags the next would share. */
+START_TEST(numbers_do_not_come_around_to_one_that_is_live)
+{
+    crowd c;
+    int32_t x[LIVE_RANKS][LIVE_COUNT];
+    tutti_coll_request *first[LIVE_RANKS], *request;
+    const tutti_coll_args empty = {.dtype = TUTTI_I32};
+    int posted = 0;
+    open_crowd(&c, NULL, 0);
+    for (int r = 0; r < LIVE_RANKS; r++) {
+        fill_in(x[r], 0, r);
+        const tutti_coll_args sum = {.dtype = TUTTI_I32, .count = LIVE_COUNT, .recv = x[r]};
+        ck_assert_ok(tutti_coll_post(c.comm[r], 0, &sum, &first[r]));
+    }
+    for (; posted < 40 && tutti_comm_has_room(c.comm[0], 0); posted++) {
+        ck_assert_ok(tutti_coll_post(c.comm[0], 0, &empty, &request));
+        tutti_coll_free(request);
+    }
+    ck_assert_int_eq(posted, 3);
+    ck_assert_int_eq(tutti_coll_post(c.comm[0], 0, &empty, &request), TUTTI_ERR_INVAL);
+    ck_assert_int_eq((int)tutti_comm_posted(c.comm[0], 0), 4);
+    for (int turn = 0; turn < 100; turn++)
+        for (int r = 0; r < LIVE_RANKS; r++) ck_assert_ok(tutti_coll_progress(c.comm[r], NULL));
+    for (int r = 0; r < LIVE_RANKS; r++) {
+        ck_assert_int_eq(tutti_coll_done(first[r]), 1);
+        tutti_coll_free(first[r]);
+        for (int i = 0; i < LIVE_COUNT; i++) ck_assert_int_eq(x[r][i], expected_of(0, i));
+    }
+    ck_assert_ok(tutti_coll_post(c.comm[0], 0, &empty, &request));
+    tutti_coll_free(request);
+    close_crowd(&c);
+}
+END_TEST
+
+enum { CROWD = 600 };
+
+typedef struct crowd_rank {
+    tutti_coll_request *request[CROWD];
+    int32_t x[CROWD][LIVE_COUNT];
+    int posted, ended;
+} crowd_rank;
+
+/* As many as have room. */
+static void post_more(crowd *c, crowd_rank *k, int r)
+{
+    for (; k->posted < CROWD && tutti_comm_has_room(c->comm[r], 0); k->posted++) {
+        int n = k->posted;
+        const tutti_coll_args sum = {
+            .dtype = TUTTI_I32, .count = LIVE_COUNT - n % 3, .recv = k->x[n]};
+        fill_in(k->x[n], n, r);
+        ck_assert_ok(tutti_coll_post(c->comm[r], 0, &sum, &k->request[n]));
+    }
+}
+
+static void free_ended(crowd_rank *k)
+{
+    for (int n = 0; n < k->posted; n++) {
+        if (!k->request[n] || !tutti_coll_done(k->request[n])) continue;
+        tutti_coll_free(k->request[n]);
+        k->request[n] = NULL;
+        k->ended++;
+        for (int i = 0; i < LIVE_COUNT - n % 3; i++)
+            ck_assert_int_eq(k->x[n][i], expected_of(n, i));
+    }
+}
+
+/* Tags are used again all the time, by ranks that move in a random order over messages that overtake. */
+START_TEST(tags_that_come_around_keep_sums_apart)
+{
+    unsigned long seed = testing_seed(1);
+    const tutti_loop_options options = {
+        .eager_bytes = _i ? 4096 : 0, .delay_s = 30e-6, .seed = seed};
+    crowd c;
+    crowd_rank *k = calloc(LIVE_RANKS, sizeof *k);
+    ck_assert_ptr_nonnull(k);
+    open_crowd(&c, &options, 1 + _i);
+    for (int ended = 0; ended < LIVE_RANKS * CROWD;) {
+        int r =
+            (int)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 40) % LIVE_RANKS;
+        post_more(&c, &k[r], r);
+        ck_assert_ok(tutti_coll_progress(c.comm[r], NULL));
+        ended -= k[r].ended;
+        free_ended(&k[r]);
+        ended += k[r].ended;
+    }
+    free(k);
+    close_crowd(&c);
+}
+END_TEST
+
+START_TEST(too_few_tags_are_refused)
+{
+    tutti_loop_world *world;
+    tutti_transport *transport;
+    tutti_comm *comm;
+    ck_assert_ok(tutti_loop_world_new(1, NULL, &world));
+    ck_assert_ok(tutti_transport_loop(world, 0, 1, &transport));
+    transport->tags = 15;
+    ck_assert_int_eq(tutti_comm_new(transport, NULL, &comm), TUTTI_ERR_UNSUPPORTED);
+    tutti_loop_world_free(world);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("loop");
@@ -197,5 +339,8 @@ int main(void)
     tcase_add_test(tcase, waiting_for_nobody_ends_at_the_deadline);
     tcase_add_test(tcase, different_sizes_are_a_mismatch);
     tcase_add_test(tcase, a_late_rank_is_waited_for);
+    tcase_add_test(tcase, numbers_do_not_come_around_to_one_that_is_live);
+    tcase_add_loop_test(tcase, tags_that_come_around_keep_sums_apart, 0, 4);
+    tcase_add_test(tcase, too_few_tags_are_refused);
     return testing_run(suite);
 }

@@ -5,6 +5,8 @@
 set -u
 here=${TUTTI_SRCDIR:?}/tests/deadlock
 judges=${TUTTI_BUILDDIR:?}/tests/deadlock
+. "$here/../../apps/tools/launch.sh"
+mpi=$(launch_kind "${MPIRUN:-mpirun}")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 slow=${TUTTI_TEST_SLOWDOWN:-1}
@@ -18,8 +20,8 @@ done
 # takes its processes with it, so the rest gets new ones.
 runs() {
     local file=$dir/mpi.$1 deadline=$2 status judged before
-    local -x OMPI_MCA_orte_tmpdir_base=$dir/tmp.$1 # several mpiruns at a time would make the same folders
-    mkdir "$OMPI_MCA_orte_tmpdir_base"
+    mkdir "$dir/tmp.$1" # several mpiruns at a time would make the same folders
+    launch_scratch "$mpi" "$dir/tmp.$1"
     shift 2
     : > "$file"
     while [ $# -gt 0 ]; do

@@ -11,7 +11,7 @@ says() {
     grep -q "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
 }
 
-for design in funneled concurrent chained sequential; do says 0 'ordering law holds' --design $design; done
+for design in $(names designs); do says 0 'ordering law holds' --design $design; done
 # Each gradient alone, so that there are as many as the bound needs.
 says 1 "broken: order: nothing orders 'd.fc3" --design naive --unsafe --lanes 1 --bucket-mb 0
 says 1 "broken: workers: all workers .* rank 0 waits in 'd.fc3" --design naive --unsafe --lanes 6 --bucket-mb 0

@@ -101,13 +101,22 @@ static void draw_collective(
     if (reads) draw_reads(d, s, c, most, k);
 }
 
+/* Of those that keep the law. */
+static const tutti_design *draw_design(dice *d)
+{
+    const tutti_design *safe[16];
+    int designs = 0;
+    for (int i = 0; tutti_designs[i]; i++)
+        if (!tutti_designs[i]->unsafe) safe[designs++] = tutti_designs[i];
+    return safe[below(d, designs)];
+}
+
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
     static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag"};
-    static const char *const designs[] = {"funneled", "concurrent", "chained", "sequential"};
     dice d = {.seed = seed};
-    program_setting s = {.design = tutti_design_find(designs[below(&d, 4)])};
+    program_setting s = {.design = draw_design(&d)};
     double most[MOST];
     s.ranks = 1 + below(&d, MOST_RANKS);
     s.workers = 1 + below(&d, 4);
@@ -120,6 +129,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.slice_bytes = below(&d, 2) ? 0 : 8 + below(&d, 40);
     s.ordered = below(&d, 2);
     s.order_seed = wire_mix(seed, 7);
+    s.depth = (int)(wire_mix(seed, 8) & 3);
     for (int k = 0; k < s.program[0].n && !status; k++)
         draw_collective(&d, &s, s.program[0].collective, most, k);
     if (!status) status = copy_to_all(&s);
@@ -147,11 +157,13 @@ int explore_book(explore_result *result, world_verdict verdict)
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
-        "%s, %d ranks, %d workers, %d lanes, %s, %d collectives, %d steps, check %s, slices of "
+        "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, check %s, "
+        "slices of "
         "%lld "
         "bytes, %s order",
-        s->design->name, s->ranks, s->workers, s->lanes, s->algorithm ? s->algorithm : "auto",
-        s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
-        (long long)s->slice_bytes, s->ordered ? "agreed" : "program");
+        s->design->name, s->ranks, s->workers, s->lanes, s->depth,
+        s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
+        tutti_verify_mode_name(s->verify), (long long)s->slice_bytes,
+        s->ordered ? "agreed" : "program");
     return text;
 }

@@ -18,7 +18,7 @@ static int judge(const char *path)
     tutti_verdict verdict;
     tutti_status status = deadlock_case_load(path, &c);
     if (!status) status = deadlock_check_new(c, &check);
-    if (!status) status = tutti_check_judge(check, c->design->order, &verdict);
+    if (!status) status = tutti_check_judge(check, c->design, &verdict);
     int agrees = -1;
     if (!status) {
         const char *clause = tutti_clause_names[verdict.clause];

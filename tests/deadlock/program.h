@@ -43,6 +43,7 @@ typedef struct program_setting {
     int ranks, workers, lanes;
     const char *algorithm; /* NULL: auto */
     size_t eager_bytes;    /* of the loop transport */
+    int depth;             /* of a lane: so many collectives in flight; 0: the default */
     tutti_verify_mode verify;
     int64_t slice_bytes; /* larger sums are cut; 0: none is */
     int ordered;         /* from the second step on ranks follow an agreed order (one group) */

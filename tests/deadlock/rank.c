@@ -339,6 +339,15 @@ tutti_status deadlock_rank_submit(deadlock_rank *rank, const tutti_runner *runne
 
 /* ---- inputs and results ---- */
 
+/* NULL (logged): it cannot be had. */
+static void *acquire(
+    const part *p, const tutti_runner *runner, tutti_run *run, int tensor, tutti_mode mode)
+{
+    void *data = NULL;
+    size_t bytes = tutti_graph_get_tensor(p->graph, tensor)->bytes;
+    return runner->acquire(run, tensor, mode, bytes, &data) ? NULL : data;
+}
+
 void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run)
 {
     const case_program *program = &rank->c->program[rank->rank];
@@ -346,9 +355,12 @@ void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, t
         const case_op *op = &program->op[i];
         int gathers = op->args.kind == TUTTI_ALLGATHER;
         const part *p = &rank->whole;
-        void *data = runner->data(run, gathers ? p->send[op->tensor] : p->tensor[op->tensor]);
+        int tensor = gathers ? p->send[op->tensor] : p->tensor[op->tensor];
+        void *data = acquire(p, runner, run, tensor, TUTTI_READWRITE);
+        if (!data) continue;
         for (int64_t e = 0; e < op->args.count; e++)
             expect_write(op->args.dtype, data, e, expect_input(rank->rank, op->tensor, e));
+        runner->release(run, tensor);
     }
 }
 
@@ -359,9 +371,11 @@ int deadlock_rank_wrong(
     int wrong = 0;
     for (int i = 0; i < program->ops; i++) {
         const case_op *op = &program->op[i];
-        const void *data = runner->data(run, rank->whole.tensor[op->tensor]);
-        wrong +=
-            expect_differs(rank->c, rank->rank, op, data, wrong ? NULL : what, wrong ? 0 : size);
+        int tensor = rank->whole.tensor[op->tensor];
+        const void *data = acquire(&rank->whole, runner, run, tensor, TUTTI_READ);
+        wrong += !data || expect_differs(
+                              rank->c, rank->rank, op, data, wrong ? NULL : what, wrong ? 0 : size);
+        if (data) runner->release(run, tensor);
     }
     return wrong;
 }

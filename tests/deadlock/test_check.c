@@ -3,6 +3,7 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
+#include "designs/place.h"
 #include "tests/deadlock/explore_case.h"
 #include "tests/deadlock/rank.h"
 #include "tests/support/testing.h"
@@ -32,7 +33,7 @@ static tutti_verdict verdict_of(const deadlock_case *c)
     tutti_check *check;
     tutti_verdict verdict;
     ck_assert_ok(deadlock_check_new(c, &check));
-    ck_assert_ok(tutti_check_judge(check, c->design->order, &verdict));
+    ck_assert_ok(tutti_check_judge(check, c->design, &verdict));
     tutti_check_free(check);
     return verdict;
 }
@@ -136,7 +137,100 @@ static void write_program(const plan *p, int rank, char *text)
     }
 }
 
-static deadlock_case *draw_case(dice *d, char text[TEXT_MAX])
+/* Designs that are not in the table: any start order with lanes in another sequence, a chain across
+ * lanes, workers that are held. The checker has nothing to go by but what they declare and place. */
+static int lanes_reversed(int64_t index, int lanes)
+{
+    return lanes - 1 - (int)(index % lanes);
+}
+
+static int lanes_in_pairs(int64_t index, int lanes)
+{
+    return (int)(index / 2 % lanes);
+}
+
+static tutti_status add_chain(tutti_graph *graph)
+{
+    int token;
+    tutti_status status = tutti_graph_tensor(
+        graph, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++)
+        if (tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_COLLECTIVE)
+            status = tutti_graph_add_access(graph, i, (tutti_access){token, TUTTI_CHAIN});
+    return status;
+}
+
+static tutti_status hold_workers(tutti_graph *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
+        const tutti_node *node = tutti_graph_get_node(graph, i);
+        tutti_place place = node->place;
+        place.holds = 1;
+        if (node->kind == TUTTI_NODE_COLLECTIVE) status = tutti_graph_set_place(graph, i, place);
+    }
+    return status;
+}
+
+#define PLACE(name, lane, chain, holds)                                                            \
+    static tutti_status name(tutti_graph *graph, int lanes)                                        \
+    {                                                                                              \
+        tutti_status status = tutti_place_in_order(graph, lanes, lane);                            \
+        if (!status && chain) status = add_chain(graph);                                           \
+        if (!status && holds) status = hold_workers(graph);                                        \
+        return status;                                                                             \
+    }
+PLACE(place_reversed, lanes_reversed, 0, 0)
+PLACE(place_pairs, lanes_in_pairs, 0, 0)
+PLACE(place_pairs_chained, lanes_in_pairs, 1, 0)
+PLACE(place_reversed_holding, lanes_reversed, 0, 1)
+PLACE(place_pairs_chained_holding, lanes_in_pairs, 1, 1)
+
+static const struct custom_place {
+    tutti_status (*place)(tutti_graph *graph, int lanes);
+    int chain, holds;
+} places[] = {{place_reversed, 0, 0}, {place_pairs, 0, 0}, {place_pairs_chained, 1, 0},
+    {place_reversed_holding, 0, 1}, {place_pairs_chained_holding, 1, 1}};
+
+/* *fine: whether it declares no more than there is a rule for. */
+static tutti_design draw_custom(dice *d, int *fine)
+{
+    const struct custom_place *place = &places[roll(d, sizeof places / sizeof *places)];
+    tutti_order order = (tutti_order)roll(d, TUTTI_ORDERS);
+    *fine = !(place->chain && place->holds) &&
+            (order == TUTTI_ORDER_READY || (!place->chain && !place->holds));
+    return (tutti_design){.name = "custom",
+        .order = order,
+        .many_lanes = 1,
+        .chain = place->chain,
+        .unsafe = 1,
+        .needed = TUTTI_THREAD_SERIALIZED,
+        .place = place->place};
+}
+
+/* Neither the checker nor an exchange takes it. */
+static void expect_refused(const deadlock_case *c)
+{
+    tutti_check *check;
+    tutti_verdict verdict;
+    explore_result result;
+    ck_assert_ok(deadlock_check_new(c, &check));
+    ck_assert_int_eq(tutti_check_judge(check, c->design, &verdict), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(explore_case(c, &(explore_options){.most = 1}, &result), TUTTI_ERR_INVAL);
+    tutti_check_free(check);
+}
+
+/* A design of the table: the naive one in half of all cases. */
+static const tutti_design *draw_from_table(dice *d, int naive)
+{
+    const tutti_design *drawn[16];
+    int designs = 0;
+    for (int i = 0; tutti_designs[i]; i++)
+        if (tutti_designs[i]->unsafe == naive) drawn[designs++] = tutti_designs[i];
+    return drawn[naive ? 0 : roll(d, designs)];
+}
+
+static deadlock_case *draw_case(dice *d, const tutti_design *custom, char text[TEXT_MAX])
 {
     deadlock_case *c = NULL;
     /* In the explorer `after` holds back the collective, in a case's graph what computes its input:
@@ -144,8 +238,8 @@ static deadlock_case *draw_case(dice *d, char text[TEXT_MAX])
     int steps = roll(d, 4) ? 1 : 2;
     plan p = draw_plan(d, steps == 1);
     int P = 2 + roll(d, 2), odd = roll(d, 2) ? roll(d, P) : -1;
-    int naive = roll(d, 2);
-    const tutti_design *design = tutti_designs[naive ? 4 : roll(d, 4)];
+    int naive = custom || roll(d, 2); /* as which a custom one is read */
+    const tutti_design *design = draw_from_table(d, naive);
     text[0] = '\0';
     say(text, "diagnosis x\nverdict ok\nranks %d\ndesign %s\nworkers %d\ncheck off\n", P,
         design->name, 1 + roll(d, 2));
@@ -154,7 +248,9 @@ static deadlock_case *draw_case(dice *d, char text[TEXT_MAX])
     plan other = p;
     if (odd >= 0) disturb(d, &other);
     for (int r = 0; r < P; r++) write_program(r == odd ? &other : &p, r, text);
-    return deadlock_case_parse("x_ok.case", text, &c) ? NULL : c;
+    if (deadlock_case_parse("x_ok.case", text, &c)) return NULL;
+    if (custom) c->design = custom;
+    return c;
 }
 
 /* What a world that hangs was running is abandoned (dag/run/run.h: close): no leak to look for. There
@@ -174,17 +270,26 @@ static int went_wrong(const explore_result *r)
     return r->hangs || r->wrong || r->mismatches || r->errors;
 }
 
+/* _i: with custom designs. */
 START_TEST(random_cases_are_judged_as_they_run)
 {
-    dice d = {.seed = testing_seed(3)};
+    dice d = {.seed = testing_seed(3 + (unsigned long)_i)};
+    tutti_design custom;
+    int fine = 1;
     char text[TEXT_MAX];
     int judged = 0, wrong = 0, open = 0;
     for (d.round = 0; judged < RANDOM_CASES; d.round++) {
         explore_result some, all = {0};
         d.next = 0;
         tutti_log_set_level(TUTTI_LOG_ERROR - 1);
-        deadlock_case *c = draw_case(&d, text);
+        if (_i) custom = draw_custom(&d, &fine);
+        deadlock_case *c = draw_case(&d, _i ? &custom : NULL, text);
         if (!c) continue;
+        if (!fine) {
+            expect_refused(c);
+            free(c);
+            continue;
+        }
         judged++;
         tutti_verdict verdict = verdict_of(c);
         explore(c, (explore_options){.seed = d.round, .most = 24}, &some);
@@ -197,14 +302,78 @@ START_TEST(random_cases_are_judged_as_they_run)
         wrong += bad;
         tutti_log_set_level(TUTTI_LOG_ERROR);
         ck_assert_msg(bad == (verdict.clause != TUTTI_CLAUSE_NONE) || (all.cut && !bad),
-            "round %lu: the checker says %s; the explorer: %s\n%s", (unsigned long)d.round,
-            verdict.text, bad ? some.what : "right", text);
+            "round %lu, design %s %d, order %d: the checker says %s; the explorer: %s\n%s",
+            (unsigned long)d.round, c->design->name,
+            (int)((c->design->place == place_reversed) + 2 * (c->design->place == place_pairs) +
+                  3 * (c->design->place == place_pairs_chained) +
+                  4 * (c->design->place == place_reversed_holding) +
+                  5 * (c->design->place == place_pairs_chained_holding)),
+            (int)c->design->order, verdict.text, bad ? some.what : "right", text);
         free(c);
     }
     printf("%d random cases: %d go wrong, %d have more schedules than were tried\n", judged, wrong,
         open);
     ck_assert_int_gt(wrong, RANDOM_CASES / 10);
     ck_assert_int_lt(wrong + open, RANDOM_CASES * 9 / 10);
+}
+END_TEST
+
+/* An order that the checker has no rule for is not judged, and nothing is started by it. */
+START_TEST(an_unknown_order_is_refused)
+{
+    static const char text[] = "diagnosis x\nverdict ok\nranks 2\nlanes 1\n"
+                               "allreduce a 3\nallreduce b 4\n";
+    const tutti_order unknown[] = {(tutti_order)TUTTI_ORDERS, (tutti_order)-1, (tutti_order)1000};
+    deadlock_case *c;
+    ck_assert_ok(deadlock_case_parse("x_ok.case", text, &c));
+    tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        tutti_design custom = *tutti_design_find("funneled");
+        custom.order = unknown[i];
+        c->design = &custom;
+        expect_refused(c);
+    }
+    for (int order = 0; order < TUTTI_ORDERS; order++)
+        ck_assert_ptr_nonnull(tutti_order_name((tutti_order)order));
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    free(c);
+}
+END_TEST
+
+/* Places that the driver and the checker would read as something else. */
+static int lane_too_high(int64_t index, int lanes)
+{
+    return (int)index % lanes + 1;
+}
+
+PLACE(place_too_high, lane_too_high, 0, 0)
+
+static tutti_status place_backwards(tutti_graph *graph, int lanes)
+{
+    tutti_status status = tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
+        tutti_place place = tutti_graph_get_node(graph, i)->place;
+        place.index = 1 - place.index;
+        if (tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_COLLECTIVE)
+            status = tutti_graph_set_place(graph, i, place);
+    }
+    return status;
+}
+
+START_TEST(places_that_are_none_are_refused)
+{
+    static const char text[] = "diagnosis x\nverdict ok\nranks 2\nlanes 1\n"
+                               "allreduce a 3\nallreduce b 4\n";
+    tutti_design custom = *tutti_design_find("funneled");
+    explore_result result;
+    deadlock_case *c;
+    custom.place = _i ? place_backwards : place_too_high;
+    ck_assert_ok(deadlock_case_parse("x_ok.case", text, &c));
+    c->design = &custom;
+    tutti_log_set_level(TUTTI_LOG_ERROR - 1);
+    ck_assert_int_eq(explore_case(c, &(explore_options){.most = 1}, &result), TUTTI_ERR_INVAL);
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    free(c);
 }
 END_TEST
 
@@ -338,7 +507,9 @@ int main(void)
     Suite *suite = suite_create("static checker");
     TCase *tcase = testing_case(suite, "check");
     tcase_add_test(tcase, workers_are_judged_at_the_bound);
-    tcase_add_test(tcase, random_cases_are_judged_as_they_run);
+    tcase_add_loop_test(tcase, random_cases_are_judged_as_they_run, 0, 2);
+    tcase_add_test(tcase, an_unknown_order_is_refused);
+    tcase_add_loop_test(tcase, places_that_are_none_are_refused, 0, 2);
     tcase_add_test(tcase, a_rank_survives_as_text);
     tcase_add_test(tcase, text_that_is_none_is_refused);
     tcase_add_test(tcase, ranks_compare_before_the_first_step);

@@ -87,6 +87,28 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
 }
 END_TEST
 
+/* A lane that is full holds back what comes next on it, and nothing else. */
+START_TEST(every_schedule_on_shallow_lanes_ends_right)
+{
+    const tutti_design *design = tutti_designs[_i];
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    if (design->unsafe) return;
+    for (int lanes = 1; lanes <= (design->many_lanes ? 2 : 1); lanes++) {
+        for (int K = 2; K <= 2 + lanes; K++) {
+            program_setting setting;
+            ck_assert_ok(explore_sums(design, 2, K, 1, 0, &setting));
+            setting.lanes = lanes;
+            setting.depth = 1;
+            explore(&setting, INT64_MAX, 0, &all);
+            program_clear(&setting);
+        }
+    }
+    print(design->name, &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
 /* Two steps; in the second, slices go in an order that has just been agreed on. */
 START_TEST(every_schedule_with_another_order_ends_right)
 {
@@ -236,6 +258,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "explorer");
     tcase_add_test(tcase, random_schedules_end_right);
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, rings_grow, 0, designs);
     tcase_add_test(tcase, naive_hangs_up_to_the_bound);

@@ -93,6 +93,7 @@ static tutti_status wire_test(tutti_transport *t, tutti_message *message, int *d
         e->state += wire_mix(message->key, 1);
     } else {
         e->inner->ops->abandon(e->inner, message->inner);
+        *done = 1;
     }
     free(message);
     return status;
@@ -103,6 +104,12 @@ static void wire_abandon(tutti_transport *t, tutti_message *message)
     end *e = (end *)t;
     e->inner->ops->abandon(e->inner, message->inner);
     free(message);
+}
+
+static void wire_cancel(tutti_transport *t, tutti_message *message)
+{
+    end *e = (end *)t;
+    e->inner->ops->cancel(e->inner, message->inner);
 }
 
 static void wire_close(tutti_transport *t)
@@ -117,6 +124,7 @@ static const tutti_transport_ops wire_ops = {
     .isend = wire_isend,
     .irecv = wire_irecv,
     .test = wire_test,
+    .cancel = wire_cancel,
     .abandon = wire_abandon,
     .close = wire_close,
 };

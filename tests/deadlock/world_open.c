@@ -153,6 +153,7 @@ static tutti_status open_exchange(world_rank *r, int group)
     const tutti_exchange_options options = {.design = s->design,
         .lanes = s->lanes,
         .algorithm = s->algorithm,
+        .depth = s->depth,
         .unsafe = 1,
         .verify = s->verify,
         .slice_bytes = r->program->slice_bytes ? r->program->slice_bytes : s->slice_bytes,

@@ -1,7 +1,10 @@
-design_tests = tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_control tests/designs/test_designs \
-	tests/designs/test_order tests/designs/test_verify tests/designs/test_watch
+design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_control tests/designs/test_designs \
+	tests/designs/test_halt tests/designs/test_order tests/designs/test_release tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
+tests_designs_test_burst_SOURCES = tests/designs/test_burst.c
+tests_designs_test_burst_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_burst_LDADD = libtesting.la
 tests_designs_test_clocks_SOURCES = tests/designs/test_clocks.c
 tests_designs_test_clocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_clocks_LDADD = libtesting.la
@@ -14,9 +17,15 @@ tests_designs_test_control_LDADD = libtesting.la
 tests_designs_test_designs_SOURCES = tests/designs/test_designs.c
 tests_designs_test_designs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_designs_LDADD = libtesting.la
+tests_designs_test_halt_SOURCES = tests/designs/test_halt.c
+tests_designs_test_halt_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_halt_LDADD = libtesting.la
 tests_designs_test_order_SOURCES = tests/designs/test_order.c
 tests_designs_test_order_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_order_LDADD = libtesting.la
+tests_designs_test_release_SOURCES = tests/designs/test_release.c
+tests_designs_test_release_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_release_LDADD = libtesting.la
 tests_designs_test_watch_SOURCES = tests/designs/test_watch.c
 tests_designs_test_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_watch_LDADD = libtesting.la $(JANSSON_LIBS)

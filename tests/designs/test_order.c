@@ -243,7 +243,7 @@ static void reserve(tutti_queue *q, int index, int slices, int lanes)
     for (int i = 0; i < slices; i++) {
         tutti_entry *entry = tutti_queue_get(q, sequence + i);
         entry->args = (tutti_coll_args){.dtype = TUTTI_F32, .count = 25};
-        entry->state = TUTTI_ENTRY_READY;
+        tutti_queue_ready(q, entry);
     }
 }
 

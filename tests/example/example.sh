@@ -1,10 +1,8 @@
 #!/bin/bash
 # The example program: at most ten changed lines; one rank gives what the sequential program gives; 1 to 4 ranks converge to
 # the same weights on every rank, with every design; a rank that stands still is named, and every rank ends.
-set -u
-programs=$TUTTI_BUILDDIR/apps source=$TUTTI_SRCDIR/apps/example
-failed=0
-fail() { echo "FAIL: $*"; failed=1; }
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+programs=$apps source=$TUTTI_SRCDIR/apps/example
 
 # A line of code that the parallel program adds or changes counts; comments do not.
 code() { sed -e '/^\/\*/,/\*\/$/d' -e 's,/\*.*\*/,,' "$1"; }
@@ -13,16 +11,15 @@ if [ "$changed" -lt 1 ] || [ "$changed" -gt 10 ]; then fail "$changed changed li
 
 export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
 sequential=$("$programs/sgd_sequential") || fail "sgd_sequential exits with $?"
-one=$("$MPIRUN" -np 1 "$programs/sgd_parallel") || fail "one rank exits with $?"
+one=$("$mpirun" -np 1 "$programs/sgd_parallel") || fail "one rank exits with $?"
 [ "$one" = "$sequential" ] || fail "one rank: '$one', sequential program: '$sequential'"
 
 for ranks in 2 3 4; do
     expected=
-    designs="sequential funneled concurrent chained"
-    [ $ranks = 2 ] || designs="sequential chained" # every design runs; not all of them at every size
-    [ $ranks = 4 ] && designs="funneled concurrent"
-    for design in $designs; do
-        out=$(TUTTI_DESIGN=$design "$MPIRUN" -np $ranks "$programs/sgd_parallel") || fail "$ranks ranks, $design: exit $?: $out"
+    mapfile -t designs < <(names designs)
+    [ $ranks = 2 ] || designs=("${designs[@]:ranks - 3:2}") # every design runs; not all of them at every size
+    for design in "${designs[@]}"; do
+        out=$(TUTTI_DESIGN=$design "$mpirun" -np $ranks "$programs/sgd_parallel") || fail "$ranks ranks, $design: exit $?: $out"
         [ "$(wc -l <<< "$out")" = $ranks ] || fail "$ranks ranks, $design: $out"
         different=$(sort -u <<< "$out")
         [ "$(wc -l <<< "$different")" = 1 ] || fail "$ranks ranks, $design: ranks differ: $out"
@@ -31,23 +28,22 @@ for ranks in 2 3 4; do
     done
 done
 
-message=$(TUTTI_DESIGN=careless "$MPIRUN" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
-grep -q "design 'careless' is not known; known are: funneled, concurrent, chained, sequential" <<< "$message" ||
+message=$(TUTTI_DESIGN=careless "$mpirun" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
+grep -q "design 'careless' is not known; known are: $(names designs | paste -sd ,| sed 's/,/, /g')" <<< "$message" ||
     fail "an unknown design: $message"
 
 # Stalls, in a program that is attached.
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+needs_faults "a rank that stands still"
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 export TUTTI_STALL_DIR=$dir TUTTI_STALL_WARN=$slow TUTTI_STALL_DUMP=$((2 * slow)) TUTTI_STALL_ABORT=$((3 * slow))
 for design in funneled chained; do
-    message=$(TUTTI_DESIGN=$design TUTTI_FAULT=rank=1,collective=17,do=stop "$MPIRUN" -np 3 "$programs/sgd_parallel" 2>&1) &&
+    message=$(TUTTI_DESIGN=$design TUTTI_FAULT=rank=1,collective=17,do=stop "$mpirun" -np 3 "$programs/sgd_parallel" 2>&1) &&
         fail "$design: a rank that is stopped: status 0"
     for wanted in 'warning: waits for .* in collective #17 "allreduce": rank 1 does not answer' \
-        'stall report: rank 1 does not answer' 'error: nothing has moved .* collective #17 "allreduce": rank 1 does not answer'; do
+        'stall report: rank 1 does not answer' 'error: no rank can go on.* collective #17 "allreduce": rank 1 does not answer'; do
         grep -q "$wanted" <<< "$message" || fail "$design: a rank that is stopped: no '$wanted' in: $message"
     done
     [ -s "$dir/tutti-stall.0.json" ] || fail "$design: no dump"
     rm -f "$dir"/*
 done
-exit $failed
+finish

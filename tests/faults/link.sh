@@ -6,7 +6,7 @@ box=$apps/box/tutti-box name=link$$
 "$box" up "$name" --hosts 2 --rate none > "$dir/out" 2>&1 || { cat "$dir/out"; echo "no network namespaces here"; exit 77; }
 trap '"$box" down "$name"; rm -rf "$dir"' EXIT
 unset OMPI_MCA_btl # the guard's leaves TCP out
-link() { ip -n "tutti-$name-lan" link set eth2 "$1"; }
+link() { "$box" exec "$name" lan ip link set eth2 "$1"; }
 there() { for host in 1 2; do ip netns pids "tutti-$name-$host"; done; }
 
 make_cifar "$dir/data"

@@ -1,8 +1,11 @@
 # Ranks that die, stop or do wrong: what the run says, that it ends on every rank, and that it goes on from its checkpoint.
 # Scripts repeat their random rounds TUTTI_TEST_ROUNDS times: a few in make check, 100 in make check-chaos.
-fault_programs = tests/faults/test_fault tests/faults/test_replica
+fault_programs = tests/faults/test_fault tests/faults/test_fault_none tests/faults/test_replica
 fault_scripts = \
+	tests/faults/built.sh \
 	tests/faults/chaos.sh \
+	tests/faults/deadlines.sh \
+	tests/faults/guard.sh \
 	tests/faults/launcher.sh \
 	tests/faults/link.sh \
 	tests/faults/replica.sh \
@@ -12,19 +15,30 @@ check_PROGRAMS += $(fault_programs)
 TESTS += $(fault_programs) $(fault_scripts)
 EXTRA_DIST += $(fault_scripts)
 
-tests_faults_test_fault_SOURCES = tests/faults/test_fault.c
+# Both files of which a build links one (configure --disable-faults) are built and tested in every build: these programs bring
+# theirs along, so that libcore's is not linked. One that lacks a function of fault.h draws it in, and does not link.
+tests_faults_test_fault_SOURCES = tests/faults/test_fault.c designs/fault.c
 tests_faults_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_faults_test_fault_LDADD = libtesting.la
+tests_faults_test_fault_none_SOURCES = tests/faults/test_fault_none.c designs/fault_none.c
+tests_faults_test_fault_none_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_faults_test_fault_none_LDADD = libtesting.la
 
 tests_faults_test_replica_SOURCES = tests/faults/test_replica.c
 tests_faults_test_replica_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_faults_test_replica_LDADD = libtrain.la libdata.la libmodels.la libtesting.la
+tests_faults_test_replica_LDADD = libtrain.la libtune.la libdata.la libmodels.la libtesting.la
 
 # A disk that takes its time, for saver.sh; -rpath makes a shared object of it.
 check_LTLIBRARIES += tests/faults/slow_disk.la
 tests_faults_slow_disk_la_SOURCES = tests/faults/slow_disk.c
 tests_faults_slow_disk_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its fsync is for everybody to see
 tests_faults_slow_disk_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# A rank that never comes, for deadlines.sh.
+check_LTLIBRARIES += tests/faults/never_comes.la
+tests_faults_never_comes_la_SOURCES = tests/faults/never_comes.c
+tests_faults_never_comes_la_CFLAGS = $(MPI_CFLAGS) $(TUTTI_WARN_CFLAGS) # its functions are for everybody to see
+tests_faults_never_comes_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
 
 # 100 rounds of each random test; part of make check-long.
 long_checks += check-chaos

@@ -6,7 +6,7 @@ rounds=${TUTTI_TEST_ROUNDS:-4}
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
-designs=(funneled concurrent chained sequential)
+mapfile -t designs < <(names designs)
 
 # Gradients one by one, so that a collective is a parameter; 5 steps an epoch on 2 ranks.
 run=(--data "$dir/data" --model mlp --batch 20 --lr 0.02 --epochs 3 --timeout 30 --bucket-mb 0)
@@ -16,6 +16,7 @@ trains 2 "${run[@]}"
 trains 2 "${run[@]}" --replica-check 4
 [ "$(field replica_checks)" = 4 ] || fail "$(field replica_checks) checks in 15 steps, one every 4 and one at the end"
 hash=$(field weights_hash)
+needs_faults "damaged weights"
 
 # damaged NAME OPTION...: the run must end with status 1 and name rank 1 and the parameter whose gradient was damaged.
 damaged() {
@@ -34,12 +35,12 @@ damaged() {
 
 for ((round = 0; round < rounds; round++)); do
     number=$((28 + RANDOM % 10)) # some two dozen come before the first of 3 x 6 gradients of the first epoch
-    damaged "round $round, ${designs[round % 4]}, collective $number" "${run[@]}" --design "${designs[round % 4]}"
+    damaged "round $round, ${designs[round % ${#designs[@]}]}, collective $number" "${run[@]}" --design "${designs[round % ${#designs[@]}]}"
 done
 
 # Nobody looks: the run ends well, with weights that are not those of a right run.
 number=40
-TUTTI_FAULT=rank=0,collective=$number,do=flip trains 2 "${run[@]}" --replica-check 0
+TUTTI_FAULT=rank=0,collective=$number,do=flip trains 2 "${run[@]}" --replica-check never
 [ "$(field replica_checks)" = 0 ] || fail "checks although switched off"
 [ "$(field weights_hash)" != "$hash" ] || fail "the damage did no harm, so that the test shows nothing"
 finish

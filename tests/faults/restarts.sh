@@ -7,7 +7,7 @@ kills=${TUTTI_TEST_ROUNDS:-5} each=5 # kills in all, and at most so many a train
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (TUTTI_TEST_SEED; when a kill hits is also a matter of time)"
-designs=(funneled concurrent chained sequential)
+mapfile -t designs < <(names designs)
 
 run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --epochs 50 --augment --timeout 30) # 10 steps an epoch
 trains 2 "${run[@]}" --checkpoint "$dir/whole"
@@ -22,17 +22,19 @@ kill_rank() { # PID DELAY_MS MOMENT
     perl -MTime::HiRes=sleep,time -e '
         my ($pid, $delay, $part) = @ARGV;
         my $until = time + 5;
-        sleep 0.0005 while $part && !-e $part && time < $until && kill 0, $pid;
+        my @glob; # its middle is random
+        sub unfinished { @glob = glob("$ARGV[3].*.part"); return @glob > 0 }
+        sleep 0.0005 while $part && !unfinished() && time < $until && kill 0, $pid;
         sleep $delay / 1000;
         my $hit = kill "KILL", $pid;
         sleep 0.01;
-        print $hit ? -e "$ARGV[3]" ? "torn" : "hit" : "missed"' "$1" "$2" "$3" "$dir/part.part"
+        print $hit ? unfinished() ? "torn" : "hit" : "missed"' "$1" "$2" "$3" "$dir/part"
 }
 
 killed=0 torn=0 trainings=0 steps=
 while [ $killed -lt "$kills" ]; do
-    rm -f "$dir/part" "$dir/part.part"
-    design=${designs[RANDOM % 4]}
+    rm -f "$dir/part"*
+    design=${designs[RANDOM % ${#designs[@]}]}
     "$apps/tutti-run" --linger 5 --pause 0 --max-restarts $((each + 1)) "$mpirun" -np 2 "$apps/tutti-cifar" "${run[@]}" --design "$design" \
         --checkpoint "$dir/part" --quiet --json "$dir/json" > "$dir/out" 2>&1 &
     training=$!
@@ -44,7 +46,7 @@ while [ $killed -lt "$kills" ]; do
         if [ $((RANDOM % 2)) = 0 ]; then
             how=$(kill_rank "$victim" $((RANDOM % 3000)) "")
         else
-            how=$(kill_rank "$victim" $((RANDOM % 30)) "$dir/part.part")
+            how=$(kill_rank "$victim" $((RANDOM % 30)) part)
         fi
         [ "$how" = missed ] && continue
         here=$((here + 1)) killed=$((killed + 1))
@@ -61,7 +63,7 @@ while [ $killed -lt "$kills" ]; do
     [ "$(field weights_hash)" = "$hash" ] || { fail "weights $(field weights_hash) instead of $hash ($design)"; cat "$dir/out"; }
     cmp "$dir/whole" "$dir/part" || fail "the checkpoints differ ($design)"
     grep -q 'truncated\|not a safetensors\|do not match' "$dir/out" && { fail "a torn checkpoint"; cat "$dir/out"; }
-    [ ! -e "$dir/part.part" ] || fail "an unfinished checkpoint was left"
+    [ "$(ls "$dir" | grep -c '^part\..*\(part\|lock\)$')" = 0 ] || { fail "an unfinished checkpoint was left"; ls "$dir"; }
     [ -z "$(ranks)" ] || fail "ranks were left behind"
 done
 echo "$killed kills in $trainings training(s), $torn of them while a checkpoint was written; steps saved by then:$steps"

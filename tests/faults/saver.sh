@@ -8,7 +8,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" #
 
 run=(--data "$dir/data" --model mlp --batch 20 --lr 0.02 --steps 2 --timeout 4 --checkpoint "$dir/slow")
 started=$SECONDS
-"$mpirun" -np 3 -x LD_PRELOAD="$slow" -x SLOW_DISK_S=7 "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1 ||
+"$mpirun" -np 3 env LD_PRELOAD="$slow" SLOW_DISK_S=7 "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1 ||
     { fail "status $? with a slow disk"; cat "$dir/out"; }
 [ $((SECONDS - started)) -ge 7 ] || fail "the disk was not slow"
 [ -s "$dir/slow" ] || fail "no checkpoint"
@@ -28,7 +28,7 @@ grep -q 'all ranks end' "$dir/out" && fail "no folder: one rank ended the others
 
 # Ten times --timeout is too long.
 if [ "${TUTTI_TEST_ROUNDS:-1}" -ge 100 ]; then
-    "$mpirun" -np 2 -x LD_PRELOAD="$slow" -x SLOW_DISK_S=60 "$apps/tutti-cifar" "${run[@]}" --steps 1 > "$dir/out" 2>&1
+    "$mpirun" -np 2 env LD_PRELOAD="$slow" SLOW_DISK_S=60 "$apps/tutti-cifar" "${run[@]}" --steps 1 --overwrite > "$dir/out" 2>&1
     [ $? = 1 ] || fail "a disk that never ends: not status 1"
     grep -q 'not written within ten times --timeout 4 s' "$dir/out" || { fail "a disk that never ends"; cat "$dir/out"; }
 fi

@@ -83,7 +83,7 @@ static void fill(tutti_queue *queue)
 static tutti_entry *make_ready(tutti_queue *queue, int64_t sequence)
 {
     tutti_entry *entry = tutti_queue_get(queue, sequence);
-    entry->state = TUTTI_ENTRY_READY;
+    tutti_queue_ready(queue, entry);
     return entry;
 }
 

@@ -44,6 +44,28 @@ static void each_case(void (*use)(test_case *c, uint64_t seed), uint64_t seed)
     ck_assert_int_gt(cases, 50);
 }
 
+/* ---- Every op has a case ---- */
+
+static int cases_of[TUTTI_OP_COUNT];
+
+static void count_ops(test_case *c, uint64_t seed)
+{
+    (void)seed;
+    for (int i = 0; i < c->family->ops; i++) cases_of[c->family->op[i]]++;
+}
+
+/* An op without one would be compared with nothing, in every test of this file. */
+START_TEST(every_op_has_a_case)
+{
+    memset(cases_of, 0, sizeof cases_of);
+    each_case(count_ops, 1);
+    for (int op = 0; op < TUTTI_OP_COUNT; op++)
+        ck_assert_msg(cases_of[op] > 0,
+            "%s: no line of tests/kernels/cases.txt runs it (a family of tests/kernels/families.c)",
+            tutti_op_name(op));
+}
+END_TEST
+
 /* Opens, runs and closes one op on the case's tensors. */
 static void run_op(const test_case *c, int op)
 {
@@ -478,6 +500,7 @@ int main(int argc, char **argv)
     TCase *tcase = testing_case(suite, "kernels");
     tcase_add_test(tcase, same_bits_on_the_calling_thread);
     tcase_add_test(tcase, table_is_complete);
+    tcase_add_test(tcase, every_op_has_a_case);
     tcase_add_test(tcase, equals_reference);
     tcase_add_test(tcase, equals_pytorch);
     tcase_add_test(tcase, equals_finite_differences);

@@ -19,7 +19,8 @@ export CC FLAGS tree scratch
         header=$1
         unit=$scratch/$(echo "$header" | tr / _).c
         printf "#include \"%s\"\n#include \"%s\"\n" "$header" "$header" > "$unit"
-        if ! $CC -I"$tree" $FLAGS -Werror -fsyntax-only "$unit" > "$unit.log" 2>&1; then
+        # Flags are written for a shell: a definition may have quotes.
+        if ! eval "$CC -I\"\$tree\" $FLAGS -Werror -fsyntax-only \"\$unit\"" > "$unit.log" 2>&1; then
             echo "$header: does not compile alone:"
             sed -n 1,5p "$unit.log"
             : > "$scratch/failed"

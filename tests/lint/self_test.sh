@@ -127,6 +127,43 @@ expect style.sh 1 'dag/base/a.c: no end of line'
 printf 'int a;\r\n' > "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c:1: a carriage return'
 
+# A tree with three designs, of which one is an oracle and one unsafe, and FILE with these lines.
+put_designs() { # FILE LINE...
+    local name
+    put "$@"
+    mkdir -p "$tree/designs"
+    for name in funneled concurrent chained sequential naive; do
+        printf 'const tutti_design tutti_design_%s = {\n' $name > "$tree/designs/$name.c"
+        printf 'x = &tutti_design_%s\n' $name >> "$tree/designs/table.c"
+    done
+    echo '    .order = TUTTI_ORDER_MAIN,' >> "$tree/designs/sequential.c"
+    echo '    .unsafe = 1,' >> "$tree/designs/naive.c"
+}
+
+# FILE | a line | what lists.sh says; nothing: it is allowed.
+while IFS='|' read -r file line words; do
+    put_designs "$file" "$line"
+    if [ -n "$words" ]; then expect lists.sh 1 "$file:$words"; else expect lists.sh 0; fi
+done << 'ROWS'
+apps/x/a.c|const char *const names[] = {"funneled", "chained", "sequential"};|1: a list of designs of its own
+apps/x/a.c|{"funneled", "chained", "sequential"}; /* designs by name */|
+apps/x/a.c|{"funneled", "chained"};|
+tests/x/a.sh|for design in funneled concurrent chained; do|1: a list of designs of its own
+tests/x/a.sh|for design in $(names designs); do # funneled concurrent chained|
+tests/x/a.sh|true # funneled, sequential, chained|1: names some of the designs
+designs/a.h|/* "funneled", "chained" or "sequential" */|1: names some of the designs
+designs/a.h|/* "funneled", "chained", "concurrent" or "sequential" */|
+apps/x/a.c|#include "designs/funneled.c" "tutti_design_chained" designs/concurrent.h sequential()|
+quickstart|designs=(funneled concurrent chained)|1: a list of designs of its own
+README.md|Designs: funneled, chained, naive and sequential.|1: names some of the designs
+ROWS
+put_designs README.md 'Designs: funneled, concurrent, chained.'
+expect lists.sh 1 'README.md:1: does not name sequential'
+put_designs doc/designs.md 'funneled, concurrent, chained and sequential' '## Funneled' '## Chained' '## Sequential'
+expect lists.sh 1 'doc/designs.md:1: no part about concurrent'
+put_designs tests/models/promela/models.txt 'quick    funneled    P=3' 'quick chained P=2' 'full sequential P=2' 'full concurrent P=1'
+expect lists.sh 1 'models.txt:1: no row for a model of naive'
+
 export CC=${CC:-cc} FLAGS='-std=gnu11 -Wall'
 put dag/base/a.h '#ifndef TUTTI_A_H' '#define TUTTI_A_H' 'size_t tutti_a(void);' '#endif'
 expect headers.sh 1 'dag/base/a.h: does not compile alone'

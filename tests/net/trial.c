@@ -1,6 +1,7 @@
 #include "tests/net/trial.h"
 
 #include "dag/base/rng.h"
+#include "dag/kernels/loss.h"
 #include "dag/run/inline.h"
 
 static const double DEADLINE_S = 100;
@@ -66,10 +67,23 @@ void trial_run(
 
 double trial_metric(const trial *t, int which)
 {
-    double sum = 0;
-    for (int s = 0; s < t->step->slices; s++)
-        sum += ((double *)t->runner->data(t->run, t->step->slice[s].metrics))[which];
+    double sum = 0, metrics[TUTTI_METRICS];
+    for (int s = 0; s < t->step->slices; s++) {
+        ck_assert_ok(
+            tutti_run_read(t->runner, t->run, t->step->slice[s].metrics, metrics, sizeof metrics));
+        sum += metrics[which];
+    }
     return sum;
+}
+
+/* These tests have one memory node, where a tensor stays in its place. */
+static void *memory_of(const trial *t, int tensor)
+{
+    void *data;
+    size_t bytes = tutti_graph_get_tensor(t->step->graph, tensor)->bytes;
+    ck_assert_ok(t->runner->acquire(t->run, tensor, TUTTI_READWRITE, bytes, &data));
+    t->runner->release(t->run, tensor);
+    return data;
 }
 
 float *trial_tensor(const trial *t, const char *name, int64_t *count)
@@ -77,7 +91,7 @@ float *trial_tensor(const trial *t, const char *name, int64_t *count)
     int tensor = tutti_graph_find(t->step->graph, name);
     ck_assert_msg(tensor >= 0, "no tensor %s", name);
     *count = tutti_shape_count(&tutti_graph_get_tensor(t->step->graph, tensor)->shape);
-    return t->runner->data(t->run, tensor);
+    return memory_of(t, tensor);
 }
 
 void trial_images(uint64_t seed, int64_t first, int64_t count, float *images)
@@ -96,7 +110,7 @@ void trial_labels(uint64_t seed, int64_t first, int64_t count, int classes, int3
 
 static uint64_t hash_tensor(const trial *t, int tensor, uint64_t h)
 {
-    const unsigned char *byte = t->runner->data(t->run, tensor);
+    const unsigned char *byte = memory_of(t, tensor);
     size_t bytes = tutti_graph_get_tensor(t->step->graph, tensor)->bytes;
     for (size_t i = 0; i < bytes; i++) h = (h ^ byte[i]) * 1099511628211ull;
     return h;

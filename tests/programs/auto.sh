@@ -3,7 +3,7 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 export XDG_CACHE_HOME="$dir/cache"
-run=(--data "$dir/data" --model mlp --batch 4 --steps 3 --lr 0.02 --eval-every -1)
+run=(--data "$dir/data" --model mlp --batch 4 --steps 3 --lr 0.02 --eval-every never)
 
 automatic() { # P OPTION...
     local ranks=$1
@@ -64,6 +64,23 @@ automatic 2 --tuning-time 0 --tuning "$dir/damaged.json"
 says 'damaged.json is damaged: line 2'
 automatic 2 --tuning-time 0 --tuning "$dir/nowhere/at/all"
 automatic 2 --tuning-time 0 --tuning none
+
+# A search that was cut short is remembered for the restarts of one run, and stands in its checkpoint.
+cut=(--tuning-time 0.3 --bucket-mb 1 --tuning "$dir/cut.json")
+TUTTI_RUN=one automatic 2 "${cut[@]}"
+says 'this choice is remembered for restarts of this run only'
+options=$(chosen)
+TUTTI_RUN=one automatic 2 "${cut[@]}"
+says "auto: $options, as tried on "
+TUTTI_RUN=two automatic 2 "${cut[@]}"
+says 'this choice is remembered for restarts of this run only'
+automatic 2 "${cut[@]}" --checkpoint "$dir/kept"
+says 'this choice is not remembered'
+options=$(chosen)
+automatic 2 "${cut[@]}" --steps 6 --resume "$dir/kept"
+says "auto: $options, as before the run was interrupted"
+automatic 2 --design auto --priority off --bucket-mb 0.5 --steps 6 --tuning-time 0 --resume "$dir/kept"
+says "auto: the run had chosen $options, which these options rule out"
 
 refuses() { # REGEX OPTION...
     local regex=$1

@@ -2,6 +2,8 @@
 set -u
 apps=${TUTTI_BUILDDIR:?}/apps
 mpirun=${MPIRUN:-mpirun}
+. "${TUTTI_SRCDIR:?}/apps/tools/launch.sh"
+mpi=$(launch_kind "$mpirun")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failures=0
@@ -14,6 +16,20 @@ fail() { # SENTENCE...
 finish() {
     [ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
     exit 0
+}
+
+# names TABLE: what this build has, from its own tables: names designs; names overlapping (see tutti-info(1)).
+names() { "$apps/tutti-info" --list "$1"; }
+
+# Whether this build has TUTTI_FAULT (configure --disable-faults leaves it out).
+has_faults() { "$apps/tutti-info" 2> /dev/null | grep '^  faults  .*' | grep -qv 'left out'; }
+
+# For the tests, or the rest of one, that make a rank do wrong: skips where that cannot be.
+needs_faults() {
+    has_faults && return
+    echo "skipped${1:+: $1}: this build was configured with --disable-faults"
+    [ "$failures" = 0 ] || finish
+    exit 77
 }
 
 # cifar P OPTION...: tutti-cifar on P ranks; output in $dir/out, status returned.
@@ -33,7 +49,7 @@ trains() {
 
 # field NAME: of the summary of the last run.
 field() {
-    sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json"
+    sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json" | tail -n 1
 }
 
 # A small CIFAR-10: 5 x 40 training and 30 test images, always the same.

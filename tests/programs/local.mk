@@ -1,18 +1,48 @@
 # Tests of programs: real runs under mpirun. Each is a script with a deadline of its own from the guard.
 program_tests = \
+	tests/programs/arguments.sh \
 	tests/programs/auto.sh \
 	tests/programs/designs.sh \
+	tests/programs/files.sh \
+	tests/programs/finite.sh \
+	tests/programs/interrupt.sh \
+	tests/programs/late.sh \
 	tests/programs/manual.sh \
 	tests/programs/mismatch.sh \
+	tests/programs/nodes.sh \
+	tests/programs/options.sh \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
+	tests/programs/release.sh \
 	tests/programs/resume.sh \
+	tests/programs/sessions.sh \
 	tests/programs/stall.sh \
+	tests/programs/terminal.sh \
 	tests/programs/tools.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh
 
-# What mismatch.sh runs: as a stranger's program, on public headers and libtutti alone.
-check_PROGRAMS += tests/programs/mismatch
+# What mismatch.sh and nodes.sh run: as a stranger's programs, on public headers and libtutti alone.
+check_PROGRAMS += tests/programs/mismatch tests/programs/nodes
 tests_programs_mismatch_SOURCES = tests/programs/mismatch.c
 tests_programs_mismatch_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+# And what arguments.sh, late.sh and release.sh run.
+check_PROGRAMS += tests/programs/arguments tests/programs/late tests/programs/release
+tests_programs_late_SOURCES = tests/programs/late.c
+tests_programs_late_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+tests_programs_release_SOURCES = tests/programs/release.c
+tests_programs_release_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+tests_programs_arguments_SOURCES = tests/programs/arguments.c
+tests_programs_arguments_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+tests_programs_nodes_SOURCES = tests/programs/nodes.c
+tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+
+# What sessions.sh runs, likewise.
+check_PROGRAMS += tests/programs/sessions
+tests_programs_sessions_SOURCES = tests/programs/sessions.c
+tests_programs_sessions_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+# A data set that takes its time, for late.sh; -rpath makes a shared object of it.
+check_LTLIBRARIES += tests/programs/slow_read.la
+tests_programs_slow_read_la_SOURCES = tests/programs/slow_read.c
+tests_programs_slow_read_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its pread is for everybody to see
+tests_programs_slow_read_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere

@@ -2,7 +2,7 @@
 # Man pages name the options that --help names, no more and no fewer; --help and --version need no MPI.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 
-options_in_help() { sed -n 's/^  \(--[a-z-]*\).*/\1/p' | sort -u; }
+options_in_help() { sed -nE 's/^  (-[a-z], )?(--[a-z-]*).*/\2/p' | sort -u; }
 options_in_manual() { sed -n '/^\.SH \(OPTIONS\|COMMANDS\)/,/^\.SH E/p' "$TUTTI_SRCDIR/doc/$1.1" |
     sed -n '/^\.TP/{n;p}' | grep -o '\\-\\-[a-z\-]*' | tr -d '\\' | sort -u; }
 

@@ -24,8 +24,8 @@ cifar 1 --data "$dir/data" --model mlp --steps 1 --batch 4
 grep -q 'rate 0.00156 ' "$dir/out" || { fail "the default rate of mlp"; cat "$dir/out"; }
 
 # The test set is left alone when it is told so.
-trains 2 --data "$dir/data" --model mlp --steps 2 --batch 4 --eval-every -1
-[ "$(field test_accuracy)" = null ] && [ "$(field train_loss)" != null ] || fail "--eval-every -1: $(field test_accuracy)"
+trains 2 --data "$dir/data" --model mlp --steps 2 --batch 4 --eval-every never
+[ "$(field test_accuracy)" = null ] && [ "$(field train_loss)" != null ] || fail "--eval-every never: $(field test_accuracy)"
 
 # Two views are one and its mirror image; what one alone says is told as well.
 same=(--data "$dir/data" --model cifar-quick --steps 6 --batch 8 --augment)

@@ -22,7 +22,7 @@ two() { # OPTION...: two ranks
 refuses 2 '--data DIR is missing' two
 refuses 2 '--batch 0: an integer from 1' two --data "$dir/data" --batch 0
 refuses 2 'unknown model; known are: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
-refuses 2 'unknown design; known are: funneled, concurrent, chained, sequential' two --data "$dir/data" --design best
+refuses 2 "unknown design; known are: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
 refuses 2 'unknown format; known are: cifar10, cifar100, idx' two --data "$dir/data" --format png
 refuses 2 'unknown schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --schedule linear
 refuses 2 'unknown algorithm; known are: auto, ring' two --data "$dir/data" --algorithm best
@@ -30,10 +30,12 @@ refuses 2 'TUTTI_DESIGN=best: unknown design' env TUTTI_DESIGN=best "$apps/tutti
 refuses 2 'CPU workers a process' two --data "$dir/data" --batch 1000 --workers 1000
 refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
 refuses 2 'has one lane' two --data "$dir/data" --lanes 2
-refuses 2 '--lr -0.5: is below 0 and not -1' two --data "$dir/data" --lr -0.5
-refuses 2 '--weight-decay -0.1' two --data "$dir/data" --weight-decay -0.1
-refuses 2 '--eval-views 0' two --data "$dir/data" --eval-views 0
-refuses 2 '--comm-core both: neither auto nor none' two --data "$dir/data" --comm-core both
+refuses 2 '--lr -1: a number from 0 to 1000 or auto is wanted' two --data "$dir/data" --lr -1
+refuses 2 'TUTTI_BUCKET_MB=-1: a number from 0 to 1e+06 or auto is wanted' env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
+    --data "$dir/data"
+refuses 2 'TUTTI_STALL_WARN="": a number from 0' env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
+refuses 2 "comm_core 'both': neither auto nor none" two --data "$dir/data" --comm-core both
+launch_several_programs "$mpi"
 refuses 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 env TUTTI_COMM_CORE=1023 "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 'seed is "1" on rank 0 and "2" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
@@ -68,7 +70,7 @@ refuses 1 '--json' two --data "$dir/data" --json "$dir/none/json"
 # A full disk: no file may grow beyond 8 MB, and the checkpoint has 15. MPI's own files must be small, too.
 cp "$dir/mlp" "$dir/before"
 refuses 1 'could not be saved' env OMPI_MCA_btl=self "$mpirun" -np 1 bash -c 'ulimit -f 8192; exec "$@"' - \
-    "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp"
+    "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp" --overwrite
 cmp "$dir/before" "$dir/mlp" || fail "the old checkpoint did not survive a full disk"
 
 refuses 2 '--unsafe' two --data "$dir/data" --design naive

@@ -3,6 +3,9 @@
 # prints what a rank does, which goes on. Without the inspector --timeout is the last resort.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
+shared=$(mktemp -d /dev/shm/tutti-stall.XXXXXX)
+trap 'rm -rf "$dir" "$shared"' EXIT
+launch_segments "$mpi" "$shared"
 limits=(--stall-warn 0.5 --stall-dump 1 --stall-abort 2 --stall-dir "$dir")
 run=
 
@@ -11,8 +14,7 @@ begin() {
     local design=$1
     shift
     rm -f "$dir/json"
-    touch "$dir/begun"
-    "$mpirun" -np 2 "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0 --steps 1000000 --eval-every 0 \
+    "$mpirun" -np 2 "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0 --steps 1000000 --eval-every end \
         --design "$design" --json "$dir/json" --quiet "$@" > "$dir/out" 2>&1 &
     run=$!
     for _ in {1..300}; do
@@ -33,17 +35,12 @@ says() {
     cat "$dir/out"
 }
 
-# Files in /dev/shm of this test's time that no process has mapped.
-orphans() {
-    local file
-    for file in $(find /dev/shm -type f -newer "$dir/begun" 2> /dev/null); do
-        grep -qsF "$file" /proc/[0-9]*/maps || echo "$file"
-    done
-}
+# What the ranks have left of the memory that they shared.
+orphans() { ls "$shared"; }
 
 nothing_left() { # WHAT
     pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "$1: a rank was left behind"
-    for _ in {1..20}; do # other programs of this machine come and go
+    for _ in {1..20}; do
         [ -z "$(orphans)" ] && return
         sleep 0.1
     done
@@ -73,7 +70,7 @@ stops() { # DESIGN OPTION...: a rank is stopped
     ends "$*" 7 # 2 to the limit, 5 to the end
     says "$*" 'rank 0: warning: waits for .* in collective #'
     says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had ended [0-9]* collectives'
-    says "$*" '(--stall-abort): all ranks end'
+    says "$*" 'the limit of a stall: all ranks end'
     json_lines "$dir/tutti-stall.0.json" || fail "$*: tutti-stall.0.json"
     rm -f "$dir"/tutti-stall.*
 }
@@ -96,7 +93,7 @@ answers() { # DESIGN: it is asked what it does, and goes on
     nothing_left "$1"
 }
 
-for design in funneled concurrent chained sequential; do answers $design; done
+for design in $(names designs); do answers $design; done
 for design in funneled sequential; do stops $design; done
 stops chained --algorithm mpi --check off # inside MPI, where nobody can be asked
 says 'chained with mpi, nothing compared' "inside MPI's own allreduce"

@@ -3,10 +3,20 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 
 "$mpirun" -np 1 "$apps/tutti-info" > "$dir/out" || fail "tutti-info: status $?"
-for word in Tutti StarPU MPI_THREAD_ funneled concurrent chained sequential mpi ring recursive-doubling conv_bwd_data \
+for word in Tutti StarPU MPI_THREAD_ $(names designs) mpi ring recursive-doubling conv_bwd_data \
     resnet110 cifar100 idx jpeg onecycle inline; do
     grep -qw -- "$word" "$dir/out" || grep -q -- "$word" "$dir/out" || fail "tutti-info does not tell of $word"
 done
+
+# One table for scripts, without MPI: every name of it stands in the whole, too.
+for table in designs overlapping transports algorithms kernels models readers schedules runners; do
+    listed=$(names $table) || fail "tutti-info --list $table: status $?"
+    [ -n "$listed" ] || fail "tutti-info --list $table: nothing"
+    for word in $listed; do grep -q "^  $word  *" "$dir/out" || fail "--list $table tells of $word, tutti-info does not"; done
+done
+[ "$(names overlapping | grep -cx sequential)" = 0 ] && [ "$(names designs | grep -cx naive)" = 0 ] || fail "the oracle overlaps, or naive is safe"
+"$apps/tutti-info" --list pictures > "$dir/bad" 2>&1
+[ $? = 2 ] && grep -q 'known are: designs, overlapping' "$dir/bad" || fail "a table that is none: $(cat "$dir/bad")"
 
 # A peer that says what torch_compute.py says.
 cat > "$dir/peer" << 'END'
@@ -42,7 +52,8 @@ fi
 # Overlap of an allreduce and computation; a rank by itself is refused.
 "$mpirun" -np 2 "$apps/tutti-bench" overlap --from 65536 --to 65536 --blocks 2 --json "$dir/json" > "$dir/out" 2>&1 ||
     { fail "tutti-bench overlap: status $?"; cat "$dir/out"; }
-grep -q '"event":"overlap","design":"funneled".*"overlap_pct"' "$dir/json" || fail "overlap tells nothing"
+grep -qE '"event":"overlap","design":"funneled".*"hidden":("unknown"|0|1|0\.[0-9]*|1\.0),' "$dir/json" || { fail "no share in overlap"; cat "$dir/json"; }
+grep -q '"event":"overlap".*"count":2,.*"samples":\[[0-9.e-]*,[0-9.e-]*\]' "$dir/json" || fail "overlap keeps no samples"
 "$apps/tutti-bench" overlap > "$dir/out" 2>&1
 [ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
@@ -59,8 +70,8 @@ grep -q '"event":"start".*"comm_core":-1,' "$dir/json" || { fail "--comm-core no
 
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --link-mbit 1000 --peer "$dir/peer" \
-    --json "$dir/grid" > "$dir/out" 2>&1 || { fail "tutti-bench step: status $?"; cat "$dir/out"; }
-for text in 'verified: after 6 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' funneled concurrent chained; do
+    --json "$dir/grid" --csv "$dir/csv" > "$dir/out" 2>&1 || { fail "tutti-bench step: status $?"; cat "$dir/out"; }
+for text in 'verified: after 6 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' $(names overlapping); do
     grep -q -- "$text" "$dir/out" || fail "tutti-bench step does not tell: $text"
 done
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --design auto --tuning-time 1 \
@@ -69,11 +80,38 @@ grep -q '"name":"auto".*"chosen":"--design .*"over_best":[0-9]' "$dir/auto" || f
 "$apps/tutti-bench" step --grid --verdict --json "$dir/auto" | grep -q 'auto / best fixed choice, mlp b2' || fail "no verdict of the choice"
 grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json"
 grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
+# What ran where; every sample, in both files; how ratios are made; computation alone on both sides of each design.
+for key in date host cpu processors load versions commit; do
+    head -n 1 "$dir/grid" | grep -q '"event":"run".*"'$key'":' || fail "no $key in --json: $(head -n 1 "$dir/grid")"
+done
+for text in '"count":1,' '"samples":\[[0-9.]*\]' '"ratio":"median of paired ratios' '"compute_beside_ms":\[[0-9.]*\]' '"hidden":\(0\|1\|"unknown"\)'; do
+    grep '"name":"funneled"' "$dir/grid" | grep -q "$text" || fail "no $text in --json: $(grep funneled "$dir/grid")"
+done
+[ "$(head -n 1 "$dir/csv")" = date,host,cpu,commit,event,kind,name,model,batch,ranks,link_mbit,design,algorithm,lanes,bytes,unit,sample,value ] ||
+    fail "the head of --csv: $(head -n 1 "$dir/csv")"
+[ "$(grep -c ',step,design,[a-z]*,mlp,2,2,1000,,,,,ms,1,[0-9.]*$' "$dir/csv")" = "$(names overlapping | wc -l)" ] || { fail "samples in --csv"; cat "$dir/csv"; }
 "$apps/tutti-bench" step --grid --verdict --json "$dir/grid" > "$dir/out" 2>&1 || fail "--verdict: status $?"
+grep -q 'medians over blocks of the ratio in a block' "$dir/out" || fail "--verdict does not say how its ratios are made"
 grep -q 'step / peer, geometric mean over 1 cells' "$dir/out" || { fail "--verdict tells no mean"; cat "$dir/out"; }
-limit=$(sed -n '1s/.*"limit_ms":\([0-9.]*\).*/\1/p' "$dir/grid")
+limit=$(sed -n 's/.*"kind":"compute".*"limit_ms":\([0-9.]*\).*/\1/p' "$dir/grid")
 grep -q "limit / peer, geometric mean: $(awk -v l="$limit" 'BEGIN { printf "%.3f", l / 1000 }') " "$dir/out" ||
     { fail "--verdict tells no bound of the mean"; cat "$dir/out"; }
+# A design that beats its limit in every block; shares that noise makes, and old files.
+row='{"event":"step","model":"m","batch":1,"ranks":2,"link_mbit":1000,"limit_ms":100,'
+{
+    echo "$row"'"kind":"compute","name":"c","step_ms":100,"least_ms":99,"most_ms":101,"count":3,"over_limit":1}'
+    echo "$row"'"kind":"communicate","name":"s","step_ms":50,"least_ms":49,"most_ms":51,"count":3,"over_limit":1}'
+    echo "$row"'"kind":"design","name":"fast","step_ms":90,"least_ms":89,"most_ms":91,"count":3,"over_limit":0.9,"over_limit_least":0.88,"over_limit_most":0.95}'
+    echo "$row"'"kind":"design","name":"even","step_ms":100,"least_ms":99,"most_ms":101,"count":3,"over_limit":0.99,"over_limit_least":0.97,"over_limit_most":1.01}'
+    echo "$row"'"kind":"design","name":"wild","step_ms":120,"least_ms":90,"most_ms":190,"count":3,"over_limit":1.2,"over_limit_least":0.9,"over_limit_most":1.9}'
+    echo "$row"'"kind":"design","name":"old","step_ms":98,"least_ms":96,"most_ms":101,"over_limit":0.98,"hidden_pct":101.3}'
+} > "$dir/made"
+"$apps/tutti-bench" step --grid --verdict --json "$dir/made" > "$dir/out" 2>&1 || fail "--verdict of made rows: status $?"
+for text in 'fast .*0.900 BELOW *unknown' 'even .*0.990 ok *1.000 ok' 'wild .*1.200 MISS *unknown' 'old .*0.980 ok *1.000 ok' \
+    'Of 1 rows the file has no ratios by block' 'BELOW: 1 rows'; do
+    grep -q "$text" "$dir/out" || { fail "--verdict does not tell: $text"; cat "$dir/out"; }
+done
+"$apps/tutti-bench" plot --json "$dir/made" --svg "$dir/svg" && [ "$(grep -c 'class="bar"' "$dir/svg")" = 4 ] || fail "a bar for each point with blocks"
 "$apps/tutti-bench" step --grid --verdict --json "$dir/nowhere" > "$dir/out" 2>&1 && fail "--verdict of a file that is not there"
 grep -q 'json .*nowhere: cannot be read' "$dir/out" || { fail "--verdict does not say what it cannot read"; cat "$dir/out"; }
 # Cells that have results are not run again: no box is asked for.
@@ -96,4 +134,15 @@ echo '{"event":' > "$dir/bad"
 [ $? = 2 ] && grep -q -- '--blocks 0' "$dir/out" || fail "a bad option of a command"
 "$apps/tutti-info" --nothing 2> "$dir/out"
 [ $? = 2 ] && grep -q 'no such option' "$dir/out" || fail "a bad option of tutti-info"
+
+# One writer a file; a link stays.
+printf 'host elsewhere\nprocess 1\nsince 2026-01-02 03:04:05 UTC\nboot b\n' > "$dir/locked.lock"
+"$apps/tutti-bench" compute --model mlp --batch 4 --steps 2 --blocks 2 --json "$dir/locked" > "$dir/out" 2>&1 &&
+    fail "a second writer of --json"
+grep -q 'process 1 on host elsewhere' "$dir/out" || { fail "a second writer is not told"; cat "$dir/out"; }
+"$apps/tutti-bench" step --grid --json "$dir/locked" --models mlp:3 --hosts 2 --rates 1000 --box /nonexistent > "$dir/out" 2>&1 &&
+    fail "a second grid"
+grep -q 'process 1 on host elsewhere' "$dir/out" || { fail "a second grid is not told"; cat "$dir/out"; }
+ln -s svg "$dir/link"
+"$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/link" && [ -L "$dir/link" ] || fail "plot replaced a link"
 finish

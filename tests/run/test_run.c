@@ -43,6 +43,14 @@ static tutti_run *open_run(const tutti_runner *runner, const tutti_graph *g, int
     return run;
 }
 
+/* The first element of a tensor. */
+static float first(const tutti_runner *runner, tutti_run *run, int tensor)
+{
+    float x[COUNT];
+    ck_assert_ok(tutti_run_read(runner, run, tensor, x, sizeof x));
+    return x[0];
+}
+
 /* f(n) = f(n-1) + f(n-2), three tensors in turn: a result that any wrong order spoils. Fed,
  * submitted twice, fetched. */
 static void fibonacci(const tutti_runner *runner, int workers, uint64_t seed)
@@ -71,7 +79,7 @@ static void fibonacci(const tutti_runner *runner, int workers, uint64_t seed)
         ck_assert_float_eq(got[0][i], 89);
         ck_assert_float_eq(got[1][i], 6765);
     }
-    ck_assert_float_eq(((float *)runner->data(run, t[1]))[0], 6765);
+    ck_assert_float_eq(first(runner, run, t[1]), 6765);
     runner->close(run);
     tutti_graph_free(g);
 }
@@ -159,8 +167,7 @@ static void fly_together(const tutti_runner *runner, int workers, uint64_t seed,
     ck_assert_ok(runner->submit(run, 0));
     ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
     pthread_join(e.thread, NULL);
-    for (int i = 0; i < COLLECTIVES; i++)
-        ck_assert_float_eq(((float *)runner->data(run, out[i]))[0], 11);
+    for (int i = 0; i < COLLECTIVES; i++) ck_assert_float_eq(first(runner, run, out[i]), 11);
     ck_assert_int_eq((int)e.next, COLLECTIVES);
     for (int i = 0; i < COLLECTIVES && linked; i++) ck_assert_int_eq((int)e.sequence[i], i);
     runner->close(run);
@@ -288,9 +295,44 @@ START_TEST(feeds_release_their_data)
         ck_assert_ok(runner->feed(run, a, data[i], sizeof data[i], count_release, &released));
     ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
     ck_assert_int_eq(atomic_load(&released), 3);
-    ck_assert_float_eq(((float *)runner->data(run, a))[0], 3);
+    ck_assert_float_eq(first(runner, run, a), 3);
     runner->close(run);
     runner->close(NULL);
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* The main thread has a tensor once everything that was submitted has ended, and not before. */
+START_TEST(a_tensor_is_had_after_the_wait)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a", TUTTI_ROLE_GRADIENT), c = tensor(g, "c", TUTTI_ROLE_INPUT),
+        b = tensor(g, "b", TUTTI_ROLE_OUTPUT), mark;
+    ck_assert_ok(tutti_graph_mark(g, a, &mark));
+    ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
+    add(g, "b = a + c", a, c, b);
+    _Atomic(tutti_token *) kept = NULL;
+    tutti_run_hooks hooks = {.ctx = &kept, .reserve = reserve_zero, .start = start_and_forget};
+    tutti_run *run = open_run(runner, g, 1, 0, hooks, NULL);
+    const float ones[COUNT] = {1, 2, 3, 4, 5};
+    float got[COUNT];
+    void *data;
+    ck_assert_ok(tutti_run_write(runner, run, a, ones, sizeof ones));
+    ck_assert_ok(tutti_run_write(runner, run, c, ones, sizeof ones));
+    ck_assert_ok(runner->submit(run, 0));
+    ck_assert_int_eq(tutti_run_read(runner, run, b, got, sizeof got), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(runner->wait(run, runner->point(run), 0.1), TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(tutti_run_write(runner, run, a, ones, sizeof ones), TUTTI_ERR_INVAL);
+    tutti_token_finish(atomic_load(&kept), TUTTI_OK);
+    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_int_eq(tutti_run_read(runner, run, b, got, 4), TUTTI_ERR_INVAL);
+    ck_assert_ok(runner->acquire(run, a, TUTTI_READ, sizeof got, &data));
+    ck_assert_ok(tutti_run_read(runner, run, b, got, sizeof got)); /* both at once */
+    for (int i = 0; i < COUNT; i++) ck_assert_float_eq(got[i], 2 * ((float *)data)[i]);
+    runner->release(run, a);
+    runner->close(run);
     tutti_graph_free(g);
 }
 END_TEST
@@ -442,6 +484,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_wait_ends_at_its_deadline, 0, runners);
     tcase_add_loop_test(tcase, a_kernel_failure_comes_out_of_wait, 0, runners);
     tcase_add_loop_test(tcase, feeds_release_their_data, 0, runners);
+    tcase_add_loop_test(tcase, a_tensor_is_had_after_the_wait, 0, runners);
     tcase = testing_case(suite, "ledger and meter");
     tcase_add_test(tcase, ledger_points);
     tcase_add_test(tcase, a_blocker_is_named);

@@ -5,12 +5,13 @@
 set -u
 total=${1:-2000}
 round=350 # ten points of a step of 35 collectives
-each=$(((total / 8 + round - 1) / round * round))
+mapfile -t designs < <("${TUTTI_BUILDDIR:?}/apps/tutti-info" --list designs)
+each=$(((total / (2 * ${#designs[@]}) + round - 1) / round * round))
 soak=${TUTTI_BUILDDIR:?}/tests/soak/soak
 export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
 failed=0
 for mode in own attach; do
-    for design in sequential funneled concurrent chained; do
+    for design in "${designs[@]}"; do
         "$MPIRUN" -np 2 "$soak" $mode $design $each || { echo "FAILED: $mode, $design: status $?"; failed=1; }
     done
 done

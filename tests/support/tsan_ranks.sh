@@ -3,7 +3,7 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 workers=1
-for design in sequential funneled concurrent chained; do
+for design in $(names designs); do
     cifar 2 --data "$dir/data" --steps 3 --batch 4 --lr 0.02 --model mlp --workers $workers --design $design \
         --trace "$dir/trace" ||
         fail "$design, $workers workers: status $?"

@@ -31,6 +31,7 @@ grep -q 'MPI_THREAD_[A-Z]* is granted' "$dir/out" || fail "no word of the thread
 # Warnings count with --strict only; bad findings always.
 cp -r "$good" "$dir/busy"
 echo '99.0 99.0 99.0 1/100 100' > "$dir/busy/proc/loadavg"
+launch_several_programs "$mpi"
 tells 0 '^warn  load ' "$doctor" --root "$dir/busy"
 tells 1 '^warn  load ' "$doctor" --root "$dir/busy" --strict
 tells 2 '^bad   workers ' "$doctor" --root "$good" --workers 1024
@@ -42,6 +43,7 @@ printf 'Cpus_allowed_list:\t3\n' > "$dir/bound/proc/self/status"
 tells 2 '^bad   sharing .*2 ranks on host .* may run on 1 core only' "$mpirun" -np 2 "$doctor" --root "$dir/bound"
 
 # Ranks that differ: the line names the rank.
+launch_several_programs "$mpi"
 tells 0 '^warn  load  *rank 1: load 99' "$mpirun" -np 1 "$doctor" --root "$good" : -np 1 "$doctor" --root "$dir/busy"
 
 "$mpirun" -np 2 "$doctor" --root "$good" --json > "$dir/out" 2>&1 || fail "--json: status $?"

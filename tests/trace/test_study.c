@@ -242,6 +242,34 @@ static void write_even(const char *design, double backward_ends, double from, do
     end_file();
 }
 
+/* Two equal ranks whose collective c comes after others, o, on the same lane: computing ends at
+ * `backward_ends`, o is in flight in between, and c is ready at `ready`. */
+static void write_behind(double backward_ends, double ready, double from, double to, double o_ends)
+{
+    begin_file(2, 1, 2, 2, "funneled");
+    for (int r = 0; r < 2; r++) {
+        task(r, "forward", "f", 2, 0, 20);
+        task(r, "backward", "b", 2, 20, backward_ends);
+        collective(r, 0, 1, "o", 30, 30, o_ends);
+        collective(r, 0, 2, "c", ready, from, to);
+        task(r, "update", "u", 2, fmax(backward_ends, to), fmax(backward_ends, to) + 1);
+    }
+    end_file();
+}
+
+/* c starts on rank 0 when it is ready, and on rank 1 only at `other`, while that one computes no more. */
+static void write_late_rank(double backward_ends, double from, double other, double to)
+{
+    begin_file(2, 1, 2, 2, "funneled");
+    for (int r = 0; r < 2; r++) {
+        task(r, "forward", "f", 2, 0, 20);
+        task(r, "backward", "b", 2, 20, backward_ends);
+        collective(r, 0, 1, "c", r ? other : from, r ? other : from, to);
+        task(r, "update", "u", 2, fmax(backward_ends, to), fmax(backward_ends, to) + 1);
+    }
+    end_file();
+}
+
 static void advises(const char *words)
 {
     char text[512];
@@ -266,6 +294,17 @@ START_TEST(advice)
     advises("communication bound at this rate: 1.00 MB of sums are moving for 170.00 ms");
     write_even("funneled", 80, 70, 110);
     advises("bucket c is exposed by 30.00 ms");
+    advises(
+        "it is computed late: when it is ready, 11.00 ms of computing are left to hide its 40.00");
+    write_behind(100, 40, 90, 120, 90);
+    advises("bucket c is exposed by 20.00 ms a step, of 20.00 ms in all: it is queued: ready for "
+            "50.00 ms "
+            "before it starts, 50.00 of them while the link is busy");
+    write_behind(100, 40, 90, 120, 32);
+    advises(
+        "it is held back: ready for 50.00 ms before it starts, 50.00 of them while nothing is in");
+    write_late_rank(100, 60, 112, 120);
+    advises("straggling rank: rank 1");
     write_even("sequential", 80, 80, 100);
     advises("--design funneled");
 }

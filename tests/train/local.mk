@@ -1,5 +1,6 @@
 # Tests of apps/train and of dag/base/conf.
-train_tests = tests/train/test_conf tests/train/test_schedule tests/train/test_checkpoint tests/train/test_report
+train_tests = tests/train/test_conf tests/train/test_schedule tests/train/test_checkpoint tests/train/test_report \
+	tests/train/test_finite tests/train/test_options
 check_PROGRAMS += $(train_tests)
 TESTS += $(train_tests)
 train_test_libs = libtrain.la libtesting.la
@@ -19,3 +20,11 @@ tests_train_test_checkpoint_LDADD = $(train_test_libs)
 tests_train_test_report_SOURCES = tests/train/test_report.c
 tests_train_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_report_LDADD = $(train_test_libs)
+
+tests_train_test_options_SOURCES = tests/train/test_options.c
+tests_train_test_options_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_options_LDADD = libtrain.la libtune.la libdata.la libmodels.la libcore.la libtesting.la
+
+tests_train_test_finite_SOURCES = tests/train/test_finite.c
+tests_train_test_finite_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_finite_LDADD = libtrain.la libtune.la libdata.la libmodels.la libcore.la libtesting.la

@@ -6,6 +6,7 @@
 #include "dag/base/rng.h"
 #include "tests/support/testing.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 
 enum { TENSORS = 4, CONV = 3 * 3 * 3 * 5 };
 
-static char folder[] = "/tmp/tutti-checkpoint-XXXXXX", path[64], part[80];
+static char folder[] = "/tmp/tutti-checkpoint-XXXXXX", path[64], earlier[64], earliest[64];
+static int keep;
 static float conv[CONV], bias[5], empty[1];
 static int64_t counter[1];
 static const tutti_checkpoint_pair pairs[] = {{"model", "mlp"}, {"step", "12"}};
@@ -34,7 +36,8 @@ static tutti_status save(const char *to)
 {
     tutti_checkpoint_tensor tensor[TENSORS];
     describe(tensor, conv, bias, counter);
-    return tutti_checkpoint_save(to, 2, pairs, TENSORS, tensor);
+    return tutti_checkpoint_save(
+        &(tutti_checkpoint_place){.path = to, .keep = keep}, 2, pairs, TENSORS, tensor);
 }
 
 /* Opens and loads; checks the values when both succeed (and no mutation has removed the hash). */
@@ -93,6 +96,15 @@ static void write_file(const char *to, const char *data, size_t bytes)
     fclose(file);
 }
 
+static int files_in_folder(void)
+{
+    int count = 0;
+    DIR *all = opendir(folder);
+    while (readdir(all)) count++;
+    closedir(all);
+    return count - 2;
+}
+
 /* A file with this header and so many bytes of zeros as data. */
 static void write_header(const char *header, size_t data_bytes)
 {
@@ -108,7 +120,7 @@ START_TEST(round_trip)
 {
     ck_assert_ok(save(path));
     ck_assert_ok(load(path));
-    ck_assert_int_ne(access(part, F_OK), 0);
+    ck_assert_int_eq(files_in_folder(), 1);
     tutti_checkpoint *checkpoint;
     ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
     ck_assert_str_eq(tutti_checkpoint_value(checkpoint, "model"), "mlp");
@@ -285,7 +297,7 @@ START_TEST(a_full_disk_leaves_the_old_file)
     setrlimit(RLIMIT_FSIZE, &saved);
     conv[0] -= 1;
     ck_assert_int_eq(status, TUTTI_ERR_IO);
-    ck_assert_int_ne(access(part, F_OK), 0);
+    ck_assert_int_eq(files_in_folder(), 1);
     ck_assert_uint_eq(read_file(path, &after), bytes);
     ck_assert_mem_eq(before, after, bytes);
     free(before);
@@ -296,10 +308,48 @@ END_TEST
 START_TEST(places_that_cannot_be_written)
 {
     ck_assert_int_eq(save("/nonexistent/file"), TUTTI_ERR_IO);
-    ck_assert_int_eq(tutti_checkpoint_probe("/nonexistent/file"), TUTTI_ERR_IO);
     ck_assert_int_eq(save(folder), TUTTI_ERR_IO);
-    ck_assert_ok(tutti_checkpoint_probe(path));
-    ck_assert_int_ne(access(part, F_OK), 0);
+}
+END_TEST
+
+/* Turns a bit of a file's last byte. */
+static void damage(const char *name)
+{
+    char *data;
+    size_t bytes = read_file(name, &data);
+    data[bytes - 1] ^= 1;
+    write_file(name, data, bytes);
+    free(data);
+}
+
+/* Which file is taken, or minus the status. */
+static int newest(void)
+{
+    tutti_checkpoint *checkpoint;
+    int which = -1;
+    tutti_status status = tutti_checkpoint_open_newest(path, &checkpoint, &which);
+    if (status) return -(int)status;
+    tutti_checkpoint_close(checkpoint);
+    return which;
+}
+
+START_TEST(an_earlier_one_helps_out)
+{
+    keep = 2;
+    for (int i = 0; i < 3; i++) ck_assert_ok(save(path));
+    keep = 0;
+    ck_assert_int_eq(newest(), 0);
+    damage(path);
+    ck_assert_int_eq(newest(), 1);
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_eq(newest(), 1);
+    write_file(earlier, "", 0);
+    ck_assert_int_eq(newest(), 2);
+    damage(earliest);
+    ck_assert_int_eq(newest(), -(int)TUTTI_ERR_FORMAT);
+    ck_assert_int_eq(remove(earlier), 0); /* behind a gap nothing is looked for */
+    ck_assert_int_eq(newest(), -(int)TUTTI_ERR_IO);
+    ck_assert_int_eq(remove(earliest), 0);
 }
 END_TEST
 
@@ -307,7 +357,8 @@ int main(void)
 {
     if (!mkdtemp(folder)) return EXIT_FAILURE;
     snprintf(path, sizeof path, "%s/c", folder);
-    snprintf(part, sizeof part, "%s.part", path);
+    snprintf(earlier, sizeof earlier, "%s/c.1", folder);
+    snprintf(earliest, sizeof earliest, "%s/c.2", folder);
     for (int i = 0; i < CONV; i++) conv[i] = (float)tutti_rng_normal(1, 1, (uint64_t)i);
     for (int i = 0; i < 5; i++) bias[i] = (float)i;
     counter[0] = -1;
@@ -320,6 +371,7 @@ int main(void)
     tcase_add_test(tcase, mutations_do_no_harm);
     tcase_add_test(tcase, a_full_disk_leaves_the_old_file);
     tcase_add_test(tcase, places_that_cannot_be_written);
+    tcase_add_test(tcase, an_earlier_one_helps_out);
     int failed = testing_run(suite);
     remove(path);
     rmdir(folder);

@@ -13,6 +13,8 @@ typedef struct values {
     double rate;
     const char *design, *data;
     int augment, verbose;
+    tutti_conf_int every;
+    tutti_conf_real bucket;
 } values;
 
 static const char *design_choice(int i)
@@ -33,6 +35,10 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, AT(data), .help = "folder"},
     {TUTTI_CONF_FLAG, "augment", .environment = "TUTTI_TEST_AUGMENT", AT(augment),
         .help = "crop and flip"},
+    {TUTTI_CONF_INT_OR, "every", "N", .fallback = "3", .low = 1, .high = 9,
+        .words = {"end", "never"}, AT(every), .help = "evaluations"},
+    {TUTTI_CONF_REAL_OR, "bucket", "X", .fallback = "auto", .high = 100, .words = {"auto"},
+        .environment = "TUTTI_TEST_BUCKET", AT(bucket), .help = "buckets"},
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose), .help = "say more"},
     {0},
 };
@@ -113,6 +119,21 @@ START_TEST(complaints_name_everything)
         {"--data d --batch=", {"--batch \"\"", "an integer"}},
         {"--data d --lr nan", {"--lr nan", "a number from 0 to 10"}},
         {"--data d --lr -1", {"--lr -1", "from 0 to 10"}},
+        {"--data d --lr inf", {"--lr inf", "a number from 0 to 10"}},
+        {"--data d --lr 1e999", {"--lr 1e999", "a number from 0 to 10"}},
+        {"--data d --lr 0x1", {"--lr 0x1", "a number from 0 to 10"}},
+        {"--data d --lr 1,5", {"--lr 1,5", "a number from 0 to 10"}},
+        {"--data d --lr auto", {"--lr auto", "a number from 0 to 10 is wanted"}},
+        {"--data d --batch 8.0", {"--batch 8.0", "an integer"}},
+        {"--data d --every 0", {"--every 0", "an integer from 1 to 9, end or never is wanted"}},
+        {"--data d --every -1", {"--every -1", "an integer from 1 to 9, end or never is wanted"}},
+        {"--data d --every ends", {"--every ends", "end or never"}},
+        {"--data d --every auto", {"--every auto", "end or never"}},
+        {"--data d --bucket -1", {"--bucket -1", "a number from 0 to 100 or auto is wanted"}},
+        {"--data d --bucket nan", {"--bucket nan", "a number from 0 to 100 or auto is wanted"}},
+        {"--data d --bucket -0.5", {"--bucket -0.5", "or auto"}},
+        {"--data d --bucket 1x", {"--bucket 1x", "or auto"}},
+        {"--data d --bucket=", {"--bucket \"\"", "or auto"}},
         {"--data d --design best", {"--design best", "funneled, chained"}},
         {"--data d --augment=1", {"--augment=1", "takes no value"}},
         {"--data d --help=1", {"--help=1", "takes no value"}},
@@ -132,7 +153,36 @@ START_TEST(complaints_name_everything)
     setenv("TUTTI_TEST_DESIGN", "best", 1);
     ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN=best: unknown design"));
     ck_assert_ok(parse("--data d --design chained")); /* an option hides a bad variable */
+    setenv("TUTTI_TEST_DESIGN", "", 1);
+    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN=\"\": unknown design"));
     unsetenv("TUTTI_TEST_DESIGN");
+    setenv("TUTTI_TEST_BUCKET", "-1", 1);
+    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_BUCKET=-1: a number from 0"));
+    unsetenv("TUTTI_TEST_BUCKET");
+}
+END_TEST
+
+START_TEST(words_in_place_of_numbers)
+{
+    ck_assert_ok(parse("--data d"));
+    ck_assert_int_eq(got.every.word, 0);
+    ck_assert_int_eq(got.every.value, 3);
+    ck_assert_int_eq(got.bucket.word, TUTTI_CONF_AUTO);
+    ck_assert_double_eq(tutti_conf_real_or(got.bucket, 7), 7);
+    ck_assert_ok(parse("--data d --every end --bucket 0"));
+    ck_assert_int_eq(got.every.word, 1);
+    ck_assert_int_eq(tutti_conf_int_or(got.every, 5), 5);
+    ck_assert_int_eq(got.bucket.word, 0);
+    ck_assert_double_eq(tutti_conf_real_or(got.bucket, 7), 0);
+    ck_assert_ok(parse("--data d --every never --every 4 --bucket 2.5 --bucket auto"));
+    ck_assert_int_eq(got.every.value, 4);
+    ck_assert_int_eq(got.bucket.word, TUTTI_CONF_AUTO);
+    ck_assert_ok(parse("--data d --every never"));
+    ck_assert_int_eq(got.every.word, 2);
+    setenv("TUTTI_TEST_BUCKET", "auto", 1);
+    ck_assert_ok(parse("--data d"));
+    ck_assert_int_eq(got.bucket.word, TUTTI_CONF_AUTO);
+    unsetenv("TUTTI_TEST_BUCKET");
 }
 END_TEST
 
@@ -148,8 +198,10 @@ START_TEST(help_tells_all)
     tutti_conf_print_version(&conf, out);
     fclose(out);
     static const char *const says[] = {"Usage: prog --data DIR\n", "\nEverything:\n", "--batch N ",
-        "(1 to 64; default", "(funneled, chained; default", "environment", "TUTTI_TEST_DESIGN",
-        "folder (required)", "--augment ", "--help", "--version", "prog (Tutti) 1.2"};
+        "(1 to 64; default", "(1 to 9, end or never; default 3)",
+        "(0 to 100 or auto; default auto;", "(funneled, chained; default", "environment",
+        "TUTTI_TEST_DESIGN", "folder (required)", "--augment ", "--help", "--version",
+        "prog (Tutti) 1.2"};
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         ck_assert_msg(strstr(text, says[i]) != NULL, "no \"%s\" in:\n%s", says[i], text);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -201,7 +253,8 @@ START_TEST(texts_tell_ranks_apart)
     tutti_conf_difference difference;
     ck_assert_ok(parse("--data d --verbose"));
     char *a = tutti_conf_text(&conf, &got);
-    ck_assert_str_eq(a, "batch=8\nlr=0.10000000000000001\ndesign=funneled\ndata=d\naugment=0\n");
+    ck_assert_str_eq(a, "batch=8\nlr=0.10000000000000001\ndesign=funneled\ndata=d\naugment=0\n"
+                        "every=3\nbucket=auto\n");
     ck_assert_ok(parse("--data=d"));
     char *b = tutti_conf_text(&conf, &got);
     ck_assert_int_eq(tutti_conf_compare(a, b, &difference), 0); /* --verbose is a rank's own */
@@ -229,6 +282,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "conf");
     tcase_add_test(tcase, values_come_from_three_places);
     tcase_add_test(tcase, complaints_name_everything);
+    tcase_add_test(tcase, words_in_place_of_numbers);
     tcase_add_test(tcase, help_tells_all);
     tcase_add_test(tcase, an_operand);
     tcase_add_test(tcase, texts_tell_ranks_apart);

@@ -1,5 +1,6 @@
 /* apps/train/report: JSON lines with the promised fields, lines and bars for people, silence of
  * other ranks, full disks. */
+#include "apps/terminal/terminal.h"
 #include "apps/train/report.h"
 #include "tests/support/testing.h"
 
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 static char json_path[] = "/tmp/tutti-report-XXXXXX", people_text[16384];
+static int columns;
 
 static void tell_all(tutti_report *report)
 {
@@ -54,7 +56,8 @@ static tutti_status report_with(int active, tutti_report_style style, const char
     memset(people_text, 0, sizeof people_text);
     FILE *people = fmemopen(people_text, sizeof people_text, "w");
     ck_assert_ok(tutti_report_open(
-        &(tutti_report_options){.active = active, .style = style, .out = people, .json = json},
+        &(tutti_report_options){
+            .active = active, .style = style, .out = people, .columns = columns, .json = json},
         &report));
     tell_all(report);
     tutti_status status = tutti_report_close(report);
@@ -101,9 +104,51 @@ START_TEST(people_get_lines_or_a_bar)
     ck_assert_ptr_nonnull(strstr(people_text, "design funneled: 2 ranks, 1 lane"));
     ck_assert_ptr_nonnull(strstr(people_text, "epoch 1/2 step 3/6 loss 1.5000"));
     ck_assert_ptr_nonnull(strstr(people_text, "test accuracy 12.50 %"));
+    ck_assert_ptr_null(strchr(people_text, '\033'));
+    ck_assert_ptr_nonnull(
+        strstr(people_text, "step 6/6 loss nan rate 0 images/s 7 hidden 0 % eta 0:00\n"));
+    columns = 100;
     ck_assert_ok(report_with(1, TUTTI_REPORT_BAR, NULL));
     ck_assert_ptr_nonnull(
         strstr(people_text, "\r\033[Kepoch 2/2 [########################] step 6/6"));
+}
+END_TEST
+
+/* A bar is never wider than the terminal, uses what there is, and keeps what matters most. */
+START_TEST(bars_fit)
+{
+    for (columns = 2; columns < 130; columns++) {
+        size_t longest = 0;
+        ck_assert_ok(report_with(1, TUTTI_REPORT_BAR, NULL));
+        for (const char *at = people_text; (at = strstr(at, "\r\033[K")); at++) {
+            size_t length = strcspn(at + 4, "\r\n");
+            int cleared = length == 0 || strncmp(at + 4, "epoch 2 step 6: ", 16) == 0;
+            if (!cleared && strstr(at + 4, "step") && strncmp(at + 4, "step 6: saved", 13) != 0) {
+                ck_assert_msg(
+                    length < (size_t)columns, "%d columns: %.*s", columns, (int)length, at + 4);
+                if (length > longest) longest = length;
+            }
+        }
+        if (columns == 20)
+            ck_assert_ptr_nonnull(strstr(people_text, "\r\033[Kstep 3/6 eta 0:00\r"));
+        if (columns == 66) ck_assert_uint_ge(longest, 60);
+        if (columns > 100) ck_assert_ptr_nonnull(strstr(people_text, "hidden 0 % eta 0:00"));
+    }
+    columns = 0;
+}
+END_TEST
+
+START_TEST(times)
+{
+    static const struct {
+        double s;
+        const char *text;
+    } rows[] = {{0, "0:00"}, {7.4, "0:07"}, {59.6, "1:00"}, {750, "12:30"}, {3600, "1:00:00"},
+        {86399, "23:59:59"}, {172800, "2 d 0 h"}, {190000, "2 d 4 h"}, {NAN, "?"}, {-1, "?"},
+        {1e12, "?"}};
+    char text[TUTTI_TERMINAL_TIME];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_str_eq(tutti_terminal_time(rows[i].s, text), rows[i].text);
 }
 END_TEST
 
@@ -133,6 +178,8 @@ int main(void)
     TCase *tcase = testing_case(suite, "report");
     tcase_add_test(tcase, json_has_the_promised_fields);
     tcase_add_test(tcase, people_get_lines_or_a_bar);
+    tcase_add_test(tcase, bars_fit);
+    tcase_add_test(tcase, times);
     tcase_add_test(tcase, other_ranks_are_silent);
     tcase_add_test(tcase, failures_come_out);
     int failed = testing_run(suite);

@@ -2,9 +2,13 @@
 #include "apps/train/schedule.h"
 #include "tests/support/testing.h"
 
+enum { AUTO = -1 }; /* the kind's default */
+
 static double rate(const char *name, int64_t warmup, int64_t step)
 {
-    tutti_schedule schedule = {tutti_schedule_find(name), 0.4, 1000, warmup};
+    const tutti_schedule_kind *kind = tutti_schedule_find(name);
+    if (warmup == AUTO) warmup = tutti_schedule_warmup(kind, 1000);
+    tutti_schedule schedule = {kind, 0.4, 1000, warmup};
     return tutti_schedule_rate(&schedule, step);
 }
 
@@ -15,26 +19,26 @@ START_TEST(known_values)
         int64_t warmup, step;
         double rate;
     } rows[] = {
-        {"constant", -1, 0, 0.4},
-        {"constant", -1, 999, 0.4},
+        {"constant", AUTO, 0, 0.4},
+        {"constant", AUTO, 999, 0.4},
         {"constant", 10, 0, 0.04},
         {"constant", 10, 4, 0.2},
         {"constant", 10, 9, 0.4},
         {"constant", 10, 10, 0.4},
-        {"step", -1, 499, 0.4},
-        {"step", -1, 500, 0.04},
-        {"step", -1, 749, 0.04},
-        {"step", -1, 750, 0.004},
+        {"step", AUTO, 499, 0.4},
+        {"step", AUTO, 500, 0.04},
+        {"step", AUTO, 749, 0.04},
+        {"step", AUTO, 750, 0.004},
         {"step", 100, 49, 0.2},
-        {"cosine", -1, 0, 0.4},
-        {"cosine", -1, 500, 0.2},
+        {"cosine", AUTO, 0, 0.4},
+        {"cosine", AUTO, 500, 0.2},
         {"cosine", 200, 600, 0.2},
         {"cosine", 200, 199, 0.4},
-        {"onecycle", -1, 99, 0.4},
-        {"onecycle", -1, 100, 0.4},
+        {"onecycle", AUTO, 99, 0.4},
+        {"onecycle", AUTO, 100, 0.4},
         {"onecycle", 0, 0, 0.4},
-        {"onecycle", -1, 49, 0.4 * (0.04 + 0.96 / 2)},
-        {"onecycle", -1, 550, 0.4 * (1e-4 + (1 - 1e-4) / 2)},
+        {"onecycle", AUTO, 49, 0.4 * (0.04 + 0.96 / 2)},
+        {"onecycle", AUTO, 550, 0.4 * (1e-4 + (1 - 1e-4) / 2)},
         {"constant", 5000, 999, 0.08},
         {"cosine", 1000, 1000, 0},
     };
@@ -47,7 +51,7 @@ END_TEST
 START_TEST(never_above_the_peak_or_below_zero)
 {
     for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++)
-        for (int64_t warmup = -1; warmup < 1200; warmup += 400)
+        for (int64_t warmup = AUTO; warmup < 1200; warmup += 400)
             for (int64_t step = 0; step < 1100; step++) {
                 double r = rate(kind->name, warmup, step);
                 ck_assert_msg(r >= 0 && r <= 0.4 * (1 + 1e-12), "%s warmup %ld step %ld: %g",
@@ -59,7 +63,7 @@ END_TEST
 START_TEST(tiny_runs)
 {
     for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++) {
-        tutti_schedule schedule = {kind, 1, 1, -1};
+        tutti_schedule schedule = {kind, 1, 1, tutti_schedule_warmup(kind, 1)};
         ck_assert_double_eq_tol(tutti_schedule_rate(&schedule, 0), 1, 1e-12);
     }
     ck_assert_ptr_null(tutti_schedule_find("triangle"));

@@ -34,7 +34,7 @@ static void tear_down(void)
 static tutti_tuning example(int lanes)
 {
     return (tutti_tuning){
-        {tutti_design_find("concurrent"), lanes, 545000, 0, 1}, 40.5, 44.25, 93.5, ""};
+        {tutti_design_find("concurrent"), lanes, 545000, 0, 1}, 40.5, 44.25, 93.5, 0, ""};
 }
 
 static void write_file(const char *name, const void *data, size_t bytes)
@@ -68,6 +68,43 @@ START_TEST(file_keeps_choices)
     ck_assert_int_eq(found.pick.lanes, 4);
     ck_assert(!tutti_tuning_find(path, "c", &found));
     ck_assert(!exists(".part") && !exists(".damaged"));
+}
+END_TEST
+
+START_TEST(a_cut_search_is_of_one_run)
+{
+    tutti_tuning cut = example(4), whole = example(8), found;
+    cut.cut = 1;
+    unsetenv("TUTTI_RUN");
+    ck_assert(!tutti_tuning_save(path, "a", &cut));
+    setenv("TUTTI_RUN", "one", 1);
+    ck_assert(tutti_tuning_save(path, "a", &cut));
+    ck_assert(tutti_tuning_find(path, "a", &found));
+    ck_assert(found.cut && tutti_pick_equal(&found.pick, &cut.pick));
+    setenv("TUTTI_RUN", "another", 1);
+    ck_assert(!tutti_tuning_find(path, "a", &found));
+    ck_assert(tutti_tuning_save(path, "a", &whole)); /* for all */
+    setenv("TUTTI_RUN", "one", 1);
+    ck_assert(!tutti_tuning_save(path, "a", &cut));
+    unsetenv("TUTTI_RUN");
+    ck_assert(tutti_tuning_find(path, "a", &found));
+    ck_assert(!found.cut && found.pick.lanes == 8);
+}
+END_TEST
+
+START_TEST(picks_come_back)
+{
+    static const char *const bad[] = {"", "funneled", "nothing lanes=1 bucket=1 slice=1 priority=1",
+        "funneled lanes=0 bucket=1 slice=1 priority=1",
+        "funneled lanes=1 bucket=-2 slice=1 priority=1",
+        "funneled lanes=1 bucket=1 slice=1 priority=2", "funneled lanes=1 bucket=1 slice=1"};
+    const tutti_pick pick = example(4).pick;
+    tutti_pick found;
+    char text[TUTTI_PICK_TEXT];
+    ck_assert(tutti_pick_restore(tutti_pick_store(&pick, text), &found));
+    ck_assert(tutti_pick_equal(&pick, &found));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!tutti_pick_restore(bad[i], &found), "%s", bad[i]);
 }
 END_TEST
 
@@ -229,6 +266,8 @@ int main(void)
     TCase *test = testing_case(suite, "file");
     tcase_add_checked_fixture(test, set_up, tear_down);
     tcase_add_test(test, file_keeps_choices);
+    tcase_add_test(test, a_cut_search_is_of_one_run);
+    tcase_add_test(test, picks_come_back);
     tcase_add_test(test, file_bears_damage);
     tcase_add_test(test, file_refuses_what_cannot_be);
     tcase_add_test(test, file_bears_any_bytes);

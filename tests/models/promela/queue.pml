@@ -15,7 +15,8 @@
 #ifdef MUTANT_READY_ORDER
 #define startable(r, seq) (R.ready & bit_of(seq))
 #else
-#define startable(r, seq) ((R.ready & waiting(r, seq) & bit_of(seq)) && !(waiting(r, seq) & below(seq)))
+#define startable(r, seq) \
+    ((R.ready & waiting(r, seq) & bit_of(seq)) && !(waiting(r, seq) & below(seq)) && lane_has_room(r, seq))
 #endif
 
 #define pass_over(r, seq) R.cursor[R.lane[seq]] = seq + 1

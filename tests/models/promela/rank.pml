@@ -50,6 +50,15 @@
 #endif
 #define ALL ((1 << N) - 1)
 
+/* tutti_comm_has_room: with DEPTH one collective a lane is in flight before the next starts. */
+#if defined MUTANT_DEPTH_ACROSS_LANES
+#define lane_has_room(r, seq) (!R.started)
+#elif defined DEPTH
+#define lane_has_room(r, seq) (!(R.started & R.of_lane[R.lane[seq]]))
+#else
+#define lane_has_room(r, seq) 1
+#endif
+
 /* X(0) X(1) ... X(N - 1) */
 #define EACH1(X) X(0)
 #define EACH2(X) EACH1(X) X(1)

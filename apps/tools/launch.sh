@@ -1,0 +1,139 @@
+# All that the launcher of an MPI (mpirun) must be told to start ranks on one machine, for Open MPI 4.1, Open MPI 5 and MPICH
+# (hydra). Nothing else sets these variables. tutti-run and tutti-box contain this file once they are built; quickstart and
+# the tests source it. A variable that the user has set stays as it is.
+
+# Which launcher it is: openmpi4, openmpi5, hydra (MPICH and what is made of it) or unknown. The names and the meaning of its
+# settings depend on that.
+launch_kind() { # MPIRUN
+    local said
+    said=$("$1" --version 2> /dev/null < /dev/null) || true
+    case $said in
+    *'(Open MPI) '[1-4].*) echo openmpi4 ;;
+    *'(Open MPI) '*) echo openmpi5 ;;
+    *HYDRA* | *'Intel(R) MPI'*) echo hydra ;;
+    *) echo unknown ;;
+    esac
+}
+
+launch_default() { # NAME VALUE: exports a variable that is not set
+    [ -n "${!1+set}" ] || export "$1=$2"
+}
+
+# Whether ranks may read each other's memory, which Open MPI and UCX do for large messages (CMA) and do not do without in
+# every container: not where system calls are filtered and the process lacks CAP_SYS_PTRACE, nor where Yama forbids it.
+launch_has_cma() {
+    local name value filtered=0 capable=0 scope=0
+    while read -r name value; do
+        case $name in
+        Seccomp:) filtered=$value ;;
+        CapEff:) capable=$((16#$value >> 19 & 1)) ;;
+        esac
+    done < /proc/self/status
+    [ ! -r /proc/sys/kernel/yama/ptrace_scope ] || read -r scope < /proc/sys/kernel/yama/ptrace_scope
+    [ "$scope" -lt 2 ] && { [ "$filtered" = 0 ] || [ "$capable" = 1 ]; }
+}
+
+# What every launch needs, on one host or several.
+launch_everywhere() { # KIND
+    # Open MPI refuses to start as root unless it is told twice.
+    if [ "$(id -u)" = 0 ] && [[ $1 != hydra ]]; then
+        launch_default OMPI_ALLOW_RUN_AS_ROOT 1
+        launch_default OMPI_ALLOW_RUN_AS_ROOT_CONFIRM 1
+    fi
+}
+
+# No copies from one rank's memory to another's by the kernel.
+launch_without_cma() { # KIND
+    case $1 in
+    openmpi4) launch_default OMPI_MCA_btl_vader_single_copy_mechanism none ;;
+    openmpi5) launch_default OMPI_MCA_smsc '^cma,knem,xpmem' ;;
+    hydra) launch_default UCX_TLS self,posix ;;
+    esac
+}
+
+# Ranks that wait inside MPI give their core to those that compute. MPICH has no such setting.
+launch_yielding() { # KIND
+    case $1 in openmpi*) launch_default OMPI_MCA_mpi_yield_when_idle 1 ;; esac
+}
+
+# For ranks on this machine alone.
+launch_here() { # KIND RANKS
+    launch_everywhere "$1"
+    case $1 in
+    openmpi4)
+        launch_default OMPI_MCA_rmaps_base_oversubscribe 1          # more ranks than cores
+        launch_default OMPI_MCA_hwloc_base_binding_policy none      # a rank has several threads: one core is not enough
+        launch_default OMPI_MCA_btl self,vader                      # shared memory: no search for a network
+        launch_default OMPI_MCA_osc '^ucx' ;;                       # it may be chosen without a network, and makes no windows
+    openmpi5)
+        launch_default PRTE_MCA_rmaps_default_mapping_policy :oversubscribe
+        launch_default PRTE_MCA_hwloc_default_binding_policy none
+        launch_default OMPI_MCA_btl self,sm ;;
+    hydra) # it counts no cores and binds no rank
+        launch_default HYDRA_LAUNCHER fork
+        # With TCP among what UCX may use, MPI_Finalize of 4.0 sometimes hangs: a rank waits for the answer of one that has left.
+        launch_default UCX_TLS self,posix ;;
+    esac
+    launch_has_cma || launch_without_cma "$1"
+    # Each rank has a worker and a thread that communicates, at least.
+    [ $((2 * $2)) -le "$(nproc)" ] || launch_yielding "$1"
+}
+
+# Whether the user or a batch system has named the hosts to use.
+launch_has_hosts() {
+    [ -n "${SLURM_JOB_ID:-}${PBS_JOBID:-}${LSB_JOBID:-}${PE_HOSTFILE:-}${FLUX_JOB_ID:-}${HYDRA_HOST_FILE:-}" ] ||
+        [ -n "${OMPI_MCA_orte_default_hostfile:-}${PRTE_MCA_prte_default_hostfile:-}" ]
+}
+
+# For MPIRUN -np RANKS, wherever these go.
+launch_settings() { # KIND RANKS
+    if launch_has_hosts; then launch_everywhere "$1"; else launch_here "$1" "$2"; fi
+}
+
+# Where the launcher and the ranks keep their files, on this machine; for launches at a time, which are otherwise in each
+# other's way.
+launch_scratch() { # KIND FOLDER
+    case $1 in
+    openmpi4) export OMPI_MCA_orte_tmpdir_base=$2 ;;
+    openmpi5) export PRTE_MCA_prte_tmpdir_base=$2 ;;
+    esac
+}
+
+# Where Open MPI's ranks keep the memory that they share. MPICH's has no name as soon as all have it.
+launch_segments() { # KIND FOLDER
+    case $1 in
+    openmpi4) export OMPI_MCA_btl_vader_backing_directory=$2 ;;
+    openmpi5) export OMPI_MCA_btl_sm_backing_directory=$2 ;;
+    esac
+}
+
+# For several programs in one launch (MPIRUN -np 1 A : -np 1 B). The launcher of Open MPI 5.0 with PMIx 5.0 crashes in
+# PMIx_server_setup_fork, where the plug-in that makes the variables OMPI_COMM_WORLD_* of several programs takes the text of a
+# number for a pointer. Ranks learn who they are from PMIx; they do without these variables.
+launch_several_programs() { # KIND
+    case $1 in openmpi5) launch_default PMIX_MCA_pmdl '^ompi' ;; esac
+}
+
+# For ranks on hosts of a network that the launcher, at ADDRESS, reaches by AGENT HOST COMMAND...; launch_words: the options of
+# mpirun. Ranks are dealt to HOST,... in turns, SLOTS a host at most.
+launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS
+    launch_everywhere "$1"
+    launch_without_cma "$1"
+    case $1 in
+    openmpi4)
+        launch_words=(--mca plm_rsh_agent "$2" --mca oob_tcp_if_include "$3" --mca btl_tcp_if_include "$3" --mca pml ob1
+            --mca btl self,vader,tcp --mca orte_tmpdir_base "$5" --bind-to none --map-by node --host "${6//,/:$7,}:$7") ;;
+    openmpi5)
+        launch_words=(--prtemca plm_ssh_agent "$2" --prtemca oob_tcp_if_include "$3" --mca btl_tcp_if_include "$3" --mca pml ob1
+            --mca btl self,sm,tcp --prtemca prte_tmpdir_base "$5" --bind-to none --map-by node --host "${6//,/:$7,}:$7") ;;
+    hydra) launch_words=(-genv UCX_TLS '^cma' -launcher rsh -launcher-exec "$2" -localhost "$4" -ppn 1 -hosts "$6") ;;
+    esac
+}
+
+# The option with which the launcher lets ranks go on when one has died.
+launch_keep_going() { # KIND
+    case $1 in
+    openmpi*) echo --enable-recovery ;;
+    hydra) echo -disable-auto-cleanup ;;
+    esac
+}

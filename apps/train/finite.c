@@ -1,0 +1,104 @@
+#include "apps/train/finite.h"
+
+#include "apps/train/state.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- this rank's numbers ---- */
+
+/* Exponents that are all ones are infinities and what is not a number. */
+static int is_finite(const uint32_t *bits, int64_t count)
+{
+    static const uint32_t exponent = 0x7f800000;
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < count; i++) bad |= (bits[i] & exponent) == exponent;
+    return !bad;
+}
+
+int tutti_finite_block(const float *data, int64_t count)
+{
+    enum { AT_ONCE = 1024 }; /* a loop of known length is vectorised */
+    uint32_t bits[AT_ONCE];
+    int64_t i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE) {
+        memcpy(bits, data + i, sizeof bits);
+        if (!is_finite(bits, AT_ONCE)) return 0;
+    }
+    memcpy(bits, data + i, (size_t)(count - i) * sizeof *bits);
+    return is_finite(bits, count - i);
+}
+
+int tutti_finite_find(const tutti_trainer *s)
+{
+    for (int i = 0; i < tutti_state_tensors(s); i++) {
+        int tensor = tutti_state_tensor(s, i);
+        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor);
+        if (t->dtype != TUTTI_F32) continue;
+        void *data;
+        if (s->runner->acquire(s->run, tensor, TUTTI_READ, t->bytes, &data))
+            return i; /* logged; what cannot be looked at is not saved */
+        int finite = tutti_finite_block(data, tutti_shape_count(&t->shape));
+        s->runner->release(s->run, tensor);
+        if (!finite) return i;
+    }
+    return -1;
+}
+
+/* ---- all ranks' findings ---- */
+
+/* What the user has left: "; FILE has the weights after step 40". */
+static const char *kept(const tutti_trainer *s, int64_t saved, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (saved)
+        snprintf(
+            text, size, "; %s has the weights after step %" PRId64, s->options->checkpoint, saved);
+    return text;
+}
+
+tutti_status tutti_finding_refuse(
+    const tutti_trainer *s, int64_t step, int64_t saved, int rank, const tutti_finding *found)
+{
+    char text[512], who[32] = "on the test images";
+    kept(s, saved, text, sizeof text);
+    if (rank >= 0) snprintf(who, sizeof who, "on rank %d", rank);
+    if (s->rank != 0) return TUTTI_ERR_KERNEL;
+    if (found->kind == TUTTI_FINDING_WEIGHTS) {
+        int tensor = tutti_state_tensor(s, (int)found->what);
+        return tutti_fail(TUTTI_ERR_KERNEL,
+            "after step %" PRId64
+            " the tensor \"%s\" of rank %d holds what is not a finite number, "
+            "and is not saved: try a lower --lr%s",
+            step, tutti_graph_get_tensor(s->step->graph, tensor)->name, rank, text);
+    }
+    int after = found->kind == TUTTI_FINDING_AFTER;
+    return tutti_fail(TUTTI_ERR_KERNEL,
+        "the loss %s step %" PRId64 " is not a finite number %s: try a lower --lr%s",
+        after ? "after" : "of", after ? step : found->what, who, text);
+}
+
+tutti_status tutti_finding_agree(
+    const tutti_trainer *s, int64_t step, int64_t saved, const tutti_finding *mine, int *signal)
+{
+    tutti_finding *all = calloc((size_t)s->ranks, sizeof *all);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for what %d ranks found", s->ranks);
+    tutti_status status = tutti_exchange_call(s->exchange, "what the ranks found",
+        &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
+            .dtype = TUTTI_I64,
+            .count = sizeof *mine / sizeof(int64_t),
+            .send = mine,
+            .recv = all});
+    int worst = 0;
+    for (int r = 1; r < s->ranks && !status; r++)
+        if (all[r].kind > all[worst].kind) worst = r;
+    if (!status && all[worst].kind > TUTTI_FINDING_SIGNAL)
+        status = tutti_finding_refuse(s, step, saved, worst, &all[worst]);
+    else if (!status)
+        *signal = all[worst].kind == TUTTI_FINDING_SIGNAL ? (int)all[worst].what : 0;
+    free(all);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SIGINT and SIGTERM: the first asks for an orderly end, which the main thread looks for between steps
+ * and stages; a later one ends the process at once, as the signal does.
+ *
+ * A thread of its own takes the signals, which all others block, so that no worker and no call of MPI
+ * is interrupted. What comes within a second of the first is the same wish: launchers and terminals
+ * say it twice. A signal that was ignored when the program started stays ignored. */
+#ifndef TUTTI_INTERRUPT_H
+#define TUTTI_INTERRUPT_H
+
+#include "dag/base/status.h"
+
+typedef struct tutti_interrupt tutti_interrupt;
+
+/* Before any other thread is made, since those inherit what is blocked. NOMEM. [M] */
+tutti_status tutti_interrupt_open(tutti_interrupt **interrupt);
+/* The signals stay blocked. Accepts NULL. [M] */
+void tutti_interrupt_close(tutti_interrupt *interrupt);
+
+/* The first signal, or 0; 0 for NULL. [A] */
+int tutti_interrupt_asked(const tutti_interrupt *interrupt);
+/* Says nothing on the arrival of a signal: another rank does. [A] */
+void tutti_interrupt_hush(tutti_interrupt *interrupt);
+
+/* "SIGTERM"; "a signal" for others. [P] */
+const char *tutti_interrupt_name(int signal);
+
+#endif

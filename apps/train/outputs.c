@@ -1,0 +1,110 @@
+#include "apps/train/outputs.h"
+
+#include "dag/base/file.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char what[] = "checkpoint";
+
+/* Whether the two options name one file, even one of which only earlier ones are left. */
+static tutti_status compare_names(const char *resume, const char *checkpoint, int *one)
+{
+    char *a = NULL, *b = NULL;
+    *one = 0;
+    if (!resume || !checkpoint) return TUTTI_OK;
+    tutti_status status =
+        tutti_file_target(&(tutti_file_options){.what = what, .path = resume}, &a);
+    if (!status)
+        status = tutti_file_target(&(tutti_file_options){.what = what, .path = checkpoint}, &b);
+    if (!status) *one = strcmp(a, b) == 0 || tutti_file_same(a, b);
+    free(a);
+    free(b);
+    return status;
+}
+
+static int is_there(const char *path)
+{
+    struct stat info;
+    return path && stat(path, &info) == 0 && info.st_size > 0; /* mktemp's are empty */
+}
+
+/* Nobody's checkpoint is lost without having been asked for. */
+static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
+{
+    const tutti_train_options *o = outputs->options;
+    char *target;
+    if (!o->checkpoint || outputs->continues || o->overwrite) return TUTTI_OK;
+    tutti_status status =
+        tutti_file_target(&(tutti_file_options){.what = what, .path = o->checkpoint}, &target);
+    if (status) return status;
+    char *earlier = tutti_file_earlier(target, 1);
+    const char *lost = is_there(target) ? o->checkpoint : is_there(earlier) ? earlier : NULL;
+    if (lost)
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "--checkpoint %s: %s is there already, and this run does not go on from it: add "
+            "--resume %s to go on, or --overwrite to replace it",
+            o->checkpoint, lost, o->checkpoint);
+    free(earlier);
+    free(target);
+    return status;
+}
+
+static tutti_status lock_all(tutti_outputs *outputs)
+{
+    const tutti_train_options *o = outputs->options;
+    const struct {
+        const char *what, *path;
+    } file[TUTTI_OUTPUTS] = {{what, o->checkpoint}, {"--json", o->json}, {"trace", o->trace}};
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < TUTTI_OUTPUTS && !status; i++)
+        if (file[i].path && !(i > 0 && tutti_file_is_device(file[i].path)))
+            status = tutti_lock_take(file[i].what, file[i].path, &outputs->lock[i]);
+    return status;
+}
+
+static tutti_status claim_all(tutti_outputs *outputs)
+{
+    const tutti_train_options *o = outputs->options;
+    tutti_status status = lock_all(outputs);
+    if (!status) status = compare_names(o->resume, o->checkpoint, &outputs->resumed_here);
+    outputs->continues = outputs->resumed_here;
+    return status ? status : check_nothing_is_lost(outputs);
+}
+
+tutti_status tutti_outputs_claim(const tutti_train_options *options, tutti_outputs *outputs)
+{
+    *outputs = (tutti_outputs){.options = options};
+    tutti_status status = options->check_only ? TUTTI_OK : claim_all(outputs);
+    if (!status && options->resume)
+        status =
+            tutti_checkpoint_open_newest(options->resume, &outputs->resumed, &outputs->earlier);
+    return status;
+}
+
+tutti_status tutti_outputs_resumed(tutti_outputs *outputs)
+{
+    tutti_checkpoint_close(outputs->resumed);
+    outputs->resumed = NULL;
+    if (!outputs->earlier || !outputs->continues) return TUTTI_OK;
+    const tutti_file_options file = {.what = what, .path = outputs->options->checkpoint};
+    return tutti_file_restore(&file, outputs->earlier);
+}
+
+tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs)
+{
+    return (tutti_checkpoint_place){
+        outputs->options->checkpoint, (int)outputs->options->keep, !outputs->continues};
+}
+
+void tutti_outputs_release(tutti_outputs *outputs)
+{
+    tutti_checkpoint_close(outputs->resumed);
+    outputs->resumed = NULL;
+    for (int i = 0; i < TUTTI_OUTPUTS; i++) {
+        tutti_lock_release(outputs->lock[i]);
+        outputs->lock[i] = NULL;
+    }
+}

@@ -1,0 +1,15 @@
+/* Processes of this host, as /proc tells of them (proc(5)). [A] */
+#ifndef TUTTI_PROCESS_H
+#define TUTTI_PROCESS_H
+
+#include <stdint.h>
+
+enum { TUTTI_PROCESS_BOOT = 64 };
+
+/* A text that changes each time the host is started, and that no other host has. "" where it is not known. */
+void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT]);
+/* A process's state, a letter, and when it began, in ticks since the host was started. Returns 0, and sets
+ * nothing, when there is no such process. Either may be NULL. */
+int tutti_process_look(int64_t pid, char *state, int64_t *began);
+
+#endif

@@ -1,0 +1,109 @@
+#include "dag/run/handle.h"
+
+#include "dag/base/log.h"
+
+#include <starpu.h>
+
+/* Bytes of an element, as StarPU knows them; 0: interfaces that have none. A variable is one element. */
+static size_t element_bytes(tutti_insert_handle data)
+{
+    switch (starpu_data_get_interface_id(data)) {
+    case STARPU_VECTOR_INTERFACE_ID:
+        return starpu_vector_get_elemsize(data);
+    case STARPU_VARIABLE_INTERFACE_ID:
+        return starpu_variable_get_elemsize(data);
+    case STARPU_MATRIX_INTERFACE_ID:
+        return starpu_matrix_get_elemsize(data);
+    case STARPU_BLOCK_INTERFACE_ID:
+        return starpu_block_get_elemsize(data);
+    default:
+        return 0;
+    }
+}
+
+/* StarPU itself allocates without. */
+static int has_gaps(tutti_insert_handle data)
+{
+    enum starpu_data_interface_id interface = starpu_data_get_interface_id(data);
+    if (!starpu_data_test_if_allocated_on_node(data, STARPU_MAIN_RAM)) return 0;
+    if (interface == STARPU_MATRIX_INTERFACE_ID)
+        return starpu_matrix_get_ny(data) > 1 &&
+               starpu_matrix_get_local_ld(data) != starpu_matrix_get_nx(data);
+    if (interface == STARPU_BLOCK_INTERFACE_ID)
+        return starpu_block_get_local_ldy(data) != starpu_block_get_nx(data) ||
+               starpu_block_get_local_ldz(data) !=
+                   starpu_block_get_nx(data) * starpu_block_get_ny(data);
+    return 0;
+}
+
+/* Whether some memory node has a value. */
+static int has_value(tutti_insert_handle data)
+{
+    for (unsigned node = 0; node < starpu_memory_nodes_get_count(); node++) {
+        int allocated = 0, valid = 0, requested = 0;
+        starpu_data_query_status(data, (int)node, &allocated, &valid, &requested);
+        if (valid) return 1;
+    }
+    return 0;
+}
+
+/* Whether a task that is submitted now would find a value. With none on any node, one that is still to
+ * be written shows in that the data cannot be had at once; having them without a node moves nothing. */
+static int will_have_value(tutti_insert_handle data)
+{
+    if (has_value(data)) return 1;
+    if (starpu_data_acquire_on_node_try(data, STARPU_ACQUIRE_NO_NODE, STARPU_W)) return 1;
+    int written = has_value(data); /* just now */
+    starpu_data_release_on_node(data, STARPU_ACQUIRE_NO_NODE);
+    if (!written) starpu_data_invalidate_submit(data);
+    return written;
+}
+
+/* The type must be the one that the elements have, as far as their size tells it. */
+static tutti_status check_element(tutti_insert_handle data, const tutti_handle_use *use)
+{
+    size_t has = element_bytes(data), wanted = tutti_dtype_bytes(use->dtype);
+    int variable = starpu_data_get_interface_id(data) == STARPU_VARIABLE_INTERFACE_ID;
+    if (use->moves && use->dtype == TUTTI_U8) return TUTTI_OK;
+    if (variable ? has % wanted == 0 : has == wanted) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "%s: %s of %zu bytes, but %s has %zu", use->what,
+        variable ? "the variable is" : "the data are registered with elements", has,
+        tutti_dtype_name(use->dtype), wanted);
+}
+
+tutti_status tutti_handle_count(
+    tutti_insert_handle data, const tutti_handle_use *use, int64_t *count)
+{
+    const char *what = use->what;
+    if ((unsigned)use->dtype >= TUTTI_DTYPE_COUNT)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: no element type has the number %d (TUTTI_F32 and so on, tutti/dtype.h)", what,
+            (int)use->dtype);
+    if (!starpu_is_initialized())
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s: StarPU does not run (starpu_shutdown comes after tutti_detach)", what);
+    if (!data) return tutti_fail(TUTTI_ERR_INVAL, "%s: the handle is NULL", what);
+    if (!element_bytes(data))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the handle is of another kind than vector, variable, matrix and block", what);
+    if (has_gaps(data))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the matrix or block has gaps (leading dimension above its row length)", what);
+    tutti_status status = check_element(data, use);
+    if (status) return status;
+    if (starpu_data_get_nb_children(data) > 0)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the data are partitioned: give the parts, or starpu_data_unpartition first", what);
+    if (use->reads && !will_have_value(data))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the data have no value: no task that writes them was submitted before", what);
+    *count = (int64_t)(starpu_data_get_size(data) / tutti_dtype_bytes(use->dtype));
+    return TUTTI_OK;
+}
+
+tutti_status tutti_handle_outside_tasks(const char *what)
+{
+    if (!starpu_is_initialized() || starpu_worker_get_id() < 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%s: called inside a task: the calls are for the program's main thread", what);
+}

@@ -1,0 +1,129 @@
+#include "dag/run/held.h"
+
+#include "dag/base/log.h"
+#include "dag/run/starpu_mode.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOME = STARPU_MAIN_RAM };
+
+typedef struct datum {
+    starpu_data_handle_t handle;
+    tutti_mode mode;
+} datum;
+
+struct tutti_held {
+    tutti_held_request request;
+    atomic_int missing; /* data that are not here yet, +1 while they are being asked for */
+    int submitted;
+    struct starpu_task *start;
+    struct starpu_task *presence; /* in StarPU's count of tasks until the end; NULL: not counted */
+    int data;
+    datum datum[];
+};
+
+static void run_start(void *buffers[], void *arg)
+{
+    tutti_held *h = arg;
+    void *buf[h->data + 1];
+    starpu_data_handle_t chain = NULL;
+    (void)buffers;
+    memset(buf, 0, sizeof buf);
+    for (int d = 0; d < h->data; d++) {
+        int link = h->datum[d].mode == TUTTI_CHAIN;
+        buf[d] = link ? NULL : starpu_data_handle_to_pointer(h->datum[d].handle, HOME);
+        if (link) chain = h->datum[d].handle;
+    }
+    h->request.start(h->request.arg, buf); /* h may be gone */
+    if (chain) starpu_data_release_on_node(chain, HOME);
+}
+
+/* The links of a chain, or what is no link. */
+static void release(const tutti_held *h, int links)
+{
+    for (int d = 0; d < h->data; d++)
+        if ((h->datum[d].mode == TUTTI_CHAIN) == links)
+            starpu_data_release_on_node(h->datum[d].handle, HOME);
+}
+
+/* Frees a task that was never submitted: StarPU would free it at its end only. Accepts NULL. */
+static void discard(struct starpu_task *task)
+{
+    if (!task) return;
+    task->destroy = 0;
+    starpu_task_destroy(task);
+}
+
+static struct starpu_codelet start_codelet = {.cpu_funcs = {run_start}, .name = "tutti_collective"};
+
+/* One more is here. Called by StarPU on whatever thread brought it: the collective is started elsewhere, on a
+ * worker, because this thread may be the comm thread that has just ended another. */
+static void arrive(void *arg)
+{
+    tutti_held *h = arg;
+    if (atomic_fetch_sub(&h->missing, 1) > 1) return;
+    int rc = starpu_task_submit(h->start);
+    if (!rc) return;
+    tutti_status status = tutti_fail(
+        TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", h->request.name, strerror(-rc));
+    discard(h->start);
+    release(h, 1);
+    h->request.refused(h->request.arg, status);
+}
+
+tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **held)
+{
+    size_t data = (size_t)request->handles;
+    tutti_held *h = calloc(1, sizeof *h + data * sizeof(datum));
+    struct starpu_task *start = starpu_task_create();
+    struct starpu_task *presence = request->counted ? starpu_task_create() : NULL;
+    if (!h || !start || (request->counted && !presence)) {
+        discard(start);
+        discard(presence);
+        free(h);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", request->name);
+    }
+    start->cl = &start_codelet;
+    start->cl_arg = h;
+    start->name = request->name;
+    start->priority = request->priority;
+    *h = (tutti_held){.request = *request, .start = start, .presence = presence};
+    h->data = request->handles;
+    for (int d = 0; d < h->data; d++) h->datum[d] = (datum){request->handle[d], request->mode[d]};
+    atomic_init(&h->missing, h->data + 1);
+    *held = h;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_held_submit(tutti_held *held)
+{
+    if (held->presence) {
+        starpu_task_end_dep_add(held->presence, 1);
+        int rc = starpu_task_submit(held->presence);
+        if (rc)
+            return tutti_fail(
+                TUTTI_ERR_INTERNAL, "StarPU refuses a task without data: %s", strerror(-rc));
+    }
+    held->submitted = 1;
+    for (int d = 0; d < held->data; d++)
+        starpu_data_acquire_on_node_cb(
+            held->datum[d].handle, HOME, tutti_starpu_mode(held->datum[d].mode), arrive, held);
+    arrive(held);
+    return TUTTI_OK;
+}
+
+void tutti_held_end(tutti_held *held)
+{
+    struct starpu_task *presence = held->presence;
+    if (!held->submitted) {
+        discard(held->start);
+        discard(presence);
+        free(held);
+        return;
+    }
+    release(held, 0);
+    free(held);
+    if (presence) starpu_task_end_dep_release(presence);
+}

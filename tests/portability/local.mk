@@ -1,0 +1,7 @@
+# The README's commands on fresh systems; needs root and debootstrap, and says so where it skips.
+EXTRA_DIST += tests/portability/debian.sh
+check-debian:
+	@status=0; for release in bookworm trixie; do \
+	    bash $(srcdir)/tests/portability/debian.sh $$release || { status=$$?; [ $$status = 77 ] || exit $$status; }; \
+	done
+.PHONY: check-debian

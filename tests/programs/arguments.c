@@ -1,0 +1,242 @@
+/* Every wrong argument that a program can give to the public calls, on all ranks: each is an error that the
+ * call returns, and the session goes on.
+ *
+ *     arguments DESIGN    every call; exit status 0 when each returned what it should
+ *     arguments stays     two sessions are open when MPI_Finalize is called
+ *     arguments refused   the last rank's options are wrong, the others' right: nobody attaches */
+#include <limits.h>
+#include <math.h>
+#include <starpu.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tutti/starpu.h>
+
+enum { LENGTH = 12, PARTS = 3 };
+
+static int failures;
+
+static void expect(int line, tutti_status wanted, tutti_status got)
+{
+    if (got == wanted) return;
+    printf("line %d: %s instead of %s\n", line, tutti_status_name(got), tutti_status_name(wanted));
+    failures++;
+}
+#define IS(wanted, call) expect(__LINE__, wanted, call)
+#define INVAL(call) expect(__LINE__, TUTTI_ERR_INVAL, call)
+#define GOOD(call) expect(__LINE__, TUTTI_OK, call)
+
+static starpu_data_handle_t vector(void *data, int length, size_t element)
+{
+    starpu_data_handle_t h;
+    int home = data ? STARPU_MAIN_RAM : -1;
+    starpu_vector_data_register(&h, home, (uintptr_t)data, (uint32_t)length, element);
+    return h;
+}
+
+/* ---- attaching ---- */
+
+static tutti_status attach_with(tutti_attach_options options)
+{
+    tutti_session *session;
+    tutti_status status = tutti_attach(MPI_COMM_WORLD, &options, &session);
+    if (!status) tutti_detach(session);
+    return status;
+}
+
+static void refuse_options(void)
+{
+    tutti_session *session;
+    INVAL(tutti_attach(MPI_COMM_WORLD, NULL, NULL));
+    INVAL(tutti_attach(MPI_COMM_NULL, NULL, &session));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "best"}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "naive"}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.algorithm = "best"}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.check = "maybe"}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "concurrent", .lanes = -1}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "concurrent", .lanes = 1025}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "funneled", .lanes = 2}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.stall_warn_s = NAN}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.stall_abort_s = INFINITY}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.stall_warn_s = 9, .stall_dump_s = 8}));
+    GOOD(attach_with((tutti_attach_options){.stall_warn_s = -1, .stall_abort_s = -INFINITY}));
+}
+
+/* ---- collectives ---- */
+
+static void refuse_enums(tutti_session *tutti, starpu_data_handle_t good)
+{
+    static const int bad[] = {-1, TUTTI_DTYPE_COUNT, 17, INT_MAX, INT_MIN};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        INVAL(tutti_allreduce(tutti, good, (tutti_dtype)bad[i], TUTTI_SUM));
+        INVAL(tutti_broadcast(tutti, good, (tutti_dtype)bad[i], 0));
+        INVAL(tutti_allgather(tutti, good, good, (tutti_dtype)bad[i]));
+        INVAL(tutti_allreduce(tutti, good, TUTTI_F64, (tutti_reduce_op)bad[i]));
+        INVAL(tutti_reduce(tutti, good, TUTTI_F64, (tutti_reduce_op)bad[i], 0));
+        INVAL(tutti_reduce_scatter(tutti, good, TUTTI_F64, (tutti_reduce_op)bad[i]));
+    }
+    INVAL(tutti_broadcast(tutti, good, TUTTI_F64, tutti_size(tutti)));
+    INVAL(tutti_broadcast(tutti, good, TUTTI_F64, -1));
+    INVAL(tutti_reduce(tutti, good, TUTTI_F64, TUTTI_SUM, INT_MAX));
+}
+
+static void refuse_handles(tutti_session *tutti, starpu_data_handle_t good)
+{
+    static double data[LENGTH], gaps[8 * 4], two;
+    starpu_data_handle_t other, temporary = vector(NULL, LENGTH, sizeof(double));
+    INVAL(tutti_allreduce(tutti, NULL, TUTTI_F64, TUTTI_SUM));
+    INVAL(tutti_name(tutti, NULL, "nothing"));
+    INVAL(tutti_allreduce(tutti, good, TUTTI_F32, TUTTI_SUM)); /* twice as many of half the size */
+    INVAL(tutti_allreduce(tutti, good, TUTTI_U8, TUTTI_SUM));
+    INVAL(tutti_allgather(tutti, good, good, TUTTI_F64));
+    INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* was never written */
+    INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* asking did not change it */
+    starpu_data_unregister(temporary);
+    starpu_void_data_register(&other);
+    INVAL(tutti_allreduce(tutti, other, TUTTI_U8, TUTTI_SUM));
+    starpu_data_unregister(other);
+    starpu_matrix_data_register(&other, STARPU_MAIN_RAM, (uintptr_t)gaps, 8, 4, 4, sizeof(double));
+    INVAL(tutti_allreduce(tutti, other, TUTTI_F64, TUTTI_SUM));
+    starpu_data_unregister(other);
+    starpu_variable_data_register(&other, STARPU_MAIN_RAM, (uintptr_t)&two, sizeof two - 1);
+    INVAL(tutti_allreduce(tutti, other, TUTTI_F32, TUTTI_SUM));
+    starpu_data_unregister(other);
+    other = vector(data, LENGTH, sizeof *data);
+    struct starpu_data_filter parts = {
+        .filter_func = starpu_vector_filter_block, .nchildren = PARTS};
+    starpu_data_partition(other, &parts);
+    INVAL(tutti_allreduce(tutti, other, TUTTI_F64, TUTTI_SUM));
+    for (int i = 0; i < PARTS; i++)
+        GOOD(tutti_allreduce(tutti, starpu_data_get_sub_data(other, 1, i), TUTTI_F64, TUTTI_SUM));
+    GOOD(tutti_wait(tutti, 30));
+    starpu_data_unpartition(other, STARPU_MAIN_RAM);
+    starpu_data_unregister(other);
+}
+
+static void refuse_sessions(starpu_data_handle_t good)
+{
+    tutti_session *nobody = (tutti_session *)(uintptr_t)0x1234;
+    INVAL(tutti_allreduce(NULL, good, TUTTI_F64, TUTTI_SUM));
+    INVAL(tutti_allreduce(nobody, good, TUTTI_F64, TUTTI_SUM));
+    INVAL(tutti_wait(NULL, 1));
+    INVAL(tutti_name(NULL, good, "x"));
+    INVAL(tutti_detach(nobody));
+    GOOD(tutti_detach(NULL));
+    IS((tutti_status)-1, (tutti_status)tutti_rank(NULL));
+    IS((tutti_status)-1, (tutti_status)tutti_size(nobody));
+}
+
+/* ---- what is right all the same ---- */
+
+static void fill(void *buffers[], void *arg)
+{
+    (void)arg;
+    double *v = (double *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    for (unsigned i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) v[i] = 1;
+}
+static struct starpu_codelet filling = {
+    .cpu_funcs = {fill}, .cpu_funcs_name = {"fill"}, .nbuffers = 1, .modes = {STARPU_W}};
+
+static tutti_status inside;
+static void call_inside(void *buffers[], void *arg)
+{
+    (void)buffers;
+    inside = tutti_wait(arg, 1);
+}
+static struct starpu_codelet calling = {.cpu_funcs = {call_inside}, .cpu_funcs_name = {"call"}};
+
+static double first_of(starpu_data_handle_t data)
+{
+    starpu_data_acquire(data, STARPU_R);
+    double value = *(const double *)starpu_data_get_local_ptr(data);
+    starpu_data_release(data);
+    return value;
+}
+
+static void accept(tutti_session *tutti, starpu_data_handle_t good)
+{
+    int size = tutti_size(tutti), root = size - 1;
+    starpu_data_handle_t temporary = vector(NULL, LENGTH, sizeof(double)),
+                         received = vector(NULL, LENGTH, sizeof(double)),
+                         empty = vector(&inside, 0, sizeof(double));
+    /* a temporary that a task will have written, the same one twice, and one of no elements */
+    GOOD((tutti_status)starpu_task_insert(&filling, STARPU_W, temporary, 0));
+    GOOD(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM));
+    GOOD(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM));
+    GOOD(tutti_allreduce(tutti, empty, TUTTI_F64, TUTTI_SUM));
+    /* what a broadcast brings needs no value before; bytes may be of anything */
+    if (tutti_rank(tutti) == root)
+        GOOD((tutti_status)starpu_task_insert(&filling, STARPU_W, received, 0));
+    GOOD(tutti_broadcast(tutti, received, TUTTI_F64, root));
+    GOOD(tutti_broadcast(tutti, good, TUTTI_U8, 0));
+    INVAL(tutti_wait(tutti, NAN));
+    INVAL(tutti_wait(tutti, -1));
+    GOOD(tutti_wait(tutti, INFINITY));
+    IS((tutti_status)(size * size), (tutti_status)first_of(temporary));
+    IS((tutti_status)1, (tutti_status)first_of(received));
+    GOOD((tutti_status)starpu_task_insert(&calling, STARPU_CL_ARGS_NFREE, tutti, (size_t)0, 0));
+    starpu_task_wait_for_all();
+    INVAL(inside);
+    starpu_data_unregister(temporary);
+    starpu_data_unregister(received);
+    starpu_data_unregister(empty);
+}
+
+static void use_session(const char *design)
+{
+    static double data[LENGTH];
+    starpu_data_handle_t good = vector(data, LENGTH, sizeof *data);
+    const tutti_attach_options options = {.design = design};
+    tutti_session *tutti, *later;
+    GOOD(tutti_attach(MPI_COMM_WORLD, &options, &tutti));
+    refuse_enums(tutti, good);
+    refuse_handles(tutti, good);
+    refuse_sessions(good);
+    accept(tutti, good);
+    GOOD(tutti_detach(tutti));
+    GOOD(tutti_attach(MPI_COMM_WORLD, &options, &later)); /* is never taken for the one before */
+    INVAL(tutti_allreduce(tutti, good, TUTTI_F64, TUTTI_SUM));
+    INVAL(tutti_wait(tutti, 1));
+    INVAL(tutti_detach(tutti));
+    GOOD(tutti_detach(later));
+    starpu_data_unregister(good);
+}
+
+/* As many programs end: the results are there, and the last calls are forgotten. */
+static void stay(void)
+{
+    static double data[LENGTH];
+    const tutti_attach_options options = {.design = "chained"};
+    tutti_session *one, *other;
+    starpu_data_handle_t good = vector(data, LENGTH, sizeof *data);
+    GOOD(tutti_attach(MPI_COMM_WORLD, &options, &one));
+    GOOD(tutti_attach(MPI_COMM_WORLD, NULL, &other));
+    GOOD(tutti_allreduce(one, good, TUTTI_F64, TUTTI_SUM));
+    GOOD(tutti_wait(one, 60));
+    starpu_data_unregister(good);
+}
+
+int main(int argc, char **argv)
+{
+    tutti_session *session;
+    int level, rank, size;
+    const char *what = argc > 1 ? argv[1] : "funneled";
+    IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* MPI does not run */
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* nor StarPU */
+    if (starpu_init(NULL)) return 77;
+    if (strcmp(what, "refused") == 0) {
+        const tutti_attach_options options = {.lanes = rank == size - 1 ? -1 : 0};
+        IS(TUTTI_ERR_USAGE, tutti_attach(MPI_COMM_WORLD, &options, &session));
+    } else if (strcmp(what, "stays") == 0) {
+        stay();
+    } else {
+        refuse_options();
+        use_session(what);
+    }
+    starpu_shutdown();
+    MPI_Finalize();
+    return failures ? 1 : 0;
+}

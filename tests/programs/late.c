@@ -1,0 +1,98 @@
+/* A StarPU program whose last rank is late, or stands still:
+ *
+ *     late DESIGN CASE SECONDS
+ *
+ * code      its main thread computes for so many seconds before it inserts what the others wait for
+ * task      a task of its takes as long before that
+ * left      it has detached, and nothing is compared, while the others go on
+ * held      it waits for a collective on data that it has acquired itself
+ * acquire   every rank waits for a collective with starpu_data_acquire alone
+ * Exit status: 0 when every sum is right; 1 when a wait failed. */
+#include <starpu.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tutti/starpu.h>
+#include <unistd.h>
+
+enum { LENGTH = 1000 };
+
+static void take_time(void *buffers[], void *arg)
+{
+    (void)buffers;
+    sleep(*(const unsigned *)arg);
+}
+static struct starpu_codelet slow = {
+    .cpu_funcs = {take_time}, .cpu_funcs_name = {"take_time"}, .nbuffers = 1, .modes = {STARPU_RW}};
+
+typedef struct state {
+    tutti_session *tutti;
+    starpu_data_handle_t handle;
+    float data[LENGTH];
+    int late; /* this rank */
+    unsigned seconds;
+} state;
+
+static tutti_status sum(state *s)
+{
+    return tutti_allreduce(s->tutti, s->handle, TUTTI_F32, TUTTI_SUM);
+}
+
+static tutti_status run_case(state *s, const char *what)
+{
+    tutti_status status = sum(s);
+    if (!status) status = tutti_wait(s->tutti, 120);
+    if (status) return status;
+    if (strcmp(what, "code") == 0 && s->late) sleep(s->seconds);
+    if (strcmp(what, "task") == 0 && s->late)
+        starpu_task_insert(
+            &slow, STARPU_RW, s->handle, STARPU_CL_ARGS_NFREE, &s->seconds, sizeof s->seconds, 0);
+    if (strcmp(what, "left") == 0 && s->late) {
+        status = tutti_detach(s->tutti);
+        s->tutti = NULL;
+        sleep(60);
+        return status;
+    }
+    if (strcmp(what, "held") == 0 && s->late) starpu_data_acquire(s->handle, STARPU_R);
+    status = sum(s);
+    if (!status && strcmp(what, "acquire") == 0) {
+        starpu_data_acquire(s->handle, STARPU_R);
+        starpu_data_release(s->handle);
+    }
+    if (!status) status = tutti_wait(s->tutti, strcmp(what, "held") == 0 ? s->seconds : 120);
+    if (strcmp(what, "held") == 0 && s->late) starpu_data_release(s->handle);
+    return status;
+}
+
+static int is_right(const state *s, int size)
+{
+    for (int i = 0; i < LENGTH; i++)
+        if (s->data[i] < (float)(size * size) || s->data[i] > (float)(size * size)) return 0;
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static state s;
+    int level, rank, size;
+    const tutti_attach_options options = {.design = argc > 1 ? argv[1] : NULL,
+        .check = argc > 2 && strcmp(argv[2], "left") == 0 ? "off" : NULL};
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (starpu_init(NULL)) return 77;
+    if (tutti_attach(MPI_COMM_WORLD, &options, &s.tutti)) return 1;
+    s.late = rank == size - 1;
+    s.seconds = argc > 3 ? (unsigned)atoi(argv[3]) : 3;
+    for (int i = 0; i < LENGTH; i++) s.data[i] = 1;
+    starpu_vector_data_register(
+        &s.handle, STARPU_MAIN_RAM, (uintptr_t)s.data, LENGTH, sizeof *s.data);
+    tutti_status status = run_case(&s, argc > 2 ? argv[2] : "code");
+    tutti_status left = tutti_detach(s.tutti);
+    printf("rank %d: %s, then %s\n", rank, tutti_status_name(status), tutti_status_name(left));
+    if (status || left) MPI_Abort(MPI_COMM_WORLD, 1);
+    starpu_data_unregister(s.handle);
+    starpu_shutdown();
+    MPI_Finalize();
+    return is_right(&s, size) ? 0 : 1;
+}

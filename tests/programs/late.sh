@@ -1,0 +1,69 @@
+#!/bin/bash
+# A rank that computes, reads or has not come to it yet is waited for, however long, and named; one that is gone, or a wait
+# that nobody can end, is a stall. A program that never makes the call in which its design works is told which.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+program=$TUTTI_BUILDDIR/tests/programs/late
+abort=$((2 * ${TUTTI_TEST_SLOWDOWN:-1})) late=$((abort + 1)) # seconds; starting has the limit of a stall, too
+limits=(TUTTI_STALL_WARN=0.5 TUTTI_STALL_DUMP=1 TUTTI_STALL_ABORT=$abort "TUTTI_STALL_DIR=$dir")
+
+runs() { # STATUS DESIGN CASE
+    local status=0
+    env "${limits[@]}" timeout $((20 * abort)) "$mpirun" -np 2 "$program" "$2" "$3" $late > "$dir/out" 2>&1 || status=$?
+    [ $status = "$1" ] || { fail "$2, $3: status $status instead of $1"; cat "$dir/out"; }
+}
+says() { # PATTERN
+    grep -q -e "$1" "$dir/out" || { fail "nobody says: $1"; cat "$dir/out"; }
+}
+says_not() { # PATTERN
+    ! grep -q -e "$1" "$dir/out" || { fail "somebody says: $1"; cat "$dir/out"; }
+}
+
+"$mpirun" -np 1 "$program" funneled code 0 > "$dir/out" 2>&1 # StarPU measures the machine once; two at a time meet in its files
+for design in funneled chained; do
+    runs 0 $design code
+    says 'rank 0: warning: waits for .* in collective #2 "allreduce": rank 1 has not submitted it: .*it is in its own code, for'
+    says 'it is late, not stuck'
+    says_not 'stall report\|error\|all ranks end'
+done
+runs 0 sequential code # which hears nothing meanwhile
+says 'rank 1 does not answer.*, as it hears others only while its program waits in Tutti: its program is in its own code, and late'
+says_not 'stall report\|error\|all ranks end'
+runs 0 funneled task
+says 'rank 1 has not come to it; in the way is a task of the program on its data'
+says_not 'stall report\|error\|all ranks end'
+runs 1 funneled held # the deadline is the wait's own
+says 'rank [01]: timeout'
+says_not 'all ranks end'
+runs 1 funneled left
+says 'rank 1 does not answer.* its process runs, but is stuck outside of Tutti'
+says 'the limit of a stall: all ranks end'
+says 'rank 0: timeout'
+
+# Without tutti_wait nothing happens, and there is nothing that could end it.
+env "${limits[@]}" "$mpirun" -np 2 "$program" sequential acquire $late > "$dir/out" 2>&1 &
+run=$!
+for _ in {1..300}; do
+    [ "$(grep -c 'runs collectives inside tutti_wait' "$dir/out")" -ge 4 ] && break
+    sleep 0.1
+done
+kill -0 $run || fail 'acquire: has ended'
+kill -TERM $run
+wait $run
+for rank in 0 1; do
+    says "rank $rank: warning: design sequential runs collectives inside tutti_wait; the program has not called it for .* s while 1 collective is ready"
+done
+
+# A data set that is slow on one rank.
+make_cifar "$dir/data"
+slow=$TUTTI_BUILDDIR/tests/programs/.libs/slow_read.so
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" # the slow disk is loaded before it
+for design in funneled sequential; do
+    status=0
+    "$mpirun" -np 2 env LD_PRELOAD="$slow" SLOW_READ_RANK=1 SLOW_READ_BYTES=3073 SLOW_READ_AT=40 SLOW_READ_S=$late \
+        "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0.001 --steps 20 --quiet --design $design \
+        --stall-warn 0.5 --stall-dump 1 --stall-abort $abort --stall-dir "$dir" > "$dir/out" 2>&1 || status=$?
+    [ $status = 0 ] || { fail "a slow data set, $design: status $status"; cat "$dir/out"; }
+    says "rank 1 .*it waits for a batch of 'train' (reader cifar10), for .* s so far; it is late, not stuck"
+    says_not 'stall report\|error\|all ranks end'
+done
+finish

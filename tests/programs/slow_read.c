@@ -1,0 +1,47 @@
+/* Preloaded into a program: on rank SLOW_READ_RANK the SLOW_READ_AT-th read at an offset of SLOW_READ_BYTES bytes takes
+ * SLOW_READ_S seconds longer. */
+#define _LARGEFILE64_SOURCE
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int reads;
+
+static const char *setting(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? text : "-1";
+}
+
+/* As the launchers at hand tell it. */
+static int rank_here(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return atoi(getenv(names[i]));
+    return 0;
+}
+
+static void delay(size_t bytes)
+{
+    if (rank_here() != atoi(setting("SLOW_READ_RANK"))) return;
+    if (bytes != (size_t)atol(setting("SLOW_READ_BYTES"))) return;
+    if (atomic_fetch_add(&reads, 1) + 1 != atoi(setting("SLOW_READ_AT"))) return;
+    struct timespec left = {.tv_sec = atoi(setting("SLOW_READ_S"))};
+    while (nanosleep(&left, &left)) continue;
+}
+
+ssize_t pread(int file, void *data, size_t bytes, off_t at)
+{
+    delay(bytes);
+    return syscall(SYS_pread64, file, data, bytes, at);
+}
+
+ssize_t pread64(int file, void *data, size_t bytes, off_t at)
+{
+    delay(bytes);
+    return syscall(SYS_pread64, file, data, bytes, at);
+}

@@ -1,0 +1,60 @@
+#!/bin/bash
+# tutti-run -n: ranks start on any machine, whatever it is told about MPI (nothing), however few cores it has; what is passed
+# on to them and back; numbers are decimal.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+run=$apps/tutti-run
+cd "$dir" || exit 1
+# Nothing of the guard's settings, and one core.
+cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+bare() { taskset -c "$cpu" env -i PATH="$PATH" HOME="$dir" TMPDIR="$dir" MPIRUN="$mpirun" \
+    ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} "$@" < /dev/null; }
+with() { # WANTED-STATUS COMMAND...
+    local wanted=$1 status=0
+    shift
+    bare "$@" > out 2> err || status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat out err; }
+}
+
+with 2 "$run" -n 4 "$apps/tutti-doctor" --json --timeout 60 # four ranks on a core are bad, as it says
+grep -q '"summary","ranks":4,' out || { fail "the ranks of one launch are not one world"; cat out err; }
+
+# Arguments stay whole, the status is a rank's, several programs are one launch.
+with 0 "$run" -n 2 sh -c 'echo "<$1>" "<$2>"' - 'a  b' '"c"'
+[ "$(sort -u out)" = '<a  b> <"c">' ] && [ "$(wc -l < out)" = 2 ] || { fail "arguments are not passed on as they are"; cat out; }
+[ ! -s err ] || { fail "something was said where all is well"; cat err; }
+with 3 "$run" --ranks=2 sh -c 'exit 3'
+with 127 env MPIRUN=no-such-mpirun "$run" -n 2 true
+grep -q 'there is no no-such-mpirun' err || { fail "a launcher that is not there"; cat err; }
+with 2 "$run" -n 1 "$apps/tutti-doctor" --json : -np 2 "$apps/tutti-doctor" --json
+grep -q '"summary","ranks":3,' out || { fail "several programs are not one world"; cat out err; }
+
+# What the user has set stays.
+with 0 env OMPI_MCA_btl=self,tcp UCX_TLS=self,tcp "$run" -n 1 sh -c 'echo $OMPI_MCA_btl $UCX_TLS'
+[ "$(cat out)" = 'self,tcp self,tcp' ] || { fail "a setting of the user's is changed"; cat out; }
+
+# Restarts go with -n, too.
+cat > program << 'DONE'
+#!/bin/bash
+case $* in *--resume*) exit 0 ;; esac
+echo > saved
+exit 1
+DONE
+chmod +x program
+with 0 "$run" -n 1 --pause 0 ./program --checkpoint saved
+grep -q 'restart 1 of 3, from saved' err || { fail "no restart from the checkpoint"; cat err; }
+
+# Numbers are decimal, and what is none is refused by name.
+with 0 "$run" -n 02 --pause 08 --grace 09 --linger 010 --max-restarts 00 true
+rm saved
+with 0 "$run" --pause 00 --max-restarts 08 ./program --checkpoint saved
+grep -q 'restart 1 of 8,' err || { fail "--max-restarts 08"; cat err; }
+for wrong in '-n 0' '-n two' '-n 0x2' '--pause 1.5' '--pause -1' '--grace' '--linger 1000000' '--max-restarts 1e3'; do
+    # shellcheck disable=SC2086 # two words
+    with 2 "$run" $wrong
+    grep -q -- "^tutti-run: ${wrong%% *} .*must be a whole number" err || { fail "$wrong"; cat err; }
+done
+with 2 "$run" -n 2
+grep -q 'what is to be run' err || { fail "-n without a program"; cat err; }
+with 2 "$run" -n 2 --max-restarts 1 true
+grep -q 'no --checkpoint' err || { fail "restarts without a checkpoint"; cat err; }
+finish

@@ -1,0 +1,117 @@
+/* apps/train/options: in no option does a number stand for a word, and what is refused is named, with
+ * what would be accepted. */
+#include "apps/train/options.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static tutti_train_options got;
+
+/* Parses "--data x" and these two words; returns what that writes to stderr. */
+static const char *parse(const char *option, const char *value, tutti_status *status)
+{
+    static char text[4096];
+    char *const words[] = {"tutti-cifar", "--data", "x", (char *)option, (char *)value, NULL};
+    tutti_conf_wish wish;
+    FILE *file = tmpfile();
+    int saved = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    *status = tutti_train_options_parse(option ? 5 : 3, words, &got, &wish);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static int is_number(const tutti_setting *s)
+{
+    return s->kind == TUTTI_CONF_INT || s->kind == TUTTI_CONF_REAL ||
+           s->kind == TUTTI_CONF_INT_OR || s->kind == TUTTI_CONF_REAL_OR;
+}
+
+static void refuses(const tutti_setting *s, const char *value)
+{
+    char option[64], wanted[96];
+    tutti_status status;
+    snprintf(option, sizeof option, "--%s", s->name);
+    snprintf(wanted, sizeof wanted, "%s %s: %s", option, *value ? value : "\"\"",
+        is_number(s) ? "a" : "");
+    const char *says = parse(option, value, &status);
+    ck_assert_msg(status == TUTTI_ERR_USAGE, "%s %s is accepted", option, value);
+    ck_assert_msg(strstr(says, wanted) != NULL, "\"%s\" lacks \"%s\"", says, wanted);
+    for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++)
+        ck_assert_msg(strstr(says, s->words[i]) != NULL, "\"%s\" lacks %s", says, s->words[i]);
+}
+
+START_TEST(every_number)
+{
+    static const char *const bad[] = {
+        "-1", "-0.5", "nan", "inf", "1x", " 1", "", "0x1", "1e99", "Auto"};
+    for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++)
+        for (size_t i = 0; is_number(s) && i < sizeof bad / sizeof *bad; i++) refuses(s, bad[i]);
+}
+END_TEST
+
+START_TEST(every_other_option)
+{
+    for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++) {
+        if (s->kind == TUTTI_CONF_CHOICE) refuses(s, "-1");
+        if (s->kind == TUTTI_CONF_CHOICE || s->kind == TUTTI_CONF_TEXT) refuses(s, "");
+    }
+}
+END_TEST
+
+/* The smallest number of a range is a number, and a word that is offered is accepted; the default
+ * of what has an "auto" is that. */
+START_TEST(the_ends_of_ranges)
+{
+    for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++) {
+        char option[64], low[32];
+        tutti_status status;
+        if (!is_number(s)) continue;
+        ck_assert_msg(s->low >= 0, "--%s begins at %g", s->name, s->low);
+        if (s->words[0] && !strcmp(s->words[0], "auto")) ck_assert_str_eq(s->fallback, "auto");
+        snprintf(option, sizeof option, "--%s", s->name);
+        for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++) {
+            const char *says = parse(option, s->words[i], &status);
+            ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, s->words[i], says);
+        }
+        if (!strncmp(s->name, "stall", 5) || !strcmp(s->name, "batch")) continue; /* with others */
+        snprintf(low, sizeof low, "%g", s->low);
+        const char *says = parse(option, low, &status);
+        ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, low, says);
+    }
+}
+END_TEST
+
+START_TEST(defaults)
+{
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    ck_assert_ok(status);
+    ck_assert_int_eq(got.rate.word, TUTTI_CONF_AUTO);
+    ck_assert_int_eq(got.bucket_mb.word, TUTTI_CONF_AUTO);
+    ck_assert_int_eq(got.eval_every.word, 0);
+    ck_assert_int_eq(got.eval_every.value, 1);
+    ck_assert_int_eq(got.views, 1);
+    parse("--eval-every", "never", &status);
+    ck_assert_int_eq(got.eval_every.word, TUTTI_EVAL_NEVER);
+    parse("--replica-check", "never", &status);
+    ck_assert_int_eq(got.replica_check.word, TUTTI_REPLICA_NEVER);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *tcase = testing_case(suite, "options");
+    tcase_add_test(tcase, every_number);
+    tcase_add_test(tcase, every_other_option);
+    tcase_add_test(tcase, the_ends_of_ranges);
+    tcase_add_test(tcase, defaults);
+    return testing_run(suite);
+}
