@@ -42,4 +42,13 @@ kill -TERM $pid
 wait $pid
 [ $? = 143 ] || fail "interrupted: not status 143"
 left_behind "interrupted"
+
+# A launcher that stands still when its last process has ended: the test goes on.
+mkfifo "$dir/never"
+printf '%s\n' '#!/bin/bash' 'sleep 1' 'read -r <> "$1"' > "$dir/mpirun"
+printf '%s\n' '#!/bin/bash' '"$1/mpirun" "$1/never"' 'echo "status $?"' > "$dir/waits"
+chmod +x "$dir/mpirun" "$dir/waits"
+"$guard" -t 60 -l 2 "$dir/waits" "$dir" > "$dir/out" 2>&1 || { fail "a launcher that stands still: status $?"; cat "$dir/out"; }
+grep -q 'a launcher, stands still' "$dir/out" || fail "a launcher that stands still: not said"
+grep -q 'status 137' "$dir/out" || fail "a launcher that stands still: not killed"
 finish
