@@ -46,11 +46,18 @@ void tutti_cache_free(tutti_cache *cache)
     free(cache);
 }
 
+static int same_counts(const tutti_sched_shape *a, const tutti_sched_shape *b)
+{
+    if (!a->counts || !b->counts) return a->counts == b->counts;
+    size_t counts = (size_t)a->P * (a->kind == TUTTI_ALLTOALL ? 2 : 1);
+    return !memcmp(a->counts, b->counts, counts * sizeof *a->counts);
+}
+
 static int same(const tutti_sched_shape *a, const tutti_sched_shape *b)
 {
     return a->kind == b->kind && a->count == b->count && a->root == b->root &&
-           a->segment == b->segment && a->in_place == b->in_place && a->rank == b->rank &&
-           a->P == b->P;
+           a->segment == b->segment && a->in_place == b->in_place && a->ordered == b->ordered &&
+           a->rank == b->rank && a->P == b->P && same_counts(a, b);
 }
 
 static unsigned bucket_of(const tutti_sched_shape *shape)

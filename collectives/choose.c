@@ -1,9 +1,11 @@
 #include "collectives/choose.h"
 
 #include "collectives/sched/barrier.h"
+#include "collectives/sched/direct.h"
 #include "collectives/sched/doubling.h"
 #include "collectives/sched/ring.h"
 #include "collectives/sched/rsag.h"
+#include "collectives/sched/scan.h"
 #include "collectives/sched/tree.h"
 
 #include <stdio.h>
@@ -27,7 +29,9 @@ enum {
         [TUTTI_ALLREDUCE] = allreduce, [TUTTI_BROADCAST] = tutti_sched_tree_broadcast,             \
         [TUTTI_REDUCE] = tutti_sched_tree_reduce, [TUTTI_ALLGATHER] = tutti_sched_ring_allgather,  \
         [TUTTI_REDUCE_SCATTER] = tutti_sched_ring_reduce_scatter,                                  \
-        [TUTTI_BARRIER] = tutti_sched_barrier,                                                     \
+        [TUTTI_BARRIER] = tutti_sched_barrier, [TUTTI_GATHER] = tutti_sched_direct_gather,         \
+        [TUTTI_SCATTER] = tutti_sched_direct_scatter,                                              \
+        [TUTTI_ALLTOALL] = tutti_sched_direct_alltoall, [TUTTI_SCAN] = tutti_sched_scan,           \
     }
 
 static const tutti_algorithm automatic = {
@@ -127,4 +131,15 @@ tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind ki
     int64_t least = (count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
     choice.segment = segment > least ? segment : least;
     return choice;
+}
+
+tutti_sched_builder tutti_coll_choose_ordered(tutti_coll_kind kind)
+{
+    static const tutti_sched_builder builders[TUTTI_COLL_KINDS] = {
+        [TUTTI_ALLREDUCE] = tutti_sched_doubling_allreduce,
+        [TUTTI_REDUCE] = tutti_sched_tree_reduce,
+        [TUTTI_REDUCE_SCATTER] = tutti_sched_direct_reduce_scatter,
+        [TUTTI_SCAN] = tutti_sched_scan,
+    };
+    return builders[kind];
 }

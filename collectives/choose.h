@@ -8,7 +8,9 @@
  *   rsag                Rabenseifner        tree               ring
  *   mpi                 the MPI library's own blocking collective, for every kind
  *
- * The barrier is a dissemination barrier in all of them but mpi.
+ * In all of them but mpi the barrier is a dissemination barrier, gather, scatter and alltoall send every part
+ * straight to where it goes, and scan doubles. An operator that does not commute has schedules of its own,
+ * whatever the name: recursive doubling, the tree (from rank 0), direct.
  *
  * auto, allreduce of S bytes on P ranks, over a network: recursive doubling up to 4 KiB, where the
  * number of steps is what costs (up to 256 KiB for P = 2, where it sends no more than the others);
@@ -57,5 +59,7 @@ typedef struct tutti_choice {
 /* For a collective whose OUT buffer has `count` elements of `element` bytes. */
 tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int near,
     int64_t count, size_t element);
+/* For an operator that does not commute: combines ranks in their order. NULL: the kind does not reduce. */
+tutti_sched_builder tutti_coll_choose_ordered(tutti_coll_kind kind);
 
 #endif

@@ -185,29 +185,70 @@ static int tag_of(const tutti_comm *c, int64_t number, uint32_t identity)
     return (int)(number % c->numbers * c->identities + identity % c->identities);
 }
 
+static tutti_status check_operator(const tutti_coll_args *a)
+{
+    int own = a->op >= TUTTI_USER_OP && a->op < TUTTI_USER_OPS_END && a->user && a->user->function;
+    const char *kind = tutti_coll_kind_name(a->kind);
+    if ((unsigned)a->dtype >= TUTTI_DTYPE_COUNT)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s with the element type %d", kind, (int)a->dtype);
+    if (!tutti_coll_trait_of(a->kind)->reduces || own) return TUTTI_OK;
+    if (!tutti_reduce_op_takes(a->op, a->dtype) || a->user)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s (%d) is none for %s", kind,
+            tutti_reduce_op_name(a->op), (int)a->op, tutti_dtype_name(a->dtype));
+    return TUTTI_OK;
+}
+
+/* Counts of parts; *all: the elements of a buffer that has all of them, count where there are none. */
+static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int64_t *all)
+{
+    const char *kind = tutti_coll_kind_name(a->kind);
+    int64_t sum[2] = {0, 0};
+    *all = a->count;
+    if (!a->counts) return TUTTI_OK;
+    if (!tutti_coll_trait_of(a->kind)->parts)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s has no parts, and so no counts", kind);
+    for (int i = 0; i < tutti_coll_counts(a, P); i++)
+        if (a->counts[i] < 0 || __builtin_add_overflow(sum[i / P], a->counts[i], &sum[i / P]))
+            return tutti_fail(
+                TUTTI_ERR_INVAL, "%s: count %d is %lld", kind, i, (long long)a->counts[i]);
+    int64_t wanted = a->kind == TUTTI_ALLTOALL ? 0 : sum[0];
+    if (a->count != wanted)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: the counts' sum is %lld, count is %lld", kind,
+            (long long)wanted, (long long)a->count);
+    if (a->kind == TUTTI_ALLTOALL && !a->send && (sum[0] || sum[1]))
+        return tutti_fail(TUTTI_ERR_INVAL, "alltoall with counts in place");
+    if (a->kind == TUTTI_ALLTOALL && a->counts[rank] != a->counts[P + rank])
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "alltoall: rank %d sends itself %lld elements and receives %lld", rank,
+            (long long)a->counts[rank], (long long)a->counts[P + rank]);
+    *all = sum[0] > sum[1] ? sum[0] : sum[1];
+    return TUTTI_OK;
+}
+
 /* Whether this rank may post it at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
-    int P = c->transport->size, lanes = c->lanes;
+    int rank = c->transport->rank, P = c->transport->size, lanes = c->lanes;
     if (lane < 0 || lane >= lanes)
         return tutti_fail(TUTTI_ERR_INVAL, "lane %d of a communicator with %d", lane, lanes);
     if ((unsigned)a->kind >= TUTTI_COLL_KINDS)
         return tutti_fail(TUTTI_ERR_INVAL, "no collective has the kind %d", (int)a->kind);
     if (a->kind == TUTTI_BARRIER) return TUTTI_OK;
     const char *kind = tutti_coll_kind_name(a->kind);
-    if ((unsigned)a->dtype >= TUTTI_DTYPE_COUNT || (unsigned)a->op >= TUTTI_REDUCE_OPS)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s with the element type %d and the operator %d", kind,
-            (int)a->dtype, (int)a->op);
-    if (a->count < 0 || (a->count && !a->recv))
-        return tutti_fail(TUTTI_ERR_INVAL, "%s of %lld elements into %s", kind, (long long)a->count,
-            a->recv ? "a buffer" : "no buffer");
-    int rooted = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_REDUCE;
-    if (rooted && (a->root < 0 || a->root >= P))
+    int64_t bytes, all;
+    tutti_status status = check_operator(a);
+    if (!status) status = check_counts(a, rank, P, &all);
+    if (status) return status;
+    if (tutti_coll_trait_of(a->kind)->rooted && (a->root < 0 || a->root >= P))
         return tutti_fail(TUTTI_ERR_INVAL, "%s with root %d on %d ranks", kind, a->root, P);
-    int64_t bytes;
-    if (__builtin_mul_overflow(a->count, 2 * P * (int64_t)tutti_dtype_bytes(a->dtype), &bytes))
+    if (a->count < 0)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s of %lld elements", kind, (long long)a->count);
+    if (__builtin_mul_overflow(all, 2 * P * (int64_t)tutti_dtype_bytes(a->dtype), &bytes))
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s of %lld elements on %d ranks: too many bytes",
-            kind, (long long)a->count, P);
+            kind, (long long)all, P);
+    if (tutti_coll_recv_count(a, rank, P) && !a->recv)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s of %lld elements into no buffer", kind, (long long)a->count);
     return TUTTI_OK;
 }
 
@@ -216,6 +257,7 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
 static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2])
 {
     tutti_coll_args a = *args;
+    const tutti_coll_trait *trait = tutti_coll_trait_of(a.kind);
     if (a.kind == TUTTI_BARRIER)
         a = (tutti_coll_args){.kind = TUTTI_BARRIER,
             .dtype = TUTTI_U8,
@@ -224,9 +266,17 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
             .send = &here[0],
             .recv = &here[1],
             .identity = args->identity};
-    if (a.kind != TUTTI_BROADCAST && a.kind != TUTTI_REDUCE) a.root = 0;
+    if (!trait->rooted) a.root = 0;
+    if (!trait->reduces && trait->data) a.user = NULL;
     if (a.kind == TUTTI_BROADCAST) a.send = NULL;
     return a;
+}
+
+/* Of the largest buffer of any rank, by which segments are sized. An alltoall with counts, which no rank
+ * knows all of, has the shortest: they are the same on every rank. */
+static int64_t elements(const tutti_coll_args *a, int P)
+{
+    return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
 }
 
 static tutti_status start(tutti_coll_request *r)
@@ -234,21 +284,25 @@ static tutti_status start(tutti_coll_request *r)
     tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
     const tutti_coll_args *a = &r->args;
-    int64_t all = a->kind == TUTTI_ALLGATHER ? a->count * t->size : a->count;
+    int64_t most = elements(a, t->size);
     tutti_choice choice = tutti_coll_choose(
-        c->algorithm, a->kind, t->size, t->near, all, tutti_dtype_bytes(a->dtype));
+        c->algorithm, a->kind, t->size, t->near, most, tutti_dtype_bytes(a->dtype));
+    int ordered = !tutti_coll_commutes(a);
     if (!choice.build) {
         tutti_status status = t->ops->collective(t, r->lane, a);
         r->done = !status;
         return status;
     }
+    if (ordered) choice.build = tutti_coll_choose_ordered(a->kind);
     const tutti_sched_shape shape = {.kind = a->kind,
         .rank = t->rank,
         .P = t->size,
         .root = a->root,
         .count = a->count,
         .segment = choice.segment,
-        .in_place = !a->send};
+        .in_place = !a->send,
+        .ordered = ordered,
+        .counts = a->counts};
     tutti_status status = tutti_cache_get(c->cache, choice.build, &shape, &r->entry);
     if (status) return status;
     const tutti_flight_plan plan = {.transport = t,
@@ -257,6 +311,7 @@ static tutti_status start(tutti_coll_request *r)
         .sched = r->entry->sched,
         .dtype = a->dtype,
         .op = a->op,
+        .user = a->user,
         .lane = r->lane,
         .tag = tag_of(c, r->number, a->identity),
         .in = a->send,

@@ -70,6 +70,15 @@ static tutti_status start_message(tutti_flight *f, int i)
     return TUTTI_OK;
 }
 
+static void reduce(const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
+{
+    const tutti_flight_plan *p = &f->plan;
+    if (p->user)
+        tutti_buf_reduce_user(p->user, p->dtype, dst, src, step->count, step->src_first);
+    else
+        tutti_buf_reduce(p->dtype, p->op, dst, src, step->count, step->src_first);
+}
+
 static void run_local(tutti_flight *f, int i)
 {
     const tutti_sched_step *step = &f->sched->step[i];
@@ -77,7 +86,7 @@ static void run_local(tutti_flight *f, int i)
     size_t bytes = (size_t)step->count * f->element;
     tutti_coll_work *work = f->plan.work;
     if (step->kind == TUTTI_STEP_REDUCE) {
-        tutti_buf_reduce(f->plan.dtype, f->plan.op, dst, src, step->count, step->src_first);
+        reduce(f, step, dst, src);
         work->reductions++;
         work->reduced_bytes += (int64_t)bytes;
     } else {

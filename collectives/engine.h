@@ -28,6 +28,7 @@ typedef struct tutti_flight_plan {
     const tutti_sched *sched; /* borrowed */
     tutti_dtype dtype;
     tutti_reduce_op op;
+    const tutti_user_op *user; /* or NULL */
     int lane, tag;
     const void *in;
     void *out;

@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	collectives/engine.c collectives/engine.h \
 	collectives/op.h \
 	collectives/sched/barrier.c collectives/sched/barrier.h \
+	collectives/sched/direct.c collectives/sched/direct.h \
 	collectives/sched/doubling.c collectives/sched/doubling.h \
 	collectives/sched/draft.h \
 	collectives/sched/fold.c collectives/sched/fold.h \
@@ -20,6 +21,7 @@ libcore_la_SOURCES += \
 	collectives/sched/print.c collectives/sched/print.h \
 	collectives/sched/ring.c collectives/sched/ring.h \
 	collectives/sched/rsag.c collectives/sched/rsag.h \
+	collectives/sched/scan.c collectives/sched/scan.h \
 	collectives/sched/sched.c collectives/sched/sched.h \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \

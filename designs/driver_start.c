@@ -14,7 +14,8 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     tutti_fingerprint print;
     int may_start = 1;
     if (!d->verify) return 1;
-    tutti_fingerprint_make(ready, tutti_comm_posted(d->comm, ready->lane), &print);
+    tutti_fingerprint_make(
+        ready, tutti_comm_posted(d->comm, ready->lane), tutti_comm_size(d->comm), &print);
     ready->args.identity = (uint32_t)print.hash;
     tutti_status status = tutti_verify_admit(d->verify, &print, &may_start);
     if (status) tutti_driver_share(d, status);

@@ -452,6 +452,18 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
 }
 
+/* A node's data are recv, then send, as far as this rank has them. An allgather is always out of place. */
+static tutti_coll_args with_buffers(tutti_exchange *x, const tutti_node *node, void *const buf[])
+{
+    int rank = tutti_exchange_rank(x), next = 0;
+    tutti_coll_args args =
+        tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
+    if (args.kind == TUTTI_ALLGATHER && !args.send) args.send = buf[1];
+    if (tutti_coll_has_recv(&args, rank)) args.recv = buf[next++];
+    if (tutti_coll_has_send(&args, rank)) args.send = buf[next];
+    return args;
+}
+
 static void start(
     void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
 {
@@ -460,10 +472,7 @@ static void start(
         tutti_token_finish(token, TUTTI_ERR_NOMEM);
         return;
     }
-    tutti_coll_args args = *(const tutti_coll_args *)node->desc;
-    args.recv = buf[0];
-    if (args.kind == TUTTI_ALLGATHER)
-        args.send = buf[1]; /* the one kind whose nodes have two tensors */
+    const tutti_coll_args args = with_buffers(x, node, buf);
     tutti_driver_ready(tutti_comm_thread_driver(x->thread), sequence, &args, token);
 }
 

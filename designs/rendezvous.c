@@ -41,6 +41,9 @@ static size_t rounded(size_t bytes)
 tutti_status tutti_rendezvous_new(
     const tutti_coll_args *args, int ranks, tutti_rendezvous **rendezvous)
 {
+    if (tutti_coll_trait_of(args->kind)->parts && args->kind != TUTTI_ALLGATHER)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "the main thread waits for no %s",
+            tutti_coll_kind_name(args->kind));
     int known = (unsigned)args->dtype < TUTTI_DTYPE_COUNT;
     size_t element = known && args->kind != TUTTI_BARRIER ? tutti_dtype_bytes(args->dtype) : 0;
     size_t count = args->count > 0 ? (size_t)args->count : 0, bytes = 0;

@@ -14,7 +14,8 @@
 
 typedef struct tutti_rendezvous tutti_rendezvous;
 
-/* For this collective on so many ranks. NOMEM. */
+/* For this collective on so many ranks. NOMEM; UNSUPPORTED: a gather, scatter or alltoall, whose buffers
+ * differ from rank to rank. */
 tutti_status tutti_rendezvous_new(
     const tutti_coll_args *args, int ranks, tutti_rendezvous **rendezvous);
 /* The same collective on the rendezvous's own memory, and the token to finish at its end. */

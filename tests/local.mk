@@ -11,10 +11,11 @@ EXTRA_DIST += tests/support/guard
 # make check-long: what make check has no time for. Rooms add their targets.
 long_checks =
 
-check_LTLIBRARIES += libtesting.la
+check_LTLIBRARIES += libvalues.la libtesting.la
+libvalues_la_SOURCES = tests/support/values.c tests/support/values.h
 libtesting_la_SOURCES = tests/support/testing.c tests/support/testing.h
 libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-libtesting_la_LIBADD = libcore.la $(CHECK_LIBS)
+libtesting_la_LIBADD = libvalues.la libcore.la $(CHECK_LIBS)
 
 include tests/base/local.mk
 include tests/example/local.mk

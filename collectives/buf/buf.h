@@ -11,8 +11,14 @@
  *   dst  [in,out]  count elements of dtype      src  [in]  likewise; disjoint from dst
  * The order matters to bits: min and max give their second operand when the two compare equal (-0
  * and +0) or one is NaN. Ranks that combine the same two values in the same order hold the same
- * bits, the payload of a NaN aside. Integer overflow wraps. [A] on disjoint dst. */
+ * bits, the payload of a NaN aside. Integer overflow wraps. The operator goes with the type. [A] on
+ * disjoint dst. */
 void tutti_buf_reduce(tutti_dtype dtype, tutti_reduce_op op, void *dst, const void *src,
+    int64_t count, int src_first);
+/* Whether there is a function for this type and operator; both are in the lists. [P] */
+int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op);
+/* The same by a program's own operator. */
+void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst, const void *src,
     int64_t count, int src_first);
 
 /* Copies bytes; dst and src are disjoint. [A] */

@@ -8,6 +8,12 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
 #define PROD(T, a, b) (T)((a) * (b))
 #define MIN(T, a, b) ((a) < (b) ? (a) : (b))
 #define MAX(T, a, b) ((a) > (b) ? (a) : (b))
+#define LAND(T, a, b) (T)((a) && (b))
+#define LOR(T, a, b) (T)((a) || (b))
+#define LXOR(T, a, b) (T)(!(a) != !(b))
+#define BAND(T, a, b) (T)((a) & (b))
+#define BOR(T, a, b) (T)((a) | (b))
+#define BXOR(T, a, b) (T)((a) ^ (b))
 
 /* T holds the elements; the arithmetic is done in U, unsigned for integers, where overflow is
  * defined. The fixed inner count lets the compiler use vector instructions at any optimisation
@@ -24,43 +30,158 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
         for (; i < count; i++) d[i] = OP(T, (U)first[i], (U)second[i]);                            \
     }
 
+/* Both orders of the operands. */
+#define BOTH(dtype, op, T, U, OP)                                                                  \
+    REDUCE(dtype##_##op, T, U, OP, d, s)                                                           \
+    REDUCE(dtype##_##op##_src_first, T, U, OP, s, d)
+
 /* U for sum and product; min and max compare as T. */
-#define REDUCE_OF(dtype, T, U)                                                                     \
-    REDUCE(dtype##_sum, T, U, SUM, d, s)                                                           \
-    REDUCE(dtype##_prod, T, U, PROD, d, s)                                                         \
-    REDUCE(dtype##_min, T, T, MIN, d, s)                                                           \
-    REDUCE(dtype##_max, T, T, MAX, d, s)                                                           \
-    REDUCE(dtype##_sum_src_first, T, U, SUM, s, d)                                                 \
-    REDUCE(dtype##_prod_src_first, T, U, PROD, s, d)                                               \
-    REDUCE(dtype##_min_src_first, T, T, MIN, s, d)                                                 \
-    REDUCE(dtype##_max_src_first, T, T, MAX, s, d)
+#define REDUCE_REAL(dtype, T, U)                                                                   \
+    BOTH(dtype, sum, T, U, SUM)                                                                    \
+    BOTH(dtype, prod, T, U, PROD)                                                                  \
+    BOTH(dtype, min, T, T, MIN)                                                                    \
+    BOTH(dtype, max, T, T, MAX)
 
-REDUCE_OF(f32, float, float)
-REDUCE_OF(f64, double, double)
-REDUCE_OF(i32, int32_t, uint32_t)
-REDUCE_OF(i64, int64_t, uint64_t)
-REDUCE_OF(u8, uint8_t, unsigned)
+#define REDUCE_INTEGER(dtype, T, U)                                                                \
+    REDUCE_REAL(dtype, T, U)                                                                       \
+    BOTH(dtype, land, T, U, LAND)                                                                  \
+    BOTH(dtype, lor, T, U, LOR)                                                                    \
+    BOTH(dtype, lxor, T, U, LXOR)                                                                  \
+    BOTH(dtype, band, T, U, BAND)                                                                  \
+    BOTH(dtype, bor, T, U, BOR)                                                                    \
+    BOTH(dtype, bxor, T, U, BXOR)
 
-#define ROW(dtype)                                                                                 \
+REDUCE_REAL(f32, float, float)
+REDUCE_REAL(f64, double, double)
+REDUCE_INTEGER(i8, int8_t, unsigned)
+REDUCE_INTEGER(i16, int16_t, unsigned)
+REDUCE_INTEGER(i32, int32_t, uint32_t)
+REDUCE_INTEGER(i64, int64_t, uint64_t)
+REDUCE_INTEGER(u8, uint8_t, unsigned)
+REDUCE_INTEGER(u16, uint16_t, unsigned)
+REDUCE_INTEGER(u32, uint32_t, uint32_t)
+REDUCE_INTEGER(u64, uint64_t, uint64_t)
+
+/* Elements that are structs: one function combines two, whichever comes first, so that both ends of an
+ * exchange run the same instructions (a compiler that fuses a product and a sum may fuse another one in a
+ * copy of the code). */
+#define EACH(name, T, combine, first, second)                                                      \
+    static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
     {                                                                                              \
-        [TUTTI_SUM] = {dtype##_sum, dtype##_sum_src_first},                                        \
-        [TUTTI_PROD] = {dtype##_prod, dtype##_prod_src_first},                                     \
-        [TUTTI_MIN] = {dtype##_min, dtype##_min_src_first},                                        \
-        [TUTTI_MAX] = {dtype##_max, dtype##_max_src_first},                                        \
+        T *restrict d = dst;                                                                       \
+        const T *restrict s = src;                                                                 \
+        for (int64_t i = 0; i < count; i++) combine(first + i, second + i, d + i);                 \
+    }
+
+#define EACH_BOTH(name, T)                                                                         \
+    EACH(name##_dst_first, T, name, d, s)                                                          \
+    EACH(name##_src_first, T, name, s, d)
+
+#define REDUCE_COMPLEX(dtype, T)                                                                   \
+    typedef struct dtype {                                                                         \
+        T re, im;                                                                                  \
+    } dtype;                                                                                       \
+    __attribute__((noinline)) static void dtype##_sum(                                             \
+        const dtype *a, const dtype *b, dtype *result)                                             \
+    {                                                                                              \
+        *result = (dtype){a->re + b->re, a->im + b->im};                                           \
+    }                                                                                              \
+    __attribute__((noinline)) static void dtype##_prod(                                            \
+        const dtype *a, const dtype *b, dtype *result)                                             \
+    {                                                                                              \
+        *result = (dtype){a->re * b->re - a->im * b->im, a->re * b->im + a->im * b->re};           \
+    }                                                                                              \
+    EACH_BOTH(dtype##_sum, dtype)                                                                  \
+    EACH_BOTH(dtype##_prod, dtype)
+
+/* Of equal values the lower index; a NaN is neither less nor greater, and the first operand stays. */
+#define PAIR(name, T, better)                                                                      \
+    __attribute__((noinline)) static void name(const T *a, const T *b, T *result)                  \
+    {                                                                                              \
+        int second = b->value better a->value || (b->value == a->value && b->index < a->index);    \
+        T kept = second ? *b : *a;                                                                 \
+        result->value = kept.value;                                                                \
+        result->index = kept.index;                                                                \
+    }                                                                                              \
+    EACH_BOTH(name, T)
+
+#define REDUCE_PAIR(dtype, T)                                                                      \
+    PAIR(dtype##_minloc, T, <)                                                                     \
+    PAIR(dtype##_maxloc, T, >)
+
+REDUCE_COMPLEX(c64, float)
+REDUCE_COMPLEX(c128, double)
+REDUCE_PAIR(float_int, tutti_float_int)
+REDUCE_PAIR(double_int, tutti_double_int)
+REDUCE_PAIR(int_int, tutti_int_int)
+REDUCE_PAIR(long_int, tutti_long_int)
+
+#define OP(dtype, op)                                                                              \
+    {                                                                                              \
+        dtype##_##op, dtype##_##op##_src_first                                                     \
+    }
+#define OP_OF_STRUCT(dtype, op)                                                                    \
+    {                                                                                              \
+        dtype##_##op##_dst_first, dtype##_##op##_src_first                                         \
+    }
+
+#define OPS_OF_REALS(dtype)                                                                        \
+    [TUTTI_SUM] = OP(dtype, sum), [TUTTI_PROD] = OP(dtype, prod), [TUTTI_MIN] = OP(dtype, min),    \
+    [TUTTI_MAX] = OP(dtype, max)
+
+#define REAL(dtype)                                                                                \
+    {                                                                                              \
+        OPS_OF_REALS(dtype)                                                                        \
+    }
+#define INTEGER(dtype)                                                                             \
+    {                                                                                              \
+        OPS_OF_REALS(dtype), [TUTTI_LAND] = OP(dtype, land), [TUTTI_LOR] = OP(dtype, lor),         \
+                             [TUTTI_LXOR] = OP(dtype, lxor), [TUTTI_BAND] = OP(dtype, band),       \
+                             [TUTTI_BOR] = OP(dtype, bor), [TUTTI_BXOR] = OP(dtype, bxor)          \
+    }
+#define COMPLEX(dtype)                                                                             \
+    {                                                                                              \
+        [TUTTI_SUM] = OP_OF_STRUCT(dtype, sum), [TUTTI_PROD] = OP_OF_STRUCT(dtype, prod)           \
+    }
+#define LOCATED(dtype)                                                                             \
+    {                                                                                              \
+        [TUTTI_MINLOC] = OP_OF_STRUCT(dtype, minloc), [TUTTI_MAXLOC] = OP_OF_STRUCT(dtype, maxloc) \
     }
 
 static const reduce_fn table[TUTTI_DTYPE_COUNT][TUTTI_REDUCE_OPS][2] = {
-    [TUTTI_F32] = ROW(f32),
-    [TUTTI_F64] = ROW(f64),
-    [TUTTI_I32] = ROW(i32),
-    [TUTTI_I64] = ROW(i64),
-    [TUTTI_U8] = ROW(u8),
+    [TUTTI_F32] = REAL(f32),
+    [TUTTI_F64] = REAL(f64),
+    [TUTTI_I32] = INTEGER(i32),
+    [TUTTI_I64] = INTEGER(i64),
+    [TUTTI_U8] = INTEGER(u8),
+    [TUTTI_I8] = INTEGER(i8),
+    [TUTTI_I16] = INTEGER(i16),
+    [TUTTI_U16] = INTEGER(u16),
+    [TUTTI_U32] = INTEGER(u32),
+    [TUTTI_U64] = INTEGER(u64),
+    [TUTTI_C64] = COMPLEX(c64),
+    [TUTTI_C128] = COMPLEX(c128),
+    [TUTTI_FLOAT_INT] = LOCATED(float_int),
+    [TUTTI_DOUBLE_INT] = LOCATED(double_int),
+    [TUTTI_INT_INT] = LOCATED(int_int),
+    [TUTTI_LONG_INT] = LOCATED(long_int),
 };
+
+int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op)
+{
+    return table[dtype][op][0] != NULL;
+}
 
 void tutti_buf_reduce(
     tutti_dtype dtype, tutti_reduce_op op, void *dst, const void *src, int64_t count, int src_first)
 {
     table[dtype][op][src_first != 0](dst, src, count);
+}
+
+void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst, const void *src,
+    int64_t count, int src_first)
+{
+    op->function(op->ctx, dtype, count, src_first ? src : dst, src_first ? dst : src, dst);
 }
 
 void tutti_buf_copy(void *dst, const void *src, size_t bytes)

@@ -72,17 +72,36 @@ static tutti_status open_proof(proof *p, const tutti_sched *const ranks[], int P
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory to match the schedules of %d ranks", P);
 }
 
-/* Every rank's input, where its kind says that it lies. */
+/* Where a rank's input lies: *space and the offset in it; its length. */
+static int64_t input_of(const tutti_sched *s, tutti_space *space, int64_t *from)
+{
+    const tutti_sched_shape *shape = &s->shape;
+    int64_t length = s->in_count;
+    *space = TUTTI_SPACE_IN;
+    *from = 0;
+    if (length) return length;
+    *space = TUTTI_SPACE_OUT;
+    switch (shape->kind) {
+    case TUTTI_BROADCAST:
+        return shape->rank == shape->root ? shape->count : 0;
+    case TUTTI_SCATTER:
+        return shape->in_place && shape->rank == shape->root ? s->out_count : 0;
+    case TUTTI_ALLGATHER:
+    case TUTTI_GATHER:
+        length = tutti_sched_part(shape, shape->rank, from);
+        return shape->in_place ? length : 0;
+    default:
+        return shape->in_place ? s->out_count : 0;
+    }
+}
+
 static void give_input(proof *p)
 {
     for (int r = 0; r < p->P; r++) {
-        const tutti_sched_shape *shape = &p->ranks[r]->shape;
-        int broadcast = shape->kind == TUTTI_BROADCAST;
-        if (broadcast && r != shape->root) continue;
-        int in_out = shape->in_place || broadcast;
-        memory *m = &p->of[r][in_out ? TUTTI_SPACE_OUT : TUTTI_SPACE_IN];
-        int64_t from = in_out && shape->kind == TUTTI_ALLGATHER ? r * shape->count : 0;
-        for (int64_t i = 0; i < shape->count; i++) {
+        tutti_space space;
+        int64_t from, length = input_of(p->ranks[r], &space, &from);
+        memory *m = &p->of[r][space];
+        for (int64_t i = 0; i < length; i++) {
             m->cells[from + i] = (cell){i, mix((uint64_t)r + 1, (uint64_t)i + 1)};
             m->times[(from + i) * p->P + r] = 1;
         }
@@ -108,6 +127,17 @@ static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, i
     memcpy(d->times + (size_t)dst.offset * P, s->times + (size_t)src.offset * P, (size_t)count * P);
 }
 
+/* Whether all ranks of the one come before all of the other. */
+static int is_before(const unsigned char *one, const unsigned char *other, int P)
+{
+    int last = -1, first = P;
+    for (int r = 0; r < P; r++) {
+        if (one[r]) last = r;
+        if (other[P - 1 - r]) first = P - 1 - r;
+    }
+    return last < first;
+}
+
 static void combine(proof *p, int rank, const tutti_sched_step *step)
 {
     memory *d = &p->of[rank][step->dst.space], *s = &p->of[rank][step->src.space];
@@ -119,6 +149,10 @@ static void combine(proof *p, int rank, const tutti_sched_step *step)
         if (into->element < 0 || into->element != with->element)
             wrong(
                 p, rank, step->dst.offset + i, "is combined with another element or with nothing");
+        const unsigned char *left = step->src_first ? with_times : into_times;
+        const unsigned char *right = step->src_first ? into_times : with_times;
+        if (p->ranks[rank]->shape.ordered && !is_before(left, right, p->P))
+            wrong(p, rank, step->dst.offset + i, "is combined against the order of ranks");
         into->how = step->src_first ? mix(with->how, into->how) : mix(into->how, with->how);
         for (int r = 0; r < p->P; r++) {
             int sum = into_times[r] + with_times[r];
@@ -140,27 +174,54 @@ static void visit(void *ctx, const tutti_sched_event *e)
         combine(p, e->rank, step);
 }
 
-/* What OUT[i] of a rank must be: an element, with the contributions of all ranks or of one. */
+/* What OUT[i] of a rank must be: an element, with the contributions of ranks first to last. */
 typedef struct promise {
     int made;
     int64_t element;
-    int only; /* this rank's contribution, or -1: everyone's */
+    int first, last;
 } promise;
 
-static promise promise_of(const tutti_sched_shape *shape, int64_t i)
+/* In which part i lies; *at: where in it. */
+static int part_of(const int64_t *counts, int64_t count, int64_t i, int64_t *at)
 {
+    int r = 0;
     int64_t offset, length;
-    promise all = {1, i, -1}, none = {0, 0, 0};
-    tutti_coll_block(shape->count, shape->P, shape->rank, &offset, &length);
+    while ((length = tutti_coll_part(counts, count, r, &offset)) <= i - offset) r++;
+    *at = i - offset;
+    return r;
+}
+
+static promise promise_of(const proof *p, int rank, int64_t i)
+{
+    const tutti_sched_shape *shape = &p->ranks[rank]->shape, *sender;
+    int64_t offset, length, at;
+    int from;
+    promise all = {1, i, 0, shape->P - 1}, none = {0, 0, 0, 0};
     switch (shape->kind) {
     case TUTTI_BROADCAST:
-        return (promise){1, i, shape->root};
+        return (promise){1, i, shape->root, shape->root};
     case TUTTI_REDUCE:
-        return shape->rank == shape->root ? all : none;
+        return rank == shape->root ? all : none;
+    case TUTTI_GATHER:
+        if (rank != shape->root) return none;
+        /* fallthrough */
     case TUTTI_ALLGATHER:
-        return (promise){1, i % shape->count, (int)(i / shape->count)};
+        from = part_of(shape->counts, shape->count, i, &at);
+        return (promise){1, at, from, from};
     case TUTTI_REDUCE_SCATTER:
+        tutti_coll_block(shape->count, shape->P, rank, &offset, &length);
         return i >= offset && i < offset + length ? all : none;
+    case TUTTI_SCATTER:
+        length = tutti_sched_part(shape, rank, &offset);
+        at = shape->in_place ? i - offset : i;
+        return (promise){at >= 0 && at < length, offset + at, shape->root, shape->root};
+    case TUTTI_ALLTOALL:
+        from = part_of(shape->counts ? shape->counts + p->P : NULL, shape->count, i, &at);
+        sender = &p->ranks[from]->shape;
+        tutti_sched_part(sender, rank, &offset);
+        return (promise){1, offset + at, from, from};
+    case TUTTI_SCAN:
+        return (promise){1, i, 0, rank};
     default:
         return all;
     }
@@ -170,11 +231,11 @@ static void check_element(proof *p, int rank, int64_t i)
 {
     const tutti_sched_shape *shape = &p->ranks[rank]->shape;
     const memory *out = &p->of[rank][TUTTI_SPACE_OUT];
-    promise wanted = promise_of(shape, i);
+    promise wanted = promise_of(p, rank, i);
     if (!wanted.made) return;
     if (out->cells[i].element != wanted.element) wrong(p, rank, i, "is another element");
     for (int r = 0; r < p->P; r++) {
-        int times = out->times[i * p->P + r], due = wanted.only < 0 || wanted.only == r;
+        int times = out->times[i * p->P + r], due = r >= wanted.first && r <= wanted.last;
         if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
             wrong(p, rank, i, "lacks a contribution, or has one too often");
     }
@@ -195,8 +256,7 @@ static tutti_status prove(const tutti_sched *const ranks[], int P, uint64_t seed
     for (int r = 0; !status && r < P; r++) {
         for (int64_t i = 0; i < ranks[r]->out_count; i++) {
             check_element(&p, r, i);
-            if (promise_of(&ranks[r]->shape, i).made)
-                *how = mix(*how, p.of[r][TUTTI_SPACE_OUT].cells[i].how);
+            if (promise_of(&p, r, i).made) *how = mix(*how, p.of[r][TUTTI_SPACE_OUT].cells[i].how);
         }
     }
     if (!status) status = p.status;

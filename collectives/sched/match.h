@@ -3,7 +3,8 @@
  *
  * The schedules are walked through with symbols for values: each element carries whose
  * contributions are in it, and how they were put together. So the proof covers that
- *   - every contribution is in the result exactly once (barrier: at least once),
+ *   - every contribution is in the result exactly once (barrier: at least once), and no other one,
+ *   - ranks are combined in their order where the shape says so,
  *   - every element is in its own place, and nothing is read before it is written,
  *   - an allreduce is put together in the same way on every rank, and so has the same bits,
  *   - neither depends on timing: several orders of events are drawn, and must give the same.

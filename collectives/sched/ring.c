@@ -7,6 +7,7 @@ typedef struct ring {
     tutti_sched_draft *draft;
     int rank, P, to, from;
     int64_t total, segment; /* elements of OUT, which is dealt to P blocks */
+    const int64_t *counts;  /* of the blocks; NULL: as equal as they can be */
     int64_t place, places;  /* elements of a place in scratch, and how many there are */
     int64_t arrivals;       /* messages that took one */
 } ring;
@@ -22,8 +23,9 @@ static tutti_status start(const tutti_sched_shape *shape, ring *r)
     *r = (ring){.rank = shape->rank, .P = shape->P, .segment = shape->segment};
     r->to = (r->rank + 1) % r->P;
     r->from = (r->rank + r->P - 1) % r->P;
+    r->counts = shape->counts;
     r->total = shape->kind == TUTTI_ALLGATHER ? shape->count * shape->P : shape->count;
-    int64_t ignored, largest;
+    int64_t ignored, largest; /* of those that are reduced, which have no counts */
     tutti_coll_block(r->total, r->P, 0, &ignored, &largest);
     int pipelines = r->segment > 0 && r->segment < largest;
     r->place = pipelines ? r->segment : largest;
@@ -34,8 +36,10 @@ static tutti_status start(const tutti_sched_shape *shape, ring *r)
 /* The block `back` places before this rank's. */
 static int64_t block(const ring *r, int back, int64_t *offset)
 {
+    int b = ((r->rank - back) % r->P + r->P) % r->P;
+    if (r->counts) return tutti_coll_part(r->counts, 0, b, offset);
     int64_t length;
-    tutti_coll_block(r->total, r->P, ((r->rank - back) % r->P + r->P) % r->P, offset, &length);
+    tutti_coll_block(r->total, r->P, b, offset, &length);
     return length;
 }
 
@@ -112,7 +116,9 @@ tutti_status tutti_sched_ring_allgather(const tutti_sched_shape *shape, tutti_sc
     ring r;
     tutti_status status = start(shape, &r);
     if (status) return status;
-    tutti_sched_take_input(r.draft, shape->rank * shape->count);
+    int64_t own;
+    tutti_sched_part(shape, shape->rank, &own);
+    tutti_sched_take_input(r.draft, own);
     allgather(&r);
     return tutti_sched_end(r.draft, sched);
 }

@@ -18,7 +18,9 @@
  *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent a rank   scratch 2 S/P or the places
  *   reduce-scatter    (P-1) steps     S (P-1)/P                     scratch likewise
  *   allgather         (P-1) steps     S (P-1)/P, S the result's size
- * Each element is summed along one path and then copied: all ranks hold the same bits.
+ * With counts, the blocks of an allgather are the parts; empty ones are not sent.
+ * Each element is summed along one path and then copied: all ranks hold the same bits. A block's path begins
+ * at another rank than the next one's, so ranks are not combined in their order.
  * Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
  * JPDC 69(2), 2009. */
 #ifndef TUTTI_SCHED_RING_H

@@ -2,10 +2,12 @@
 #include "dag/base/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void tutti_sched_free(tutti_sched *sched)
 {
     if (!sched) return;
+    free(sched->counts);
     free(sched->step);
     free(sched->waits);
     free(sched->next);
@@ -16,13 +18,24 @@ void tutti_sched_free(tutti_sched *sched)
     free(sched);
 }
 
-static void size_spaces(tutti_sched *s)
+static tutti_status size_spaces(tutti_sched *s)
 {
+    static const char elsewhere;
     const tutti_sched_shape *shape = &s->shape;
-    int64_t all = shape->kind == TUTTI_ALLGATHER ? shape->P * shape->count : shape->count;
-    int has_input = !shape->in_place && shape->kind != TUTTI_BROADCAST;
-    s->in_count = has_input ? shape->count : 0;
-    s->out_count = all;
+    const tutti_coll_args args = {.kind = shape->kind,
+        .root = shape->root,
+        .count = shape->count,
+        .send = shape->in_place ? NULL : &elsewhere,
+        .counts = shape->counts};
+    s->in_count = tutti_coll_send_count(&args, shape->rank, shape->P);
+    s->out_count = tutti_coll_recv_count(&args, shape->rank, shape->P);
+    if (shape->kind == TUTTI_BARRIER && !shape->in_place) s->in_count = shape->count;
+    size_t counts = (size_t)tutti_coll_counts(&args, shape->P) * sizeof *s->counts;
+    if (!counts) return TUTTI_OK;
+    s->counts = malloc(counts);
+    if (!s->counts) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a schedule");
+    s->shape.counts = memcpy(s->counts, shape->counts, counts);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_sched_begin(const tutti_sched_shape *shape, tutti_sched_draft **draft)
@@ -35,7 +48,12 @@ tutti_status tutti_sched_begin(const tutti_sched_shape *shape, tutti_sched_draft
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a schedule");
     }
     s->shape = *shape;
-    size_spaces(s);
+    tutti_status status = size_spaces(s);
+    if (status) {
+        free(d);
+        free(s);
+        return status;
+    }
     d->sched = s;
     *draft = d;
     return TUTTI_OK;
@@ -95,14 +113,48 @@ void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, 
                       .kind = TUTTI_STEP_COPY, .peer = -1, .count = count, .src = src, .dst = dst});
 }
 
+static tutti_spot after(tutti_spot spot, int64_t by)
+{
+    return (tutti_spot){spot.space, spot.offset + by};
+}
+
+void tutti_sched_copy_segments(
+    tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count)
+{
+    int64_t segment = draft->sched->shape.segment;
+    for (int64_t g = 0, at; g < tutti_sched_segments(count, segment); g++) {
+        int64_t length = tutti_sched_segment(count, segment, g, &at);
+        tutti_sched_copy(draft, after(dst, at), after(src, at), length);
+    }
+}
+
+void tutti_sched_send_segments(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
+{
+    int64_t segment = draft->sched->shape.segment;
+    for (int64_t g = 0, at; g < tutti_sched_segments(count, segment); g++) {
+        int64_t length = tutti_sched_segment(count, segment, g, &at);
+        tutti_sched_send(draft, peer, after(src, at), length);
+    }
+}
+
+void tutti_sched_recv_segments(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
+{
+    int64_t segment = draft->sched->shape.segment;
+    for (int64_t g = 0, at; g < tutti_sched_segments(count, segment); g++) {
+        int64_t length = tutti_sched_segment(count, segment, g, &at);
+        tutti_sched_recv(draft, peer, after(dst, at), length);
+    }
+}
+
+int64_t tutti_sched_part(const tutti_sched_shape *shape, int r, int64_t *offset)
+{
+    return tutti_coll_part(shape->counts, shape->count, r, offset);
+}
+
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset)
 {
-    const tutti_sched_shape *shape = &draft->sched->shape;
-    if (shape->in_place) return;
-    for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
-        int64_t length = tutti_sched_segment(shape->count, shape->segment, g, &at);
-        tutti_sched_copy(draft, tutti_out(offset + at), tutti_in(at), length);
-    }
+    if (draft->sched->shape.in_place) return;
+    tutti_sched_copy_segments(draft, tutti_out(offset), tutti_in(0), draft->sched->in_count);
 }
 
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched)

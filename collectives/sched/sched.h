@@ -10,7 +10,7 @@
  * order. Therefore a send (recv) starts only after the one before it to (from) the same peer has
  * started.
  *
- * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h) turn a shape into a schedule; print.h
+ * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h) turn a shape into a schedule; print.h
  * draws the schedules of all ranks, price.h prices them, match.h proves them; collectives/engine.h
  * runs one.
  *
@@ -73,11 +73,14 @@ typedef struct tutti_sched_shape {
     int64_t
         segment;  /* largest message in elements where the algorithm pipelines; 0: whole blocks */
     int in_place; /* the input is in OUT */
+    int ordered;  /* ranks are combined in their order */
+    const int64_t *counts; /* as in tutti_coll_args; a schedule has a copy */
 } tutti_sched_shape;
 
 typedef struct tutti_sched {
     tutti_sched_shape shape;
     int64_t in_count, out_count, scratch_count; /* elements of each space */
+    int64_t *counts;                            /* the shape's, or NULL */
     int n;
     tutti_sched_step *step;
     int *waits; /* [n] how many steps must end, or have started, before this one starts */
@@ -107,9 +110,15 @@ void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_
 void tutti_sched_reduce(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first);
 void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
-/* Copies this rank's input, `count` elements, to OUT at `offset`, in segments; nothing when in
- * place. */
+/* Copies this rank's input, all of IN, to OUT at `offset`, in segments; nothing when in place. */
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
+/* The same of `count` elements from one place to another, sent to a rank, or received from one. */
+void tutti_sched_copy_segments(
+    tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
+void tutti_sched_send_segments(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
+void tutti_sched_recv_segments(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
+/* Part r of the shape (all parts of IN and OUT, but for an alltoall's OUT). */
+int64_t tutti_sched_part(const tutti_sched_shape *shape, int r, int64_t *offset);
 /* Ends the draft (freed in any case): finds the dependencies and sizes the scratch space. NOMEM. */
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched);
 

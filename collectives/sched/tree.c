@@ -41,6 +41,13 @@ static void reduce_segment(const tree *t, int64_t at, int64_t n)
     if (t->v) tutti_sched_send(t->draft, rank_of(t, t->v - top), tutti_out(at), n);
 }
 
+/* From the tree's root to the collective's. */
+static void hand_over(const tree *t, const tutti_sched_shape *shape, int64_t at, int64_t n)
+{
+    if (shape->rank == t->root) tutti_sched_send(t->draft, shape->root, tutti_out(at), n);
+    if (shape->rank == shape->root) tutti_sched_recv(t->draft, t->root, tutti_out(at), n);
+}
+
 /* One segment after the other through each of the phases given. */
 static tutti_status build(
     const tutti_sched_shape *shape, int root, int reduces, int broadcasts, tutti_sched **sched)
@@ -56,6 +63,7 @@ static tutti_status build(
         int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
         if (reduces) reduce_segment(&t, at, n);
         if (broadcasts) broadcast_segment(&t, at, n);
+        if (reduces && !broadcasts && root != shape->root) hand_over(&t, shape, at, n);
     }
     return tutti_sched_end(t.draft, sched);
 }
@@ -67,7 +75,7 @@ tutti_status tutti_sched_tree_broadcast(const tutti_sched_shape *shape, tutti_sc
 
 tutti_status tutti_sched_tree_reduce(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, shape->root, 1, 0, sched);
+    return build(shape, shape->ordered ? 0 : shape->root, 1, 0, sched);
 }
 
 tutti_status tutti_sched_tree_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)

@@ -15,7 +15,8 @@
  * (a rank that sends one message at a time takes that many; the longest chain of messages has as
  * many as a number below P has bits set).
  * With a segment size, the tree works on one segment after the other, and levels overlap.
- * The sum is formed on the root alone, and then copied: all ranks hold the same bits.
+ * The sum is formed on the root alone, and then copied: all ranks hold the same bits. The tree of rank 0
+ * combines ranks in their order; an ordered reduce to another root takes that one, and one step more.
  * Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", IJHPCA 19(1), 2005. */
 #ifndef TUTTI_SCHED_TREE_H

@@ -26,6 +26,17 @@ static MPI_Datatype type_of(tutti_dtype dtype)
         [TUTTI_I32] = MPI_INT32_T,
         [TUTTI_I64] = MPI_INT64_T,
         [TUTTI_U8] = MPI_UINT8_T,
+        [TUTTI_I8] = MPI_INT8_T,
+        [TUTTI_I16] = MPI_INT16_T,
+        [TUTTI_U16] = MPI_UINT16_T,
+        [TUTTI_U32] = MPI_UINT32_T,
+        [TUTTI_U64] = MPI_UINT64_T,
+        [TUTTI_C64] = MPI_C_FLOAT_COMPLEX,
+        [TUTTI_C128] = MPI_C_DOUBLE_COMPLEX,
+        [TUTTI_FLOAT_INT] = MPI_FLOAT_INT,
+        [TUTTI_DOUBLE_INT] = MPI_DOUBLE_INT,
+        [TUTTI_INT_INT] = MPI_2INT,
+        [TUTTI_LONG_INT] = MPI_LONG_INT,
     };
     return types[dtype];
 }
@@ -37,8 +48,16 @@ static MPI_Op op_of(tutti_reduce_op op)
         [TUTTI_PROD] = MPI_PROD,
         [TUTTI_MIN] = MPI_MIN,
         [TUTTI_MAX] = MPI_MAX,
+        [TUTTI_LAND] = MPI_LAND,
+        [TUTTI_LOR] = MPI_LOR,
+        [TUTTI_LXOR] = MPI_LXOR,
+        [TUTTI_BAND] = MPI_BAND,
+        [TUTTI_BOR] = MPI_BOR,
+        [TUTTI_BXOR] = MPI_BXOR,
+        [TUTTI_MINLOC] = MPI_MINLOC,
+        [TUTTI_MAXLOC] = MPI_MAXLOC,
     };
-    return ops[op];
+    return (unsigned)op < TUTTI_REDUCE_OPS ? ops[op] : MPI_OP_NULL;
 }
 
 static const void *input(const call *c, int64_t at)
@@ -80,13 +99,86 @@ static int reduce(const call *c, int64_t at, int n)
     return code;
 }
 
+/* Parts in MPI's words: counts and where they begin, in ints; freed with free(*lengths). */
+static int parts_of(const call *c, const int64_t *counts, int **lengths, int **begins)
+{
+    int *both = malloc(2 * (size_t)c->P * sizeof *both);
+    if (!both) return MPI_ERR_NO_MEM;
+    for (int r = 0; r < c->P; r++) {
+        int64_t at, length = tutti_coll_part(counts, c->args->count, r, &at);
+        both[r] = (int)length;
+        both[c->P + r] = (int)at;
+    }
+    *lengths = both;
+    *begins = both + c->P;
+    return MPI_SUCCESS;
+}
+
 static int allgather(const call *c, int64_t at, int n)
 {
     (void)at;
+    (void)n;
+    int *length, *begin, code = parts_of(c, c->args->counts, &length, &begin);
+    if (code != MPI_SUCCESS) return code;
     const void *in = input(c, 0);
-    return in ? MPI_Allgather(in, n, c->type, output(c, 0), n, c->type, c->comm)
-              : MPI_Allgather(
-                    MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, output(c, 0), n, c->type, c->comm);
+    code = MPI_Allgatherv(in ? in : MPI_IN_PLACE, in ? length[c->rank] : 0, c->type, output(c, 0),
+        length, begin, c->type, c->comm);
+    free(length);
+    return code;
+}
+
+static int gather(const call *c, int64_t at, int n)
+{
+    (void)at;
+    (void)n;
+    int root = c->args->root, *length, *begin;
+    int code = parts_of(c, c->args->counts, &length, &begin);
+    if (code != MPI_SUCCESS) return code;
+    const void *in = input(c, 0);
+    if (!in) in = c->rank == root ? MPI_IN_PLACE : output(c, begin[c->rank]);
+    code = MPI_Gatherv(
+        in, length[c->rank], c->type, c->args->recv, length, begin, c->type, root, c->comm);
+    free(length);
+    return code;
+}
+
+static int scatter(const call *c, int64_t at, int n)
+{
+    (void)at;
+    (void)n;
+    int root = c->args->root, *length, *begin;
+    int code = parts_of(c, c->args->counts, &length, &begin);
+    if (code != MPI_SUCCESS) return code;
+    const void *in = input(c, 0);
+    void *out = in ? c->args->recv : c->rank == root ? MPI_IN_PLACE : output(c, begin[c->rank]);
+    code = MPI_Scatterv(in ? in : output(c, 0), length, begin, c->type, out, length[c->rank],
+        c->type, root, c->comm);
+    free(length);
+    return code;
+}
+
+static int alltoall(const call *c, int64_t at, int n)
+{
+    (void)at;
+    (void)n;
+    const int64_t *counts = c->args->counts;
+    int *length, *begin, *arriving, *to, code = parts_of(c, counts, &length, &begin);
+    if (code != MPI_SUCCESS) return code;
+    code = parts_of(c, counts ? counts + c->P : NULL, &arriving, &to);
+    if (code == MPI_SUCCESS) {
+        const void *in = input(c, 0);
+        code = MPI_Alltoallv(in ? in : MPI_IN_PLACE, length, begin, c->type, c->args->recv,
+            arriving, to, c->type, c->comm);
+        free(arriving);
+    }
+    free(length);
+    return code;
+}
+
+static int scan(const call *c, int64_t at, int n)
+{
+    const void *in = input(c, at);
+    return MPI_Scan(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm);
 }
 
 /* MPI puts an in-place result at the front: it is moved to its own place. */
@@ -129,16 +221,29 @@ static const struct row {
     [TUTTI_ALLGATHER] = {allgather, 0},
     [TUTTI_REDUCE_SCATTER] = {reduce_scatter, 0},
     [TUTTI_BARRIER] = {barrier, 0},
+    [TUTTI_GATHER] = {gather, 0},
+    [TUTTI_SCATTER] = {scatter, 0},
+    [TUTTI_ALLTOALL] = {alltoall, 0},
+    [TUTTI_SCAN] = {scan, 1},
 };
 
 tutti_status tutti_mpi_collective(tutti_transport *transport, int lane, const tutti_coll_args *args)
 {
     const tutti_mpi *t = (const tutti_mpi *)transport;
     const struct row *row = &rows[args->kind];
+    int P = t->base.size, rank = t->base.rank;
     int64_t count = args->kind == TUTTI_BARRIER ? 0 : args->count;
     int64_t limit = (int64_t)(t->piece / tutti_dtype_bytes(args->dtype));
-    int64_t most = args->kind == TUTTI_ALLGATHER ? INT_MAX / t->base.size : INT_MAX;
-    if (!row->divisible && count > most)
+    int parted = tutti_coll_trait_of(args->kind)->parts;
+    int64_t out = tutti_coll_recv_count(args, rank, P), in = tutti_coll_send_count(args, rank, P);
+    int64_t most = parted && !args->counts ? P * args->count : args->count; /* on every rank */
+    if (most < in) most = in;
+    if (most < out) most = out;
+    if (args->user)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s: the algorithm mpi does not know the operator '%s'; use another algorithm",
+            tutti_coll_kind_name(args->kind), args->user->name);
+    if (!row->divisible && most > INT_MAX)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "MPI cannot count the %lld elements of this %s on %d ranks in an int; use another "
             "algorithm",

@@ -9,6 +9,17 @@ static const struct {
     [TUTTI_I32] = {"I32", 4},
     [TUTTI_I64] = {"I64", 8},
     [TUTTI_U8] = {"U8", 1},
+    [TUTTI_I8] = {"I8", 1},
+    [TUTTI_I16] = {"I16", 2},
+    [TUTTI_U16] = {"U16", 2},
+    [TUTTI_U32] = {"U32", 4},
+    [TUTTI_U64] = {"U64", 8},
+    [TUTTI_C64] = {"C64", 8},
+    [TUTTI_C128] = {"C128", 16},
+    [TUTTI_FLOAT_INT] = {"FLOAT_INT", sizeof(tutti_float_int)},
+    [TUTTI_DOUBLE_INT] = {"DOUBLE_INT", sizeof(tutti_double_int)},
+    [TUTTI_INT_INT] = {"INT_INT", sizeof(tutti_int_int)},
+    [TUTTI_LONG_INT] = {"LONG_INT", sizeof(tutti_long_int)},
 };
 
 size_t tutti_dtype_bytes(tutti_dtype dtype)

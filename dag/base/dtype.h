@@ -16,12 +16,41 @@ typedef enum tutti_dtype {
     TUTTI_I32,
     TUTTI_I64,
     TUTTI_U8,
+    TUTTI_I8,
+    TUTTI_I16,
+    TUTTI_U16,
+    TUTTI_U32,
+    TUTTI_U64,
+    TUTTI_C64,  /* float _Complex, std::complex<float> */
+    TUTTI_C128, /* double _Complex, std::complex<double> */
+    /* A value and where it was found, for TUTTI_MINLOC and TUTTI_MAXLOC. */
+    TUTTI_FLOAT_INT,
+    TUTTI_DOUBLE_INT,
+    TUTTI_INT_INT,
+    TUTTI_LONG_INT,
     TUTTI_DTYPE_COUNT
 } tutti_dtype;
 
+typedef struct tutti_float_int {
+    float value;
+    int index;
+} tutti_float_int;
+typedef struct tutti_double_int {
+    double value;
+    int index;
+} tutti_double_int;
+typedef struct tutti_int_int {
+    int value, index;
+} tutti_int_int;
+typedef struct tutti_long_int {
+    long value;
+    int index;
+} tutti_long_int;
+
 /* 4 of TUTTI_F32; 0 for a value that is none. */
 TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
-/* "F32", "I64", ...: the safetensors names; "unknown" for a value that is none. */
+/* "F32", "I64", "C64", ...: the safetensors names, "FLOAT_INT" and so on for pairs; "unknown" for a value
+ * that is none. */
 TUTTI_API const char *tutti_dtype_name(tutti_dtype dtype);
 
 #ifdef __cplusplus

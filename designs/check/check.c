@@ -213,7 +213,9 @@ static tutti_status submit_slice(
     tutti_check *check, int rank, const tutti_node *node, int slice, int group, const numbers *near)
 {
     int slices = tutti_slice_count(&node->place);
-    const tutti_coll_args args = tutti_slice_args(node->desc, slices, slice);
+    int ranks = check->group[group].size;
+    const tutti_coll_args whole = tutti_coll_desc_args(node->desc, node->desc_bytes, ranks);
+    const tutti_coll_args args = tutti_slice_args(&whole, slices, slice);
     char name[256];
     snprintf(name, sizeof name, "%s (slice %d of %d)", node->name, slice + 1, slices);
     const tutti_check_coll coll = {.name = slices > 1 ? name : (char *)node->name,
@@ -222,6 +224,7 @@ static tutti_status submit_slice(
         .op = args.op,
         .root = args.root,
         .count = args.count,
+        .counts = tutti_coll_counts_hash(&args, ranks),
         .group = group,
         .lane = tutti_slice_lane(&node->place, slice),
         .index = node->place.index,

@@ -69,6 +69,7 @@ typedef struct tutti_check_coll {
     tutti_reduce_op op;
     int root;
     int64_t count;
+    uint64_t counts; /* tutti_coll_counts_hash */
     int group, lane;
     int64_t number; /* on its lane of its group, from 0 */
     int64_t index;  /* of its place: 0 begins a section */

@@ -82,16 +82,14 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
     const tutti_check_coll *b, tutti_verdict *verdict)
 {
     char where[256], lane[96];
-    int rooted = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_REDUCE;
-    int reduces =
-        a->kind == TUTTI_ALLREDUCE || a->kind == TUTTI_REDUCE || a->kind == TUTTI_REDUCE_SCATTER;
+    const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
     snprintf(where, sizeof where, "'%.100s' (number %" PRId64 " on %s)", a->name, a->number,
         tutti_check_lane_name(check, a, lane, sizeof lane));
     if (a->kind != b->kind)
         tutti_check_tell(verdict, TUTTI_CLAUSE_KIND, rank, other,
             "%s is %s on rank %d and %s on rank %d", where, tutti_coll_kind_name(a->kind), rank,
             tutti_coll_kind_name(b->kind), other);
-    else if (a->kind == TUTTI_BARRIER)
+    else if (!trait->data)
         return;
     else if (a->dtype != b->dtype)
         tutti_check_tell(verdict, TUTTI_CLAUSE_TYPE, rank, other,
@@ -101,11 +99,14 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
         tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
             "%s has %" PRId64 " elements on rank %d and %" PRId64 " on rank %d", where, a->count,
             rank, b->count, other);
-    else if (rooted && a->root != b->root)
+    else if (a->counts != b->counts)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
+            "%s has parts of other lengths on rank %d than on rank %d", where, rank, other);
+    else if (trait->rooted && a->root != b->root)
         tutti_check_tell(verdict, TUTTI_CLAUSE_ROOT, rank, other,
             "%s has root %d on rank %d and root %d on rank %d", where, a->root, rank, b->root,
             other);
-    else if (reduces && a->op != b->op)
+    else if (trait->reduces && a->op != b->op)
         tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
             "%s has the operator %s on rank %d and %s on rank %d", where,
             tutti_reduce_op_name(a->op), rank, tutti_reduce_op_name(b->op), other);

@@ -1,4 +1,4 @@
-/* One rank's collectives as text:  kind dtype op root count group lane index slice holds lost N before...
+/* One rank's collectives as text:  kind dtype op root count counts group lane index slice holds lost N before...
  * name, a line each. */
 #include "designs/check/parts.h"
 
@@ -12,9 +12,9 @@
 
 static void print(const tutti_check_coll *c, FILE *out)
 {
-    fprintf(out, "%d %d %d %d %" PRId64 " %d %d %" PRId64 " %d %d %d %d", (int)c->kind,
-        (int)c->dtype, (int)c->op, c->root, c->count, c->group, c->lane, c->index, c->slice,
-        c->holds, c->lost, c->befores);
+    fprintf(out, "%d %d %d %d %" PRId64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d", (int)c->kind,
+        (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->group, c->lane, c->index,
+        c->slice, c->holds, c->lost, c->befores);
     for (int i = 0; i < c->befores; i++) fprintf(out, " %d", c->before[i]);
     fprintf(out, " %s\n", c->name);
 }
@@ -52,15 +52,30 @@ static int take(const char **text, int64_t low, int64_t high, int64_t *number)
     return 1;
 }
 
-enum { KIND, DTYPE, OP, ROOT, COUNT, GROUP, LANE, INDEX, SLICE, HOLDS, LOST, BEFORES, FIELDS };
+enum {
+    KIND,
+    DTYPE,
+    OP,
+    ROOT,
+    COUNT,
+    COUNTS,
+    GROUP,
+    LANE,
+    INDEX,
+    SLICE,
+    HOLDS,
+    LOST,
+    BEFORES,
+    FIELDS
+};
 
 /* Reads the numbers before the name; *before gets memory. */
 static tutti_status take_fields(
     const tutti_check *check, int rank, const char **text, tutti_check_coll *coll, int **before)
 {
     const int64_t highest[FIELDS] = {TUTTI_COLL_KINDS - 1, TUTTI_DTYPE_COUNT - 1,
-        TUTTI_REDUCE_OPS - 1, INT32_MAX, INT64_MAX, check->groups - 1, INT32_MAX, INT64_MAX,
-        INT32_MAX, 1, 1, check->rank[rank].colls};
+        TUTTI_USER_OPS_END - 1, INT32_MAX, INT64_MAX, INT64_MAX, check->groups - 1, INT32_MAX,
+        INT64_MAX, INT32_MAX, 1, 1, check->rank[rank].colls};
     int64_t f[FIELDS], number;
     int fine = 1;
     for (int i = 0; i < FIELDS && fine; i++) fine = take(text, 0, highest[i], &f[i]);
@@ -76,6 +91,7 @@ static tutti_status take_fields(
         .op = (tutti_reduce_op)f[OP],
         .root = (int)f[ROOT],
         .count = f[COUNT],
+        .counts = (uint64_t)f[COUNTS],
         .group = (int)f[GROUP],
         .lane = (int)f[LANE],
         .index = f[INDEX],

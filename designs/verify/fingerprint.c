@@ -23,29 +23,11 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return hash;
 }
 
-/* What a kind of collective has beyond a name. */
-static const struct trait {
-    int data, reduces, rooted;
-} traits[TUTTI_COLL_KINDS] = {
-    [TUTTI_ALLREDUCE] = {1, 1, 0},
-    [TUTTI_BROADCAST] = {1, 0, 1},
-    [TUTTI_REDUCE] = {1, 1, 1},
-    [TUTTI_ALLGATHER] = {1, 0, 0},
-    [TUTTI_REDUCE_SCATTER] = {1, 1, 0},
-    [TUTTI_BARRIER] = {0, 0, 0},
-};
-
-static const struct trait *trait_of(int kind)
-{
-    static const struct trait unknown;
-    return kind >= 0 && kind < TUTTI_COLL_KINDS ? &traits[kind] : &unknown;
-}
-
 void tutti_fingerprint_make(
-    const tutti_entry *entry, int64_t number, tutti_fingerprint *fingerprint)
+    const tutti_entry *entry, int64_t number, int ranks, tutti_fingerprint *fingerprint)
 {
     const tutti_coll_args *a = &entry->args;
-    const struct trait *trait = trait_of((int)a->kind);
+    const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
     const char *name = entry->name ? entry->name : "";
     tutti_fingerprint *f = fingerprint;
     *f = (tutti_fingerprint){.sequence = entry->sequence,
@@ -58,8 +40,10 @@ void tutti_fingerprint_make(
         .slices = entry->slices,
         .kind = (int32_t)a->kind,
         .dtype = trait->data ? (int32_t)a->dtype : 0,
-        .op = trait->reduces ? (int32_t)a->op : 0};
+        .op = trait->reduces ? (int32_t)a->op : 0,
+        .counts = trait->parts ? tutti_coll_counts_hash(a, ranks) : 0};
     snprintf(f->name, sizeof f->name, "%s", name);
+    if (trait->reduces) snprintf(f->op_name, sizeof f->op_name, "%s", tutti_coll_op_name(a));
     f->hash = mix(1, (uint64_t)f->sequence);
     f->hash = mix(f->hash, (uint64_t)f->index);
     f->hash = mix(f->hash, (uint64_t)f->count);
@@ -67,25 +51,28 @@ void tutti_fingerprint_make(
     f->hash = mix(f->hash, (uint64_t)f->root << 32 | (uint64_t)f->kind << 16 |
                                (uint64_t)f->dtype << 8 | (uint64_t)f->op);
     f->hash = mix_text(f->hash, name);
+    if (f->counts) f->hash = mix(f->hash, f->counts);
+    if (trait->reduces && a->user)
+        f->hash = mix_text(mix(f->hash, (uint64_t)a->user->commutes), a->user->name);
 }
 
 char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, size_t size)
 {
     const tutti_fingerprint *f = fingerprint;
-    const struct trait *trait = trait_of(f->kind);
+    const tutti_coll_trait *trait = tutti_coll_trait_of((tutti_coll_kind)f->kind);
     const char *kind = tutti_coll_kind_name((tutti_coll_kind)f->kind);
     char name[TUTTI_FINGERPRINT_NAME + 4] = "", slice[40] = "";
-    char data[48] = "", op[16] = "", root[24] = "";
+    char data[80] = "", op[TUTTI_FINGERPRINT_OP + 4] = "", root[24] = "";
     if (strcmp(f->name, kind) != 0) snprintf(name, sizeof name, " '%s'", f->name);
     if (f->slices > 1)
         snprintf(slice, sizeof slice, " (slice %d of %d)", (int)f->slice + 1, (int)f->slices);
     if (trait->data)
-        snprintf(data, sizeof data, " of %lld %s", (long long)f->count,
-            tutti_dtype_name((tutti_dtype)f->dtype));
-    if (trait->reduces)
-        snprintf(op, sizeof op, " (%s)", tutti_reduce_op_name((tutti_reduce_op)f->op));
+        snprintf(data, sizeof data, " of %lld %s%s", (long long)f->count,
+            tutti_dtype_name((tutti_dtype)f->dtype), f->counts ? " in parts of given lengths" : "");
+    if (trait->reduces) snprintf(op, sizeof op, " (%s)", f->op_name);
     if (trait->rooted)
-        snprintf(root, sizeof root, " %s rank %d", trait->reduces ? "to" : "from", (int)f->root);
+        snprintf(root, sizeof root, " %s rank %d",
+            f->kind == TUTTI_REDUCE || f->kind == TUTTI_GATHER ? "to" : "from", (int)f->root);
     snprintf(text, size, "#%lld%s%s, %s%s%s%s", (long long)f->sequence, name, slice, kind, data, op,
         root);
     return text;

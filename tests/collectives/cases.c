@@ -2,6 +2,7 @@
 
 #include "dag/base/mem.h"
 #include "dag/base/rng.h"
+#include "tests/support/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static const double timeout_s = 60;
 typedef struct trial {
     tutti_coll_args args;
     int in_place;
-    int64_t out_count;
+    int64_t in_count, out_count;
+    int64_t *others; /* every rank's counts, or NULL */
     size_t element;
     char *send, *recv;
     tutti_coll_request *request;
@@ -26,86 +28,97 @@ static int64_t value(int rank, int64_t i)
     return (rank * 7 + i * 3) % 5 + 1;
 }
 
-static void store(tutti_dtype dtype, void *base, int64_t i, int64_t v)
+/* Bits that do not depend on order: whole numbers that every type holds exactly. */
+static int64_t reduced(tutti_reduce_op op, int first, int last, int64_t i)
 {
-    switch (dtype) {
-    case TUTTI_F32:
-        ((float *)base)[i] = (float)v;
-        break;
-    case TUTTI_F64:
-        ((double *)base)[i] = (double)v;
-        break;
-    case TUTTI_I32:
-        ((int32_t *)base)[i] = (int32_t)v;
-        break;
-    case TUTTI_I64:
-        ((int64_t *)base)[i] = v;
-        break;
-    default:
-        ((uint8_t *)base)[i] = (uint8_t)v;
-        break;
-    }
-}
-
-static int64_t fold(tutti_reduce_op op, int64_t a, int64_t b)
-{
-    const int64_t results[] = {
-        [TUTTI_SUM] = a + b,
-        [TUTTI_PROD] = a * b,
-        [TUTTI_MIN] = a < b ? a : b,
-        [TUTTI_MAX] = a > b ? a : b,
-    };
-    return results[op];
-}
-
-static int64_t reduced(tutti_reduce_op op, int P, int64_t i)
-{
-    int64_t v = value(0, i);
-    for (int r = 1; r < P; r++) v = fold(op, v, value(r, i));
+    int64_t v = value(first, i);
+    for (int r = first + 1; r <= last; r++) v = values_combine(op, v, value(r, i));
     return v;
 }
 
-/* What rank `rank` must find at recv[i]; whether it must find anything. */
-static int expected(const tutti_coll_args *a, int rank, int P, int64_t i, int64_t *v)
+/* In which of P parts i lies; *at: where in it. */
+static int part_of(const int64_t *counts, int64_t count, int64_t i, int64_t *at)
 {
+    int r = 0;
     int64_t offset, length;
+    while ((length = tutti_coll_part(counts, count, r, &offset)) <= i - offset) r++;
+    *at = i - offset;
+    return r;
+}
+
+/* What rank `rank` must find at recv[i]; whether it must find anything. */
+static int expected(const trial *t, int rank, int P, int64_t i, int64_t *v)
+{
+    const tutti_coll_args *a = &t->args;
+    int64_t offset, length, at;
+    int from;
     *v = 0;
     switch (a->kind) {
     case TUTTI_ALLREDUCE:
-        *v = reduced(a->op, P, i);
+        *v = reduced(a->op, 0, P - 1, i);
         return 1;
     case TUTTI_BROADCAST:
         *v = value(a->root, i);
         return 1;
     case TUTTI_REDUCE:
-        *v = reduced(a->op, P, i);
+        *v = reduced(a->op, 0, P - 1, i);
         return rank == a->root;
+    case TUTTI_GATHER:
     case TUTTI_ALLGATHER:
-        *v = value((int)(i / a->count), i % a->count);
-        return 1;
+        from = part_of(a->counts, a->count, i, &at);
+        *v = value(from, at);
+        return a->kind == TUTTI_ALLGATHER || rank == a->root;
     case TUTTI_REDUCE_SCATTER:
         tutti_coll_block(a->count, P, rank, &offset, &length);
-        *v = reduced(a->op, P, i);
+        *v = reduced(a->op, 0, P - 1, i);
         return i >= offset && i < offset + length;
+    case TUTTI_SCATTER:
+        length = tutti_coll_part(a->counts, a->count, rank, &offset);
+        at = t->in_place ? i : offset + i;
+        *v = value(a->root, at);
+        return at >= offset && at < offset + length;
+    case TUTTI_ALLTOALL:
+        from = part_of(a->counts ? a->counts + P : NULL, a->count, i, &at);
+        tutti_coll_part(a->counts ? t->others + 2 * P * from : NULL, a->count, rank, &offset);
+        *v = value(from, offset + at);
+        return 1;
+    case TUTTI_SCAN:
+        *v = reduced(a->op, 0, rank, i);
+        return 1;
     default:
         return 0;
     }
 }
 
+/* Where this rank's input lies in recv, when it does. */
+static int64_t own_offset(const tutti_coll_args *a, int rank)
+{
+    int64_t offset = 0;
+    if (a->kind == TUTTI_ALLGATHER || a->kind == TUTTI_GATHER)
+        tutti_coll_part(a->counts, a->count, rank, &offset);
+    return offset;
+}
+
 static void prepare(trial *t, int rank, int P)
 {
+    static const char some;
     tutti_coll_args *a = &t->args;
     t->element = tutti_dtype_bytes(a->dtype);
-    t->out_count = a->kind == TUTTI_ALLGATHER ? P * a->count : a->count;
+    a->send = &some;
+    t->in_count = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_BARRIER
+                      ? a->count
+                      : tutti_coll_send_count(a, rank, P);
+    if (t->in_place) a->send = NULL;
+    t->out_count = tutti_coll_recv_count(a, rank, P);
     size_t out_bytes = (size_t)t->out_count * t->element;
     t->recv = tutti_mem_aligned(out_bytes + MARGIN);
-    t->send = tutti_mem_aligned((size_t)a->count * t->element);
+    t->send = tutti_mem_aligned((size_t)t->in_count * t->element);
     memset(t->recv, FILL, out_bytes + MARGIN);
-    int64_t own = a->kind == TUTTI_ALLGATHER ? rank * a->count : 0;
+    int64_t own = own_offset(a, rank);
     int input_in_recv = t->in_place || (a->kind == TUTTI_BROADCAST && a->root == rank);
-    for (int64_t i = 0; i < a->count; i++) {
-        store(a->dtype, t->send, i, value(rank, i));
-        if (input_in_recv) store(a->dtype, t->recv, own + i, value(rank, i));
+    for (int64_t i = 0; i < t->in_count; i++) {
+        values_store(a->dtype, t->send, i, value(rank, i));
+        if (input_in_recv) values_store(a->dtype, t->recv, own + i, value(rank, i));
     }
     a->send = t->in_place ? NULL : t->send;
     a->recv = t->recv;
@@ -116,17 +129,12 @@ static int verify(trial *t, int rank, int P)
     const tutti_coll_args *a = &t->args;
     int wrong = 0;
     for (int64_t i = 0; i < t->out_count; i++) {
-        char want[8];
         int64_t v;
-        if (!expected(a, rank, P, i, &v)) continue;
-        store(a->dtype, want, 0, v);
-        wrong += memcmp(want, t->recv + (size_t)i * t->element, t->element) != 0;
+        if (!expected(t, rank, P, i, &v)) continue;
+        wrong += !values_are(a->dtype, t->recv, i, v);
     }
-    for (int64_t i = 0; i < a->count; i++) {
-        char want[8];
-        store(a->dtype, want, 0, value(rank, i));
-        wrong += memcmp(want, t->send + (size_t)i * t->element, t->element) != 0;
-    }
+    for (int64_t i = 0; i < t->in_count; i++)
+        wrong += !values_are(a->dtype, t->send, i, value(rank, i));
     for (size_t i = 0; i < MARGIN; i++)
         wrong += t->recv[(size_t)t->out_count * t->element + i] != FILL;
     if (wrong)
@@ -135,23 +143,53 @@ static int verify(trial *t, int rank, int P)
             tutti_reduce_op_name(a->op), a->root, t->in_place ? "in place" : "out of place", wrong);
     free(t->send);
     free(t->recv);
+    free(t->others);
     return wrong != 0;
 }
 
+/* Counts of every rank's parts, 2 P a rank; some are 0. The parts of an alltoall differ from rank to rank. */
+static void draw_counts(trial *t, int rank, int P, int64_t about)
+{
+    int64_t *all = t->others = tutti_mem_aligned((size_t)(2 * P * P) * sizeof *all);
+    tutti_coll_args *a = &t->args;
+    a->count = 0;
+    for (int r = 0; r < P; r++) {
+        for (int q = 0; q < P; q++) {
+            int from = a->kind == TUTTI_ALLTOALL ? r : 0, to = a->kind == TUTTI_ALLTOALL ? q : 0;
+            all[2 * P * r + q] = (from + 2 * q) % 3 * about / 2;
+            all[2 * P * r + P + q] = (to + 2 * r) % 3 * about / 2;
+        }
+    }
+    a->counts = all + 2 * P * rank;
+    for (int q = 0; q < P && a->kind != TUTTI_ALLTOALL; q++) a->count += a->counts[q];
+}
+
+/* An operator of the list that goes with the type. */
+static tutti_reduce_op operator_for(tutti_dtype dtype, int n)
+{
+    int op = n % TUTTI_REDUCE_OPS;
+    while (!tutti_reduce_op_takes((tutti_reduce_op)op, dtype)) op = (op + 1) % TUTTI_REDUCE_OPS;
+    return (tutti_reduce_op)op;
+}
+
 /* Case number n, or 0 when there are no more. */
-static int nth(int n, int P, trial *t)
+static int nth(int n, int rank, int P, trial *t)
 {
     static const int64_t counts[] = {0, 1, 7, 1000, 4099};
-    enum { COUNTS = sizeof counts / sizeof *counts };
-    if (n >= 2 * COUNTS * 4 * TUTTI_COLL_KINDS) return 0;
+    enum { COUNTS = sizeof counts / sizeof *counts, TYPES = TUTTI_DTYPE_COUNT, ROUNDS = 2 };
+    if (n >= 2 * ROUNDS * TYPES * TUTTI_COLL_KINDS) return 0;
     int kind = n % TUTTI_COLL_KINDS, in_place = n / TUTTI_COLL_KINDS % 2;
-    int rest = n / TUTTI_COLL_KINDS / 2;
+    int rest = n / TUTTI_COLL_KINDS / 2, type = rest % TYPES;
+    tutti_dtype dtype = (tutti_dtype)((type + kind) % TYPES);
     *t = (trial){.in_place = in_place};
     t->args = (tutti_coll_args){.kind = (tutti_coll_kind)kind,
-        .dtype = (tutti_dtype)((rest + kind) % TUTTI_DTYPE_COUNT),
-        .op = (tutti_reduce_op)(rest / COUNTS % TUTTI_REDUCE_OPS),
+        .dtype = dtype,
+        .op = operator_for(dtype, 3 * rest),
         .root = n % 5 % P,
-        .count = counts[rest % COUNTS]};
+        .count = counts[(rest + rest / TYPES) % COUNTS]};
+    int parts = tutti_coll_trait_of(t->args.kind)->parts;
+    if (parts && rest / 2 % 2 && !(in_place && t->args.kind == TUTTI_ALLTOALL))
+        draw_counts(t, rank, P, t->args.count);
     return 1;
 }
 
@@ -161,7 +199,7 @@ static int run_some(tutti_comm *comm, int n, int *failures)
     int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), lanes = tutti_comm_lanes(comm);
     trial trials[AT_ONCE];
     int posted = 0;
-    while (posted < AT_ONCE && nth(n + posted, P, &trials[posted])) {
+    while (posted < AT_ONCE && nth(n + posted, rank, P, &trials[posted])) {
         trial *t = &trials[posted];
         prepare(t, rank, P);
         if (tutti_coll_post(comm, posted % lanes, &t->args, &t->request)) abort();
@@ -200,7 +238,7 @@ int cases_same_bits(tutti_comm *comm, uint64_t seed)
         int64_t n = counts[c];
         float *x = tutti_mem_aligned((size_t)n * sizeof *x);
         float *all = tutti_mem_aligned((size_t)P * (size_t)n * sizeof *all);
-        for (int op = 0; op < TUTTI_REDUCE_OPS; op++) {
+        for (int op = 0; op <= TUTTI_MAX; op++) {
             for (int64_t i = 0; i < n; i++)
                 x[i] = (float)tutti_rng_normal(seed, (uint64_t)rank, (uint64_t)i);
             x[0] = rank % 2 ? -0.0f : 0.0f;
@@ -221,4 +259,60 @@ int cases_same_bits(tutti_comm *comm, uint64_t seed)
         free(all);
     }
     return failures;
+}
+
+/* Ranks as letters of a word: x is the number whose digits, of base 16, are the ranks in order. */
+static void join(
+    void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
+{
+    const uint64_t *a = left, *b = right;
+    (void)ctx;
+    (void)dtype;
+    for (int64_t i = 0; i < count; i++) {
+        int digits = 0;
+        while (digits < 16 && b[i] >> 4 * digits) digits++;
+        ((uint64_t *)result)[i] = a[i] << 4 * digits | b[i];
+    }
+}
+
+/* The word of ranks 0 to last. */
+static uint64_t word(int last)
+{
+    uint64_t w = 0;
+    for (int r = 0; r <= last; r++) w = w << 4 | (uint64_t)(r + 1);
+    return w;
+}
+
+int cases_in_order(tutti_comm *comm)
+{
+    static const tutti_coll_kind kinds[] = {
+        TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_REDUCE_SCATTER, TUTTI_SCAN};
+    static const tutti_user_op op = {.name = "join", .function = join};
+    enum { COUNT = 2500, KINDS = sizeof kinds / sizeof *kinds };
+    int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), wrong = 0;
+    uint64_t *send = tutti_mem_aligned(COUNT * sizeof *send);
+    uint64_t *recv = tutti_mem_aligned(COUNT * sizeof *recv);
+    for (int n = 0; n < 2 * KINDS; n++) {
+        int in_place = n / KINDS, root = n % P;
+        tutti_coll_kind kind = kinds[n % KINDS];
+        for (int i = 0; i < COUNT; i++) send[i] = recv[i] = (uint64_t)rank + 1;
+        call(comm, &(tutti_coll_args){.kind = kind,
+                       .dtype = TUTTI_U64,
+                       .op = TUTTI_USER_OP,
+                       .user = &op,
+                       .root = root,
+                       .count = COUNT,
+                       .send = in_place ? NULL : send,
+                       .recv = recv});
+        int64_t from = 0, length = COUNT;
+        if (kind == TUTTI_REDUCE_SCATTER) tutti_coll_block(COUNT, P, rank, &from, &length);
+        if (kind == TUTTI_REDUCE && rank != root) length = 0;
+        uint64_t should = word(kind == TUTTI_SCAN ? rank : P - 1);
+        for (int64_t i = from; i < from + length; i++) wrong += recv[i] != should;
+        for (int i = 0; i < COUNT; i++) wrong += send[i] != (uint64_t)rank + 1;
+    }
+    free(send);
+    free(recv);
+    if (wrong) printf("rank %d of %d: %d elements are not in the order of ranks\n", rank, P, wrong);
+    return wrong != 0;
 }

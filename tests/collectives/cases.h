@@ -14,4 +14,7 @@ int cases_run(tutti_comm *comm);
  * failures. */
 int cases_same_bits(tutti_comm *comm, uint64_t seed);
 
+/* A program's own operator, which does not commute, on up to 9 ranks. Returns the number of failures. */
+int cases_in_order(tutti_comm *comm);
+
 #endif

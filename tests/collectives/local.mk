@@ -10,7 +10,7 @@ TESTS += tests/collectives/mpi.sh
 EXTRA_DIST += tests/collectives/mpi.sh
 tests_collectives_mpi_ranks_SOURCES = tests/collectives/mpi_ranks.c \
 	tests/collectives/cases.c tests/collectives/cases.h
-tests_collectives_mpi_ranks_LDADD = libcore.la
+tests_collectives_mpi_ranks_LDADD = libvalues.la libcore.la
 
 check_PROGRAMS += tests/collectives/test_sched
 TESTS += tests/collectives/test_sched
@@ -19,11 +19,16 @@ tests_collectives_test_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_sched_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/golden/schedules/barrier.txt \
+	tests/golden/schedules/direct_alltoall.txt \
+	tests/golden/schedules/direct_gather.txt \
+	tests/golden/schedules/direct_reduce_scatter.txt \
+	tests/golden/schedules/direct_scatter.txt \
 	tests/golden/schedules/doubling_allreduce.txt \
 	tests/golden/schedules/ring_allgather.txt \
 	tests/golden/schedules/ring_allreduce.txt \
 	tests/golden/schedules/ring_reduce_scatter.txt \
 	tests/golden/schedules/rsag_allreduce.txt \
+	tests/golden/schedules/scan.txt \
 	tests/golden/schedules/tree_allreduce.txt \
 	tests/golden/schedules/tree_broadcast.txt \
 	tests/golden/schedules/tree_reduce.txt

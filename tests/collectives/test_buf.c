@@ -1,49 +1,130 @@
 /* collectives/buf: dst = dst op src for every type and operator, and the pool. */
 #include "collectives/buf/buf.h"
 #include "tests/support/testing.h"
+#include "tests/support/values.h"
 
+#include <complex.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { N = 53 }; /* whole strips and a rest */
 
-static double expected(tutti_reduce_op op, double a, double b)
+/* Low numbers, 0 among them, and below 0 where the type has such; exact in every type. */
+static int64_t number(tutti_dtype dtype, tutti_reduce_op op, int i, int times)
 {
-    const double results[] = {
-        [TUTTI_SUM] = a + b,
-        [TUTTI_PROD] = a * b,
-        [TUTTI_MIN] = a < b ? a : b,
-        [TUTTI_MAX] = a > b ? a : b,
-    };
-    return results[op];
+    _Alignas(VALUES_LARGEST) char one[VALUES_LARGEST];
+    values_store(dtype, one, 0, -1);
+    int below = values_load(dtype, one, 0) == -1 && dtype != TUTTI_U64 && op != TUTTI_MINLOC &&
+                op != TUTTI_MAXLOC;
+    return i * times % 11 - (below ? 3 : 0);
 }
 
-#define CHECK_TYPE(dtype, T, low)                                                                  \
-    do {                                                                                           \
-        for (int op = 0; op < TUTTI_REDUCE_OPS; op++) {                                            \
-            for (int src_first = 0; src_first < 2; src_first++) {                                  \
-                T dst[N + 1], src[N + 1], old[N + 1];                                              \
-                for (int i = 0; i <= N; i++) {                                                     \
-                    old[i] = dst[i] = (T)(i % 11 + (low));                                         \
-                    src[i] = (T)(i % 7 + (low));                                                   \
-                }                                                                                  \
-                tutti_buf_reduce(dtype, (tutti_reduce_op)op, dst, src, N, src_first);              \
-                for (int i = 0; i < N; i++)                                                        \
-                    ck_assert_double_eq((double)dst[i],                                            \
-                        expected((tutti_reduce_op)op, (double)old[i], (double)src[i]));            \
-                ck_assert(dst[N] == old[N]);                                                       \
-            }                                                                                      \
-        }                                                                                          \
-    } while (0)
+static void check(tutti_dtype dtype, tutti_reduce_op op, int src_first)
+{
+    _Alignas(VALUES_LARGEST) char dst[(N + 1) * VALUES_LARGEST], src[(N + 1) * VALUES_LARGEST],
+        should[VALUES_LARGEST];
+    for (int i = 0; i <= N; i++) {
+        values_store(dtype, dst, i, number(dtype, op, i, 1));
+        values_store(dtype, src, i, number(dtype, op, i, 7));
+    }
+    tutti_buf_reduce(dtype, op, dst, src, N, src_first);
+    for (int i = 0; i <= N; i++) {
+        int64_t a = number(dtype, op, i, 1), b = number(dtype, op, i, 7);
+        values_store(dtype, should, 0, i == N ? a : values_combine(op, a, b));
+        ck_assert_msg(values_load(dtype, dst, i) == values_load(dtype, should, 0),
+            "%s of %s: %d op %d", tutti_reduce_op_name(op), tutti_dtype_name(dtype), (int)a,
+            (int)b);
+    }
+}
 
 START_TEST(every_type_and_operator)
 {
-    CHECK_TYPE(TUTTI_F32, float, -3);
-    CHECK_TYPE(TUTTI_F64, double, -3);
-    CHECK_TYPE(TUTTI_I32, int32_t, -3);
-    CHECK_TYPE(TUTTI_I64, int64_t, -3);
-    CHECK_TYPE(TUTTI_U8, uint8_t, 0);
+    int pairs = 0;
+    for (int dtype = 0; dtype < TUTTI_DTYPE_COUNT; dtype++) {
+        ck_assert_uint_le(tutti_dtype_bytes((tutti_dtype)dtype), VALUES_LARGEST);
+        for (int op = 0; op < TUTTI_REDUCE_OPS; op++) {
+            int takes = tutti_reduce_op_takes((tutti_reduce_op)op, (tutti_dtype)dtype);
+            ck_assert_int_eq(takes, tutti_buf_reduces((tutti_dtype)dtype, (tutti_reduce_op)op));
+            pairs += takes;
+            for (int src_first = 0; takes && src_first < 2; src_first++)
+                check((tutti_dtype)dtype, (tutti_reduce_op)op, src_first);
+        }
+    }
+    ck_assert_int_eq(pairs, 8 * 10 + 2 * 4 + 2 * 2 + 4 * 2);
+    ck_assert(!tutti_reduce_op_takes(TUTTI_REDUCE_OPS, TUTTI_F32));
+    ck_assert(!tutti_reduce_op_takes(TUTTI_USER_OP, TUTTI_F32));
+    ck_assert(!tutti_reduce_op_takes(TUTTI_SUM, TUTTI_DTYPE_COUNT));
+}
+END_TEST
+
+/* Every pair of bytes, against plain C. */
+START_TEST(bytes_exhaustively)
+{
+    for (int a = 0; a < 256; a++) {
+        for (int b = 0; b < 256; b++) {
+            for (int op = 0; op < TUTTI_MINLOC; op++) {
+                uint8_t u = (uint8_t)a, with = (uint8_t)b;
+                int8_t i = (int8_t)a, with_signed = (int8_t)b;
+                tutti_buf_reduce(TUTTI_U8, (tutti_reduce_op)op, &u, &with, 1, a & 1);
+                tutti_buf_reduce(TUTTI_I8, (tutti_reduce_op)op, &i, &with_signed, 1, b & 1);
+                ck_assert_int_eq(u, (uint8_t)values_combine((tutti_reduce_op)op, a, b));
+                ck_assert_int_eq(
+                    i, (int8_t)values_combine((tutti_reduce_op)op, (int8_t)a, with_signed));
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(complex_numbers)
+{
+    for (int src_first = 0; src_first < 2; src_first++) {
+        float _Complex a = 3 - 2 * I, b = -1 + 5 * I, sum = a, product = a;
+        double _Complex c = a, d = b, product2 = a;
+        tutti_buf_reduce(TUTTI_C64, TUTTI_SUM, &sum, &b, 1, src_first);
+        tutti_buf_reduce(TUTTI_C64, TUTTI_PROD, &product, &b, 1, src_first);
+        tutti_buf_reduce(TUTTI_C128, TUTTI_PROD, &product2, &d, 1, src_first);
+        ck_assert(sum == a + b && product == a * b && product2 == c * d);
+    }
+}
+END_TEST
+
+/* The largest and the smallest of any type, where arithmetic on whole numbers ends. */
+START_TEST(places_of_extremes)
+{
+    tutti_double_int a[2] = {{-1.5, 7}, {INFINITY, 1}}, b[2] = {{-1.5, 3}, {-INFINITY, 0}};
+    tutti_buf_reduce(TUTTI_DOUBLE_INT, TUTTI_MINLOC, a, b, 2, 0);
+    ck_assert(a[0].value == -1.5 && a[0].index == 3 && a[1].value == -INFINITY && !a[1].index);
+    tutti_long_int c = {LONG_MIN, 2}, d = {LONG_MAX, 9};
+    tutti_buf_reduce(TUTTI_LONG_INT, TUTTI_MAXLOC, &c, &d, 1, 1);
+    ck_assert(c.value == LONG_MAX && c.index == 9);
+    tutti_int_int e = {-4, -2}, f = {-4, -3};
+    tutti_buf_reduce(TUTTI_INT_INT, TUTTI_MAXLOC, &e, &f, 1, 0);
+    ck_assert(e.value == -4 && e.index == -3);
+}
+END_TEST
+
+/* 10 a + b is not what b op a gives. */
+static void digits(
+    void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
+{
+    ck_assert_int_eq(dtype, TUTTI_I64);
+    ++*(int *)ctx;
+    for (int64_t i = 0; i < count; i++)
+        ((int64_t *)result)[i] = 10 * ((const int64_t *)left)[i] + ((const int64_t *)right)[i];
+}
+
+START_TEST(a_programs_own_operator)
+{
+    int calls = 0;
+    const tutti_user_op op = {.name = "digits", .function = digits, .ctx = &calls};
+    int64_t dst[2] = {1, 2}, src[2] = {3, 4};
+    tutti_buf_reduce_user(&op, TUTTI_I64, dst, src, 2, 0);
+    ck_assert(dst[0] == 13 && dst[1] == 24 && src[0] == 3);
+    tutti_buf_reduce_user(&op, TUTTI_I64, dst, src, 1, 1);
+    ck_assert(dst[0] == 43 && dst[1] == 24 && calls == 2);
 }
 END_TEST
 
@@ -65,7 +146,7 @@ END_TEST
 START_TEST(both_ends_get_the_same_bits)
 {
     const float values[] = {0.0f, -0.0f, 1.5f, -1e-40f, INFINITY, 3e38f};
-    for (int op = 0; op < TUTTI_REDUCE_OPS; op++) {
+    for (int op = 0; op <= TUTTI_MAX; op++) {
         for (size_t i = 0; i < 36; i++) {
             float a = values[i / 6], b = values[i % 6], low = a, high = b;
             tutti_buf_reduce(TUTTI_F32, (tutti_reduce_op)op, &low, &b, 1, 0);
@@ -109,6 +190,10 @@ int main(void)
     Suite *suite = suite_create("buf");
     TCase *tcase = testing_case(suite, "buf");
     tcase_add_test(tcase, every_type_and_operator);
+    tcase_add_test(tcase, bytes_exhaustively);
+    tcase_add_test(tcase, complex_numbers);
+    tcase_add_test(tcase, places_of_extremes);
+    tcase_add_test(tcase, a_programs_own_operator);
     tcase_add_test(tcase, integers_wrap);
     tcase_add_test(tcase, both_ends_get_the_same_bits);
     tcase_add_test(tcase, the_pool_gives_blocks_again);

@@ -20,7 +20,7 @@ typedef struct rank {
 static void *run_cases(void *arg)
 {
     rank *r = arg;
-    r->failures = cases_run(r->comm) + cases_same_bits(r->comm, r->seed);
+    r->failures = cases_run(r->comm) + cases_same_bits(r->comm, r->seed) + cases_in_order(r->comm);
     return NULL;
 }
 
@@ -88,7 +88,8 @@ START_TEST(bad_arguments_are_refused)
     ck_assert_int_eq(tutti_comm_new(transport, &library, &comm), TUTTI_ERR_UNSUPPORTED);
 
     comm = open_comm(world, 0, 2, NULL);
-    float x[4] = {0};
+    float x[4] = {0}, y[4] = {0};
+    static const int64_t parts[] = {1, 2, 2, 1}, below[] = {2, -1};
     const tutti_coll_args good = {.count = 4, .recv = x};
     struct {
         int lane;
@@ -100,6 +101,15 @@ START_TEST(bad_arguments_are_refused)
         {0, {.kind = TUTTI_COLL_KINDS, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.dtype = TUTTI_DTYPE_COUNT, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.op = TUTTI_REDUCE_OPS, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.op = TUTTI_BAND, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.op = TUTTI_USER_OP, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_GATHER, .root = 2, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_SCATTER, .root = 1, .count = 4, .send = x}, TUTTI_ERR_INVAL},
+        {0, {.count = 3, .counts = parts, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_ALLGATHER, .count = 2, .counts = parts, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_GATHER, .count = 1, .counts = below, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_ALLTOALL, .counts = parts, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_ALLTOALL, .counts = parts, .send = y, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.count = -1, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.count = 4}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_BROADCAST, .root = 2, .count = 4, .recv = x}, TUTTI_ERR_INVAL},

@@ -2,12 +2,14 @@
  * Writes the pictures anew with TUTTI_TEST_WRITE_GOLDEN=1. */
 #include "collectives/choose.h"
 #include "collectives/sched/barrier.h"
+#include "collectives/sched/direct.h"
 #include "collectives/sched/doubling.h"
 #include "collectives/sched/match.h"
 #include "collectives/sched/price.h"
 #include "collectives/sched/print.h"
 #include "collectives/sched/ring.h"
 #include "collectives/sched/rsag.h"
+#include "collectives/sched/scan.h"
 #include "collectives/sched/tree.h"
 #include "tests/support/testing.h"
 
@@ -31,6 +33,11 @@ static const struct row {
     {"tree_broadcast", TUTTI_BROADCAST, tutti_sched_tree_broadcast},
     {"tree_reduce", TUTTI_REDUCE, tutti_sched_tree_reduce},
     {"barrier", TUTTI_BARRIER, tutti_sched_barrier},
+    {"direct_gather", TUTTI_GATHER, tutti_sched_direct_gather},
+    {"direct_scatter", TUTTI_SCATTER, tutti_sched_direct_scatter},
+    {"direct_alltoall", TUTTI_ALLTOALL, tutti_sched_direct_alltoall},
+    {"direct_reduce_scatter", TUTTI_REDUCE_SCATTER, tutti_sched_direct_reduce_scatter},
+    {"scan", TUTTI_SCAN, tutti_sched_scan},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -39,23 +46,32 @@ typedef struct all {
     const tutti_sched *ranks[MOST_RANKS];
 } all;
 
-static all build(
-    const struct row *row, int P, int root, int64_t count, int64_t segment, int in_place)
+/* Every rank's schedule of this shape; counts[r], NULL: none. */
+static all build_shape(
+    const struct row *row, const tutti_sched_shape *like, int64_t counts[][2 * MOST_RANKS])
 {
-    all a = {.P = P};
-    for (int r = 0; r < P; r++) {
-        const tutti_sched_shape shape = {.kind = row->kind,
-            .rank = r,
-            .P = P,
-            .root = root,
-            .count = row->kind == TUTTI_BARRIER ? 1 : count,
-            .segment = segment,
-            .in_place = in_place};
+    all a = {.P = like->P};
+    for (int r = 0; r < like->P; r++) {
+        tutti_sched_shape shape = *like;
         tutti_sched *sched;
+        shape.rank = r;
+        if (counts) shape.counts = counts[r];
         ck_assert_ok(row->build(&shape, &sched));
         a.ranks[r] = sched;
     }
     return a;
+}
+
+static all build(
+    const struct row *row, int P, int root, int64_t count, int64_t segment, int in_place)
+{
+    const tutti_sched_shape shape = {.kind = row->kind,
+        .P = P,
+        .root = root,
+        .count = row->kind == TUTTI_BARRIER ? 1 : count,
+        .segment = segment,
+        .in_place = in_place};
+    return build_shape(row, &shape, NULL);
 }
 
 static void discard(all *a)
@@ -89,8 +105,76 @@ START_TEST(every_root_is_proved)
     for (int P = 1; P <= 9; P++)
         for (int root = 0; root < P; root++)
             for (int i = 0; i < ROWS; i++)
-                if (rows[i].kind == TUTTI_BROADCAST || rows[i].kind == TUTTI_REDUCE)
-                    prove(&rows[i], P, root, 4, 0, root % 2);
+                if (tutti_coll_trait_of(rows[i].kind)->rooted)
+                    for (int in_place = 0; in_place < 2; in_place++)
+                        prove(&rows[i], P, root, 4, 0, in_place);
+}
+END_TEST
+
+/* Parts of different lengths: the number sent from rank r to rank q, 0 for some, and all or none of them. */
+static int64_t part_length(int which, int r, int q)
+{
+    return which == 0 ? 0 : which == 1 ? (r + 2 * q) % 3 : which == 2 ? (q == 1) * 7 : r + q;
+}
+
+START_TEST(parts_of_any_length_are_proved)
+{
+    const struct row *row = &rows[_i];
+    if (!tutti_coll_trait_of(row->kind)->parts) return;
+    int64_t counts[MOST_RANKS][2 * MOST_RANKS];
+    for (int P = 1; P <= 9; P++) {
+        for (int which = 0; which < 4; which++) {
+            tutti_sched_shape shape = {.kind = row->kind, .P = P, .root = which % P};
+            for (int r = 0; r < P; r++) {
+                for (int q = 0; q < P; q++) {
+                    int all_know = row->kind != TUTTI_ALLTOALL;
+                    counts[r][q] = part_length(which, all_know ? 0 : r, q);
+                    counts[r][P + q] = part_length(which, q, r);
+                    if (!r && all_know) shape.count += counts[r][q];
+                }
+            }
+            for (int c = 0; c < 4; c++) {
+                shape.segment = c / 2 * 2;
+                shape.in_place = c % 2 && row->kind != TUTTI_ALLTOALL;
+                all a = build_shape(row, &shape, counts);
+                ck_assert_msg(
+                    !tutti_sched_match(a.ranks, P), "%s: P %d, lengths %d", row->name, P, which);
+                discard(&a);
+            }
+        }
+    }
+}
+END_TEST
+
+/* What an operator that does not commute is given combines ranks in their order; the ring does not. */
+START_TEST(order_of_ranks_is_proved)
+{
+    int kinds = 0;
+    for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++) {
+        const struct row row = {
+            "ordered", (tutti_coll_kind)kind, tutti_coll_choose_ordered((tutti_coll_kind)kind)};
+        ck_assert_int_eq(row.build != NULL, tutti_coll_trait_of(row.kind)->reduces);
+        kinds += row.build != NULL;
+        for (int P = 1; row.build && P <= 9; P++)
+            for (int c = 0; c < 4 * P; c++) {
+                const tutti_sched_shape shape = {.kind = row.kind,
+                    .P = P,
+                    .root = c / 4,
+                    .count = 2 * P - 1,
+                    .segment = c / 2 % 2,
+                    .in_place = c % 2,
+                    .ordered = 1};
+                all a = build_shape(&row, &shape, NULL);
+                ck_assert_msg(!tutti_sched_match(a.ranks, P), "kind %d, P %d", kind, P);
+                discard(&a);
+            }
+    }
+    ck_assert_int_eq(kinds, 4);
+    const tutti_sched_shape shape = {
+        .kind = TUTTI_ALLREDUCE, .P = 3, .count = 3, .in_place = 1, .ordered = 1};
+    all a = build_shape(&rows[0], &shape, NULL);
+    ck_assert_int_eq(tutti_sched_match(a.ranks, 3), TUTTI_ERR_MISMATCH);
+    discard(&a);
 }
 END_TEST
 
@@ -99,7 +183,9 @@ static void print_all(const struct row *row, FILE *out)
     const tutti_sched_cost cost = {.alpha_s = 1};
     for (int P = 2; P <= 5; P++) {
         int segmented = row->build == tutti_sched_ring_allreduce && P == 2;
-        all a = build(row, P, P / 3, 2 * P - 1, segmented ? 1 : 0, P % 2);
+        int64_t count = tutti_coll_trait_of(row->kind)->parts ? 2 : 2 * P - 1;
+        if (row->kind == TUTTI_ALLGATHER) count = 2 * P - 1;
+        all a = build(row, P, P / 3, count, segmented ? 1 : 0, P % 2);
         tutti_sched_price price;
         ck_assert_ok(tutti_sched_price_of(a.ranks, P, 1, &cost, &price));
         const tutti_sched_shape *shape = &a.ranks[0]->shape;
@@ -195,6 +281,30 @@ START_TEST(prices_are_the_formulas)
         ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
         ck_assert_int_eq(price.steps, most_bits_below(P));
         discard(&a);
+    }
+}
+END_TEST
+
+/* P - 1 parts of S bytes through the root's link. */
+START_TEST(prices_of_parts_are_the_formulas)
+{
+    const tutti_sched_cost cost = {.alpha_s = 1e-6, .beta_s_per_byte = 1e-9};
+    const double S = 4 * 840;
+    for (int i = 0; i < ROWS; i++) {
+        for (int P = 2; P <= 8; P++) {
+            tutti_sched_price price;
+            all a = build(&rows[i], P, P / 2, 840, 0, 0);
+            ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+            if (rows[i].kind == TUTTI_GATHER || rows[i].kind == TUTTI_SCATTER)
+                ck_assert_double_eq_tol(price.time_s, (P - 1) * (1e-6 + 1e-9 * S), 1e-12);
+            if (rows[i].kind == TUTTI_ALLTOALL) {
+                ck_assert_int_eq(price.steps, 1);
+                ck_assert_int_eq(price.sent_bytes, (P - 1) * S);
+                ck_assert_int_eq(price.scratch_bytes, 0);
+            }
+            if (rows[i].kind == TUTTI_SCAN) ck_assert_int_le(1 << (price.steps - 1), P - 1);
+            discard(&a);
+        }
     }
 }
 END_TEST
@@ -377,10 +487,9 @@ START_TEST(choice_is_as_documented)
         {4, 1, 65536, "ring"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        ck_assert_str_eq(
-            tutti_coll_choose(
-                automatic, TUTTI_ALLREDUCE, wanted[i].P, wanted[i].near, wanted[i].count, 4)
-                .algorithm->name,
+        ck_assert_str_eq(tutti_coll_choose(automatic, TUTTI_ALLREDUCE, wanted[i].P, wanted[i].near,
+                             wanted[i].count, 4)
+                             .algorithm->name,
             wanted[i].name);
     ck_assert(tutti_coll_choose(automatic, TUTTI_BROADCAST, 4, 0, 1 << 20, 4).build ==
               tutti_sched_tree_broadcast);
@@ -401,8 +510,11 @@ int main(void)
     TCase *tcase = testing_case(suite, "sched");
     tcase_add_loop_test(tcase, every_schedule_is_proved, 0, ROWS);
     tcase_add_test(tcase, every_root_is_proved);
+    tcase_add_loop_test(tcase, parts_of_any_length_are_proved, 0, ROWS);
+    tcase_add_test(tcase, order_of_ranks_is_proved);
     tcase_add_loop_test(tcase, pictures_are_golden, 0, ROWS);
     tcase_add_test(tcase, prices_are_the_formulas);
+    tcase_add_test(tcase, prices_of_parts_are_the_formulas);
     tcase_add_test(tcase, pipelining_pays);
     tcase_add_test(tcase, match_refuses_what_is_wrong);
     tcase_add_test(tcase, blocks_tile_the_vector);

@@ -159,6 +159,19 @@ static void barrier(work *w, int P)
     }
 }
 
+static void send_parts(work *w, int P, int64_t count)
+{
+    for (int r = 1; r < P; r++) sends(w, count);
+}
+
+static void scan(work *w, int rank, int P, int64_t count)
+{
+    for (int far = 1; far < P; far *= 2) {
+        if (rank + far < P) sends(w, count);
+        if (rank >= far) reduces(w, count);
+    }
+}
+
 static const struct algorithm {
     const char *name;
     void (*allreduce)(work *w, int rank, int P, int64_t count);
@@ -188,9 +201,12 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     work w = {0};
     int64_t count = args->count;
     int v = (rank - args->root + P) % P;
-    if (args->send && args->kind != TUTTI_BROADCAST) {
-        w.copies = segments(count);
-        w.copied = count;
+    int whole = args->kind == TUTTI_ALLTOALL && !args->send ? P - 1 : 1; /* parts that are copied */
+    int copies = args->kind == TUTTI_ALLTOALL || (args->send && args->kind != TUTTI_BROADCAST);
+    if (v && (args->kind == TUTTI_GATHER || args->kind == TUTTI_SCATTER)) copies = 0;
+    if (copies) {
+        w.copies = whole * segments(count);
+        w.copied = whole * count;
     }
     if (args->kind == TUTTI_ALLREDUCE) (a->allreduce ? a->allreduce : by_size)(&w, rank, P, count);
     if (args->kind == TUTTI_BROADCAST) tree_broadcast(&w, v, P, count);
@@ -198,6 +214,10 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     if (args->kind == TUTTI_ALLGATHER) ring_allgather(&w, rank, P, P * count);
     if (args->kind == TUTTI_REDUCE_SCATTER) ring_reduce_scatter(&w, rank, P, count);
     if (args->kind == TUTTI_BARRIER) barrier(&w, P);
+    if (args->kind == TUTTI_GATHER && v) sends(&w, count);
+    if (args->kind == TUTTI_SCATTER && !v) send_parts(&w, P, count);
+    if (args->kind == TUTTI_ALLTOALL) send_parts(&w, P, count);
+    if (args->kind == TUTTI_SCAN) scan(&w, rank, P, count);
     return w;
 }
 
@@ -266,7 +286,8 @@ static void *run_kinds(void *arg)
     tutti_traffic sent = {0};
     tutti_comm *comm;
     const tutti_comm_options options = {.algorithm = job->algorithm->name};
-    float *send = calloc(300001, sizeof *send), *recv = calloc(300001, MOST_RANKS * sizeof *recv);
+    float *send = calloc(300001, MOST_RANKS * sizeof *send);
+    float *recv = calloc(300001, MOST_RANKS * sizeof *recv);
     if (!send || !recv) abort();
     if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
     if (tutti_transport_counting(transport, &sent, &transport)) abort();

@@ -432,3 +432,9 @@ tutti_status deadlock_case_load(const char *path, deadlock_case **loaded)
     fclose(file);
     return status;
 }
+
+int64_t deadlock_case_count(const deadlock_case *c, const case_op *op)
+{
+    int parts = tutti_coll_trait_of(op->args.kind)->parts;
+    return parts ? op->args.count * c->group[op->group].ranks : op->args.count;
+}

@@ -68,6 +68,9 @@ tutti_status deadlock_case_parse(const char *path, const char *text, deadlock_ca
 
 /* Which of a group's ranks this is; -1 when it is none. */
 int deadlock_case_member(const case_group *group, int rank);
+/* Elements of the op's tensor on each rank: its parts, where it has such, and one of them as its input. An
+ * allgather has a tensor of its own for that, the other kinds work in place. */
+int64_t deadlock_case_count(const deadlock_case *c, const case_op *op);
 /* The op of a rank on this tensor, or NULL. */
 const case_op *deadlock_case_op(const deadlock_case *c, int rank, int tensor);
 

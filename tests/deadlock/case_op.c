@@ -53,14 +53,40 @@ const char *const case_kind_words[] = {[TUTTI_ALLREDUCE] = "allreduce",
     [TUTTI_ALLGATHER] = "allgather",
     [TUTTI_REDUCE_SCATTER] = "reduce-scatter",
     [TUTTI_BARRIER] = "barrier",
+    [TUTTI_GATHER] = "gather",
+    [TUTTI_SCATTER] = "scatter",
+    [TUTTI_ALLTOALL] = "alltoall",
+    [TUTTI_SCAN] = "scan",
     NULL};
-static const char *const op_words[] = {
-    [TUTTI_SUM] = "sum", [TUTTI_PROD] = "prod", [TUTTI_MIN] = "min", [TUTTI_MAX] = "max", NULL};
+static const char *const op_words[] = {[TUTTI_SUM] = "sum",
+    [TUTTI_PROD] = "prod",
+    [TUTTI_MIN] = "min",
+    [TUTTI_MAX] = "max",
+    [TUTTI_LAND] = "land",
+    [TUTTI_LOR] = "lor",
+    [TUTTI_LXOR] = "lxor",
+    [TUTTI_BAND] = "band",
+    [TUTTI_BOR] = "bor",
+    [TUTTI_BXOR] = "bxor",
+    [TUTTI_MINLOC] = "minloc",
+    [TUTTI_MAXLOC] = "maxloc",
+    NULL};
 static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
     [TUTTI_F64] = "f64",
     [TUTTI_I32] = "i32",
     [TUTTI_I64] = "i64",
     [TUTTI_U8] = "u8",
+    [TUTTI_I8] = "i8",
+    [TUTTI_I16] = "i16",
+    [TUTTI_U16] = "u16",
+    [TUTTI_U32] = "u32",
+    [TUTTI_U64] = "u64",
+    [TUTTI_C64] = "c64",
+    [TUTTI_C128] = "c128",
+    [TUTTI_FLOAT_INT] = "float_int",
+    [TUTTI_DOUBLE_INT] = "double_int",
+    [TUTTI_INT_INT] = "int_int",
+    [TUTTI_LONG_INT] = "long_int",
     NULL};
 
 /* One "key=value" of a collective. */
@@ -129,6 +155,9 @@ tutti_status case_read_op(case_words *words, deadlock_case *c, tutti_coll_kind k
     if (!status) status = read_details(words, c, &op);
     if (status) return status;
     const case_group *group = &c->group[op.group];
+    if (tutti_coll_trait_of(kind)->reduces && !tutti_reduce_op_takes(op.args.op, op.args.dtype))
+        return case_refuse(words, "op=%s does not go with dtype=%s", op_words[op.args.op],
+            dtype_words[op.args.dtype]);
     if (op.args.root >= group->ranks)
         return case_refuse(
             words, "root=%d: group '%s' has %d ranks", op.args.root, group->name, group->ranks);

@@ -1,5 +1,7 @@
 #include "tests/deadlock/expect.h"
 
+#include "tests/support/values.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,31 +13,7 @@ int64_t expect_input(int rank, int tensor, int64_t element)
 
 void expect_write(tutti_dtype dtype, void *data, int64_t element, int64_t value)
 {
-    switch (dtype) {
-    case TUTTI_F32:
-        ((float *)data)[element] = (float)value;
-        break;
-    case TUTTI_F64:
-        ((double *)data)[element] = (double)value;
-        break;
-    case TUTTI_I32:
-        ((int32_t *)data)[element] = (int32_t)value;
-        break;
-    case TUTTI_I64:
-        ((int64_t *)data)[element] = value;
-        break;
-    default:
-        ((uint8_t *)data)[element] = (uint8_t)value;
-        break;
-    }
-}
-
-static int64_t combine(tutti_reduce_op op, int64_t a, int64_t b)
-{
-    if (op == TUTTI_SUM) return a + b;
-    if (op == TUTTI_PROD) return a * b;
-    if (op == TUTTI_MIN) return a < b ? a : b;
-    return a > b ? a : b;
+    values_store(dtype, data, element, value);
 }
 
 /* The op that says what the collective on this tensor is. */
@@ -49,14 +27,31 @@ static const case_op *defining(const deadlock_case *c, const case_op *op)
     return op;
 }
 
-/* One element of every member's tensor, before and after one step. */
+/* One element of every member's tensor, before and after one step of a kind without parts. */
 static void one_step(const case_op *op, int members, int64_t value[])
 {
     const tutti_coll_args *a = &op->args;
     int64_t result = a->kind == TUTTI_BROADCAST ? value[a->root] : value[0];
-    for (int m = 1; m < members && a->kind != TUTTI_BROADCAST; m++)
-        result = combine(a->op, result, value[m]);
-    for (int m = 0; m < members; m++) value[m] = result;
+    for (int m = 1; m < members && a->kind != TUTTI_BROADCAST; m++) {
+        result = values_combine(a->op, result, value[m]);
+        if (a->kind == TUTTI_SCAN) value[m] = result;
+    }
+    for (int m = 0; m < members && a->kind != TUTTI_SCAN; m++) value[m] = result;
+}
+
+/* Element e of a tensor of parts, on member `me`, after so many steps, which add nothing to the first but
+ * for an alltoall, where every second one undoes the one before. */
+static int64_t expected_of_parts(
+    const case_group *group, int me, const case_op *d, int steps, int64_t e)
+{
+    int64_t n = d->args.count, at = e % n;
+    int part = (int)(e / n % group->ranks), from = me;
+    if (d->args.kind == TUTTI_ALLGATHER) return expect_input(group->rank[part], d->tensor, at);
+    if (d->args.kind == TUTTI_GATHER && me == d->args.root) from = part;
+    if (d->args.kind == TUTTI_SCATTER && me == part) from = d->args.root;
+    if (d->args.kind == TUTTI_ALLTOALL && steps % 2)
+        return expect_input(group->rank[part], d->tensor, me * n + at);
+    return expect_input(group->rank[from], d->tensor, e);
 }
 
 /* Element e of the tensor after the rank's last step. */
@@ -64,15 +59,14 @@ static int64_t expected(
     const deadlock_case *c, int rank, const case_op *op, const case_op *definition, int64_t e)
 {
     const case_group *group = &c->group[op->group];
+    int steps = c->program[rank].steps, me = deadlock_case_member(group, rank);
     int64_t value[CASE_MOST_RANKS];
-    if (definition->args.kind == TUTTI_ALLGATHER) {
-        int64_t n = definition->args.count;
-        return expect_input(group->rank[e / n % group->ranks], op->tensor, e % n);
-    }
+    if (tutti_coll_trait_of(definition->args.kind)->parts)
+        return expected_of_parts(group, me, definition, steps, e);
     if (definition->args.kind == TUTTI_BARRIER) return expect_input(rank, op->tensor, e);
     for (int m = 0; m < group->ranks; m++) value[m] = expect_input(group->rank[m], op->tensor, e);
-    for (int s = 0; s < c->program[rank].steps; s++) one_step(definition, group->ranks, value);
-    return value[deadlock_case_member(group, rank)];
+    for (int s = 0; s < steps; s++) one_step(definition, group->ranks, value);
+    return value[me];
 }
 
 /* The elements that mean something on this rank: [*from, *to). */
@@ -81,7 +75,7 @@ static void meaningful(const deadlock_case *c, int rank, const case_op *op, cons
 {
     int P = c->group[op->group].ranks, me = deadlock_case_member(&c->group[op->group], rank);
     *from = 0;
-    *to = op->args.kind == TUTTI_ALLGATHER ? op->args.count * P : op->args.count;
+    *to = deadlock_case_count(c, op);
     if (d->args.kind == TUTTI_REDUCE && d->args.root != me) *to = 0;
     if (d->args.kind == TUTTI_REDUCE_SCATTER) {
         int64_t length;
@@ -90,50 +84,27 @@ static void meaningful(const deadlock_case *c, int rank, const case_op *op, cons
     }
 }
 
-static void tell(const deadlock_case *c, int rank, const case_op *op, int64_t e, const void *found,
-    const void *wanted, char *what, size_t size)
+static void tell(const deadlock_case *c, int rank, const case_op *op, int64_t e, const void *data,
+    int64_t wanted, char *what, size_t size)
 {
-    char text[2][32];
-    const void *value[] = {found, wanted};
-    for (int i = 0; i < 2; i++) {
-        double number = 0;
-        switch (op->args.dtype) {
-        case TUTTI_F32:
-            number = *(const float *)value[i];
-            break;
-        case TUTTI_F64:
-            number = *(const double *)value[i];
-            break;
-        case TUTTI_I32:
-            number = *(const int32_t *)value[i];
-            break;
-        case TUTTI_I64:
-            number = (double)*(const int64_t *)value[i];
-            break;
-        default:
-            number = *(const uint8_t *)value[i];
-            break;
-        }
-        snprintf(text[i], sizeof text[i], "%.10g", number);
-    }
-    snprintf(what, size, "rank %d's '%s' [%" PRId64 "] is %s, not %s", rank, c->tensor[op->tensor],
-        e, text[0], text[1]);
+    _Alignas(VALUES_LARGEST) char stored[VALUES_LARGEST];
+    values_store(op->args.dtype, stored, 0, wanted);
+    snprintf(what, size, "rank %d's '%s' [%" PRId64 "] is %" PRId64 ", not %" PRId64, rank,
+        c->tensor[op->tensor], e, values_load(op->args.dtype, data, e),
+        values_load(op->args.dtype, stored, 0));
 }
 
 int expect_differs(
     const deadlock_case *c, int rank, const case_op *op, const void *data, char *what, size_t size)
 {
     const case_op *definition = defining(c, op);
-    size_t width = tutti_dtype_bytes(op->args.dtype);
     int64_t from, to;
     if (c->program[rank].steps == 0) return 0;
     meaningful(c, rank, op, definition, &from, &to);
     for (int64_t e = from; e < to; e++) {
-        int64_t wanted[1];
-        expect_write(op->args.dtype, wanted, 0, expected(c, rank, op, definition, e));
-        const char *found = (const char *)data + (size_t)e * width;
-        if (!memcmp(found, wanted, width)) continue;
-        if (what) tell(c, rank, op, e, found, wanted, what, size);
+        int64_t wanted = expected(c, rank, op, definition, e);
+        if (values_are(op->args.dtype, data, e, wanted)) continue;
+        if (what) tell(c, rank, op, e, data, wanted, what, size);
         return 1;
     }
     return 0;

@@ -84,16 +84,19 @@ static void draw_reads(
 static void draw_collective(
     dice *d, const program_setting *s, program_collective c[], double most[], int k)
 {
-    static const tutti_coll_kind rare[] = {
-        TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER, TUTTI_REDUCE_SCATTER, TUTTI_BARRIER};
+    static const tutti_coll_kind rare[] = {TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER,
+        TUTTI_REDUCE_SCATTER, TUTTI_BARRIER, TUTTI_GATHER, TUTTI_SCATTER, TUTTI_ALLTOALL,
+        TUTTI_SCAN};
     /* Equal sizes and kinds in a row are what can be taken for each other. */
     c[k].count = below(d, 12) ? 1 + below(d, 12) : 1 + below(d, 400);
     if (k && below(d, 3) == 0) c[k].count = c[k - 1].count;
-    if (below(d, 3) == 0) c[k].kind = rare[below(d, 5)];
+    if (below(d, 3) == 0) c[k].kind = rare[below(d, sizeof rare / sizeof *rare)];
     if (k && below(d, 4) == 0) c[k].kind = c[k - 1].kind;
     if (below(d, 4) == 0) c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
     if (below(d, 6) == 0) c[k].dtype = (tutti_dtype)below(d, TUTTI_DTYPE_COUNT);
-    if (c[k].kind == TUTTI_BROADCAST || c[k].kind == TUTTI_REDUCE) c[k].root = below(d, s->ranks);
+    while (!tutti_reduce_op_takes(c[k].op, c[k].dtype))
+        c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
+    if (tutti_coll_trait_of(c[k].kind)->rooted) c[k].root = below(d, s->ranks);
     most[k] = 15.0 * s->ranks;
     /* Sequential waits for all of a step before it starts any: there none may read another. */
     int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && c[k].op != TUTTI_PROD &&

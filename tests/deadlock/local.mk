@@ -6,7 +6,7 @@ tests_deadlock_libcases_la_SOURCES = \
 	tests/deadlock/expect.c tests/deadlock/expect.h \
 	tests/deadlock/rank.c tests/deadlock/rank.h \
 	tests/deadlock/words.c tests/deadlock/words.h
-tests_deadlock_libcases_la_LIBADD = libcore.la
+tests_deadlock_libcases_la_LIBADD = libvalues.la libcore.la
 
 check_PROGRAMS += tests/deadlock/judge_check
 tests_deadlock_judge_check_SOURCES = tests/deadlock/judge_check.c

@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "tests/deadlock/wire.h"
+#include "tests/support/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,18 +29,13 @@ static const program_collective *collective(const oracle *o, int r, int k)
     return &o->setting->program[r].collective[k];
 }
 
-static int reduces(tutti_coll_kind kind)
-{
-    return kind == TUTTI_ALLREDUCE || kind == TUTTI_REDUCE || kind == TUTTI_REDUCE_SCATTER;
-}
-
 static int same(const program_collective *a, const program_collective *b)
 {
     if (a->kind != b->kind || a->group != b->group) return 0;
-    if (a->kind == TUTTI_BARRIER) return 1;
-    int rooted = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_REDUCE;
-    return a->dtype == b->dtype && a->count == b->count && (!rooted || a->root == b->root) &&
-           (!reduces(a->kind) || a->op == b->op);
+    const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
+    if (!trait->data) return 1;
+    return a->dtype == b->dtype && a->count == b->count && (!trait->rooted || a->root == b->root) &&
+           (!trait->reduces || a->op == b->op);
 }
 
 static void find_partners(oracle *o, int r, int k)
@@ -65,7 +61,12 @@ static void find_defined(oracle *o, int r, int k)
     int P = s->group[c->group].size, me = program_rank_in(s, c->group, r);
     t->from = 0;
     t->to = t->out_count;
-    if (c->kind == TUTTI_BARRIER || (c->kind == TUTTI_REDUCE && me != c->root)) t->to = 0;
+    int only_root = c->kind == TUTTI_REDUCE || c->kind == TUTTI_GATHER;
+    if (c->kind == TUTTI_BARRIER || (only_root && me != c->root)) t->to = 0;
+    if (c->kind == TUTTI_SCATTER) {
+        t->from = me * c->count;
+        t->to = t->from + c->count;
+    }
     if (c->kind == TUTTI_REDUCE_SCATTER) {
         tutti_coll_block(c->count, P, me, &t->from, &t->to);
         t->to += t->from;
@@ -83,7 +84,7 @@ tutti_status oracle_new(const program_setting *setting, oracle **oracle_)
         for (int k = 0; o->term[r] && k < setting->program[r].n; k++) {
             term *t = &o->term[r][k];
             const program_collective *c = collective(o, r, k);
-            t->in_count = program_in_count(c);
+            t->in_count = program_in_count(setting, c);
             t->out_count = program_out_count(setting, c);
             t->stream = tutti_rng_stream(c->name);
             numbers += (size_t)(2 * t->in_count + t->out_count);
@@ -123,16 +124,7 @@ void oracle_free(oracle *o)
 
 static double combine(tutti_reduce_op op, double a, double b)
 {
-    switch (op) {
-    case TUTTI_SUM:
-        return a + b;
-    case TUTTI_PROD:
-        return a * b;
-    case TUTTI_MIN:
-        return a < b ? a : b;
-    default:
-        return a > b ? a : b;
-    }
+    return (double)values_combine(op, (int64_t)a, (int64_t)b);
 }
 
 /* 1 ... 15; factors stay small enough for a byte. */
@@ -153,24 +145,49 @@ static void add_reads(const oracle *o, int r, int k)
             o->term[r][k].in[i] += o->term[r][j].out[i];
 }
 
+/* What the input of member `at` has to do with rank `me`'s output; first: of those that have. */
+static void take_in(
+    const program_collective *c, const term *t, const double *in, int at, int me, int first)
+{
+    size_t n = (size_t)c->count, bytes = n * sizeof *in;
+    switch (c->kind) {
+    case TUTTI_ALLGATHER:
+        memcpy(t->out + at * c->count, in, bytes);
+        return;
+    case TUTTI_GATHER:
+        memcpy(t->out + at * c->count, in + at * c->count, bytes);
+        return;
+    case TUTTI_SCATTER:
+        if (at == c->root) memcpy(t->out + me * c->count, in + me * c->count, bytes);
+        return;
+    case TUTTI_ALLTOALL:
+        memcpy(t->out + at * c->count, in + me * c->count, bytes);
+        return;
+    case TUTTI_BROADCAST:
+        if (at == c->root) memcpy(t->out, in, bytes);
+        return;
+    case TUTTI_BARRIER:
+        return;
+    default:
+        break;
+    }
+    if (c->kind == TUTTI_SCAN && at > me) return;
+    if (first) memcpy(t->out, in, bytes);
+    for (size_t i = 0; !first && i < n; i++) t->out[i] = combine(c->op, t->out[i], in[i]);
+}
+
 /* The output of rank r, from the inputs of all members. */
 static void work_out(const oracle *o, int r, int k)
 {
     const program_setting *s = o->setting;
     const program_collective *c = collective(o, r, k);
     const term *t = &o->term[r][k];
-    int first = 1;
+    int first = 1, me = program_rank_in(s, c->group, r);
     for (int m = 0; m < s->ranks; m++) {
         if (t->partner[m] < 0) continue;
-        const double *in = o->term[m][t->partner[m]].in;
         int at = program_rank_in(s, c->group, m);
-        if (c->kind == TUTTI_ALLGATHER)
-            memcpy(t->out + at * t->in_count, in, (size_t)t->in_count * sizeof *in);
-        else if (c->kind == TUTTI_BROADCAST ? at == c->root : first)
-            memcpy(t->out, in, (size_t)t->in_count * sizeof *in);
-        else if (reduces(c->kind))
-            for (int64_t i = 0; i < t->in_count; i++) t->out[i] = combine(c->op, t->out[i], in[i]);
-        first = 0;
+        take_in(c, t, o->term[m][t->partner[m]].in, at, me, first);
+        if (c->kind != TUTTI_SCAN || at <= me) first = 0;
     }
 }
 
@@ -191,32 +208,11 @@ void oracle_step(oracle *o, int step, uint64_t salt)
     }
 }
 
-static void store(tutti_dtype dtype, void *data, int64_t i, double value)
-{
-    switch (dtype) {
-    case TUTTI_F32:
-        ((float *)data)[i] = (float)value;
-        return;
-    case TUTTI_F64:
-        ((double *)data)[i] = value;
-        return;
-    case TUTTI_I32:
-        ((int32_t *)data)[i] = (int32_t)value;
-        return;
-    case TUTTI_I64:
-        ((int64_t *)data)[i] = (int64_t)value;
-        return;
-    default:
-        ((uint8_t *)data)[i] = (uint8_t)(int)value;
-        return;
-    }
-}
-
 void oracle_input(const oracle *o, int rank, int k, void *data)
 {
     const term *t = &o->term[rank][k];
     tutti_dtype dtype = collective(o, rank, k)->dtype;
-    for (int64_t i = 0; i < t->in_count; i++) store(dtype, data, i, t->fed[i]);
+    for (int64_t i = 0; i < t->in_count; i++) values_store(dtype, data, i, (int64_t)t->fed[i]);
 }
 
 static int all_take_part(const oracle *o, const term *t)
@@ -231,11 +227,7 @@ const char *oracle_compare(const oracle *o, int rank, int k, const void *data)
     const program_collective *c = collective(o, rank, k);
     const term *t = &o->term[rank][k];
     if (!all_take_part(o, t)) return "ended although the ranks' programs disagree about it";
-    size_t bytes = tutti_dtype_bytes(c->dtype);
-    for (int64_t i = t->from; i < t->to; i++) {
-        double one;
-        store(c->dtype, &one, 0, t->out[i]);
-        if (memcmp(&one, (const char *)data + (size_t)i * bytes, bytes)) return "is a wrong sum";
-    }
+    for (int64_t i = t->from; i < t->to; i++)
+        if (!values_are(c->dtype, data, i, (int64_t)t->out[i])) return "is a wrong sum";
     return NULL;
 }

@@ -17,14 +17,16 @@ int program_rank_in(const program_setting *s, int group, int r)
     return -1;
 }
 
-int64_t program_in_count(const program_collective *c)
+/* An allgather is out of place; what has parts besides works in place, on all of them. */
+int64_t program_in_count(const program_setting *s, const program_collective *c)
 {
-    return c->kind == TUTTI_BARRIER ? 1 : c->count;
+    return c->kind == TUTTI_ALLGATHER ? c->count : program_out_count(s, c);
 }
 
 int64_t program_out_count(const program_setting *s, const program_collective *c)
 {
-    return program_in_count(c) * (c->kind == TUTTI_ALLGATHER ? s->group[c->group].size : 1);
+    const tutti_coll_trait *trait = tutti_coll_trait_of(c->kind);
+    return !trait->data ? 1 : trait->parts ? c->count * s->group[c->group].size : c->count;
 }
 
 int program_find(const program *p, const char *name, int near)

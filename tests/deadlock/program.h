@@ -58,7 +58,7 @@ void program_all(program_setting *s);
 /* Rank r's rank in a group, or -1. [P] */
 int program_rank_in(const program_setting *s, int group, int r);
 /* Elements of a collective's input and output on a rank. [P] */
-int64_t program_in_count(const program_collective *c);
+int64_t program_in_count(const program_setting *s, const program_collective *c);
 int64_t program_out_count(const program_setting *s, const program_collective *c);
 /* The collective of that name in a rank's program, or -1; `near` is looked at first. [P] */
 int program_find(const program *p, const char *name, int near);

@@ -54,7 +54,7 @@ static tutti_status add_tensors(const deadlock_case *c, part *p, const case_op *
 {
     const tutti_coll_args *a = &op->args;
     int gathers = a->kind == TUTTI_ALLGATHER;
-    int64_t count = gathers ? a->count * c->group[op->group].ranks : a->count;
+    int64_t count = deadlock_case_count(c, op);
     const char *name = c->tensor[op->tensor];
     tutti_status status = add_tensor(p, name, "", a->dtype, count, &p->tensor[op->tensor]);
     if (!status && gathers)
@@ -358,7 +358,8 @@ void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, t
         int tensor = gathers ? p->send[op->tensor] : p->tensor[op->tensor];
         void *data = acquire(p, runner, run, tensor, TUTTI_READWRITE);
         if (!data) continue;
-        for (int64_t e = 0; e < op->args.count; e++)
+        int64_t count = gathers ? op->args.count : deadlock_case_count(rank->c, op);
+        for (int64_t e = 0; e < count; e++)
             expect_write(op->args.dtype, data, e, expect_input(rank->rank, op->tensor, e));
         runner->release(run, tensor);
     }

@@ -53,7 +53,7 @@ static tutti_status build_collective(world_rank *r, int k)
     int apart = (c->kind == TUTTI_ALLGATHER && !alone) || c->reads;
     tutti_status status = add_tensor(r->graph, "", c, program_out_count(s, c), &x->result);
     x->fed = x->result;
-    if (!status && apart) status = add_tensor(r->graph, "in.", c, program_in_count(c), &x->fed);
+    if (!status && apart) status = add_tensor(r->graph, "in.", c, program_in_count(s, c), &x->fed);
     if (!status && c->reads) status = add_reads(r, k);
     if (!status && (alone || s->groups > 1))
         status = tutti_graph_mark(r->graph, x->result, NULL);
@@ -67,7 +67,7 @@ static tutti_status build_collective(world_rank *r, int k)
             r->graph, x->node, (tutti_access){r->cell[c->after[i]].result, TUTTI_READ});
     if (!alone) r->role[r->tasks++] = k;
     size_t element = tutti_dtype_bytes(c->dtype), steps = (size_t)r->program->steps;
-    x->fed_bytes = (size_t)program_in_count(c) * element;
+    x->fed_bytes = (size_t)program_in_count(s, c) * element;
     x->result_bytes = (size_t)program_out_count(s, c) * element;
     x->input = malloc(steps * x->fed_bytes + 1);
     x->output = malloc(steps * x->result_bytes + 1);
@@ -98,7 +98,7 @@ static tutti_status place_group(world_rank *r, int group)
     for (int k = 0, t; k < p->n && !status; k++) {
         const program_collective *c = &p->collective[k];
         if (c->group != group) continue;
-        status = add_tensor(g, "", c, program_in_count(c), &t);
+        status = add_tensor(g, "", c, program_in_count(r->world->setting, c), &t);
         if (!status) status = add_collective(g, c, t);
     }
     if (!status) status = tutti_exchange_apply(r->exchange[group], g);

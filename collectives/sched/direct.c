@@ -1,0 +1,125 @@
+#include "collectives/sched/direct.h"
+
+/* Where the parts that this rank has lie. */
+static tutti_spot input(const tutti_sched_shape *shape, int64_t offset)
+{
+    return shape->in_place ? tutti_out(offset) : tutti_in(offset);
+}
+
+static void gather(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+{
+    int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
+    if (shape->rank != shape->root) {
+        tutti_spot own = input(shape, shape->in_place ? at : 0);
+        tutti_sched_send_segments(draft, shape->root, own, length);
+        return;
+    }
+    tutti_sched_take_input(draft, at);
+    for (int turn = 1; turn < shape->P; turn++) {
+        int peer = (shape->rank + turn) % shape->P;
+        length = tutti_sched_part(shape, peer, &at);
+        tutti_sched_recv_segments(draft, peer, tutti_out(at), length);
+    }
+}
+
+static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+{
+    int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
+    tutti_spot own = tutti_out(shape->in_place ? at : 0);
+    if (shape->rank != shape->root) {
+        tutti_sched_recv_segments(draft, shape->root, own, length);
+        return;
+    }
+    if (!shape->in_place) tutti_sched_copy_segments(draft, own, tutti_in(at), length);
+    for (int turn = 1; turn < shape->P; turn++) {
+        int peer = (shape->rank + turn) % shape->P;
+        length = tutti_sched_part(shape, peer, &at);
+        tutti_sched_send_segments(draft, peer, input(shape, at), length);
+    }
+}
+
+/* In place, what is sent is copied first: what arrives takes its place. */
+static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+{
+    int P = shape->P;
+    const int64_t *arriving = shape->counts ? shape->counts + P : NULL;
+    int64_t at, to, length = tutti_sched_part(shape, shape->rank, &at);
+    tutti_space from = shape->in_place ? TUTTI_SPACE_SCRATCH : TUTTI_SPACE_IN;
+    if (shape->in_place) {
+        for (int r = 0; r < P; r++) {
+            int64_t part, n = tutti_sched_part(shape, r, &part);
+            if (r == shape->rank) continue;
+            tutti_sched_copy_segments(draft, tutti_scratch(part), tutti_out(part), n);
+        }
+    } else {
+        tutti_coll_part(arriving, shape->count, shape->rank, &to);
+        tutti_sched_copy_segments(draft, tutti_out(to), tutti_in(at), length);
+    }
+    for (int turn = 1; turn < P; turn++) {
+        int next = (shape->rank + turn) % P, before = (shape->rank + P - turn) % P;
+        length = tutti_coll_part(arriving, shape->count, before, &to);
+        tutti_sched_recv_segments(draft, before, tutti_out(to), length);
+        length = tutti_sched_part(shape, next, &at);
+        tutti_sched_send_segments(draft, next, (tutti_spot){from, at}, length);
+    }
+}
+
+static void reduce_segments(tutti_sched_draft *draft, const tutti_sched_shape *shape,
+    tutti_spot dst, tutti_spot src, int64_t count, int src_first)
+{
+    for (int64_t g = 0, at; g < tutti_sched_segments(count, shape->segment); g++) {
+        int64_t n = tutti_sched_segment(count, shape->segment, g, &at);
+        tutti_sched_reduce(draft, (tutti_spot){dst.space, dst.offset + at},
+            (tutti_spot){src.space, src.offset + at}, n, src_first);
+    }
+}
+
+/* Rank q's block arrives at scratch[q * own]. What comes before this rank's own is put together there. */
+static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+{
+    int P = shape->P, rank = shape->rank;
+    int64_t at, length, own, to;
+    tutti_coll_block(shape->count, P, rank, &to, &own);
+    tutti_sched_take_input(draft, 0);
+    for (int turn = 1; turn < P; turn++) {
+        int next = (rank + turn) % P, before = (rank + P - turn) % P;
+        tutti_sched_recv_segments(draft, before, tutti_scratch(before * own), own);
+        tutti_coll_block(shape->count, P, next, &at, &length);
+        tutti_sched_send_segments(draft, next, tutti_out(at), length);
+    }
+    for (int q = 1; q < rank; q++)
+        reduce_segments(draft, shape, tutti_scratch(0), tutti_scratch(q * own), own, 0);
+    if (rank) reduce_segments(draft, shape, tutti_out(to), tutti_scratch(0), own, 1);
+    for (int q = rank + 1; q < P; q++)
+        reduce_segments(draft, shape, tutti_out(to), tutti_scratch(q * own), own, 0);
+}
+
+static tutti_status build(const tutti_sched_shape *shape,
+    void (*append)(const tutti_sched_shape *shape, tutti_sched_draft *draft), tutti_sched **sched)
+{
+    tutti_sched_draft *draft;
+    tutti_status status = tutti_sched_begin(shape, &draft);
+    if (status) return status;
+    append(shape, draft);
+    return tutti_sched_end(draft, sched);
+}
+
+tutti_status tutti_sched_direct_gather(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, gather, sched);
+}
+
+tutti_status tutti_sched_direct_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, scatter, sched);
+}
+
+tutti_status tutti_sched_direct_alltoall(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, alltoall, sched);
+}
+
+tutti_status tutti_sched_direct_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, reduce_scatter, sched);
+}

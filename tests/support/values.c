@@ -1,0 +1,93 @@
+#include "tests/support/values.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { INDICES = 16 };
+
+/* One row a type: how a number is written at d[i], and read. */
+#define ROWS(X)                                                                                    \
+    X(TUTTI_F32, float, d[i] = (float)v, (int64_t)d[i])                                            \
+    X(TUTTI_F64, double, d[i] = (double)v, (int64_t)d[i])                                          \
+    X(TUTTI_I32, int32_t, d[i] = (int32_t)v, d[i])                                                 \
+    X(TUTTI_I64, int64_t, d[i] = v, d[i])                                                          \
+    X(TUTTI_U8, uint8_t, d[i] = (uint8_t)v, d[i])                                                  \
+    X(TUTTI_I8, int8_t, d[i] = (int8_t)v, d[i])                                                    \
+    X(TUTTI_I16, int16_t, d[i] = (int16_t)v, d[i])                                                 \
+    X(TUTTI_U16, uint16_t, d[i] = (uint16_t)v, d[i])                                               \
+    X(TUTTI_U32, uint32_t, d[i] = (uint32_t)v, d[i])                                               \
+    X(TUTTI_U64, uint64_t, d[i] = (uint64_t)v, (int64_t)d[i])                                      \
+    X(TUTTI_C64, float, d[2 * i] = (float)v, (int64_t)d[2 * i])                                    \
+    X(TUTTI_C128, double, d[2 * i] = (double)v, (int64_t)d[2 * i])                                 \
+    X(TUTTI_FLOAT_INT, tutti_float_int, PAIR(float), LOADED)                                       \
+    X(TUTTI_DOUBLE_INT, tutti_double_int, PAIR(double), LOADED)                                    \
+    X(TUTTI_INT_INT, tutti_int_int, PAIR(int), LOADED)                                             \
+    X(TUTTI_LONG_INT, tutti_long_int, PAIR(long), LOADED)
+
+#define PAIR(T) (d[i].value = (T)(v / INDICES), d[i].index = (int)(v % INDICES))
+#define LOADED (int64_t) d[i].value *INDICES + d[i].index
+
+#define FUNCTIONS(dtype, T, write, read)                                                           \
+    static void store_##dtype(T *d, int64_t i, int64_t v)                                          \
+    {                                                                                              \
+        write;                                                                                     \
+    }                                                                                              \
+    static void store_any_##dtype(void *data, int64_t i, int64_t v)                                \
+    {                                                                                              \
+        store_##dtype(data, i, v);                                                                 \
+    }                                                                                              \
+    static int64_t load_any_##dtype(const void *data, int64_t i)                                   \
+    {                                                                                              \
+        const T *d = data;                                                                         \
+        return read;                                                                               \
+    }
+ROWS(FUNCTIONS)
+
+static const struct {
+    void (*store)(void *data, int64_t i, int64_t v);
+    int64_t (*load)(const void *data, int64_t i);
+} rows[TUTTI_DTYPE_COUNT] = {
+#define ROW(dtype, T, write, read) [dtype] = {store_any_##dtype, load_any_##dtype},
+    ROWS(ROW)};
+
+void values_store(tutti_dtype dtype, void *data, int64_t element, int64_t value)
+{
+    size_t bytes = tutti_dtype_bytes(dtype);
+    memset((char *)data + (size_t)element * bytes, 0, bytes);
+    rows[dtype].store(data, element, value);
+}
+
+int64_t values_load(tutti_dtype dtype, const void *data, int64_t element)
+{
+    return rows[dtype].load(data, element);
+}
+
+int values_are(tutti_dtype dtype, const void *data, int64_t element, int64_t value)
+{
+    _Alignas(VALUES_LARGEST) char one[VALUES_LARGEST];
+    size_t bytes = tutti_dtype_bytes(dtype), compared = bytes;
+    if (dtype == TUTTI_DOUBLE_INT) compared = offsetof(tutti_double_int, index) + sizeof(int);
+    if (dtype == TUTTI_LONG_INT) compared = offsetof(tutti_long_int, index) + sizeof(int);
+    values_store(dtype, one, 0, value);
+    return !memcmp(one, (const char *)data + (size_t)element * bytes, compared);
+}
+
+int64_t values_combine(tutti_reduce_op op, int64_t a, int64_t b)
+{
+    int64_t least = a < b ? a : b, most = a > b ? a : b;
+    const int64_t results[TUTTI_REDUCE_OPS] = {
+        [TUTTI_SUM] = a + b,
+        [TUTTI_PROD] = a * b,
+        [TUTTI_MIN] = least,
+        [TUTTI_MAX] = most,
+        [TUTTI_LAND] = a && b,
+        [TUTTI_LOR] = a || b,
+        [TUTTI_LXOR] = !a != !b,
+        [TUTTI_BAND] = a & b,
+        [TUTTI_BOR] = a | b,
+        [TUTTI_BXOR] = a ^ b,
+        [TUTTI_MINLOC] = least,
+        [TUTTI_MAXLOC] = a / INDICES == b / INDICES ? least : most,
+    };
+    return results[op];
+}
