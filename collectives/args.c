@@ -159,6 +159,8 @@ int tutti_coll_commutes(const tutti_coll_args *args)
     return !args->user || args->user->commutes;
 }
 
+const char tutti_coll_apart = 0;
+
 tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P)
 {
     tutti_coll_args args = *(const tutti_coll_args *)desc;

@@ -105,6 +105,8 @@ const char *tutti_coll_op_name(const tutti_coll_args *args);
 /* Whether ranks may be combined in any order; else in their own. */
 int tutti_coll_commutes(const tutti_coll_args *args);
 
+/* The send of a descriptor whose node is out of place: the address is all that counts. */
+extern const char tutti_coll_apart;
 /* A collective as a node's descriptor: the arguments come first, and their counts, where there are any,
  * last. The arguments of such a one, with counts pointing into it. */
 tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P);

@@ -272,8 +272,7 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
     return a;
 }
 
-/* Of the largest buffer of any rank, by which segments are sized. An alltoall with counts, which no rank
- * knows all of, has the shortest: they are the same on every rank. */
+/* Of the largest buffer of any rank, by which segments are sized. An alltoall with counts has none. */
 static int64_t elements(const tutti_coll_args *a, int P)
 {
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;

@@ -31,4 +31,5 @@ libcore_la_SOURCES += \
 	dag/run/token.h \
 	dag/run/trace.c dag/run/trace.h \
 	dag/run/turn.c dag/run/turn.h \
+	dag/run/uses.c dag/run/uses.h \
 	dag/run/wait.c dag/run/wait.h

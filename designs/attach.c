@@ -2,21 +2,12 @@
 
 #include "dag/base/log.h"
 #include "dag/base/number.h"
-#include "dag/run/insert.h"
-#include "designs/exchange.h"
-#include "designs/names.h"
+#include "designs/attach_parts.h"
 #include "designs/sessions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct tutti_session {
-    tutti_exchange *exchange;
-    tutti_insert *insert;
-    tutti_names *names;
-    int rank, size;
-};
 
 /* An option, or the environment's default for it, or the last resort. */
 static const char *choose(const char *given, const char *variable, const char *otherwise)
@@ -137,6 +128,7 @@ static void leave_at_the_end(void *ctx)
 static void release(tutti_session *session)
 {
     tutti_names_close(session->names);
+    tutti_operators_free(&session->operators);
     tutti_sessions_close(session);
 }
 
@@ -172,8 +164,7 @@ tutti_status tutti_attach(
     return TUTTI_OK;
 }
 
-/* What every call on a session begins with. */
-static tutti_status enter(const tutti_session *session, const char *function)
+tutti_status tutti_session_enter(const tutti_session *session, const char *function)
 {
     tutti_status status = tutti_sessions_check(session, function);
     return status ? status : tutti_handle_outside_tasks(function);
@@ -183,7 +174,7 @@ tutti_status tutti_detach(tutti_session *session)
 {
     static const double patience_s = 60;
     if (!session) return TUTTI_OK;
-    tutti_status status = enter(session, "tutti_detach");
+    tutti_status status = tutti_session_enter(session, "tutti_detach");
     if (status) return status;
     status = tutti_insert_wait(session->insert, patience_s);
     if (!tutti_insert_ended(session->insert)) {
@@ -198,17 +189,10 @@ tutti_status tutti_detach(tutti_session *session)
 
 tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name)
 {
-    tutti_status status = enter(session, "tutti_name");
+    tutti_status status = tutti_session_enter(session, "tutti_name");
     if (status) return status;
     if (!data) return tutti_fail(TUTTI_ERR_INVAL, "tutti_name: the handle is NULL");
     return tutti_names_give(session->names, data, name);
-}
-
-/* What a collective on this handle is called. */
-static const char *name_of(const tutti_session *session, tutti_handle data, tutti_coll_kind kind)
-{
-    const char *name = tutti_names_find(session->names, data);
-    return name ? name : tutti_coll_kind_name(kind);
 }
 
 int tutti_rank(const tutti_session *session)
@@ -219,110 +203,4 @@ int tutti_rank(const tutti_session *session)
 int tutti_size(const tutti_session *session)
 {
     return tutti_sessions_check(session, "tutti_size") ? -1 : session->size;
-}
-
-/* ---- collectives ---- */
-
-enum { LABEL = 160 };
-
-/* "tutti_allreduce of "fc.weight"", into label. Returns label. */
-static const char *label_call(
-    const tutti_session *session, const char *function, tutti_handle data, char label[LABEL])
-{
-    const char *name = data ? tutti_names_find(session->names, data) : NULL;
-    snprintf(label, LABEL, name ? "%s of \"%s\"" : "%s", function, name);
-    return label;
-}
-
-/* What the call has in common with the others', session and handles left out. */
-static tutti_status check_args(
-    const tutti_session *session, const char *what, const tutti_coll_args *args)
-{
-    if ((unsigned)args->op >= TUTTI_REDUCE_OPS)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: no operator has the number %d (TUTTI_SUM and so on, tutti/op.h)", what,
-            (int)args->op);
-    if (args->root < 0 || args->root >= session->size)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "%s: root %d of %d ranks", what, args->root, session->size);
-    return TUTTI_OK;
-}
-
-/* In-place collectives on one handle. What a broadcast brings needs no value before. */
-static tutti_status insert_one(
-    tutti_session *session, const char *function, tutti_handle data, tutti_coll_args args)
-{
-    char label[LABEL];
-    tutti_status status = enter(session, function);
-    if (status) return status;
-    const char *what = label_call(session, function, data, label);
-    status = check_args(session, what, &args);
-    int moves = args.kind == TUTTI_BROADCAST, reads = !moves || args.root == session->rank;
-    const tutti_handle_use use = {what, args.dtype, reads, moves};
-    if (!status) status = tutti_handle_count(data, &use, &args.count);
-    if (status) return status;
-    const char *name = name_of(session, data, args.kind);
-    tutti_mode mode = reads ? TUTTI_READWRITE : TUTTI_WRITE;
-    return tutti_insert_collective(session->insert, name, &args, sizeof args, 1, &data, &mode);
-}
-
-tutti_status tutti_allreduce(
-    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
-{
-    return insert_one(session, "tutti_allreduce", data,
-        (tutti_coll_args){.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op});
-}
-
-tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root)
-{
-    return insert_one(session, "tutti_broadcast", data,
-        (tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .root = root});
-}
-
-tutti_status tutti_reduce(
-    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root)
-{
-    return insert_one(session, "tutti_reduce", data,
-        (tutti_coll_args){.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root});
-}
-
-tutti_status tutti_reduce_scatter(
-    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
-{
-    return insert_one(session, "tutti_reduce_scatter", data,
-        (tutti_coll_args){.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op});
-}
-
-tutti_status tutti_allgather(
-    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
-{
-    tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = dtype};
-    char label[LABEL];
-    int64_t gathered;
-    tutti_status status = enter(session, "tutti_allgather");
-    if (status) return status;
-    const char *what = label_call(session, "tutti_allgather", recv, label);
-    const tutti_handle_use from = {what, dtype, 1, 1}, to = {what, dtype, 0, 1};
-    status = tutti_handle_count(send, &from, &args.count);
-    if (!status) status = tutti_handle_count(recv, &to, &gathered);
-    if (status) return status;
-    if (send == recv)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: send and recv are the same handle", what);
-    if (gathered != args.count * session->size)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: recv has %lld elements, not %d times %lld", what,
-            (long long)gathered, session->size, (long long)args.count);
-    tutti_handle handles[] = {recv, send};
-    tutti_mode modes[] = {TUTTI_WRITE, TUTTI_READ};
-    const char *name = name_of(session, recv, args.kind);
-    return tutti_insert_collective(session->insert, name, &args, sizeof args, 2, handles, modes);
-}
-
-tutti_status tutti_wait(tutti_session *session, double timeout_s)
-{
-    tutti_status status = enter(session, "tutti_wait");
-    if (status) return status;
-    if (!(timeout_s >= 0))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "tutti_wait: timeout_s is %g: seconds, 0 or more (INFINITY: no limit)", timeout_s);
-    return tutti_insert_wait(session->insert, timeout_s);
 }

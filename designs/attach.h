@@ -24,12 +24,12 @@
  * attaches and detaches them in the same order. The algorithm "mpi", which blocks, allows only one.
  * Data: vectors, variables, and matrices and blocks without gaps (leading dimension equal to the row
  * length), not partitioned. The elements have the size of the given type, as they were registered; a
- * variable is one element or several; broadcast and allgather also move TUTTI_U8, bytes, of elements of
+ * variable is one element or several; calls without an operator also move TUTTI_U8, bytes, of elements of
  * any size. Data without a value (registered with home node -1, and no task that writes them was
- * submitted) can only be received, by a broadcast (not at its root) and an allgather. A collective works
- * on the copy in main memory, wherever the data are registered, and holds it as starpu_data_acquire does
- * from its start to its end. The handles and their data must live until then. Errors: a status other than
- * TUTTI_OK, and one line on stderr with the name of the function that says what is wrong
+ * submitted) can only be received: by a broadcast (not at its root), and as recv beside another handle. A
+ * collective works on the copy in main memory, wherever the data are registered, and holds it as
+ * starpu_data_acquire does from its start to its end. The handles and their data must live until then.
+ * Errors: a status other than TUTTI_OK, and one line on stderr with the name of the function that says what is wrong
  * (tutti/status.h). Wrong arguments are INVAL, and nothing was inserted; so is a call on a session that
  * is NULL, was never attached or was detached, and one inside a task. */
 #ifndef TUTTI_ATTACH_H
@@ -89,33 +89,91 @@ TUTTI_API int tutti_size(const tutti_session *session);
  * before the first call. Call it again when the handle is registered anew. NOMEM. */
 TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name);
 
-/* In place: every rank's data become the element-wise result over all ranks. */
+/* ---- collectives ----
+ *
+ * Those with one handle work in place. Those with send and recv leave send as it is and overwrite recv; the
+ * same handle twice is in place. "A part" is what a rank has of data that are dealt to all: parts lie one after
+ * the other in the order of ranks. They have one length, which is that of the handles, or, in the calls that
+ * end in v, counts[r] elements for rank r: an array of `size` counts, 0 or more, the same on every rank (but
+ * for alltoallv), copied. dtype goes with op as the table in tutti/op.h says. Operands are combined in an
+ * order that is the same on every rank and in every run.
+ *
+ * Sizes are compared between the ranks as count, type, operator, root and counts are. Those of an alltoallv,
+ * which no rank knows all of, are not: where a part is sent with another length than is awaited, the
+ * collective fails. */
+
+/* Every rank's data become the element-wise result over all ranks. */
 TUTTI_API tutti_status tutti_allreduce(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
-/* In place: root's data become everyone's. The others' need no value before. */
+TUTTI_API tutti_status tutti_allreduce_to(tutti_session *session, tutti_handle send,
+    tutti_handle recv, tutti_dtype dtype, tutti_reduce_op op);
+/* Root's data become everyone's. The others' need no value before. */
 TUTTI_API tutti_status tutti_broadcast(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int root);
-/* In place at root; the data of the others are scratch afterwards. */
+/* The result is root's; the others' data (recv) are scratch afterwards, and are given, too. */
 TUTTI_API tutti_status tutti_reduce(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root);
-/* send (n elements) of rank r becomes elements r*n ... of recv (size*n elements) on every rank. */
-TUTTI_API tutti_status tutti_allgather(
-    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype);
-/* In place: afterwards block r of the data (n/size elements, the first n%size blocks one more) is
- * reduced on rank r; the other blocks are scratch. */
+TUTTI_API tutti_status tutti_reduce_to(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, tutti_reduce_op op, int root);
+/* Afterwards block r of the data (n/size elements, the first n%size blocks one more) is reduced on rank r;
+ * the other blocks are scratch. recv has as many elements as send. */
 TUTTI_API tutti_status tutti_reduce_scatter(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
+TUTTI_API tutti_status tutti_reduce_scatter_to(tutti_session *session, tutti_handle send,
+    tutti_handle recv, tutti_dtype dtype, tutti_reduce_op op);
+/* recv of rank r is the result over the ranks 0 to r (an inclusive prefix). */
+TUTTI_API tutti_status tutti_scan(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, tutti_reduce_op op);
+/* send of rank r becomes part r of recv on every rank. In place: it is there already. */
+TUTTI_API tutti_status tutti_allgather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype);
+TUTTI_API tutti_status tutti_allgatherv(tutti_session *session, tutti_handle send,
+    tutti_handle recv, tutti_dtype dtype, const int64_t counts[]);
+/* send of rank r becomes part r of root's recv; that of the others is ignored, and may be NULL. In place, a
+ * rank's input is its part of the data, which are as long everywhere; the others' stay as they are. */
+TUTTI_API tutti_status tutti_gather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype, int root);
+TUTTI_API tutti_status tutti_gatherv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t counts[], int root);
+/* Part r of root's send becomes recv of rank r; send of the others is ignored, and may be NULL. In place, the
+ * data are as long everywhere, and part r of rank r is overwritten with root's. */
+TUTTI_API tutti_status tutti_scatter(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype, int root);
+TUTTI_API tutti_status tutti_scatterv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t counts[], int root);
+/* Part q of rank r's send becomes part r of rank q's recv. send_counts[q] elements go to rank q, and
+ * recv_counts[r] come from rank r; with counts it is never in place. */
+TUTTI_API tutti_status tutti_alltoall(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype);
+TUTTI_API tutti_status tutti_alltoallv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t send_counts[], const int64_t recv_counts[]);
+/* Ends when every rank has come to it: tasks on the data that are submitted behind it run after those on any
+ * rank before it. NULL: it orders no tasks, and tutti_wait tells its end. */
+TUTTI_API tutti_status tutti_barrier(tutti_session *session, tutti_handle data);
+
+/* An operator of the program's own, for any dtype: *op is its number in this session, for the calls above.
+ * Every rank makes the same ones in the same order; names are copied, and compared. commutes 0: ranks are
+ * combined in their order, which takes more bytes (an allreduce log2 size times the data). The function is
+ * called on any thread, and must stay until detach. Not with the algorithm "mpi" (UNSUPPORTED when it
+ * starts). UNSUPPORTED: more than 1024. */
+TUTTI_API tutti_status tutti_operator(tutti_session *session, const char *name,
+    tutti_op_function function, void *ctx, int commutes, tutti_reduce_op *op);
 
 /* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with their
- * names) after timeout_s, which is 0 or more (INFINITY: no limit); MISMATCH when the ranks' collectives
- * differ (logged on every rank: which, and how; all of them end so, now and later); otherwise the first
- * failure of any of them.
+ * names) after timeout_s. 0 does not wait, and logs nothing: it looks whether all have ended. INFINITY
+ * waits without limit (a stall still ends it, see stall_abort_s). Below 0 and NaN are INVAL. MISMATCH when
+ * the ranks' collectives differ (logged on every rank: which, and how; all of them end so, now and later);
+ * otherwise the first failure of any of them.
  * THE DATA: with any status but TIMEOUT nothing is in flight any more on this rank, and the data of all
  * that was inserted are the program's again, to use, unregister and free. After a failure ranks need a
  * moment for that, which may be some seconds beyond timeout_s. With TIMEOUT the data of what has not
  * ended are in use: MPI may read and write them at any time. Wait again, or end the program without
  * freeing them. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
+/* The same for the collectives on the data of one handle, whatever else is in flight. Those of other handles
+ * may go on after it; after a failure it waits for all, as tutti_wait does. Tasks of the program on the data
+ * are StarPU's: starpu_data_acquire waits for both. */
+TUTTI_API tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double timeout_s);
 
 #ifdef __cplusplus
 }

@@ -452,13 +452,12 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
 }
 
-/* A node's data are recv, then send, as far as this rank has them. An allgather is always out of place. */
+/* A node's data are recv, then send, as far as this rank has them. */
 static tutti_coll_args with_buffers(tutti_exchange *x, const tutti_node *node, void *const buf[])
 {
     int rank = tutti_exchange_rank(x), next = 0;
     tutti_coll_args args =
         tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
-    if (args.kind == TUTTI_ALLGATHER && !args.send) args.send = buf[1];
     if (tutti_coll_has_recv(&args, rank)) args.recv = buf[next++];
     if (tutti_coll_has_send(&args, rank)) args.send = buf[next];
     return args;

@@ -1,5 +1,7 @@
 libcore_la_SOURCES += \
 	designs/attach.c designs/attach.h \
+	designs/attach_calls.c designs/attach_parts.h \
+	designs/operators.c designs/operators.h \
 	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
 	designs/clocks.c designs/clocks.h \

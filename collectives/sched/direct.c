@@ -38,6 +38,21 @@ static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     }
 }
 
+/* With counts, which no rank knows all of, there is one message for each pair of ranks, an empty one for no
+ * elements: where the ranks do not agree, a message of another length arrives than is awaited, and none is left
+ * over for a later collective. */
+static void exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, int before,
+    tutti_spot to, int64_t arriving, int next, tutti_spot from, int64_t leaving)
+{
+    if (shape->counts) {
+        tutti_sched_recv_checked(draft, before, to, arriving);
+        tutti_sched_send_checked(draft, next, from, leaving);
+    } else {
+        tutti_sched_recv_segments(draft, before, to, arriving);
+        tutti_sched_send_segments(draft, next, from, leaving);
+    }
+}
+
 /* In place, what is sent is copied first: what arrives takes its place. */
 static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
@@ -58,9 +73,9 @@ static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     for (int turn = 1; turn < P; turn++) {
         int next = (shape->rank + turn) % P, before = (shape->rank + P - turn) % P;
         length = tutti_coll_part(arriving, shape->count, before, &to);
-        tutti_sched_recv_segments(draft, before, tutti_out(to), length);
-        length = tutti_sched_part(shape, next, &at);
-        tutti_sched_send_segments(draft, next, (tutti_spot){from, at}, length);
+        int64_t leaving = tutti_sched_part(shape, next, &at);
+        exchange(
+            shape, draft, before, tutti_out(to), length, next, (tutti_spot){from, at}, leaving);
     }
 }
 

@@ -49,6 +49,7 @@ static int add_edge(edges *e, int earlier, int later)
  * range inside one that is now overwritten waits for the new writer, which waits for it. */
 static int add_access(frontier *f, edges *e, int step, tutti_spot spot, int64_t count, int writes)
 {
+    if (!count) return 1;
     tutti_space s = spot.space;
     range mine = {step, writes, spot.offset, spot.offset + count};
     int kept = 0;

@@ -68,7 +68,7 @@ static void grow_scratch(tutti_sched *s, tutti_spot spot, int64_t count)
 static void append(tutti_sched_draft *d, tutti_sched_step step)
 {
     tutti_sched *s = d->sched;
-    if (d->status || !step.count) return;
+    if (d->status) return;
     if (s->n == d->room) {
         int room = d->room ? 2 * d->room : 16;
         tutti_sched_step *grown = realloc(s->step, (size_t)room * sizeof *grown);
@@ -84,33 +84,49 @@ static void append(tutti_sched_draft *d, tutti_sched_step step)
     s->step[s->n++] = step;
 }
 
-void tutti_sched_send(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
+static void append_some(tutti_sched_draft *d, tutti_sched_step step)
+{
+    if (step.count) append(d, step);
+}
+
+void tutti_sched_send_checked(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
 {
     append(draft,
         (tutti_sched_step){.kind = TUTTI_STEP_SEND, .peer = peer, .count = count, .src = src});
 }
 
-void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
+void tutti_sched_recv_checked(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
 {
     append(draft,
         (tutti_sched_step){.kind = TUTTI_STEP_RECV, .peer = peer, .count = count, .dst = dst});
 }
 
+void tutti_sched_send(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
+{
+    if (count) tutti_sched_send_checked(draft, peer, src, count);
+}
+
+void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
+{
+    if (count) tutti_sched_recv_checked(draft, peer, dst, count);
+}
+
 void tutti_sched_reduce(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first)
 {
-    append(draft, (tutti_sched_step){.kind = TUTTI_STEP_REDUCE,
-                      .peer = -1,
-                      .src_first = src_first,
-                      .count = count,
-                      .src = src,
-                      .dst = dst});
+    append_some(draft, (tutti_sched_step){.kind = TUTTI_STEP_REDUCE,
+                           .peer = -1,
+                           .src_first = src_first,
+                           .count = count,
+                           .src = src,
+                           .dst = dst});
 }
 
 void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count)
 {
-    append(draft, (tutti_sched_step){
-                      .kind = TUTTI_STEP_COPY, .peer = -1, .count = count, .src = src, .dst = dst});
+    append_some(
+        draft, (tutti_sched_step){
+                   .kind = TUTTI_STEP_COPY, .peer = -1, .count = count, .src = src, .dst = dst});
 }
 
 static tutti_spot after(tutti_spot spot, int64_t by)

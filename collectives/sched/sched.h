@@ -61,7 +61,7 @@ typedef struct tutti_sched_step {
     tutti_step_kind kind;
     int peer;      /* SEND, RECV */
     int src_first; /* REDUCE */
-    int64_t count; /* elements, > 0 */
+    int64_t count; /* elements; > 0, of messages also 0 */
     tutti_spot src, dst;
 } tutti_sched_step;
 
@@ -110,6 +110,9 @@ void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_
 void tutti_sched_reduce(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first);
 void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
+/* The same, also of no elements: a message whose length the other side checks. */
+void tutti_sched_send_checked(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
+void tutti_sched_recv_checked(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
 /* Copies this rank's input, all of IN, to OUT at `offset`, in segments; nothing when in place. */
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
 /* The same of `count` elements from one place to another, sent to a rank, or received from one. */

@@ -4,6 +4,7 @@
 #include "dag/base/log.h"
 #include "dag/run/held.h"
 #include "dag/run/ledger.h"
+#include "dag/run/uses.h"
 #include "dag/run/wait.h"
 
 #include <starpu.h>
@@ -16,6 +17,7 @@ struct tutti_insert {
     tutti_run_hooks hooks;
     tutti_ledger *ledger;
     starpu_data_handle_t token; /* NULL without a chain */
+    tutti_uses uses;
 };
 
 /* One inserted node; lives until it ends. */
@@ -108,6 +110,9 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
 {
     if (handles > MOST_HANDLES)
         return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles", name, handles);
+    tutti_status room = tutti_uses_reserve(&insert->uses, insert->ledger, handles);
+    if (room) return room;
+    int64_t next = tutti_ledger_point(insert->ledger); /* its id */
     insertion *i = calloc(1, sizeof *i + desc_bytes);
     if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
     *i = (insertion){.token.finish = finish_token, .insert = insert};
@@ -129,6 +134,8 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
         if (entered) tutti_ledger_leave(insert->ledger, id, status);
         tutti_held_end(i->held);
         free(i);
+    } else {
+        tutti_uses_add(&insert->uses, next, handles, handle);
     }
     return status;
 }
@@ -158,6 +165,34 @@ tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
     return status && status != TUTTI_ERR_TIMEOUT ? drain(insert, status, until_s) : status;
 }
 
+/* Until nothing that was inserted on the data is left, or something failed. */
+static tutti_status await(tutti_insert *insert, tutti_insert_handle data, double timeout_s)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + timeout_s;
+    while (!tutti_uses_ended(&insert->uses, insert->ledger, data)) {
+        tutti_status status = tutti_ledger_failure(insert->ledger);
+        const tutti_run_hooks *hooks = &insert->hooks;
+        if (!status && hooks->main) status = hooks->main(hooks->ctx);
+        if (status) return status;
+        if (tutti_clock_s() >= until_s && timeout_s > 0)
+            return tutti_ledger_report_timeout(
+                insert->ledger, tutti_ledger_point(insert->ledger), timeout_s);
+        if (tutti_clock_s() >= until_s) return TUTTI_ERR_TIMEOUT;
+        tutti_clock_sleep(poll_s);
+    }
+    return tutti_ledger_failure(insert->ledger);
+}
+
+tutti_status tutti_insert_wait_for(tutti_insert *insert, tutti_insert_handle data, double timeout_s)
+{
+    double until_s = tutti_clock_s() + timeout_s;
+    tutti_run_waits(&insert->hooks, 1);
+    tutti_status status = await(insert, data, timeout_s);
+    tutti_run_waits(&insert->hooks, 0);
+    return status && status != TUTTI_ERR_TIMEOUT ? drain(insert, status, until_s) : status;
+}
+
 void tutti_insert_close(tutti_insert *insert)
 {
     if (!insert) return;
@@ -165,5 +200,6 @@ void tutti_insert_close(tutti_insert *insert)
     if (!tutti_insert_ended(insert)) return; /* tokens may still end: what they touch stays */
     if (insert->token && starpu_is_initialized()) starpu_data_unregister(insert->token);
     tutti_ledger_free(insert->ledger);
+    tutti_uses_free(&insert->uses);
     free(insert);
 }

@@ -125,6 +125,14 @@ int tutti_ledger_reached(tutti_ledger *ledger, int64_t point)
     return reached;
 }
 
+int tutti_ledger_has_ended(tutti_ledger *ledger, int64_t id)
+{
+    pthread_mutex_lock(&ledger->lock);
+    int ended = id < ledger->lowest || !at(ledger, id)->task.name;
+    pthread_mutex_unlock(&ledger->lock);
+    return ended;
+}
+
 tutti_status tutti_ledger_failure(tutti_ledger *ledger)
 {
     pthread_mutex_lock(&ledger->lock);

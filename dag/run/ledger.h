@@ -34,6 +34,8 @@ void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status);
 int64_t tutti_ledger_point(tutti_ledger *ledger);
 /* Whether everything before the point has ended. */
 int tutti_ledger_reached(tutti_ledger *ledger, int64_t point);
+/* Whether this instance has. */
+int tutti_ledger_has_ended(tutti_ledger *ledger, int64_t id);
 /* The first failure so far, or OK. */
 tutti_status tutti_ledger_failure(tutti_ledger *ledger);
 

@@ -14,7 +14,9 @@ static tutti_status await(
         if (!status && hooks->main) status = hooks->main(hooks->ctx);
         if (status) return status;
         double left = deadline - tutti_clock_s();
-        if (left <= 0) return tutti_ledger_report_timeout(ledger, point, timeout_s);
+        if (left <= 0)
+            return timeout_s > 0 ? tutti_ledger_report_timeout(ledger, point, timeout_s)
+                                 : TUTTI_ERR_TIMEOUT;
         tutti_ledger_sleep(ledger, point, hooks->main ? poll_s : left);
     }
     return tutti_ledger_failure(ledger);

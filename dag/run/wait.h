@@ -7,8 +7,8 @@
 #include "dag/run/ledger.h"
 #include "dag/run/run.h"
 
-/* Until the point is reached, something failed or timeout_s has passed; drives hooks->main
- * meanwhile. */
+/* Until the point is reached, something failed or timeout_s has passed (TIMEOUT; logged but for 0, which only
+ * looks); drives hooks->main meanwhile. */
 tutti_status tutti_wait_point(
     tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s);
 /* Tells the design that the main thread begins to wait, or ends it, if it wants to know. */

@@ -173,6 +173,36 @@ START_TEST(different_sizes_are_a_mismatch)
 }
 END_TEST
 
+/* Rank 0 thinks it sends rank 1 so many elements; rank 1 thinks it receives two. */
+START_TEST(parts_of_other_lengths_are_a_mismatch)
+{
+    static const int64_t thinks[] = {0, 1, 3, 2};
+    tutti_loop_world *world;
+    ck_assert_ok(tutti_loop_world_new(2, NULL, &world));
+    tutti_comm *comm[2];
+    tutti_coll_request *request[2];
+    float x[2][8] = {{0}}, y[2][8] = {{0}};
+    const int64_t counts[2][4] = {{1, thinks[_i], 1, 0}, {0, 1, 2, 1}};
+    for (int r = 0; r < 2; r++) {
+        comm[r] = open_comm(world, r, 1, NULL);
+        const tutti_coll_args args = {
+            .kind = TUTTI_ALLTOALL, .counts = counts[r], .send = x[r], .recv = y[r]};
+        ck_assert_ok(tutti_coll_post(comm[r], 0, &args, &request[r]));
+    }
+    int failed = 0;
+    for (int i = 0; i < 10; i++)
+        for (int r = 0; r < 2; r++)
+            failed += tutti_coll_progress(comm[r], NULL) == TUTTI_ERR_MISMATCH;
+    ck_assert_int_eq(failed > 0, thinks[_i] != 2);
+    ck_assert_int_eq(tutti_coll_done(request[1]), thinks[_i] == 2);
+    for (int r = 0; r < 2; r++) {
+        tutti_coll_free(request[r]);
+        tutti_comm_free(comm[r]);
+    }
+    tutti_loop_world_free(world);
+}
+END_TEST
+
 START_TEST(a_late_rank_is_waited_for)
 {
     tutti_loop_world *world;
@@ -348,6 +378,7 @@ int main(void)
     tcase_add_test(tcase, bad_arguments_are_refused);
     tcase_add_test(tcase, waiting_for_nobody_ends_at_the_deadline);
     tcase_add_test(tcase, different_sizes_are_a_mismatch);
+    tcase_add_loop_test(tcase, parts_of_other_lengths_are_a_mismatch, 0, 4);
     tcase_add_test(tcase, a_late_rank_is_waited_for);
     tcase_add_test(tcase, numbers_do_not_come_around_to_one_that_is_live);
     tcase_add_loop_test(tcase, tags_that_come_around_keep_sums_apart, 0, 4);

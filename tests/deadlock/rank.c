@@ -88,7 +88,8 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
 
 static tutti_status add_collective(const deadlock_case *c, part *p, const case_op *op)
 {
-    const node_desc desc = {.args = op->args, .group = op->group, .lost = op->lost};
+    node_desc desc = {.args = op->args, .group = op->group, .lost = op->lost};
+    if (op->args.kind == TUTTI_ALLGATHER) desc.args.send = &tutti_coll_apart;
     int node;
     (void)c;
     tutti_status status = tutti_graph_mark(p->graph, p->tensor[op->tensor], &node);

@@ -37,6 +37,7 @@ static tutti_status add_collective(tutti_graph *g, const program_collective *c, 
 {
     tutti_coll_args args = {
         .kind = c->kind, .dtype = c->dtype, .op = c->op, .root = c->root, .count = c->count};
+    if (c->kind == TUTTI_ALLGATHER) args.send = &tutti_coll_apart;
     int node;
     tutti_status status = tutti_graph_mark(g, recv, &node);
     if (!status && (c->kind != TUTTI_ALLREDUCE || c->op != TUTTI_SUM))

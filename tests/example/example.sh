@@ -28,6 +28,15 @@ for ranks in 2 3 4; do
     done
 done
 
+# sample_sort: the ranks' numbers stand one after the other, and there are as many as there were.
+for ranks in 1 3; do
+    out=$("$mpirun" -np $ranks "$programs/sample_sort" | sort) || fail "sample_sort on $ranks ranks: $out"
+    awk -v n=$((20000 * ranks)) -v ranks=$ranks '{ gsub(/[,;:]/, "") }
+        $4 != at || ($2 > 0 && $10 < last) { exit 1 }
+        { at = $6; last = $12 }
+        END { exit !(NR == ranks && at == n) }' <<< "$out" || fail "sample_sort on $ranks ranks: $out"
+done
+
 message=$(TUTTI_DESIGN=careless "$mpirun" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
 grep -q "design 'careless' is not known; known are: $(names designs | paste -sd ,| sed 's/,/, /g')" <<< "$message" ||
     fail "an unknown design: $message"

@@ -88,7 +88,8 @@ static void refuse_handles(tutti_session *tutti, starpu_data_handle_t good)
     INVAL(tutti_name(tutti, NULL, "nothing"));
     INVAL(tutti_allreduce(tutti, good, TUTTI_F32, TUTTI_SUM)); /* twice as many of half the size */
     INVAL(tutti_allreduce(tutti, good, TUTTI_U8, TUTTI_SUM));
-    INVAL(tutti_allgather(tutti, good, good, TUTTI_F64));
+    INVAL(tutti_allgather(tutti, temporary, good, TUTTI_F64));
+    INVAL(tutti_allgather(tutti, good, temporary, TUTTI_F64));
     INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* was never written */
     INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* asking did not change it */
     starpu_data_unregister(temporary);

@@ -18,7 +18,8 @@ program_tests = \
 	tests/programs/sessions.sh \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
-	tests/programs/tools.sh
+	tests/programs/tools.sh \
+	tests/programs/verbs.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh
 
@@ -37,7 +38,10 @@ tests_programs_arguments_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_nodes_SOURCES = tests/programs/nodes.c
 tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 
-# What sessions.sh runs, likewise.
+# What sessions.sh and verbs.sh run, likewise.
+check_PROGRAMS += tests/programs/verbs
+tests_programs_verbs_SOURCES = tests/programs/verbs.c
+tests_programs_verbs_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 check_PROGRAMS += tests/programs/sessions
 tests_programs_sessions_SOURCES = tests/programs/sessions.c
 tests_programs_sessions_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
