@@ -54,13 +54,13 @@ int64_t tutti_record_post(
         .slices = key->slices,
         .kind = args->kind,
         .dtype = args->dtype,
-        .op = args->op,
         .root = args->root,
         .count = args->count,
         .reserved_s = key->reserved_s,
         .posted_s = tutti_clock_s()};
     if ((unsigned)args->dtype < TUTTI_DTYPE_COUNT)
         e->bytes = args->count * (int64_t)tutti_dtype_bytes(args->dtype);
+    snprintf(e->op, sizeof e->op, "%s", tutti_coll_op_name(args));
     if (key->name) strncpy(e->name, key->name, sizeof e->name - 1);
     return number;
 }
@@ -95,11 +95,11 @@ static void write_entry(const tutti_record_entry *e, double now_s, FILE *out)
         e->sequence, e->lane, e->index, e->slice, e->slices);
     fputs(",\"name\":", out);
     tutti_json_string(out, e->name);
-    fprintf(out,
-        ",\"kind\":\"%s\",\"dtype\":\"%s\",\"op\":\"%s\",\"root\":%d,\"count\":%" PRId64
-        ",\"bytes\":%" PRId64,
-        tutti_coll_kind_name(e->kind), tutti_dtype_name(e->dtype), tutti_reduce_op_name(e->op),
-        e->root, e->count, e->bytes);
+    fprintf(out, ",\"kind\":\"%s\",\"dtype\":\"%s\",\"op\":", tutti_coll_kind_name(e->kind),
+        tutti_dtype_name(e->dtype));
+    tutti_json_string(out, e->op);
+    fprintf(
+        out, ",\"root\":%d,\"count\":%" PRId64 ",\"bytes\":%" PRId64, e->root, e->count, e->bytes);
     write_time(out, "submitted_s", e->reserved_s, now_s);
     write_time(out, "posted_s", e->posted_s, now_s);
     write_time(out, "started_s", e->started_s, now_s);

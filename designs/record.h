@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-enum { TUTTI_RECORD_ROOM = 1024, TUTTI_RECORD_NAME = 64 };
+enum { TUTTI_RECORD_ROOM = 1024, TUTTI_RECORD_NAME = 64, TUTTI_RECORD_OP = 24 };
 
 typedef struct tutti_record_entry {
     int64_t sequence, index;
@@ -22,7 +22,7 @@ typedef struct tutti_record_entry {
     char name[TUTTI_RECORD_NAME]; /* cut to fit */
     tutti_coll_kind kind;
     tutti_dtype dtype;
-    tutti_reduce_op op;
+    char op[TUTTI_RECORD_OP]; /* its name, likewise */
     int root;
     int64_t count, bytes;                            /* bytes: of one buffer of count elements */
     double reserved_s, posted_s, started_s, ended_s; /* 0: not yet */

@@ -6,19 +6,37 @@ static tutti_spot input(const tutti_sched_shape *shape, int64_t offset)
     return shape->in_place ? tutti_out(offset) : tutti_in(offset);
 }
 
+/* A part of no elements is an empty message: where the ranks do not agree about it, something of another length
+ * arrives than is awaited, and nothing is left over for a later collective. */
+static void send_part(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
+{
+    if (count)
+        tutti_sched_send_segments(draft, peer, src, count);
+    else
+        tutti_sched_send_checked(draft, peer, src, 0);
+}
+
+static void recv_part(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
+{
+    if (count)
+        tutti_sched_recv_segments(draft, peer, dst, count);
+    else
+        tutti_sched_recv_checked(draft, peer, dst, 0);
+}
+
 static void gather(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
     if (shape->rank != shape->root) {
         tutti_spot own = input(shape, shape->in_place ? at : 0);
-        tutti_sched_send_segments(draft, shape->root, own, length);
+        send_part(draft, shape->root, own, length);
         return;
     }
     tutti_sched_take_input(draft, at);
     for (int turn = 1; turn < shape->P; turn++) {
         int peer = (shape->rank + turn) % shape->P;
         length = tutti_sched_part(shape, peer, &at);
-        tutti_sched_recv_segments(draft, peer, tutti_out(at), length);
+        recv_part(draft, peer, tutti_out(at), length);
     }
 }
 
@@ -27,20 +45,18 @@ static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
     tutti_spot own = tutti_out(shape->in_place ? at : 0);
     if (shape->rank != shape->root) {
-        tutti_sched_recv_segments(draft, shape->root, own, length);
+        recv_part(draft, shape->root, own, length);
         return;
     }
     if (!shape->in_place) tutti_sched_copy_segments(draft, own, tutti_in(at), length);
     for (int turn = 1; turn < shape->P; turn++) {
         int peer = (shape->rank + turn) % shape->P;
         length = tutti_sched_part(shape, peer, &at);
-        tutti_sched_send_segments(draft, peer, input(shape, at), length);
+        send_part(draft, peer, input(shape, at), length);
     }
 }
 
-/* With counts, which no rank knows all of, there is one message for each pair of ranks, an empty one for no
- * elements: where the ranks do not agree, a message of another length arrives than is awaited, and none is left
- * over for a later collective. */
+/* With counts, which no rank knows all of, there is one message for each pair of ranks, whatever its length. */
 static void exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, int before,
     tutti_spot to, int64_t arriving, int next, tutti_spot from, int64_t leaving)
 {

@@ -1,5 +1,5 @@
 /* Direct: every part goes straight from the rank that has it to the rank that wants it. Any P, parts of any
- * length; empty ones are not sent, but by an alltoall with counts (see direct.c).
+ * length; of no elements: an empty message.
  *
  *   P = 3      rank 0        rank 1        rank 2
  *   gather, root 0           b -> 0        c -> 0

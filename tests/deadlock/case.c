@@ -435,6 +435,11 @@ tutti_status deadlock_case_load(const char *path, deadlock_case **loaded)
 
 int64_t deadlock_case_count(const deadlock_case *c, const case_op *op)
 {
-    int parts = tutti_coll_trait_of(op->args.kind)->parts;
+    int parts = tutti_coll_trait_of(op->args.kind)->parts && !op->has_parts;
     return parts ? op->args.count * c->group[op->group].ranks : op->args.count;
+}
+
+const int64_t *deadlock_case_parts(const case_op *op)
+{
+    return op->has_parts ? op->part : NULL;
 }

@@ -34,7 +34,9 @@ typedef struct case_op {
     tutti_coll_args args; /* without buffers; root is a rank of the group */
     int after[CASE_MOST_AFTER], afters; /* tensors whose collectives of this step end before */
     int lost;                           /* its end is not told: the token is dropped */
-    int line;                           /* of the case file */
+    int has_parts;                      /* of given lengths, whose sum is args.count */
+    int64_t part[CASE_MOST_RANKS];
+    int line; /* of the case file */
 } case_op;
 
 typedef struct case_program {
@@ -71,6 +73,8 @@ int deadlock_case_member(const case_group *group, int rank);
 /* Elements of the op's tensor on each rank: its parts, where it has such, and one of them as its input. An
  * allgather has a tensor of its own for that, the other kinds work in place. */
 int64_t deadlock_case_count(const deadlock_case *c, const case_op *op);
+/* Its parts' lengths, or NULL. */
+const int64_t *deadlock_case_parts(const case_op *op);
 /* The op of a rank on this tensor, or NULL. */
 const case_op *deadlock_case_op(const deadlock_case *c, int rank, int tensor);
 

@@ -89,6 +89,28 @@ static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
     [TUTTI_LONG_INT] = "long_int",
     NULL};
 
+/* "3,0,5": a length for each rank of the group, and count is their sum. */
+static tutti_status read_parts(const case_words *words, char *value, case_op *op)
+{
+    enum { MOST = 4096 };
+    long number;
+    int64_t sum = 0;
+    int parts = 0;
+    tutti_status status = TUTTI_OK;
+    if (op->args.kind != TUTTI_GATHER && op->args.kind != TUTTI_SCATTER)
+        return case_refuse(words, "parts=: of a gather and a scatter");
+    for (char *rest = value, *one; !status && (one = strsep(&rest, ","));) {
+        if (parts == CASE_MOST_RANKS) return case_refuse(words, "parts=: too many");
+        status = case_read_number(words, "parts", one, 0, MOST, &number);
+        if (!status) sum += op->part[parts++] = number;
+    }
+    if (status) return status;
+    if (sum != op->args.count)
+        return case_refuse(words, "parts=: their sum is %ld, not the count", (long)sum);
+    op->has_parts = parts;
+    return TUTTI_OK;
+}
+
 /* One "key=value" of a collective. */
 static tutti_status read_key(const case_words *words, char *word, case_op *op)
 {
@@ -106,8 +128,10 @@ static tutti_status read_key(const case_words *words, char *word, case_op *op)
     } else if (!strcmp(word, "root")) {
         status = case_read_number(words, "root", value, 0, CASE_MOST_RANKS - 1, &number);
         if (!status) op->args.root = (int)number;
+    } else if (!strcmp(word, "parts")) {
+        status = read_parts(words, value, op);
     } else {
-        status = case_refuse(words, "'%.40s=': known are op=, dtype=, root=", word);
+        status = case_refuse(words, "'%.40s=': known are op=, dtype=, root=, parts=", word);
     }
     return status;
 }
@@ -136,7 +160,7 @@ static tutti_status read_details(case_words *words, const deadlock_case *c, case
             op->lost = 1;
         else
             status = case_refuse(words,
-                "'%.40s': after tensor and count come op=, dtype=, root=, 'on GROUP', "
+                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, 'on GROUP', "
                 "'after TENSOR', 'lost'",
                 word);
     }
@@ -158,6 +182,9 @@ tutti_status case_read_op(case_words *words, deadlock_case *c, tutti_coll_kind k
     if (tutti_coll_trait_of(kind)->reduces && !tutti_reduce_op_takes(op.args.op, op.args.dtype))
         return case_refuse(words, "op=%s does not go with dtype=%s", op_words[op.args.op],
             dtype_words[op.args.dtype]);
+    if (op.has_parts && op.has_parts != group->ranks)
+        return case_refuse(words, "parts=: %d lengths, group '%s' has %d ranks", op.has_parts,
+            group->name, group->ranks);
     if (op.args.root >= group->ranks)
         return case_refuse(
             words, "root=%d: group '%s' has %d ranks", op.args.root, group->name, group->ranks);

@@ -44,8 +44,11 @@ static void one_step(const case_op *op, int members, int64_t value[])
 static int64_t expected_of_parts(
     const case_group *group, int me, const case_op *d, int steps, int64_t e)
 {
-    int64_t n = d->args.count, at = e % n;
-    int part = (int)(e / n % group->ranks), from = me;
+    int64_t n = d->args.count, offset, at = e;
+    int part = 0, from = me;
+    for (int64_t length; part < group->ranks; part++, at -= length)
+        if ((length = tutti_coll_part(deadlock_case_parts(d), n, part, &offset)) > at) break;
+    if (part == group->ranks) return expect_input(group->rank[me], d->tensor, e); /* of no part */
     if (d->args.kind == TUTTI_ALLGATHER) return expect_input(group->rank[part], d->tensor, at);
     if (d->args.kind == TUTTI_GATHER && me == d->args.root) from = part;
     if (d->args.kind == TUTTI_SCATTER && me == part) from = d->args.root;

@@ -29,6 +29,7 @@ static program_collective translate(
         .op = op->args.op,
         .root = op->args.root,
         .count = shortened(op->args.count),
+        .parts = deadlock_case_parts(op),
         .group = op->group,
         .lost = op->lost};
     snprintf(to.name, sizeof to.name, "%s", c->tensor[op->tensor]);

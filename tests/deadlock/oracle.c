@@ -29,13 +29,20 @@ static const program_collective *collective(const oracle *o, int r, int k)
     return &o->setting->program[r].collective[k];
 }
 
-static int same(const program_collective *a, const program_collective *b)
+static int same_parts(
+    const program_setting *s, const program_collective *a, const program_collective *b)
+{
+    if (!a->parts || !b->parts) return a->parts == b->parts;
+    return !memcmp(a->parts, b->parts, (size_t)s->group[a->group].size * sizeof *a->parts);
+}
+
+static int same(const program_setting *s, const program_collective *a, const program_collective *b)
 {
     if (a->kind != b->kind || a->group != b->group) return 0;
     const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
     if (!trait->data) return 1;
-    return a->dtype == b->dtype && a->count == b->count && (!trait->rooted || a->root == b->root) &&
-           (!trait->reduces || a->op == b->op);
+    return a->dtype == b->dtype && a->count == b->count && same_parts(s, a, b) &&
+           (!trait->rooted || a->root == b->root) && (!trait->reduces || a->op == b->op);
 }
 
 static void find_partners(oracle *o, int r, int k)
@@ -48,7 +55,7 @@ static void find_partners(oracle *o, int r, int k)
         t->partner[m] = -1;
         if (program_rank_in(s, c->group, m) < 0) continue;
         int at = t->partner[m] = program_find(&s->program[m], c->name, k);
-        t->agree &= at >= 0 && same(c, collective(o, m, at));
+        t->agree &= at >= 0 && same(s, c, collective(o, m, at));
     }
 }
 
@@ -63,10 +70,8 @@ static void find_defined(oracle *o, int r, int k)
     t->to = t->out_count;
     int only_root = c->kind == TUTTI_REDUCE || c->kind == TUTTI_GATHER;
     if (c->kind == TUTTI_BARRIER || (only_root && me != c->root)) t->to = 0;
-    if (c->kind == TUTTI_SCATTER) {
-        t->from = me * c->count;
-        t->to = t->from + c->count;
-    }
+    if (c->kind == TUTTI_SCATTER)
+        t->to = tutti_coll_part(c->parts, c->count, me, &t->from) + t->from;
     if (c->kind == TUTTI_REDUCE_SCATTER) {
         tutti_coll_block(c->count, P, me, &t->from, &t->to);
         t->to += t->from;
@@ -150,15 +155,18 @@ static void take_in(
     const program_collective *c, const term *t, const double *in, int at, int me, int first)
 {
     size_t n = (size_t)c->count, bytes = n * sizeof *in;
+    int64_t from;
     switch (c->kind) {
     case TUTTI_ALLGATHER:
         memcpy(t->out + at * c->count, in, bytes);
         return;
     case TUTTI_GATHER:
-        memcpy(t->out + at * c->count, in + at * c->count, bytes);
+        n = (size_t)tutti_coll_part(c->parts, c->count, at, &from);
+        memcpy(t->out + from, in + from, n * sizeof *in);
         return;
     case TUTTI_SCATTER:
-        if (at == c->root) memcpy(t->out + me * c->count, in + me * c->count, bytes);
+        n = (size_t)tutti_coll_part(c->parts, c->count, me, &from);
+        if (at == c->root) memcpy(t->out + from, in + from, n * sizeof *in);
         return;
     case TUTTI_ALLTOALL:
         memcpy(t->out + at * c->count, in + me * c->count, bytes);

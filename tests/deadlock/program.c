@@ -26,7 +26,9 @@ int64_t program_in_count(const program_setting *s, const program_collective *c)
 int64_t program_out_count(const program_setting *s, const program_collective *c)
 {
     const tutti_coll_trait *trait = tutti_coll_trait_of(c->kind);
-    return !trait->data ? 1 : trait->parts ? c->count * s->group[c->group].size : c->count;
+    return !trait->data                ? 1
+           : trait->parts && !c->parts ? c->count * s->group[c->group].size
+                                       : c->count;
 }
 
 int program_find(const program *p, const char *name, int near)

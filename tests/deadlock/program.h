@@ -20,6 +20,8 @@ typedef struct program_collective {
     tutti_reduce_op op;
     int root; /* a rank of the group */
     int64_t count;
+    const int64_t
+        *parts;     /* lengths of a gather's or scatter's parts, count in all; borrowed; or NULL */
     int group;      /* which communicator */
     uint64_t reads; /* bit j: collective j < 64, before it, is added to its input (float32
                        allreduces of equal counts) */

@@ -7,6 +7,7 @@
 #include "tests/deadlock/expect.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,9 @@ enum { GATE = -1, SECTION_GATE = 0, SECTION_STEP = 1 };
 
 /* The descriptor of a collective node. */
 typedef struct node_desc {
-    tutti_coll_args args; /* first: designs/ reads it as these */
-    int group, lost;      /* group GATE: no collective, but the gate */
+    tutti_coll_args args;          /* first: designs/ reads it as these */
+    int group, lost;               /* group GATE: no collective, but the gate */
+    int64_t part[CASE_MOST_RANKS]; /* last: of each rank of the group, where there are lengths */
 } node_desc;
 
 /* A graph and where the case's tensors are in it. */
@@ -89,11 +91,17 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
 static tutti_status add_collective(const deadlock_case *c, part *p, const case_op *op)
 {
     node_desc desc = {.args = op->args, .group = op->group, .lost = op->lost};
+    size_t bytes = sizeof desc;
     if (op->args.kind == TUTTI_ALLGATHER) desc.args.send = &tutti_coll_apart;
+    if (op->has_parts) {
+        memcpy(desc.part, op->part, sizeof desc.part);
+        desc.args.counts = desc.part;
+        bytes = offsetof(node_desc, part) + (size_t)op->has_parts * sizeof *desc.part;
+    }
     int node;
     (void)c;
     tutti_status status = tutti_graph_mark(p->graph, p->tensor[op->tensor], &node);
-    if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+    if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, bytes);
     if (status) return status;
     tutti_graph_set_priority(p->graph, node, 1);
     if (op->args.kind != TUTTI_ALLGATHER) return TUTTI_OK;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static tutti_status add_tensor(
     tutti_graph *g, const char *prefix, const program_collective *c, int64_t count, int *tensor)
@@ -33,15 +34,25 @@ static tutti_status add_reads(world_rank *r, int k)
 
 /* Float sums stay marks, which the exchange turns into allreduces; the rest are collectives already.
  */
-static tutti_status add_collective(tutti_graph *g, const program_collective *c, int recv)
+static tutti_status add_collective(
+    const program_setting *s, tutti_graph *g, const program_collective *c, int recv)
 {
-    tutti_coll_args args = {
-        .kind = c->kind, .dtype = c->dtype, .op = c->op, .root = c->root, .count = c->count};
-    if (c->kind == TUTTI_ALLGATHER) args.send = &tutti_coll_apart;
+    struct {
+        tutti_coll_args args;
+        int64_t part[PROGRAM_RANKS];
+    } desc = {
+        .args = {
+            .kind = c->kind, .dtype = c->dtype, .op = c->op, .root = c->root, .count = c->count}};
+    size_t bytes = sizeof desc.args, parts = (size_t)s->group[c->group].size * sizeof *c->parts;
+    if (c->kind == TUTTI_ALLGATHER) desc.args.send = &tutti_coll_apart;
+    if (c->parts) {
+        desc.args.counts = memcpy(desc.part, c->parts, parts);
+        bytes += parts;
+    }
     int node;
     tutti_status status = tutti_graph_mark(g, recv, &node);
     if (!status && (c->kind != TUTTI_ALLREDUCE || c->op != TUTTI_SUM))
-        status = tutti_graph_set_collective(g, node, &args, sizeof args);
+        status = tutti_graph_set_collective(g, node, &desc, bytes);
     return status;
 }
 
@@ -59,7 +70,7 @@ static tutti_status build_collective(world_rank *r, int k)
     if (!status && (alone || s->groups > 1))
         status = tutti_graph_mark(r->graph, x->result, NULL);
     else if (!status)
-        status = add_collective(r->graph, c, x->result);
+        status = add_collective(s, r->graph, c, x->result);
     x->node = tutti_graph_nodes(r->graph) - 1;
     if (!status && c->kind == TUTTI_ALLGATHER && !alone)
         status = tutti_graph_add_access(r->graph, x->node, (tutti_access){x->fed, TUTTI_READ});
@@ -100,7 +111,7 @@ static tutti_status place_group(world_rank *r, int group)
         const program_collective *c = &p->collective[k];
         if (c->group != group) continue;
         status = add_tensor(g, "", c, program_in_count(r->world->setting, c), &t);
-        if (!status) status = add_collective(g, c, t);
+        if (!status) status = add_collective(r->world->setting, g, c, t);
     }
     if (!status) status = tutti_exchange_apply(r->exchange[group], g);
     if (!status && tutti_exchange_design(r->exchange[group])->chain) {

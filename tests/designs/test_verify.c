@@ -47,6 +47,26 @@ START_TEST(a_fingerprint_knows_what_must_agree)
     memset(other, 'n', 100);
     other[99] = 'm'; /* past what is kept of it */
     ck_assert_uint_ne(print_of(name, 1, 0, 0, sum).hash, print_of(other, 1, 0, 0, sum).hash);
+    /* Lengths of parts, and a program's own operator with its name. */
+    const int64_t even[] = {4, 4}, odd[] = {3, 5}, same[] = {3, 5};
+    tutti_coll_args gather = sum, by_odd = sum, by_same = sum, by_even = sum;
+    gather.kind = by_odd.kind = by_same.kind = by_even.kind = TUTTI_GATHER;
+    by_odd.counts = odd;
+    by_same.counts = same;
+    by_even.counts = even;
+    ck_assert_uint_eq(print_of("w", 1, 0, 0, by_odd).hash, print_of("w", 1, 0, 0, by_same).hash);
+    ck_assert_uint_ne(print_of("w", 1, 0, 0, by_odd).hash, print_of("w", 1, 0, 0, by_even).hash);
+    ck_assert_uint_ne(print_of("w", 1, 0, 0, gather).hash, print_of("w", 1, 0, 0, by_even).hash);
+    int sequence = 0;
+    const tutti_user_op one = {.name = "one"}, two = {.name = "two"},
+                        too = {.name = "two", .commutes = 0, .ctx = &sequence};
+    tutti_coll_args by_one = sum, by_two = sum, by_too = sum;
+    by_one.op = by_two.op = by_too.op = TUTTI_USER_OP;
+    by_one.user = &one;
+    by_two.user = &two;
+    by_too.user = &too;
+    ck_assert_uint_ne(print_of("w", 1, 0, 0, by_one).hash, print_of("w", 1, 0, 0, by_two).hash);
+    ck_assert_uint_eq(print_of("w", 1, 0, 0, by_too).hash, print_of("w", 1, 0, 0, by_two).hash);
     /* What a kind ignores does not count. */
     tutti_coll_args barrier = {.kind = TUTTI_BARRIER}, full = sum, broadcast = sum, from = sum;
     full.kind = TUTTI_BARRIER;
@@ -81,6 +101,19 @@ START_TEST(a_fingerprint_is_written)
     f = print_of("w", 3, 0, 0, a);
     ck_assert_str_eq(
         tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', broadcast of 8 F32 from rank 2");
+    const int64_t parts[] = {3, 5};
+    a.kind = TUTTI_GATHER;
+    a.counts = parts;
+    f = print_of("w", 3, 0, 0, a);
+    ck_assert_str_eq(tutti_fingerprint_write(&f, text, sizeof text),
+        "#3 'w', gather of 8 F32 in parts of given lengths to rank 2");
+    const tutti_user_op join = {.name = "join"};
+    a = sum;
+    a.op = TUTTI_USER_OP;
+    a.user = &join;
+    f = print_of("w", 3, 0, 0, a);
+    ck_assert_str_eq(
+        tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', allreduce of 8 F32 (join)");
     a.kind = TUTTI_BARRIER;
     f = print_of("w", 3, 0, 0, a);
     ck_assert_str_eq(tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', barrier");
