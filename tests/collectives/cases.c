@@ -176,19 +176,19 @@ static tutti_reduce_op operator_for(tutti_dtype dtype, int n)
 static int nth(int n, int rank, int P, trial *t)
 {
     static const int64_t counts[] = {0, 1, 7, 1000, 4099};
-    enum { COUNTS = sizeof counts / sizeof *counts, TYPES = TUTTI_DTYPE_COUNT, ROUNDS = 2 };
-    if (n >= 2 * ROUNDS * TYPES * TUTTI_COLL_KINDS) return 0;
+    enum { COUNTS = sizeof counts / sizeof *counts, TYPES = TUTTI_DTYPE_COUNT };
+    if (n >= 2 * TYPES * TUTTI_COLL_KINDS) return 0;
     int kind = n % TUTTI_COLL_KINDS, in_place = n / TUTTI_COLL_KINDS % 2;
-    int rest = n / TUTTI_COLL_KINDS / 2, type = rest % TYPES;
+    int type = n / TUTTI_COLL_KINDS / 2;
     tutti_dtype dtype = (tutti_dtype)((type + kind) % TYPES);
     *t = (trial){.in_place = in_place};
     t->args = (tutti_coll_args){.kind = (tutti_coll_kind)kind,
         .dtype = dtype,
-        .op = operator_for(dtype, 3 * rest),
+        .op = operator_for(dtype, 3 * type),
         .root = n % 5 % P,
-        .count = counts[(rest + rest / TYPES) % COUNTS]};
+        .count = counts[type % COUNTS]};
     int parts = tutti_coll_trait_of(t->args.kind)->parts;
-    if (parts && rest / 2 % 2 && !(in_place && t->args.kind == TUTTI_ALLTOALL))
+    if (parts && type / 2 % 2 && !(in_place && t->args.kind == TUTTI_ALLTOALL))
         draw_counts(t, rank, P, t->args.count);
     return 1;
 }
