@@ -102,6 +102,15 @@ static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
     return TUTTI_OK;
 }
 
+/* Errors of a test or a wait on several requests belong to no communicator of ours: MPI 4.0 (9.3)
+ * raises them on MPI_COMM_SELF, MPICH 4.0 on MPI_COMM_WORLD, and both would end the process. */
+static tutti_status return_errors(void)
+{
+    int code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Comm_set_errhandler");
+}
+
 /* Asks for one level and is content with another. */
 static tutti_status init(
     tutti_thread_level asked, tutti_thread_level needed, const void *comm, tutti_boot *boot)
@@ -111,6 +120,7 @@ static tutti_status init(
     if (status) return status;
     pthread_mutex_lock(tutti_mpi_lock());
     status = check_level(needed, &b);
+    if (!status && b.initialised_here) status = return_errors();
     if (!status) status = duplicate(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &b);
     pthread_mutex_unlock(tutti_mpi_lock());
     if (status) {
