@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	collectives/args.c collectives/args.h \
+	collectives/value/args.c collectives/value/args.h \
 	collectives/boot.c collectives/boot.h \
 	collectives/buf/buf.h \
 	collectives/buf/pool.c \
@@ -8,8 +8,9 @@ libcore_la_SOURCES += \
 	collectives/choose.c collectives/choose.h \
 	collectives/coll.h \
 	collectives/comm.c \
+	collectives/control.c collectives/control.h \
 	collectives/engine.c collectives/engine.h \
-	collectives/op.h \
+	collectives/value/op.h \
 	collectives/sched/barrier.c collectives/sched/barrier.h \
 	collectives/sched/doubling.c collectives/sched/doubling.h \
 	collectives/sched/draft.h \

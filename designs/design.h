@@ -7,7 +7,7 @@
  * How each design keeps it: the sequence number of a collective is taken where the graph is
  * submitted, in program order, and never restarts; the program is the same on every rank; so the
  * numbers agree. A step's collectives start in the order of their numbers, or in one that all ranks
- * have heard from rank 0 before (designs/order.h). The lane is written in the graph, which is the
+ * have heard from rank 0 before (designs/exchange/order.h). The lane is written in the graph, which is the
  * same, too. And nothing that waits for another rank occupies a worker: a collective node ends later
  * (dag/run/token.h).
  *

@@ -1,7 +1,7 @@
 #include "apps/tune/search.h"
 
 #include "collectives/choose.h"
-#include "designs/slice.h"
+#include "designs/passes/slice.h"
 
 enum { DEFAULT_LANES = 4 };
 

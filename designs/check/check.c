@@ -4,7 +4,7 @@
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
 #include "designs/check/parts.h"
-#include "designs/slice.h"
+#include "designs/passes/slice.h"
 
 #include <stdio.h>
 #include <stdlib.h>

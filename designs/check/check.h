@@ -27,7 +27,7 @@
 #ifndef TUTTI_CHECK_H
 #define TUTTI_CHECK_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "dag/graph/graph.h"
 #include "designs/design.h"
 

@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
-#include "designs/slice.h"
+#include "designs/passes/slice.h"
 #include "tests/deadlock/expect.h"
 
 #include <pthread.h>

@@ -5,8 +5,8 @@
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
-#include "designs/exchange.h"
-#include "designs/queue.h"
+#include "designs/exchange/exchange.h"
+#include "designs/queue/queue.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

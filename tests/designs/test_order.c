@@ -4,11 +4,11 @@
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
-#include "designs/bucket.h"
-#include "designs/observed.h"
-#include "designs/priority.h"
-#include "designs/queue.h"
-#include "designs/slice.h"
+#include "designs/passes/bucket.h"
+#include "designs/queue/observed.h"
+#include "designs/passes/priority.h"
+#include "designs/queue/queue.h"
+#include "designs/passes/slice.h"
 #include "tests/support/testing.h"
 
 #include <limits.h>

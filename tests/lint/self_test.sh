@@ -57,9 +57,22 @@ collectives/transport/a.c|#include "collectives/sched/sched.h"|"collectives/sche
 collectives/buf/a.c|#include "collectives/sched/sched.h"|"collectives/sched/sched.h": buffers
 collectives/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": collectives know
 collectives/a.c|#include "collectives/sched/sched.h"|
-designs/a.c|#include "apps/data/reader.h"|"apps/data/reader.h": designs know
-designs/a.c|#include "collectives/engine.h"|"collectives/engine.h": designs know
-designs/a.c|#include "collectives/coll.h"|
+collectives/value/a.c|#include "collectives/coll.h"|"collectives/coll.h": a collective as a value
+designs/a.c|#include "apps/data/reader.h"|"apps/data/reader.h": a design knows
+designs/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": a design knows
+designs/a.c|#include "designs/place.h"|
+designs/passes/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": passes know
+designs/queue/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": the queue knows
+designs/queue/a.c|#include "collectives/coll.h"|
+designs/check/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": the checker judges
+designs/verify/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": what ranks compare
+designs/drive/a.c|#include "designs/watch/watch.h"|"designs/watch/watch.h": the driver knows
+designs/drive/a.c|#include "collectives/engine.h"|"collectives/engine.h": the driver knows
+designs/watch/a.c|#include "designs/thread/comm_thread.h"|"designs/thread/comm_thread.h": the inspector
+designs/thread/a.c|#include "designs/exchange/exchange.h"|"designs/exchange/exchange.h": threads pass
+designs/exchange/a.c|#include "designs/attach/attach.h"|"designs/attach/attach.h": the exchange puts
+designs/exchange/a.c|#include "designs/thread/comm_thread.h"|
+designs/attach/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": the attach surface
 apps/models/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": models see net.h only
 apps/models/a.c|#include "dag/net/net.h"|
 apps/data/a.c|#include "dag/run/run.h"|"dag/run/run.h": data sees base only
@@ -80,7 +93,7 @@ dag/graph/a.c|int a(void) { return starpu_init(NULL); }|starpu_: StarPU is known
 dag/graph/a.c|int a(void) { return tutti_starpu_init(NULL); }|
 dag/graph/a.c|/* starpu_init */ const char *a = "MPI_Init"; // exit(1)|
 designs/a.c|int a = MPI_SUCCESS;|MPI_: MPI is known
-designs/attach.c|int a = MPI_SUCCESS;|
+designs/attach/attach.c|int a = MPI_SUCCESS;|
 collectives/a.c|MPI_Comm a;|MPI_: MPI is known
 dag/kernels/conv_cpu.c|dnnl_engine_t a;|dnnl_: oneDNN stands
 dag/kernels/onednn.c|dnnl_engine_t a;|

@@ -1,0 +1,328 @@
+#include "designs/attach/attach.h"
+
+#include "dag/base/log.h"
+#include "dag/base/number.h"
+#include "dag/run/insert.h"
+#include "designs/exchange/exchange.h"
+#include "designs/attach/names.h"
+#include "designs/attach/sessions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tutti_session {
+    tutti_exchange *exchange;
+    tutti_insert *insert;
+    tutti_names *names;
+    int rank, size;
+};
+
+/* An option, or the environment's default for it, or the last resort. */
+static const char *choose(const char *given, const char *variable, const char *otherwise)
+{
+    const char *environment = getenv(variable);
+    return given ? given : environment ? environment : otherwise;
+}
+
+/* Seconds of a stall; 0 in the environment means never, as a negative number given does. */
+static tutti_status read_seconds(
+    double given, const char *field, const char *variable, const char *otherwise, double *seconds)
+{
+    static const double most_s = 1e6;
+    const char *text = choose(NULL, variable, otherwise);
+    double value;
+    if (!tutti_number_real(text, &value) || value < 0 || value > most_s)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: %s='%s': seconds from 0 to %.0f are wanted, 0 for never", variable, text,
+            most_s);
+    if (!(given <= most_s))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: %s is %g: seconds up to %.0f, below 0 for never", field, given, most_s);
+    *seconds = given < 0 ? 0 : given > 0 ? given : value;
+    return TUTTI_OK;
+}
+
+/* A rank whose program is stuck: it should have ended and has not. */
+static void give_up(void)
+{
+    tutti_boot_abort(1);
+}
+
+static tutti_status read_stall(const tutti_attach_options *given, tutti_watch_options *watch)
+{
+    *watch = (tutti_watch_options){.on = 1,
+        .folder = choose(NULL, "TUTTI_STALL_DIR", NULL),
+        .give_up = give_up,
+        .call = "tutti_wait"};
+    if (watch->folder && !*watch->folder)
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: TUTTI_STALL_DIR='': a folder is wanted");
+    tutti_status status =
+        read_seconds(given->stall_warn_s, "stall_warn_s", "TUTTI_STALL_WARN", "5", &watch->warn_s);
+    if (!status)
+        status = read_seconds(
+            given->stall_dump_s, "stall_dump_s", "TUTTI_STALL_DUMP", "10", &watch->dump_s);
+    if (!status)
+        status = read_seconds(
+            given->stall_abort_s, "stall_abort_s", "TUTTI_STALL_ABORT", "60", &watch->abort_s);
+    return status;
+}
+
+enum { MOST_LANES = 1024 };
+
+static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange_options *options)
+{
+    const tutti_design *design = options->design;
+    const char *lanes = choose(NULL, "TUTTI_LANES", "auto");
+    int64_t value = 0; /* the design's default */
+    int number = tutti_number_int(lanes, &value);
+    if (strcmp(lanes, "auto") != 0 && !(number && value >= 1 && value <= MOST_LANES))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: TUTTI_LANES='%s': an integer from 1 to %d or auto is wanted", lanes,
+            MOST_LANES);
+    if (given->lanes < 0 || given->lanes > MOST_LANES)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: lanes is %d: a number from 1 to %d, or 0 for the default", given->lanes,
+            MOST_LANES);
+    if (given->lanes > 1 && !design->many_lanes)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: lanes is %d, but design %s has one lane (concurrent has several)",
+            given->lanes, design->name);
+    options->lanes = given->lanes ? given->lanes : design->many_lanes ? (int)value : 0;
+    return TUTTI_OK;
+}
+
+static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
+{
+    static const tutti_attach_options none;
+    if (!given) given = &none;
+    const char *design = choose(given->design, "TUTTI_DESIGN", "funneled");
+    options->design = tutti_design_find(design);
+    if (!options->design) {
+        char known[256];
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: design '%s' is not known; known are: %s",
+            design, tutti_design_names(known, sizeof known));
+    }
+    options->algorithm = choose(given->algorithm, "TUTTI_ALGORITHM", "auto");
+    const char *check = choose(given->check, "TUTTI_CHECK", "on");
+    options->verify = tutti_verify_mode_find(check);
+    if (options->verify == TUTTI_VERIFY_MODES)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: check '%s' is not known; known are: off, on, full", check);
+    tutti_status status = read_lanes(given, options);
+    if (!status) status = read_stall(given, &options->watch);
+    options->watch.design = options->design->name;
+    return status ? status : tutti_exchange_check_options(options);
+}
+
+/* A rank whose options are refused tells the others so, which would wait for it. */
+static tutti_status open_exchange(MPI_Comm comm, const tutti_attach_options *given,
+    tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    tutti_status refused = read_options(given, options);
+    if (refused) *options = (tutti_exchange_options){.design = tutti_design_find("sequential")};
+    options->settings = refused ? "options=refused\n" : "options=accepted\n";
+    tutti_status status = tutti_exchange_attach(&comm, options, exchange);
+    return refused ? refused : status;
+}
+
+/* MPI_Finalize has been called, and nobody is there to be given a status. */
+static void leave_at_the_end(void *ctx)
+{
+    tutti_log(TUTTI_LOG_ERROR,
+        "tutti_detach: was not called before MPI_Finalize, where this session is closed now");
+    if (tutti_detach(ctx)) tutti_boot_abort(1);
+}
+
+static void release(tutti_session *session)
+{
+    tutti_names_close(session->names);
+    tutti_sessions_close(session);
+}
+
+tutti_status tutti_attach(
+    MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
+{
+    if (!session) return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: session is NULL");
+    if (comm == MPI_COMM_NULL)
+        return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: the communicator is MPI_COMM_NULL");
+    tutti_status status = tutti_handle_outside_tasks("tutti_attach");
+    if (status) return status;
+    tutti_session *s = tutti_sessions_open(sizeof *s);
+    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_attach: no memory");
+    tutti_exchange_options exchange = {0};
+    exchange.on_end = leave_at_the_end;
+    exchange.on_end_ctx = s;
+    status = open_exchange(comm, options, &exchange, &s->exchange);
+    if (!status) {
+        tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
+        status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
+        if (!status) status = tutti_names_open(&s->names);
+        s->rank = tutti_exchange_rank(s->exchange);
+        s->size = tutti_exchange_size(s->exchange);
+        status = tutti_exchange_agree(s->exchange, status, NULL);
+    }
+    if (status) {
+        tutti_insert_close(s->insert);
+        tutti_exchange_close(s->exchange);
+        release(s);
+        return status;
+    }
+    *session = s;
+    return TUTTI_OK;
+}
+
+/* What every call on a session begins with. */
+static tutti_status enter(const tutti_session *session, const char *function)
+{
+    tutti_status status = tutti_sessions_check(session, function);
+    return status ? status : tutti_handle_outside_tasks(function);
+}
+
+tutti_status tutti_detach(tutti_session *session)
+{
+    static const double patience_s = 60;
+    if (!session) return TUTTI_OK;
+    tutti_status status = enter(session, "tutti_detach");
+    if (status) return status;
+    status = tutti_insert_wait(session->insert, patience_s);
+    if (!tutti_insert_ended(session->insert)) {
+        tutti_sessions_close(session);
+        return status; /* what is in flight may touch it all */
+    }
+    tutti_insert_close(session->insert);
+    tutti_status left = tutti_exchange_close(session->exchange);
+    release(session);
+    return status ? status : left;
+}
+
+tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name)
+{
+    tutti_status status = enter(session, "tutti_name");
+    if (status) return status;
+    if (!data) return tutti_fail(TUTTI_ERR_INVAL, "tutti_name: the handle is NULL");
+    return tutti_names_give(session->names, data, name);
+}
+
+/* What a collective on this handle is called. */
+static const char *name_of(const tutti_session *session, tutti_handle data, tutti_coll_kind kind)
+{
+    const char *name = tutti_names_find(session->names, data);
+    return name ? name : tutti_coll_kind_name(kind);
+}
+
+int tutti_rank(const tutti_session *session)
+{
+    return tutti_sessions_check(session, "tutti_rank") ? -1 : session->rank;
+}
+
+int tutti_size(const tutti_session *session)
+{
+    return tutti_sessions_check(session, "tutti_size") ? -1 : session->size;
+}
+
+/* ---- collectives ---- */
+
+enum { LABEL = 160 };
+
+/* "tutti_allreduce of "fc.weight"", into label. Returns label. */
+static const char *label_call(
+    const tutti_session *session, const char *function, tutti_handle data, char label[LABEL])
+{
+    const char *name = data ? tutti_names_find(session->names, data) : NULL;
+    snprintf(label, LABEL, name ? "%s of \"%s\"" : "%s", function, name);
+    return label;
+}
+
+/* What the call has in common with the others', session and handles left out. */
+static tutti_status check_args(
+    const tutti_session *session, const char *what, const tutti_coll_args *args)
+{
+    if ((unsigned)args->op >= TUTTI_REDUCE_OPS)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: no operator has the number %d (TUTTI_SUM and so on, tutti/op.h)", what,
+            (int)args->op);
+    if (args->root < 0 || args->root >= session->size)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: root %d of %d ranks", what, args->root, session->size);
+    return TUTTI_OK;
+}
+
+/* In-place collectives on one handle. What a broadcast brings needs no value before. */
+static tutti_status insert_one(
+    tutti_session *session, const char *function, tutti_handle data, tutti_coll_args args)
+{
+    char label[LABEL];
+    tutti_status status = enter(session, function);
+    if (status) return status;
+    const char *what = label_call(session, function, data, label);
+    status = check_args(session, what, &args);
+    int moves = args.kind == TUTTI_BROADCAST, reads = !moves || args.root == session->rank;
+    const tutti_handle_use use = {what, args.dtype, reads, moves};
+    if (!status) status = tutti_handle_count(data, &use, &args.count);
+    if (status) return status;
+    const char *name = name_of(session, data, args.kind);
+    tutti_mode mode = reads ? TUTTI_READWRITE : TUTTI_WRITE;
+    return tutti_insert_collective(session->insert, name, &args, sizeof args, 1, &data, &mode);
+}
+
+tutti_status tutti_allreduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert_one(session, "tutti_allreduce", data,
+        (tutti_coll_args){.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op});
+}
+
+tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root)
+{
+    return insert_one(session, "tutti_broadcast", data,
+        (tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .root = root});
+}
+
+tutti_status tutti_reduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root)
+{
+    return insert_one(session, "tutti_reduce", data,
+        (tutti_coll_args){.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root});
+}
+
+tutti_status tutti_reduce_scatter(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert_one(session, "tutti_reduce_scatter", data,
+        (tutti_coll_args){.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op});
+}
+
+tutti_status tutti_allgather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
+{
+    tutti_coll_args args = {.kind = TUTTI_ALLGATHER, .dtype = dtype};
+    char label[LABEL];
+    int64_t gathered;
+    tutti_status status = enter(session, "tutti_allgather");
+    if (status) return status;
+    const char *what = label_call(session, "tutti_allgather", recv, label);
+    const tutti_handle_use from = {what, dtype, 1, 1}, to = {what, dtype, 0, 1};
+    status = tutti_handle_count(send, &from, &args.count);
+    if (!status) status = tutti_handle_count(recv, &to, &gathered);
+    if (status) return status;
+    if (send == recv)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: send and recv are the same handle", what);
+    if (gathered != args.count * session->size)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: recv has %lld elements, not %d times %lld", what,
+            (long long)gathered, session->size, (long long)args.count);
+    tutti_handle handles[] = {recv, send};
+    tutti_mode modes[] = {TUTTI_WRITE, TUTTI_READ};
+    const char *name = name_of(session, recv, args.kind);
+    return tutti_insert_collective(session->insert, name, &args, sizeof args, 2, handles, modes);
+}
+
+tutti_status tutti_wait(tutti_session *session, double timeout_s)
+{
+    tutti_status status = enter(session, "tutti_wait");
+    if (status) return status;
+    if (!(timeout_s >= 0))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "tutti_wait: timeout_s is %g: seconds, 0 or more (INFINITY: no limit)", timeout_s);
+    return tutti_insert_wait(session->insert, timeout_s);
+}
