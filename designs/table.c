@@ -1,4 +1,4 @@
-#include "designs/table.h"
+#include "designs/rows.h"
 
 #include "dag/base/log.h"
 

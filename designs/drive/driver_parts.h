@@ -1,4 +1,4 @@
-/* What a driver is made of: shared by driver.c (posting, and a pass over all), driver_start.c (which
+/* What a driver is made of: shared by driver_pass.c (posting, and a pass over all), driver_start.c (which
  * collective may start), driver_entry.c (how one starts and ends), driver_fail.c (failing, telling
  * the other ranks, parting), driver_drain.c (the end of what is in flight then), driver_order.c (the
  * order of a step's collectives) and driver_show.c (reports). */

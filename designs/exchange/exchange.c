@@ -4,12 +4,12 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "designs/passes/bucket.h"
+#include "designs/passes/marks.h"
+#include "designs/passes/slice.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/comm_thread.h"
 #include "designs/thread/deadline.h"
 #include "designs/thread/home.h"
-#include "designs/passes/slice.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -364,62 +364,6 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
 
 /* ---- the graph ---- */
 
-/* What is wrong with the place of a section's n-th collective; NULL: nothing. */
-static const char *misplaced(
-    const tutti_design *design, const tutti_node *node, int64_t n, int lanes)
-{
-    int chained = 0;
-    for (int i = 0; i < node->accesses; i++) chained |= node->access[i].mode == TUTTI_CHAIN;
-    if (node->place.lane < 0 || node->place.lane >= lanes) return "on a lane that does not exist";
-    if (node->place.index != n) return "with an index that is not its position";
-    if (node->place.holds && !tutti_design_may_hold(design))
-        return "where it holds a worker that does not start it, or that has handed on a chain";
-    return chained == design->chain ? NULL
-                                    : "off the chain that it declares, or on one that it does not";
-}
-
-/* The driver, and the checker that judges for it, go by places: a design that writes others than it has
- * lanes and positions for is refused. */
-static tutti_status check_places(const tutti_design *design, const tutti_graph *graph, int lanes)
-{
-    int section = -1;
-    int64_t index = 0;
-    for (int i = 0; i < tutti_graph_nodes(graph); i++) {
-        const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
-        if (node->section != section) index = 0;
-        section = node->section;
-        const char *wrong = misplaced(design, node, index++, lanes);
-        if (wrong)
-            return tutti_fail(TUTTI_ERR_INVAL,
-                "design %s puts collective '%s' %s (lane %d of %d, index %lld)", design->name,
-                node->name, wrong, node->place.lane, lanes, (long long)node->place.index);
-    }
-    return TUTTI_OK;
-}
-
-static tutti_status turn_marks(const tutti_exchange *x, tutti_graph *graph)
-{
-    int64_t bytes = x->options.bucket_bytes;
-    tutti_status status =
-        tutti_bucket_fuse(graph, bytes < 0 ? tutti_bucket_default_bytes(graph) : bytes);
-    if (status) return status;
-    for (int i = 0; i < tutti_graph_nodes(graph); i++) {
-        const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->kind != TUTTI_NODE_MARK) continue;
-        const tutti_tensor *first = tutti_graph_get_tensor(graph, node->access[0].tensor);
-        tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
-            .dtype = first->dtype,
-            .op = TUTTI_SUM,
-            .count = (int64_t)first->block / (int64_t)tutti_dtype_bytes(first->dtype)};
-        status = tutti_graph_set_collective(graph, i, &args, sizeof args);
-        if (status) return status;
-    }
-    status = x->options.design->place(graph, x->options.lanes);
-    if (!status) status = check_places(x->options.design, graph, x->options.lanes);
-    return status ? status : tutti_slice_cut(graph, x->options.slice_bytes, x->options.lanes);
-}
-
 /* The collectives of the first applied graph may go in another order. */
 static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
 {
@@ -429,15 +373,15 @@ static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
         tutti_comm_thread_driver(x->thread), &x->order);
 }
 
-tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
+tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks)
 {
-    if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
-    tutti_status status = turn_marks(exchange, graph);
-    if (!status) status = plan_order(exchange, graph);
-    if (exchange->options.verify == TUTTI_VERIFY_OFF || exchange->options.manual) return status;
-    /* A rank that has failed takes part, too: its text differs. */
-    tutti_status checked = tutti_exchange_check(exchange, graph);
-    return status ? status : checked;
+    const tutti_exchange_options *o = &exchange->options;
+    int alone = tutti_exchange_size(exchange) == 1;
+    *checks = !alone && o->verify != TUTTI_VERIFY_OFF && !o->manual;
+    if (alone) return TUTTI_OK;
+    tutti_status status =
+        tutti_marks_turn(graph, o->design, o->lanes, o->bucket_bytes, o->slice_bytes);
+    return status ? status : plan_order(exchange, graph);
 }
 
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)

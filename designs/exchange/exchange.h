@@ -92,6 +92,8 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
  * design place them; then, unless `verify` is off or the caller passes (`manual`), all ranks check
  * the graph. With one rank, marks stay marks, which cost nothing. All ranks call it. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
+/* The first half of apply: nothing is said between ranks. *checks: whether apply would have them check the graph. */
+tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks);
 /* Whether all ranks are going to run the same collectives: compares 8 bytes a rank; only where they
  * differ, everything, and then the ordering law is judged (designs/check/check.h). All ranks call it with
  * a placed graph. MISMATCH on all ranks, with the verdict logged. */

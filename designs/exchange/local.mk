@@ -1,5 +1,5 @@
 # Marks to collective nodes; one rank's end of them.
 libcore_la_SOURCES += \
 	designs/exchange/exchange.c designs/exchange/exchange.h \
-	designs/exchange/exchange_check.c \
+	designs/exchange/exchange_apply.c \
 	designs/exchange/order.c designs/exchange/order.h

@@ -113,6 +113,45 @@ expect rooms.sh 1 'dag/attic/a.c:1: this folder has no row'
 put dag/run/a.c '/* a' ' * MPI_Init */ int a; /*' '*/ int b = MPI_SUCCESS;'
 expect rooms.sh 1 'dag/run/a.c:3: MPI_'
 
+# also FILE LINE...: one more file of the tree.
+also() {
+    local file=$1
+    shift
+    mkdir -p "$tree/$(dirname "$file")"
+    printf '%s\n' "$@" > "$tree/$file"
+}
+
+# Circles: of headers, of a source and another's header, of names that stand in one file alone, of rooms.
+put dag/base/a.h '#include "dag/base/b.h"'
+also dag/base/b.h '#include "dag/base/c.h"'
+also dag/base/c.h '#include "dag/base/good.h"'
+expect rooms.sh 0
+also dag/base/c.h '' '#include "dag/base/a.h"'
+expect rooms.sh 1 'a circle of files: dag/base/a -> dag/base/b -> dag/base/c -> dag/base/a'
+expect rooms.sh 1 'dag/base/c.h:2: includes dag/base/a.h'
+put dag/run/a.c '#include "dag/run/b.h"'
+also dag/run/b.h '#include "dag/run/a.h"'
+also dag/run/a.h 'struct a;'
+expect rooms.sh 1 'a circle of files: dag/run/a -> dag/run/b -> dag/run/a'
+put dag/run/a.c 'int tutti_a(int n)' '{ return tutti_b(n); }'
+also dag/run/b.c 'int tutti_b(int n)' '{ /* tutti_a */ return "tutti_a(n)"[n]; }'
+expect rooms.sh 0
+also dag/run/b.c 'int tutti_b(int n) {' '    return n ? tutti_a(' '        n - 1) : 0;' '}'
+expect rooms.sh 1 'a circle of files: dag/run/a -> dag/run/b -> dag/run/a'
+expect rooms.sh 1 'dag/run/b.c:2: tutti_a, of dag/run/a.c'
+also dag/run/c.c 'int tutti_a(int n) { return n; }'
+expect rooms.sh 0
+put designs/a.c 'const int *const tutti_rows[] = {&tutti_row};'
+also designs/b.c 'const int tutti_row = 1;' 'const void *b(void) { return tutti_rows; }'
+expect rooms.sh 1 'a circle of files: designs/a -> designs/b -> designs/a'
+put apps/x/a.c '#include "apps/y/b.h"'
+also apps/y/b.h '#include "apps/z/c.h"'
+also apps/z/c.h 'struct c;'
+also apps/z/d.h '#include "apps/y/e.h"'
+also apps/y/e.h 'struct e;'
+expect rooms.sh 1 'a circle of rooms: apps/y -> apps/z -> apps/y'
+expect rooms.sh 1 'apps/z/d.h:1: includes apps/y/e.h'
+
 tab=$(printf '\t') nothing=
 long=$(printf '%0121d' 0)
 while IFS='|' read -r file line words; do

@@ -20,14 +20,6 @@ struct tutti_message {
     tutti_status status; /* the first failure */
 };
 
-tutti_status tutti_mpi_fail(int code, const char *what)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-    return tutti_fail(TUTTI_ERR_COMM, "%s failed: MPI error %d: %.*s", what, code, length, text);
-}
-
 static int pieces_of(const tutti_mpi *t, size_t bytes)
 {
     return bytes <= t->piece ? 1 : (int)((bytes + t->piece - 1) / t->piece);

@@ -1,7 +1,16 @@
-#include "collectives/sched/draft.h"
+/* Drafts: a schedule while it is made. */
+#include "collectives/sched/sched.h"
+
+#include "collectives/sched/link.h"
 #include "dag/base/log.h"
 
 #include <stdlib.h>
+
+struct tutti_sched_draft {
+    tutti_sched *sched;
+    int room; /* steps allocated */
+    tutti_status status;
+};
 
 void tutti_sched_free(tutti_sched *sched)
 {

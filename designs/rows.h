@@ -1,6 +1,6 @@
 /* The rows of the table of designs. */
-#ifndef TUTTI_DESIGN_TABLE_H
-#define TUTTI_DESIGN_TABLE_H
+#ifndef TUTTI_DESIGN_ROWS_H
+#define TUTTI_DESIGN_ROWS_H
 
 #include "designs/design.h"
 

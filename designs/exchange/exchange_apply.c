@@ -1,5 +1,5 @@
-/* The static checker at the first step: every rank's digest of what it is going to submit, and the
- * whole only where digests differ. */
+/* A graph is applied: placed, and then checked by all ranks before the first step. Each tells a digest of what it is
+ * going to submit, and the whole only where digests differ. */
 #include "designs/exchange/exchange.h"
 
 #include "dag/base/log.h"
@@ -115,4 +115,14 @@ tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *g
         "the ranks are not going to run the same collectives: %s. Nothing has started; every rank "
         "must build the same graph",
         verdict.text);
+}
+
+tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
+{
+    int checks;
+    tutti_status status = tutti_exchange_place(exchange, graph, &checks);
+    if (!checks) return status;
+    /* A rank that has failed takes part, too: its text differs. */
+    tutti_status checked = tutti_exchange_check(exchange, graph);
+    return status ? status : checked;
 }

@@ -1,5 +1,4 @@
-#include "dag/net/net.h"
-
+/* A net as a list of layers. */
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 
@@ -82,87 +81,10 @@ static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *la
     return status;
 }
 
-/* Returns the new value, or -1 when this or an earlier call failed. */
-static tutti_value append(tutti_net *net, const char *name, tutti_layer layer)
+tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer)
 {
     if (net->status == TUTTI_OK) net->status = try_append(net, name, &layer);
     return net->status == TUTTI_OK ? net->layers - 1 : -1;
-}
-
-tutti_value tutti_net_input(tutti_net *net, int64_t H, int64_t W, int64_t C)
-{
-    if (net->status == TUTTI_OK && net->layers > 0)
-        net->status = tutti_fail(TUTTI_ERR_INVAL, "net: the input comes first, and once");
-    return append(net, "images", (tutti_layer){.kind = &tutti_layer_input, .as.input = {H, W, C}});
-}
-
-tutti_value tutti_net_conv(
-    tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer)
-{
-    return append(net, name,
-        (tutti_layer){.kind = &tutti_layer_conv, .inputs = 1, .in = {x}, .as.conv = *layer});
-}
-
-tutti_value tutti_net_dense(
-    tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init)
-{
-    return append(net, name,
-        (tutti_layer){.kind = &tutti_layer_dense, .inputs = 1, .in = {x}, .as.dense = {K, init}});
-}
-
-tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
-{
-    return append(net, name,
-        (tutti_layer){.kind = &tutti_layer_norm, .inputs = 1, .in = {x}, .as.relu = relu != 0});
-}
-
-tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x)
-{
-    return append(net, name, (tutti_layer){.kind = &tutti_layer_relu, .inputs = 1, .in = {x}});
-}
-
-tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu)
-{
-    return append(net, name,
-        (tutti_layer){.kind = &tutti_layer_add, .inputs = 2, .in = {a, b}, .as.relu = relu != 0});
-}
-
-static tutti_value append_pool(tutti_net *net, const tutti_layer_kind *kind, const char *name,
-    tutti_value x, tutti_window window)
-{
-    return append(
-        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}, .as.pool = window});
-}
-
-tutti_value tutti_net_max_pool(
-    tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad)
-{
-    return append_pool(net, &tutti_layer_max_pool, name, x, (tutti_window){R, stride, pad});
-}
-
-tutti_value tutti_net_avg_pool(
-    tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad)
-{
-    return append_pool(net, &tutti_layer_avg_pool, name, x, (tutti_window){R, stride, pad});
-}
-
-tutti_value tutti_net_global_avg_pool(tutti_net *net, const char *name, tutti_value x)
-{
-    return append_pool(net, &tutti_layer_global_avg_pool, name, x, (tutti_window){0, 0, 0});
-}
-
-tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate)
-{
-    return append(net, name,
-        (tutti_layer){.kind = &tutti_layer_dropout, .inputs = 1, .in = {x}, .as.rate = rate});
-}
-
-tutti_value tutti_net_shortcut(
-    tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride)
-{
-    return append(net, name,
-        (tutti_layer){
-            .kind = &tutti_layer_shortcut, .inputs = 1, .in = {x}, .as.shortcut = {K, stride}});
 }
 
 static tutti_status declare_output(tutti_net *net, tutti_value logits)

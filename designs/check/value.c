@@ -1,9 +1,8 @@
 /* The value that is judged: lists of collectives, from placed graphs. */
-#include "designs/check/check.h"
+#include "designs/check/parts.h"
 
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
-#include "designs/check/parts.h"
 #include "designs/passes/slice.h"
 
 #include <stdio.h>
