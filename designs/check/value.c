@@ -2,30 +2,11 @@
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
-#include "dag/graph/edges.h"
 #include "designs/passes/slice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Sorted sequence numbers: the nearest collectives that end before a node can start. */
-typedef struct numbers {
-    int *number, count, room;
-} numbers;
-
-/* What a rank has submitted: for each node so far, which collectives come before it. */
-struct tutti_check_tracker {
-    const tutti_graph *graph;
-    tutti_edges *edges;
-    numbers *near; /* one a submitted node */
-    int *sequence; /* of a submitted node that is a collective, its first slice's; -1 */
-    int *slices;   /* of it */
-    int64_t submitted, room;
-    int failed; /* memory ran out while edges were told */
-};
-
-typedef struct tutti_check_tracker tracker;
 
 tutti_status tutti_check_new(int ranks, tutti_check **check)
 {
@@ -44,17 +25,6 @@ tutti_status tutti_check_new(int ranks, tutti_check **check)
     return status;
 }
 
-static void tracker_free(tracker *t)
-{
-    if (!t) return;
-    for (int64_t i = 0; i < t->submitted; i++) free(t->near[i].number);
-    tutti_edges_free(t->edges);
-    free(t->near);
-    free(t->sequence);
-    free(t->slices);
-    free(t);
-}
-
 void tutti_check_free(tutti_check *check)
 {
     if (!check) return;
@@ -65,7 +35,7 @@ void tutti_check_free(tutti_check *check)
             free(rank->coll[n].before);
         }
         free(rank->coll);
-        tracker_free(rank->tracker);
+        tutti_reach_free(rank->reach);
     }
     for (int g = 0; g < check->groups; g++) {
         free(check->group[g].name);
@@ -134,82 +104,14 @@ tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_
 
 /* ---- from graphs ---- */
 
-/* Puts a number where it belongs, once. Returns 0 when memory ran out. */
-static int insert(numbers *list, int number)
-{
-    int at = list->count;
-    while (at > 0 && list->number[at - 1] >= number) at--;
-    if (at < list->count && list->number[at] == number) return 1;
-    if (list->count == list->room) {
-        int room = list->room ? 2 * list->room : 4;
-        int *grown = realloc(list->number, (size_t)room * sizeof *grown);
-        if (!grown) return 0;
-        list->number = grown;
-        list->room = room;
-    }
-    memmove(list->number + at + 1, list->number + at,
-        (size_t)(list->count - at) * sizeof *list->number);
-    list->number[at] = number;
-    list->count++;
-    return 1;
-}
-
-/* What comes before `from` comes before `to`; a collective stands for all that is before it.
- * A link of a chain counts as if it waited for the end of the one before it: a collective ends only when
- * every rank has started it, and with it all before it on the chain, so that whatever waits for the end
- * of a link waits for the ends of those, too. */
-static void inherit(void *ctx, int64_t from, int64_t to, tutti_edge edge)
-{
-    tracker *t = ctx;
-    (void)edge;
-    numbers *near = &t->near[to];
-    if (t->sequence[from] >= 0) {
-        for (int i = 0; i < t->slices[from]; i++) t->failed |= !insert(near, t->sequence[from] + i);
-        return;
-    }
-    for (int i = 0; i < t->near[from].count; i++)
-        t->failed |= !insert(near, t->near[from].number[i]);
-}
-
-static tutti_status tracker_new(const tutti_graph *graph, tracker **made)
-{
-    tracker *t = calloc(1, sizeof *t);
-    if (!t) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
-    t->graph = graph;
-    tutti_status status = tutti_edges_new(tutti_graph_tensors(graph), &t->edges);
-    if (status)
-        free(t);
-    else
-        *made = t;
-    return status;
-}
-
-/* Adds one submission of a node; *near: what comes before it. */
-static tutti_status track(tracker *t, const tutti_node *node, int sequence, numbers **near)
-{
-    if (t->submitted == t->room) {
-        int64_t room = t->room ? 2 * t->room : 256;
-        numbers *lists = realloc(t->near, (size_t)room * sizeof *lists);
-        if (lists) t->near = lists;
-        int *sequences = realloc(t->sequence, (size_t)room * sizeof *sequences);
-        if (sequences) t->sequence = sequences;
-        int *slices = realloc(t->slices, (size_t)room * sizeof *slices);
-        if (slices) t->slices = slices;
-        if (!lists || !sequences || !slices) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
-        t->room = room;
-    }
-    int64_t id = t->submitted++;
-    t->near[id] = (numbers){0};
-    t->sequence[id] = sequence;
-    t->slices[id] = tutti_slice_count(&node->place);
-    tutti_status status = tutti_edges_add(t->edges, id, node->accesses, node->access, inherit, t);
-    if (!status && t->failed) status = tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
-    *near = &t->near[id];
-    return status;
-}
+/* What comes before a node. */
+typedef struct nearest {
+    const int *before;
+    int befores;
+} nearest;
 
 static tutti_status submit_slice(
-    tutti_check *check, int rank, const tutti_node *node, int slice, int group, const numbers *near)
+    tutti_check *check, int rank, const tutti_node *node, int slice, int group, nearest near)
 {
     int slices = tutti_slice_count(&node->place);
     const tutti_coll_args args = tutti_slice_args(node->desc, slices, slice);
@@ -226,8 +128,8 @@ static tutti_status submit_slice(
         .index = node->place.index,
         .slice = slice,
         .holds = node->place.holds,
-        .before = near->number,
-        .befores = near->count};
+        .before = (int *)near.before, /* copied */
+        .befores = near.befores};
     return tutti_check_append(check, rank, &coll);
 }
 
@@ -236,10 +138,12 @@ static tutti_status submit_node(
 {
     tutti_check_rank *r = &check->rank[rank];
     int collective = node->kind == TUTTI_NODE_COLLECTIVE;
-    numbers *near = NULL;
-    tutti_status status = track(r->tracker, node, collective ? r->colls : -1, &near);
+    int slices = collective ? tutti_slice_count(&node->place) : 0;
+    nearest near = {0};
+    tutti_status status =
+        tutti_reach_add(r->reach, node, r->colls, slices, &near.before, &near.befores);
     if (status || !collective) return status;
-    int group = group_of ? group_of(node) : 0, slices = tutti_slice_count(&node->place);
+    int group = group_of ? group_of(node) : 0;
     for (int i = 0; i < slices && !status; i++)
         status = submit_slice(check, rank, node, i, group, near);
     return status;
@@ -249,7 +153,8 @@ tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph 
     int (*group_of)(const tutti_node *node))
 {
     tutti_check_rank *r = &check->rank[rank];
-    tutti_status status = r->tracker ? TUTTI_OK : tracker_new(graph, &r->tracker);
+    tutti_status status =
+        r->reach ? TUTTI_OK : tutti_reach_new(tutti_graph_tensors(graph), &r->reach);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;

@@ -1,7 +1,7 @@
 #include "designs/exchange/order.h"
 
 #include "dag/base/log.h"
-#include "designs/check/check.h"
+#include "dag/graph/edges.h"
 #include "designs/passes/slice.h"
 
 #include <inttypes.h>
@@ -69,26 +69,42 @@ static tutti_status write_slots(const tutti_order_plan *p, tutti_graph *graph)
     return status;
 }
 
-/* What waits for what within a step, as the static checker finds it. */
+/* Adds what comes before each slice of the node, which are the same for all of them. */
+static tutti_status add_befores(
+    tutti_order_plan *p, int slot, int slices, const int before[], int befores)
+{
+    int at = p->befores[slot];
+    int *grown =
+        realloc(p->before, ((size_t)at + (size_t)slices * (size_t)befores + 1) * sizeof *grown);
+    if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
+    p->before = grown;
+    for (int s = 0; s < slices; s++) {
+        for (int i = 0; i < befores; i++) p->before[at++] = before[i];
+        p->befores[slot + s + 1] = at;
+    }
+    return TUTTI_OK;
+}
+
+/* What waits for what within a step. */
 static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
 {
-    tutti_check *check;
-    tutti_status status = tutti_check_new(1, &check);
-    if (status) return status;
-    status = tutti_check_submit(check, 0, graph, p->section, NULL);
-    const tutti_check_rank *r = &check->rank[0];
-    int all = 0;
-    for (int n = 0; n < r->colls; n++) all += r->coll[n].befores;
+    tutti_reach *reach = NULL;
+    int slot = 0;
     p->befores = calloc((size_t)p->slots + 1, sizeof *p->befores);
-    p->before = calloc((size_t)all + 1, sizeof *p->before);
-    if (!status && (!p->befores || !p->before || r->colls != p->slots))
-        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
-    for (int n = 0; n < r->colls && !status; n++) {
-        int at = p->befores[n];
-        for (int i = 0; i < r->coll[n].befores; i++) p->before[at++] = r->coll[n].before[i];
-        p->befores[n + 1] = at;
+    if (!p->befores)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
+    tutti_status status = tutti_reach_new(tutti_graph_tensors(graph), &reach);
+    for (int n = 0; n < tutti_graph_nodes(graph) && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->section != p->section || node->kind == TUTTI_NODE_MARK) continue;
+        int collective = node->kind == TUTTI_NODE_COLLECTIVE, befores = 0;
+        int slices = collective ? tutti_slice_count(&node->place) : 0;
+        const int *before = NULL;
+        status = tutti_reach_add(reach, node, slot, slices, &before, &befores);
+        if (!status && collective) status = add_befores(p, slot, slices, before, befores);
+        slot += slices;
     }
-    tutti_check_free(check);
+    tutti_reach_free(reach);
     return status;
 }
 
