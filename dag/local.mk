@@ -18,6 +18,7 @@ libcore_la_SOURCES += \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/binding.c dag/run/binding.h \
 	dag/run/blocker.c dag/run/blocker.h \
+	dag/run/collective_task.c dag/run/collective_task.h \
 	dag/run/handle.c dag/run/handle.h \
 	dag/run/held.c dag/run/held.h \
 	dag/run/inline.c dag/run/inline.h \
