@@ -29,7 +29,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_chained = {
     .name = "chained",
     .summary = "a token that collective tasks hand on when they have started fixes the order",
-    .order = TUTTI_ORDER_READY,
+    .start = &tutti_start_ready,
     .chain = 1,
     .needed = TUTTI_THREAD_SERIALIZED,
     .place = place,

@@ -16,7 +16,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_funneled = {
     .name = "funneled",
     .summary = "one communication thread starts collectives in sequence order",
-    .order = TUTTI_ORDER_QUEUE,
+    .start = &tutti_start_queue,
     .needed = TUTTI_THREAD_FUNNELED,
     .place = place,
 };

@@ -8,4 +8,5 @@ libcore_la_SOURCES += \
 	designs/place.c designs/place.h \
 	designs/rows.h \
 	designs/sequential.c \
+	designs/start.c \
 	designs/table.c

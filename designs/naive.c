@@ -22,7 +22,7 @@ const tutti_design tutti_design_naive = {
     .name = "naive",
     .summary = "each worker starts what it finds ready and waits (can hang and sum wrongly: "
                "unsafe)",
-    .order = TUTTI_ORDER_READY,
+    .start = &tutti_start_ready,
     .many_lanes = 1,
     .unsafe = 1,
     .needed = TUTTI_THREAD_SERIALIZED,

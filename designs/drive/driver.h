@@ -24,7 +24,7 @@
 typedef struct tutti_driver tutti_driver;
 
 typedef struct tutti_driver_options {
-    tutti_order order;
+    const tutti_start_rule *start;
     tutti_meter *meter;     /* may be NULL; borrowed */
     tutti_trace *trace;     /* may be NULL; borrowed */
     tutti_control *control; /* NULL: ranks do not talk about their collectives; borrowed. The driver

@@ -34,7 +34,7 @@ struct tutti_driver {
     tutti_record record;
     tutti_observed *observed; /* NULL: nobody wants to know; borrowed */
     int64_t ended;            /* collectives */
-    int held;                 /* ORDER_READY: entries that are ready and had to wait */
+    int held;                 /* rules that start at_once: entries that are ready and had to wait */
     int curious;              /* verify wants more passes */
     tutti_status failure;     /* given to fail: nothing starts any more */
     tutti_drain drain;        /* after it */
@@ -51,7 +51,7 @@ void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message);
 
 /* Starts what may start in a pass. Returns how many. comm_lock held. */
 int tutti_driver_start_next(tutti_driver *d);
-/* ORDER_READY: starts the slices from this sequence number on. One that cannot start at once is tried
+/* Rules that start at_once: starts the slices from this sequence number on. One that cannot start at once is tried
  * again in every pass; so are those behind it. comm_lock held. */
 void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices);
 /* Whether something is ready that whoever passes may start. queue_lock held. */

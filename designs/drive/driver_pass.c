@@ -172,7 +172,7 @@ static void make_ready(
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
 {
-    int at_once = driver->options.order == TUTTI_ORDER_READY;
+    int at_once = driver->options.start->at_once;
     if (at_once) pthread_mutex_lock(driver->comm_lock);
     pthread_mutex_lock(&driver->queue_lock);
     int slices = tutti_queue_get(&driver->queue, sequence)->slices;

@@ -52,7 +52,7 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
         look.started = show(started);
     else if (gate && oldest && oldest->state == TUTTI_ENTRY_READY)
         look.started = look.oldest;
-    look.main_drives = driver->options.order == TUTTI_ORDER_MAIN;
+    look.main_drives = driver->options.start->main_drives;
     look.ready = look.main_drives ? count_ready(queue) : 0;
     pthread_mutex_unlock(&driver->queue_lock);
     return look;

@@ -1,4 +1,4 @@
-/* Which collective may start now, by the driver's order. comm_lock is held in all of it but may_start. */
+/* Which collective may start now, by the design's start rule. comm_lock is held in all of it but may_start. */
 #include "designs/drive/driver_parts.h"
 
 /* The entry to start now where the order allows this one: itself, but for a fault. Queue lock held.
@@ -39,79 +39,38 @@ static int try_start(tutti_driver *d, tutti_entry *ready)
     return 1;
 }
 
-/* ORDER_QUEUE: the next number of every lane, as long as it is ready. Returns how many. */
-static int start_in_sequence(tutti_driver *d)
+/* The entry that the rule lets start next on this lane. Of those that a worker could not start at once, none is
+ * looked at before the one that has begun to ask the other ranks. Queue lock held. */
+static tutti_entry *next_on(tutti_driver *d, int lane)
 {
-    int started = 0;
-    for (int lane = 0; lane < d->queue.lanes; lane++) {
-        for (;;) {
-            pthread_mutex_lock(&d->queue_lock);
-            tutti_entry *entry = admit(d, tutti_queue_startable(&d->queue, lane));
-            tutti_entry copy = entry ? *entry : (tutti_entry){0};
-            pthread_mutex_unlock(&d->queue_lock);
-            if (!entry || !try_start(d, &copy)) break;
-            started++;
-        }
-    }
-    return started;
+    const tutti_start_rule *rule = d->options.start;
+    if (rule->at_once && !d->held) return NULL;
+    if (rule->at_once && d->asking[lane] >= 0) return tutti_queue_get(&d->queue, d->asking[lane]);
+    return admit(d, rule->next(&d->queue, lane));
 }
 
-/* ORDER_MAIN: one at a time, and only when all of the step's collectives are ready. Queue lock
- * held. */
-static tutti_entry *next_of_group(tutti_driver *d)
-{
-    if (d->queue.started || !tutti_queue_ready_group(&d->queue)) return NULL;
-    return tutti_queue_get(&d->queue, d->queue.lowest);
-}
-
-static int start_one(tutti_driver *d)
+static void was_held(tutti_driver *d)
 {
     pthread_mutex_lock(&d->queue_lock);
-    tutti_entry *entry = admit(d, next_of_group(d));
-    tutti_entry copy = entry ? *entry : (tutti_entry){0};
+    if (d->options.start->at_once) d->held--;
     pthread_mutex_unlock(&d->queue_lock);
-    return entry && try_start(d, &copy);
-}
-
-/* The held entry of this lane that asks to start; once it has begun to ask, no other. Queue lock held.
- */
-static tutti_entry *next_held(tutti_driver *d, int lane)
-{
-    if (d->asking[lane] >= 0) return tutti_queue_get(&d->queue, d->asking[lane]);
-    return admit(d, tutti_queue_first_ready(&d->queue, lane));
-}
-
-/* ORDER_READY: ready has started it already, unless it had to wait. */
-static int start_held(tutti_driver *d)
-{
-    int started = 0;
-    for (int lane = 0; lane < d->queue.lanes; lane++) {
-        for (;;) {
-            pthread_mutex_lock(&d->queue_lock);
-            tutti_entry *entry = d->held ? next_held(d, lane) : NULL;
-            tutti_entry copy = entry ? *entry : (tutti_entry){0};
-            pthread_mutex_unlock(&d->queue_lock);
-            if (!entry || !try_start(d, &copy)) break;
-            pthread_mutex_lock(&d->queue_lock);
-            d->held--;
-            pthread_mutex_unlock(&d->queue_lock);
-            started++;
-        }
-    }
-    return started;
 }
 
 int tutti_driver_start_next(tutti_driver *d)
 {
-    switch (d->options.order) {
-    case TUTTI_ORDER_QUEUE:
-        return start_in_sequence(d);
-    case TUTTI_ORDER_READY:
-        return start_held(d);
-    case TUTTI_ORDER_MAIN:
-        return start_one(d);
+    int started = 0;
+    for (int lane = 0; lane < d->queue.lanes; lane++) {
+        for (;;) {
+            pthread_mutex_lock(&d->queue_lock);
+            tutti_entry *entry = next_on(d, lane);
+            tutti_entry copy = entry ? *entry : (tutti_entry){0};
+            pthread_mutex_unlock(&d->queue_lock);
+            if (!entry || !try_start(d, &copy)) break;
+            was_held(d);
+            started++;
+        }
     }
-    return 0;
+    return started;
 }
 
 void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices)
@@ -137,9 +96,9 @@ void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices)
 
 int tutti_driver_may_start(tutti_driver *d)
 {
+    const tutti_start_rule *rule = d->options.start;
     int may = 0;
-    for (int lane = 0; lane < d->queue.lanes && d->options.order == TUTTI_ORDER_QUEUE; lane++)
-        may |= tutti_queue_startable(&d->queue, lane) != NULL;
-    if (d->options.order == TUTTI_ORDER_MAIN) may |= next_of_group(d) != NULL;
+    for (int lane = 0; lane < d->queue.lanes && !rule->at_once; lane++)
+        may |= rule->next(&d->queue, lane) != NULL;
     return may;
 }

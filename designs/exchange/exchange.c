@@ -4,7 +4,7 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "designs/passes/marks.h"
+#include "designs/exchange/marks.h"
 #include "designs/passes/slice.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/comm_thread.h"
@@ -35,7 +35,7 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
 {
     tutti_thread_level level = x->options.design->needed;
     int from_another_thread =
-        (x->attached || x->home) && x->options.design->order != TUTTI_ORDER_MAIN;
+        (x->attached || x->home) && !x->options.design->start->main_drives;
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
@@ -105,7 +105,7 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     int blocks = tutti_algorithm_blocks(x->options.algorithm);
     if (!status) status = tutti_boot_claim(&x->boot, blocks);
     x->claimed = !status;
-    if (!status && x->options.design->order != TUTTI_ORDER_MAIN && !x->options.manual)
+    if (!status && !x->options.design->start->main_drives && !x->options.manual)
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
     int control = talks(x, x->boot.size);
@@ -136,7 +136,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_exchange *x = ctx;
     tutti_transport *transport;
     tutti_deadline *deadline = NULL;
-    if (x->options.design->order == TUTTI_ORDER_MAIN && !x->transport)
+    if (x->options.design->start->main_drives && !x->transport)
         deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_timeout_s(&x->options));
     tutti_status status = open_transport(x, &transport);
     tutti_deadline_close(deadline);
@@ -233,9 +233,9 @@ static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
 static tutti_status start_thread(tutti_exchange *x)
 {
     const tutti_exchange_options *o = &x->options;
-    tutti_order order = o->design->order;
-    tutti_comm_thread_options thread = {.order = order,
-        .threads = order != TUTTI_ORDER_MAIN && !o->manual,
+    const tutti_start_rule *start = o->design->start;
+    tutti_comm_thread_options thread = {.start = start,
+        .threads = !start->main_drives && !o->manual,
         .timeout_s = o->timeout_s,
         .setup_timeout_s = setup_timeout_s(o),
         .watch = o->watch,
@@ -367,7 +367,7 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
 /* The collectives of the first applied graph may go in another order. */
 static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
 {
-    int can = x->options.design->order == TUTTI_ORDER_QUEUE;
+    int can = x->options.design->start->reorders;
     if (!x->options.order.on || !can || x->order) return TUTTI_OK;
     return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
         tutti_comm_thread_driver(x->thread), &x->order);
@@ -434,7 +434,7 @@ static void waits(void *ctx, int begins)
 
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 {
-    int main_drives = exchange->options.design->order == TUTTI_ORDER_MAIN;
+    int main_drives = exchange->options.design->start->main_drives;
     return (tutti_run_hooks){.ctx = exchange,
         .reserve = reserve,
         .start = start,
@@ -453,7 +453,7 @@ void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announ
 
 void tutti_exchange_attend(tutti_exchange *exchange)
 {
-    if (exchange->options.design->order == TUTTI_ORDER_MAIN)
+    if (exchange->options.design->start->main_drives)
         tutti_comm_thread_pass(exchange->thread);
 }
 

@@ -16,7 +16,7 @@
  * stands before one that it depends on is not used, so that the head of the order does not wait for
  * what stands behind it.
  *
- * Used where a queue keeps the order of lanes (ORDER_QUEUE). A chain in the graph is program order,
+ * Used where a queue keeps the order of lanes (rules that `reorder`). A chain in the graph is program order,
  * and the oracle runs after the backward pass: nothing overtakes there.
  *
  * Threads: [M], but for what the driver calls. */

@@ -235,3 +235,10 @@ int64_t tutti_queue_ready_group(tutti_queue *queue)
     queue->group_end = s;
     return whole ? s - queue->lowest : 0;
 }
+
+tutti_entry *tutti_queue_alone(tutti_queue *queue, int lane)
+{
+    if (queue->started || !tutti_queue_ready_group(queue)) return NULL;
+    tutti_entry *oldest = tutti_queue_get(queue, queue->lowest);
+    return oldest->lane == lane ? oldest : NULL;
+}

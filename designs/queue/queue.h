@@ -83,7 +83,7 @@ void tutti_queue_close(tutti_queue *queue);
 tutti_status tutti_queue_reserve(
     tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence);
 tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence);
-/* The entry that the law lets start next on this lane, if it is ready; NULL otherwise. */
+/* The entry that stands next on this lane in the order of slots, if it is ready; NULL otherwise. */
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane);
 /* The first in the order of slots that has not ended, or NULL. */
 tutti_entry *tutti_queue_oldest(tutti_queue *queue);
@@ -100,5 +100,7 @@ tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane);
 /* How many entries the oldest group has when all of them are ready (they begin at lowest); 0
  * otherwise. */
 int64_t tutti_queue_ready_group(tutti_queue *queue);
+/* The oldest entry, if it is on this lane, all of its group are ready and nothing else has started; or NULL. */
+tutti_entry *tutti_queue_alone(tutti_queue *queue, int lane);
 
 #endif

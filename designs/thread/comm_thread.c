@@ -74,7 +74,7 @@ static void tick(void *ctx)
 static tutti_status set_up(tutti_comm_thread *t)
 {
     tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
-    const tutti_driver_options driver = {.order = t->options.order,
+    const tutti_driver_options driver = {.start = t->options.start,
         .meter = t->options.meter,
         .trace = t->options.trace,
         .control = t->control,

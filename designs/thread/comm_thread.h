@@ -2,7 +2,7 @@
  *
  * With a thread, it opens the communicator (and, in programs, MPI), makes the progress and finishes
  * tokens; while it has nothing to do it passes every 50 ms, so that a rank always answers the
- * others. Without one (ORDER_MAIN, and where threads = 0 asks for it: explorers of schedules), all
+ * others. Without one (where main drives, and where threads = 0 asks for it: explorers of schedules), all
  * of that happens on the caller's thread, in `pass`. */
 #ifndef TUTTI_COMM_THREAD_H
 #define TUTTI_COMM_THREAD_H
@@ -15,8 +15,8 @@
 typedef struct tutti_comm_thread tutti_comm_thread;
 
 typedef struct tutti_comm_thread_options {
-    tutti_order order;
-    int threads;      /* 1: a thread of its own (never with ORDER_MAIN); 0: the caller passes */
+    const tutti_start_rule *start;
+    int threads;      /* 1: a thread of its own (never where main drives); 0: the caller passes */
     double timeout_s; /* of one call */
     double setup_timeout_s; /* of setup on the thread, and of leaving */
     tutti_watch_options watch;

@@ -322,7 +322,7 @@ void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *const exchange[]
 
 tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank)
 {
-    int main_drives = rank->c->design->order == TUTTI_ORDER_MAIN;
+    int main_drives = rank->c->design->start->main_drives;
     return (tutti_run_hooks){
         .ctx = rank, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
 }

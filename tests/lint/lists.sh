@@ -23,7 +23,7 @@ safe='' overlapping=''
 for name in $designs; do
     grep -q '\.unsafe = 1' "designs/$name.c" && continue
     safe+=" $name"
-    grep -q '\.order = TUTTI_ORDER_MAIN' "designs/$name.c" || overlapping+=" $name"
+    grep -q '\.start = &tutti_start_main' "designs/$name.c" || overlapping+=" $name"
 done
 
 files() { find "$@" -type f 2> /dev/null | grep -vE '^designs/table\.[ch]$|^tests/(golden|models|deadlock/cases|lint)/' | LC_ALL=C sort; }

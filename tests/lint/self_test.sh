@@ -188,7 +188,7 @@ put_designs() { # FILE LINE...
         printf 'const tutti_design tutti_design_%s = {\n' $name > "$tree/designs/$name.c"
         printf 'x = &tutti_design_%s\n' $name >> "$tree/designs/table.c"
     done
-    echo '    .order = TUTTI_ORDER_MAIN,' >> "$tree/designs/sequential.c"
+    echo '    .start = &tutti_start_main,' >> "$tree/designs/sequential.c"
     echo '    .unsafe = 1,' >> "$tree/designs/naive.c"
 }
 

@@ -1,4 +1,4 @@
-#include "designs/passes/marks.h"
+#include "designs/exchange/marks.h"
 
 #include "collectives/value/args.h"
 #include "dag/base/log.h"
