@@ -1,5 +1,5 @@
-/* Starting and ending MPI, and what all ranks agree on before there are lanes. Apart from
- * transport/mpi*.c the only file that names MPI_. Calls take the process's lock for MPI
+/* Starting and ending MPI, and what all ranks agree on before there are lanes. In collectives/ the
+ * only file beside transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
  * (transport/mpi_lock.h), and wait for other ranks without keeping it.
  *
  * The thread that calls tutti_boot_init is MPI's main thread and is the one that calls the rest,

@@ -11,7 +11,6 @@
  * waits for nobody, so the token reaches every collective that is ready, in the same order on all
  * ranks. */
 #include "designs/place.h"
-#include "designs/rows.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {

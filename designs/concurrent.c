@@ -8,7 +8,6 @@
  * one thread is never blocked inside a collective, K of them in flight occupy nothing (the bound W
  * > K(P-1)/P is for blocked threads). */
 #include "designs/place.h"
-#include "designs/rows.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {

@@ -6,7 +6,6 @@
  * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients
  * are, which depends on lower numbers only; no worker ever waits. */
 #include "designs/place.h"
-#include "designs/rows.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {

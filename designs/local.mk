@@ -6,7 +6,6 @@ libcore_la_SOURCES += \
 	designs/funneled.c \
 	designs/naive.c \
 	designs/place.c designs/place.h \
-	designs/rows.h \
 	designs/sequential.c \
 	designs/start.c \
 	designs/table.c

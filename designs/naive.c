@@ -4,7 +4,6 @@
  * buffers; with a lane each, workers that all wait hang as soon as W <= K(P-1)/P (doc/designs.md).
  * It takes --unsafe to run it. */
 #include "designs/place.h"
-#include "designs/rows.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {

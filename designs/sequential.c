@@ -2,7 +2,6 @@
  * pass, the main thread runs them one by one in program order, each to its end. Nothing overlaps;
  * nothing can go wrong. */
 #include "designs/place.h"
-#include "designs/rows.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {

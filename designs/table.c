@@ -1,9 +1,15 @@
-#include "designs/rows.h"
+#include "designs/design.h"
 
 #include "dag/base/log.h"
 
 #include <stdio.h>
 #include <string.h>
+
+extern const tutti_design tutti_design_funneled;
+extern const tutti_design tutti_design_concurrent;
+extern const tutti_design tutti_design_chained;
+extern const tutti_design tutti_design_sequential;
+extern const tutti_design tutti_design_naive;
 
 const tutti_design *const tutti_designs[] = {&tutti_design_funneled, &tutti_design_concurrent,
     &tutti_design_chained, &tutti_design_sequential, &tutti_design_naive, NULL};

@@ -46,6 +46,11 @@ void tutti_reach_free(tutti_reach *reach); /* accepts NULL */
 tutti_status tutti_reach_add(tutti_reach *reach, const tutti_node *node, int first, int numbers,
     const int **before, int *befores);
 
+/* A section runs again and again, a step each time: the first node of the next step that reads what `node`
+ * writes, or what is computed from it in either step; INT_MAX: none does. Tokens are no data. *needed is set on
+ * success. NOMEM. [P] */
+tutti_status tutti_reach_next_step(const tutti_graph *graph, int node, int *needed);
+
 /* Writes a section as a Graphviz digraph: boxes are kernels, ellipses collectives, marks dashed;
  * dashed edges lead to a start from a start. */
 tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out);

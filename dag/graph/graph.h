@@ -59,10 +59,13 @@ typedef struct tutti_access {
 
 typedef enum tutti_node_kind {
     TUTTI_NODE_KERNEL, /* op is a tutti_op of dag/kernels/kernel.h, desc its descriptor struct */
-    TUTTI_NODE_MARK, /* "sum this tensor over all ranks here": one read-write access; desc empty */
-    TUTTI_NODE_COLLECTIVE, /* a mark that an exchange has turned into a collective; desc belongs to
-                              designs/ */
-    TUTTI_NODE_FUSED,      /* a mark whose tensor a later mark has taken over; nothing to run */
+    /* "sum these tensors over all ranks here": read-write accesses to one, or to those of a bucket, which lie in
+     * one block; desc empty */
+    TUTTI_NODE_MARK,
+    /* what an exchange has made of a mark, or a program has inserted; desc is its tutti_coll_args, without
+     * buffers (collectives/value/args.h) */
+    TUTTI_NODE_COLLECTIVE,
+    TUTTI_NODE_FUSED, /* a mark whose tensor a later mark has taken over; nothing to run */
 } tutti_node_kind;
 
 /* Where a design has put a collective node. lane -1: not placed. */

@@ -1,7 +1,7 @@
-/* Starts and drives the collectives of one rank, in the order that the design asks for. Only this
- * file decides when a collective starts. It has no thread: somebody calls `pass` again and again
- * (designs/thread/comm_thread.h), and each pass starts what may start, moves what is in flight, and ends
- * what is done.
+/* Starts and drives the collectives of one rank. The design's start rule says which may start now; that it
+ * starts is decided here (driver_start.c) and nowhere else. A driver has no thread: somebody calls `pass` again
+ * and again (designs/thread/comm_thread.h), and each pass starts what may start, moves what is in flight, and
+ * ends what is done.
  *
  *   reserve (submission) -> ready (buffers are ready) -> started -> token finished
  *
@@ -64,8 +64,8 @@ void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed);
 double tutti_driver_observed(tutti_driver *driver, double ready_s[], int pieces);
 /* Groups of so many slots that are reserved from here on follow an order, and wait for it. [M] */
 void tutti_driver_await_order(tutti_driver *driver, int slots);
-/* This order (borrowed until close), with `window` bytes in flight on all lanes together before the
- * next of such a group starts; 0: any number. [A] */
+/* This order (borrowed until close), with at most `window` bytes in flight on a lane before the next of such a
+ * group starts there; 0: any number. [A] */
 void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t window);
 
 /* Tells the others that this rank starts nothing any more; then, after each pass, whether all of

@@ -53,7 +53,7 @@ static tutti_status find_pieces(tutti_order_plan *p, const tutti_graph *graph)
             .slices = tutti_slice_count(&node->place),
             .bytes = args->count * (int64_t)tutti_dtype_bytes(args->dtype)};
         p->slots += piece->slices;
-        status = tutti_priority_needed(graph, n, &piece->needed);
+        status = tutti_reach_next_step(graph, n, &piece->needed);
     }
     return status;
 }

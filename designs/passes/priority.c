@@ -1,56 +1,7 @@
 #include "designs/passes/priority.h"
 
-#include "dag/base/log.h"
-
 #include <limits.h>
 #include <stdlib.h>
-
-/* ---- what the next step needs first ---- */
-
-static int is_data(const tutti_graph *graph, const tutti_access *access)
-{
-    return tutti_graph_get_tensor(graph, access->tensor)->role != TUTTI_ROLE_TOKEN;
-}
-
-static int reads_touched(const tutti_graph *graph, const tutti_node *node, const char touched[])
-{
-    for (int a = 0; a < node->accesses; a++)
-        if ((node->access[a].mode & TUTTI_READ) && touched[node->access[a].tensor] &&
-            is_data(graph, &node->access[a]))
-            return 1;
-    return 0;
-}
-
-/* What it writes depends on what is touched if it reads that. */
-static void touch(const tutti_node *node, int depends, char touched[])
-{
-    for (int a = 0; a < node->accesses; a++)
-        if (node->access[a].mode & TUTTI_WRITE) touched[node->access[a].tensor] = (char)depends;
-}
-
-tutti_status tutti_priority_needed(const tutti_graph *graph, int node, int *needed)
-{
-    const tutti_node *sum = tutti_graph_get_node(graph, node);
-    int nodes = tutti_graph_nodes(graph), found = INT_MAX;
-    char *touched = calloc((size_t)tutti_graph_tensors(graph) + 1, 1);
-    if (!touched) return tutti_fail(TUTTI_ERR_NOMEM, "priority: no memory");
-    touch(sum, 1, touched);
-    for (int pass = 0; pass < 2 && found == INT_MAX; pass++)
-        for (int n = pass ? 0 : node + 1; n < nodes && found == INT_MAX; n++) {
-            const tutti_node *next = tutti_graph_get_node(graph, n);
-            if (next->section != sum->section) continue;
-            int depends = reads_touched(graph, next, touched);
-            if (pass && depends)
-                found = n;
-            else
-                touch(next, depends, touched);
-        }
-    free(touched);
-    *needed = found;
-    return TUTTI_OK;
-}
-
-/* ---- the order ---- */
 
 /* From when on it may overtake: it is ready by then, with a margin, since the head of the order is
  * waited for. */

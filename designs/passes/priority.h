@@ -20,7 +20,7 @@
 #ifndef TUTTI_PRIORITY_H
 #define TUTTI_PRIORITY_H
 
-#include "dag/graph/graph.h"
+#include <stdint.h>
 
 /* A collective node of the step. */
 typedef struct tutti_piece {
@@ -31,10 +31,6 @@ typedef struct tutti_piece {
     int needed;     /* the node of the section that reads it first in the next step, directly or
                        through what is computed from it; INT_MAX: none does */
 } tutti_piece;
-
-/* The nodes of the section that follow collective node `node`, and then those of the next step: the
- * first of the latter that depends on it, or INT_MAX. *needed is set on success. NOMEM. [P] */
-tutti_status tutti_priority_needed(const tutti_graph *graph, int node, int *needed);
 
 /* order[slot]: which of the step's slices, numbered piece by piece, goes there. [P] */
 void tutti_priority_order(

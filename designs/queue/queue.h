@@ -7,7 +7,8 @@
  * groups that follow an order which ranks have agreed on (designs/exchange/order.h): there slot `base + i`
  * is taken by number `base + order[i]`.
  *
- * What is called for every collective takes a time that does not grow with how many there are.
+ * To reserve, ready, start and forget one takes a time that, on average, does not grow with how many
+ * there are. tutti_queue_oldest, for reports, looks at one after the other.
  *
  * Not locked: the driver's queue_lock covers it. */
 #ifndef TUTTI_QUEUE_H
