@@ -96,7 +96,8 @@ tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **hel
     start->priority = request->priority;
     *h = (tutti_held){.request = *request, .start = start, .presence = presence};
     h->data = request->handles;
-    for (int d = 0; d < h->data; d++) h->datum[d] = (datum){request->handle[d], request->mode[d]};
+    for (int d = 0; d < h->data; d++)
+        h->datum[d] = (datum){.handle = request->handle[d], .mode = request->mode[d]};
     atomic_init(&h->missing, h->data + 1);
     *held = h;
     return TUTTI_OK;
