@@ -63,13 +63,3 @@ libcore_la_SOURCES += \
 	designs/watch/stall.c designs/watch/stall.h \
 	designs/watch/usr1.c designs/watch/usr1.h \
 	designs/watch/watch.c designs/watch/watch.h
-
-# What is installed, under the names that programs include.
-install-data-local:
-	$(MKDIR_P) '$(DESTDIR)$(tuttiincludedir)'
-	$(INSTALL_DATA) $(srcdir)/designs/attach.h '$(DESTDIR)$(tuttiincludedir)/starpu.h'
-	$(INSTALL_DATA) $(srcdir)/collectives/op.h '$(DESTDIR)$(tuttiincludedir)/op.h'
-	$(INSTALL_DATA) $(srcdir)/dag/base/dtype.h '$(DESTDIR)$(tuttiincludedir)/dtype.h'
-	$(INSTALL_DATA) $(srcdir)/dag/base/status.h '$(DESTDIR)$(tuttiincludedir)/status.h'
-uninstall-local:
-	cd '$(DESTDIR)$(tuttiincludedir)' && rm -f starpu.h op.h dtype.h status.h
