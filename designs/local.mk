@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	designs/attach.c designs/attach.h \
+	designs/attach.c designs/attach.h designs/attach_0_1.c \
 	designs/bucket.c designs/bucket.h \
 	designs/chained.c \
 	designs/clocks.c designs/clocks.h \

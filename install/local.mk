@@ -1,6 +1,6 @@
 # What a program needs to build on Tutti: headers, tutti.pc, a CMake package, a manual page by the name of every function. All
 # of it is written when it is installed, from the prefix that make install has been given.
-public_headers = dtype.h op.h starpu.h status.h version.h
+public_headers = dtype.h log.h op.h starpu.h status.h version.h
 cmakedir = $(libdir)/cmake/tutti
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/tutti.pc.in install/tuttiConfig.cmake.in \
 	install/tuttiConfigVersion.cmake.in dag/base/version.h.in

@@ -56,9 +56,9 @@ fi
 
 # ---- what headers and the manual say
 names=$(sed 's/@.*//' <<< "$exported")
-declared=$(cat "$build"/include/tutti/*.h | tr '\n' ' ' | grep -oE 'TUTTI_API [^;(]*\(' | grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(' | LC_ALL=C sort -u)
+declared=$(cat "$build"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' | grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(' | LC_ALL=C sort -u)
 described=$(sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "$source/doc/tutti-starpu.3" | grep -oE 'tutti_[a-z0-9_]+' | LC_ALL=C sort -u)
-for pair in "declared:is declared with TUTTI_API in an installed header" "described:is in the NAME of doc/tutti-starpu.3"; do
+for pair in "declared:is declared with TUTTI_API, or inline, in an installed header" "described:is in the NAME of doc/tutti-starpu.3"; do
     which=${pair%%:*} words=${pair#*:}
     for name in $(LC_ALL=C comm -13 <(echo "$names") <(echo "${!which}")); do
         complain "$name $words, but not exported: add it to install/libtutti.map"
