@@ -12,7 +12,8 @@
 #include <string.h>
 
 struct tutti_session {
-    tutti_exchange *exchange; /* NULL before tutti_attach and after tutti_detach have come to their ends */
+    tutti_exchange
+        *exchange; /* NULL before tutti_attach and after tutti_detach have come to their ends */
     tutti_insert *insert;
     tutti_names *names;
     int rank, size;
@@ -97,7 +98,8 @@ static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange
 /* What a program gives that was compiled with options of another size. */
 static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
 {
-    static const size_t first = offsetof(tutti_attach_options, may_abort) + sizeof(int), most = 4096;
+    static const size_t first = offsetof(tutti_attach_options, may_abort) + sizeof(int),
+                        most = 4096;
     const char *unknown = (const char *)given + sizeof *options;
     size_t known = bytes < sizeof *options ? bytes : sizeof *options;
     *options = (tutti_attach_options){0};
@@ -109,7 +111,8 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_opt
     for (size_t i = sizeof *options; i < bytes; i++)
         if (*unknown++)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "tutti_attach: the program was compiled with the headers of a later Tutti than this "
+                "tutti_attach: the program was compiled with the headers of a later Tutti than "
+                "this "
                 "library, " TUTTI_VERSION ", and sets an option that is not known here: install "
                 "that Tutti, or compile the program again");
     memcpy(options, given, known);
@@ -157,8 +160,8 @@ static tutti_status leave(const char *function, unsigned errors, tutti_status st
 {
     char sentence[TUTTI_ERROR_TEXT];
     if (!status || tutti_error_count() != errors) return status;
-    snprintf(sentence, sizeof sentence, "%s: %s; the log of this or another rank says what", function,
-        tutti_status_text(status));
+    snprintf(sentence, sizeof sentence, "%s: %s; the log of this or another rank says what",
+        function, tutti_status_text(status));
     tutti_error_adopt(sentence);
     return status;
 }
@@ -177,8 +180,9 @@ static void leave_at_the_end(void *ctx)
     }
     if ((status || s->exchange) && s->may_abort) tutti_boot_abort(1);
     if (!s->exchange) return;
-    tutti_log(TUTTI_LOG_WARN, "MPI_Finalize was called while collectives of a session are in flight, "
-                              "which do not end now");
+    tutti_log(TUTTI_LOG_WARN,
+        "MPI_Finalize was called while collectives of a session are in flight, "
+        "which do not end now");
     tutti_exchange_silence(s->exchange);
 }
 

@@ -30,9 +30,10 @@
  * on the copy in main memory, wherever the data are registered, and holds it as starpu_data_acquire does
  * from its start to its end. The handles and their data must live until then. Errors: a status other than
  * TUTTI_OK, and one line on stderr, or in the program's own log (tutti_log_to), with the name of the
- * function that says what is wrong; tutti_last_error gives the same sentence as text Wrong arguments are INVAL, and nothing was inserted; so is a call on a session that
- * is NULL, was never attached or was detached, and one inside a task. The library never ends the process,
- * whatever happens, unless the program has asked for it (may_abort). */
+ * function that says what is wrong; tutti_last_error gives the same sentence as text (tutti/status.h).
+ * Wrong arguments are INVAL, and nothing was inserted; so is a call on a session that is NULL, was never
+ * attached or was detached, and one inside a task. The library never ends the process, whatever happens,
+ * unless the program has asked for it (may_abort). */
 #ifndef TUTTI_ATTACH_H
 #define TUTTI_ATTACH_H
 

@@ -18,13 +18,14 @@ struct tutti_comm_thread {
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL where ranks do not talk */
     tutti_halt *halt;     /* the same */
-    pthread_mutex_t lock; /* protects work, stop, silent and deserted; taken before the driver's queue_lock, and
-                             under its comm_lock where the end of a collective makes another ready */
-    pthread_cond_t work;  /* the driver has work, or stop */
+    /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and under its
+     * comm_lock where the end of a collective makes another ready. */
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* the driver has work, or stop */
     int running, stop;
-    int silent;   /* ends without a word to the others */
-    int deserted; /* nobody waits for setup any more */
-    tutti_latch set_up; /* with setup's status */
+    int silent;                     /* ends without a word to the others */
+    int deserted;                   /* nobody waits for setup any more */
+    tutti_latch set_up;             /* with setup's status */
     char failure[TUTTI_ERROR_TEXT]; /* why setup failed */
     tutti_latch quiet;              /* a silent thread has ended */
     pthread_t thread;

@@ -52,7 +52,8 @@ static void write_line(tutti_log_level level, const char *sentence)
     static const char *const words[] = {"error: ", "warning: ", "", "debug: "};
     char line[2048];
     int rank = atomic_load(&log_rank);
-    int n = rank >= 0 ? snprintf(line, sizeof line - 1, "tutti: rank %d: %s%s", rank, words[level], sentence)
+    int n = rank >= 0 ? snprintf(line, sizeof line - 1, "tutti: rank %d: %s%s", rank, words[level],
+                            sentence)
                       : snprintf(line, sizeof line - 1, "tutti: %s%s", words[level], sentence);
     size_t length = n < 0 ? 0 : (size_t)n;
     if (length > sizeof line - 2) length = sizeof line - 2;
