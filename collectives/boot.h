@@ -34,9 +34,10 @@ typedef struct tutti_boot {
  * than `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
-/* A program that has initialised MPI itself. When it calls MPI_Finalize before tutti_boot_finalize, on_end(ctx)
- * runs at the beginning of that, on its thread, while MPI still works; it should come to tutti_boot_finalize,
- * or see to it that nobody calls MPI any more. NULL: nothing happens. */
+/* A program that has initialised MPI itself. When it calls MPI_Finalize before
+ * tutti_boot_finalize, on_end(ctx) runs at the beginning of that, on its thread, while MPI still
+ * works; it should come to tutti_boot_finalize, or see to it that nobody calls MPI any more.
+ * NULL: nothing happens. */
 typedef struct tutti_boot_program {
     const void *comm; /* points to the MPI_Comm */
     void (*on_end)(void *ctx);

@@ -95,11 +95,17 @@ static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange
     return TUTTI_OK;
 }
 
+/* Bytes that no field has would become a later release's, and hold anything: there are none. A later
+ * release names its own last field here. */
+_Static_assert(sizeof(tutti_attach_options) ==
+                   offsetof(tutti_attach_options, stall_abort_s) + sizeof(double),
+    "the options end with their last field");
+
 /* What a program gives that was compiled with options of another size. */
 static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
 {
-    static const size_t first = offsetof(tutti_attach_options, may_abort) + sizeof(int),
-                        most = 4096;
+    static const size_t first = offsetof(tutti_attach_options, stall_abort_s) + sizeof(double);
+    static const size_t most = 4096;
     const char *unknown = (const char *)given + sizeof *options;
     size_t known = bytes < sizeof *options ? bytes : sizeof *options;
     *options = (tutti_attach_options){0};

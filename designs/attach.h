@@ -53,13 +53,17 @@ extern "C" {
 typedef struct tutti_session tutti_session;
 typedef starpu_data_handle_t tutti_handle;
 
-/* What is 0 or NULL takes its default: begin with  tutti_attach_options options = {0};  A later release may
- * add fields at the end. */
+/* What is 0 or NULL takes its default: begin with  tutti_attach_options options = {0};  A later
+ * release may add fields at the end. */
 typedef struct tutti_attach_options {
     const char *design; /* "funneled", "concurrent", "chained", "sequential"; NULL: environment
                            TUTTI_DESIGN, or funneled. With "sequential" collectives run inside
                            tutti_wait, so wait with it, not with StarPU alone. */
     int lanes;          /* concurrent: communicators, at most 1024; 0: TUTTI_LANES, or 4 */
+    /* 0: Tutti never ends the process. 1: it calls MPI_Abort where the program may not be able to
+     * end by itself: 2 s after stall_abort_s when it has not detached or ended, and when
+     * MPI_Finalize closes a session in which something has failed. */
+    int may_abort;
     const char
         *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
     const char *check; /* whether ranks compare their collectives: "off", "on" (while they run),
@@ -69,23 +73,20 @@ typedef struct tutti_attach_options {
      * collectives down, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the
      * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. At most 1e6. */
     double stall_warn_s, stall_dump_s, stall_abort_s;
-    /* 0: Tutti never ends the process. 1: it calls MPI_Abort where the program may not be able to end by
-     * itself: 2 s after stall_abort_s when it has not detached or ended, and when MPI_Finalize closes a
-     * session in which something has failed. */
-    int may_abort;
 } tutti_attach_options;
 
-/* As tutti_attach below, which a program calls, with the size of its tutti_attach_options: programs and
- * libraries of different releases understand each other. USAGE, too, when the options hold something that
- * this library does not know yet. For bindings to other languages. */
+/* As tutti_attach below, which a program calls, with the size of its tutti_attach_options:
+ * programs and libraries of different releases understand each other. USAGE, too, when the
+ * options hold something that this library does not know yet. For bindings to other languages. */
 TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
     size_t options_bytes, tutti_session **session);
 
-/* Collective over comm, an intracommunicator. options may be NULL.
- * USAGE, on all ranks when it is so on one: unknown design, algorithm or check (the known ones are listed),
- * another field out of its range; INVAL: session is NULL, or comm MPI_COMM_NULL; UNSUPPORTED: MPI or StarPU is
- * not initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would share MPI with
- * another session; TIMEOUT: another rank has not come within stall_abort_s, at most 60 s. */
+/* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks when it is
+ * so on one: unknown design, algorithm or check (the known ones are listed), another field out of
+ * its range; INVAL: session is NULL, or comm MPI_COMM_NULL; UNSUPPORTED: MPI or StarPU is not
+ * initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would
+ * share MPI with another session; TIMEOUT: another rank has not come within stall_abort_s, at
+ * most 60 s. */
 static inline tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
 {

@@ -1,11 +1,12 @@
-# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, a manual page by the name of every function. All
-# of it is written when it is installed, from the prefix that make install has been given.
+# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, a manual page by the name of every
+# function. All of it is written when it is installed, from the prefix that make install has been given.
 public_headers = dtype.h log.h op.h starpu.h status.h version.h
 cmakedir = $(libdir)/cmake/tutti
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/tutti.pc.in install/tuttiConfig.cmake.in \
 	install/tuttiConfigVersion.cmake.in dag/base/version.h.in
 
-installed_text = $(SED) -e 's|@prefix[@]|$(prefix)|g' -e 's|@exec_prefix[@]|$(exec_prefix)|g' -e 's|@libdir[@]|$(libdir)|g' \
+installed_text = $(SED) -e 's|@prefix[@]|$(prefix)|g' \
+	-e 's|@exec_prefix[@]|$(exec_prefix)|g' -e 's|@libdir[@]|$(libdir)|g' \
 	-e 's|@includedir[@]|$(includedir)|g' -e 's|@pkgconfigdir[@]|$(pkgconfigdir)|g' \
 	-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' -e 's|@TUTTI_PC_REQUIRES[@]|$(TUTTI_PC_REQUIRES)|g' \
 	-e 's|@TUTTI_PC_CFLAGS[@]|$(TUTTI_PC_CFLAGS)|g' -e 's|@TUTTI_PC_LIBS[@]|$(TUTTI_PC_LIBS)|g' -e 's|  *$$||'
@@ -30,7 +31,8 @@ install-exec-hook:
 
 uninstall-local:
 	cd '$(DESTDIR)$(tuttiincludedir)' && rm -f $(public_headers)
-	rm -f '$(DESTDIR)$(pkgconfigdir)/tutti.pc' '$(DESTDIR)$(cmakedir)'/tuttiConfig.cmake '$(DESTDIR)$(cmakedir)'/tuttiConfigVersion.cmake
+	rm -f '$(DESTDIR)$(pkgconfigdir)/tutti.pc'
+	cd '$(DESTDIR)$(cmakedir)' && rm -f tuttiConfig.cmake tuttiConfigVersion.cmake
 	for function in `$(exported)`; do rm -f '$(DESTDIR)$(man3dir)'/$$function.3; done
 
 # Nothing that the last release had is gone from the library.

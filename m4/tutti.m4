@@ -12,8 +12,8 @@ AC_DEFUN([TUTTI_MISSING], [
     [AC_MSG_ERROR([dependencies are missing; install them with: apt-get install$tutti_missing])])
 ])
 
-# TUTTI_PC: what tutti.pc says that a program needs besides Tutti: its headers name StarPU and MPI. An MPI that was found by
-# its compiler wrapper is not known to pkg-config.
+# TUTTI_PC: what tutti.pc says that a program needs besides Tutti: its headers name StarPU and MPI. An MPI that was
+# found by its compiler wrapper is not known to pkg-config.
 AC_DEFUN([TUTTI_PC], [
   AC_SUBST([TUTTI_PC_REQUIRES], ["$tutti_starpu $tutti_mpi"])
   AC_SUBST([TUTTI_PC_CFLAGS])
@@ -38,8 +38,8 @@ AC_DEFUN([TUTTI_NUMERICS], [
   AC_SUBST([TUTTI_NUMERIC_CFLAGS], [-ffp-contract=off])
 ])
 
-# TUTTI_WARNINGS: what the project's own code must compile without a word with. A switch over an enum without a default has a
-# case for each value: so the checker cannot miss a start order (designs/design.h).
+# TUTTI_WARNINGS: what the project's own code must compile without a word with. A switch over an enum without a
+# default has a case for each value: so the checker cannot miss a start order (designs/design.h).
 AC_DEFUN([TUTTI_WARNINGS], [
   AC_SUBST([TUTTI_WARN_CFLAGS],
     ["-std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Werror=switch"])

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The library as other people meet it: installed, and built on with the lines of doc/starpu.md, as they stand there (README.md and
-# the manual have no others), in C, C++ and CMake; documents, manual pages and tutti.pc are where they should be; a program of
-# the days of 0.1 gets a sentence.
+# The library as other people meet it: installed, and built on with the lines of doc/starpu.md, as they stand there
+# (README.md and the manual have no others), in C, C++ and CMake; documents, manual pages and tutti.pc are where they
+# should be; a program of the days of 0.1 gets a sentence.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 here=$TUTTI_SRCDIR/tests/install page=$TUTTI_SRCDIR/doc/starpu.md
 if nm -D "$TUTTI_BUILDDIR/.libs/libtutti.so" | grep -q '__asan\|__tsan\|__ubsan'; then
@@ -18,7 +18,7 @@ commands() { sed -n 's/^    //p' "$1" | sed 's/\\-/-/g'; }
 one() { # PATTERN: the one command of doc/starpu.md that begins so
     local found
     found=$(commands "$page" | grep -E "^$1")
-    [ "$(grep -c . <<< "$found")" = 1 ] || { fail "doc/starpu.md has not one line that begins with $1, but: $found"; return 1; }
+    [ "$(grep -c . <<< "$found")" = 1 ] || fail "doc/starpu.md has not one line that begins with $1, but: $found" >&2
     echo "$found"
 }
 # try WHAT LINE: runs a line of the page; output in $dir/said.
@@ -34,19 +34,24 @@ says() { grep -qE -e "$1" "$dir/said" || { fail "nothing says: $1"; cat "$dir/sa
 exports=$(commands "$page" | grep '^export ')
 for line in "$(one 'cc ')" "$(one 'make -C build install')" "$exports" "$(one 'tutti-run -n 2 ./my_program')"; do
     [ -n "$line" ] || fail "doc/starpu.md has lost a line"
-    commands "$TUTTI_SRCDIR/README.md" | tr '\n' ' ' | grep -qF -- "$(tr '\n' ' ' <<< "$line")" || fail "README.md builds programs in another way than doc/starpu.md: no line \"$line\""
+    commands "$TUTTI_SRCDIR/README.md" | tr '\n' ' ' | grep -qF -- "$(tr '\n' ' ' <<< "$line")" ||
+        fail "README.md builds programs in another way than doc/starpu.md: no line \"$line\""
 done
-sed 's/\\-/-/g' "$TUTTI_SRCDIR/doc/tutti-starpu.3" | grep -qxF -- "$(one 'cc ')" || fail "doc/tutti-starpu.3 builds programs in another way"
+sed 's/\\-/-/g' "$TUTTI_SRCDIR/doc/tutti-starpu.3" | grep -qxF -- "$(one 'cc ')" ||
+    fail "doc/tutti-starpu.3 builds programs in another way"
 
 # ---- installed
 paths=
 try 'make install' "$(one 'make -C build install')"
 paths=$exports
-make -s -C build install DESTDIR="$dir/stage" prefix=/opt/tutti > "$dir/said" 2>&1 || { fail "DESTDIR"; cat "$dir/said"; }
-diff <(cd "$prefix" && find . | sort) <(cd "$dir/stage/opt/tutti" && find . | sort) || fail "DESTDIR (>) and prefix (<) install different files"
+make -s -C build install DESTDIR="$dir/stage" prefix=/opt/tutti > "$dir/said" 2>&1 ||
+    { fail "DESTDIR"; cat "$dir/said"; }
+diff <(cd "$prefix" && find . | sort) <(cd "$dir/stage/opt/tutti" && find . | sort) ||
+    fail "DESTDIR (>) and prefix (<) install different files"
 [ "$(ls "$dir/stage")" = opt ] || fail "with DESTDIR something goes elsewhere: $(ls "$dir/stage")"
 grep -rIl "$dir" "$dir/stage" && fail "files in DESTDIR name it"
-grep -q '^prefix=/opt/tutti$' "$dir/stage/opt/tutti/lib/pkgconfig/tutti.pc" || fail "tutti.pc does not follow the prefix of make install"
+grep -q '^prefix=/opt/tutti$' "$dir/stage/opt/tutti/lib/pkgconfig/tutti.pc" ||
+    fail "tutti.pc does not follow the prefix of make install"
 for library in libdnnl libgomp libjpeg libjansson; do
     ldd "$prefix/lib/libtutti.so" | grep -q $library && fail "libtutti needs $library"
 done
@@ -54,13 +59,16 @@ for file in README.md NEWS doc/starpu.md doc/designs.md apps/example/sgd_paralle
     [ -s "$prefix/share/doc/tutti/$file" ] || fail "$file is not installed"
 done
 # Every function of the headers has a page by its name.
-functions=$(cat "$prefix"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' | grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(')
+functions=$(cat "$prefix"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' |
+    grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(')
 [ "$(wc -w <<< "$functions")" -gt 12 ] || fail "which functions are there? $functions"
 for name in $functions; do
     if command -v man > /dev/null; then
-        PATH=$prefix/bin:$PATH man -w "$name" 2>&1 | grep -qxF "$prefix/share/man/man3/tutti-starpu.3" || fail "man $name finds: $(PATH=$prefix/bin:$PATH man -w "$name" 2>&1)"
+        found=$(PATH=$prefix/bin:$PATH man -w "$name" 2>&1)
+        [ "$found" = "$prefix/share/man/man3/tutti-starpu.3" ] || fail "man $name finds: $found"
     else
-        [ -s "$prefix/share/man/$(sed 's/^\.so //' "$prefix/share/man/man3/$name.3")" ] || fail "no manual page of $name"
+        found=$(sed 's/^\.so //' "$prefix/share/man/man3/$name.3")
+        [ -n "$found" ] && [ -s "$prefix/share/man/$found" ] || fail "no manual page of $name"
     fi
 done
 
@@ -84,7 +92,8 @@ if command -v cmake > /dev/null; then
     try 'CMake on 2 ranks' "$(one 'tutti-run -n 2 out/my_program')"
     says '^w0 -3.5'
     # A release of other interfaces is not taken.
-    mkdir -p other && sed 's/find_package(tutti [0-9.]*/find_package(tutti 0.1/' CMakeLists.txt > other/CMakeLists.txt && cp my_program.c other
+    mkdir -p other && cp my_program.c other
+    sed 's/find_package(tutti [0-9.]*/find_package(tutti 0.1/' CMakeLists.txt > other/CMakeLists.txt
     bash -c "$paths
 cmake -S other -B other/out" > "$dir/said" 2>&1 && fail "CMake takes this Tutti for 0.1"
     says 'not compatible|version: 0\.[0-9]'
@@ -101,7 +110,7 @@ old_is_refused() { # WHAT PROGRAM FOLDER
     local options
     for options in '' options; do
         launch "$3" "$2" "$options" && fail "$1: status 0"
-        says 'tutti_attach: this program was compiled with the headers of Tutti 0\.1, and the library is .*: compile it again'
+        says 'tutti_attach: this program was compiled with the headers of Tutti 0\.1, .*: compile it again'
         says '^tutti_attach: unsupported|^tutti_attach: ' # the program goes on to its own end
         grep -qiE 'signal [0-9]|segmentation' "$dir/said" && { fail "$1: a crash"; cat "$dir/said"; }
     done

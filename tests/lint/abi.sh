@@ -1,13 +1,13 @@
 #!/bin/bash
 # What libtutti exports is what it promises:   abi.sh [--list] [LIBRARY [LIST [LIBRARY_VERSION]]]
 #
-#   released   every symbol of the last release (install/libtutti.abi) is there, with its version; where there are new ones, the
-#              library's number (TUTTI_LIBRARY_VERSION in configure.ac, HACKING.md) is higher than the release's
+#   released   every symbol of the last release (install/libtutti.abi) is there, with its version; where there are new
+#              ones, the library's number (TUTTI_LIBRARY_VERSION in configure.ac, HACKING.md) is above the release's
 #   public     without arguments: what is exported is what the installed headers declare with TUTTI_API and
 #              doc/tutti-starpu.3 has in its NAME
 #
-# --list prints the symbols as a list for the next release. Each symbol that breaks a rule is named in a sentence, and the exit
-# status is 1.
+# --list prints the symbols as a list for the next release. Each symbol that breaks a rule is named in a sentence, and
+# the exit status is 1.
 set -u
 source=${TUTTI_SRCDIR:-.} build=${TUTTI_BUILDDIR:-.}
 lists=0
@@ -20,7 +20,8 @@ complain() { echo "abi: $*"; bad=1; }
 [ -e "$library" ] || { complain "$library is not there; run make first"; exit 1; }
 
 # NAME or NAME@VERSION, sorted. A sanitizer's names are not ours.
-exported=$(nm -D --defined-only --extern-only "$library" | awk '$2 != "A" { print $3 }' | grep '^tutti_' | sed 's/@@/@/' | LC_ALL=C sort)
+exported=$(nm -D --defined-only --extern-only "$library" | awk '$2 != "A" && $3 ~ /^tutti_/ { print $3 }' |
+    sed 's/@@/@/' | LC_ALL=C sort)
 if [ $lists = 1 ]; then
     sed -n '/^#/p' "$list"
     echo "release $(sed -n 's/^PACKAGE_VERSION = *//p' "$build/Makefile")"
@@ -41,24 +42,30 @@ for symbol in $promised; do
     esac
     now=$(grep -E "^$name(@|$)" <<< "$exported")
     if [ -n "$now" ]; then
-        complain "$symbol of $release is $now now: programs that were built with $release do not find it; keep its version in install/libtutti.map"
+        complain "$symbol of $release is $now now: programs that were built with $release do not find it;" \
+            "keep its version in install/libtutti.map"
     else
-        complain "$symbol of $release is not exported any more: programs that use it do not start; keep it, or have it say what to use instead"
+        complain "$symbol of $release is not exported any more: programs that use it do not start;" \
+            "keep it, or have it say what to use instead"
     fi
 done
 new=$(for symbol in $exported; do
     grep -qE "^${symbol%@*}(@|$)" <<< "$promised" || echo "$symbol"
 done)
 if [ -n "$new" ] && [ "${number%%:*}" -le "${before%%:*}" ]; then
-    complain "new since $release: $(echo $new); raise current and age in TUTTI_LIBRARY_VERSION, which is $number (HACKING.md)"
+    complain "new since $release: $(echo $new); raise current and age in TUTTI_LIBRARY_VERSION," \
+        "which is $number (HACKING.md)"
 fi
 [ $# -eq 0 ] || exit $bad
 
 # ---- what headers and the manual say
 names=$(sed 's/@.*//' <<< "$exported")
-declared=$(cat "$build"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' | grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(' | LC_ALL=C sort -u)
-described=$(sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "$source/doc/tutti-starpu.3" | grep -oE 'tutti_[a-z0-9_]+' | LC_ALL=C sort -u)
-for pair in "declared:is declared with TUTTI_API, or inline, in an installed header" "described:is in the NAME of doc/tutti-starpu.3"; do
+declared=$(cat "$build"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' |
+    grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(' | LC_ALL=C sort -u)
+described=$(sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "$source/doc/tutti-starpu.3" | grep -oE 'tutti_[a-z0-9_]+' |
+    LC_ALL=C sort -u)
+for pair in "declared:is declared with TUTTI_API, or inline, in an installed header" \
+    "described:is in the NAME of doc/tutti-starpu.3"; do
     which=${pair%%:*} words=${pair#*:}
     for name in $(LC_ALL=C comm -13 <(echo "$names") <(echo "${!which}")); do
         complain "$name $words, but not exported: add it to install/libtutti.map"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The program that attaches stays in control: whatever happens, the library does not end its process unless it was allowed to,
-# writes nothing to stderr when the program has a log of its own, and every error can be read as text.
+# The program that attaches stays in control: whatever happens, the library does not end its process unless it was
+# allowed to, writes nothing to stderr when the program has a log of its own, and every error can be read as text.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 program=$TUTTI_BUILDDIR/tests/programs/host
 slowdown=${TUTTI_TEST_SLOWDOWN:-1}
@@ -8,7 +8,8 @@ slowdown=${TUTTI_TEST_SLOWDOWN:-1}
 runs() { # STATUS CASE DESIGN [abort]: output in $dir/out, stderr in $dir/err
     local wanted=$1 status=0
     shift
-    env TUTTI_STALL_WARN=0.5 TUTTI_STALL_DUMP=1 TUTTI_STALL_ABORT=$abort "TUTTI_STALL_DIR=$dir" timeout $((60 * slowdown)) "$mpirun" -np 2 "$program" "$1" "$2" $((abort + 3)) "${@:3}" > "$dir/out" 2> "$dir/err" || status=$?
+    env TUTTI_STALL_WARN=0.5 TUTTI_STALL_DUMP=1 TUTTI_STALL_ABORT=$abort "TUTTI_STALL_DIR=$dir" \
+        timeout $((60 * slowdown)) "$mpirun" -np 2 "$program" "$1" "$2" $((abort + 3)) "${@:3}" > "$dir/out" 2> "$dir/err" || status=$?
     case $wanted in
     0) [ $status = 0 ] || fail "$*: status $status" ;;
     *) [ $status != 0 ] && [ $status != 124 ] || fail "$*: status $status" ;;
@@ -22,7 +23,8 @@ says_not() { # PATTERN
     ! grep -qE -e "$1" "$dir/out" || { fail "somebody says: $1"; cat "$dir/out" "$dir/err"; }
 }
 
-"$mpirun" -np 1 "$program" nothing funneled 0 > "$dir/out" 2>&1 # StarPU measures the machine once; two at a time meet in its files
+# StarPU measures the machine once; two at a time meet in its files.
+"$mpirun" -np 1 "$program" nothing funneled 0 > "$dir/out" 2>&1
 for design in funneled sequential; do # with a thread, and without
     abort=$((6 * slowdown)) # seconds of a stall; attaching has as long
     runs 0 stands "$design"
@@ -32,7 +34,7 @@ for design in funneled sequential; do # with a thread, and without
     for rank in 0 1; do says "rank $rank: has ended MPI"; done
     abort=$((2 * slowdown))
     runs 0 absent "$design"
-    says "rank 0: tutti_attach: timeout: the communication layer was not set up within $abort s: has another rank not started"
+    says "rank 0: tutti_attach: timeout: the communication layer was not set up within $abort s"
     for rank in 0 1; do says "rank $rank: has ended MPI"; done
 done
 abort=$((6 * slowdown))
