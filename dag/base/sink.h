@@ -10,10 +10,12 @@ extern "C" {
 #endif
 
 typedef enum tutti_log_level {
-    TUTTI_LOG_NONE = -1, /* not even errors: for tests that fail on purpose, thousands of times */
+    /* Below errors: no message has it. */
+    TUTTI_LOG_NONE = -1,
     TUTTI_LOG_ERROR,
     TUTTI_LOG_WARN,
-    TUTTI_LOG_INFO, /* the default shows up to here */
+    TUTTI_LOG_INFO,
+    /* Not shown. */
     TUTTI_LOG_DEBUG
 } tutti_log_level;
 
