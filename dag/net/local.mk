@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libnet_la_SOURCES += \
 	dag/net/build.c \
 	dag/net/builder.h \
 	dag/net/declare.c \

@@ -12,10 +12,13 @@
 #include <string.h>
 
 struct tutti_session {
-    tutti_exchange *exchange;
+    tutti_exchange
+        *exchange; /* NULL before tutti_attach and after tutti_detach have come to their ends */
     tutti_insert *insert;
     tutti_names *names;
     int rank, size;
+    int may_abort;
+    int detached; /* the program has called tutti_detach */
 };
 
 /* An option, or the environment's default for it, or the last resort. */
@@ -53,7 +56,7 @@ static tutti_status read_stall(const tutti_attach_options *given, tutti_watch_op
 {
     *watch = (tutti_watch_options){.on = 1,
         .folder = choose(NULL, "TUTTI_STALL_DIR", NULL),
-        .give_up = give_up,
+        .give_up = given->may_abort ? give_up : NULL,
         .call = "tutti_wait"};
     if (watch->folder && !*watch->folder)
         return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: TUTTI_STALL_DIR='': a folder is wanted");
@@ -92,10 +95,38 @@ static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange
     return TUTTI_OK;
 }
 
+/* Bytes that no field has would become a later release's, and hold anything: there are none. A later
+ * release names its own last field here. */
+_Static_assert(sizeof(tutti_attach_options) ==
+                   offsetof(tutti_attach_options, stall_abort_s) + sizeof(double),
+    "the options end with their last field");
+
+/* What a program gives that was compiled with options of another size. */
+static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
+{
+    static const size_t first = offsetof(tutti_attach_options, stall_abort_s) + sizeof(double);
+    static const size_t most = 4096;
+    const char *unknown = (const char *)given + sizeof *options;
+    size_t known = bytes < sizeof *options ? bytes : sizeof *options;
+    *options = (tutti_attach_options){0};
+    if (!given) return TUTTI_OK;
+    if (bytes < first || bytes > most)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach_sized: options_bytes is %zu: sizeof(tutti_attach_options) is wanted",
+            bytes);
+    for (size_t i = sizeof *options; i < bytes; i++)
+        if (*unknown++)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "tutti_attach: the program was compiled with the headers of a later Tutti than "
+                "this "
+                "library, " TUTTI_VERSION ", and sets an option that is not known here: install "
+                "that Tutti, or compile the program again");
+    memcpy(options, given, known);
+    return TUTTI_OK;
+}
+
 static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
 {
-    static const tutti_attach_options none;
-    if (!given) given = &none;
     const char *design = choose(given->design, "TUTTI_DESIGN", "funneled");
     options->design = tutti_design_find(design);
     if (!options->design) {
@@ -116,22 +147,49 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
 }
 
 /* A rank whose options are refused tells the others so, which would wait for it. */
-static tutti_status open_exchange(MPI_Comm comm, const tutti_attach_options *given,
-    tutti_exchange_options *options, tutti_exchange **exchange)
+static tutti_status open_exchange(MPI_Comm comm, tutti_status refused,
+    const tutti_attach_options *given, tutti_exchange_options *options, tutti_exchange **exchange)
 {
-    tutti_status refused = read_options(given, options);
+    char why[TUTTI_ERROR_TEXT];
+    if (!refused) refused = read_options(given, options);
+    snprintf(why, sizeof why, "%s", tutti_last_error());
     if (refused) *options = (tutti_exchange_options){.design = tutti_design_find("sequential")};
     options->settings = refused ? "options=refused\n" : "options=accepted\n";
     tutti_status status = tutti_exchange_attach(&comm, options, exchange);
+    if (refused) tutti_error_adopt(why);
     return refused ? refused : status;
 }
 
-/* MPI_Finalize has been called, and nobody is there to be given a status. */
+/* What a call ends with that another thread, or another rank, may have made fail: then this thread, too, has a
+ * last error. `errors`: how many it had when the call began. */
+static tutti_status leave(const char *function, unsigned errors, tutti_status status)
+{
+    char sentence[TUTTI_ERROR_TEXT];
+    if (!status || tutti_error_count() != errors) return status;
+    snprintf(sentence, sizeof sentence, "%s: %s; the log of this or another rank says what",
+        function, tutti_status_text(status));
+    tutti_error_adopt(sentence);
+    return status;
+}
+
+/* MPI_Finalize has been called, and nobody is there to be given a status. After it nobody may call MPI: what
+ * does not end is left where it is. */
 static void leave_at_the_end(void *ctx)
 {
-    tutti_log(TUTTI_LOG_ERROR,
-        "tutti_detach: was not called before MPI_Finalize, where this session is closed now");
-    if (tutti_detach(ctx)) tutti_boot_abort(1);
+    tutti_session *s = ctx;
+    tutti_status status = TUTTI_OK;
+    if (!s->exchange) return; /* tutti_attach has given it up */
+    if (!s->detached) {
+        tutti_log(TUTTI_LOG_ERROR,
+            "tutti_detach: was not called before MPI_Finalize, where this session is closed now");
+        status = tutti_detach(s);
+    }
+    if ((status || s->exchange) && s->may_abort) tutti_boot_abort(1);
+    if (!s->exchange) return;
+    tutti_log(TUTTI_LOG_WARN,
+        "MPI_Finalize was called while collectives of a session are in flight, "
+        "which do not end now");
+    tutti_exchange_silence(s->exchange);
 }
 
 static void release(tutti_session *session)
@@ -140,8 +198,9 @@ static void release(tutti_session *session)
     tutti_sessions_close(session);
 }
 
-tutti_status tutti_attach(
-    MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
+/* tutti_attach, when its options are known, or why they cannot be. */
+static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_attach_options *options,
+    tutti_session **session)
 {
     if (!session) return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: session is NULL");
     if (comm == MPI_COMM_NULL)
@@ -153,7 +212,8 @@ tutti_status tutti_attach(
     tutti_exchange_options exchange = {0};
     exchange.on_end = leave_at_the_end;
     exchange.on_end_ctx = s;
-    status = open_exchange(comm, options, &exchange, &s->exchange);
+    s->may_abort = options->may_abort;
+    status = open_exchange(comm, refused, options, &exchange, &s->exchange);
     if (!status) {
         tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
         status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
@@ -165,11 +225,21 @@ tutti_status tutti_attach(
     if (status) {
         tutti_insert_close(s->insert);
         tutti_exchange_close(s->exchange);
+        s->exchange = NULL;
         release(s);
         return status;
     }
     *session = s;
     return TUTTI_OK;
+}
+
+tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
+    size_t options_bytes, tutti_session **session)
+{
+    tutti_attach_options known;
+    unsigned errors = tutti_error_count();
+    tutti_status refused = read_sized(options, options_bytes, &known);
+    return leave("tutti_attach", errors, attach(comm, refused, &known, session));
 }
 
 /* What every call on a session begins with. */
@@ -183,17 +253,21 @@ tutti_status tutti_detach(tutti_session *session)
 {
     static const double patience_s = 60;
     if (!session) return TUTTI_OK;
+    unsigned errors = tutti_error_count();
     tutti_status status = enter(session, "tutti_detach");
     if (status) return status;
+    session->detached = 1;
     status = tutti_insert_wait(session->insert, patience_s);
+    if (status) tutti_exchange_explain(session->exchange, status);
     if (!tutti_insert_ended(session->insert)) {
         tutti_sessions_close(session);
-        return status; /* what is in flight may touch it all */
+        return leave("tutti_detach", errors, status); /* what is in flight may touch it all */
     }
     tutti_insert_close(session->insert);
     tutti_status left = tutti_exchange_close(session->exchange);
+    session->exchange = NULL;
     release(session);
-    return status ? status : left;
+    return leave("tutti_detach", errors, status ? status : left);
 }
 
 tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name)
@@ -324,5 +398,8 @@ tutti_status tutti_wait(tutti_session *session, double timeout_s)
     if (!(timeout_s >= 0))
         return tutti_fail(TUTTI_ERR_INVAL,
             "tutti_wait: timeout_s is %g: seconds, 0 or more (INFINITY: no limit)", timeout_s);
-    return tutti_insert_wait(session->insert, timeout_s);
+    unsigned errors = tutti_error_count();
+    status = tutti_insert_wait(session->insert, timeout_s);
+    if (status) tutti_exchange_explain(session->exchange, status);
+    return leave("tutti_wait", errors, status);
 }

@@ -29,9 +29,11 @@
  * submitted) can only be received, by a broadcast (not at its root) and an allgather. A collective works
  * on the copy in main memory, wherever the data are registered, and holds it as starpu_data_acquire does
  * from its start to its end. The handles and their data must live until then. Errors: a status other than
- * TUTTI_OK, and one line on stderr with the name of the function that says what is wrong
- * (tutti/status.h). Wrong arguments are INVAL, and nothing was inserted; so is a call on a session that
- * is NULL, was never attached or was detached, and one inside a task. */
+ * TUTTI_OK, and one line on stderr, or in the program's own log (tutti_log_to), with the name of the
+ * function that says what is wrong; tutti_last_error gives the same sentence as text (tutti/status.h).
+ * Wrong arguments are INVAL, and nothing was inserted; so is a call on a session that is NULL, was never
+ * attached or was detached, and one inside a task. The library never ends the process, whatever happens,
+ * unless the program has asked for it (may_abort). */
 #ifndef TUTTI_ATTACH_H
 #define TUTTI_ATTACH_H
 
@@ -39,8 +41,10 @@
 #include <starpu.h>
 
 #include <tutti/dtype.h>
+#include <tutti/log.h>
 #include <tutti/op.h>
 #include <tutti/status.h>
+#include <tutti/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,11 +53,17 @@ extern "C" {
 typedef struct tutti_session tutti_session;
 typedef starpu_data_handle_t tutti_handle;
 
+/* What is 0 or NULL takes its default: begin with  tutti_attach_options options = {0};  A later
+ * release may add fields at the end. */
 typedef struct tutti_attach_options {
     const char *design; /* "funneled", "concurrent", "chained", "sequential"; NULL: environment
                            TUTTI_DESIGN, or funneled. With "sequential" collectives run inside
                            tutti_wait, so wait with it, not with StarPU alone. */
     int lanes;          /* concurrent: communicators, at most 1024; 0: TUTTI_LANES, or 4 */
+    /* 0: Tutti never ends the process. 1: it calls MPI_Abort where the program may not be able to
+     * end by itself: 2 s after stall_abort_s when it has not detached or ended, and when
+     * MPI_Finalize closes a session in which something has failed. */
+    int may_abort;
     const char
         *algorithm; /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto */
     const char *check; /* whether ranks compare their collectives: "off", "on" (while they run),
@@ -65,16 +75,26 @@ typedef struct tutti_attach_options {
     double stall_warn_s, stall_dump_s, stall_abort_s;
 } tutti_attach_options;
 
-/* Collective over comm, an intracommunicator. options may be NULL.
- * USAGE, on all ranks when it is so on one: unknown design, algorithm or check (the known ones are listed),
- * another field out of its range; INVAL: session is NULL, or comm MPI_COMM_NULL; UNSUPPORTED: MPI or StarPU is
- * not initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would share MPI with
- * another session. */
-TUTTI_API tutti_status tutti_attach(
-    MPI_Comm comm, const tutti_attach_options *options, tutti_session **session);
+/* As tutti_attach below, which a program calls, with the size of its tutti_attach_options:
+ * programs and libraries of different releases understand each other. USAGE, too, when the
+ * options hold something that this library does not know yet. For bindings to other languages. */
+TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
+    size_t options_bytes, tutti_session **session);
+
+/* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks when it is
+ * so on one: unknown design, algorithm or check (the known ones are listed), another field out of
+ * its range; INVAL: session is NULL, or comm MPI_COMM_NULL; UNSUPPORTED: MPI or StarPU is not
+ * initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would
+ * share MPI with another session; TIMEOUT: another rank has not come within stall_abort_s, at
+ * most 60 s. */
+static inline tutti_status tutti_attach(
+    MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
+{
+    return tutti_attach_sized(comm, options, sizeof(tutti_attach_options), session);
+}
 
 /* Waits for everything (at most 60 s), then leaves. Collective. NULL is accepted. MPI_Finalize closes what
- * is still open, with a line on stderr. The session is gone,
+ * is still open, with an error line. The session is gone,
  * whatever is returned: the first failure of any collective as of tutti_wait, also one that only this
  * call finds (this rank has come to its end and another inserts more: MISMATCH); TIMEOUT when what is
  * in flight or another rank's end does not come. */

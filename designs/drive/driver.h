@@ -79,8 +79,10 @@ char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size);
 
 /* Ends everything with this status: what becomes ready, at the next pass, and what is in flight once
  * nobody touches its buffers any more, which can be never where another rank does not do its part.
- * Nothing starts any more. The first call counts. [A] */
+ * Nothing starts any more. The first call counts; the thread's last error is its sentence. [A] */
 void tutti_driver_fail(tutti_driver *driver, tutti_status status);
+/* Where this status is what everything has ended with, its sentence becomes this thread's last error. [A] */
+void tutti_driver_explain(tutti_driver *driver, tutti_status status);
 /* The same on every rank: logs the sentence here, and on the others that this rank said it. The
  * first call counts. For whoever passes, inside a pass (comm_lock held). */
 void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence);

@@ -4,12 +4,16 @@
 #include "dag/base/log.h"
 
 #include <stdio.h>
+#include <string.h>
 
-int tutti_driver_set_failure(tutti_driver *d, tutti_status failure)
+int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence)
 {
     pthread_mutex_lock(&d->queue_lock);
     int first = !d->failure;
-    if (first) d->failure = failure;
+    if (first) {
+        d->failure = failure;
+        snprintf(d->why, sizeof d->why, "%s", sentence);
+    }
     pthread_mutex_unlock(&d->queue_lock);
     return first;
 }
@@ -25,8 +29,9 @@ tutti_status tutti_driver_failure(tutti_driver *d)
 void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message)
 {
     tutti_status status = (tutti_status)message->value[0];
-    if (tutti_driver_set_failure(ctx, status))
-        tutti_fail(status, "rank %d: %s", message->from, message->text);
+    char sentence[TUTTI_ERROR_TEXT];
+    snprintf(sentence, sizeof sentence, "rank %d: %s", message->from, message->text);
+    if (tutti_driver_set_failure(ctx, status, sentence)) tutti_fail(status, "%s", sentence);
 }
 
 static void tell_abort(tutti_driver *d, tutti_status status, const char *sentence)
@@ -40,7 +45,7 @@ static void tell_abort(tutti_driver *d, tutti_status status, const char *sentenc
 
 void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence)
 {
-    if (!tutti_driver_set_failure(driver, status)) return;
+    if (!tutti_driver_set_failure(driver, status, sentence)) return;
     tutti_fail(status, "%s", sentence);
     tell_abort(driver, status, sentence);
 }
@@ -48,9 +53,18 @@ void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *s
 void tutti_driver_share(tutti_driver *d, tutti_status status)
 {
     char sentence[TUTTI_CONTROL_TEXT];
-    if (!tutti_driver_set_failure(d, status)) return;
+    if (!tutti_driver_set_failure(d, status, tutti_last_error())) return;
     snprintf(sentence, sizeof sentence, "a collective failed there: %s", tutti_status_text(status));
     tell_abort(d, status, sentence);
+}
+
+void tutti_driver_explain(tutti_driver *driver, tutti_status status)
+{
+    char sentence[TUTTI_ERROR_TEXT] = "";
+    pthread_mutex_lock(&driver->queue_lock);
+    if (driver->failure == status) memcpy(sentence, driver->why, sizeof sentence);
+    pthread_mutex_unlock(&driver->queue_lock);
+    if (*sentence) tutti_error_adopt(sentence);
 }
 
 void tutti_driver_leave(tutti_driver *driver)
@@ -85,6 +99,6 @@ char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
 
 void tutti_driver_fail(tutti_driver *driver, tutti_status status)
 {
-    tutti_driver_set_failure(driver, status);
+    tutti_driver_set_failure(driver, status, tutti_last_error());
     driver->options.wake(driver->options.ctx);
 }

@@ -5,6 +5,7 @@
 #ifndef TUTTI_DRIVER_PARTS_H
 #define TUTTI_DRIVER_PARTS_H
 
+#include "dag/base/log.h"
 #include "designs/drive/driver.h"
 #include "designs/drive/fault.h"
 #include "designs/queue/queue.h"
@@ -37,11 +38,12 @@ struct tutti_driver {
     int held;                 /* rules that start at_once: entries that are ready and had to wait */
     int curious;              /* verify wants more passes */
     tutti_status failure;     /* given to fail: nothing starts any more */
+    char why[TUTTI_ERROR_TEXT]; /* its sentence */
     tutti_drain drain;        /* after it */
 };
 
-/* Ends the driver with this status. Returns whether it is the first. */
-int tutti_driver_set_failure(tutti_driver *d, tutti_status failure);
+/* Ends the driver with this status and sentence. Returns whether it is the first. */
+int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence);
 tutti_status tutti_driver_failure(tutti_driver *d);
 /* This rank's own trouble, which its log has told: its lanes are out of step, so that the others end,
  * too. comm_lock held. */

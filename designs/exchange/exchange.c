@@ -35,7 +35,7 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
 {
     tutti_thread_level level = x->options.design->needed;
     int from_another_thread =
-        (x->attached || x->home) && !x->options.design->start->main_drives;
+        x->attached || (x->home && !x->options.design->start->main_drives);
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
@@ -84,7 +84,9 @@ static int talks(const tutti_exchange *x, int ranks)
 
 static tutti_status boot(tutti_exchange *x)
 {
-    if (!x->home) return tutti_boot_init(needed_level(x), x->attached, &x->boot);
+    const tutti_boot_program program = {x->attached, x->options.on_end, x->options.on_end_ctx};
+    if (x->attached) return tutti_boot_attach(needed_level(x), &program, &x->boot);
+    if (!x->home) return tutti_boot_init(needed_level(x), NULL, &x->boot);
     x->boot = *tutti_home_boot(x->home);
     return TUTTI_OK;
 }
@@ -98,10 +100,7 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     tutti_status status = boot(x);
     if (status) return status;
     x->booted = 1;
-    if (x->attached && x->options.on_end)
-        status = tutti_boot_on_end(&x->boot, x->options.on_end, x->options.on_end_ctx);
-    tutti_status same = compare_ranks(x);
-    if (!status) status = same;
+    status = compare_ranks(x);
     int blocks = tutti_algorithm_blocks(x->options.algorithm);
     if (!status) status = tutti_boot_claim(&x->boot, blocks);
     x->claimed = !status;
@@ -136,7 +135,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_exchange *x = ctx;
     tutti_transport *transport;
     tutti_deadline *deadline = NULL;
-    if (x->options.design->start->main_drives && !x->transport)
+    if (x->options.design->start->main_drives && !x->transport && !x->attached)
         deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_timeout_s(&x->options));
     tutti_status status = open_transport(x, &transport);
     tutti_deadline_close(deadline);
@@ -236,6 +235,7 @@ static tutti_status start_thread(tutti_exchange *x)
     const tutti_start_rule *start = o->design->start;
     tutti_comm_thread_options thread = {.start = start,
         .threads = !start->main_drives && !o->manual,
+        .setup_aside = x->attached != NULL,
         .timeout_s = o->timeout_s,
         .setup_timeout_s = setup_timeout_s(o),
         .watch = o->watch,
@@ -299,6 +299,16 @@ tutti_status tutti_exchange_close(tutti_exchange *exchange)
     tutti_home_close(exchange->home, !exchange->missing);
     free(exchange);
     return status;
+}
+
+void tutti_exchange_silence(tutti_exchange *exchange)
+{
+    tutti_comm_thread_silence(exchange->thread);
+}
+
+void tutti_exchange_explain(tutti_exchange *exchange, tutti_status status)
+{
+    tutti_driver_explain(tutti_comm_thread_driver(exchange->thread), status);
 }
 
 tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchange_options *options)

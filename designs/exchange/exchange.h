@@ -44,7 +44,7 @@ typedef struct tutti_exchange_options {
     tutti_meter *meter;        /* may be NULL; borrowed */
     tutti_trace *trace; /* may be NULL; borrowed: collectives are recorded, and clocks compared */
     /* Of an attached exchange: MPI_Finalize has been called before close, on this thread, and waits for on_end to
-     * return, which should close it. NULL: nothing happens. */
+     * return, which should close or silence it. NULL: nothing happens. */
     void (*on_end)(void *ctx);
     void *on_end_ctx;
     const char *settings; /* more that all ranks must have in common, as tutti_conf_text writes it;
@@ -76,6 +76,13 @@ tutti_status tutti_exchange_reopen(
  * flight. NULL is fine. Returns the first failure of this rank's collectives, also one that shows only
  * while it leaves (another rank goes on); TIMEOUT: some rank did not come (both logged). */
 tutti_status tutti_exchange_close(tutti_exchange *exchange);
+
+/* Instead of close, where what is in flight does not end: from here on no thread of this exchange calls
+ * MPI. Its memory stays, as others may still use it. */
+void tutti_exchange_silence(tutti_exchange *exchange);
+/* Where this status is the failure of the exchange's collectives, the sentence that was logged with it
+ * becomes this thread's last error (tutti_last_error). */
+void tutti_exchange_explain(tutti_exchange *exchange, tutti_status status);
 
 int tutti_exchange_rank(const tutti_exchange *exchange);
 int tutti_exchange_size(const tutti_exchange *exchange);

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct tutti_comm_thread {
@@ -17,11 +18,16 @@ struct tutti_comm_thread {
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL where ranks do not talk */
     tutti_halt *halt;     /* the same */
-    pthread_mutex_t lock; /* protects work and stop; taken before the driver's queue_lock, and under
-                             its comm_lock where the end of a collective makes another ready */
-    pthread_cond_t work;  /* the driver has work, or stop */
+    /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and under its
+     * comm_lock where the end of a collective makes another ready. */
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* the driver has work, or stop */
     int running, stop;
-    tutti_latch set_up; /* with setup's status */
+    int silent;                     /* ends without a word to the others */
+    int deserted;                   /* nobody waits for setup any more */
+    tutti_latch set_up;             /* with setup's status */
+    char failure[TUTTI_ERROR_TEXT]; /* why setup failed */
+    tutti_latch quiet;              /* a silent thread has ended */
     pthread_t thread;
 };
 
@@ -138,27 +144,76 @@ static int part(tutti_comm_thread *t)
     }
 }
 
+/* Whether a flag of t is set that its lock protects. */
+static int is_set(tutti_comm_thread *t, const int *flag)
+{
+    pthread_mutex_lock(&t->lock);
+    int set = *flag;
+    pthread_mutex_unlock(&t->lock);
+    return set;
+}
+
+/* On a thread of ours. Returns 0 when nobody has waited for it. */
+static int set_up_aside(tutti_comm_thread *t, tutti_status *status)
+{
+    *status = set_up(t);
+    if (*status) snprintf(t->failure, sizeof t->failure, "%s", tutti_last_error());
+    pthread_mutex_lock(&t->lock);
+    int wanted = !t->deserted;
+    if (wanted) tutti_latch_open(&t->set_up, *status);
+    pthread_mutex_unlock(&t->lock);
+    if (!wanted) tutti_watch_close(t->watch);
+    return wanted;
+}
+
 static void *serve(void *arg)
 {
     tutti_comm_thread *t = arg;
-    tutti_status status = set_up(t);
-    tutti_latch_open(&t->set_up, status);
+    tutti_status status;
+    if (!set_up_aside(t, &status)) return NULL;
     int idle_passes = 0;
     while (!status && wait_for_work(t)) {
         idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
         if (idle_passes) back_off(idle_passes);
+    }
+    if (is_set(t, &t->silent)) {
+        tutti_latch_open(&t->quiet, TUTTI_OK);
+        return NULL;
     }
     int orderly = status || part(t);
     t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     return NULL;
 }
 
+static void *only_set_up(void *arg)
+{
+    tutti_status status;
+    (void)set_up_aside(arg, &status);
+    return NULL;
+}
+
+/* Whether setup has ended in time; otherwise nobody waits for it any more. */
+static int await_setup(tutti_comm_thread *t)
+{
+    if (tutti_latch_wait(&t->set_up, t->options.setup_timeout_s)) return 1;
+    pthread_mutex_lock(&t->lock);
+    int done = tutti_latch_wait(&t->set_up, 0);
+    t->deserted = !done;
+    pthread_mutex_unlock(&t->lock);
+    return done;
+}
+
 static tutti_status open_on_thread(tutti_comm_thread *t)
 {
-    if (pthread_create(&t->thread, NULL, serve, t))
+    if (pthread_create(&t->thread, NULL, t->options.threads ? serve : only_set_up, t))
         return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread cannot be started");
-    t->running = 1;
-    if (tutti_latch_wait(&t->set_up, t->options.setup_timeout_s)) return t->set_up.status;
+    t->running = t->options.threads;
+    if (await_setup(t)) {
+        if (!t->running) pthread_join(t->thread, NULL);
+        if (t->set_up.status) tutti_error_adopt(t->failure);
+        return t->set_up.status;
+    }
+    pthread_detach(t->thread);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "the communication layer was not set up within %g s: has another rank not started?",
         t->options.setup_timeout_s);
@@ -173,7 +228,9 @@ tutti_status tutti_comm_thread_open(
     pthread_mutex_init(&t->lock, NULL);
     tutti_clock_cond_init(&t->work);
     tutti_latch_init(&t->set_up);
-    tutti_status status = options->threads ? open_on_thread(t) : set_up(t);
+    tutti_latch_init(&t->quiet);
+    int aside = options->threads || options->setup_aside;
+    tutti_status status = aside ? open_on_thread(t) : set_up(t);
     if (!status)
         *thread = t;
     else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may be inside MPI: all it uses stays */
@@ -195,6 +252,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
         t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     }
     tutti_status status = t->driver ? tutti_driver_see(t->driver).failure : TUTTI_OK;
+    if (status) tutti_driver_explain(t->driver, status);
     tutti_watch_close(t->watch);
     tutti_driver_close(t->driver);
     tutti_clocks_close(t->clocks);
@@ -202,8 +260,24 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
+    tutti_latch_destroy(&t->quiet);
     free(t);
     return status;
+}
+
+void tutti_comm_thread_silence(tutti_comm_thread *t)
+{
+    static const double patience_s = 2;
+    tutti_watch_close(t->watch);
+    t->watch = NULL;
+    pthread_mutex_lock(&t->lock);
+    t->stop = t->silent = 1;
+    pthread_cond_signal(&t->work);
+    pthread_mutex_unlock(&t->lock);
+    if (!t->running) return;
+    pthread_detach(t->thread);
+    if (!tutti_latch_wait(&t->quiet, patience_s))
+        tutti_log(TUTTI_LOG_WARN, "the communication thread stands still inside MPI");
 }
 
 tutti_comm *tutti_comm_thread_comm(tutti_comm_thread *t)

@@ -17,6 +17,7 @@ typedef struct tutti_comm_thread tutti_comm_thread;
 typedef struct tutti_comm_thread_options {
     const tutti_start_rule *start;
     int threads;      /* 1: a thread of its own (never where main drives); 0: the caller passes */
+    int setup_aside;  /* 1: without a thread of its own, setup gets one, to have its deadline */
     double timeout_s; /* of one call */
     double setup_timeout_s; /* of setup on the thread, and of leaving */
     tutti_watch_options watch;
@@ -31,14 +32,17 @@ typedef struct tutti_comm_thread_options {
     void *ctx;
 } tutti_comm_thread_options;
 
-/* Starts the thread (if any) and waits for setup, at most setup_timeout_s: TIMEOUT, and then the thread,
- * and with it ctx, may still be in use. [M] */
+/* Starts the thread (if any) and waits for setup, at most setup_timeout_s: TIMEOUT, and then setup may go
+ * on, and ctx be in use by it; nothing follows it. [M] */
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
 /* Stops it when all other ranks close theirs, or after timeout_s (logged; 1 s after a failure, and
  * at once where the caller passes); teardown has run when this returns, the first failure of this rank's
  * collectives until then. [M] Accepts NULL. */
 tutti_status tutti_comm_thread_close(tutti_comm_thread *thread);
+/* Instead of close: the thread ends without teardown, and the inspector's, too; the caller does not pass any
+ * more, so that nobody calls MPI. Everything else stays as it is. [M] */
+void tutti_comm_thread_silence(tutti_comm_thread *thread);
 tutti_comm *tutti_comm_thread_comm(
     tutti_comm_thread *thread); /* for its size, rank and lanes only */
 tutti_driver *tutti_comm_thread_driver(tutti_comm_thread *thread); /* to reserve and make ready */

@@ -235,5 +235,28 @@ expect symbols.sh 0
 tree=$scratch/nothing.a
 expect symbols.sh 1 'is not there'
 
+# abi FLAGS LIST_LINE... -- WORDS: a library with tutti_a and tutti_b, against a list.
+abi() {
+    local version=$1 lines=() words rc=0 said
+    shift
+    while [ "$1" != -- ]; do lines+=("$1") && shift; done
+    words=$2
+    put dag/base/a.c 'int tutti_a(void);' 'int tutti_b(void);' \
+        'int tutti_a(void) { return 1; }' 'int tutti_b(void) { return 2; }'
+    echo 'ONE { global: tutti_a; tutti_b; local: *; };' > "$tree/map"
+    (cd "$tree" && $CC -shared -fPIC -Wl,--version-script=map -o liba.so dag/base/a.c)
+    printf '%s\n' 'release 1.0' 'library 3:1:0' "${lines[@]}" > "$tree/list"
+    said=$("$here/abi.sh" "$tree/liba.so" "$tree/list" "$version" 2>&1) || rc=$?
+    if [ $rc -ne $((${#words} > 0)) ] || ! grep -qF -- "$words" <<< "$said"; then
+        echo "abi.sh: status $rc, for '$words': $said"
+        failures=$((failures + 1))
+    fi
+}
+abi 3:2:0 tutti_a@ONE tutti_b@ONE -- ''
+abi 4:0:1 tutti_a -- ''
+abi 3:2:0 tutti_a@ONE tutti_b@ONE tutti_gone@ONE -- 'tutti_gone@ONE of 1.0 is not exported any more'
+abi 3:2:0 tutti_a@NULL tutti_b@ONE -- 'tutti_a@NULL of 1.0 is tutti_a@ONE now'
+abi 3:2:0 tutti_a@ONE -- 'new since 1.0: tutti_b@ONE; raise current and age'
+
 [ $failures -eq 0 ] && echo "all lint rules can fail"
 exit $((failures > 0))
