@@ -83,14 +83,28 @@ static tutti_status check_level(tutti_thread_level needed, const tutti_boot *boo
     return TUTTI_OK;
 }
 
+/* With errors as codes meanwhile: the program's own handler, if it has not set another, ends the process.
+ * tutti_mpi_lock is held. */
+static int copy_comm(MPI_Comm from, MPI_Comm *comm)
+{
+    MPI_Errhandler before;
+    MPI_Request request;
+    int code = MPI_Comm_get_errhandler(from, &before);
+    if (code != MPI_SUCCESS) return code;
+    code = MPI_Comm_set_errhandler(from, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = MPI_Comm_idup(from, comm, &request);
+    if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
+    MPI_Comm_set_errhandler(from, before);
+    MPI_Errhandler_free(&before);
+    return code;
+}
+
 /* A communicator of our own, so that our messages meet nobody else's. tutti_mpi_lock is held. */
 static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
 {
     MPI_Comm *comm = malloc(sizeof *comm);
     if (!comm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a communicator");
-    MPI_Request request;
-    int code = MPI_Comm_idup(from, comm, &request);
-    if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
+    int code = copy_comm(from, comm);
     if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(*comm, &boot->rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(*comm, &boot->size);
@@ -102,16 +116,69 @@ static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
     return TUTTI_OK;
 }
 
+/* Errors of a test or a wait on several requests belong to no communicator of ours: MPI 4.0 (9.3)
+ * raises them on MPI_COMM_SELF, MPICH 4.0 on MPI_COMM_WORLD, and both would end the process. */
+static tutti_status return_errors(void)
+{
+    int code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Comm_set_errhandler");
+}
+
+/* MPI_Finalize first deletes what hangs on MPI_COMM_SELF. */
+typedef struct tutti_boot_end {
+    void (*call)(void *ctx);
+    void *ctx;
+    int keyval;
+    atomic_int called, over; /* MPI_Finalize has come to it; nothing is open any more */
+} tutti_boot_end;
+
+static int end_mpi(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    tutti_boot_end *end = value;
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    atomic_store(&end->called, 1);
+    if (!atomic_load(&end->over)) {
+        tutti_mpi_ends();
+        end->call(end->ctx);
+    }
+    free(end);
+    return MPI_SUCCESS;
+}
+
+/* tutti_mpi_lock is held. */
+static tutti_status notice_end(tutti_boot *boot, void (*call)(void *ctx), void *ctx)
+{
+    tutti_boot_end *end = calloc(1, sizeof *end);
+    if (!end) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to notice the end of MPI");
+    end->call = call;
+    end->ctx = ctx;
+    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_mpi, &end->keyval, NULL);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_attr(MPI_COMM_SELF, end->keyval, end);
+    if (code == MPI_SUCCESS) {
+        boot->end = end;
+        return TUTTI_OK;
+    }
+    free(end);
+    return mpi_failed(code, "MPI_Comm_set_attr");
+}
+
 /* Asks for one level and is content with another. */
-static tutti_status init(
-    tutti_thread_level asked, tutti_thread_level needed, const void *comm, tutti_boot *boot)
+static tutti_status init(tutti_thread_level asked, tutti_thread_level needed,
+    const tutti_boot_program *program, tutti_boot *boot)
 {
     tutti_boot b = {.size = 1};
     tutti_status status = start_mpi(asked, &b);
     if (status) return status;
     pthread_mutex_lock(tutti_mpi_lock());
     status = check_level(needed, &b);
-    if (!status) status = duplicate(comm ? *(const MPI_Comm *)comm : MPI_COMM_WORLD, &b);
+    if (!status && b.initialised_here) status = return_errors();
+    if (!status && program && program->on_end)
+        status = notice_end(&b, program->on_end, program->ctx);
+    const MPI_Comm *comm = program ? program->comm : NULL;
+    if (!status) status = duplicate(comm ? *comm : MPI_COMM_WORLD, &b);
     pthread_mutex_unlock(tutti_mpi_lock());
     if (status) {
         tutti_boot_finalize(&b);
@@ -137,55 +204,23 @@ static tutti_status check_attached(const MPI_Comm *comm)
         "the communicator is no intracommunicator, whose ranks are one group");
 }
 
-tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
+tutti_status tutti_boot_attach(
+    tutti_thread_level needed, const tutti_boot_program *program, tutti_boot *boot)
 {
     if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
         return tutti_fail(TUTTI_ERR_INVAL, "no MPI thread level has the number %d", (int)needed);
-    tutti_status status = comm ? check_attached(comm) : TUTTI_OK;
-    return status ? status : init(needed, needed, comm, boot);
+    tutti_status status = program->comm ? check_attached(program->comm) : TUTTI_OK;
+    return status ? status : init(needed, needed, program, boot);
+}
+
+tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
+{
+    return tutti_boot_attach(needed, &(tutti_boot_program){.comm = comm}, boot);
 }
 
 tutti_status tutti_boot_init_highest(tutti_boot *boot)
 {
     return init(TUTTI_THREAD_MULTIPLE, TUTTI_THREAD_SINGLE, NULL, boot);
-}
-
-/* MPI_Finalize first deletes what hangs on MPI_COMM_SELF. */
-typedef struct tutti_boot_end {
-    void (*call)(void *ctx);
-    void *ctx;
-    int keyval;
-    atomic_int called, over; /* MPI_Finalize has come to it; nothing is open any more */
-} tutti_boot_end;
-
-static int end_mpi(MPI_Comm comm, int keyval, void *value, void *extra)
-{
-    tutti_boot_end *end = value;
-    (void)comm;
-    (void)keyval;
-    (void)extra;
-    atomic_store(&end->called, 1);
-    if (!atomic_load(&end->over)) end->call(end->ctx);
-    free(end);
-    return MPI_SUCCESS;
-}
-
-tutti_status tutti_boot_on_end(tutti_boot *boot, void (*call)(void *ctx), void *ctx)
-{
-    tutti_boot_end *end = calloc(1, sizeof *end);
-    if (!end) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to notice the end of MPI");
-    end->call = call;
-    end->ctx = ctx;
-    pthread_mutex_lock(tutti_mpi_lock());
-    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_mpi, &end->keyval, NULL);
-    if (code == MPI_SUCCESS) code = MPI_Comm_set_attr(MPI_COMM_SELF, end->keyval, end);
-    pthread_mutex_unlock(tutti_mpi_lock());
-    if (code == MPI_SUCCESS) {
-        boot->end = end;
-        return TUTTI_OK;
-    }
-    free(end);
-    return mpi_failed(code, "MPI_Comm_set_attr");
 }
 
 /* tutti_mpi_lock is held. */

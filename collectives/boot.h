@@ -1,5 +1,5 @@
-/* Starting and ending MPI, and what all ranks agree on before there are lanes. Apart from
- * transport/mpi*.c the only file that names MPI_. Calls take the process's lock for MPI
+/* Starting and ending MPI, and what all ranks agree on before there are lanes. In collectives/ the
+ * only file beside transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
  * (transport/mpi_lock.h), and wait for other ranks without keeping it.
  *
  * The thread that calls tutti_boot_init is MPI's main thread and is the one that calls the rest,
@@ -25,7 +25,7 @@ typedef struct tutti_boot {
     tutti_thread_level granted;
     int initialised_here;       /* finalize ends MPI only when init started it */
     void *comm;                 /* points to an MPI_Comm that finalize frees */
-    struct tutti_boot_end *end; /* of tutti_boot_on_end, or NULL */
+    struct tutti_boot_end *end; /* of tutti_boot_attach, or NULL */
 } tutti_boot;
 
 /* Initialises MPI with the level needed (or, when the program has done so, checks the level it was
@@ -34,9 +34,18 @@ typedef struct tutti_boot {
  * than `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
-/* When the program calls MPI_Finalize before tutti_boot_finalize, call(ctx) runs at its beginning, on its
- * thread, while MPI still works; it should come to tutti_boot_finalize. COMM, NOMEM (logged). */
-tutti_status tutti_boot_on_end(tutti_boot *boot, void (*call)(void *ctx), void *ctx);
+/* A program that has initialised MPI itself. When it calls MPI_Finalize before
+ * tutti_boot_finalize, on_end(ctx) runs at the beginning of that, on its thread, while MPI still
+ * works; it should come to tutti_boot_finalize, or see to it that nobody calls MPI any more.
+ * NULL: nothing happens. */
+typedef struct tutti_boot_program {
+    const void *comm; /* points to the MPI_Comm */
+    void (*on_end)(void *ctx);
+    void *ctx;
+} tutti_boot_program;
+/* As init over the program's communicator. COMM, NOMEM (logged), too. */
+tutti_status tutti_boot_attach(
+    tutti_thread_level needed, const tutti_boot_program *program, tutti_boot *boot);
 /* As init over MPI_COMM_WORLD, with the highest level that MPI grants, whatever it is. */
 tutti_status tutti_boot_init_highest(tutti_boot *boot);
 /* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted. For

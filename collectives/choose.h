@@ -29,7 +29,7 @@
 #ifndef TUTTI_CHOOSE_H
 #define TUTTI_CHOOSE_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "collectives/sched/sched.h"
 
 #include <stddef.h>

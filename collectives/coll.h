@@ -13,7 +13,7 @@
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "dag/base/status.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 libcore_la_SOURCES += \
-	collectives/args.c collectives/args.h \
+	collectives/value/args.c collectives/value/args.h \
 	collectives/boot.c collectives/boot.h \
 	collectives/buf/buf.h \
 	collectives/buf/pool.c \
@@ -8,25 +8,28 @@ libcore_la_SOURCES += \
 	collectives/choose.c collectives/choose.h \
 	collectives/coll.h \
 	collectives/comm.c \
+	collectives/control.c collectives/control.h \
 	collectives/engine.c collectives/engine.h \
-	collectives/op.h \
+	collectives/value/op.h \
 	collectives/sched/barrier.c collectives/sched/barrier.h \
 	collectives/sched/direct.c collectives/sched/direct.h \
 	collectives/sched/doubling.c collectives/sched/doubling.h \
-	collectives/sched/draft.h \
 	collectives/sched/fold.c collectives/sched/fold.h \
-	collectives/sched/link.c \
+	collectives/sched/link.c collectives/sched/link.h \
 	collectives/sched/match.c collectives/sched/match.h \
 	collectives/sched/price.c collectives/sched/price.h \
 	collectives/sched/print.c collectives/sched/print.h \
 	collectives/sched/ring.c collectives/sched/ring.h \
 	collectives/sched/rsag.c collectives/sched/rsag.h \
+	collectives/sched/draft.c \
 	collectives/sched/scan.c collectives/sched/scan.h \
-	collectives/sched/sched.c collectives/sched/sched.h \
+	collectives/sched/sched.h \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \
 	collectives/transport/loop.c \
-	collectives/transport/mpi.c collectives/transport/mpi.h \
+	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \
+	collectives/transport/mpi_fail.c \
 	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
+	collectives/transport/mpi_message.c \
 	collectives/transport/transport.c collectives/transport/transport.h

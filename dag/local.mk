@@ -7,29 +7,35 @@ libcore_la_SOURCES += \
 	dag/base/json.c dag/base/json.h \
 	dag/base/lock.c dag/base/lock.h \
 	dag/base/process.c dag/base/process.h \
-	dag/base/log.c dag/base/log.h \
+	dag/base/log.c dag/base/log.h dag/base/sink.h \
 	dag/base/mem.c dag/base/mem.h \
 	dag/base/median.c dag/base/median.h \
 	dag/base/number.c dag/base/number.h \
 	dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \
+	dag/base/version.c \
 	dag/graph/edges.c dag/graph/edges.h \
 	dag/graph/graph.c dag/graph/graph.h \
 	dag/graph/shape.c dag/graph/shape.h \
-	dag/run/binding.c dag/run/binding.h \
 	dag/run/blocker.c dag/run/blocker.h \
+	dag/run/collective_task.c dag/run/collective_task.h \
 	dag/run/handle.c dag/run/handle.h \
 	dag/run/held.c dag/run/held.h \
-	dag/run/inline.c dag/run/inline.h \
 	dag/run/insert.c dag/run/insert.h \
 	dag/run/latch.c dag/run/latch.h \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
-	dag/run/run.h dag/run/copy.c dag/run/table.c \
-	dag/run/scheduler.c dag/run/scheduler.h \
-	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_mode.h \
+	dag/run/run.h dag/run/starpu_mode.h \
 	dag/run/token.h \
 	dag/run/trace.c dag/run/trace.h \
-	dag/run/turn.c dag/run/turn.h \
 	dag/run/uses.c dag/run/uses.h \
 	dag/run/wait.c dag/run/wait.h
+
+# What runs graphs of kernels.
+libnet_la_SOURCES += \
+	dag/run/binding.c dag/run/binding.h \
+	dag/run/copy.c dag/run/table.c \
+	dag/run/inline.c dag/run/inline.h \
+	dag/run/scheduler.c dag/run/scheduler.h \
+	dag/run/starpu.c dag/run/starpu.h \
+	dag/run/turn.c dag/run/turn.h

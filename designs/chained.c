@@ -11,7 +11,6 @@
  * waits for nobody, so the token reaches every collective that is ready, in the same order on all
  * ranks. */
 #include "designs/place.h"
-#include "designs/table.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {
@@ -29,7 +28,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_chained = {
     .name = "chained",
     .summary = "a token that collective tasks hand on when they have started fixes the order",
-    .order = TUTTI_ORDER_READY,
+    .start = &tutti_start_ready,
     .chain = 1,
     .needed = TUTTI_THREAD_SERIALIZED,
     .place = place,

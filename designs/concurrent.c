@@ -8,7 +8,6 @@
  * one thread is never blocked inside a collective, K of them in flight occupy nothing (the bound W
  * > K(P-1)/P is for blocked threads). */
 #include "designs/place.h"
-#include "designs/table.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {
@@ -18,7 +17,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_concurrent = {
     .name = "concurrent",
     .summary = "several communicators in flight at once, driven by one thread without blocking",
-    .order = TUTTI_ORDER_QUEUE,
+    .start = &tutti_start_queue,
     .many_lanes = 1,
     .needed = TUTTI_THREAD_FUNNELED,
     .place = place,

@@ -6,7 +6,6 @@
  * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients
  * are, which depends on lower numbers only; no worker ever waits. */
 #include "designs/place.h"
-#include "designs/table.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {
@@ -16,7 +15,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_funneled = {
     .name = "funneled",
     .summary = "one communication thread starts collectives in sequence order",
-    .order = TUTTI_ORDER_QUEUE,
+    .start = &tutti_start_queue,
     .needed = TUTTI_THREAD_FUNNELED,
     .place = place,
 };

@@ -4,7 +4,6 @@
  * buffers; with a lane each, workers that all wait hang as soon as W <= K(P-1)/P (doc/designs.md).
  * It takes --unsafe to run it. */
 #include "designs/place.h"
-#include "designs/table.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {
@@ -22,7 +21,7 @@ const tutti_design tutti_design_naive = {
     .name = "naive",
     .summary = "each worker starts what it finds ready and waits (can hang and sum wrongly: "
                "unsafe)",
-    .order = TUTTI_ORDER_READY,
+    .start = &tutti_start_ready,
     .many_lanes = 1,
     .unsafe = 1,
     .needed = TUTTI_THREAD_SERIALIZED,

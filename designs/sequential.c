@@ -2,7 +2,6 @@
  * pass, the main thread runs them one by one in program order, each to its end. Nothing overlaps;
  * nothing can go wrong. */
 #include "designs/place.h"
-#include "designs/table.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {
@@ -12,7 +11,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 const tutti_design tutti_design_sequential = {
     .name = "sequential",
     .summary = "the main thread runs them one by one after the backward pass (oracle, no overlap)",
-    .order = TUTTI_ORDER_MAIN,
+    .start = &tutti_start_main,
     .needed = TUTTI_THREAD_FUNNELED,
     .place = place,
 };

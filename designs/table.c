@@ -1,9 +1,15 @@
-#include "designs/table.h"
+#include "designs/design.h"
 
 #include "dag/base/log.h"
 
 #include <stdio.h>
 #include <string.h>
+
+extern const tutti_design tutti_design_funneled;
+extern const tutti_design tutti_design_concurrent;
+extern const tutti_design tutti_design_chained;
+extern const tutti_design tutti_design_sequential;
+extern const tutti_design tutti_design_naive;
 
 const tutti_design *const tutti_designs[] = {&tutti_design_funneled, &tutti_design_concurrent,
     &tutti_design_chained, &tutti_design_sequential, &tutti_design_naive, NULL};
@@ -17,36 +23,27 @@ const tutti_design *tutti_design_find(const char *name)
 
 tutti_status tutti_design_check(const tutti_design *design)
 {
-    if (!tutti_order_name(design->order))
-        return tutti_fail(TUTTI_ERR_INVAL, "design %s: no start order has the number %d (of %d)",
-            design->name, (int)design->order, TUTTI_ORDERS);
-    if (design->chain && design->order != TUTTI_ORDER_READY)
+    const tutti_start_rule *start = design->start;
+    if (!start || !start->next || !start->held_back)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "design %s: a chain orders what workers start, and with the start order '%s' they "
-            "start "
+            "design %s: it has no start rule, or one without the functions next and held_back",
+            design->name);
+    if (design->chain && !start->at_once)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "design %s: a chain orders what workers start, and with the start rule '%s' they start "
             "nothing",
-            design->name, tutti_order_name(design->order));
+            design->name, start->name);
     return TUTTI_OK;
 }
 
 int tutti_design_may_hold(const tutti_design *design)
 {
-    return design->order == TUTTI_ORDER_READY && !design->chain;
+    return design->start->at_once && !design->chain;
 }
 
 int tutti_design_overlaps(const tutti_design *design)
 {
-    return !design->unsafe && design->order != TUTTI_ORDER_MAIN;
-}
-
-const char *tutti_order_name(tutti_order order)
-{
-    static const char *const names[] = {
-#define ORDER_NAME(code, name) [code] = name,
-        TUTTI_ORDER_LIST(ORDER_NAME)
-#undef ORDER_NAME
-    };
-    return (unsigned)order < TUTTI_ORDERS ? names[order] : NULL;
+    return !design->unsafe && !design->start->main_drives;
 }
 
 char *tutti_design_names(char *text, size_t size)

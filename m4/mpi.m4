@@ -1,5 +1,5 @@
-# The MPI to use: MPI_CFLAGS, MPI_LIBS, and MPIRUN, which must be of the same MPI. MPICC names the compiler wrapper to ask;
-# without it pkg-config is asked.
+# The MPI to use: MPI_CFLAGS, MPI_LIBS, and MPIRUN, which must be of the same MPI. MPICC names the compiler wrapper to
+# ask; without it pkg-config is asked.
 AC_DEFUN([TUTTI_MPI], [
   AC_REQUIRE([PKG_PROG_PKG_CONFIG])
   AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi=NAME], [pkg-config name of the MPI to use (default: mpi-c, ompi-c, mpich)])],
@@ -15,12 +15,22 @@ AC_DEFUN([TUTTI_MPI], [
     done
     AS_CASE([$tutti_mpi], [ompi*], [tutti_mpi_suffix=.openmpi], [mpich*], [tutti_mpi_suffix=.mpich])
     AS_IF([test -n "$tutti_mpi"],
-      [PKG_CHECK_MODULES([MPI], [$tutti_mpi])],
+      [PKG_CHECK_MODULES([MPI], [$tutti_mpi])
+       TUTTI_MPI_NAME],
       [TUTTI_NEEDS([libopenmpi-dev], [MPI])])
   ])
   AS_CASE([$MPIRUN], ["" | */*], [], [MPIRUN=`command -v "$MPIRUN" || echo "./$MPIRUN"`])
   AC_PATH_PROGS([MPIRUN], [mpirun$tutti_mpi_suffix mpiexec$tutti_mpi_suffix mpirun mpiexec], [], [$tutti_mpi_path])
   AS_IF([test -z "$MPIRUN"], [TUTTI_NEEDS([openmpi-bin], [mpirun])], [TUTTI_MPI_SAME])
+])
+
+# The name of the MPI itself, where the one that was found is Debian's alternative: it may be another MPI by the time
+# that a program is built on Tutti.
+AC_DEFUN([TUTTI_MPI_NAME], [
+  for name in ompi-c mpich; do
+    AS_IF([test "$tutti_mpi" = mpi-c && $PKG_CONFIG --exists $name &&
+        test "`$PKG_CONFIG --cflags --libs $name`" = "`$PKG_CONFIG --cflags --libs mpi-c`"], [tutti_mpi=$name])
+  done
 ])
 
 # Flags from the command line that the wrapper shows: both Open MPI's and MPICH's know -show.

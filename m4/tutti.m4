@@ -12,14 +12,34 @@ AC_DEFUN([TUTTI_MISSING], [
     [AC_MSG_ERROR([dependencies are missing; install them with: apt-get install$tutti_missing])])
 ])
 
+# TUTTI_PC: what tutti.pc says that a program needs besides Tutti: its headers name StarPU and MPI. An MPI that was
+# found by its compiler wrapper is not known to pkg-config.
+AC_DEFUN([TUTTI_PC], [
+  AC_SUBST([TUTTI_PC_REQUIRES], ["$tutti_starpu $tutti_mpi"])
+  AC_SUBST([TUTTI_PC_CFLAGS])
+  AC_SUBST([TUTTI_PC_LIBS])
+  AS_IF([test -z "$tutti_mpi"], [TUTTI_PC_CFLAGS=$MPI_CFLAGS TUTTI_PC_LIBS=$MPI_LIBS])
+])
+
+# TUTTI_EXPORTS: HAVE_VERSION_SCRIPT, whether the linker takes a list of what a library exports.
+AC_DEFUN([TUTTI_EXPORTS], [
+  AC_MSG_CHECKING([whether the linker takes a version script])
+  tutti_saved_LDFLAGS=$LDFLAGS
+  LDFLAGS="$LDFLAGS -shared -Wl,--version-script=$srcdir/install/libtutti.map"
+  AC_LINK_IFELSE([AC_LANG_SOURCE([[extern int tutti_nothing;]])], [tutti_have=yes], [tutti_have=no])
+  LDFLAGS=$tutti_saved_LDFLAGS
+  AC_MSG_RESULT([$tutti_have])
+  AM_CONDITIONAL([HAVE_VERSION_SCRIPT], [test $tutti_have = yes])
+])
+
 # TUTTI_NUMERICS: a*b+c is never contracted to one rounding, so that elementwise float code gives the same bits whatever
 # instructions the machine has: replicas of a weight stay equal on unlike nodes.
 AC_DEFUN([TUTTI_NUMERICS], [
   AC_SUBST([TUTTI_NUMERIC_CFLAGS], [-ffp-contract=off])
 ])
 
-# TUTTI_WARNINGS: what the project's own code must compile without a word with. A switch over an enum without a default has a
-# case for each value: so the checker cannot miss a start order (designs/design.h).
+# TUTTI_WARNINGS: what the project's own code must compile without a word with. A switch over an enum without a
+# default has a case for each value: so the checker cannot miss a start order (designs/design.h).
 AC_DEFUN([TUTTI_WARNINGS], [
   AC_SUBST([TUTTI_WARN_CFLAGS],
     ["-std=gnu11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Werror=switch"])

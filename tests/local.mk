@@ -39,6 +39,7 @@ include tests/programs/local.mk
 include tests/box/local.mk
 include tests/faults/local.mk
 include tests/portability/local.mk
+include tests/install/local.mk
 include tests/lint/local.mk
 
 check-long: $(long_checks)

@@ -11,7 +11,7 @@
 #include "dag/base/median.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/kernel.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -27,10 +27,25 @@ struct tutti_peer {
     char text[LINE], about[128];
 };
 
+/* The folder share/tutti that belongs to this program's bin, into folder; "." when it is not known. */
+static const char *beside_program(char *folder, size_t size)
+{
+    static const char share[] = "/../share/tutti";
+    ssize_t n = readlink("/proc/self/exe", folder, size - sizeof share);
+    if (n < 0) return ".";
+    folder[n] = '\0';
+    char *end = strrchr(folder, '/');
+    if (!end) return ".";
+    memcpy(end, share, sizeof share);
+    return folder;
+}
+
 const char *tutti_peer_program(const char *wish, const char *script, char *text, size_t size)
 {
-    /* In the source tree, when run there, or where it is installed. */
-    static const char *const folders[] = {"apps/bench", TUTTI_PKGDATADIR};
+    /* In the source tree, when run there, or where it is installed, wherever make install was told. */
+    char beside[1024];
+    const char *const folders[] = {
+        "apps/bench", beside_program(beside, sizeof beside), TUTTI_PKGDATADIR};
     const char *python = "/usr/bin/python3";
     if (strcmp(wish, "none") == 0) return NULL;
     if (strcmp(wish, "auto") != 0) {

@@ -3,7 +3,7 @@
 #ifndef TUTTI_BENCH_SLICES_H
 #define TUTTI_BENCH_SLICES_H
 
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 
 typedef struct tutti_slices {
     tutti_graph *graph;

@@ -554,7 +554,7 @@ static const char *plain_name(const tutti_design *design)
 /* A design as it is, and, where its collectives can go in another order, without that. */
 static void add_design(bench *b, const tutti_design *design)
 {
-    int can = design->order == TUTTI_ORDER_QUEUE, both = strcmp(b->o.priority, "both") == 0;
+    int can = design->start->reorders, both = strcmp(b->o.priority, "both") == 0;
     tutti_pick pick = {.design = design,
         .lanes = design->many_lanes ? (int)tutti_conf_int_or(b->o.lanes, 0) : 0,
         .bucket_bytes = tutti_conf_int_or(b->o.bucket, -1),

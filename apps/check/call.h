@@ -8,6 +8,8 @@
  * wrapper then passes the call on and does not leave. `name` is a literal, `address` the return address. */
 bool tutti_call_enter(const char *name, const void *address);
 void tutti_call_leave(void);
+/* Has every call of this thread with another name than the one before it begin with `other`. */
+void tutti_call_on_other(void (*other)(void));
 
 /* The name of the outermost call of this thread; "" outside. */
 const char *tutti_call_name(void);

@@ -1,6 +1,8 @@
 #include "apps/check/collective.h"
 
 #include "apps/check/call.h"
+#include "apps/check/finding.h"
+#include "apps/check/ops.h"
 #include "apps/check/process.h"
 #include "apps/check/requests.h"
 #include "apps/check/wait.h"
@@ -18,7 +20,7 @@ void tutti_check_buffer(const char *which, const void *buffer, int count, MPI_Da
     /* A type of absolute addresses is used with MPI_BOTTOM, which may be a null pointer. */
     PMPI_Type_get_true_extent(type, &bound, &extent);
     if (bound > 65536 || bound < 0) return;
-    tutti_process_finding(
+    tutti_finding(
         'E', "the %s is a null pointer, and %d elements are to be there", which, count);
     tutti_process_await_verdict();
 }
@@ -100,7 +102,7 @@ static void check_buffers(const tutti_collective *call)
         call->send.buffer == call->recv.buffer &&
         elements(&call->send, call->send.counts ? peers(call) : 1) > 0 &&
         elements(recv, recv->counts ? peers(call) : 1) > 0) {
-        tutti_process_finding(
+        tutti_finding(
             'E', "the send buffer is also the receive buffer; MPI_IN_PLACE is the way to say so");
         tutti_process_await_verdict();
     }

@@ -49,13 +49,6 @@ void tutti_collective_begin(tutti_collective *call);
 /* After MPI has made the request of a nonblocking one. */
 void tutti_collective_made(const tutti_collective *call, MPI_Request request);
 
-/* The name of an operator as all ranks know it. A made one is called by its function. */
-void tutti_collective_op(char *text, size_t size, MPI_Op op);
-/* Remembers and forgets operators that the program makes. */
-void tutti_op_made(MPI_Op op, MPI_User_function *function, int commutes);
-void tutti_op_gone(MPI_Op op);
-void tutti_op_leaks(char severity);
-
 /* Ends the program when elements are to be read from or written to a null pointer. */
 void tutti_check_buffer(const char *which, const void *buffer, int count, MPI_Datatype type);
 

@@ -1,5 +1,6 @@
 #include "apps/check/comms.h"
 
+#include "apps/check/finding.h"
 #include "apps/check/process.h"
 #include "apps/check/table.h"
 
@@ -224,7 +225,7 @@ static void leak(void *value, void *severity)
 {
     const tutti_comm *comm = value;
     if (comm->site != 0)
-        tutti_process_finding_at(
+        tutti_finding_at(
             *(char *)severity, comm->maker, comm->site, "what it has made is never freed");
 }
 

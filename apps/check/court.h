@@ -1,14 +1,13 @@
-/* What the judge knows: only its own thread touches it.  judge.c hears the ranks, match.c compares
- * collectives, message.c messages, hang.c looks for deadlocks, report.c writes. */
+/* What the judge knows: only its own thread touches it.  judge.c hears the ranks, court.c speaks to
+ * them, match.c compares collectives, message.c messages, hang.c looks for deadlocks, report.c writes. */
 #ifndef TUTTI_CHECK_COURT_H
 #define TUTTI_CHECK_COURT_H
 
 #include "apps/check/door.h"
 #include "apps/check/frame.h"
-#include "apps/check/judge.h"
+#include "apps/check/item.h"
 #include "apps/check/record.h"
 #include "apps/check/table.h"
-#include "apps/check/wait.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -69,6 +68,8 @@ typedef struct tutti_court_comm {
     int nslots;
 } tutti_court_comm;
 
+typedef struct tutti_judge tutti_judge; /* judge.h */
+
 struct tutti_judge {
     pthread_t thread;
     _Atomic bool quits; /* its starter does not want it any more */
@@ -88,10 +89,12 @@ struct tutti_judge {
     double asked_at;
 };
 
-double tutti_court_now(void);
-/* Ends the frame and sends it, now or as soon as the rank reads: the judge waits for nobody. */
+/* court.c: ends the frame and sends it, now or as soon as the rank reads: the judge waits for nobody. */
 void tutti_court_send(tutti_judge *judge, int rank, tutti_frame *frame);
 void tutti_court_send_all(tutti_judge *judge, tutti_frame *frame);
+/* Gives the socket what it takes now. */
+void tutti_court_flush(tutti_rank *rank);
+tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id); /* NULL: not known */
 
 /* match.c: a rank joins a communicator; announces a collective; and what has waited for latecomers. */
 void tutti_court_comm_joined(tutti_judge *judge, int rank, tutti_frame *frame);
@@ -101,7 +104,6 @@ void tutti_court_match_tick(tutti_judge *judge);
 bool tutti_court_unmatched(tutti_judge *judge);
 /* World ranks that have not announced a collective: how many; `missing` has room for all. */
 int tutti_court_missing(tutti_judge *judge, uint64_t comm, uint64_t sequence, int *missing);
-tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id);
 void tutti_court_comms_free(tutti_judge *judge);
 
 /* message.c: one end of a point-to-point message. */

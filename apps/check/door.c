@@ -1,6 +1,6 @@
 #include "apps/check/door.h"
 
-#include "apps/check/court.h"
+#include "apps/check/now.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,13 +70,13 @@ static void take_new(tutti_door *door)
         int fd = accept4(door->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) return;
         if (door->count == TUTTI_DOOR_MOST) turn_away(door, 0);
-        door->strangers[door->count++] = (tutti_stranger){.socket = fd, .since = tutti_court_now()};
+        door->strangers[door->count++] = (tutti_stranger){.socket = fd, .since = tutti_now()};
     }
 }
 
 int tutti_door_hear(tutti_door *door, int64_t *rank)
 {
-    double now = tutti_court_now();
+    double now = tutti_now();
     take_new(door);
     for (int i = door->count - 1; i >= 0; i--) {
         tutti_stranger *stranger = &door->strangers[i];

@@ -1,5 +1,6 @@
 /* Deadlocks: ranks that wait for what no running rank can ever do. */
 #include "apps/check/court.h"
+#include "apps/check/now.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +185,7 @@ static void ask(tutti_judge *judge)
     tutti_frame frame = {0};
     judge->probe++;
     judge->asked_epoch = judge->epoch;
-    judge->asked_at = tutti_court_now();
+    judge->asked_at = tutti_now();
     tutti_frame_begin(&frame, TUTTI_FRAME_PROBE);
     tutti_frame_put(&frame, judge->probe);
     tutti_court_send_all(judge, &frame);
@@ -326,7 +327,7 @@ static void report_deadlock(tutti_judge *judge)
 
 void tutti_court_hang_tick(tutti_judge *judge)
 {
-    double now = tutti_court_now();
+    double now = tutti_now();
     if (judge->ended) return;
     bool asked = judge->probe > 0 && judge->asked_epoch == judge->epoch;
     if (asked && now - judge->asked_at < question_s) return;

@@ -3,7 +3,6 @@
 #include "apps/check/court.h"
 #include "apps/check/process.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -12,49 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { tick_ms = 50 };
-
-/* A rank that lets so many bytes lie does not run any more. */
-static const size_t most_unread = 16 << 20;
-
-double tutti_court_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Gives the socket what it takes now. */
-static void flush(tutti_rank *rank)
-{
-    tutti_frame *output = &rank->output;
-    while (output->at < output->length) {
-        ssize_t sent = send(rank->socket, output->bytes + output->at, output->length - output->at,
-            MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) break; /* later; or never, as reading will show */
-        output->at += (size_t)sent;
-    }
-    tutti_frame_drop(output);
-    if (output->length > most_unread) shutdown(rank->socket, SHUT_RDWR);
-}
-
-void tutti_court_send(tutti_judge *judge, int rank, tutti_frame *frame)
-{
-    tutti_rank *r = &judge->ranks[rank];
-    if (r->socket < 0) return;
-    tutti_frame_end(frame);
-    tutti_frame_append(&r->output, frame->bytes, frame->length);
-    flush(r);
-}
-
-void tutti_court_send_all(tutti_judge *judge, tutti_frame *frame)
-{
-    for (int r = 0; r < judge->size; r++) tutti_court_send(judge, r, frame);
-}
 
 static void hear_site(tutti_rank *rank, tutti_frame *frame)
 {
@@ -242,7 +201,7 @@ static int hear_all(tutti_judge *judge, struct pollfd *lines)
     poll(lines, (nfds_t)(judge->size + strangers), tick_ms);
     for (int r = 0; r < judge->size; r++) {
         tutti_rank *rank = &judge->ranks[r];
-        if (rank->socket >= 0 && (lines[r].revents & POLLOUT)) flush(rank);
+        if (rank->socket >= 0 && (lines[r].revents & POLLOUT)) tutti_court_flush(rank);
         if (rank->socket >= 0 && (lines[r].revents & ~POLLOUT)) listen_to(judge, r);
     }
     welcome(judge);

@@ -6,14 +6,17 @@ libcheckcore_la_SOURCES = \
 	apps/check/channel.c apps/check/channel.h \
 	apps/check/collective.c apps/check/collective.h \
 	apps/check/comms.c apps/check/comms.h \
-	apps/check/court.h \
+	apps/check/court.c apps/check/court.h \
 	apps/check/door.c apps/check/door.h \
+	apps/check/finding.c apps/check/finding.h \
 	apps/check/frame.c apps/check/frame.h \
 	apps/check/hang.c \
+	apps/check/item.h \
 	apps/check/judge.c apps/check/judge.h \
 	apps/check/match.c \
 	apps/check/message.c \
-	apps/check/ops.c \
+	apps/check/now.h \
+	apps/check/ops.c apps/check/ops.h \
 	apps/check/pairing.c apps/check/pairing.h \
 	apps/check/process.c apps/check/process.h \
 	apps/check/record.c apps/check/record.h \
@@ -21,6 +24,7 @@ libcheckcore_la_SOURCES = \
 	apps/check/requests.c apps/check/requests.h \
 	apps/check/signature.c apps/check/signature.h \
 	apps/check/site.c apps/check/site.h \
+	apps/check/start.c apps/check/start.h \
 	apps/check/table.c apps/check/table.h \
 	apps/check/threads.c apps/check/threads.h \
 	apps/check/wait.c apps/check/wait.h

@@ -1,16 +1,12 @@
 /* Collectives of different ranks, compared. */
 #include "apps/check/court.h"
+#include "apps/check/now.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A difference waits this long for the calls of the other ranks, so that the report can show them all. */
 static const double latecomers_s = 0.3;
-
-tutti_court_comm *tutti_court_comm_find(tutti_judge *judge, uint64_t id)
-{
-    return tutti_table_find(&judge->comms, id);
-}
 
 void tutti_court_comm_joined(tutti_judge *judge, int rank, tutti_frame *frame)
 {
@@ -157,7 +153,7 @@ static void check_slot(tutti_judge *judge, tutti_court_comm *comm, int index)
     tutti_slot *slot = comm->slots[index];
     bool all = slot->arrived == comm->size + comm->others;
     if (slot->differs && !judge->reported &&
-        (all || any_nonblocking(comm, slot) || tutti_court_now() - slot->since > latecomers_s)) {
+        (all || any_nonblocking(comm, slot) || tutti_now() - slot->since > latecomers_s)) {
         describe(judge, comm, slot, comm->finished + (uint64_t)index, difference(comm, slot),
             " differs");
     }
@@ -177,7 +173,7 @@ void tutti_court_collective(tutti_judge *judge, int rank, tutti_record *record)
     judge->epoch++;
     if (!slot->differs && new_difference(comm, slot, member)) {
         slot->differs = true;
-        slot->since = tutti_court_now();
+        slot->since = tutti_now();
     }
     check_slot(judge, comm, (int)(record->sequence - comm->finished));
     while (comm->nslots > 0 && comm->slots[0]->arrived == comm->size + comm->others &&

@@ -1,7 +1,7 @@
-/* Operators: predefined ones by name, made ones by their function. */
+#include "apps/check/ops.h"
+
 #include "apps/check/call.h"
-#include "apps/check/collective.h"
-#include "apps/check/process.h"
+#include "apps/check/finding.h"
 #include "apps/check/table.h"
 
 #include <dlfcn.h>
@@ -39,7 +39,7 @@ void tutti_op_gone(MPI_Op op)
 static void leak(void *value, void *severity)
 {
     const made_op *op = value;
-    tutti_process_finding_at(
+    tutti_finding_at(
         *(char *)severity, "MPI_Op_create", op->site, "this operator is never freed");
 }
 

@@ -8,8 +8,8 @@
 #define TUTTI_CHECK_PAIRING_H
 
 #include "apps/check/comms.h"
+#include "apps/check/item.h"
 #include "apps/check/signature.h"
-#include "apps/check/wait.h"
 
 /* A send or a receive is posted; `peer` and `tag` of a receive may be wildcards. Returns the number of a
  * receive, for the calls below. */

@@ -30,13 +30,16 @@ typedef struct tutti_process {
 
 tutti_process *tutti_process_self(void);
 
-/* After PMPI_Init: starts the judge (on rank 0) and connects to it. Collective over MPI_COMM_WORLD.
- * `before`: threads of the process before PMPI_Init. [M] */
-void tutti_process_start(const tutti_threads *before);
-/* Waits until every rank is here, and for the judge to leave; then the tool is off. [M] */
-void tutti_process_stop(void);
 /* Whether calls are checked now. */
 bool tutti_process_active(void);
+
+/* For start.c. The line to the judge; -1: there is none. */
+void tutti_process_connected(int socket);
+/* Calls are checked from here on; `others`: threads of the process that are not the program's. Collective over
+ * MPI_COMM_WORLD. [M] */
+void tutti_process_on(const tutti_threads *others);
+/* They are checked no more. orderly: MPI is not at its end, nor is the process. [M] */
+void tutti_process_off(bool orderly);
 
 /* Threads of the program (neither MPI's nor the tool's) that do not wait for another thread. */
 int tutti_process_threads(void);
@@ -47,14 +50,6 @@ int tutti_process_progress(void);
 /* A frame to the judge: open, put fields, post. The line is locked in between. */
 tutti_frame *tutti_process_open(tutti_frame_kind kind);
 void tutti_process_post(void);
-
-/* Says to the judge that something is wrong in the current call. `severity`: 'E' ends the program, 'W'
- * is printed. */
-void tutti_process_finding(char severity, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* As above, for a call made earlier at `site` (of MPI function `call`). */
-void tutti_process_finding_at(char severity, const char *call, int site, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 
 /* Ends the process when the judge has said so; otherwise returns. */
 void tutti_process_obey(void);

@@ -1,6 +1,7 @@
 #include "apps/check/requests.h"
 
 #include "apps/check/pairing.h"
+#include "apps/check/finding.h"
 #include "apps/check/process.h"
 #include "apps/check/table.h"
 
@@ -76,7 +77,7 @@ void tutti_request_started(MPI_Request handle)
     tutti_request *request = found(handle);
     if (request && request->persistent) {
         if (request->active && !request->complete)
-            tutti_process_finding('E', "the request is started while it is active");
+            tutti_finding('E', "the request is started while it is active");
         request->active = true;
         request->complete = false;
         request->number = tutti_pairing_posted(&request->item, request->data);
@@ -109,7 +110,7 @@ static void compare_content(tutti_request *request)
 {
     if (!request->buffer) return;
     if (tutti_request_content(request->buffer, request->count, request->type) != request->content)
-        tutti_process_finding_at('E', request->item.call, request->item.site,
+        tutti_finding_at('E', request->item.call, request->item.site,
             "the buffer was changed while it was being sent, before the request was complete");
 }
 
@@ -174,7 +175,7 @@ void tutti_request_freed(MPI_Request handle)
     bool pending = request->active && !request->complete;
     if (pending && request->item.kind == TUTTI_ITEM_RECV) tutti_pairing_lost();
     if (pending && request->item.kind == TUTTI_ITEM_COLL)
-        tutti_process_finding(
+        tutti_finding(
             'E', "the request of a nonblocking collective is freed before it is complete");
     destroy(request);
 }
@@ -184,7 +185,7 @@ void tutti_request_cancelled(MPI_Request handle)
     pthread_mutex_lock(&lock);
     tutti_request *request = found(handle);
     if (request && request->active && request->item.kind == TUTTI_ITEM_COLL)
-        tutti_process_finding('E', "a nonblocking collective cannot be cancelled");
+        tutti_finding('E', "a nonblocking collective cannot be cancelled");
     if (request) request->item.kind = TUTTI_ITEM_OTHER;
     tutti_pairing_lost();
     pthread_mutex_unlock(&lock);
@@ -263,11 +264,11 @@ static void leak(void *value, void *with)
     leaks *l = with;
     if (request->active && !request->complete) {
         l->active++;
-        tutti_process_finding_at('E', request->item.call, request->item.site,
+        tutti_finding_at('E', request->item.call, request->item.site,
             "this request is never completed: no MPI_Wait or successful MPI_Test before "
             "MPI_Finalize");
     } else if (l->notes) {
-        tutti_process_finding_at(
+        tutti_finding_at(
             'W', request->item.call, request->item.site, "this request is never freed");
     }
 }

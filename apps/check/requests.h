@@ -6,8 +6,8 @@
 #define TUTTI_CHECK_REQUESTS_H
 
 #include "apps/check/comms.h"
+#include "apps/check/item.h"
 #include "apps/check/signature.h"
-#include "apps/check/wait.h"
 
 #include <mpi.h>
 #include <stdbool.h>

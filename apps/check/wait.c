@@ -1,6 +1,7 @@
 #include "apps/check/wait.h"
 
 #include "apps/check/call.h"
+#include "apps/check/now.h"
 #include "apps/check/process.h"
 #include "apps/check/requests.h"
 
@@ -17,21 +18,14 @@ static const double quiet_s = 0.05, sure_s = 0.15;
 static const double busy_s = 0.001;
 enum { spins = 500, sure_tests = 50, most_pending = 256 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 tutti_wait tutti_wait_for(tutti_item item)
 {
-    return (tutti_wait){.item = item, .started = now()};
+    return (tutti_wait){.item = item, .started = tutti_now()};
 }
 
 tutti_wait tutti_wait_requests(tutti_wanted wanted, bool any)
 {
-    return (tutti_wait){.wanted = wanted, .any = any, .started = now()};
+    return (tutti_wait){.wanted = wanted, .any = any, .started = tutti_now()};
 }
 
 /* Items, gathered before the frame is opened: asking MPI takes other locks. */
@@ -121,9 +115,9 @@ static void answer(tutti_wait *wait)
     if (probe != wait->probe) {
         wait->probe = probe;
         wait->answers = wait->steps;
-        wait->started = now();
+        wait->started = tutti_now();
     } else if (wait->answers >= 0 && wait->steps - wait->answers >= sure_tests &&
-               now() - wait->started >= sure_s) {
+               tutti_now() - wait->started >= sure_s) {
         wait->answers = -1;
         tell(wait);
     }
@@ -142,7 +136,7 @@ void tutti_wait_step(tutti_wait *wait)
     if (!wait->told) {
         wait->answers = -1;
         wait->probe = tutti_process_self()->probe;
-        if (wait->item.kind == TUTTI_ITEM_FINALIZE || now() - wait->started >= quiet_s) tell(wait);
+        if (wait->item.kind == TUTTI_ITEM_FINALIZE || tutti_now() - wait->started >= quiet_s) tell(wait);
     } else {
         answer(wait);
     }
@@ -197,12 +191,13 @@ void tutti_wait_polled(tutti_wait wait)
     double limit = tutti_process_self()->timeout_s;
     if (did_something_else()) tutti_wait_no_poll();
     if (poll.since == 0) {
-        poll.since = now();
+        poll.since = tutti_now();
         poll.wait = wait;
+        tutti_call_on_other(tutti_wait_no_poll); /* polls are calls of one name */
     }
     poll.wait.wanted = wait.wanted;
     poll.wait.steps++;
-    if (limit <= 0 || now() - poll.since < limit) return;
+    if (limit <= 0 || tutti_now() - poll.since < limit) return;
     if (poll.wait.told) {
         answer(&poll.wait);
     } else {

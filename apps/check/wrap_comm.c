@@ -1,6 +1,7 @@
 /* Making and freeing communicators, and other collectives without data that can be compared. */
 #include "apps/check/call.h"
 #include "apps/check/collective.h"
+#include "apps/check/ops.h"
 #include "apps/check/process.h"
 #include "apps/check/requests.h"
 

@@ -2,8 +2,11 @@
 #include "apps/check/call.h"
 #include "apps/check/collective.h"
 #include "apps/check/comms.h"
+#include "apps/check/finding.h"
+#include "apps/check/ops.h"
 #include "apps/check/process.h"
 #include "apps/check/requests.h"
+#include "apps/check/start.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +23,7 @@ static void refused(MPI_Comm *comm, int *code, ...)
         tutti_process_obey();
         usleep(100000);
     }
-    tutti_process_finding('E', "MPI refuses the call: %s", text);
+    tutti_finding('E', "MPI refuses the call: %s", text);
     tutti_process_await_verdict();
 }
 

@@ -1,4 +1,4 @@
-/* The readers behind the table in reader.c, one a file, and what they share. */
+/* The readers behind the table in dataset.c, one a file, and what they share. */
 #ifndef TUTTI_FORMATS_H
 #define TUTTI_FORMATS_H
 

@@ -3,13 +3,14 @@
 apps_data_sources = \
 	apps/data/augment.c apps/data/augment.h \
 	apps/data/cifar.c \
+	apps/data/dataset.c \
 	apps/data/file.c apps/data/file.h \
 	apps/data/formats.h \
 	apps/data/idx.c \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/prefetch.c apps/data/prefetch.h \
-	apps/data/reader.c apps/data/reader.h \
+	apps/data/reader.h \
 	apps/data/sampler.c apps/data/sampler.h \
 	apps/data/synth.c
 

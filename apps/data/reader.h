@@ -5,7 +5,7 @@
  * or named. Whatever can be checked without decoding (sizes, headers, every label of a binary
  * format) is checked by open; a corrupt JPEG is found when it is read. Errors name the file and the
  * record. Threads: open/close [M]; read [A]: many threads may read at once. Formats and folder
- * layouts: doc/data.md. A new format is a tutti_reader in a file of its own, and a row in reader.c.
+ * layouts: doc/data.md. A new format is a tutti_reader in a file of its own, and a row in dataset.c.
  */
 #ifndef TUTTI_READER_H
 #define TUTTI_READER_H

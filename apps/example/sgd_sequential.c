@@ -74,7 +74,8 @@ int main(void)
     starpu_data_unregister(g_handle);
     starpu_shutdown();
     float worst = 0;
-    for (unsigned f = 0; f < FEATURES; f++) worst = fmaxf(worst, fabsf(w[f] - truth(f)));
+    for (unsigned f = 0; f < FEATURES; f++)
+        if (fabsf(w[f] - truth(f)) > worst) worst = fabsf(w[f] - truth(f));
     printf("w0 %.6f, largest error %.1e\n", w[0], worst);
     return worst < 1e-3f ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,6 +1,9 @@
 #include "apps/terminal/terminal.h"
 
+#include "dag/base/process.h"
+
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,19 +18,27 @@ static int own_columns(int file)
     return ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* Of the launcher's terminal; 0 where its output goes elsewhere. */
+/* Of the first ancestor's output that is not this terminal: the launcher's, whatever stands between it and this
+ * process. 0 where it goes elsewhere. */
 static int launcher_columns(int descriptor)
 {
-    char path[64];
-    struct stat info;
-    snprintf(path, sizeof path, "/proc/%ld/fd/%d", (long)getppid(), descriptor);
-    if (stat(path, &info) || !S_ISCHR(info.st_mode)) return 0;
-    int file = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) return 0;
-    int columns = own_columns(file);
-    if (!columns && isatty(file)) columns = USUAL;
-    close(file);
-    return columns;
+    enum { GENERATIONS = 32 };
+    struct stat own, other;
+    int64_t pid = getppid();
+    if (fstat(descriptor, &own)) return 0;
+    for (int i = 0; i < GENERATIONS && pid > 1; i++, pid = tutti_process_parent(pid)) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%d", pid, descriptor);
+        if (stat(path, &other) || !S_ISCHR(other.st_mode)) return 0;
+        if (other.st_rdev == own.st_rdev) continue;
+        int file = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+        if (file < 0) return 0;
+        int columns = own_columns(file);
+        if (!columns && isatty(file)) columns = USUAL;
+        close(file);
+        return columns;
+    }
+    return 0;
 }
 
 int tutti_terminal_columns(int descriptor)

@@ -10,7 +10,7 @@
 #include "dag/kernels/kernel.h"
 #include "dag/run/run.h"
 #include "designs/design.h"
-#include "designs/fault.h"
+#include "designs/drive/fault.h"
 
 #include <inttypes.h>
 #include <stddef.h>

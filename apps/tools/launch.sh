@@ -130,10 +130,7 @@ launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS
     esac
 }
 
-# The option with which the launcher lets ranks go on when one has died.
+# The option with which the launcher lets ranks go on when one has died. Hydra has none that does.
 launch_keep_going() { # KIND
-    case $1 in
-    openmpi*) echo --enable-recovery ;;
-    hydra) echo -disable-auto-cleanup ;;
-    esac
+    case $1 in openmpi*) echo --enable-recovery ;; esac
 }

@@ -16,7 +16,7 @@ apps/tutti-run: apps/tools/tutti-run.in apps/tools/launch.sh Makefile
 
 noinst_LTLIBRARIES += libdoctor.la
 libdoctor_la_SOURCES = \
-	apps/tools/doctor.h apps/tools/doctor_read.c apps/tools/doctor_report.c apps/tools/doctor_known.c \
+	apps/tools/doctor.h apps/tools/doctor_examine.c apps/tools/doctor_read.c apps/tools/doctor_report.c apps/tools/doctor_known.c \
 	apps/tools/doctor_mpi.c apps/tools/doctor_cpu.c apps/tools/doctor_net.c apps/tools/doctor_system.c
 bin_PROGRAMS += apps/tutti-doctor
 apps_tutti_doctor_SOURCES = apps/tools/doctor_main.c

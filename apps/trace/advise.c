@@ -1,7 +1,8 @@
 #include "apps/trace/study.h"
 
+#include "designs/design.h"
+
 #include <stdio.h>
-#include <string.h>
 
 /* What counts as much, as a share of a step. */
 static const double much = 0.05;
@@ -69,7 +70,8 @@ static void advise_bucket(const tutti_study *s, char *text, size_t size)
 {
     const tutti_study_bucket *b = &s->bucket[0];
     char why[400] = "this design hides nothing: --design funneled";
-    if (strcmp(s->timeline->design, "sequential") != 0) explain(b, why, sizeof why);
+    const tutti_design *design = tutti_design_find(s->timeline->design);
+    if (!design || !design->start->main_drives) explain(b, why, sizeof why);
     snprintf(text, size, "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: %s", b->name,
         b->exposed_ms, s->mean.exposed_ms, why);
 }

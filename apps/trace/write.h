@@ -20,7 +20,7 @@
 
 #include "dag/base/file.h"
 #include "dag/run/trace.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 
 #include <stdio.h>
 

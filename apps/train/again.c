@@ -1,5 +1,8 @@
 #include "apps/train/again.h"
 
+#include "dag/base/process.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,11 +60,11 @@ typedef struct line {
 } line;
 
 /* A process's words; none where they cannot be read, or are too many. */
-static void read_line(long pid, line *l)
+static void read_line(int64_t pid, line *l)
 {
     char path[64];
     l->words = 0;
-    snprintf(path, sizeof path, "/proc/%ld/cmdline", pid);
+    snprintf(path, sizeof path, "/proc/%" PRId64 "/cmdline", pid);
     FILE *file = fopen(path, "re");
     if (!file) return;
     size_t length = fread(l->bytes, 1, MOST_BYTES - 1, file);
@@ -70,20 +73,6 @@ static void read_line(long pid, line *l)
     l->bytes[length] = '\0';
     for (char *at = l->bytes; at < l->bytes + length && l->words < MOST_WORDS; at += strlen(at) + 1)
         l->word[l->words++] = at;
-}
-
-static long parent_of(long pid)
-{
-    char path[64], text[512];
-    long parent = 0;
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (!file) return 0;
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end && sscanf(name_end, ") %*c %ld", &parent) == 1 ? parent : 0;
 }
 
 static const char *base_name(const char *path)
@@ -105,16 +94,25 @@ static int ends_with(const line *l, int words, char *const word[])
     return 1;
 }
 
+/* The mpirun of Open MPI 5 becomes prterun, which started by hand refuses what mpirun has allowed it (root). */
+static void name_mpirun(char *launcher)
+{
+    char *slash = strrchr(launcher, '/'), *name = slash ? slash + 1 : launcher;
+    if (!strcmp(name, "prterun")) memcpy(name, "mpirun", sizeof "mpirun");
+}
+
 /* The oldest ancestor of that kind: wrappers stand between the launcher and the program. */
 static int find_launcher(line *l, int words, char *const word[])
 {
-    long pid = (long)getppid(), found = 0;
-    for (int i = 0; i < GENERATIONS && pid > 1; i++, pid = parent_of(pid)) {
+    int64_t pid = getppid(), found = 0;
+    for (int i = 0; i < GENERATIONS && pid > 1; i++, pid = tutti_process_parent(pid)) {
         read_line(pid, l);
         if (ends_with(l, words, word)) found = pid;
     }
     if (found) read_line(found, l);
-    return found && ends_with(l, words, word);
+    if (!found || !ends_with(l, words, word)) return 0;
+    name_mpirun(l->word[0]);
+    return 1;
 }
 
 static char *with_mpirun(int words, char *const word[], int ranks, const char *checkpoint)

@@ -16,10 +16,11 @@ libtrain_la_SOURCES = \
 	apps/train/report.c apps/train/report.h \
 	apps/train/saver.c apps/train/saver.h \
 	apps/train/schedule.c apps/train/schedule.h \
+	apps/train/stages.c \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
 	apps/train/tracer.c apps/train/tracer.h \
-	apps/train/trainer.c apps/train/trainer.h
+	apps/train/trainer.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
 bin_PROGRAMS += apps/tutti-cifar

@@ -5,7 +5,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
-#include "designs/comm_core.h"
+#include "designs/thread/comm_core.h"
 #include "designs/watch/watch.h"
 
 #include <inttypes.h>

@@ -14,7 +14,7 @@ char *tutti_pick_text(const tutti_pick *pick, char text[TUTTI_PICK_TEXT])
     if (pick->slice_bytes >= 0)
         used += snprintf(text + used, TUTTI_PICK_TEXT - (size_t)used, " --slice-mb %.9g",
             1e-6 * (double)pick->slice_bytes);
-    if (pick->priority && pick->design->order == TUTTI_ORDER_QUEUE)
+    if (pick->priority && pick->design->start->reorders)
         snprintf(text + used, TUTTI_PICK_TEXT - (size_t)used, " --priority on");
     return text;
 }

@@ -2,14 +2,14 @@
 #ifndef TUTTI_PICK_H
 #define TUTTI_PICK_H
 
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 
 typedef struct tutti_pick {
     const tutti_design *design;
     int lanes;
-    int64_t bucket_bytes; /* -1: the default (designs/bucket.h) */
-    int64_t slice_bytes;  /* -1: the default (designs/slice.h); 0: sums stay whole */
-    int priority; /* 1: in the agreed order (designs/order.h), where the design has a queue */
+    int64_t bucket_bytes; /* -1: the default (designs/passes/bucket.h) */
+    int64_t slice_bytes;  /* -1: the default (designs/passes/slice.h); 0: sums stay whole */
+    int priority; /* 1: in the agreed order (designs/exchange/order.h), where the design has a queue */
 } tutti_pick;
 
 /* "--design concurrent --lanes 4 --bucket-mb 0.545": what is not the default. */

@@ -1,7 +1,7 @@
 #include "apps/tune/search.h"
 
 #include "collectives/choose.h"
-#include "designs/slice.h"
+#include "designs/passes/slice.h"
 
 enum { DEFAULT_LANES = 4 };
 
@@ -119,7 +119,7 @@ static int other_priority(
 {
     other[0] = *best;
     other[0].priority = !best->priority;
-    return best->design->order == TUTTI_ORDER_QUEUE && tutti_search_allows(space, &other[0]);
+    return best->design->start->reorders && tutti_search_allows(space, &other[0]);
 }
 
 const tutti_knob tutti_knobs[] = {{"design", other_designs}, {"bucket", other_buckets},

@@ -5,7 +5,7 @@
 
 #include "apps/models/model.h"
 #include "dag/net/step.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 
 typedef struct tutti_side_options {
     const tutti_model *model;

@@ -5,7 +5,7 @@
 #include "apps/tune/search.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/bucket.h"
+#include "designs/passes/bucket.h"
 
 #include <math.h>
 #include <stdio.h>

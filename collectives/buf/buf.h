@@ -2,7 +2,7 @@
 #ifndef TUTTI_BUF_H
 #define TUTTI_BUF_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "dag/base/status.h"
 
 #include <stddef.h>

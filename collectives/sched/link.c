@@ -1,5 +1,5 @@
-/* From program order and ranges to dependencies. */
-#include "collectives/sched/draft.h"
+#include "collectives/sched/link.h"
+
 #include "dag/base/log.h"
 
 #include <stdlib.h>

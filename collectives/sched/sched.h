@@ -19,7 +19,7 @@
 #ifndef TUTTI_SCHED_H
 #define TUTTI_SCHED_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "dag/base/status.h"
 
 typedef enum tutti_space {

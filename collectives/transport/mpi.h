@@ -1,5 +1,5 @@
-/* The inside of the MPI transport: shared by mpi.c (messages) and mpi_collective.c (the library's
- * own collectives). */
+/* The inside of the MPI transport: shared by mpi_message.c (messages) and mpi_collective.c (the
+ * library's own collectives). */
 #ifndef TUTTI_TRANSPORT_MPI_H
 #define TUTTI_TRANSPORT_MPI_H
 

@@ -4,13 +4,21 @@
 #include "dag/base/log.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* also protects: */
-static int users, blocking_users;
+static int users, blocking_users, ends;
 
 pthread_mutex_t *tutti_mpi_lock(void)
 {
     return &lock;
+}
+
+void tutti_mpi_ends(void)
+{
+    pthread_mutex_lock(&lock);
+    ends = 1;
+    pthread_mutex_unlock(&lock);
 }
 
 int tutti_mpi_await(MPI_Request *request)
@@ -25,6 +33,10 @@ int tutti_mpi_await(MPI_Request *request)
         else
             tutti_clock_sleep(sleep_s);
         pthread_mutex_lock(&lock);
+        if (ends) {
+            pthread_mutex_unlock(&lock);
+            for (;;) pause();
+        }
         code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
     }
     return code;

@@ -21,6 +21,10 @@
 /* Lasts as long as the process. First in the order of locks (doc/threads.md). [A] */
 pthread_mutex_t *tutti_mpi_lock(void);
 
+/* MPI_Finalize has been called: a thread of this library that awaits something will not be inside MPI
+ * again, and never returns from tutti_mpi_await. [A] */
+void tutti_mpi_ends(void);
+
 /* Waits until the request has ended. The lock is held by the caller, and released while this waits.
  * Returns MPI's code. No deadline of its own: whoever waits for this thread has one. [A] */
 int tutti_mpi_await(MPI_Request *request);

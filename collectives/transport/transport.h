@@ -14,7 +14,7 @@
 #ifndef TUTTI_TRANSPORT_H
 #define TUTTI_TRANSPORT_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "dag/base/status.h"
 
 #include <pthread.h>

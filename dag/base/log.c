@@ -1,5 +1,6 @@
 #include "dag/base/log.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,19 +19,54 @@ void tutti_log_set_level(tutti_log_level level)
     atomic_store(&log_level, (int)level);
 }
 
-static void write_line(tutti_log_level level, const char *format, va_list args)
+/* Protects the two, and is held while the program's function runs. */
+static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
+static tutti_log_function *sink;
+static void *sink_ctx;
+
+static _Thread_local struct {
+    unsigned count;
+    char text[TUTTI_ERROR_TEXT];
+} last_error;
+
+void tutti_log_to(tutti_log_function *function, void *ctx)
+{
+    pthread_mutex_lock(&sink_lock);
+    sink = function;
+    sink_ctx = ctx;
+    pthread_mutex_unlock(&sink_lock);
+}
+
+/* Whether the program has taken it. */
+static int hand_over(tutti_log_level level, const char *sentence)
+{
+    pthread_mutex_lock(&sink_lock);
+    int taken = sink != NULL;
+    if (taken) sink(sink_ctx, level, sentence);
+    pthread_mutex_unlock(&sink_lock);
+    return taken;
+}
+
+static void write_line(tutti_log_level level, const char *sentence)
 {
     static const char *const words[] = {"error: ", "warning: ", "", "debug: "};
     char line[2048];
     int rank = atomic_load(&log_rank);
-    int n = rank >= 0 ? snprintf(line, sizeof line, "tutti: rank %d: %s", rank, words[level])
-                      : snprintf(line, sizeof line, "tutti: %s", words[level]);
-    int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
-    size_t length = (size_t)n + (size_t)(m < 0 ? 0 : m);
+    int n = rank >= 0 ? snprintf(line, sizeof line - 1, "tutti: rank %d: %s%s", rank, words[level],
+                            sentence)
+                      : snprintf(line, sizeof line - 1, "tutti: %s%s", words[level], sentence);
+    size_t length = n < 0 ? 0 : (size_t)n;
     if (length > sizeof line - 2) length = sizeof line - 2;
     line[length++] = '\n';
     fflush(stdout);
     if (write(STDERR_FILENO, line, length) < 0) return; /* nowhere left to say so */
+}
+
+static void say(tutti_log_level level, const char *format, va_list args)
+{
+    char sentence[2048];
+    if (vsnprintf(sentence, sizeof sentence, format, args) < 0) sentence[0] = '\0';
+    if (!hand_over(level, sentence)) write_line(level, sentence);
 }
 
 void tutti_log(tutti_log_level level, const char *format, ...)
@@ -38,7 +74,7 @@ void tutti_log(tutti_log_level level, const char *format, ...)
     if ((int)level > atomic_load(&log_level)) return;
     va_list args;
     va_start(args, format);
-    write_line(level, format, args);
+    say(level, format, args);
     va_end(args);
 }
 
@@ -46,16 +82,39 @@ void tutti_log_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(TUTTI_LOG_INFO, format, args); /* INFO has no word */
+    say(TUTTI_LOG_INFO, format, args); /* INFO has no word */
     va_end(args);
 }
 
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
 {
-    if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;
+    char sentence[TUTTI_ERROR_TEXT]; /* its arguments may be what tutti_last_error has returned */
     va_list args;
     va_start(args, format);
-    write_line(TUTTI_LOG_ERROR, format, args);
+    if (vsnprintf(sentence, sizeof sentence, format, args) < 0) sentence[0] = '\0';
+    va_end(args);
+    tutti_error_adopt(sentence);
+    if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;
+    va_start(args, format);
+    say(TUTTI_LOG_ERROR, format, args);
     va_end(args);
     return status;
+}
+
+/* ---- the last error of a thread ---- */
+
+const char *tutti_last_error(void)
+{
+    return last_error.text;
+}
+
+unsigned tutti_error_count(void)
+{
+    return last_error.count;
+}
+
+void tutti_error_adopt(const char *sentence)
+{
+    last_error.count++;
+    snprintf(last_error.text, sizeof last_error.text, "%s", sentence);
 }

@@ -1,24 +1,19 @@
-/* Messages for people, one line each on stderr: "tutti: rank 1: error: sentence". [A]
+/* Messages for people, one line each on stderr, "tutti: rank 1: error: sentence", or to the program
+ * (dag/base/sink.h). [A]
  *
- * The prefix's rank and the verbosity are the process's only mutable file-scope state (a process is
- * one rank in every program); a line is written with one write(2), so lines of several threads and
- * ranks do not mix. */
+ * The prefix's rank, the verbosity and where messages go are the process's only mutable file-scope
+ * state (a process is one rank in every program); a line is written with one write(2), so lines of
+ * several threads and ranks do not mix. */
 #ifndef TUTTI_LOG_H
 #define TUTTI_LOG_H
 
+#include "dag/base/sink.h"
 #include "dag/base/status.h"
-
-typedef enum tutti_log_level {
-    TUTTI_LOG_NONE = -1, /* not even errors: for tests that fail on purpose, thousands of times */
-    TUTTI_LOG_ERROR,
-    TUTTI_LOG_WARN,
-    TUTTI_LOG_INFO, /* the default shows up to here */
-    TUTTI_LOG_DEBUG,
-} tutti_log_level;
 
 /* Sets the rank in the prefix; -1 (the start value) leaves it out. */
 void tutti_log_set_rank(int rank);
-/* Shows messages up to this level. */
+/* Shows messages up to this level; INFO before the first call. NONE, not even errors, is for
+ * tests that fail on purpose, thousands of times. */
 void tutti_log_set_level(tutti_log_level level);
 
 void tutti_log(tutti_log_level level, const char *format, ...)
@@ -28,8 +23,17 @@ void tutti_log(tutti_log_level level, const char *format, ...)
 void tutti_log_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Logs an error and returns `status`, so that the function which decides can say: return
- * tutti_fail(...). */
+ * tutti_fail(...). The sentence is this thread's last error (tutti_last_error), at every level. */
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ---- the last error of a thread (tutti_last_error in dag/base/status.h) ---- */
+
+enum { TUTTI_ERROR_TEXT = 1024 };
+
+/* How many there have been on this thread: whether a call has said something. */
+unsigned tutti_error_count(void);
+/* What another thread has logged is this one's last error, too. */
+void tutti_error_adopt(const char *sentence);
 
 #endif

@@ -17,27 +17,39 @@ void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT])
     fclose(file);
 }
 
-int tutti_process_look(int64_t pid, char *state, int64_t *began)
+/* Fields of /proc/PID/stat, as proc(5) numbers them: those behind the name. */
+enum { STATE = 3, PARENT = 4, BEGAN = 22, LINE = 1024 };
+
+/* NULL when there is no such process. */
+static const char *find_field(int64_t pid, int wanted, char text[LINE])
 {
-    enum {
-        AFTER_NAME = 3,
-        BEGAN = 22
-    }; /* fields, as proc(5) numbers them; the first is the state */
-    char path[64], text[1024];
+    char path[64];
     snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
     FILE *file = fopen(path, "re");
-    if (!file) return 0;
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    if (!file) return NULL;
+    text[fread(text, 1, LINE - 1, file)] = '\0';
     fclose(file);
-    const char *name_end = strrchr(text, ')'); /* a name may hold blanks and brackets */
-    if (!name_end || strlen(name_end) < 3) return 0;
-    const char *at = name_end + 2;
-    for (int field = AFTER_NAME; at && field < BEGAN; field++) {
+    const char *at = strrchr(text, ')'); /* a name may hold blanks and brackets */
+    for (int field = STATE - 1; at && field < wanted; field++) {
         at = strchr(at, ' ');
         if (at) at++;
     }
+    return at && *at ? at : NULL;
+}
+
+int tutti_process_look(int64_t pid, char *state, int64_t *began)
+{
+    char text[LINE];
+    const char *at = find_field(pid, BEGAN, text);
     if (!at) return 0;
-    if (state) *state = name_end[2];
     if (began) *began = strtoll(at, NULL, 10);
+    if (state) *state = strrchr(text, ')')[2];
     return 1;
+}
+
+int64_t tutti_process_parent(int64_t pid)
+{
+    char text[LINE];
+    const char *at = find_field(pid, PARENT, text);
+    return at ? strtoll(at, NULL, 10) : 0;
 }

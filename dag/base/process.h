@@ -11,5 +11,7 @@ void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT]);
 /* A process's state, a letter, and when it began, in ticks since the host was started. Returns 0, and sets
  * nothing, when there is no such process. Either may be NULL. */
 int tutti_process_look(int64_t pid, char *state, int64_t *began);
+/* Its parent; 0 when there is no such process, or none that this one can see. */
+int64_t tutti_process_parent(int64_t pid);
 
 #endif

@@ -42,6 +42,12 @@ typedef enum tutti_status {
 TUTTI_API const char *tutti_status_name(tutti_status status);
 TUTTI_API const char *tutti_status_text(tutti_status status);
 
+/* The sentence of the last call that has failed on this thread, as it was logged: what was wrong,
+ * with names and numbers; "" when none has. Each thread has its own, which lasts until that
+ * thread's next failure. What went wrong on a thread of Tutti's is the last error of the thread
+ * whose call returns that status. [A] */
+TUTTI_API const char *tutti_last_error(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -29,6 +29,28 @@ void tutti_edges_free(tutti_edges *edges); /* accepts NULL */
 tutti_status tutti_edges_add(tutti_edges *edges, int64_t id, int accesses,
     const tutti_access access[], tutti_edges_fn *fn, void *ctx);
 
+/* Which of certain nodes come before each node: those that must have ended before it can start.
+ *
+ * Nodes are submitted in program order, as to edges. One that counts bears a number, or several that follow each
+ * other; a node has the numbers before it that are nearest: what those have before them is before it, too.
+ * A link of a chain counts as if it waited for the end of the one before it. For a chain of collectives that is
+ * so: a collective ends only when every rank has started it, and with it all before it on the chain, so that
+ * whatever waits for the end of a link waits for the ends of those, too. [M] */
+typedef struct tutti_reach tutti_reach;
+
+tutti_status tutti_reach_new(int tensors, tutti_reach **reach);
+void tutti_reach_free(tutti_reach *reach); /* accepts NULL */
+
+/* Submits a node that bears the numbers first ... first + numbers - 1 (0: none). *before: the nearest numbers
+ * before it, sorted; *befores: how many. Valid until the next call. NOMEM. */
+tutti_status tutti_reach_add(tutti_reach *reach, const tutti_node *node, int first, int numbers,
+    const int **before, int *befores);
+
+/* A section runs again and again, a step each time: the first node of the next step that reads what `node`
+ * writes, or what is computed from it in either step; INT_MAX: none does. Tokens are no data. *needed is set on
+ * success. NOMEM. [P] */
+tutti_status tutti_reach_next_step(const tutti_graph *graph, int node, int *needed);
+
 /* Writes a section as a Graphviz digraph: boxes are kernels, ellipses collectives, marks dashed;
  * dashed edges lead to a start from a start. */
 tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out);

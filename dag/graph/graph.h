@@ -59,10 +59,13 @@ typedef struct tutti_access {
 
 typedef enum tutti_node_kind {
     TUTTI_NODE_KERNEL, /* op is a tutti_op of dag/kernels/kernel.h, desc its descriptor struct */
-    TUTTI_NODE_MARK, /* "sum this tensor over all ranks here": one read-write access; desc empty */
-    TUTTI_NODE_COLLECTIVE, /* a mark that an exchange has turned into a collective; desc belongs to
-                              designs/ */
-    TUTTI_NODE_FUSED,      /* a mark whose tensor a later mark has taken over; nothing to run */
+    /* "sum these tensors over all ranks here": read-write accesses to one, or to those of a bucket, which lie in
+     * one block; desc empty */
+    TUTTI_NODE_MARK,
+    /* what an exchange has made of a mark, or a program has inserted; desc is its tutti_coll_args, without
+     * buffers (collectives/value/args.h) */
+    TUTTI_NODE_COLLECTIVE,
+    TUTTI_NODE_FUSED, /* a mark whose tensor a later mark has taken over; nothing to run */
 } tutti_node_kind;
 
 /* Where a design has put a collective node. lane -1: not placed. */
@@ -70,10 +73,10 @@ typedef struct tutti_place {
     int lane;      /* communicator */
     int64_t index; /* position among its section's collectives, from 0, in program order */
     int holds;     /* the worker that starts it waits for its end (designs/naive.c) */
-    int slices;    /* it is cut into so many collectives (designs/slice.h); 0: 1 */
+    int slices;    /* it is cut into so many collectives (designs/passes/slice.h); 0: 1 */
     int lanes;     /* and these go onto so many lanes in turn, beginning with `lane`; 0: 1 */
     int slots;     /* collectives of its section in all, slices counted, where ranks may agree on
-                      another order of them (designs/order.h); 0: they do not */
+                      another order of them (designs/exchange/order.h); 0: they do not */
 } tutti_place;
 
 typedef struct tutti_node {

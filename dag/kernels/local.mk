@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libnet_la_SOURCES += \
 	dag/kernels/act.h dag/kernels/act_cpu.c \
 	dag/kernels/arith.h dag/kernels/arith_cpu.c \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \

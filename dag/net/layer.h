@@ -2,7 +2,8 @@
  *
  * Layer i gives value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions:
  * what shape comes out, which parameters there are, which nodes compute forward, for evaluation,
- * and backward. A new kind is a new file, its line below, and a function in net.h that appends it.
+ * and backward, and the function of net.h that appends it. A new kind is a new file with both, the
+ * function's line in net.h, and a member of `as` below where it is told something new.
  * Threads: [M]. */
 #ifndef TUTTI_LAYER_H
 #define TUTTI_LAYER_H
@@ -83,16 +84,16 @@ struct tutti_layer_kind {
     tutti_status (*backward)(struct tutti_site *site);
 };
 
-extern const tutti_layer_kind tutti_layer_input, tutti_layer_conv, tutti_layer_dense,
-    tutti_layer_norm, tutti_layer_relu, tutti_layer_add, tutti_layer_max_pool, tutti_layer_avg_pool,
-    tutti_layer_global_avg_pool, tutti_layer_dropout, tutti_layer_shortcut;
-
 struct tutti_net {
     tutti_status status; /* the first failure */
     int layers, capacity;
     tutti_layer *layer;
     tutti_value output; /* -1 until declared */
 };
+
+/* Appends a layer of this kind, inputs and settings; its shapes are worked out here. Returns the new value, or -1
+ * when this or an earlier call has failed. */
+tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer);
 
 /* Parameters of a layer; 0 for a kind without. */
 int tutti_layer_parameters(

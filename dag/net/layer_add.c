@@ -48,5 +48,11 @@ static tutti_status backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
 }
 
-const tutti_layer_kind tutti_layer_add = {
+static const tutti_layer_kind kind = {
     .name = "add", .infer = infer, .forward = forward, .backward = backward};
+
+tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu)
+{
+    return tutti_net_append(net, name,
+        (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}, .as.relu = relu != 0});
+}

@@ -90,8 +90,15 @@ static tutti_status backward(tutti_site *site)
         sizeof desc, n, access);
 }
 
-const tutti_layer_kind tutti_layer_conv = {.name = "conv",
+static const tutti_layer_kind kind = {.name = "conv",
     .infer = infer,
     .parameters = parameters,
     .forward = forward,
     .backward = backward};
+
+tutti_value tutti_net_conv(
+    tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer)
+{
+    return tutti_net_append(net, name,
+        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
+}

@@ -62,8 +62,15 @@ static tutti_status backward(tutti_site *site)
         sizeof desc, 4, access);
 }
 
-const tutti_layer_kind tutti_layer_dense = {.name = "dense",
+static const tutti_layer_kind kind = {.name = "dense",
     .infer = infer,
     .parameters = parameters,
     .forward = forward,
     .backward = backward};
+
+tutti_value tutti_net_dense(
+    tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init)
+{
+    return tutti_net_append(net, name,
+        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.dense = {K, init}});
+}

@@ -53,8 +53,14 @@ static tutti_status backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DROPOUT_BWD, &desc, sizeof desc, 3, access);
 }
 
-const tutti_layer_kind tutti_layer_dropout = {.name = "dropout",
+static const tutti_layer_kind kind = {.name = "dropout",
     .infer = infer,
     .forward = forward,
     .evaluate = evaluate,
     .backward = backward};
+
+tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate)
+{
+    return tutti_net_append(net, name,
+        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.rate = rate});
+}

@@ -13,4 +13,11 @@ static tutti_status infer(tutti_layer *layer)
     return TUTTI_OK;
 }
 
-const tutti_layer_kind tutti_layer_input = {.name = "input", .infer = infer};
+static const tutti_layer_kind kind = {.name = "input", .infer = infer};
+
+tutti_value tutti_net_input(tutti_net *net, int64_t H, int64_t W, int64_t C)
+{
+    if (net->status == TUTTI_OK && net->layers > 0)
+        net->status = tutti_fail(TUTTI_ERR_INVAL, "net: the input comes first, and once");
+    return tutti_net_append(net, "images", (tutti_layer){.kind = &kind, .as.input = {H, W, C}});
+}

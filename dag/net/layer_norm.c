@@ -67,10 +67,16 @@ static tutti_status backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_NORM_BWD, &desc, sizeof desc, n, access);
 }
 
-const tutti_layer_kind tutti_layer_norm = {.name = "norm",
+static const tutti_layer_kind kind = {.name = "norm",
     .infer = infer,
     .parameters = parameters,
     .statistics = 1,
     .forward = forward,
     .evaluate = evaluate,
     .backward = backward};
+
+tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
+{
+    return tutti_net_append(net, name,
+        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.relu = relu != 0});
+}

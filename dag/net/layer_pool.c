@@ -9,7 +9,7 @@ static tutti_pool_desc describe_at(const tutti_layer *layer, int64_t N)
 {
     tutti_window window = layer->as.pool;
     tutti_extent x = layer->from[0];
-    int whole = layer->kind == &tutti_layer_global_avg_pool;
+    int whole = !window.R;
     return (tutti_pool_desc){.N = N,
         .H = x.H,
         .W = x.W,
@@ -91,11 +91,35 @@ static tutti_status avg_backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_POOL_AVG_BWD, &desc, sizeof desc, 2, access);
 }
 
-const tutti_layer_kind tutti_layer_max_pool = {
+static const tutti_layer_kind max_pool = {
     .name = "max pool", .infer = infer, .forward = max_forward, .backward = max_backward};
-const tutti_layer_kind tutti_layer_avg_pool = {
+static const tutti_layer_kind avg_pool = {
     .name = "average pool", .infer = infer, .forward = avg_forward, .backward = avg_backward};
-const tutti_layer_kind tutti_layer_global_avg_pool = {.name = "global average pool",
+static const tutti_layer_kind global_avg_pool = {.name = "global average pool",
     .infer = infer_whole,
     .forward = avg_forward,
     .backward = avg_backward};
+
+static tutti_value append_pool(tutti_net *net, const tutti_layer_kind *kind, const char *name,
+    tutti_value x, tutti_window window)
+{
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}, .as.pool = window});
+}
+
+tutti_value tutti_net_max_pool(
+    tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad)
+{
+    return append_pool(net, &max_pool, name, x, (tutti_window){R, stride, pad});
+}
+
+tutti_value tutti_net_avg_pool(
+    tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad)
+{
+    return append_pool(net, &avg_pool, name, x, (tutti_window){R, stride, pad});
+}
+
+tutti_value tutti_net_global_avg_pool(tutti_net *net, const char *name, tutti_value x)
+{
+    return append_pool(net, &global_avg_pool, name, x, (tutti_window){0, 0, 0});
+}

@@ -33,5 +33,10 @@ static tutti_status backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
 }
 
-const tutti_layer_kind tutti_layer_relu = {
+static const tutti_layer_kind kind = {
     .name = "relu", .infer = infer, .forward = forward, .backward = backward};
+
+tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x)
+{
+    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}});
+}

@@ -51,5 +51,13 @@ static tutti_status backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_SHORTCUT_BWD, &desc, sizeof desc, 2, access);
 }
 
-const tutti_layer_kind tutti_layer_shortcut = {
+static const tutti_layer_kind kind = {
     .name = "shortcut", .infer = infer, .forward = forward, .backward = backward};
+
+tutti_value tutti_net_shortcut(
+    tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride)
+{
+    return tutti_net_append(net, name,
+        (tutti_layer){
+            .kind = &kind, .inputs = 1, .in = {x}, .as.shortcut = {K, stride}});
+}

@@ -1,7 +1,9 @@
-libcore_la_SOURCES += \
+libnet_la_SOURCES += \
+	dag/net/build.c \
 	dag/net/builder.h \
 	dag/net/declare.c \
 	dag/net/evaluate.c \
+	dag/net/forward.c \
 	dag/net/gradients.c dag/net/gradients.h \
 	dag/net/init.c \
 	dag/net/layer.c dag/net/layer.h \
@@ -14,7 +16,8 @@ libcore_la_SOURCES += \
 	dag/net/layer_pool.c \
 	dag/net/layer_relu.c \
 	dag/net/layer_shortcut.c \
-	dag/net/net.c dag/net/net.h \
+	dag/net/layers.c \
+	dag/net/net.h \
 	dag/net/site.c dag/net/site.h \
-	dag/net/step.c dag/net/step.h \
+	dag/net/step.h \
 	dag/net/update.c

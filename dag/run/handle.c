@@ -59,13 +59,15 @@ static int will_have_value(tutti_insert_handle data)
     return written;
 }
 
-/* The type must be the one that the elements have, as far as their size tells it. */
+/* The type must be the one that the elements have, as far as their size tells it. One that is larger than
+ * any number of C is several of the type: a complex number, a point. */
 static tutti_status check_element(tutti_insert_handle data, const tutti_handle_use *use)
 {
     size_t has = element_bytes(data), wanted = tutti_dtype_bytes(use->dtype);
     int variable = starpu_data_get_interface_id(data) == STARPU_VARIABLE_INTERFACE_ID;
     if (use->moves && use->dtype == TUTTI_U8) return TUTTI_OK;
-    if (variable ? has % wanted == 0 : has == wanted) return TUTTI_OK;
+    int several = variable || has > sizeof(double);
+    if (several ? has % wanted == 0 : has == wanted) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "%s: %s of %zu bytes, but %s has %zu", use->what,
         variable ? "the variable is" : "the data are registered with elements", has,
         tutti_dtype_name(use->dtype), wanted);

@@ -12,11 +12,13 @@ enum { HOME = STARPU_MAIN_RAM };
 typedef struct datum {
     starpu_data_handle_t handle;
     tutti_mode mode;
+    int refused; /* never acquired */
 } datum;
 
 struct tutti_held {
     tutti_held_request request;
-    atomic_int missing; /* data that are not here yet, +1 while they are being asked for */
+    atomic_int missing;   /* data that are not here yet, +1 while they are being asked for */
+    tutti_status refused; /* of data that StarPU does not give; written before missing says 0 */
     int submitted;
     struct starpu_task *start;
     struct starpu_task *presence; /* in StarPU's count of tasks until the end; NULL: not counted */
@@ -44,7 +46,7 @@ static void run_start(void *buffers[], void *arg)
 static void release(const tutti_held *h, int links)
 {
     for (int d = 0; d < h->data; d++)
-        if ((h->datum[d].mode == TUTTI_CHAIN) == links)
+        if ((h->datum[d].mode == TUTTI_CHAIN) == links && !h->datum[d].refused)
             starpu_data_release_on_node(h->datum[d].handle, HOME);
 }
 
@@ -64,10 +66,13 @@ static void arrive(void *arg)
 {
     tutti_held *h = arg;
     if (atomic_fetch_sub(&h->missing, 1) > 1) return;
-    int rc = starpu_task_submit(h->start);
-    if (!rc) return;
-    tutti_status status = tutti_fail(
-        TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", h->request.name, strerror(-rc));
+    tutti_status status = h->refused;
+    if (!status) {
+        int rc = starpu_task_submit(h->start);
+        if (!rc) return;
+        status = tutti_fail(
+            TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", h->request.name, strerror(-rc));
+    }
     discard(h->start);
     release(h, 1);
     h->request.refused(h->request.arg, status);
@@ -91,7 +96,8 @@ tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **hel
     start->priority = request->priority;
     *h = (tutti_held){.request = *request, .start = start, .presence = presence};
     h->data = request->handles;
-    for (int d = 0; d < h->data; d++) h->datum[d] = (datum){request->handle[d], request->mode[d]};
+    for (int d = 0; d < h->data; d++)
+        h->datum[d] = (datum){.handle = request->handle[d], .mode = request->mode[d]};
     atomic_init(&h->missing, h->data + 1);
     *held = h;
     return TUTTI_OK;
@@ -107,9 +113,16 @@ tutti_status tutti_held_submit(tutti_held *held)
                 TUTTI_ERR_INTERNAL, "StarPU refuses a task without data: %s", strerror(-rc));
     }
     held->submitted = 1;
-    for (int d = 0; d < held->data; d++)
-        starpu_data_acquire_on_node_cb(
-            held->datum[d].handle, HOME, tutti_starpu_mode(held->datum[d].mode), arrive, held);
+    for (int d = 0; d < held->data; d++) {
+        datum *wanted = &held->datum[d];
+        int rc = starpu_data_acquire_on_node_cb(
+            wanted->handle, HOME, tutti_starpu_mode(wanted->mode), arrive, held);
+        if (!rc) continue;
+        wanted->refused = 1;
+        held->refused = tutti_fail(TUTTI_ERR_INTERNAL,
+            "StarPU does not give the data of task '%s': %s", held->request.name, strerror(-rc));
+        arrive(held);
+    }
     arrive(held);
     return TUTTI_OK;
 }

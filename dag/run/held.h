@@ -31,7 +31,7 @@ typedef struct tutti_held_request {
     /* [A] All data are here: starts the collective. buf: where each handle's data are, NULL for a link of a
      * chain. What `end` frees may be gone before start returns. */
     void (*start)(void *arg, void *const buf[]);
-    /* [A] Instead of start: StarPU refused the task. */
+    /* [A] Instead of start: StarPU refused the task, or some of the data. */
     void (*refused)(void *arg, tutti_status status);
     void *arg;
 } tutti_held_request;

@@ -2,7 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "dag/run/held.h"
+#include "dag/run/collective_task.h"
 #include "dag/run/ledger.h"
 #include "dag/run/uses.h"
 #include "dag/run/wait.h"
@@ -20,38 +20,11 @@ struct tutti_insert {
     tutti_uses uses;
 };
 
-/* One inserted node; lives until it ends. */
+/* What an inserted node is made of; lives until it ends. */
 typedef struct insertion {
-    tutti_token token; /* first: a token's address is its insertion's */
-    tutti_insert *insert;
-    tutti_held *held;
-    int64_t id, sequence;
     tutti_node node;
     char desc[];
 } insertion;
-
-static void finish_token(tutti_token *token, tutti_status status)
-{
-    insertion *i = (insertion *)token;
-    tutti_held *held = i->held;
-    tutti_ledger_leave(i->insert->ledger, i->id, status);
-    free(i);
-    tutti_held_end(held);
-}
-
-static void start_collective(void *arg, void *const buf[])
-{
-    insertion *i = arg;
-    tutti_ledger_begin(i->insert->ledger, i->id);
-    const tutti_run_hooks *hooks = &i->insert->hooks;
-    hooks->start(hooks->ctx, &i->node, i->sequence, buf, &i->token);
-}
-
-static void refuse(void *arg, tutti_status status)
-{
-    insertion *i = arg;
-    finish_token(&i->token, status);
-}
 
 /* The program's own tasks: while they come and go, the program goes on. */
 static int count_tasks(void)
@@ -82,29 +55,6 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
     return TUTTI_OK;
 }
 
-/* Asks for the data, and the chain's token where there is one. */
-static tutti_status hold(
-    insertion *i, int handles, const tutti_insert_handle handle[], const tutti_mode mode[])
-{
-    starpu_data_handle_t all[MOST_HANDLES + 1];
-    tutti_mode modes[MOST_HANDLES + 1];
-    memcpy(all, handle, (size_t)handles * sizeof *handle);
-    memcpy(modes, mode, (size_t)handles * sizeof *mode);
-    if (i->insert->token) {
-        all[handles] = i->insert->token;
-        modes[handles++] = TUTTI_CHAIN;
-    }
-    const tutti_held_request request = {.name = i->node.name,
-        .counted = 1,
-        .handles = handles,
-        .handle = all,
-        .mode = modes,
-        .start = start_collective,
-        .refused = refuse,
-        .arg = i};
-    return tutti_held_open(&request, &i->held);
-}
-
 tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,
     size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[])
 {
@@ -112,31 +62,35 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
         return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles", name, handles);
     tutti_status room = tutti_uses_reserve(&insert->uses, insert->ledger, handles);
     if (room) return room;
+    int own = handles;
     int64_t next = tutti_ledger_point(insert->ledger); /* its id */
+    starpu_data_handle_t all[MOST_HANDLES + 1];
+    tutti_mode modes[MOST_HANDLES + 1];
+    memcpy(all, handle, (size_t)handles * sizeof *handle);
+    memcpy(modes, mode, (size_t)handles * sizeof *mode);
+    if (insert->token) {
+        all[handles] = insert->token;
+        modes[handles++] = TUTTI_CHAIN;
+    }
     insertion *i = calloc(1, sizeof *i + desc_bytes);
     if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
-    *i = (insertion){.token.finish = finish_token, .insert = insert};
     memcpy(i->desc, desc, desc_bytes);
     i->node = (tutti_node){
         .name = name, .kind = TUTTI_NODE_COLLECTIVE, .desc = i->desc, .desc_bytes = desc_bytes};
-    tutti_status status = hold(i, handles, handle, mode);
-    if (status) {
+    const tutti_collective_task task = {.node = &i->node,
+        .hooks = &insert->hooks,
+        .ledger = insert->ledger,
+        .counted = 1,
+        .handles = handles,
+        .handle = all,
+        .mode = modes,
+        .release = free,
+        .arg = i};
+    tutti_status status = tutti_collective_task_submit(&task);
+    if (status)
         free(i);
-        return status;
-    }
-    i->sequence = insert->hooks.reserve(insert->hooks.ctx, &i->node);
-    const tutti_task entry = {.name = name, .sequence = i->sequence};
-    status = tutti_ledger_enter(insert->ledger, &entry, &i->id);
-    int entered = !status;
-    int64_t id = i->id; /* it may have ended, and be gone, once it is submitted */
-    if (!status) status = tutti_held_submit(i->held);
-    if (status) {
-        if (entered) tutti_ledger_leave(insert->ledger, id, status);
-        tutti_held_end(i->held);
-        free(i);
-    } else {
-        tutti_uses_add(&insert->uses, next, handles, handle);
-    }
+    else
+        tutti_uses_add(&insert->uses, next, own, handle);
     return status;
 }
 

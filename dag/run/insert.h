@@ -1,5 +1,5 @@
 /* Inserts collective nodes into the task graph of a StarPU program that runs already (see
- * designs/attach.h). [M] */
+ * designs/attach/attach.h). [M] */
 #ifndef TUTTI_INSERT_H
 #define TUTTI_INSERT_H
 

@@ -1,19 +1,17 @@
-/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency; collectives as data
- * that are held until they end (dag/run/held.h). Tensors are registered where the binding has laid them out,
+/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency; collectives in
+ * dag/run/collective_task.h. Tensors are registered where the binding has laid them out,
  * in main memory: there collectives find the tensors of a bucket behind one another. */
 #include "dag/run/starpu.h"
 
 #include "dag/base/log.h"
 #include "dag/run/binding.h"
-#include "dag/run/held.h"
-#include "dag/run/latch.h"
+#include "dag/run/collective_task.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
 #include "dag/run/starpu_mode.h"
 #include "dag/run/turn.h"
 #include "dag/run/wait.h"
 
-#include <math.h>
 #include <starpu.h>
 #include <starpu_config.h>
 #include <stdlib.h>
@@ -30,34 +28,21 @@ struct tutti_run {
     int started;                  /* StarPU runs */
 };
 
-/* One submission; lives from submit until it ends. */
+/* One kernel, feed or fetch; lives from submit until it ends. */
 typedef struct instance {
-    tutti_token token; /* first: a token's address is its instance's */
     tutti_run *run;
-    tutti_held *held; /* a collective's data; NULL: not a collective */
-    int64_t id, sequence, step;
+    int64_t id, step;
     int target; /* node; or the tensor of a feed or fetch */
     void *data;
     size_t bytes;
     void (*release)(void *);
     void *arg;
-    tutti_latch *ended; /* places that hold: the worker waits for it; NULL: no worker waits */
 } instance;
 
 static void end(instance *i, tutti_status status)
 {
     tutti_ledger_leave(i->run->ledger, i->id, status);
     free(i);
-}
-
-static void finish_token(tutti_token *token, tutti_status status)
-{
-    instance *i = (instance *)token;
-    tutti_held *held = i->held;
-    tutti_latch *ended = i->ended;
-    end(i, status);
-    tutti_held_end(held);
-    if (ended) tutti_latch_open(ended, status);
 }
 
 static void collect(tutti_run *run, int node, void *buffers[], void *buf[])
@@ -86,45 +71,6 @@ static void run_kernel(void *buffers[], void *arg)
     if (begun_s > 0)
         trace_node(run, tutti_graph_get_node(run->binding.graph, i->target), i->step, begun_s);
     end(i, status);
-}
-
-/* Whether all data are where the binding has laid them out. */
-static int are_at_home(const tutti_binding *binding, const tutti_node *node, void *const buf[])
-{
-    for (int a = 0; a < node->accesses; a++)
-        if (buf[a] && buf[a] != binding->memory[node->access[a].tensor]) return 0;
-    return 1;
-}
-
-/* All its data are in main memory. */
-static void start_collective(void *arg, void *const buf[])
-{
-    instance *i = arg;
-    tutti_run *run = i->run;
-    tutti_ledger_begin(run->ledger, i->id);
-    const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
-    if (!are_at_home(&run->binding, node, buf)) {
-        finish_token(&i->token,
-            tutti_fail(TUTTI_ERR_INTERNAL, "StarPU has moved the memory of '%s'", node->name));
-        return;
-    }
-    tutti_latch ended;
-    int holds = node->place.holds; /* the instance may be gone once it has started */
-    int64_t step = i->step;
-    double begun_s = tutti_trace_begin(run->options.trace);
-    tutti_latch_init(&ended);
-    if (holds) i->ended = &ended;
-    run->options.hooks.start(run->options.hooks.ctx, node, i->sequence, buf, &i->token);
-    if (begun_s > 0) trace_node(run, node, step, begun_s);
-    while (holds && !tutti_latch_wait(&ended, INFINITY))
-        continue; /* the run's wait has a deadline */
-    tutti_latch_destroy(&ended);
-}
-
-static void refuse_collective(void *arg, tutti_status status)
-{
-    instance *i = arg;
-    finish_token(&i->token, status);
 }
 
 /* Adds a feed or a fetch to the trace, under its tensor's name, and ends it. */
@@ -229,8 +175,7 @@ static tutti_status make_instance(
     *fresh = *proto;
     fresh->run = run;
     fresh->step = tutti_trace_step(run->options.trace);
-    fresh->token.finish = finish_token;
-    const tutti_task entry = {label->name, label->accesses, label->access, fresh->sequence};
+    const tutti_task entry = {label->name, label->accesses, label->access, -1};
     tutti_status status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
     if (status)
         free(fresh);
@@ -251,7 +196,7 @@ static tutti_status submit_task(struct starpu_task *task)
 static tutti_status submit(
     tutti_run *run, struct starpu_codelet *codelet, const instance *proto, const task_label *label)
 {
-    instance *fresh;
+    instance *fresh = NULL;
     struct starpu_task *task = NULL;
     tutti_status status = make_instance(run, proto, label, &fresh);
     if (status) return status;
@@ -265,40 +210,36 @@ static tutti_status submit(
     return status;
 }
 
-static tutti_status hold(instance *i, const task_label *label)
+/* StarPU has left all data where the binding has laid them out. */
+static tutti_status are_at_home(void *arg, const tutti_node *node, void *const buf[])
 {
-    starpu_data_handle_t handle[label->accesses + 1];
-    tutti_mode mode[label->accesses + 1];
-    for (int a = 0; a < label->accesses; a++) {
-        handle[a] = i->run->handle[label->access[a].tensor];
-        mode[a] = label->access[a].mode;
-    }
-    const tutti_held_request request = {.name = label->name,
-        .priority = clamp(label->priority),
-        .handles = label->accesses,
-        .handle = handle,
-        .mode = mode,
-        .start = start_collective,
-        .refused = refuse_collective,
-        .arg = i};
-    return tutti_held_open(&request, &i->held);
+    const tutti_run *run = arg;
+    for (int a = 0; a < node->accesses; a++)
+        if (buf[a] && buf[a] != run->binding.memory[node->access[a].tensor])
+            return tutti_fail(
+                TUTTI_ERR_INTERNAL, "StarPU has moved the memory of '%s'", node->name);
+    return TUTTI_OK;
 }
 
-/* An instance that ends with its token. */
-static tutti_status submit_collective(
-    tutti_run *run, const instance *proto, const task_label *label)
+static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
 {
-    instance *fresh;
-    tutti_status status = make_instance(run, proto, label, &fresh);
-    if (status) return status;
-    int64_t id = fresh->id;
-    status = hold(fresh, label);
-    if (!status && (status = tutti_held_submit(fresh->held))) tutti_held_end(fresh->held);
-    if (status) {
-        tutti_ledger_leave(run->ledger, id, status);
-        free(fresh);
+    starpu_data_handle_t handle[node->accesses + 1];
+    tutti_mode mode[node->accesses + 1];
+    for (int a = 0; a < node->accesses; a++) {
+        handle[a] = run->handle[node->access[a].tensor];
+        mode[a] = node->access[a].mode;
     }
-    return status;
+    const tutti_collective_task task = {.node = node,
+        .hooks = &run->options.hooks,
+        .ledger = run->ledger,
+        .trace = run->options.trace,
+        .priority = clamp(node->priority),
+        .handles = node->accesses,
+        .handle = handle,
+        .mode = mode,
+        .arrived = are_at_home,
+        .arg = run};
+    return tutti_collective_task_submit(&task);
 }
 
 /* Whether everything has ended; after a failure that takes a moment. */
@@ -399,8 +340,7 @@ static tutti_status starpu_feed(
 {
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "feed");
     if (status) return status;
-    instance proto = {.sequence = -1,
-        .target = tensor,
+    instance proto = {.target = tensor,
         .data = (void *)data,
         .bytes = bytes,
         .release = release,
@@ -415,7 +355,7 @@ static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t 
 {
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "fetch");
     if (status) return status;
-    instance proto = {.sequence = -1, .target = tensor, .data = data, .bytes = bytes};
+    instance proto = {.target = tensor, .data = data, .bytes = bytes};
     tutti_access access = {tensor, TUTTI_READ};
     const task_label label = {
         tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access};
@@ -424,17 +364,15 @@ static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t 
 
 static tutti_status starpu_submit(tutti_run *run, int section)
 {
-    const tutti_run_hooks *hooks = &run->options.hooks;
     tutti_status status = TUTTI_OK;
     for (int n = 0; n < run->binding.nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
         if (node->section != section || !tutti_node_runs(node)) continue;
-        instance proto = {.sequence = -1, .target = n};
-        int collective = node->kind == TUTTI_NODE_COLLECTIVE;
+        const instance proto = {.target = n};
         const task_label label = {node->name, node->priority, node->accesses, node->access};
-        if (collective) proto.sequence = hooks->reserve(hooks->ctx, node);
-        status = collective ? submit_collective(run, &proto, &label)
-                            : submit(run, &kernel_codelet, &proto, &label);
+        status = node->kind == TUTTI_NODE_COLLECTIVE
+                     ? submit_collective(run, node)
+                     : submit(run, &kernel_codelet, &proto, &label);
     }
     return status;
 }

@@ -27,8 +27,8 @@
 #ifndef TUTTI_CHECK_H
 #define TUTTI_CHECK_H
 
-#include "collectives/args.h"
-#include "dag/graph/graph.h"
+#include "collectives/value/args.h"
+#include "dag/graph/edges.h"
 #include "designs/design.h"
 
 /* X(code, name) */
@@ -83,8 +83,8 @@ typedef struct tutti_check_coll {
 typedef struct tutti_check_rank {
     tutti_check_coll *coll; /* in program order: the place is the sequence number */
     int colls, room;
-    int workers;                         /* 0: not known, and not judged */
-    struct tutti_check_tracker *tracker; /* what has been submitted; NULL when read from text */
+    int workers;        /* 0: not known, and not judged */
+    tutti_reach *reach; /* of what has been submitted; NULL when read from text */
 } tutti_check_rank;
 
 typedef struct tutti_check_group {

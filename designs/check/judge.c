@@ -4,39 +4,9 @@
 #include "dag/base/log.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *const tutti_clause_names[] = {
-#define CLAUSE_NAME(code, name) [code] = name,
-    TUTTI_CLAUSE_LIST(CLAUSE_NAME)
-#undef CLAUSE_NAME
-        NULL};
-
-void tutti_check_tell(
-    tutti_verdict *verdict, tutti_clause clause, int rank, int other, const char *format, ...)
-{
-    verdict->clause = clause;
-    verdict->rank = rank;
-    verdict->other = other;
-    int used = snprintf(verdict->text, sizeof verdict->text, "%s: ", tutti_clause_names[clause]);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(verdict->text + used, sizeof verdict->text - (size_t)used, format, args);
-    va_end(args);
-}
-
-char *tutti_check_lane_name(
-    const tutti_check *check, const tutti_check_coll *coll, char *text, size_t size)
-{
-    if (coll->group)
-        snprintf(text, size, "lane %d of group '%s'", coll->lane, check->group[coll->group].name);
-    else
-        snprintf(text, size, "lane %d", coll->lane);
-    return text;
-}
 
 /* ---- lanes agree: missing, order, and the fields of the fingerprint ---- */
 
@@ -183,28 +153,16 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
 /* ---- the whole ---- */
 
 /* The clauses that follow what waits for what. */
-static tutti_status judge_waits(const tutti_check *check, tutti_order order, tutti_verdict *verdict)
+static tutti_status judge_waits(
+    const tutti_check *check, const tutti_start_rule *rule, tutti_verdict *verdict)
 {
     tutti_check_match match;
     tutti_status status = tutti_check_match_new(check, &match);
     if (status) return status;
-    status = tutti_check_cycle(&match, order, verdict);
+    status = tutti_check_cycle(&match, rule, verdict);
     if (!status && !verdict->clause) status = tutti_check_workers(&match, verdict);
     tutti_check_match_free(&match);
     return status;
-}
-
-/* Whether the graph alone has to keep the order of a lane. */
-static int is_order_of_graph(tutti_order order)
-{
-    switch (order) {
-    case TUTTI_ORDER_QUEUE:
-    case TUTTI_ORDER_MAIN:
-        return 0;
-    case TUTTI_ORDER_READY:
-        return 1;
-    }
-    return 1;
 }
 
 /* The clause `workers` takes a worker to be held from the start to the end of what it starts itself, and
@@ -230,9 +188,10 @@ tutti_status tutti_check_judge(
     if (!status) status = refuse_held(check, design);
     if (status) return status;
     tutti_check_lanes(check, &v);
-    if (!v.clause && is_order_of_graph(design->order)) status = tutti_check_overtaking(check, &v);
+    /* where the graph alone has to keep the order of a lane */
+    if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, &v);
     if (!v.clause) tutti_check_tokens(check, &v);
-    if (!v.clause && !status) status = judge_waits(check, design->order, &v);
+    if (!v.clause && !status) status = judge_waits(check, design->start, &v);
     if (!status) *verdict = v;
     return status;
 }

@@ -25,7 +25,7 @@ void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
 tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict);
 tutti_status tutti_check_cycle(
-    const tutti_check_match *match, tutti_order order, tutti_verdict *verdict);
+    const tutti_check_match *match, const tutti_start_rule *rule, tutti_verdict *verdict);
 tutti_status tutti_check_workers(const tutti_check_match *match, tutti_verdict *verdict);
 
 /* above[n * words ...]: the bits of all that must end before collective n of this rank can start.

@@ -153,7 +153,7 @@ tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *
  * starts later can stop anything, so what has not ended at its end never ends. */
 typedef struct play {
     const tutti_check_match *match;
-    tutti_order order;
+    const tutti_start_rule *rule;
     char **started; /* [rank][sequence] */
     int *arrived;   /* [event] ranks that have started it */
 } play;
@@ -178,34 +178,50 @@ static int unended_before(const play *p, int rank, int sequence)
     return -1;
 }
 
-static int begins_group(const tutti_check_coll *coll)
+/* What the start rule sees of one rank. */
+typedef struct view {
+    tutti_start_view base; /* first: a view's address is its base's */
+    const play *play;
+    int rank;
+} view;
+
+static const tutti_check_coll *seen(const tutti_start_view *base, int n)
 {
-    return !coll->index && !coll->slice;
+    const view *v = (const view *)base;
+    return &v->play->match->check->rank[v->rank].coll[n];
 }
 
-/* The main thread of ORDER_MAIN starts a group's collectives one by one, when all of the section's
- * are ready. What holds this one back, or -1. */
-static int held_back_by_main(const play *p, int rank, int sequence)
+static int view_group(const tutti_start_view *base, int n)
 {
-    const tutti_check_rank *r = &p->match->check->rank[rank];
-    int group = r->coll[sequence].group, begins = sequence;
-    for (int n = sequence - 1; n >= 0 && !begins_group(&r->coll[begins]); n--)
-        if (r->coll[n].group == group) begins = n;
-    for (int n = 0; n < sequence; n++)
-        if (r->coll[n].group == group && !has_ended(p, rank, n)) return n;
-    for (int n = begins; n < r->colls; n++) {
-        if (r->coll[n].group != group) continue;
-        if (n > begins && begins_group(&r->coll[n])) break;
-        if (unended_before(p, rank, n) >= 0) return n;
-    }
-    return -1;
+    return seen(base, n)->group;
 }
 
-/* The collective of this rank that the order wants first, or -1. */
-static int held_back_by_queue(const play *p, int rank, int sequence)
+static int view_lane(const tutti_start_view *base, int n)
 {
-    int before = previous_on_lane(&p->match->check->rank[rank], sequence);
-    return before >= 0 && !p->started[rank][before] ? before : -1;
+    return seen(base, n)->lane;
+}
+
+static int view_begins(const tutti_start_view *base, int n)
+{
+    return !seen(base, n)->index && !seen(base, n)->slice;
+}
+
+static int view_ready(const tutti_start_view *base, int n)
+{
+    const view *v = (const view *)base;
+    return unended_before(v->play, v->rank, n) < 0;
+}
+
+static int view_started(const tutti_start_view *base, int n)
+{
+    const view *v = (const view *)base;
+    return v->play->started[v->rank][n];
+}
+
+static int view_ended(const tutti_start_view *base, int n)
+{
+    const view *v = (const view *)base;
+    return has_ended(v->play, v->rank, n);
 }
 
 /* What a collective that has not started waits for, on its own rank; -1: nothing. */
@@ -213,15 +229,16 @@ static int waits_for(const play *p, int rank, int sequence)
 {
     int before = unended_before(p, rank, sequence);
     if (before >= 0) return before;
-    switch (p->order) {
-    case TUTTI_ORDER_QUEUE:
-        return held_back_by_queue(p, rank, sequence);
-    case TUTTI_ORDER_READY: /* by nothing but the graph */
-        return -1;
-    case TUTTI_ORDER_MAIN:
-        return held_back_by_main(p, rank, sequence);
-    }
-    return -1;
+    const view v = {.base = {.count = p->match->check->rank[rank].colls,
+                        .group = view_group,
+                        .lane = view_lane,
+                        .begins = view_begins,
+                        .ready = view_ready,
+                        .started = view_started,
+                        .ended = view_ended},
+        .play = p,
+        .rank = rank};
+    return p->rule->held_back(&v.base, sequence);
 }
 
 /* Starts all that may start, until nothing more does. */
@@ -291,10 +308,10 @@ static void tell_ring(const play *p, spot s, tutti_verdict *verdict)
 }
 
 tutti_status tutti_check_cycle(
-    const tutti_check_match *match, tutti_order order, tutti_verdict *verdict)
+    const tutti_check_match *match, const tutti_start_rule *rule, tutti_verdict *verdict)
 {
     const tutti_check *check = match->check;
-    play p = {.match = match, .order = order};
+    play p = {.match = match, .rule = rule};
     p.started = calloc((size_t)check->ranks, sizeof *p.started);
     p.arrived = calloc((size_t)match->events + 1, sizeof *p.arrived);
     int fine = p.started && p.arrived;

@@ -8,7 +8,7 @@
 #ifndef TUTTI_COMPARE_H
 #define TUTTI_COMPARE_H
 
-#include "designs/verify/control.h"
+#include "collectives/control.h"
 
 typedef struct tutti_compare tutti_compare;
 

@@ -3,7 +3,7 @@
 #ifndef TUTTI_FAREWELL_H
 #define TUTTI_FAREWELL_H
 
-#include "designs/verify/control.h"
+#include "collectives/control.h"
 
 typedef struct tutti_farewell tutti_farewell;
 

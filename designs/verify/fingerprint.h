@@ -3,7 +3,7 @@
 #ifndef TUTTI_FINGERPRINT_H
 #define TUTTI_FINGERPRINT_H
 
-#include "designs/queue.h"
+#include "designs/queue/queue.h"
 
 enum { TUTTI_FINGERPRINT_NAME = 48, TUTTI_FINGERPRINT_OP = 24, TUTTI_FINGERPRINT_TEXT = 200 };
 

@@ -12,7 +12,7 @@
 #ifndef TUTTI_GATE_H
 #define TUTTI_GATE_H
 
-#include "designs/verify/control.h"
+#include "collectives/control.h"
 
 typedef struct tutti_gate tutti_gate;
 

@@ -17,7 +17,7 @@
 #ifndef TUTTI_VERIFY_H
 #define TUTTI_VERIFY_H
 
-#include "designs/verify/control.h"
+#include "collectives/control.h"
 #include "designs/verify/fingerprint.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef TUTTI_DUMP_H
 #define TUTTI_DUMP_H
 
-#include "designs/driver.h"
+#include "designs/drive/driver.h"
 #include "designs/watch/stall.h"
 
 /* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working one) as a whole, without waiting for

@@ -1,4 +1,4 @@
-/* What the ranks are doing, asked by control messages (designs/verify/control.h): each rank answers what
+/* What the ranks are doing, asked by control messages (collectives/control.h): each rank answers what
  * it knows about a collective, from its driver and its runner's ledger.
  *
  *   rank 0: ask(#18) --QUERY--> rank 1: place of #18 there, the task in the way --STATE--> rank 0
@@ -9,8 +9,8 @@
 #define TUTTI_INQUIRY_H
 
 #include "dag/run/ledger.h"
-#include "designs/verify/control.h"
-#include "designs/driver.h"
+#include "collectives/control.h"
+#include "designs/drive/driver.h"
 #include "designs/watch/stall.h"
 
 typedef struct tutti_inquiry tutti_inquiry;

@@ -8,7 +8,7 @@
 #ifndef TUTTI_STALL_H
 #define TUTTI_STALL_H
 
-#include "designs/record.h"
+#include "designs/queue/record.h"
 
 /* How far a rank has come with a collective. */
 typedef enum tutti_stall_place {

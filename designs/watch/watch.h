@@ -13,7 +13,7 @@
  * does not answer, or nothing moves on any rank that answers, and each of them waits, too (tutti_stall_lasts_s). A
  * rank is late, not stalled, and waited for however long, while its program is in its own code (it computes,
  * evaluates, reads, waits for data) and may have to come to the collective, or while a task runs. Where other
- * ranks are heard only while the main thread waits (ORDER_MAIN), silence means a stall only when the process is seen
+ * ranks are heard only while the main thread waits, silence means a stall only when the process is seen
  * to be stopped or gone (designs/watch/pulse.h). A rank that computes, with nothing in flight, does not wait. The
  * thread never calls MPI and takes no lock that is held inside MPI, so it also tells of a rank that is blocked there.
  * On SIGUSR1 it prints the live state. */
@@ -30,7 +30,7 @@ typedef struct tutti_watch_options {
     const char *folder; /* of the files tutti-stall.<rank>.json; NULL: the working one */
     /* Ends the process: called when it should have ended 2 s ago. NULL: nothing is done then. */
     void (*give_up)(void);
-    /* The call in which an attached program lets collectives run (ORDER_MAIN), to remind it of, and its design;
+    /* The call in which an attached program lets collectives run (where main drives), to remind it of, and its design;
      * NULL: no program needs to be. */
     const char *call, *design;
 } tutti_watch_options;

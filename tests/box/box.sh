@@ -46,11 +46,11 @@ gone() { # NAME
     ! ip netns list | grep -q "tutti-$1-" && [ ! -e "/run/tutti-box/$1" ]
 }
 
-# Four ranks on two hosts, in turns; the exit status is the command's.
-"$box" run --hosts 2 -n 4 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; exit 0' \
+# Four ranks on two hosts, in turns; the exit status is the command's. A second each: tutti-box(1), Open MPI 5.
+"$box" run --hosts 2 -n 4 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; sleep 1' \
     > "$dir/out" 2>&1 || fail "run: status $?: $(cat "$dir/out")"
 [ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 2,2 on 1,3 on 2" ] || fail "ranks on hosts: $(cat "$dir/out")"
-"$box" run --hosts 1 sh -c 'exit 7' > "$dir/out" 2>&1
+"$box" run --hosts 1 sh -c 'sleep 1; exit 7' > "$dir/out" 2>&1
 [ $? = 7 ] || fail "the status of a command that fails"
 
 # pump FROM TO BYTES: Mbit/s of a TCP stream between two hosts of box a.
@@ -84,7 +84,7 @@ within "$slow" 2.5 5.6 || fail "a link shaped to 5 Mbit/s gave $slow"
 "$box" up "$b" --hosts 1 || fail "a second box: status $?"
 "$box" exec "$b" 1 perl -MIO::Socket::INET -e 'exit(IO::Socket::INET->new(PeerAddr => "10.77.0.3", PeerPort => 1, Timeout => 1) ? 0 : 9)'
 [ $? = 9 ] || fail "box b reaches box a"
-"$box" run --name "$b" true || fail "run in a box that stays: status $?"
+"$box" run --name "$b" sleep 1 || fail "run in a box that stays: status $?"
 "$box" down "$b" || fail "down: status $?"
 gone "$b" || fail "down leaves something behind"
 [ -e "/run/tutti-box/$a" ] || fail "down took the other box, too"

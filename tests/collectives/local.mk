@@ -45,3 +45,9 @@ tests_collectives_test_traffic_SOURCES = tests/collectives/test_traffic.c \
 	apps/bench/counting.c apps/bench/counting.h
 tests_collectives_test_traffic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_traffic_LDADD = libtesting.la
+
+check_PROGRAMS += tests/collectives/test_control
+TESTS += tests/collectives/test_control
+tests_collectives_test_control_SOURCES = tests/collectives/test_control.c
+tests_collectives_test_control_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_control_LDADD = libtesting.la

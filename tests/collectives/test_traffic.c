@@ -7,7 +7,7 @@
 #include "apps/bench/counting.h"
 #include "collectives/coll.h"
 #include "collectives/transport/transport.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
 #include <inttypes.h>

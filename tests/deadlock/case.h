@@ -8,7 +8,7 @@
 #ifndef TUTTI_DEADLOCK_CASE_H
 #define TUTTI_DEADLOCK_CASE_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "designs/design.h"
 
 enum {

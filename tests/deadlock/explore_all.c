@@ -70,7 +70,7 @@ static void settle(search *s)
                 world_run(s->world, r, ids[i]);
                 moved = 1;
             }
-            int posts = s->setting->design->order == TUTTI_ORDER_READY;
+            int posts = s->setting->design->start->at_once;
             if (posts || !world_dirty(s->world, r)) moved |= world_pass(s->world, r);
         }
         quiet = moved ? 0 : quiet + 1;

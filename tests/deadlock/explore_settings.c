@@ -100,7 +100,7 @@ static void draw_collective(
     most[k] = 15.0 * s->ranks;
     /* Sequential waits for all of a step before it starts any: there none may read another. */
     int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && c[k].op != TUTTI_PROD &&
-                s->design->order != TUTTI_ORDER_MAIN && below(d, 2);
+                !s->design->start->main_drives && below(d, 2);
     if (reads) draw_reads(d, s, c, most, k);
 }
 

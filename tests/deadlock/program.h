@@ -7,7 +7,7 @@
 #ifndef TUTTI_TEST_PROGRAM_H
 #define TUTTI_TEST_PROGRAM_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 #include "designs/design.h"
 #include "designs/verify/verify.h"
 

@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
-#include "designs/slice.h"
+#include "designs/passes/slice.h"
 #include "tests/deadlock/expect.h"
 
 #include <pthread.h>
@@ -331,7 +331,7 @@ void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *const exchange[]
 
 tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank)
 {
-    int main_drives = rank->c->design->order == TUTTI_ORDER_MAIN;
+    int main_drives = rank->c->design->start->main_drives;
     return (tutti_run_hooks){
         .ctx = rank, .reserve = reserve, .start = start, .main = main_drives ? drive : NULL};
 }

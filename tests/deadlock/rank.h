@@ -17,7 +17,7 @@
 
 #include "dag/run/run.h"
 #include "designs/check/check.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 #include "tests/deadlock/case.h"
 
 typedef struct deadlock_rank deadlock_rank;

@@ -196,11 +196,12 @@ static const struct custom_place {
 static tutti_design draw_custom(dice *d, int *fine)
 {
     const struct custom_place *place = &places[roll(d, sizeof places / sizeof *places)];
-    tutti_order order = (tutti_order)roll(d, TUTTI_ORDERS);
-    *fine = !(place->chain && place->holds) &&
-            (order == TUTTI_ORDER_READY || (!place->chain && !place->holds));
+    int rules = 0;
+    while (tutti_start_rules[rules]) rules++;
+    const tutti_start_rule *start = tutti_start_rules[roll(d, rules)];
+    *fine = !(place->chain && place->holds) && (start->at_once || (!place->chain && !place->holds));
     return (tutti_design){.name = "custom",
-        .order = order,
+        .start = start,
         .many_lanes = 1,
         .chain = place->chain,
         .unsafe = 1,
@@ -302,13 +303,13 @@ START_TEST(random_cases_are_judged_as_they_run)
         wrong += bad;
         tutti_log_set_level(TUTTI_LOG_ERROR);
         ck_assert_msg(bad == (verdict.clause != TUTTI_CLAUSE_NONE) || (all.cut && !bad),
-            "round %lu, design %s %d, order %d: the checker says %s; the explorer: %s\n%s",
+            "round %lu, design %s %d, start rule %s: the checker says %s; the explorer: %s\n%s",
             (unsigned long)d.round, c->design->name,
             (int)((c->design->place == place_reversed) + 2 * (c->design->place == place_pairs) +
                   3 * (c->design->place == place_pairs_chained) +
                   4 * (c->design->place == place_reversed_holding) +
                   5 * (c->design->place == place_pairs_chained_holding)),
-            (int)c->design->order, verdict.text, bad ? some.what : "right", text);
+            c->design->start->name, verdict.text, bad ? some.what : "right", text);
         free(c);
     }
     printf("%d random cases: %d go wrong, %d have more schedules than were tried\n", judged, wrong,
@@ -318,23 +319,24 @@ START_TEST(random_cases_are_judged_as_they_run)
 }
 END_TEST
 
-/* An order that the checker has no rule for is not judged, and nothing is started by it. */
-START_TEST(an_unknown_order_is_refused)
+/* A design without a whole start rule is not judged, and nothing is started by it. */
+START_TEST(a_rule_with_gaps_is_refused)
 {
     static const char text[] = "diagnosis x\nverdict ok\nranks 2\nlanes 1\n"
                                "allreduce a 3\nallreduce b 4\n";
-    const tutti_order unknown[] = {(tutti_order)TUTTI_ORDERS, (tutti_order)-1, (tutti_order)1000};
+    tutti_start_rule blind = tutti_start_queue, unjudged = tutti_start_queue;
+    blind.next = NULL;
+    unjudged.held_back = NULL;
+    const tutti_start_rule *const gaps[] = {NULL, &blind, &unjudged};
     deadlock_case *c;
     ck_assert_ok(deadlock_case_parse("x_ok.case", text, &c));
     tutti_log_set_level(TUTTI_LOG_ERROR - 1);
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+    for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
         tutti_design custom = *tutti_design_find("funneled");
-        custom.order = unknown[i];
+        custom.start = gaps[i];
         c->design = &custom;
         expect_refused(c);
     }
-    for (int order = 0; order < TUTTI_ORDERS; order++)
-        ck_assert_ptr_nonnull(tutti_order_name((tutti_order)order));
     tutti_log_set_level(TUTTI_LOG_ERROR);
     free(c);
 }
@@ -509,7 +511,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "check");
     tcase_add_test(tcase, workers_are_judged_at_the_bound);
     tcase_add_loop_test(tcase, random_cases_are_judged_as_they_run, 0, 2);
-    tcase_add_test(tcase, an_unknown_order_is_refused);
+    tcase_add_test(tcase, a_rule_with_gaps_is_refused);
     tcase_add_loop_test(tcase, places_that_are_none_are_refused, 0, 2);
     tcase_add_test(tcase, a_rank_survives_as_text);
     tcase_add_test(tcase, text_that_is_none_is_refused);

@@ -166,7 +166,7 @@ void world_run(world *w, int number, int64_t id)
         return;
     }
     /* Who posts at once posts in this order; others only note that it is ready. */
-    int64_t turn = w->setting->design->order == TUTTI_ORDER_READY ? r->starts++ : 0;
+    int64_t turn = w->setting->design->start->at_once ? r->starts++ : 0;
     r->state += wire_mix(wire_mix((uint64_t)id, 2), (uint64_t)turn);
     r->dirty = 1;
     tutti_inline_run(r->run, id);

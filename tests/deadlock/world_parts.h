@@ -3,7 +3,7 @@
 #define TUTTI_TEST_WORLD_PARTS_H
 
 #include "dag/run/run.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 #include "tests/deadlock/oracle.h"
 #include "tests/deadlock/world.h"
 

@@ -1,4 +1,4 @@
-design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_control tests/designs/test_designs \
+design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
 	tests/designs/test_halt tests/designs/test_order tests/designs/test_release tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
@@ -11,9 +11,6 @@ tests_designs_test_clocks_LDADD = libtesting.la
 tests_designs_test_comm_core_SOURCES = tests/designs/test_comm_core.c
 tests_designs_test_comm_core_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_comm_core_LDADD = libtesting.la
-tests_designs_test_control_SOURCES = tests/designs/test_control.c
-tests_designs_test_control_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_designs_test_control_LDADD = libtesting.la
 tests_designs_test_designs_SOURCES = tests/designs/test_designs.c
 tests_designs_test_designs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_designs_LDADD = libtesting.la

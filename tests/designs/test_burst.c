@@ -3,7 +3,7 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

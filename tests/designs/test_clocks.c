@@ -2,7 +2,7 @@
  * however late messages come. Ranks on one thread, over the loop transport. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/clocks.h"
+#include "designs/thread/clocks.h"
 #include "tests/support/testing.h"
 
 #include <math.h>

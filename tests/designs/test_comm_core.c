@@ -1,6 +1,6 @@
 /* designs: which core the communication thread gets, and that it gets it. */
 #include "dag/base/log.h"
-#include "designs/comm_core.h"
+#include "designs/thread/comm_core.h"
 #include "tests/support/testing.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
-#include "designs/halt.h"
+#include "designs/thread/halt.h"
 #include "tests/support/testing.h"
 
 enum { MOST_RANKS = 5, LANE = 0, STEPS = 2000, ASKED = 40 };

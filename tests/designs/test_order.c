@@ -1,14 +1,15 @@
 /* What the order of a step's collectives is made of: buckets, slices, what is needed first, the list,
  * the queue that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
 #include "dag/base/log.h"
+#include "dag/graph/edges.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
-#include "designs/bucket.h"
-#include "designs/observed.h"
-#include "designs/priority.h"
-#include "designs/queue.h"
-#include "designs/slice.h"
+#include "designs/passes/bucket.h"
+#include "designs/queue/observed.h"
+#include "designs/passes/priority.h"
+#include "designs/queue/queue.h"
+#include "designs/passes/slice.h"
 #include "tests/support/testing.h"
 
 #include <limits.h>
@@ -143,9 +144,9 @@ START_TEST(what_the_next_step_reads_first_is_found)
     SUM(t[1][2], t[1][0]);
     SUM(t[0][1], t[0][2]);
     if (_i) SUM(t[0][2], t[0][0]);
-    ck_assert_ok(tutti_priority_needed(g, node[1], &needed));
+    ck_assert_ok(tutti_reach_next_step(g, node[1], &needed));
     ck_assert_int_eq(needed, 1);
-    ck_assert_ok(tutti_priority_needed(g, node[0], &needed));
+    ck_assert_ok(tutti_reach_next_step(g, node[0], &needed));
     ck_assert_int_eq(needed, _i ? 0 : INT_MAX); /* without the last node nothing reads it */
     tutti_graph_free(g);
 }

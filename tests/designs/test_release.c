@@ -4,7 +4,7 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>
@@ -96,7 +96,7 @@ START_TEST(whoever_gives_up_waiting_has_the_memory_back)
 {
     const tutti_design *design = tutti_designs[_i];
     rank ranks[RANKS];
-    if (design->unsafe || design->order == TUTTI_ORDER_MAIN)
+    if (design->unsafe || design->start->main_drives)
         return; /* the main thread gives up nothing */
     run_all(design, call_late, ranks);
     for (int r = 0; r < RANKS; r++) {

@@ -3,7 +3,7 @@
  * that ends well has a wrong sum. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -2,6 +2,7 @@
 # A link goes down between two hosts: both ranks end, naming what did not, the launcher ends, and when the link is back the
 # run goes on from its checkpoint, unattended. Hosts are network namespaces: root, or skipped.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+[ "$mpi" != hydra ] || { echo "skipped: hydra waits for ever for a host that it cannot reach"; exit 77; }
 box=$apps/box/tutti-box name=link$$
 "$box" up "$name" --hosts 2 --rate none > "$dir/out" 2>&1 || { cat "$dir/out"; echo "no network namespaces here"; exit 77; }
 trap '"$box" down "$name"; rm -rf "$dir"' EXIT

@@ -17,10 +17,10 @@ EXTRA_DIST += $(fault_scripts)
 
 # Both files of which a build links one (configure --disable-faults) are built and tested in every build: these programs bring
 # theirs along, so that libcore's is not linked. One that lacks a function of fault.h draws it in, and does not link.
-tests_faults_test_fault_SOURCES = tests/faults/test_fault.c designs/fault.c
+tests_faults_test_fault_SOURCES = tests/faults/test_fault.c designs/drive/fault.c
 tests_faults_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_faults_test_fault_LDADD = libtesting.la
-tests_faults_test_fault_none_SOURCES = tests/faults/test_fault_none.c designs/fault_none.c
+tests_faults_test_fault_none_SOURCES = tests/faults/test_fault_none.c designs/drive/fault_none.c
 tests_faults_test_fault_none_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_faults_test_fault_none_LDADD = libtesting.la
 

@@ -1,5 +1,5 @@
-/* designs/fault: what TUTTI_FAULT may say, and when a faulty collective may start. */
-#include "designs/fault.h"
+/* designs/drive/fault: what TUTTI_FAULT may say, and when a faulty collective may start. */
+#include "designs/drive/fault.h"
 #include "tests/support/testing.h"
 
 #include <stdlib.h>

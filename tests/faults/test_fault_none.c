@@ -1,5 +1,5 @@
-/* designs/fault_none: a build without faults says so, and refuses TUTTI_FAULT on every rank. */
-#include "designs/fault.h"
+/* designs/drive/fault_none: a build without faults says so, and refuses TUTTI_FAULT on every rank. */
+#include "designs/drive/fault.h"
 #include "tests/support/testing.h"
 
 #include <stdlib.h>

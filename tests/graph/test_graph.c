@@ -199,6 +199,39 @@ START_TEST(links_of_a_chain_wait_for_starts)
 }
 END_TEST
 
+/* What comes before a node, as "0 1 2 ". */
+static char *before(tutti_reach *reach, const tutti_node *node, int first, int numbers, char *text)
+{
+    const int *number;
+    int count, used = 0;
+    ck_assert_ok(tutti_reach_add(reach, node, first, numbers, &number, &count));
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) used += sprintf(text + used, "%d ", number[i]);
+    return text;
+}
+
+START_TEST(nodes_reach_the_nearest_numbers)
+{
+    enum { A, B, TOKEN };
+    const tutti_access first[] = {{A, TUTTI_WRITE}}, between[] = {{A, TUTTI_READ}, {B, TUTTI_WRITE}},
+                       sum[] = {{B, TUTTI_READWRITE}, {TOKEN, TUTTI_CHAIN}},
+                       link[] = {{TOKEN, TUTTI_CHAIN}}, last[] = {{B, TUTTI_READ}};
+    char text[64];
+    tutti_reach *reach;
+    ck_assert_ok(tutti_reach_new(3, &reach));
+#define NODE(list) (&(tutti_node){.accesses = (int)(sizeof(list) / sizeof *(list)), .access = (list)})
+    ck_assert_str_eq(before(reach, NODE(first), 0, 1, text), "");
+    ck_assert_str_eq(before(reach, NODE(between), 0, 0, text), "0 "); /* hands on what is before it */
+    ck_assert_str_eq(before(reach, NODE(sum), 1, 2, text), "0 ");
+    ck_assert_str_eq(before(reach, NODE(link), 3, 1, text), "1 2 "); /* of a chain: as if it ended */
+    ck_assert_str_eq(before(reach, NODE(last), 0, 0, text), "1 2 "); /* stands for what is before it */
+    ck_assert_str_eq(before(reach, &(tutti_node){0}, 0, 0, text), "");
+#undef NODE
+    tutti_reach_free(reach);
+    tutti_reach_free(NULL);
+}
+END_TEST
+
 START_TEST(many_tensors_and_nodes)
 {
     tutti_graph *g;
@@ -285,6 +318,7 @@ int main(void)
     tcase_add_test(tcase, dot_shows_edges);
     tcase_add_test(tcase, edges_follow_the_rule);
     tcase_add_test(tcase, links_of_a_chain_wait_for_starts);
+    tcase_add_test(tcase, nodes_reach_the_nearest_numbers);
     tcase_add_test(tcase, many_tensors_and_nodes);
     tcase_add_test(tcase, fused_marks_share_a_block);
     tcase_add_test(tcase, marks_that_cannot_be_fused);

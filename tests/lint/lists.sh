@@ -5,7 +5,7 @@
 #           tutti-info --list designs. A line that wants these three and no others says so: "designs by name" in a comment.
 #   text    (pages, comments): a paragraph that names three designs names every one that overlaps, so that none is left out.
 #   argued  every design has a row in tests/models/promela/models.txt, and, unless it is unsafe, a part in doc/designs.md and
-#           its name in README.md, doc/tutti-starpu.3 and designs/attach.h.
+#           its name in README.md, doc/tutti-starpu.3 and designs/attach/attach.h.
 #
 # Prints "file:line: rule" for each line that breaks one, and exits with 1.
 set -u
@@ -23,7 +23,7 @@ safe='' overlapping=''
 for name in $designs; do
     grep -q '\.unsafe = 1' "designs/$name.c" && continue
     safe+=" $name"
-    grep -q '\.order = TUTTI_ORDER_MAIN' "designs/$name.c" || overlapping+=" $name"
+    grep -q '\.start = &tutti_start_main' "designs/$name.c" || overlapping+=" $name"
 done
 
 files() { find "$@" -type f 2> /dev/null | grep -vE '^designs/table\.[ch]$|^tests/(golden|models|deadlock/cases|lint)/' | LC_ALL=C sort; }
@@ -104,7 +104,7 @@ for name in $designs; do
 done
 for name in $safe; do
     [ ! -f doc/designs.md ] || grep -qiE "^#.*\b$name\b" doc/designs.md || complain "doc/designs.md:1: no part about $name"
-    for page in README.md doc/tutti-starpu.3 designs/attach.h; do
+    for page in README.md doc/tutti-starpu.3 designs/attach/attach.h; do
         [ ! -f $page ] || grep -q "\b$name\b" $page || complain "$page:1: does not name $name"
     done
 done

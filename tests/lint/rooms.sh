@@ -3,12 +3,15 @@
 #
 # Three tables below: which headers of the tree a room may include, which libraries a room may include, and which names a
 # room may use in its code (comments and strings do not count). Every line that breaks a row is printed as
-# "file:line: rule", and the exit status is 1. tests/ may do anything. A new room is a new row.
+# "file:line: rule", and the exit status is 1. tests/ may do anything. A new room is a new row. At the end circles.sh looks for
+# files and rooms that go round in a circle.
 set -eu
+here=$(cd "$(dirname "$0")" && pwd)
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree"
 
-# ROOM | what it may include besides its own folder (a path ending in / is a folder) | why. The longest room that fits counts.
+# ROOM | what it may include besides its own files (a path ending in / is a folder) | why. The longest room that fits counts; a
+# folder inside it that has a row is a room of its own.
 includes='
 dag/base              |                                              | the ground floor knows libc and threads only
 dag/graph             | dag/base/                                    | the graph is a value: it knows base only
@@ -16,14 +19,21 @@ dag/kernels           | dag/base/                                    | kernels k
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
 dag/run               | dag/base/ dag/graph/ dag/kernels/            | run knows graph and kernels
 dag/sim               | dag/base/ dag/graph/                         | sim knows graph
-collectives/sched     | dag/base/ collectives/args.h collectives/op.h | schedules are values: they know base and the arguments
-collectives/transport | dag/base/ collectives/args.h collectives/op.h | transports know base and the arguments
-collectives/buf       | dag/base/ collectives/args.h collectives/op.h | buffers know base and the arguments
-collectives           | dag/base/                                    | collectives know nothing of dag/ but base
-designs               | dag/base/ dag/graph/ dag/run/ dag/sim/ collectives/coll.h collectives/boot.h collectives/choose.h collectives/args.h collectives/op.h collectives/transport/transport.h | designs know graph, run, sim and the face of collectives
-designs/check         | dag/base/ dag/graph/ collectives/args.h collectives/op.h designs/design.h designs/slice.h | the checker judges values
-designs/verify        | dag/base/ collectives/coll.h collectives/args.h collectives/op.h collectives/transport/transport.h designs/queue.h | what ranks compare knows collectives and the queue
-designs/watch         | dag/base/ dag/run/ collectives/coll.h collectives/args.h collectives/op.h collectives/boot.h designs/driver.h designs/record.h designs/queue.h designs/verify/ | the inspector looks at the driver
+collectives/value     | dag/base/                                    | a collective as a value knows base only
+collectives/sched     | dag/base/ collectives/value/                 | schedules are values: they know base and the arguments
+collectives/transport | dag/base/ collectives/value/                 | transports know base and the arguments
+collectives/buf       | dag/base/ collectives/value/                 | buffers know base and the arguments
+collectives           | dag/base/ collectives/                       | collectives know nothing of dag/ but base
+designs               | dag/base/ dag/graph/ collectives/boot.h designs/queue/queue.h      | a design knows the graph that it places
+designs/passes        | dag/base/ dag/graph/ collectives/value/ | passes know the graph that they change
+designs/queue         | dag/base/ dag/graph/ dag/run/token.h collectives/coll.h collectives/value/ designs/passes/slice.h | the queue knows what a collective is, not who starts it
+designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/slice.h | the checker judges values
+designs/verify        | dag/base/ collectives/control.h designs/queue/queue.h | what ranks compare knows control messages and the queue
+designs/drive         | dag/base/ dag/run/meter.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h designs/design.h designs/passes/slice.h designs/queue/ designs/verify/verify.h | the driver knows the queue and what ranks compare
+designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver
+designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/boot.h collectives/control.h collectives/value/ designs/drive/driver.h designs/watch/watch.h | threads pass over a driver
+designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
+designs/attach        | dag/base/ dag/run/insert.h designs/exchange/exchange.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/                                    | data sees base only
 apps/check            |                                              | what is preloaded into other programs brings nothing of ours along
@@ -32,8 +42,8 @@ apps                  | dag/ collectives/ designs/ apps/ config.h    | programs 
 
 # LIBRARY (begin of what stands between < and >) | rooms and files that may include it | why
 libraries='
-starpu     | dag/run/ designs/attach.h designs/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-mpi        | collectives/transport/ collectives/boot.c designs/attach.h designs/attach.c apps/example/ apps/check/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
+mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/check/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
@@ -44,10 +54,10 @@ elfutils/  | apps/check/site_dw.c                              | debug informati
 
 # NAME (begin of an identifier; "name(" is a whole one that is called) | where it may stand | why
 names='
-starpu_    | dag/run/ designs/attach.h designs/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-STARPU_    | dag/run/ designs/attach.h designs/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
+starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
+STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 PMPI_      | apps/check/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach.h designs/attach.c apps/example/ apps/check/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/check/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)
@@ -121,7 +131,6 @@ BEGIN {
 FNR == 1 {
     in_comment = 0
     here = room_of(FILENAME)
-    own = room[here] "/"
     if (!here) report("this folder has no row in rooms.sh")
 }
 
@@ -133,7 +142,7 @@ FNR == 1 {
         target = substr(target, RSTART + 1, RLENGTH - 2)
         if (target !~ /\// && target != "config.h") report("\"" target "\" is not written from the top of the tree")
         else if (target ~ /\.\.\//) report("\"" target "\": ../ hides the room that is meant")
-        else if (here && index(target, own) != 1 && !listed(target, room_allowed[here]))
+        else if (here && room_of(target) != here && !listed(target, room_allowed[here]))
             report("\"" target "\": " room_why[here])
         else if (target ~ /\.c$/) report("\"" target "\": sources are not included")
     } else if (match(target, /<[^>]*>/)) {
@@ -151,4 +160,6 @@ FNR == 1 {
 }
 
 END { exit bad }
-' || exit 1
+' || bad=1
+"$here/circles.sh" . || bad=1
+exit "${bad:-0}"

@@ -57,9 +57,22 @@ collectives/transport/a.c|#include "collectives/sched/sched.h"|"collectives/sche
 collectives/buf/a.c|#include "collectives/sched/sched.h"|"collectives/sched/sched.h": buffers
 collectives/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": collectives know
 collectives/a.c|#include "collectives/sched/sched.h"|
-designs/a.c|#include "apps/data/reader.h"|"apps/data/reader.h": designs know
-designs/a.c|#include "collectives/engine.h"|"collectives/engine.h": designs know
-designs/a.c|#include "collectives/coll.h"|
+collectives/value/a.c|#include "collectives/coll.h"|"collectives/coll.h": a collective as a value
+designs/a.c|#include "apps/data/reader.h"|"apps/data/reader.h": a design knows
+designs/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": a design knows
+designs/a.c|#include "designs/place.h"|
+designs/passes/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": passes know
+designs/queue/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": the queue knows
+designs/queue/a.c|#include "collectives/coll.h"|
+designs/check/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": the checker judges
+designs/verify/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": what ranks compare
+designs/drive/a.c|#include "designs/watch/watch.h"|"designs/watch/watch.h": the driver knows
+designs/drive/a.c|#include "collectives/engine.h"|"collectives/engine.h": the driver knows
+designs/watch/a.c|#include "designs/thread/comm_thread.h"|"designs/thread/comm_thread.h": the inspector
+designs/thread/a.c|#include "designs/exchange/exchange.h"|"designs/exchange/exchange.h": threads pass
+designs/exchange/a.c|#include "designs/attach/attach.h"|"designs/attach/attach.h": the exchange puts
+designs/exchange/a.c|#include "designs/thread/comm_thread.h"|
+designs/attach/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": the attach surface
 apps/models/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": models see net.h only
 apps/models/a.c|#include "dag/net/net.h"|
 apps/data/a.c|#include "dag/run/run.h"|"dag/run/run.h": data sees base only
@@ -80,7 +93,7 @@ dag/graph/a.c|int a(void) { return starpu_init(NULL); }|starpu_: StarPU is known
 dag/graph/a.c|int a(void) { return tutti_starpu_init(NULL); }|
 dag/graph/a.c|/* starpu_init */ const char *a = "MPI_Init"; // exit(1)|
 designs/a.c|int a = MPI_SUCCESS;|MPI_: MPI is known
-designs/attach.c|int a = MPI_SUCCESS;|
+designs/attach/attach.c|int a = MPI_SUCCESS;|
 collectives/a.c|MPI_Comm a;|MPI_: MPI is known
 dag/kernels/conv_cpu.c|dnnl_engine_t a;|dnnl_: oneDNN stands
 dag/kernels/onednn.c|dnnl_engine_t a;|
@@ -99,6 +112,45 @@ expect rooms.sh 1 'dag/attic/a.c:1: this folder has no row'
 # A line in a comment of several lines is no code, and the line after it is.
 put dag/run/a.c '/* a' ' * MPI_Init */ int a; /*' '*/ int b = MPI_SUCCESS;'
 expect rooms.sh 1 'dag/run/a.c:3: MPI_'
+
+# also FILE LINE...: one more file of the tree.
+also() {
+    local file=$1
+    shift
+    mkdir -p "$tree/$(dirname "$file")"
+    printf '%s\n' "$@" > "$tree/$file"
+}
+
+# Circles: of headers, of a source and another's header, of names that stand in one file alone, of rooms.
+put dag/base/a.h '#include "dag/base/b.h"'
+also dag/base/b.h '#include "dag/base/c.h"'
+also dag/base/c.h '#include "dag/base/good.h"'
+expect rooms.sh 0
+also dag/base/c.h '' '#include "dag/base/a.h"'
+expect rooms.sh 1 'a circle of files: dag/base/a -> dag/base/b -> dag/base/c -> dag/base/a'
+expect rooms.sh 1 'dag/base/c.h:2: includes dag/base/a.h'
+put dag/run/a.c '#include "dag/run/b.h"'
+also dag/run/b.h '#include "dag/run/a.h"'
+also dag/run/a.h 'struct a;'
+expect rooms.sh 1 'a circle of files: dag/run/a -> dag/run/b -> dag/run/a'
+put dag/run/a.c 'int tutti_a(int n)' '{ return tutti_b(n); }'
+also dag/run/b.c 'int tutti_b(int n)' '{ /* tutti_a */ return "tutti_a(n)"[n]; }'
+expect rooms.sh 0
+also dag/run/b.c 'int tutti_b(int n) {' '    return n ? tutti_a(' '        n - 1) : 0;' '}'
+expect rooms.sh 1 'a circle of files: dag/run/a -> dag/run/b -> dag/run/a'
+expect rooms.sh 1 'dag/run/b.c:2: tutti_a, of dag/run/a.c'
+also dag/run/c.c 'int tutti_a(int n) { return n; }'
+expect rooms.sh 0
+put designs/a.c 'const int *const tutti_rows[] = {&tutti_row};'
+also designs/b.c 'const int tutti_row = 1;' 'const void *b(void) { return tutti_rows; }'
+expect rooms.sh 1 'a circle of files: designs/a -> designs/b -> designs/a'
+put apps/x/a.c '#include "apps/y/b.h"'
+also apps/y/b.h '#include "apps/z/c.h"'
+also apps/z/c.h 'struct c;'
+also apps/z/d.h '#include "apps/y/e.h"'
+also apps/y/e.h 'struct e;'
+expect rooms.sh 1 'a circle of rooms: apps/y -> apps/z -> apps/y'
+expect rooms.sh 1 'apps/z/d.h:1: includes apps/y/e.h'
 
 tab=$(printf '\t') nothing=
 long=$(printf '%0121d' 0)
@@ -136,7 +188,7 @@ put_designs() { # FILE LINE...
         printf 'const tutti_design tutti_design_%s = {\n' $name > "$tree/designs/$name.c"
         printf 'x = &tutti_design_%s\n' $name >> "$tree/designs/table.c"
     done
-    echo '    .order = TUTTI_ORDER_MAIN,' >> "$tree/designs/sequential.c"
+    echo '    .start = &tutti_start_main,' >> "$tree/designs/sequential.c"
     echo '    .unsafe = 1,' >> "$tree/designs/naive.c"
 }
 
@@ -182,6 +234,29 @@ tree=$scratch/tree/a.o
 expect symbols.sh 0
 tree=$scratch/nothing.a
 expect symbols.sh 1 'is not there'
+
+# abi FLAGS LIST_LINE... -- WORDS: a library with tutti_a and tutti_b, against a list.
+abi() {
+    local version=$1 lines=() words rc=0 said
+    shift
+    while [ "$1" != -- ]; do lines+=("$1") && shift; done
+    words=$2
+    put dag/base/a.c 'int tutti_a(void);' 'int tutti_b(void);' \
+        'int tutti_a(void) { return 1; }' 'int tutti_b(void) { return 2; }'
+    echo 'ONE { global: tutti_a; tutti_b; local: *; };' > "$tree/map"
+    (cd "$tree" && $CC -shared -fPIC -Wl,--version-script=map -o liba.so dag/base/a.c)
+    printf '%s\n' 'release 1.0' 'library 3:1:0' "${lines[@]}" > "$tree/list"
+    said=$("$here/abi.sh" "$tree/liba.so" "$tree/list" "$version" 2>&1) || rc=$?
+    if [ $rc -ne $((${#words} > 0)) ] || ! grep -qF -- "$words" <<< "$said"; then
+        echo "abi.sh: status $rc, for '$words': $said"
+        failures=$((failures + 1))
+    fi
+}
+abi 3:2:0 tutti_a@ONE tutti_b@ONE -- ''
+abi 4:0:1 tutti_a -- ''
+abi 3:2:0 tutti_a@ONE tutti_b@ONE tutti_gone@ONE -- 'tutti_gone@ONE of 1.0 is not exported any more'
+abi 3:2:0 tutti_a@NULL tutti_b@ONE -- 'tutti_a@NULL of 1.0 is tutti_a@ONE now'
+abi 3:2:0 tutti_a@ONE -- 'new since 1.0: tutti_b@ONE; raise current and age'
 
 [ $failures -eq 0 ] && echo "all lint rules can fail"
 exit $((failures > 0))

@@ -16,9 +16,9 @@ for library; do
         exit 1
     fi
     case $library in *.so) dynamic=-D ;; *) dynamic= ;; esac
-    # T D B R V W: defined and external, weak ones included.
+    # T D B R V W: defined and external, weak ones included. A is the name of a version.
     others=$(nm $dynamic --defined-only --extern-only "$library" 2> /dev/null |
-        awk 'NF == 3 && $2 ~ /^[A-Z]$/ && $3 !~ /^(tutti_|_|__asan|__ubsan|__odr)/ { print $3 }' | LC_ALL=C sort -u)
+        awk 'NF == 3 && $2 ~ /^[B-Z]$/ && $3 !~ /^(tutti_|_|__asan|__ubsan|__odr)/ { print $3 }' | LC_ALL=C sort -u)
     for symbol in $others; do
         echo "$library: $symbol does not begin with tutti_"
         bad=1

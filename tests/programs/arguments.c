@@ -62,6 +62,33 @@ static void refuse_options(void)
     GOOD(attach_with((tutti_attach_options){.stall_warn_s = -1, .stall_abort_s = -INFINITY}));
 }
 
+static tutti_status attach_sized(const void *options, size_t bytes)
+{
+    tutti_session *session;
+    tutti_status status = tutti_attach_sized(MPI_COMM_WORLD, options, bytes, &session);
+    if (!status) status = tutti_detach(session);
+    return status;
+}
+
+/* Programs that were compiled with other headers than the library's. */
+static void refuse_sizes(void)
+{
+    struct {
+        tutti_attach_options known;
+        double later[2];
+    } options = {.known.design = "chained"};
+    GOOD(attach_sized(&options, sizeof options.known));
+    GOOD(attach_sized(&options, sizeof options));
+    GOOD(attach_sized(NULL, 0));
+    options.later[1] = 3;
+    GOOD(attach_sized(&options, sizeof options.known));
+    IS(TUTTI_ERR_USAGE, attach_sized(&options, sizeof options));
+    if (!strstr(tutti_last_error(), "headers of a later Tutti")) failures++;
+    IS(TUTTI_ERR_USAGE, attach_sized(&options, 0));
+    IS(TUTTI_ERR_USAGE, attach_sized(&options, (size_t)(uintptr_t)&options));
+    if (!strstr(tutti_last_error(), "sizeof(tutti_attach_options) is wanted")) failures++;
+}
+
 /* ---- collectives ---- */
 
 static void refuse_enums(tutti_session *tutti, starpu_data_handle_t good)
@@ -235,6 +262,7 @@ int main(int argc, char **argv)
         stay();
     } else {
         refuse_options();
+        refuse_sizes();
         use_session(what);
     }
     starpu_shutdown();

@@ -73,7 +73,7 @@ interrupts() { # DESIGN SIGNAL WHOM P
         says "interrupted by SIG$signal after step [0-9]* of 1000000, which is saved in $dir/part. To go on: .* --resume $dir/part\$"
         [ $status = 130 ] || fail "status $status instead of 130: $signal to $whom, $design"
         all_with 130 "$ranks"
-    else
+    elif [ "$mpi" != openmpi5 ]; then # whose launcher passes nothing on after a signal: see tutti-run(1)
         says "interrupted by SIG[A-Z]* after step [0-9]* of 1000000, which is saved in $dir/part."
     fi
     grep -q MPI_ABORT "$dir/out" && { fail "MPI_Abort: $signal to $whom, $design"; cat "$dir/out"; }
@@ -107,6 +107,7 @@ ends
 says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, as there is no --checkpoint'
 
 # While starting: rank 1 comes late.
+launch_several_programs "$mpi"
 late() { "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'sleep 3; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }
 late &
 launcher=$!
@@ -142,8 +143,13 @@ kill -STOP "$stopped"
 kill -TERM "$(rank_pid 0)"
 sleep 1.5
 kill -TERM "$(rank_pid 0)"
+for _ in {1..100}; do
+    [ -s "$dir/status.0" ] && break
+    sleep 0.1
+done
+[ -s "$dir/status.0" ] || fail "a second signal does not end rank 0"
+kill -KILL "$stopped" 2> /dev/null # a launcher may wait for it
 ends 10
-kill -KILL "$stopped" 2> /dev/null
 says 'SIGTERM again: ends at once'
 [ $status != 0 ] || fail "a second signal: status 0"
 
@@ -166,5 +172,5 @@ guarded() { # WHOM
     [ -s "$dir/kept" ] || fail "$1 was interrupted, and nothing is saved"
 }
 guarded run
-guarded mpirun
+if [ "$mpi" = openmpi5 ]; then echo "skipped: mpirun alone, which passes nothing on after a signal"; else guarded mpirun; fi
 finish

@@ -5,6 +5,7 @@ program_tests = \
 	tests/programs/designs.sh \
 	tests/programs/files.sh \
 	tests/programs/finite.sh \
+	tests/programs/host.sh \
 	tests/programs/interrupt.sh \
 	tests/programs/late.sh \
 	tests/programs/manual.sh \
@@ -27,8 +28,10 @@ EXTRA_DIST += $(program_tests) tests/programs/lib.sh
 check_PROGRAMS += tests/programs/mismatch tests/programs/nodes
 tests_programs_mismatch_SOURCES = tests/programs/mismatch.c
 tests_programs_mismatch_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-# And what arguments.sh, late.sh and release.sh run.
-check_PROGRAMS += tests/programs/arguments tests/programs/late tests/programs/release
+# And what arguments.sh, host.sh, late.sh and release.sh run.
+check_PROGRAMS += tests/programs/arguments tests/programs/host tests/programs/late tests/programs/release
+tests_programs_host_SOURCES = tests/programs/host.c
+tests_programs_host_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_late_SOURCES = tests/programs/late.c
 tests_programs_late_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_release_SOURCES = tests/programs/release.c

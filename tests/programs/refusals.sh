@@ -69,7 +69,7 @@ refuses 1 '--json' two --data "$dir/data" --json "$dir/none/json"
 
 # A full disk: no file may grow beyond 8 MB, and the checkpoint has 15. MPI's own files must be small, too.
 cp "$dir/mlp" "$dir/before"
-refuses 1 'could not be saved' env OMPI_MCA_btl=self "$mpirun" -np 1 bash -c 'ulimit -f 8192; exec "$@"' - \
+refuses 1 'could not be saved' env OMPI_MCA_btl=self UCX_TLS=self "$mpirun" -np 1 bash -c 'ulimit -f 8192; exec "$@"' - \
     "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp" --overwrite
 cmp "$dir/before" "$dir/mlp" || fail "the old checkpoint did not survive a full disk"
 

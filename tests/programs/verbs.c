@@ -271,6 +271,30 @@ static void types(void)
     EXPECT(bits[0] == (1 << size) - 1 && bits[1] == 7 && bits[3] == 0);
 }
 
+/* Registered elements of more than 8 bytes are several of a smaller type. */
+static void several(void)
+{
+    double _Complex z[N];
+    double point[N][3];
+    starpu_data_handle_t numbers, points;
+    for (int i = 0; i < N; i++) {
+        z[i] = i + rank * I;
+        for (int c = 0; c < 3; c++) point[i][c] = 10 * rank * (c - 1) + i;
+    }
+    starpu_vector_data_register(&numbers, STARPU_MAIN_RAM, (uintptr_t)z, N, sizeof *z);
+    starpu_vector_data_register(&points, STARPU_MAIN_RAM, (uintptr_t)point, N, sizeof *point);
+    GOOD(tutti_allreduce(session, numbers, TUTTI_F64, TUTTI_SUM));
+    GOOD(tutti_allreduce(session, points, TUTTI_F64, TUTTI_MAX));
+    REFUSED(tutti_allreduce(session, points, TUTTI_C128, TUTTI_SUM)); /* one and a half */
+    GOOD(tutti_wait(session, 60));
+    starpu_data_unregister(numbers);
+    starpu_data_unregister(points);
+    for (int i = 0; i < N; i++) {
+        EXPECT(z[i] == size * i + size * (size - 1) / 2 * I);
+        EXPECT(point[i][0] == i && point[i][1] == i && point[i][2] == 10 * (size - 1) + i);
+    }
+}
+
 /* ---- waiting for one handle ---- */
 
 static void wait_until_told(void *buffers[], void *arg)
@@ -296,7 +320,11 @@ static void wait_for_one(void)
     GOOD(tutti_allreduce(session, early->handle, TUTTI_I64, TUTTI_SUM));
     GOOD(tutti_allreduce(session, late->handle, TUTTI_I64, TUTTI_SUM));
     GOOD(tutti_wait_for(session, early->handle, 60));
+    char before[1024];
+    snprintf(before, sizeof before, "%s", tutti_last_error());
     EXPECT(tutti_wait_for(session, late->handle, 0) == TUTTI_ERR_TIMEOUT);
+    EXPECT(tutti_wait(session, 0) == TUTTI_ERR_TIMEOUT);
+    EXPECT(!strcmp(before, tutti_last_error())); /* looking is no error */
     EXPECT(tutti_wait(session, 0.01) == TUTTI_ERR_TIMEOUT);
     REFUSED(tutti_wait_for(session, late->handle, -1));
     REFUSED(tutti_wait_for(session, NULL, 1));
@@ -354,6 +382,7 @@ int main(int argc, char **argv)
     }
     alltoallv();
     types();
+    several();
     refuse();
     if (!blocks) own_operator();
     if (!blocks && !sequential) wait_for_one();

@@ -8,7 +8,7 @@
  * in the heap (requests, pool entries, tasks: whatever is not given back shows here), descriptors,
  * threads. The exit status is 1 when a result is wrong or any of them grows after the first fifth. */
 #include "dag/base/log.h"
-#include "designs/exchange.h"
+#include "designs/exchange/exchange.h"
 
 #include <dirent.h>
 #include <malloc.h>

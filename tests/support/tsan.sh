@@ -11,7 +11,7 @@ set -u
 source=${TUTTI_SRCDIR:?}
 build=${TUTTI_BUILDDIR:?}/tsan
 guard=$source/tests/support/guard
-tests='tests/designs/test_designs tests/designs/test_control tests/designs/test_watch tests/designs/test_clocks
+tests='tests/designs/test_designs tests/collectives/test_control tests/designs/test_watch tests/designs/test_clocks
     tests/run/test_run tests/run/test_trace tests/data/test_prefetch'
 # ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
 fixed=

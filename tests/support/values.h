@@ -4,7 +4,7 @@
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H
 
-#include "collectives/args.h"
+#include "collectives/value/args.h"
 
 enum { VALUES_LARGEST = 16 }; /* bytes of an element */
 

@@ -55,7 +55,7 @@ cifar 1 --data "$dir/data" --model mlp --steps 2 --trace "$dir/late" --trace-fir
 cifar 1 --data "$dir/data" --model mlp --steps 2 --trace "$dir/nowhere/trace"
 [ $? = 1 ] && grep -q "nowhere/trace" "$dir/out" || { fail "a folder that is not there"; cat "$dir/out"; }
 echo before > "$dir/trace"
-env OMPI_MCA_btl=self "$mpirun" -np 1 bash -c 'ulimit -f 8; exec "$@"' - "$apps/tutti-cifar" --data "$dir/data" --model resnet20 \
+env OMPI_MCA_btl=self UCX_TLS=self "$mpirun" -np 1 bash -c 'ulimit -f 8; exec "$@"' - "$apps/tutti-cifar" --data "$dir/data" --model resnet20 \
     --batch 4 --steps 2 --trace "$dir/trace" > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q "trace $dir/trace could not be saved: File too large" "$dir/out" || { fail "a full disk"; cat "$dir/out"; }
 [ "$(cat "$dir/trace")" = before ] && ! ls "$dir" | grep -q "part$\|lock$" || fail "the file from before did not survive a full disk"

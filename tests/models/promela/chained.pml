@@ -1,5 +1,5 @@
-/* Chained: a token in the graph, which every collective node hands on when it has started, and ORDER_READY of
- * designs/driver_start.c: the worker that finds a collective ready and has the token posts it, under the lock of the communicator,
+/* Chained: a token in the graph, which every collective node hands on when it has started, and the start rule "ready" of
+ * designs/drive/driver_start.c: the worker that finds a collective ready and has the token posts it, under the lock of the communicator,
  * which it shares with the comm thread, and its task ends; the node ends with the collective. With DEPTH a collective for which
  * there is no room is held, and those behind it with it; the comm thread posts them. What happens under the thread's
  * and the queue's lock is one step: nothing is waited for there. */

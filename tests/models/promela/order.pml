@@ -1,4 +1,4 @@
-/* What designs/order.c and designs/queue.c do with an order that ranks agree on.
+/* What designs/exchange/order.c and designs/queue/queue.c do with an order that ranks agree on.
  *
  *   step 0         collectives 0 ... K - 1, in program order
  *   collective K   rank 0 tells the order

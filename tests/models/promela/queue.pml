@@ -1,4 +1,4 @@
-/* ORDER_QUEUE of designs/driver_start.c: the comm thread starts collectives, each lane in sequence order. Funneled, concurrent;
+/* The start rule "queue" of designs/start.c: the comm thread starts collectives, each lane in sequence order. Funneled, concurrent;
  * with AGREES a step follows an order that ranks agree on. */
 #include "rank.pml"
 

@@ -14,7 +14,7 @@
  * collective n + K + 1.
  *
  * dag/run/starpu.c: a worker takes a task whose predecessors have ended; a collective node has ended when its token is
- * finished. designs/queue.c: entries by sequence number. */
+ * finished. designs/queue/queue.c: entries by sequence number. */
 #ifndef P
 #define P 3
 #endif
@@ -102,13 +102,13 @@ typedef Rank {
     byte linked;    /* set: collective n has handed the chain's token on */
     byte busy;      /* set: of workers */
     byte number[N]; /* of collective n: its sequence number */
-    /* designs/queue.h: entries by sequence number, and those in each state */
+    /* designs/queue/queue.h: entries by sequence number, and those in each state */
     byte node[N], lane[N], slot[N]; /* whose arguments and token; where it is posted */
     byte reserved, ready, started;
     byte of_lane[LANES]; /* set: entries of the lane */
     byte cursor[LANES];  /* entries of the lane below are not looked at any more */
     byte next;           /* sequence number */
-    /* designs/comm_thread.c */
+    /* designs/thread/comm_thread.c */
 #ifdef MUTANT_LANE_BY_READINESS
     byte readied;
 #endif

@@ -1,4 +1,4 @@
-/* Sequential, the oracle, ORDER_MAIN of designs/driver_start.c: one collective at a time, in program order, and only when all that
+/* Sequential, the oracle, the start rule "main" of designs/start.c: one collective at a time, in program order, and only when all that
  * are left of the oldest step are ready. Main drives it while it waits. */
 #include "rank.pml"
 

@@ -1,0 +1,234 @@
+#include "collectives/control.h"
+
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+enum { TAG = 0, MOST_AT_ONCE = 16 /* messages from one rank in one poll */ };
+
+typedef struct peer {
+    tutti_message *receiving; /* NULL: the message is there */
+    int deaf;                 /* a receive has failed */
+    tutti_control_message message;
+} peer;
+
+/* A message on its way out, or one to use again. */
+typedef struct outgoing {
+    struct outgoing *next;
+    tutti_message *sending;
+    tutti_control_message message;
+} outgoing;
+
+struct tutti_control {
+    tutti_transport *transport;
+    int lane, rank, size;
+    int turn;       /* the rank looked at last */
+    int posted;     /* peers with a receive posted, counted from rank 0 */
+    peer *from;     /* [size]; its own is not used */
+    outgoing *sent; /* under way, newest first */
+    outgoing *idle;
+    int sending;
+    struct {
+        tutti_control_handler call;
+        void *ctx;
+    } handler[TUTTI_CONTROL_KINDS];
+};
+
+static tutti_status listen_to(tutti_control *c, int rank)
+{
+    peer *p = &c->from[rank];
+    return c->transport->ops->irecv(
+        c->transport, c->lane, rank, TAG, &p->message, sizeof p->message, &p->receiving);
+}
+
+tutti_status tutti_control_open(tutti_transport *transport, int lane, tutti_control **control)
+{
+    tutti_control *c = calloc(1, sizeof *c);
+    if (c) c->from = calloc((size_t)transport->size, sizeof *c->from);
+    if (!c || !c->from) {
+        free(c);
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "no memory for control messages of %d ranks", transport->size);
+    }
+    c->transport = transport;
+    c->lane = lane;
+    c->rank = c->turn = transport->rank;
+    c->size = transport->size;
+    tutti_status status = TUTTI_OK;
+    for (; c->posted < c->size && !status; c->posted++)
+        if (c->posted != c->rank) status = listen_to(c, c->posted);
+    if (status) {
+        tutti_control_stop(c);
+        tutti_control_free(c);
+        return status;
+    }
+    *control = c;
+    return TUTTI_OK;
+}
+
+void tutti_control_stop(tutti_control *control)
+{
+    if (!control) return;
+    tutti_transport *t = control->transport;
+    for (int r = 0; r < control->posted; r++)
+        if (control->from[r].receiving) t->ops->abandon(t, control->from[r].receiving);
+    control->posted = 0;
+    for (outgoing *o = control->sent; o; o = o->next) t->ops->abandon(t, o->sending);
+    control->transport = NULL;
+}
+
+static void free_list(outgoing *list)
+{
+    for (outgoing *next; list; list = next) {
+        next = list->next;
+        free(list);
+    }
+}
+
+void tutti_control_free(tutti_control *control)
+{
+    if (!control) return;
+    free_list(control->sent);
+    free_list(control->idle);
+    free(control->from);
+    free(control);
+}
+
+int tutti_control_rank(const tutti_control *control)
+{
+    return control->rank;
+}
+
+int tutti_control_size(const tutti_control *control)
+{
+    return control->size;
+}
+
+void tutti_control_handle(
+    tutti_control *control, tutti_control_kind kind, tutti_control_handler handler, void *ctx)
+{
+    control->handler[kind].call = handler;
+    control->handler[kind].ctx = ctx;
+}
+
+/* ---- sending ---- */
+
+static void recycle(tutti_control *c, outgoing *o)
+{
+    o->next = c->idle;
+    c->idle = o;
+}
+
+tutti_status tutti_control_send(
+    tutti_control *control, int to, const tutti_control_message *message)
+{
+    outgoing *o = control->idle;
+    if (o)
+        control->idle = o->next;
+    else
+        o = malloc(sizeof *o);
+    if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a control message");
+    o->message = *message;
+    o->message.from = control->rank;
+    o->sending = NULL;
+    tutti_transport *t = control->transport;
+    tutti_status status =
+        t->ops->isend(t, control->lane, to, TAG, &o->message, sizeof o->message, &o->sending);
+    if (status || !o->sending) {
+        recycle(control, o);
+        return status;
+    }
+    o->next = control->sent;
+    control->sent = o;
+    control->sending++;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message)
+{
+    tutti_status first = TUTTI_OK;
+    for (int r = 0; r < control->size; r++) {
+        if (r == control->rank) continue;
+        tutti_status status = tutti_control_send(control, r, message);
+        if (!first) first = status;
+    }
+    return first;
+}
+
+int tutti_control_sending(const tutti_control *control)
+{
+    return control->sending;
+}
+
+static tutti_status end_sends(tutti_control *c)
+{
+    tutti_transport *t = c->transport;
+    for (outgoing **at = &c->sent; *at;) {
+        outgoing *o = *at;
+        int done = 0;
+        tutti_status status = t->ops->test(t, o->sending, &done);
+        if (!status && !done) {
+            at = &o->next;
+            continue;
+        }
+        *at = o->next;
+        c->sending--;
+        recycle(c, o);
+        if (status) return status;
+    }
+    return TUTTI_OK;
+}
+
+/* ---- receiving ---- */
+
+static void deliver(tutti_control *c, const tutti_control_message *message)
+{
+    if ((uint32_t)message->kind >= TUTTI_CONTROL_KINDS) return;
+    tutti_control_handler call = c->handler[message->kind].call;
+    if (call) call(c->handler[message->kind].ctx, message);
+}
+
+/* Takes the message that has come, if one has, and listens for the next. */
+static tutti_status take(tutti_control *c, int rank, tutti_control_message *message, int *came)
+{
+    peer *p = &c->from[rank];
+    tutti_transport *t = c->transport;
+    tutti_status status = p->receiving ? t->ops->test(t, p->receiving, came) : TUTTI_OK;
+    if (!p->receiving) *came = 1;
+    if (!status && !*came) return TUTTI_OK;
+    p->receiving = NULL;
+    *message = p->message;
+    if (!status) status = listen_to(c, rank);
+    p->deaf = status != TUTTI_OK;
+    return status;
+}
+
+static tutti_status hear(tutti_control *c, int rank, int *moved)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < MOST_AT_ONCE && !status && !c->from[rank].deaf; i++) {
+        tutti_control_message message;
+        int came = 0;
+        status = take(c, rank, &message, &came);
+        if (status || !came) break;
+        *moved = 1;
+        deliver(c, &message);
+    }
+    return status;
+}
+
+static int next_in_turn(tutti_control *c)
+{
+    do c->turn = (c->turn + 1) % c->size;
+    while (c->turn == c->rank);
+    return c->turn;
+}
+
+tutti_status tutti_control_poll(tutti_control *control, int all, int *moved)
+{
+    if (control->size == 1) return TUTTI_OK;
+    tutti_status status = control->sent ? end_sends(control) : TUTTI_OK;
+    int looks = all ? control->size - 1 : 1;
+    for (int i = 0; i < looks && !status; i++) status = hear(control, next_in_turn(control), moved);
+    return status;
+}

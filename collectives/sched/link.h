@@ -1,0 +1,10 @@
+/* From program order and ranges to what waits for what: the last thing that happens to a draft. [P] */
+#ifndef TUTTI_SCHED_LINK_H
+#define TUTTI_SCHED_LINK_H
+
+#include "collectives/sched/sched.h"
+
+/* Fills waits, next, first, after, channel and of from the steps. NOMEM. */
+tutti_status tutti_sched_link(tutti_sched *sched);
+
+#endif

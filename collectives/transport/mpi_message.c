@@ -1,0 +1,367 @@
+#include "collectives/transport/mpi.h"
+
+#include "collectives/transport/mpi_lock.h"
+#include "dag/base/log.h"
+#include "dag/base/process.h"
+#include "dag/base/rng.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* A send or recv: one MPI request a piece, each in the transport's list while it is under way. */
+struct tutti_message {
+    tutti_message *next; /* while idle */
+    int left;            /* pieces under way */
+    int is_send, peer, lane;
+    int cancelled;   /* it may end without its partner */
+    void *scratch;   /* of one that nobody asked for: freed with it */
+    unsigned looked; /* the look that it was asked about last */
+    size_t bytes;
+    tutti_status status; /* the first failure */
+};
+
+static int pieces_of(const tutti_mpi *t, size_t bytes)
+{
+    return bytes <= t->piece ? 1 : (int)((bytes + t->piece - 1) / t->piece);
+}
+
+static size_t piece_bytes(const tutti_mpi *t, size_t bytes, int i)
+{
+    size_t left = bytes - (size_t)i * t->piece;
+    return left < t->piece ? left : t->piece;
+}
+
+/* ---- requests under way ---- */
+
+static tutti_status make_room(tutti_mpi_requests *u, int more)
+{
+    if (u->count + more <= u->room) return TUTTI_OK;
+    int room = 2 * (u->count + more);
+    MPI_Request *request = realloc(u->request, (size_t)room * sizeof *request);
+    if (request) u->request = request;
+    tutti_mpi_piece *piece = realloc(u->piece, (size_t)room * sizeof *piece);
+    if (piece) u->piece = piece;
+    int *ended = realloc(u->ended, (size_t)room * sizeof *ended);
+    if (ended) u->ended = ended;
+    MPI_Status *status = realloc(u->status, (size_t)room * sizeof *status);
+    if (status) u->status = status;
+    if (!request || !piece || !ended || !status)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d messages", room);
+    u->room = room;
+    return TUTTI_OK;
+}
+
+/* Keeps the requests that are still under way, in their order. */
+static void close_gaps(tutti_mpi_requests *u)
+{
+    int kept = 0;
+    for (int i = 0; i < u->count; i++) {
+        if (u->request[i] == MPI_REQUEST_NULL) continue;
+        u->request[kept] = u->request[i];
+        u->piece[kept++] = u->piece[i];
+    }
+    u->count = kept;
+}
+
+static void recycle(tutti_mpi *t, tutti_message *m)
+{
+    if (m->scratch) t->taken_in--;
+    free(m->scratch);
+    m->scratch = NULL;
+    m->next = t->idle;
+    t->idle = m;
+}
+
+/* Whether a piece that has ended is the one that was expected. */
+static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
+{
+    const tutti_message *m = piece->of;
+    int class = MPI_SUCCESS, got = 0;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (m->cancelled || m->scratch) return TUTTI_OK;
+    if (class != MPI_SUCCESS && class != MPI_ERR_TRUNCATE)
+        return tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
+    if (m->is_send) return TUTTI_OK;
+    if (class == MPI_SUCCESS) MPI_Get_count(status, MPI_BYTE, &got);
+    if (class == MPI_SUCCESS && got == piece->bytes) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_MISMATCH,
+        "lane %d: rank %d sent %s%d bytes where %d were expected: the ranks' collectives differ in "
+        "order or size",
+        m->lane, m->peer, class == MPI_SUCCESS ? "" : "more than ",
+        class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
+}
+
+/* One call for all that is under way: MPI moves its messages once in it, which is a system call, and not
+ * once for each request, as MPI_Test would. */
+static void look(tutti_mpi *t)
+{
+    tutti_mpi_requests *u = &t->under_way;
+    int ended = 0;
+    u->looks++;
+    int class = MPI_SUCCESS, code = MPI_Testsome(u->count, u->request, &ended, u->ended, u->status);
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) {
+        tutti_status status = tutti_mpi_fail(code, "MPI_Testsome");
+        for (int i = 0; i < u->count; i++) u->piece[i].of->status = status;
+        return;
+    }
+    for (int i = 0; i < ended; i++) {
+        int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
+        tutti_message *m = u->piece[index].of;
+        tutti_status status = check(&u->piece[index], error, &u->status[i]);
+        if (!m->status) m->status = status;
+        m->left--;
+        u->request[index] = MPI_REQUEST_NULL; /* also one that has failed */
+        if (m->scratch) recycle(t, m);
+    }
+    if (ended > 0) close_gaps(u);
+}
+
+/* ---- messages ---- */
+
+static tutti_status message_new(tutti_mpi *t, const tutti_message *like, tutti_message **message)
+{
+    if (like->bytes / t->piece >= INT_MAX)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "a message of %zu bytes in pieces of %zu",
+            like->bytes, t->piece);
+    tutti_status status = make_room(&t->under_way, pieces_of(t, like->bytes));
+    if (status) return status;
+    tutti_message *m = t->idle;
+    if (m)
+        t->idle = m->next;
+    else
+        m = malloc(sizeof *m);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    *m = *like;
+    m->looked = t->under_way.looks;
+    *message = m;
+    return TUTTI_OK;
+}
+
+/* Cancels what can be cancelled. A send cannot: its request is freed, and MPI ends it when it can.
+ */
+static void mpi_abandon(tutti_transport *transport, tutti_message *m)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    tutti_mpi_requests *u = &t->under_way;
+    for (int i = 0; i < u->count && m->left; i++) {
+        if (u->piece[i].of != m) continue;
+        if (!m->is_send) MPI_Cancel(&u->request[i]);
+        MPI_Request_free(&u->request[i]); /* now MPI_REQUEST_NULL */
+        m->left--;
+    }
+    close_gaps(u);
+    recycle(t, m);
+}
+
+/* A place for the request of piece i. */
+static MPI_Request *place(tutti_mpi *t, tutti_message *m, int i)
+{
+    tutti_mpi_requests *u = &t->under_way;
+    u->piece[u->count] = (tutti_mpi_piece){m, (int)piece_bytes(t, m->bytes, i)};
+    return &u->request[u->count];
+}
+
+static tutti_status mpi_isend(tutti_transport *transport, int lane, int peer, int tag,
+    const void *data, size_t bytes, tutti_message **message)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    const tutti_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
+    tutti_message *m;
+    tutti_status status = message_new(t, &like, &m);
+    if (status) return status;
+    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
+        const char *from = (const char *)data + (size_t)i * t->piece;
+        int code = MPI_Isend(from, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag,
+            t->lane[lane], place(t, m, i));
+        if (code == MPI_SUCCESS) continue;
+        mpi_abandon(transport, m);
+        return tutti_mpi_fail(code, "MPI_Isend");
+    }
+    *message = m;
+    return TUTTI_OK;
+}
+
+static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    const tutti_message like = {.peer = peer, .lane = lane, .bytes = bytes};
+    tutti_message *m;
+    tutti_status status = message_new(t, &like, &m);
+    if (status) return status;
+    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
+        char *to = (char *)data + (size_t)i * t->piece;
+        int code = MPI_Irecv(
+            to, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag, t->lane[lane], place(t, m, i));
+        if (code == MPI_SUCCESS) continue;
+        mpi_abandon(transport, m);
+        return tutti_mpi_fail(code, "MPI_Irecv");
+    }
+    *message = m;
+    return TUTTI_OK;
+}
+
+/* All are looked at when one is asked about for the second time since the last look. */
+static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *done)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    if (m->left && m->looked == t->under_way.looks) look(t);
+    m->looked = t->under_way.looks;
+    *done = !m->left;
+    tutti_status status = m->status;
+    if (*done) recycle(t, m);
+    return status;
+}
+
+/* ---- after a failure ---- */
+
+/* A receive that has met its message goes on, and ends; a send ends when it is received. */
+static void mpi_cancel(tutti_transport *transport, tutti_message *m)
+{
+    tutti_mpi_requests *u = &((tutti_mpi *)transport)->under_way;
+    m->cancelled = 1;
+    for (int i = 0; i < u->count && !m->is_send; i++)
+        if (u->piece[i].of == m) MPI_Cancel(&u->request[i]);
+}
+
+/* Receives one message that nobody asks for. Returns whether there was one. */
+static int take_in(tutti_mpi *t, int lane)
+{
+    int found = 0, bytes = 0;
+    MPI_Message arrived;
+    MPI_Status status;
+    tutti_message *m;
+    const tutti_message like = {.lane = lane};
+    if (message_new(t, &like, &m)) return 0;
+    int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, t->lane[lane], &found, &arrived, &status);
+    if (code != MPI_SUCCESS || !found) {
+        recycle(t, m);
+        return 0;
+    }
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    t->taken_in++;
+    m->scratch = malloc((size_t)bytes + 1);
+    if (!m->scratch) { /* what does not fit is cut off */
+        m->scratch = malloc(1);
+        bytes = 0;
+    }
+    code = MPI_Imrecv(m->scratch, bytes, MPI_BYTE, &arrived, place(t, m, 0));
+    if (code != MPI_SUCCESS) {
+        recycle(t, m);
+        return 0;
+    }
+    m->left = 1;
+    t->under_way.count++;
+    return 1;
+}
+
+static void mpi_sweep(tutti_transport *transport, int lanes)
+{
+    enum { MOST = 16 }; /* buffers at once */
+    tutti_mpi *t = (tutti_mpi *)transport;
+    for (int k = 0; k < lanes; k++)
+        while (t->taken_in < MOST && take_in(t, k)) continue;
+    if (t->under_way.count) look(t);
+}
+
+static void mpi_close(tutti_transport *transport)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    /* A communicator that is made later may get a freed one's place, and its late messages. */
+    for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
+        if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
+    for (tutti_message *m = t->idle, *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+    free(t->under_way.request);
+    free(t->under_way.piece);
+    free(t->under_way.ended);
+    free(t->under_way.status);
+    free(t->lane);
+    free(t);
+}
+
+static const tutti_transport_ops mpi_ops = {
+    .name = "mpi",
+    .isend = mpi_isend,
+    .irecv = mpi_irecv,
+    .test = mpi_test,
+    .cancel = mpi_cancel,
+    .sweep = mpi_sweep,
+    .abandon = mpi_abandon,
+    .collective = tutti_mpi_collective,
+    .close = mpi_close,
+};
+
+/* Whether all ranks share one machine's memory: they have one host's name, and its start. A container has a
+ * name of its own. MPI_Comm_split_type would say it, too, but blocks. */
+static int find_near(tutti_mpi *t, MPI_Comm comm)
+{
+    char host[MPI_MAX_PROCESSOR_NAME + TUTTI_PROCESS_BOOT];
+    int length = 0, code = MPI_Get_processor_name(host, &length);
+    if (code != MPI_SUCCESS) return code;
+    tutti_process_boot(host + length);
+    uint64_t hash = tutti_rng_stream(host);
+    /* the least complement belongs to the largest hash */
+    uint64_t mine[2] = {hash, ~hash}, least[2];
+    MPI_Request request;
+    code = MPI_Iallreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm, &request);
+    if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
+    if (code == MPI_SUCCESS) t->base.near = least[0] == ~least[1];
+    return code;
+}
+
+/* tutti_mpi_lock is held. */
+static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
+{
+    int *limit, found = 0, code = MPI_SUCCESS;
+    for (int k = 0; code == MPI_SUCCESS && k < t->base.lanes; k++) {
+        MPI_Request request;
+        code = MPI_Comm_idup(comm, &t->lane[k], &request);
+        if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
+        if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(t->lane[k], MPI_ERRORS_RETURN);
+    }
+    if (code == MPI_SUCCESS) code = MPI_Comm_rank(comm, &t->base.rank);
+    if (code == MPI_SUCCESS) code = MPI_Comm_size(comm, &t->base.size);
+    if (code == MPI_SUCCESS) code = find_near(t, comm);
+    if (code == MPI_SUCCESS) code = MPI_Comm_get_attr(comm, MPI_TAG_UB, &limit, &found);
+    if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "opening the lanes");
+    t->base.tags = found ? (int64_t)*limit + 1 : 32768; /* the least that the standard allows */
+    return TUTTI_OK;
+}
+
+tutti_status tutti_transport_mpi_pieces(
+    const void *comm, int lanes, size_t piece, tutti_transport **transport)
+{
+    if (!comm || lanes < 1 || piece < 1 || piece > INT_MAX)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "no MPI transport with %d lanes and pieces of %zu bytes over %s", lanes, piece,
+            comm ? "this communicator" : "no communicator");
+    tutti_mpi *t = calloc(1, sizeof *t);
+    MPI_Comm *lane = calloc((size_t)lanes, sizeof(MPI_Comm));
+    if (!t || !lane) {
+        free(t);
+        free(lane);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
+    }
+    t->base.ops = &mpi_ops;
+    t->base.lanes = lanes;
+    t->lane = lane;
+    t->base.lock = tutti_mpi_lock();
+    t->piece = piece;
+    for (int k = 0; k < lanes; k++) lane[k] = MPI_COMM_NULL;
+    pthread_mutex_lock(t->base.lock);
+    tutti_status status = open_lanes(t, *(const MPI_Comm *)comm);
+    if (status) mpi_close(&t->base);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    if (status) return status;
+    *transport = &t->base;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **transport)
+{
+    return tutti_transport_mpi_pieces(comm, lanes, (size_t)1 << 30, transport);
+}

@@ -1,0 +1,35 @@
+/* Where Tutti's messages go: lines on stderr, "tutti: rank 1: error: sentence", or a function of
+ * the program. */
+#ifndef TUTTI_SINK_H
+#define TUTTI_SINK_H
+
+#include <tutti/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum tutti_log_level {
+    /* Below errors: no message has it. */
+    TUTTI_LOG_NONE = -1,
+    TUTTI_LOG_ERROR,
+    TUTTI_LOG_WARN,
+    TUTTI_LOG_INFO,
+    /* Not shown. */
+    TUTTI_LOG_DEBUG
+} tutti_log_level;
+
+/* Gets one message: a sentence without "tutti: ", rank, level and end of line, which is the
+ * caller's again when this returns. Called on any thread of the process, by one at a time,
+ * possibly while Tutti holds its locks: it calls neither Tutti nor MPI, and throws nothing. */
+typedef void tutti_log_function(void *ctx, tutti_log_level level, const char *sentence);
+
+/* From now on every message of this process goes to this function, with ctx, and none to stderr;
+ * NULL: to stderr, as before the first call. When this returns, the function of before is not
+ * called any more. May be called before tutti_attach. [A] */
+TUTTI_API void tutti_log_to(tutti_log_function *function, void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

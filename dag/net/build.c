@@ -1,0 +1,234 @@
+/* The step graph of a net, section by section. */
+#include "dag/base/log.h"
+#include "dag/kernels/loss.h"
+#include "dag/net/builder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static tutti_status check_options(const tutti_step_options *o)
+{
+    if (o->batch < 1 || o->slices < 1 || o->slices > o->batch)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: a batch of %lld in %d slices: at least 1 image a slice", (long long)o->batch,
+            o->slices);
+    if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
+        return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
+    if (!(o->momentum >= 0 && isfinite(o->momentum) && o->weight_decay >= 0 &&
+            isfinite(o->weight_decay)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: momentum %g and weight decay %g: finite and not negative", (double)o->momentum,
+            (double)o->weight_decay);
+    return TUTTI_OK;
+}
+
+static tutti_status check_net(const tutti_net *net)
+{
+    if (net->status != TUTTI_OK) return net->status;
+    if (net->output < 0) return tutti_fail(TUTTI_ERR_INVAL, "step: the net has no output");
+    if (tutti_net_parameters(net) == 0)
+        return tutti_fail(TUTTI_ERR_INVAL, "step: the net has no parameters");
+    for (int v = 0; v < net->layers; v++) {
+        int used = v == net->output;
+        for (int l = v + 1; l < net->layers && !used; l++)
+            for (int i = 0; i < net->layer[l].inputs; i++) used |= net->layer[l].in[i] == v;
+        if (!used)
+            return tutti_fail(
+                TUTTI_ERR_INVAL, "step: nothing uses the value of layer %s", net->layer[v].name);
+    }
+    return TUTTI_OK;
+}
+
+/* Variance over one element is 0 whatever the input, and its unbiased form divides by zero. */
+static tutti_status check_norms(const tutti_builder *b)
+{
+    int64_t least = b->step->slice[b->options->slices - 1].count;
+    for (int l = 0; l < b->net->layers; l++) {
+        const tutti_layer *layer = &b->net->layer[l];
+        if (layer->kind->statistics && least * layer->out.H * layer->out.W < 2)
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "step: norm layer %s would see one element a channel (a slice of 1 image, 1x1): "
+                "take a larger batch or "
+                "fewer slices",
+                layer->name);
+    }
+    return TUTTI_OK;
+}
+
+/* The loss of a slice: its metrics, and the gradient of the logits. */
+static tutti_status loss(tutti_builder *b, int s)
+{
+    int output = b->net->output, node, dlogits;
+    const tutti_site *site = tutti_builder_site(b, output, s);
+    tutti_xent_desc desc = {.N = site->N,
+        .K = site->layer->out.C,
+        .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
+        .smoothing = b->options->label_smoothing};
+    tutti_status status = tutti_gradients_take(b->gradients[s], desc.N * desc.K, &dlogits);
+    if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
+    if (status != TUTTI_OK) return status;
+    tutti_gradients_drop(b->gradients[s], dlogits);
+    tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->slice[s].labels),
+        tutti_writes(dlogits), tutti_writes(b->step->slice[s].metrics)};
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_SOFTMAX_XENT), s);
+    status = tutti_graph_kernel(
+        b->graph, name, TUTTI_OP_SOFTMAX_XENT, &desc, sizeof desc, 4, access, &node);
+    if (status != TUTTI_OK) return status;
+    tutti_graph_set_priority(
+        b->graph, node, tutti_site_priority(b->net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
+    return TUTTI_OK;
+}
+
+/* Hands the gradients that a layer made on to its inputs, and lets go of what the layer needed for
+ * them. */
+static tutti_status pass_on(tutti_site *site)
+{
+    const tutti_layer *layer = site->layer;
+    for (int i = 0; i < layer->inputs; i++) {
+        if (!site->wanted[i]) continue;
+        tutti_status status = tutti_gradients_add(site->gradients, layer->in[i], site->dx[i]);
+        if (status != TUTTI_OK) return status;
+    }
+    for (int i = 0; i < layer->inputs; i++) {
+        int shared = site->dx[i] == site->dy || (i > 0 && site->dx[i] == site->dx[0]);
+        if (site->dx[i] >= 0 && !shared) tutti_gradients_drop(site->gradients, site->dx[i]);
+    }
+    tutti_gradients_drop(site->gradients, site->dy);
+    return TUTTI_OK;
+}
+
+static tutti_status backward_slice(tutti_builder *b, tutti_site *site)
+{
+    const tutti_layer *layer = site->layer;
+    char name[TUTTI_SITE_NAME];
+    snprintf(name, sizeof name, "%s.sum_gradients@%d", layer->name, site->slice);
+    tutti_status status = tutti_gradients_total(site->gradients, site->index, name,
+        tutti_site_priority(site->index, TUTTI_PHASE_BACKWARD_DATA), &site->dy);
+    if (status != TUTTI_OK) return status;
+    for (int i = 0; i < layer->inputs; i++) site->wanted[i] = b->wanted[layer->in[i]];
+    status = layer->kind->backward(site);
+    return status == TUTTI_OK ? pass_on(site) : status;
+}
+
+static tutti_status backward(tutti_builder *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
+        if (!b->wanted[l]) continue;
+        for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++)
+            status = backward_slice(b, tutti_builder_site(b, l, s));
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++)
+            status = tutti_builder_mark_gradient(b, l, p, parameter[p].suffix);
+    }
+    return status;
+}
+
+/* Behind all marks, so that marks may be fused: what follows one may stand behind the next. */
+static tutti_status update(tutti_builder *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++)
+            status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
+        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
+            status = tutti_builder_update_running(b, l);
+    }
+    return status;
+}
+
+static void find_wanted(tutti_builder *b)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    for (int l = 1; l < b->net->layers; l++) {
+        const tutti_layer *layer = &b->net->layer[l];
+        b->wanted[l] = tutti_layer_parameters(layer, parameter) > 0;
+        for (int i = 0; i < layer->inputs; i++) b->wanted[l] |= b->wanted[layer->in[i]];
+    }
+}
+
+static tutti_status emit_sections(tutti_builder *b)
+{
+    find_wanted(b);
+    tutti_status status = tutti_graph_section(b->graph, "train", &b->step->train);
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, 0);
+    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s);
+    if (status == TUTTI_OK) status = backward(b);
+    if (status == TUTTI_OK) status = update(b);
+    return status == TUTTI_OK ? tutti_builder_evaluate(b) : status;
+}
+
+static tutti_status open_builder(tutti_builder *b)
+{
+    size_t layers = (size_t)b->net->layers, slices = (size_t)b->options->slices;
+    tutti_step *step = calloc(1, sizeof *step);
+    if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
+    b->step = step;
+    step->slices = b->options->slices;
+    step->slice = calloc(slices, sizeof *step->slice);
+    step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
+    step->state = calloc(layers * (TUTTI_LAYER_PARAMETERS + 1), sizeof *step->state);
+    b->gradients = calloc(slices, sizeof *b->gradients);
+    b->site = calloc(layers * slices, sizeof *b->site);
+    b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
+    b->statistics = calloc(layers, sizeof *b->statistics);
+    b->wanted = calloc(layers, sizeof *b->wanted);
+    b->access = calloc(slices + 1, sizeof *b->access);
+    if (!step->slice || !step->parameter || !step->state || !b->gradients || !b->site ||
+        !b->trained || !b->statistics || !b->wanted || !b->access)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu slices", layers, slices);
+    tutti_status status = tutti_graph_new(&step->graph);
+    b->graph = step->graph;
+    return status;
+}
+
+static void close_builder(tutti_builder *b)
+{
+    for (int s = 0; b->gradients && s < b->options->slices; s++)
+        tutti_gradients_free(b->gradients[s]);
+    free(b->gradients);
+    free(b->site);
+    free(b->trained);
+    free(b->statistics);
+    free(b->wanted);
+    free(b->access);
+}
+
+tutti_status tutti_step_build(
+    const tutti_net *net, const tutti_step_options *options, tutti_step **step)
+{
+    tutti_builder b = {.net = net, .options = options};
+    tutti_status status = check_options(options);
+    if (status == TUTTI_OK) status = check_net(net);
+    if (status != TUTTI_OK) return status;
+    status = open_builder(&b);
+    if (status == TUTTI_OK) {
+        tutti_builder_cut(b.step, options);
+        status = check_norms(&b);
+    }
+    if (status == TUTTI_OK) status = tutti_builder_declare(&b);
+    if (status == TUTTI_OK) status = emit_sections(&b);
+    close_builder(&b);
+    if (status != TUTTI_OK) {
+        tutti_step_free(b.step);
+        return status;
+    }
+    *step = b.step;
+    return TUTTI_OK;
+}
+
+void tutti_step_free(tutti_step *step)
+{
+    if (!step) return;
+    tutti_graph_free(step->graph);
+    free(step->slice);
+    free(step->parameter);
+    free(step->state);
+    free(step);
+}

@@ -1,0 +1,104 @@
+#include "dag/run/collective_task.h"
+
+#include "dag/base/log.h"
+#include "dag/run/held.h"
+#include "dag/run/latch.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One submission; lives from submit until it ends. */
+typedef struct submission {
+    tutti_token token; /* first: a token's address is its submission's */
+    tutti_collective_task task;
+    tutti_held *held;
+    int64_t id, sequence, step;
+    tutti_latch *ended; /* places that hold: the worker waits for it; NULL: no worker waits */
+} submission;
+
+static void finish_token(tutti_token *token, tutti_status status)
+{
+    submission *s = (submission *)token;
+    const tutti_collective_task task = s->task;
+    tutti_held *held = s->held;
+    tutti_latch *ended = s->ended;
+    tutti_ledger_leave(task.ledger, s->id, status);
+    free(s);
+    tutti_held_end(held);
+    if (task.release) task.release(task.arg);
+    if (ended) tutti_latch_open(ended, status);
+}
+
+/* All its data are in main memory. */
+static void start(void *arg, void *const buf[])
+{
+    submission *s = arg;
+    const tutti_collective_task task = s->task; /* both may be gone once it has started */
+    const int64_t step = s->step;
+    tutti_ledger_begin(task.ledger, s->id);
+    tutti_status status = task.arrived ? task.arrived(task.arg, task.node, buf) : TUTTI_OK;
+    if (status) {
+        finish_token(&s->token, status);
+        return;
+    }
+    tutti_latch ended;
+    int holds = task.node->place.holds;
+    tutti_span_kind kind = tutti_span_kind_of(task.node);
+    const char *name = task.node->name;
+    double begun_s = tutti_trace_begin(task.trace);
+    tutti_latch_init(&ended);
+    if (holds) s->ended = &ended;
+    task.hooks->start(task.hooks->ctx, task.node, s->sequence, buf, &s->token);
+    if (begun_s > 0)
+        tutti_trace_task(task.trace, starpu_worker_get_id(), kind, name, step, begun_s);
+    while (holds && !tutti_latch_wait(&ended, INFINITY))
+        continue; /* the run's wait has a deadline */
+    tutti_latch_destroy(&ended);
+}
+
+static void refuse(void *arg, tutti_status status)
+{
+    submission *s = arg;
+    finish_token(&s->token, status);
+}
+
+static tutti_status hold(submission *s)
+{
+    const tutti_collective_task *task = &s->task;
+    const tutti_held_request request = {.name = task->node->name,
+        .priority = task->priority,
+        .counted = task->counted,
+        .handles = task->handles,
+        .handle = task->handle,
+        .mode = task->mode,
+        .start = start,
+        .refused = refuse,
+        .arg = s};
+    return tutti_held_open(&request, &s->held);
+}
+
+tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
+{
+    const tutti_node *node = task->node;
+    submission *s = malloc(sizeof *s);
+    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for collective '%s'", node->name);
+    *s = (submission){
+        .token.finish = finish_token, .task = *task, .step = tutti_trace_step(task->trace)};
+    tutti_status status = hold(s);
+    if (status) {
+        free(s);
+        return status;
+    }
+    s->sequence = task->hooks->reserve(task->hooks->ctx, node);
+    const tutti_task entry = {node->name, node->accesses, node->access, s->sequence};
+    status = tutti_ledger_enter(task->ledger, &entry, &s->id);
+    int entered = !status;
+    int64_t id = s->id; /* it may have ended, and be gone, once it is submitted */
+    if (!status) status = tutti_held_submit(s->held);
+    if (status) {
+        if (entered) tutti_ledger_leave(task->ledger, id, status);
+        tutti_held_end(s->held);
+        free(s);
+    }
+    return status;
+}

@@ -1,0 +1,275 @@
+#include "designs/attach/attach.h"
+
+#include "dag/base/log.h"
+#include "dag/base/number.h"
+#include "designs/attach/attach_parts.h"
+#include "designs/attach/sessions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An option, or the environment's default for it, or the last resort. */
+static const char *choose(const char *given, const char *variable, const char *otherwise)
+{
+    const char *environment = getenv(variable);
+    return given ? given : environment ? environment : otherwise;
+}
+
+/* Seconds of a stall; 0 in the environment means never, as a negative number given does. */
+static tutti_status read_seconds(
+    double given, const char *field, const char *variable, const char *otherwise, double *seconds)
+{
+    static const double most_s = 1e6;
+    const char *text = choose(NULL, variable, otherwise);
+    double value;
+    if (!tutti_number_real(text, &value) || value < 0 || value > most_s)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: %s='%s': seconds from 0 to %.0f are wanted, 0 for never", variable, text,
+            most_s);
+    if (!(given <= most_s))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: %s is %g: seconds up to %.0f, below 0 for never", field, given, most_s);
+    *seconds = given < 0 ? 0 : given > 0 ? given : value;
+    return TUTTI_OK;
+}
+
+/* A rank whose program is stuck: it should have ended and has not. */
+static void give_up(void)
+{
+    tutti_boot_abort(1);
+}
+
+static tutti_status read_stall(const tutti_attach_options *given, tutti_watch_options *watch)
+{
+    *watch = (tutti_watch_options){.on = 1,
+        .folder = choose(NULL, "TUTTI_STALL_DIR", NULL),
+        .give_up = given->may_abort ? give_up : NULL,
+        .call = "tutti_wait"};
+    if (watch->folder && !*watch->folder)
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: TUTTI_STALL_DIR='': a folder is wanted");
+    tutti_status status =
+        read_seconds(given->stall_warn_s, "stall_warn_s", "TUTTI_STALL_WARN", "5", &watch->warn_s);
+    if (!status)
+        status = read_seconds(
+            given->stall_dump_s, "stall_dump_s", "TUTTI_STALL_DUMP", "10", &watch->dump_s);
+    if (!status)
+        status = read_seconds(
+            given->stall_abort_s, "stall_abort_s", "TUTTI_STALL_ABORT", "60", &watch->abort_s);
+    return status;
+}
+
+enum { MOST_LANES = 1024 };
+
+static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange_options *options)
+{
+    const tutti_design *design = options->design;
+    const char *lanes = choose(NULL, "TUTTI_LANES", "auto");
+    int64_t value = 0; /* the design's default */
+    int number = tutti_number_int(lanes, &value);
+    if (strcmp(lanes, "auto") != 0 && !(number && value >= 1 && value <= MOST_LANES))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: TUTTI_LANES='%s': an integer from 1 to %d or auto is wanted", lanes,
+            MOST_LANES);
+    if (given->lanes < 0 || given->lanes > MOST_LANES)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: lanes is %d: a number from 1 to %d, or 0 for the default", given->lanes,
+            MOST_LANES);
+    if (given->lanes > 1 && !design->many_lanes)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: lanes is %d, but design %s has one lane (concurrent has several)",
+            given->lanes, design->name);
+    options->lanes = given->lanes ? given->lanes : design->many_lanes ? (int)value : 0;
+    return TUTTI_OK;
+}
+
+/* Bytes that no field has would become a later release's, and hold anything: there are none. A later
+ * release names its own last field here. */
+_Static_assert(sizeof(tutti_attach_options) ==
+                   offsetof(tutti_attach_options, stall_abort_s) + sizeof(double),
+    "the options end with their last field");
+
+/* What a program gives that was compiled with options of another size. */
+static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
+{
+    static const size_t first = offsetof(tutti_attach_options, stall_abort_s) + sizeof(double);
+    static const size_t most = 4096;
+    const char *unknown = (const char *)given + sizeof *options;
+    size_t known = bytes < sizeof *options ? bytes : sizeof *options;
+    *options = (tutti_attach_options){0};
+    if (!given) return TUTTI_OK;
+    if (bytes < first || bytes > most)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach_sized: options_bytes is %zu: sizeof(tutti_attach_options) is wanted",
+            bytes);
+    for (size_t i = sizeof *options; i < bytes; i++)
+        if (*unknown++)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "tutti_attach: the program was compiled with the headers of a later Tutti than "
+                "this "
+                "library, " TUTTI_VERSION ", and sets an option that is not known here: install "
+                "that Tutti, or compile the program again");
+    memcpy(options, given, known);
+    return TUTTI_OK;
+}
+
+static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
+{
+    const char *design = choose(given->design, "TUTTI_DESIGN", "funneled");
+    options->design = tutti_design_find(design);
+    if (!options->design) {
+        char known[256];
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: design '%s' is not known; known are: %s",
+            design, tutti_design_names(known, sizeof known));
+    }
+    options->algorithm = choose(given->algorithm, "TUTTI_ALGORITHM", "auto");
+    const char *check = choose(given->check, "TUTTI_CHECK", "on");
+    options->verify = tutti_verify_mode_find(check);
+    if (options->verify == TUTTI_VERIFY_MODES)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: check '%s' is not known; known are: off, on, full", check);
+    tutti_status status = read_lanes(given, options);
+    if (!status) status = read_stall(given, &options->watch);
+    options->watch.design = options->design->name;
+    return status ? status : tutti_exchange_check_options(options);
+}
+
+/* A rank whose options are refused tells the others so, which would wait for it. */
+static tutti_status open_exchange(MPI_Comm comm, tutti_status refused,
+    const tutti_attach_options *given, tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    char why[TUTTI_ERROR_TEXT];
+    if (!refused) refused = read_options(given, options);
+    snprintf(why, sizeof why, "%s", tutti_last_error());
+    if (refused) *options = (tutti_exchange_options){.design = tutti_design_find("sequential")};
+    options->settings = refused ? "options=refused\n" : "options=accepted\n";
+    tutti_status status = tutti_exchange_attach(&comm, options, exchange);
+    if (refused) tutti_error_adopt(why);
+    return refused ? refused : status;
+}
+
+/* MPI_Finalize has been called, and nobody is there to be given a status. After it nobody may call MPI: what
+ * does not end is left where it is. */
+static void leave_at_the_end(void *ctx)
+{
+    tutti_session *s = ctx;
+    tutti_status status = TUTTI_OK;
+    if (!s->exchange) return; /* tutti_attach has given it up */
+    if (!s->detached) {
+        tutti_log(TUTTI_LOG_ERROR,
+            "tutti_detach: was not called before MPI_Finalize, where this session is closed now");
+        status = tutti_detach(s);
+    }
+    if ((status || s->exchange) && s->may_abort) tutti_boot_abort(1);
+    if (!s->exchange) return;
+    tutti_log(TUTTI_LOG_WARN,
+        "MPI_Finalize was called while collectives of a session are in flight, "
+        "which do not end now");
+    tutti_exchange_silence(s->exchange);
+}
+
+static void release(tutti_session *session)
+{
+    tutti_names_close(session->names);
+    tutti_operators_free(&session->operators);
+    tutti_sessions_close(session);
+}
+
+/* tutti_attach, when its options are known, or why they cannot be. */
+static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_attach_options *options,
+    tutti_session **session)
+{
+    if (!session) return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: session is NULL");
+    if (comm == MPI_COMM_NULL)
+        return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: the communicator is MPI_COMM_NULL");
+    tutti_status status = tutti_handle_outside_tasks("tutti_attach");
+    if (status) return status;
+    tutti_session *s = tutti_sessions_open(sizeof *s);
+    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_attach: no memory");
+    tutti_exchange_options exchange = {0};
+    exchange.on_end = leave_at_the_end;
+    exchange.on_end_ctx = s;
+    s->may_abort = options->may_abort;
+    status = open_exchange(comm, refused, options, &exchange, &s->exchange);
+    if (!status) {
+        tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
+        status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
+        if (!status) status = tutti_names_open(&s->names);
+        s->rank = tutti_exchange_rank(s->exchange);
+        s->size = tutti_exchange_size(s->exchange);
+        status = tutti_exchange_agree(s->exchange, status, NULL);
+    }
+    if (status) {
+        tutti_insert_close(s->insert);
+        tutti_exchange_close(s->exchange);
+        s->exchange = NULL;
+        release(s);
+        return status;
+    }
+    *session = s;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_status status)
+{
+    char sentence[TUTTI_ERROR_TEXT];
+    if (!status || tutti_error_count() != errors) return status;
+    snprintf(sentence, sizeof sentence, "%s: %s; the log of this or another rank says what",
+        function, tutti_status_text(status));
+    tutti_error_adopt(sentence);
+    return status;
+}
+
+tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
+    size_t options_bytes, tutti_session **session)
+{
+    tutti_attach_options known;
+    unsigned errors = tutti_error_count();
+    tutti_status refused = read_sized(options, options_bytes, &known);
+    return tutti_session_leave("tutti_attach", errors, attach(comm, refused, &known, session));
+}
+
+tutti_status tutti_session_enter(const tutti_session *session, const char *function)
+{
+    tutti_status status = tutti_sessions_check(session, function);
+    return status ? status : tutti_handle_outside_tasks(function);
+}
+
+tutti_status tutti_detach(tutti_session *session)
+{
+    static const double patience_s = 60;
+    if (!session) return TUTTI_OK;
+    unsigned errors = tutti_error_count();
+    tutti_status status = tutti_session_enter(session, "tutti_detach");
+    if (status) return status;
+    session->detached = 1;
+    status = tutti_insert_wait(session->insert, patience_s);
+    if (status) tutti_exchange_explain(session->exchange, status);
+    if (!tutti_insert_ended(session->insert)) {
+        tutti_sessions_close(session);
+        return tutti_session_leave("tutti_detach", errors, status); /* what is in flight may touch it all */
+    }
+    tutti_insert_close(session->insert);
+    tutti_status left = tutti_exchange_close(session->exchange);
+    session->exchange = NULL;
+    release(session);
+    return tutti_session_leave("tutti_detach", errors, status ? status : left);
+}
+
+tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name)
+{
+    tutti_status status = tutti_session_enter(session, "tutti_name");
+    if (status) return status;
+    if (!data) return tutti_fail(TUTTI_ERR_INVAL, "tutti_name: the handle is NULL");
+    return tutti_names_give(session->names, data, name);
+}
+
+int tutti_rank(const tutti_session *session)
+{
+    return tutti_sessions_check(session, "tutti_rank") ? -1 : session->rank;
+}
+
+int tutti_size(const tutti_session *session)
+{
+    return tutti_sessions_check(session, "tutti_size") ? -1 : session->size;
+}

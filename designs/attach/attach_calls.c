@@ -1,0 +1,369 @@
+/* The collectives of a session. */
+#include "designs/attach/attach_parts.h"
+
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One call. send NULL, or the same as recv: in place. Either is NULL where this rank has none. */
+typedef struct request {
+    tutti_session *session;
+    const char *function;
+    tutti_handle send, recv;
+    const int64_t *counts, *recv_counts; /* recv_counts: of an alltoall */
+    int counted;                         /* counts are wanted */
+    tutti_coll_args args;
+    char what[160]; /* "tutti_allreduce of "fc.weight"" */
+} request;
+
+static tutti_handle main_handle(const request *r)
+{
+    return r->recv ? r->recv : r->send;
+}
+
+static const char *given_name(const request *r)
+{
+    return main_handle(r) ? tutti_names_find(r->session->names, main_handle(r)) : NULL;
+}
+
+static tutti_status begin(request *r)
+{
+    tutti_status status = tutti_session_enter(r->session, r->function);
+    if (status) return status;
+    const char *name = given_name(r);
+    snprintf(r->what, sizeof r->what, name ? "%s of \"%s\"" : "%s", r->function, name);
+    return TUTTI_OK;
+}
+
+static tutti_status check_operator(request *r)
+{
+    tutti_coll_args *a = &r->args;
+    if (!tutti_coll_trait_of(a->kind)->reduces) return TUTTI_OK;
+    a->user = tutti_operators_find(&r->session->operators, a->op);
+    if (a->user) return TUTTI_OK;
+    if ((unsigned)a->op >= TUTTI_REDUCE_OPS)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: no operator has the number %d (TUTTI_SUM and so on, tutti/op.h; tutti_operator)",
+            r->what, (int)a->op);
+    if ((unsigned)a->dtype < TUTTI_DTYPE_COUNT && !tutti_reduce_op_takes(a->op, a->dtype))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s does not go with %s (tutti/op.h)",
+            r->what, tutti_reduce_op_name(a->op), tutti_dtype_name(a->dtype));
+    return TUTTI_OK;
+}
+
+/* The counts as arguments have them, an alltoall's behind each other; *all: freed by the caller. */
+static tutti_status take_counts(request *r, int64_t **all)
+{
+    int P = r->session->size, alltoall = r->args.kind == TUTTI_ALLTOALL;
+    size_t part = (size_t)P * sizeof **all;
+    *all = NULL;
+    if (!r->counted) return TUTTI_OK;
+    if (!r->counts || (alltoall && !r->recv_counts))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: counts is NULL: one for each rank", r->what);
+    int64_t *counts = malloc(2 * part), sum = 0;
+    if (!counts) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory", r->what);
+    memcpy(counts, r->counts, part);
+    memcpy(counts + P, alltoall ? r->recv_counts : r->counts, part);
+    *all = counts;
+    for (int i = 0; i < 2 * P; i++) {
+        if (counts[i] < 0 || __builtin_add_overflow(i == P ? 0 : sum, counts[i], &sum))
+            return tutti_fail(
+                TUTTI_ERR_INVAL, "%s: the count of rank %d is %" PRId64, r->what, i % P, counts[i]);
+    }
+    int rank = r->session->rank;
+    if (counts[rank] != counts[P + rank])
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: this rank sends %" PRId64 " elements to itself and receives %" PRId64, r->what,
+            counts[rank], counts[P + rank]);
+    r->args.counts = counts;
+    r->args.count = alltoall ? 0 : sum;
+    return TUTTI_OK;
+}
+
+/* Elements of a handle's data; wanted below 0: any number. */
+static tutti_status count_elements(
+    const request *r, tutti_handle data, int reads, int64_t wanted, int64_t *count)
+{
+    int moves = !tutti_coll_trait_of(r->args.kind)->reduces;
+    const tutti_handle_use use = {r->what, r->args.dtype, reads, moves};
+    tutti_status status = tutti_handle_count(data, &use, count);
+    if (status || wanted < 0 || wanted == *count) return status;
+    return tutti_fail(TUTTI_ERR_INVAL, "%s: %s has %" PRId64 " elements, not %" PRId64, r->what,
+        data == r->recv ? "recv" : "send", *count, wanted);
+}
+
+/* Without counts, the length of what every rank has follows from a handle's: of one part, or of all. */
+static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
+{
+    int64_t elements;
+    int size = r->session->size;
+    tutti_status status = count_elements(r, data, 0, -1, &elements);
+    if (status) return status;
+    if (all_parts && elements % size)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: %" PRId64 " elements are not parts of one length for %d ranks", r->what, elements,
+            size);
+    r->args.count = all_parts ? elements / size : elements;
+    return TUTTI_OK;
+}
+
+/* Which handles this rank has, and how many elements they have. */
+static tutti_status check_handles(request *r)
+{
+    tutti_coll_args *a = &r->args;
+    int rank = r->session->rank, size = r->session->size, in_place = !a->send;
+    int has_recv = tutti_coll_has_recv(a, rank), has_send = tutti_coll_has_send(a, rank);
+    if ((has_recv && !r->recv) || (has_send && !r->send))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: %s is NULL", r->what,
+            in_place               ? "the handle"
+            : has_recv && !r->recv ? "recv"
+                                   : "send");
+    if (!has_recv) r->recv = NULL;
+    if (!has_send) r->send = NULL;
+    int parts = tutti_coll_trait_of(a->kind)->parts;
+    int from_send = a->kind == TUTTI_ALLGATHER || a->kind == TUTTI_GATHER;
+    int one_part = !in_place && a->kind != TUTTI_ALLTOALL;
+    tutti_status status = TUTTI_OK;
+    if (!r->counted)
+        status = derive_count(r, from_send && !in_place ? r->send : r->recv, parts && !one_part);
+    int reads = in_place && (a->kind != TUTTI_BROADCAST || rank == a->root);
+    int64_t ignored;
+    if (!status && has_recv)
+        status = count_elements(r, r->recv, reads, tutti_coll_recv_count(a, rank, size), &ignored);
+    if (!status && has_send)
+        status = count_elements(r, r->send, 1, tutti_coll_send_count(a, rank, size), &ignored);
+    return status;
+}
+
+/* The descriptor: arguments, and counts behind them. */
+static tutti_status submit(request *r)
+{
+    tutti_coll_args *a = &r->args;
+    int rank = r->session->rank, in_place = !a->send, handles = 0;
+    int reads = in_place && (a->kind != TUTTI_BROADCAST || rank == a->root);
+    size_t counts = (size_t)tutti_coll_counts(a, r->session->size) * sizeof *a->counts;
+    tutti_handle handle[2];
+    tutti_mode mode[2];
+    if (r->recv) {
+        handle[handles] = r->recv;
+        mode[handles++] = reads ? TUTTI_READWRITE : TUTTI_WRITE;
+    }
+    if (r->send) {
+        handle[handles] = r->send;
+        mode[handles++] = TUTTI_READ;
+    }
+    char *desc = malloc(sizeof *a + counts);
+    if (!desc) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory", r->what);
+    memcpy(desc, a, sizeof *a);
+    if (counts) memcpy(desc + sizeof *a, a->counts, counts);
+    const char *name = given_name(r);
+    tutti_status status =
+        tutti_insert_collective(r->session->insert, name ? name : tutti_coll_kind_name(a->kind),
+            desc, sizeof *a + counts, handles, handle, mode);
+    free(desc);
+    return status;
+}
+
+static tutti_status insert(request r)
+{
+    int64_t *counts = NULL;
+    tutti_status status = begin(&r);
+    if (status) return status;
+    int in_place = r.send == r.recv || !tutti_coll_trait_of(r.args.kind)->sends;
+    if (in_place) r.send = NULL;
+    r.args.send = in_place ? NULL : &tutti_coll_apart;
+    status = check_operator(&r);
+    if (!status && (r.args.root < 0 || r.args.root >= r.session->size))
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "%s: root %d of %d ranks", r.what, r.args.root, r.session->size);
+    if (!status && in_place && r.counted && r.args.kind == TUTTI_ALLTOALL)
+        status = tutti_fail(TUTTI_ERR_INVAL, "%s: send and recv are the same handle", r.what);
+    if (!status) status = take_counts(&r, &counts);
+    if (!status) status = check_handles(&r);
+    if (!status) status = submit(&r);
+    free(counts);
+    return status;
+}
+
+tutti_status tutti_allreduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert((request){session, "tutti_allreduce", data, data,
+        .args = {.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op}});
+}
+
+tutti_status tutti_allreduce_to(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert((request){session, "tutti_allreduce_to", send, recv,
+        .args = {.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op}});
+}
+
+tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root)
+{
+    return insert((request){session, "tutti_broadcast", data, data,
+        .args = {.kind = TUTTI_BROADCAST, .dtype = dtype, .root = root}});
+}
+
+tutti_status tutti_reduce(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op, int root)
+{
+    return insert((request){session, "tutti_reduce", data, data,
+        .args = {.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root}});
+}
+
+tutti_status tutti_reduce_to(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, tutti_reduce_op op, int root)
+{
+    return insert((request){session, "tutti_reduce_to", send, recv,
+        .args = {.kind = TUTTI_REDUCE, .dtype = dtype, .op = op, .root = root}});
+}
+
+tutti_status tutti_reduce_scatter(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert((request){session, "tutti_reduce_scatter", data, data,
+        .args = {.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op}});
+}
+
+tutti_status tutti_reduce_scatter_to(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert((request){session, "tutti_reduce_scatter_to", send, recv,
+        .args = {.kind = TUTTI_REDUCE_SCATTER, .dtype = dtype, .op = op}});
+}
+
+tutti_status tutti_scan(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, tutti_reduce_op op)
+{
+    return insert((request){
+        session, "tutti_scan", send, recv, .args = {.kind = TUTTI_SCAN, .dtype = dtype, .op = op}});
+}
+
+tutti_status tutti_allgather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
+{
+    return insert((request){
+        session, "tutti_allgather", send, recv, .args = {.kind = TUTTI_ALLGATHER, .dtype = dtype}});
+}
+
+tutti_status tutti_allgatherv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t counts[])
+{
+    return insert((request){session, "tutti_allgatherv", send, recv, counts, .counted = 1,
+        .args = {.kind = TUTTI_ALLGATHER, .dtype = dtype}});
+}
+
+tutti_status tutti_gather(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype, int root)
+{
+    return insert((request){session, "tutti_gather", send, recv,
+        .args = {.kind = TUTTI_GATHER, .dtype = dtype, .root = root}});
+}
+
+tutti_status tutti_gatherv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t counts[], int root)
+{
+    return insert((request){session, "tutti_gatherv", send, recv, counts, .counted = 1,
+        .args = {.kind = TUTTI_GATHER, .dtype = dtype, .root = root}});
+}
+
+tutti_status tutti_scatter(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype, int root)
+{
+    return insert((request){session, "tutti_scatter", send, recv,
+        .args = {.kind = TUTTI_SCATTER, .dtype = dtype, .root = root}});
+}
+
+tutti_status tutti_scatterv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t counts[], int root)
+{
+    return insert((request){session, "tutti_scatterv", send, recv, counts, .counted = 1,
+        .args = {.kind = TUTTI_SCATTER, .dtype = dtype, .root = root}});
+}
+
+tutti_status tutti_alltoall(
+    tutti_session *session, tutti_handle send, tutti_handle recv, tutti_dtype dtype)
+{
+    return insert((request){
+        session, "tutti_alltoall", send, recv, .args = {.kind = TUTTI_ALLTOALL, .dtype = dtype}});
+}
+
+tutti_status tutti_alltoallv(tutti_session *session, tutti_handle send, tutti_handle recv,
+    tutti_dtype dtype, const int64_t send_counts[], const int64_t recv_counts[])
+{
+    return insert((request){session, "tutti_alltoallv", send, recv, send_counts, recv_counts, 1,
+        .args = {.kind = TUTTI_ALLTOALL, .dtype = dtype}});
+}
+
+tutti_status tutti_barrier(tutti_session *session, tutti_handle data)
+{
+    request r = {.session = session,
+        .function = "tutti_barrier",
+        .recv = data,
+        .args = {.kind = TUTTI_BARRIER}};
+    tutti_status status = begin(&r);
+    const tutti_handle_use use = {r.what, TUTTI_U8, 1, 1};
+    int64_t ignored;
+    if (!status && data) status = tutti_handle_count(data, &use, &ignored);
+    return status ? status : submit(&r);
+}
+
+tutti_status tutti_operator(tutti_session *session, const char *name, tutti_op_function function,
+    void *ctx, int commutes, tutti_reduce_op *op)
+{
+    tutti_status status = tutti_session_enter(session, "tutti_operator");
+    if (status) return status;
+    if (!name || !*name || !function || !op)
+        return tutti_fail(TUTTI_ERR_INVAL, "tutti_operator: %s is NULL%s",
+            !function ? "function"
+            : !op     ? "op"
+                      : "name",
+            name && !*name ? " or empty" : "");
+    const tutti_user_op own = {name, function, ctx, commutes != 0};
+    return tutti_operators_add(&session->operators, &own, op);
+}
+
+/* ---- waiting ---- */
+
+static tutti_status check_timeout(const char *function, double timeout_s)
+{
+    if (timeout_s >= 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%s: timeout_s is %g: seconds, 0 or more (INFINITY: no limit)", function, timeout_s);
+}
+
+/* What a wait ends with. One that only looks says TIMEOUT and nothing else. */
+static tutti_status end_wait(tutti_session *session, const char *function, unsigned errors,
+    double timeout_s, tutti_status status)
+{
+    if (status == TUTTI_ERR_TIMEOUT && timeout_s == 0) return status;
+    if (status) tutti_exchange_explain(session->exchange, status);
+    return tutti_session_leave(function, errors, status);
+}
+
+tutti_status tutti_wait(tutti_session *session, double timeout_s)
+{
+    static const char function[] = "tutti_wait";
+    tutti_status status = tutti_session_enter(session, function);
+    if (!status) status = check_timeout(function, timeout_s);
+    if (status) return status;
+    unsigned errors = tutti_error_count();
+    status = tutti_insert_wait(session->insert, timeout_s);
+    return end_wait(session, function, errors, timeout_s, status);
+}
+
+tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double timeout_s)
+{
+    static const char function[] = "tutti_wait_for";
+    tutti_status status = tutti_session_enter(session, function);
+    if (!status && !data) status = tutti_fail(TUTTI_ERR_INVAL, "%s: the handle is NULL", function);
+    if (!status) status = check_timeout(function, timeout_s);
+    if (status) return status;
+    unsigned errors = tutti_error_count();
+    status = tutti_insert_wait_for(session->insert, data, timeout_s);
+    return end_wait(session, function, errors, timeout_s, status);
+}

@@ -1,0 +1,92 @@
+/* What becomes of what is in flight after a failure. comm_lock is held in all of it but where it says so. */
+#include "designs/drive/driver_parts.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+/* With nothing of its own in flight a rank waits so long for the others to be as far, so that it need not be there
+ * when they need it; and it makes haste for them so long. */
+static const double patience_s = 1, haste_s = 10;
+
+/* Ends the first of a list until there is none. */
+static void end_list(tutti_driver *d, tutti_status failure,
+    tutti_entry *(*first)(tutti_queue *queue, int lane), int lane)
+{
+    for (;;) {
+        pthread_mutex_lock(&d->queue_lock);
+        const tutti_entry *entry = first(&d->queue, lane);
+        int64_t sequence = entry ? entry->sequence : -1;
+        pthread_mutex_unlock(&d->queue_lock);
+        if (sequence < 0) return;
+        tutti_driver_end_entry(d, sequence, failure);
+    }
+}
+
+static tutti_entry *first_started(tutti_queue *queue, int lane)
+{
+    (void)lane;
+    return tutti_queue_first_started(queue);
+}
+
+static void tell_drained(tutti_driver *d)
+{
+    const tutti_control_message message = {.kind = TUTTI_CONTROL_DRAINED};
+    if (!d->options.control || d->options.verify.at_once) return;
+    if (tutti_control_tell(d->options.control, &message))
+        tutti_log(TUTTI_LOG_DEBUG, "not every rank could be told that nothing is in flight here");
+}
+
+void tutti_driver_hear_drained(void *ctx, const tutti_control_message *message)
+{
+    tutti_driver *d = ctx;
+    (void)message; /* once from each rank */
+    pthread_mutex_lock(&d->queue_lock);
+    d->drain.others_clean++;
+    pthread_mutex_unlock(&d->queue_lock);
+}
+
+/* Whether all ranks are clean, as far as they tell. queue_lock or comm_lock held. */
+static int all_clean(const tutti_driver *d)
+{
+    const tutti_drain *drain = &d->drain;
+    if (!(drain->clean_s > 0)) return 0;
+    if (!d->options.control || d->options.verify.at_once) return 1;
+    return drain->others_clean >= tutti_control_size(d->options.control) - 1;
+}
+
+/* queue_lock or comm_lock held. */
+static int may_release(const tutti_driver *d, double now_s)
+{
+    return d->drain.clean_s > 0 && (all_clean(d) || now_s - d->drain.clean_s > patience_s);
+}
+
+void tutti_driver_drain(tutti_driver *d, tutti_status failure)
+{
+    double now_s = tutti_clock_s();
+    for (int lane = 0; lane < d->queue.lanes; lane++)
+        end_list(d, failure, tutti_queue_first_ready, lane); /* MPI has not seen them */
+    int clean = tutti_comm_drain(d->comm), is_new;
+    pthread_mutex_lock(&d->queue_lock);
+    if (!(d->drain.began_s > 0)) d->drain.began_s = now_s;
+    is_new = clean && !(d->drain.clean_s > 0);
+    if (is_new) d->drain.clean_s = now_s;
+    pthread_mutex_unlock(&d->queue_lock);
+    if (is_new) tell_drained(d);
+    if (!may_release(d, now_s)) return;
+    end_list(d, failure, first_started, 0);
+}
+
+int tutti_driver_draining(tutti_driver *d)
+{
+    for (int lane = 0; lane < d->queue.lanes; lane++)
+        if (tutti_queue_first_ready(&d->queue, lane)) return 1;
+    return !all_clean(d) && !(d->drain.began_s > 0 && tutti_clock_s() - d->drain.began_s > haste_s);
+}
+
+int tutti_driver_drained(tutti_driver *driver)
+{
+    pthread_mutex_lock(&driver->queue_lock);
+    int all = !driver->failure || all_clean(driver);
+    pthread_mutex_unlock(&driver->queue_lock);
+    return all;
+}

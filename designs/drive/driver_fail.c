@@ -1,0 +1,104 @@
+/* How a driver fails, here and on the other ranks, and how ranks part. */
+#include "designs/drive/driver_parts.h"
+
+#include "dag/base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    int first = !d->failure;
+    if (first) {
+        d->failure = failure;
+        snprintf(d->why, sizeof d->why, "%s", sentence);
+    }
+    pthread_mutex_unlock(&d->queue_lock);
+    return first;
+}
+
+tutti_status tutti_driver_failure(tutti_driver *d)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_status failure = d->failure;
+    pthread_mutex_unlock(&d->queue_lock);
+    return failure;
+}
+
+void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message)
+{
+    tutti_status status = (tutti_status)message->value[0];
+    char sentence[TUTTI_ERROR_TEXT];
+    snprintf(sentence, sizeof sentence, "rank %d: %s", message->from, message->text);
+    if (tutti_driver_set_failure(ctx, status, sentence)) tutti_fail(status, "%s", sentence);
+}
+
+static void tell_abort(tutti_driver *d, tutti_status status, const char *sentence)
+{
+    tutti_control_message message = {.kind = TUTTI_CONTROL_ABORT, .value = {status}};
+    if (!d->options.control) return;
+    snprintf(message.text, sizeof message.text, "%s", sentence);
+    if (tutti_control_tell(d->options.control, &message))
+        tutti_log(TUTTI_LOG_ERROR, "not every rank could be told");
+}
+
+void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence)
+{
+    if (!tutti_driver_set_failure(driver, status, sentence)) return;
+    tutti_fail(status, "%s", sentence);
+    tell_abort(driver, status, sentence);
+}
+
+void tutti_driver_share(tutti_driver *d, tutti_status status)
+{
+    char sentence[TUTTI_CONTROL_TEXT];
+    if (!tutti_driver_set_failure(d, status, tutti_last_error())) return;
+    snprintf(sentence, sizeof sentence, "a collective failed there: %s", tutti_status_text(status));
+    tell_abort(d, status, sentence);
+}
+
+void tutti_driver_explain(tutti_driver *driver, tutti_status status)
+{
+    char sentence[TUTTI_ERROR_TEXT] = "";
+    pthread_mutex_lock(&driver->queue_lock);
+    if (driver->failure == status) memcpy(sentence, driver->why, sizeof sentence);
+    pthread_mutex_unlock(&driver->queue_lock);
+    if (*sentence) tutti_error_adopt(sentence);
+}
+
+void tutti_driver_leave(tutti_driver *driver)
+{
+    pthread_mutex_lock(driver->comm_lock);
+    if (driver->verify) {
+        tutti_status status =
+            tutti_verify_leave(driver->verify, tutti_driver_failure(driver) != TUTTI_OK);
+        if (status) tutti_driver_share(driver, status);
+    }
+    pthread_mutex_unlock(driver->comm_lock);
+}
+
+int tutti_driver_left(tutti_driver *driver)
+{
+    if (!driver->verify) return 1;
+    pthread_mutex_lock(driver->comm_lock);
+    int left = tutti_verify_left(driver->verify, tutti_driver_failure(driver) != TUTTI_OK) &&
+               !tutti_control_sending(driver->options.control);
+    pthread_mutex_unlock(driver->comm_lock);
+    return left;
+}
+
+char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
+{
+    text[0] = '\0';
+    pthread_mutex_lock(driver->comm_lock);
+    if (driver->verify) tutti_verify_missing(driver->verify, text, size);
+    pthread_mutex_unlock(driver->comm_lock);
+    return text;
+}
+
+void tutti_driver_fail(tutti_driver *driver, tutti_status status)
+{
+    tutti_driver_set_failure(driver, status, tutti_last_error());
+    driver->options.wake(driver->options.ctx);
+}

@@ -1,0 +1,79 @@
+/* What a driver is doing, for reports. */
+#include "designs/drive/driver_parts.h"
+
+#include <string.h>
+
+static tutti_driver_entry show(const tutti_entry *entry)
+{
+    tutti_driver_entry shown = {.sequence = entry->sequence,
+        .index = entry->index,
+        .count = entry->args.count,
+        .lane = entry->lane,
+        .state = entry->state,
+        .kind = entry->args.kind,
+        .blocked = entry->state == TUTTI_ENTRY_STARTED && !entry->request,
+        .since_s = entry->state == TUTTI_ENTRY_RESERVED ? entry->reserved_s : entry->moved_s};
+    strncpy(shown.name, entry->name ? entry->name : "", sizeof shown.name - 1);
+    return shown;
+}
+
+/* The oldest in flight; but one that is inside MPI's own collective holds up those before it, too: nobody ends them. */
+static const tutti_entry *foremost(tutti_queue *queue)
+{
+    const tutti_entry *first = tutti_queue_first_started(queue), *entry = first;
+    while (entry && entry->request) entry = tutti_queue_after(queue, entry);
+    return entry ? entry : first;
+}
+
+/* Queue lock held. */
+static int count_ready(tutti_queue *queue)
+{
+    int count = 0;
+    for (int64_t s = queue->lowest; s < queue->next; s++)
+        count += tutti_queue_get(queue, s)->state == TUTTI_ENTRY_READY;
+    return count;
+}
+
+tutti_driver_look tutti_driver_see(tutti_driver *driver)
+{
+    tutti_queue *queue = &driver->queue;
+    tutti_driver_look look = {.oldest = {.sequence = -1}, .started = {.sequence = -1}};
+    pthread_mutex_lock(&driver->queue_lock);
+    look.submitted = queue->next;
+    look.ended = driver->ended;
+    look.in_flight = queue->started;
+    look.may_start = tutti_driver_may_start(driver);
+    look.failure = driver->failure;
+    const tutti_entry *oldest = tutti_queue_oldest(queue);
+    if (oldest) look.oldest = show(oldest);
+    const tutti_entry *started = foremost(queue);
+    int gate = driver->options.verify.mode == TUTTI_VERIFY_FULL;
+    if (started)
+        look.started = show(started);
+    else if (gate && oldest && oldest->state == TUTTI_ENTRY_READY)
+        look.started = look.oldest;
+    look.main_drives = driver->options.start->main_drives;
+    look.ready = look.main_drives ? count_ready(queue) : 0;
+    pthread_mutex_unlock(&driver->queue_lock);
+    return look;
+}
+
+tutti_driver_entry tutti_driver_find(tutti_driver *driver, int64_t sequence)
+{
+    const tutti_queue *queue = &driver->queue;
+    tutti_driver_entry found = {.sequence = -1};
+    pthread_mutex_lock(&driver->queue_lock);
+    if (sequence >= queue->lowest && sequence < queue->next)
+        found = show(tutti_queue_get(&driver->queue, sequence));
+    else if (sequence >= 0 && sequence < queue->lowest)
+        found = (tutti_driver_entry){.sequence = sequence, .state = TUTTI_ENTRY_GONE};
+    pthread_mutex_unlock(&driver->queue_lock);
+    return found;
+}
+
+void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out)
+{
+    pthread_mutex_lock(&driver->queue_lock);
+    tutti_record_write(&driver->record, now_s, out);
+    pthread_mutex_unlock(&driver->queue_lock);
+}

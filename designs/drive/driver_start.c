@@ -1,0 +1,105 @@
+/* Which collective may start now, by the design's start rule. comm_lock is held in all of it but may_start. */
+#include "designs/drive/driver_parts.h"
+
+/* The entry to start now where the order allows this one: itself, but for a fault. Queue lock held.
+ */
+static tutti_entry *admit(tutti_driver *d, tutti_entry *entry)
+{
+    return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
+}
+
+/* Whether the other ranks let it start. */
+static int is_let(tutti_driver *d, tutti_entry *ready)
+{
+    tutti_fingerprint print;
+    int may_start = 1;
+    if (!d->verify) return 1;
+    tutti_fingerprint_make(
+        ready, tutti_comm_posted(d->comm, ready->lane), tutti_comm_size(d->comm), &print);
+    ready->args.identity = (uint32_t)print.hash;
+    tutti_status status = tutti_verify_admit(d->verify, &print, &may_start);
+    if (status) tutti_driver_share(d, status);
+    return may_start && !status;
+}
+
+/* Starts it, unless its lane is full (what is in flight there is first on this lane on every rank, so that
+ * it ends without this one), the other ranks have to come to it first, or nothing starts any more.
+ * Returns whether this was its turn. */
+static int try_start(tutti_driver *d, tutti_entry *ready)
+{
+    if (tutti_driver_failure(d) || !tutti_comm_has_room(d->comm, ready->lane)) return 0;
+    if (d->fault && d->asking[ready->lane] != ready->sequence &&
+        !tutti_fault_start(d->fault, ready)) {
+        tutti_driver_end_entry(d, ready->sequence, TUTTI_OK);
+        return 1;
+    }
+    d->asking[ready->lane] = ready->sequence;
+    if (!is_let(d, ready)) return 0;
+    d->asking[ready->lane] = -1;
+    tutti_driver_start_entry(d, ready);
+    return 1;
+}
+
+/* The entry that the rule lets start next on this lane. Of those that a worker could not start at once, none is
+ * looked at before the one that has begun to ask the other ranks. Queue lock held. */
+static tutti_entry *next_on(tutti_driver *d, int lane)
+{
+    const tutti_start_rule *rule = d->options.start;
+    if (rule->at_once && !d->held) return NULL;
+    if (rule->at_once && d->asking[lane] >= 0) return tutti_queue_get(&d->queue, d->asking[lane]);
+    return admit(d, rule->next(&d->queue, lane));
+}
+
+static void was_held(tutti_driver *d)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    if (d->options.start->at_once) d->held--;
+    pthread_mutex_unlock(&d->queue_lock);
+}
+
+int tutti_driver_start_next(tutti_driver *d)
+{
+    int started = 0;
+    for (int lane = 0; lane < d->queue.lanes; lane++) {
+        for (;;) {
+            pthread_mutex_lock(&d->queue_lock);
+            tutti_entry *entry = next_on(d, lane);
+            tutti_entry copy = entry ? *entry : (tutti_entry){0};
+            pthread_mutex_unlock(&d->queue_lock);
+            if (!entry || !try_start(d, &copy)) break;
+            was_held(d);
+            started++;
+        }
+    }
+    return started;
+}
+
+void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    int goes = !d->held; /* none starts before one that came before it */
+    pthread_mutex_unlock(&d->queue_lock);
+    goes = goes && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
+    for (int64_t s = first; s < first + slices; s++) {
+        pthread_mutex_lock(&d->queue_lock);
+        tutti_entry *entry = tutti_queue_get(&d->queue, s);
+        tutti_entry copy = *entry;
+        goes = goes && admit(d, entry) == entry;
+        pthread_mutex_unlock(&d->queue_lock);
+        goes = goes && try_start(d, &copy);
+        if (goes) continue;
+        pthread_mutex_lock(&d->queue_lock);
+        d->held++;
+        pthread_mutex_unlock(&d->queue_lock);
+    }
+    tutti_driver_end_done(d); /* a blocking algorithm has ended by now */
+}
+
+int tutti_driver_may_start(tutti_driver *d)
+{
+    const tutti_start_rule *rule = d->options.start;
+    int may = 0;
+    for (int lane = 0; lane < d->queue.lanes && !rule->at_once; lane++)
+        may |= rule->next(&d->queue, lane) != NULL;
+    return may;
+}

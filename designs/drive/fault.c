@@ -1,0 +1,253 @@
+#include "designs/drive/fault.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char variable[] = "TUTTI_FAULT";
+
+struct tutti_fault {
+    tutti_fault_wish wish;
+    int told;       /* that it happens */
+    int added;      /* EXTRA: it stands in the queue */
+    double until_s; /* DELAY: when the collective may start; 0: it was not ready yet */
+};
+
+static const struct {
+    const char *name;
+    int seconds; /* takes ":S" */
+} kinds[] = {
+    [TUTTI_FAULT_SKIP] = {"skip", 0},
+    [TUTTI_FAULT_EXTRA] = {"extra", 0},
+    [TUTTI_FAULT_SWAP] = {"swap", 0},
+    [TUTTI_FAULT_RESIZE] = {"resize", 0},
+    [TUTTI_FAULT_DELAY] = {"delay", 1},
+    [TUTTI_FAULT_FLIP] = {"flip", 0},
+    [TUTTI_FAULT_STOP] = {"stop", 0},
+    [TUTTI_FAULT_KILL] = {"kill", 0},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+int tutti_fault_built(void)
+{
+    return 1;
+}
+
+/* ---- reading ---- */
+
+static tutti_status refuse(const char *text, const char *reason)
+{
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "%s=%s: %s (rank=R,collective=N,do=KIND with KIND one of skip, extra, swap, resize, "
+        "delay:SECONDS, flip, stop, kill)",
+        variable, text, reason);
+}
+
+static int read_number(const char *word, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(word, &end, 10);
+    if (end == word || *end || errno || value < 0) return 0;
+    *number = value;
+    return 1;
+}
+
+static int read_seconds(const char *word, double *seconds)
+{
+    char *end;
+    double value = strtod(word, &end);
+    if (end == word || *end || !(value >= 0 && value <= 1e6)) return 0;
+    *seconds = value;
+    return 1;
+}
+
+/* "skip" or "delay:3". */
+static int read_kind(const char *word, tutti_fault_wish *wish)
+{
+    size_t length = strcspn(word, ":");
+    for (int i = 0; i < KINDS; i++) {
+        if (strlen(kinds[i].name) != length || strncmp(kinds[i].name, word, length) != 0) continue;
+        wish->kind = (tutti_fault_kind)i;
+        return kinds[i].seconds ? word[length] && read_seconds(word + length + 1, &wish->delay_s)
+                                : !word[length];
+    }
+    return 0;
+}
+
+static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wish, int have[3])
+{
+    char *value = strchr(part, '=');
+    if (!value) return refuse(text, "a part without \"=\"");
+    *value++ = '\0';
+    if (strcmp(part, "rank") == 0) {
+        have[0] = 1;
+        return read_number(value, &wish->rank) ? TUTTI_OK : refuse(text, "the rank is not a number");
+    }
+    if (strcmp(part, "collective") == 0) {
+        have[1] = 1;
+        return read_number(value, &wish->collective)
+                   ? TUTTI_OK
+                   : refuse(text, "the collective is not a sequence number");
+    }
+    if (strcmp(part, "do") == 0) {
+        have[2] = 1;
+        return read_kind(value, wish) ? TUTTI_OK : refuse(text, "what to do is not one of the KINDs");
+    }
+    return refuse(text, "a part that is not rank, collective or do");
+}
+
+tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish)
+{
+    tutti_fault_wish w = {0};
+    int have[3] = {0};
+    char *copy = strdup(text), *rest = copy, *part;
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to read %s", variable);
+    tutti_status status = TUTTI_OK;
+    while (!status && (part = strsep(&rest, ","))) status = read_part(text, part, &w, have);
+    if (!status && !(have[0] && have[1] && have[2]))
+        status = refuse(text, "rank, collective or do is missing");
+    free(copy);
+    if (!status) *wish = w;
+    return status;
+}
+
+tutti_status tutti_fault_open(int rank, int size, tutti_fault **fault)
+{
+    const char *text = getenv(variable);
+    tutti_fault_wish wish;
+    *fault = NULL;
+    if (!text || !*text) return TUTTI_OK;
+    tutti_status status = tutti_fault_parse(text, &wish);
+    if (status) return status;
+    if (wish.rank >= size)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s=%s: there is no rank %" PRId64 " among %d", variable,
+            text, wish.rank, size);
+    if (wish.rank != rank) return TUTTI_OK;
+    tutti_fault *f = calloc(1, sizeof *f);
+    if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a fault");
+    f->wish = wish;
+    *fault = f;
+    return TUTTI_OK;
+}
+
+void tutti_fault_close(tutti_fault *fault)
+{
+    free(fault);
+}
+
+/* ---- doing ---- */
+
+static int concerns(const tutti_fault *f, tutti_fault_kind kind, int64_t sequence)
+{
+    return f->wish.kind == kind && f->wish.collective == sequence;
+}
+
+/* Says once what happens, so that nobody looks for another reason. */
+static void tell(tutti_fault *f, int64_t sequence, const char *name)
+{
+    if (!f->told)
+        tutti_log(TUTTI_LOG_WARN, "%s: %s at collective %" PRId64 " \"%s\"", variable,
+            kinds[f->wish.kind].name, sequence, name);
+    f->told = 1;
+}
+
+/* The number asked for may lie among the slices of one collective: nothing is added between them. */
+int tutti_fault_adds(tutti_fault *f, int64_t sequence)
+{
+    if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.collective || f->added) return 0;
+    tell(f, sequence, "fault");
+    return f->added = 1;
+}
+
+typedef struct extra {
+    tutti_token token; /* first */
+    float value;
+} extra;
+
+static void forget_extra(tutti_token *token, tutti_status status)
+{
+    (void)status;
+    free(token);
+}
+
+tutti_token *tutti_fault_extra(tutti_coll_args *args)
+{
+    extra *e = calloc(1, sizeof *e);
+    if (!e) return NULL;
+    e->token.finish = forget_extra;
+    *args = (tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+        .dtype = TUTTI_F32,
+        .op = TUTTI_SUM,
+        .count = 1,
+        .recv = &e->value};
+    return &e->token;
+}
+
+/* The entry after this one on its lane, or NULL. */
+static tutti_entry *next_on_lane(tutti_queue *queue, const tutti_entry *entry)
+{
+    for (int64_t s = entry->sequence + 1; s < queue->next; s++)
+        if (tutti_queue_get(queue, s)->lane == entry->lane) return tutti_queue_get(queue, s);
+    return NULL;
+}
+
+/* Itself when the next one has started, the next one when it can start, NULL while it cannot. */
+static tutti_entry *swapped(tutti_queue *queue, tutti_entry *entry)
+{
+    tutti_entry *next = next_on_lane(queue, entry);
+    if (!next || next->state == TUTTI_ENTRY_RESERVED) return NULL;
+    return next->state == TUTTI_ENTRY_READY ? next : entry;
+}
+
+static tutti_entry *delayed(tutti_fault *f, tutti_entry *entry)
+{
+    double now = tutti_clock_s();
+    if (f->until_s == 0) f->until_s = now + f->wish.delay_s;
+    return now < f->until_s ? NULL : entry;
+}
+
+tutti_entry *tutti_fault_admit(tutti_fault *f, tutti_queue *queue, tutti_entry *entry)
+{
+    int swap = concerns(f, TUTTI_FAULT_SWAP, entry->sequence);
+    if (!swap && !concerns(f, TUTTI_FAULT_DELAY, entry->sequence)) return entry;
+    tell(f, entry->sequence, entry->name);
+    return swap ? swapped(queue, entry) : delayed(f, entry);
+}
+
+void tutti_fault_change(tutti_fault *f, tutti_entry *entry)
+{
+    if (!concerns(f, TUTTI_FAULT_RESIZE, entry->sequence) || entry->args.count == 0) return;
+    tell(f, entry->sequence, entry->name);
+    entry->args.count--;
+}
+
+int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
+{
+    tutti_fault_kind kind = f->wish.kind;
+    if (!concerns(f, kind, entry->sequence) || kind == TUTTI_FAULT_EXTRA) return 1;
+    tell(f, entry->sequence, entry->name);
+    if (kind == TUTTI_FAULT_STOP) raise(SIGSTOP);
+    if (kind == TUTTI_FAULT_KILL) raise(SIGKILL);
+    return kind != TUTTI_FAULT_SKIP;
+}
+
+/* Turns a high bit of the mantissa (float32) of the first element that is not zero: a change that
+ * no sum after it rounds away. */
+void tutti_fault_end(tutti_fault *f, const tutti_entry *entry)
+{
+    if (!concerns(f, TUTTI_FAULT_FLIP, entry->sequence)) return;
+    size_t width = tutti_dtype_bytes(entry->args.dtype);
+    unsigned char *data = entry->args.recv;
+    for (int64_t i = 0; i < entry->args.count; i++, data += width) {
+        if (width < 2 || !data[width - 1]) continue;
+        data[width - 2] ^= 0x40;
+        return;
+    }
+}

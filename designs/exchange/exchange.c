@@ -1,0 +1,523 @@
+#include "designs/exchange/exchange.h"
+
+#include "collectives/choose.h"
+#include "collectives/transport/transport.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "designs/exchange/marks.h"
+#include "designs/passes/slice.h"
+#include "designs/thread/comm_core.h"
+#include "designs/thread/comm_thread.h"
+#include "designs/thread/deadline.h"
+#include "designs/thread/home.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct tutti_exchange {
+    tutti_exchange_options options;
+    tutti_boot boot;
+    const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
+    tutti_home *home;           /* where MPI lives, when it outlives the comm thread; or NULL */
+    tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
+    int booted, claimed;
+    int missing;   /* when the comm thread ended, a rank was */
+    int comm_core; /* the comm thread's processor, or -1 */
+    tutti_comm_thread *thread;
+    tutti_order_plan *order; /* NULL: collectives go in program order */
+};
+
+enum { DEFAULT_LANES = 4 };
+static const double default_timeout_s = 60;
+
+static tutti_thread_level needed_level(const tutti_exchange *x)
+{
+    tutti_thread_level level = x->options.design->needed;
+    int from_another_thread =
+        x->attached || (x->home && !x->options.design->start->main_drives);
+    return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
+}
+
+/* All that ranks must have in common, as text; the caller frees it. NULL: no memory. */
+static char *settings_text(const tutti_exchange_options *o)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\ncheck=%s\n", o->settings ? o->settings : "",
+        o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto",
+        tutti_verify_mode_name(o->verify));
+    fprintf(out, "slice=%lld\npriority=%d\n", (long long)o->slice_bytes, o->order.on);
+    if (!fclose(out)) return text;
+    free(text);
+    return NULL;
+}
+
+/* Ranks that differ in design or lanes would wait for each other before any message: told here, by
+ * name. */
+static tutti_status compare_ranks(const tutti_exchange *x)
+{
+    char *mine = settings_text(&x->options), *first = NULL;
+    tutti_status status = tutti_boot_compare(&x->boot, mine ? mine : "", &first);
+    tutti_conf_difference difference;
+    if (status == TUTTI_ERR_MISMATCH) {
+        status = TUTTI_ERR_USAGE;
+        if (tutti_conf_compare(first, mine ? mine : "", &difference))
+            tutti_fail(status,
+                "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" "
+                "on rank %d",
+                difference.name, difference.a, difference.b, x->boot.rank);
+    }
+    free(mine);
+    free(first);
+    return status;
+}
+
+/* Whether ranks have a lane on which they talk about their collectives. */
+static int talks(const tutti_exchange *x, int ranks)
+{
+    const tutti_exchange_options *o = &x->options;
+    return ranks > 1 && (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace);
+}
+
+static tutti_status boot(tutti_exchange *x)
+{
+    const tutti_boot_program program = {x->attached, x->options.on_end, x->options.on_end_ctx};
+    if (x->attached) return tutti_boot_attach(needed_level(x), &program, &x->boot);
+    if (!x->home) return tutti_boot_init(needed_level(x), NULL, &x->boot);
+    x->boot = *tutti_home_boot(x->home);
+    return TUTTI_OK;
+}
+
+/* On the thread that will communicate: MPI, lanes, communicator. */
+static tutti_status open_transport(tutti_exchange *x, tutti_transport **transport)
+{
+    *transport = x->transport;
+    x->transport = NULL;
+    if (*transport) return TUTTI_OK;
+    tutti_status status = boot(x);
+    if (status) return status;
+    x->booted = 1;
+    status = compare_ranks(x);
+    int blocks = tutti_algorithm_blocks(x->options.algorithm);
+    if (!status) status = tutti_boot_claim(&x->boot, blocks);
+    x->claimed = !status;
+    if (!status && !x->options.design->start->main_drives && !x->options.manual)
+        status =
+            tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
+    int control = talks(x, x->boot.size);
+    return status ? status
+                  : tutti_transport_mpi(x->boot.comm, x->options.lanes + control, transport);
+}
+
+/* A transport's lock, if it has one. */
+static void lock(pthread_mutex_t *mutex)
+{
+    if (mutex) pthread_mutex_lock(mutex);
+}
+
+static void unlock(pthread_mutex_t *mutex)
+{
+    if (mutex) pthread_mutex_unlock(mutex);
+}
+
+/* The others are waited for as long as in a stall. */
+static double setup_timeout_s(const tutti_exchange_options *o)
+{
+    int shorter = o->watch.on && o->watch.abort_s > 0 && o->watch.abort_s < o->timeout_s;
+    return shorter ? o->watch.abort_s : o->timeout_s;
+}
+
+static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
+{
+    tutti_exchange *x = ctx;
+    tutti_transport *transport;
+    tutti_deadline *deadline = NULL;
+    if (x->options.design->start->main_drives && !x->transport && !x->attached)
+        deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_timeout_s(&x->options));
+    tutti_status status = open_transport(x, &transport);
+    tutti_deadline_close(deadline);
+    if (status) return status;
+    tutti_comm_options options = {
+        .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
+    status = tutti_comm_new(transport, &options, comm);
+    if (status || !talks(x, transport->size)) return status;
+    if (transport->lanes <= x->options.lanes)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "comparing the ranks' collectives takes a lane more than the transport's %d",
+            transport->lanes);
+    lock(transport->lock);
+    status = tutti_control_open(transport, x->options.lanes, control);
+    unlock(transport->lock);
+    return status;
+}
+
+static void end_mpi(tutti_exchange *x)
+{
+    double limit_s = setup_timeout_s(&x->options);
+    int ends = x->boot.initialised_here;
+    tutti_deadline *deadline = ends ? tutti_deadline_open(TUTTI_DEADLINE_END, limit_s) : NULL;
+    tutti_boot_finalize(&x->boot);
+    tutti_deadline_close(deadline);
+}
+
+static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
+{
+    tutti_exchange *x = ctx;
+    pthread_mutex_t *mutex = comm ? tutti_comm_lock(comm) : NULL;
+    lock(mutex);
+    if (!orderly && comm) tutti_comm_abandon(comm);
+    tutti_control_stop(control);
+    tutti_comm_free(comm);
+    unlock(mutex);
+    tutti_control_free(control);
+    if (x->claimed) tutti_boot_disclaim(tutti_algorithm_blocks(x->options.algorithm));
+    x->claimed = 0;
+    x->missing = !orderly;
+    if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
+    if (x->booted && !x->home) end_mpi(x);
+    x->booted = 0;
+}
+
+/* Puts defaults in, too. */
+static tutti_status check_options(tutti_exchange_options *o)
+{
+    const tutti_design *design = o->design;
+    if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
+    if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
+    if (o->workers < 1) o->workers = 1;
+    if (o->manual) o->watch.on = 0;
+    if (o->slice_bytes < 0) o->slice_bytes = tutti_slice_default_bytes();
+    tutti_status status = tutti_design_check(design);
+    if (!status) status = tutti_watch_check(&o->watch);
+    if (!status) status = tutti_comm_core_check(o->comm_core);
+    if (status) return status;
+    if (design->unsafe && !o->unsafe)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "design %s can hang and sum the wrong buffers, which it is there to show: it runs only "
+            "where it is asked for as unsafe",
+            design->name);
+    if (!tutti_verify_mode_name(o->verify))
+        return tutti_fail(TUTTI_ERR_INVAL, "no way to compare ranks has the number %d", o->verify);
+    if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "lanes is %d: at least 1", o->lanes);
+    if (o->lanes > 1 && !design->many_lanes)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "lanes is %d, but design %s has one lane (concurrent has several)", o->lanes,
+            design->name);
+    if (o->lanes > 1 && tutti_algorithm_blocks(o->algorithm))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "algorithm '%s' blocks its thread inside MPI, which on %d lanes can deadlock: use "
+            "one lane or another algorithm",
+            o->algorithm, o->lanes);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
+{
+    tutti_exchange_options copy = *options;
+    return check_options(&copy);
+}
+
+/* A blocking collective cannot be taken back when fingerprints differ: they are compared before it.
+ */
+static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
+{
+    int compares = o->verify != TUTTI_VERIFY_OFF;
+    return compares && tutti_algorithm_blocks(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
+}
+
+/* What check_options has left of the options, at work. After a TIMEOUT the thread may still use x. */
+static tutti_status start_thread(tutti_exchange *x)
+{
+    const tutti_exchange_options *o = &x->options;
+    const tutti_start_rule *start = o->design->start;
+    tutti_comm_thread_options thread = {.start = start,
+        .threads = !start->main_drives && !o->manual,
+        .setup_aside = x->attached != NULL,
+        .timeout_s = o->timeout_s,
+        .setup_timeout_s = setup_timeout_s(o),
+        .watch = o->watch,
+        .meter = o->meter,
+        .trace = o->trace,
+        .verify = {.mode = verify_mode(o), .at_once = o->manual},
+        .setup = setup,
+        .teardown = teardown,
+        .ctx = x};
+    return tutti_comm_thread_open(&thread, &x->thread);
+}
+
+static tutti_status open_exchange(const void *attached, tutti_transport *transport,
+    const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    tutti_exchange *x = calloc(1, sizeof *x);
+    tutti_status status = x ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
+    if (!status) {
+        *x = (tutti_exchange){
+            .options = *options, .attached = attached, .transport = transport, .comm_core = -1};
+        status = check_options(&x->options);
+    }
+    if (status) {
+        if (transport) transport->ops->close(transport);
+        free(x);
+        return status;
+    }
+    if (options->reopens && !attached && !transport)
+        status = tutti_home_open(TUTTI_THREAD_SERIALIZED, setup_timeout_s(&x->options), &x->home);
+    if (!status) status = start_thread(x);
+    if (!status)
+        *exchange = x;
+    else if (status != TUTTI_ERR_TIMEOUT)
+        tutti_exchange_close(x);
+    return status;
+}
+
+tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    return open_exchange(NULL, NULL, options, exchange);
+}
+
+tutti_status tutti_exchange_attach(
+    const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    return open_exchange(comm, NULL, options, exchange);
+}
+
+tutti_status tutti_exchange_open_over(
+    tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange)
+{
+    return open_exchange(NULL, transport, options, exchange);
+}
+
+tutti_status tutti_exchange_close(tutti_exchange *exchange)
+{
+    if (!exchange) return TUTTI_OK;
+    tutti_status status = tutti_comm_thread_close(exchange->thread);
+    if (!status && exchange->missing) status = TUTTI_ERR_TIMEOUT;
+    tutti_order_close(exchange->order);
+    tutti_home_close(exchange->home, !exchange->missing);
+    free(exchange);
+    return status;
+}
+
+void tutti_exchange_silence(tutti_exchange *exchange)
+{
+    tutti_comm_thread_silence(exchange->thread);
+}
+
+void tutti_exchange_explain(tutti_exchange *exchange, tutti_status status)
+{
+    tutti_driver_explain(tutti_comm_thread_driver(exchange->thread), status);
+}
+
+tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchange_options *options)
+{
+    tutti_exchange *x = *exchange;
+    if (!x->attached && !x->home)
+        return tutti_fail(TUTTI_ERR_INVAL, "this exchange cannot be opened again");
+    *exchange = NULL;
+    tutti_comm_thread_close(x->thread);
+    tutti_order_close(x->order);
+    x->order = NULL;
+    x->thread = NULL;
+    x->options = *options;
+    tutti_status status = check_options(&x->options);
+    if (!status && x->missing)
+        status = tutti_fail(
+            TUTTI_ERR_TIMEOUT, "no other design can be opened: not all ranks have left this one");
+    if (!status) {
+        status = start_thread(x);
+        if (status == TUTTI_ERR_TIMEOUT) return status;
+    }
+    if (status)
+        tutti_exchange_close(x);
+    else
+        *exchange = x;
+    return status;
+}
+
+int tutti_exchange_rank(const tutti_exchange *exchange)
+{
+    return tutti_comm_rank(tutti_comm_thread_comm(exchange->thread));
+}
+
+int tutti_exchange_size(const tutti_exchange *exchange)
+{
+    return tutti_comm_size(tutti_comm_thread_comm(exchange->thread));
+}
+
+int tutti_exchange_lanes(const tutti_exchange *exchange)
+{
+    return exchange->options.lanes;
+}
+
+const tutti_design *tutti_exchange_design(const tutti_exchange *exchange)
+{
+    return exchange->options.design;
+}
+
+tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange)
+{
+    return exchange->booted ? exchange->boot.granted : TUTTI_THREAD_SINGLE;
+}
+
+int tutti_exchange_comm_core(const tutti_exchange *exchange)
+{
+    return exchange->comm_core;
+}
+
+double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
+{
+    return tutti_comm_thread_cpu_s(exchange->thread);
+}
+
+/* ---- the graph ---- */
+
+/* The collectives of the first applied graph may go in another order. */
+static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
+{
+    int can = x->options.design->start->reorders;
+    if (!x->options.order.on || !can || x->order) return TUTTI_OK;
+    return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
+        tutti_comm_thread_driver(x->thread), &x->order);
+}
+
+tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks)
+{
+    const tutti_exchange_options *o = &exchange->options;
+    int alone = tutti_exchange_size(exchange) == 1;
+    *checks = !alone && o->verify != TUTTI_VERIFY_OFF && !o->manual;
+    if (alone) return TUTTI_OK;
+    tutti_status status =
+        tutti_marks_turn(graph, o->design, o->lanes, o->bucket_bytes, o->slice_bytes);
+    return status ? status : plan_order(exchange, graph);
+}
+
+tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
+{
+    return tutti_order_outlook(exchange->order);
+}
+
+static int64_t reserve(void *ctx, const tutti_node *node)
+{
+    tutti_exchange *x = ctx;
+    if (x->order && tutti_order_submit(x->order, node)) return -1;
+    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
+}
+
+/* A node's data are recv, then send, as far as this rank has them. */
+static tutti_coll_args with_buffers(tutti_exchange *x, const tutti_node *node, void *const buf[])
+{
+    int rank = tutti_exchange_rank(x), next = 0;
+    tutti_coll_args args =
+        tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
+    if (tutti_coll_has_recv(&args, rank)) args.recv = buf[next++];
+    if (tutti_coll_has_send(&args, rank)) args.send = buf[next];
+    return args;
+}
+
+static void start(
+    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+{
+    tutti_exchange *x = ctx;
+    if (sequence < 0) {
+        tutti_token_finish(token, TUTTI_ERR_NOMEM);
+        return;
+    }
+    const tutti_coll_args args = with_buffers(x, node, buf);
+    tutti_driver_ready(tutti_comm_thread_driver(x->thread), sequence, &args, token);
+}
+
+static tutti_status drive(void *ctx)
+{
+    tutti_exchange *x = ctx;
+    if (!tutti_comm_thread_pass(x->thread)) sched_yield(); /* other ranks may share the core */
+    return TUTTI_OK;
+}
+
+static void observe(void *ctx, tutti_ledger *ledger, int whole)
+{
+    tutti_exchange *x = ctx;
+    tutti_watch *watch = tutti_comm_thread_watch(x->thread);
+    if (watch) tutti_inquiry_observe(tutti_watch_inquiry(watch), ledger, whole);
+}
+
+static void waits(void *ctx, int begins)
+{
+    tutti_exchange *x = ctx;
+    tutti_watch *watch = tutti_comm_thread_watch(x->thread);
+    if (watch) tutti_inquiry_wait(tutti_watch_inquiry(watch), begins);
+}
+
+tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
+{
+    int main_drives = exchange->options.design->start->main_drives;
+    return (tutti_run_hooks){.ctx = exchange,
+        .reserve = reserve,
+        .start = start,
+        .main = main_drives ? drive : NULL,
+        .observe = observe,
+        .waits = waits};
+}
+
+/* ---- the main thread ---- */
+
+void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announced)
+{
+    tutti_watch *watch = tutti_comm_thread_watch(exchange->thread);
+    if (watch) tutti_inquiry_note(tutti_watch_inquiry(watch), doing, announced);
+}
+
+void tutti_exchange_attend(tutti_exchange *exchange)
+{
+    if (exchange->options.design->start->main_drives)
+        tutti_comm_thread_pass(exchange->thread);
+}
+
+int tutti_exchange_pass(tutti_exchange *exchange)
+{
+    return tutti_comm_thread_pass(exchange->thread);
+}
+
+tutti_status tutti_exchange_call(
+    tutti_exchange *exchange, const char *name, const tutti_coll_args *args)
+{
+    waits(exchange, 1);
+    tutti_status status = tutti_comm_thread_call(exchange->thread, name, args);
+    waits(exchange, 0);
+    return status;
+}
+
+tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank)
+{
+    int size = tutti_exchange_size(exchange);
+    int32_t *all = calloc((size_t)size, sizeof *all), own = mine;
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' status", size);
+    tutti_coll_args args = {
+        .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = 1, .send = &own, .recv = all};
+    tutti_status status = tutti_exchange_call(exchange, "the ranks' status", &args);
+    int first = 0;
+    while (!status && first < size && all[first] == TUTTI_OK) first++;
+    if (!status && first < size)
+        status = (tutti_status)all[first];
+    else
+        first = -1;
+    if (rank) *rank = first;
+    free(all);
+    return status;
+}
+
+tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample)
+{
+    waits(exchange, 1);
+    tutti_status status = tutti_comm_thread_clock(exchange->thread, sample);
+    waits(exchange, 0);
+    return tutti_exchange_agree(exchange, status, NULL);
+}
+
+tutti_status tutti_exchange_halt(
+    tutti_exchange *exchange, int64_t step, int ahead, int wish, int *stop)
+{
+    return tutti_comm_thread_halt(exchange->thread, step, ahead, wish, stop);
+}

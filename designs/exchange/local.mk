@@ -1,0 +1,6 @@
+# Marks to collective nodes; one rank's end of them.
+libcore_la_SOURCES += \
+	designs/exchange/exchange.c designs/exchange/exchange.h \
+	designs/exchange/exchange_apply.c \
+	designs/exchange/marks.c designs/exchange/marks.h \
+	designs/exchange/order.c designs/exchange/order.h

@@ -1,0 +1,276 @@
+#include "designs/exchange/order.h"
+
+#include "dag/base/log.h"
+#include "dag/graph/edges.h"
+#include "designs/passes/slice.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_AT = 5 };
+
+/* A collective by which the ranks agree. */
+typedef struct talk {
+    tutti_token token; /* first: a token's address is its talk's */
+    tutti_order_plan *plan;
+    int64_t sequence;
+    int open; /* submitted, and its token is not finished: its buffer is in use */
+} talk;
+
+struct tutti_order_plan {
+    talk times, list; /* the largest of all ranks' times; the order that rank 0 makes of them */
+    tutti_order_options options;
+    tutti_driver *driver;
+    int rank, pieces, slots, section;
+    int64_t step; /* to be submitted next */
+    tutti_piece *piece;
+    double *seen;            /* [pieces + 1]: when each is ready, and seconds a byte */
+    tutti_observed observed; /* the driver's until it is asked for it */
+    int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a slice starts */
+    int32_t *order;
+    tutti_outlook outlook;
+};
+
+/* ---- what there is to order ---- */
+
+static tutti_status find_pieces(tutti_order_plan *p, const tutti_graph *graph)
+{
+    int nodes = tutti_graph_nodes(graph);
+    p->piece = calloc((size_t)nodes + 1, sizeof *p->piece);
+    if (!p->piece) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d nodes", nodes);
+    p->section = -1;
+    tutti_status status = TUTTI_OK;
+    for (int n = 0; n < nodes && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        if (p->section < 0) p->section = node->section;
+        if (node->section != p->section) continue;
+        const tutti_coll_args *args = node->desc;
+        tutti_piece *piece = &p->piece[p->pieces++];
+        *piece = (tutti_piece){.node = n,
+            .slices = tutti_slice_count(&node->place),
+            .bytes = args->count * (int64_t)tutti_dtype_bytes(args->dtype)};
+        p->slots += piece->slices;
+        status = tutti_reach_next_step(graph, n, &piece->needed);
+    }
+    return status;
+}
+
+static tutti_status write_slots(const tutti_order_plan *p, tutti_graph *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < p->pieces && !status; i++) {
+        tutti_place place = tutti_graph_get_node(graph, p->piece[i].node)->place;
+        place.slots = p->slots;
+        status = tutti_graph_set_place(graph, p->piece[i].node, place);
+    }
+    return status;
+}
+
+/* Adds what comes before each slice of the node, which are the same for all of them. */
+static tutti_status add_befores(
+    tutti_order_plan *p, int slot, int slices, const int before[], int befores)
+{
+    int at = p->befores[slot];
+    int *grown =
+        realloc(p->before, ((size_t)at + (size_t)slices * (size_t)befores + 1) * sizeof *grown);
+    if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
+    p->before = grown;
+    for (int s = 0; s < slices; s++) {
+        for (int i = 0; i < befores; i++) p->before[at++] = before[i];
+        p->befores[slot + s + 1] = at;
+    }
+    return TUTTI_OK;
+}
+
+/* What waits for what within a step. */
+static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
+{
+    tutti_reach *reach = NULL;
+    int slot = 0;
+    p->befores = calloc((size_t)p->slots + 1, sizeof *p->befores);
+    if (!p->befores)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
+    tutti_status status = tutti_reach_new(tutti_graph_tensors(graph), &reach);
+    for (int n = 0; n < tutti_graph_nodes(graph) && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->section != p->section || node->kind == TUTTI_NODE_MARK) continue;
+        int collective = node->kind == TUTTI_NODE_COLLECTIVE, befores = 0;
+        int slices = collective ? tutti_slice_count(&node->place) : 0;
+        const int *before = NULL;
+        status = tutti_reach_add(reach, node, slot, slices, &before, &befores);
+        if (!status && collective) status = add_befores(p, slot, slices, before, befores);
+        slot += slices;
+    }
+    tutti_reach_free(reach);
+    return status;
+}
+
+static void make_list(tutti_token *token, tutti_status status);
+static void take_over(tutti_token *token, tutti_status status);
+
+tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
+    tutti_driver *driver, tutti_order_plan **plan)
+{
+    tutti_order_plan *p = calloc(1, sizeof *p);
+    *plan = NULL;
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order collectives");
+    *p = (tutti_order_plan){.times = {.token.finish = make_list, .plan = p},
+        .list = {.token.finish = take_over, .plan = p},
+        .options = *options,
+        .driver = driver,
+        .rank = rank};
+    if (!p->options.at) p->options.at = DEFAULT_AT;
+    tutti_status status = find_pieces(p, graph);
+    int wanted = !status && p->slots > 1;
+    if (wanted) status = find_befores(p, graph);
+    if (wanted && !status) status = tutti_observed_open(&p->observed, p->pieces, p->slots);
+    if (wanted && !status) {
+        p->order = calloc((size_t)p->slots, sizeof *p->order);
+        p->seen = calloc((size_t)p->pieces + 1, sizeof *p->seen);
+        if (!p->order || !p->seen) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for an order");
+    }
+    if (wanted && !status) status = write_slots(p, graph);
+    if (status || !wanted) {
+        tutti_order_close(p);
+        return status;
+    }
+    tutti_driver_observe(driver, &p->observed);
+    *plan = p;
+    return TUTTI_OK;
+}
+
+void tutti_order_close(tutti_order_plan *plan)
+{
+    if (!plan) return;
+    if (plan->times.open || plan->list.open) return; /* what was not let go of stays */
+    tutti_observed_close(&plan->observed);
+    free(plan->piece);
+    free(plan->befores);
+    free(plan->before);
+    free(plan->order);
+    free(plan->seen);
+    free(plan);
+}
+
+/* ---- agreeing ---- */
+
+/* Whether it has every slice once, and none before what it waits for. */
+static int is_fine(const tutti_order_plan *p, const int32_t order[])
+{
+    char started[p->slots];
+    memset(started, 0, sizeof started);
+    for (int slot = 0; slot < p->slots; slot++) {
+        int32_t slice = order[slot];
+        if (slice < 0 || slice >= p->slots || started[slice]) return 0;
+        for (int i = p->befores[slice]; i < p->befores[slice + 1]; i++)
+            if (!started[p->before[i]]) return 0;
+        started[slice] = 1;
+    }
+    return 1;
+}
+
+/* While p->order is program order. */
+static void look_out(tutti_order_plan *p, double seconds_per_byte)
+{
+    tutti_outlook *o = &p->outlook;
+    o->known = seconds_per_byte > 0;
+    o->seconds_per_byte = seconds_per_byte;
+    o->urgent_s = tutti_priority_urgent_s(p->pieces, p->piece, seconds_per_byte, p->order);
+    for (int i = 0; i < p->pieces; i++)
+        if (p->piece[i].ready_s > o->backward_s) o->backward_s = p->piece[i].ready_s;
+}
+
+/* Rank 0's order, from what all have seen; program order where nothing was, or where what came out
+ * cannot be used. */
+static void make_order(tutti_order_plan *p)
+{
+    tutti_priority_program_order(p->slots, p->order);
+    double seconds_per_byte = p->seen[p->pieces];
+    for (int i = 0; i < p->pieces; i++) p->piece[i].ready_s = p->seen[i];
+    look_out(p, seconds_per_byte);
+    if (p->options.make)
+        p->options.make(p->options.ctx, p->slots, p->order);
+    else if (seconds_per_byte > 0)
+        tutti_priority_order(p->pieces, p->piece, seconds_per_byte, p->order);
+    if (!is_fine(p, p->order)) tutti_priority_program_order(p->slots, p->order);
+    p->outlook.changes = !tutti_priority_is_program_order(p->slots, p->order);
+}
+
+/* Several slices of the largest size: the link stays full while one ends and the next begins. */
+static int64_t window_of(const tutti_order_plan *p)
+{
+    enum { IN_FLIGHT = 4 };
+    int64_t largest = 1;
+    for (int i = 0; i < p->pieces; i++) {
+        int64_t bytes = p->piece[i].bytes / p->piece[i].slices;
+        if (bytes > largest) largest = bytes;
+    }
+    return IN_FLIGHT * largest;
+}
+
+static void submit_list(tutti_order_plan *p)
+{
+    const tutti_coll_args args = {
+        .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
+    p->list.open = 1;
+    tutti_driver_ready(p->driver, p->list.sequence, &args, &p->list.token);
+}
+
+/* The times are known. */
+static void make_list(tutti_token *token, tutti_status status)
+{
+    tutti_order_plan *p = ((talk *)token)->plan;
+    p->times.open = 0;
+    if (status || p->rank != 0) return;
+    make_order(p);
+    submit_list(p);
+}
+
+/* The broadcast has ended. */
+static void take_over(tutti_token *token, tutti_status status)
+{
+    tutti_order_plan *p = ((talk *)token)->plan;
+    p->list.open = 0;
+    if (status) return;
+    if (!is_fine(p, p->order)) {
+        char text[160];
+        snprintf(text, sizeof text,
+            "collective #%" PRId64
+            " \"order\": rank %d has got no order of %d collectives from it: "
+            "do all ranks start the same collectives?",
+            p->list.sequence, p->rank, p->slots);
+        tutti_driver_abort(p->driver, TUTTI_ERR_MISMATCH, text);
+        return;
+    }
+    int changes = !tutti_priority_is_program_order(p->slots, p->order);
+    tutti_driver_order(p->driver, p->order, changes ? window_of(p) : 0);
+}
+
+tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
+{
+    tutti_order_plan *p = plan;
+    int begins = node->place.slots && !node->place.index;
+    if (!begins || p->step++ != p->options.at) return TUTTI_OK;
+    p->times.sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "ready times");
+    p->list.sequence = tutti_driver_reserve(p->driver, &(tutti_place){0}, "order");
+    if (p->times.sequence < 0 || p->list.sequence < 0) return TUTTI_ERR_NOMEM;
+    p->seen[p->pieces] = tutti_driver_observed(p->driver, p->seen, p->pieces);
+    tutti_driver_await_order(p->driver, p->slots);
+    const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
+        .dtype = TUTTI_F64,
+        .op = TUTTI_MAX,
+        .count = p->pieces + 1,
+        .recv = p->seen};
+    p->times.open = 1;
+    tutti_driver_ready(p->driver, p->times.sequence, &args, &p->times.token);
+    if (p->rank != 0) submit_list(p);
+    return TUTTI_OK;
+}
+
+tutti_outlook tutti_order_outlook(const tutti_order_plan *plan)
+{
+    return plan ? plan->outlook : (tutti_outlook){0};
+}

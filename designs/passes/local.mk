@@ -1,0 +1,5 @@
+# From a graph to a placed graph.
+libcore_la_SOURCES += \
+	designs/passes/bucket.c designs/passes/bucket.h \
+	designs/passes/priority.c designs/passes/priority.h \
+	designs/passes/slice.c designs/passes/slice.h

@@ -1,0 +1,244 @@
+#include "designs/queue/queue.h"
+
+#include "dag/base/log.h"
+#include "designs/passes/slice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_ROOM = 256 };
+static const tutti_entry_list empty_list = {.first = -1, .last = -1};
+
+tutti_status tutti_queue_open(tutti_queue *queue, int lanes)
+{
+    *queue = (tutti_queue){.lanes = lanes, .room = FIRST_ROOM};
+    queue->ring = calloc(FIRST_ROOM, sizeof *queue->ring);
+    queue->cursor = calloc((size_t)lanes, sizeof *queue->cursor);
+    queue->flying = calloc((size_t)lanes, sizeof *queue->flying);
+    queue->ready = calloc((size_t)lanes, sizeof *queue->ready);
+    if (!queue->ring || !queue->cursor || !queue->flying || !queue->ready) {
+        tutti_queue_close(queue);
+        return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
+    }
+    queue->flight = empty_list;
+    for (int i = 0; i < lanes; i++) queue->ready[i] = empty_list;
+    return TUTTI_OK;
+}
+
+void tutti_queue_close(tutti_queue *queue)
+{
+    free(queue->ring);
+    free(queue->cursor);
+    free(queue->flying);
+    free(queue->ready);
+    memset(queue, 0, sizeof *queue);
+}
+
+static tutti_status double_room(tutti_queue *q)
+{
+    tutti_entry *wider = calloc((size_t)q->room * 2, sizeof *wider);
+    if (!wider) return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
+    for (int64_t s = q->lowest; s < q->next; s++)
+        wider[s & (2 * q->room - 1)] = *tutti_queue_get(q, s);
+    free(q->ring);
+    q->ring = wider;
+    q->room *= 2;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_queue_reserve(
+    tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence)
+{
+    int slices = tutti_slice_count(place);
+    while (queue->next - queue->lowest + slices > queue->room) {
+        tutti_status status = double_room(queue);
+        if (status) return status;
+    }
+    *sequence = queue->next;
+    if (place->index == 0) queue->base = queue->next;
+    for (int i = 0; i < slices; i++, queue->next++)
+        *tutti_queue_get(queue, queue->next) = (tutti_entry){.sequence = queue->next,
+            .index = place->index,
+            .base = queue->base,
+            .slice = i,
+            .slices = slices,
+            .slots = place->slots,
+            .ordered = queue->ordering && place->slots == queue->slots,
+            .lane = tutti_slice_lane(place, i),
+            .state = TUTTI_ENTRY_RESERVED,
+            .before = -1,
+            .after = -1,
+            .left = slices,
+            .name = name};
+    return TUTTI_OK;
+}
+
+tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence)
+{
+    return &queue->ring[sequence & (queue->room - 1)];
+}
+
+/* The entry that has this slot; NULL: not known, or not submitted yet. */
+static tutti_entry *at_slot(tutti_queue *queue, int64_t slot)
+{
+    tutti_entry *entry = tutti_queue_get(queue, slot);
+    if (!entry->ordered) return entry;
+    int64_t sequence = queue->order ? entry->base + queue->order[slot - entry->base] : queue->next;
+    return sequence < queue->next ? tutti_queue_get(queue, sequence) : NULL;
+}
+
+int64_t tutti_entry_bytes(const tutti_entry *entry)
+{
+    int known = (unsigned)entry->args.dtype < TUTTI_DTYPE_COUNT;
+    return known ? entry->args.count * (int64_t)tutti_dtype_bytes(entry->args.dtype) : 0;
+}
+
+/* What is in flight on other lanes does not count: two ranks that each fill a common window with
+ * what the other one waits for would wait for ever. */
+static int has_room(const tutti_queue *queue, const tutti_entry *entry)
+{
+    int64_t flying = queue->flying[entry->lane];
+    return !entry->ordered || !queue->window || !flying ||
+           flying + tutti_entry_bytes(entry) <= queue->window;
+}
+
+tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane)
+{
+    int64_t *cursor = &queue->cursor[lane];
+    if (*cursor < queue->lowest) *cursor = queue->lowest;
+    for (; *cursor < queue->next; ++*cursor) {
+        tutti_entry *entry = at_slot(queue, *cursor);
+        if (!entry) return NULL;
+        if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED ||
+            entry->state == TUTTI_ENTRY_GONE)
+            continue;
+        return entry->state == TUTTI_ENTRY_READY && has_room(queue, entry) ? entry : NULL;
+    }
+    return NULL;
+}
+
+tutti_entry *tutti_queue_oldest(tutti_queue *queue)
+{
+    for (int64_t slot = queue->lowest; slot < queue->next; slot++) {
+        tutti_entry *entry = at_slot(queue, slot);
+        if (!entry) entry = tutti_queue_get(queue, slot);
+        if (entry->state != TUTTI_ENTRY_GONE) return entry;
+    }
+    return NULL;
+}
+
+/* Of this entry's node. It is kept at least as long as any before it. */
+static tutti_entry *last_slice(tutti_queue *queue, const tutti_entry *entry)
+{
+    return tutti_queue_get(queue, entry->sequence - entry->slice + entry->slices - 1);
+}
+
+int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry)
+{
+    return last_slice(queue, entry)->left == 1;
+}
+
+/* ---- lists ---- */
+
+static void append(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
+{
+    entry->before = list->last;
+    entry->after = -1;
+    *(list->last < 0 ? &list->first : &tutti_queue_get(queue, list->last)->after) = entry->sequence;
+    list->last = entry->sequence;
+}
+
+static void take_out(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
+{
+    int64_t before = entry->before, after = entry->after;
+    *(before < 0 ? &list->first : &tutti_queue_get(queue, before)->after) = after;
+    *(after < 0 ? &list->last : &tutti_queue_get(queue, after)->before) = before;
+    entry->before = entry->after = -1;
+}
+
+void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry)
+{
+    entry->state = TUTTI_ENTRY_READY;
+    append(queue, &queue->ready[entry->lane], entry);
+}
+
+void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
+{
+    take_out(queue, &queue->ready[entry->lane], entry);
+    append(queue, &queue->flight, entry);
+    entry->state = TUTTI_ENTRY_STARTED;
+    queue->started++;
+    queue->flying[entry->lane] += tutti_entry_bytes(entry);
+}
+
+/* How many entries from `lowest` on need not be kept: those that are gone, and of a group that
+ * follows an order all or none, since its slots are found through them. */
+static int64_t forgettable(tutti_queue *queue)
+{
+    const tutti_entry *first = tutti_queue_get(queue, queue->lowest);
+    int64_t least = first->ordered ? queue->slots : 1, gone = queue->gone;
+    if (queue->lowest + least > queue->next) return 0;
+    while (gone < least && tutti_queue_get(queue, queue->lowest + gone)->state == TUTTI_ENTRY_GONE)
+        gone++;
+    queue->gone = gone == least ? 0 : gone;
+    return gone == least ? gone : 0;
+}
+
+void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
+{
+    if (entry->state == TUTTI_ENTRY_STARTED) {
+        take_out(queue, &queue->flight, entry);
+        queue->started--;
+        queue->flying[entry->lane] -= tutti_entry_bytes(entry);
+    } else if (entry->state == TUTTI_ENTRY_READY) {
+        take_out(queue, &queue->ready[entry->lane], entry);
+    }
+    entry->state = TUTTI_ENTRY_GONE;
+    last_slice(queue, entry)->left--;
+    while (queue->lowest < queue->next) {
+        int64_t gone = forgettable(queue);
+        if (!gone) break;
+        queue->lowest += gone;
+    }
+}
+
+static tutti_entry *find(tutti_queue *queue, int64_t sequence)
+{
+    return sequence < 0 ? NULL : tutti_queue_get(queue, sequence);
+}
+
+tutti_entry *tutti_queue_first_started(tutti_queue *queue)
+{
+    return find(queue, queue->flight.first);
+}
+
+tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry)
+{
+    return find(queue, entry->after);
+}
+
+tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane)
+{
+    return find(queue, queue->ready[lane].first);
+}
+
+int64_t tutti_queue_ready_group(tutti_queue *queue)
+{
+    int64_t s = queue->group_end > queue->lowest ? queue->group_end : queue->lowest;
+    int whole = 1;
+    for (; s < queue->next; s++) {
+        const tutti_entry *entry = &queue->ring[s & (queue->room - 1)];
+        if (entry->base > queue->lowest) break;
+        whole = entry->state == TUTTI_ENTRY_READY;
+        if (!whole) break;
+    }
+    queue->group_end = s;
+    return whole ? s - queue->lowest : 0;
+}
+
+tutti_entry *tutti_queue_alone(tutti_queue *queue, int lane)
+{
+    if (queue->started || !tutti_queue_ready_group(queue)) return NULL;
+    tutti_entry *oldest = tutti_queue_get(queue, queue->lowest);
+    return oldest->lane == lane ? oldest : NULL;
+}

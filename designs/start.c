@@ -1,0 +1,62 @@
+/* The start rules. */
+#include "designs/design.h"
+#include "designs/queue/queue.h"
+
+#include <stddef.h>
+
+static int is_same_lane(const tutti_start_view *view, int a, int b)
+{
+    return view->group(view, a) == view->group(view, b) && view->lane(view, a) == view->lane(view, b);
+}
+
+/* ---- queue ---- */
+
+static int held_back_by_lane(const tutti_start_view *view, int n)
+{
+    for (int before = n - 1; before >= 0; before--)
+        if (is_same_lane(view, before, n)) return view->started(view, before) ? -1 : before;
+    return -1;
+}
+
+const tutti_start_rule tutti_start_queue = {
+    .name = "queue", .reorders = 1, .next = tutti_queue_startable, .held_back = held_back_by_lane};
+
+/* ---- ready ---- */
+
+static int held_back_by_nothing(const tutti_start_view *view, int n)
+{
+    (void)view;
+    (void)n;
+    return -1;
+}
+
+const tutti_start_rule tutti_start_ready = {.name = "ready",
+    .at_once = 1,
+    .next = tutti_queue_first_ready,
+    .held_back = held_back_by_nothing};
+
+/* ---- main ---- */
+
+/* All that has a number before it has to end; then all of its section have to be ready. */
+static int held_back_by_section(const tutti_start_view *view, int n)
+{
+    int group = view->group(view, n), begins = n;
+    for (int i = n - 1; i >= 0 && !view->begins(view, begins); i--)
+        if (view->group(view, i) == group) begins = i;
+    for (int i = 0; i < n; i++)
+        if (view->group(view, i) == group && !view->ended(view, i)) return i;
+    for (int i = begins; i < view->count; i++) {
+        if (view->group(view, i) != group) continue;
+        if (i > begins && view->begins(view, i)) break;
+        if (!view->ready(view, i)) return i;
+    }
+    return -1;
+}
+
+const tutti_start_rule tutti_start_main = {.name = "main",
+    .main_drives = 1,
+    .next = tutti_queue_alone,
+    .held_back = held_back_by_section};
+
+const tutti_start_rule *const tutti_start_rules[] = {
+    &tutti_start_queue, &tutti_start_ready, &tutti_start_main, NULL};

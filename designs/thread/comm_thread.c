@@ -1,0 +1,412 @@
+#include "designs/thread/comm_thread.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/run/latch.h"
+#include "designs/thread/rendezvous.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct tutti_comm_thread {
+    tutti_comm_thread_options options;
+    tutti_comm *comm;
+    tutti_control *control;
+    tutti_driver *driver;
+    tutti_watch *watch;
+    tutti_clocks *clocks; /* NULL where ranks do not talk */
+    tutti_halt *halt;     /* the same */
+    /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and under its
+     * comm_lock where the end of a collective makes another ready. */
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* the driver has work, or stop */
+    int running, stop;
+    int silent;                     /* ends without a word to the others */
+    int deserted;                   /* nobody waits for setup any more */
+    tutti_latch set_up;             /* with setup's status */
+    char failure[TUTTI_ERROR_TEXT]; /* why setup failed */
+    tutti_latch quiet;              /* a silent thread has ended */
+    pthread_t thread;
+};
+
+/* Polls without starving the workers that may share the core: yields first, then sleeps in growing
+ * steps. */
+static void back_off(int idle_passes)
+{
+    enum { YIELDS = 20, LONGEST_US = 50 };
+    if (idle_passes <= YIELDS) {
+        sched_yield();
+        return;
+    }
+    double sleep_us = idle_passes - YIELDS;
+    tutti_clock_sleep(1e-6 * (sleep_us < LONGEST_US ? sleep_us : LONGEST_US));
+}
+
+/* ---- the thread ---- */
+
+static void wake(void *ctx)
+{
+    tutti_comm_thread *t = ctx;
+    pthread_mutex_lock(&t->lock);
+    pthread_cond_signal(&t->work);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Sleeps until there is something in flight or ready, but not for long: other ranks may ask. Returns
+ * 0 to stop. */
+static int wait_for_work(tutti_comm_thread *t)
+{
+    static const double tick_s = 50e-3;
+    struct timespec until = tutti_clock_after(tick_s);
+    pthread_mutex_lock(&t->lock);
+    while (!t->stop && !tutti_driver_busy(t->driver) && !tutti_clocks_busy(t->clocks) &&
+           !tutti_halt_busy(t->halt))
+        if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
+    int go_on = !t->stop;
+    pthread_mutex_unlock(&t->lock);
+    return go_on;
+}
+
+static void tick(void *ctx)
+{
+    tutti_comm_thread *t = ctx;
+    if (t->watch) tutti_watch_pass(t->watch);
+    if (t->clocks) tutti_clocks_pass(t->clocks);
+    if (t->halt) tutti_halt_pass(t->halt);
+}
+
+static tutti_status set_up(tutti_comm_thread *t)
+{
+    tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
+    const tutti_driver_options driver = {.start = t->options.start,
+        .meter = t->options.meter,
+        .trace = t->options.trace,
+        .control = t->control,
+        .verify = t->options.verify,
+        .wake = wake,
+        .tick = tick,
+        .ctx = t};
+    if (!status) status = tutti_driver_open(&driver, t->comm, &t->driver);
+    if (!status && t->options.watch.on)
+        status = tutti_watch_open(&t->options.watch, t->driver, t->control, &t->watch);
+    if (!status && t->control) status = tutti_clocks_open(t->control, &t->clocks);
+    if (!status && t->control) status = tutti_halt_open(t->control, &t->halt);
+    return status;
+}
+
+/* For how long other ranks are waited for: while one may need this one to end what it has in flight, longer than
+ * otherwise after a failure. The rank that is missing in a stall does not come. */
+static double patience_s(const tutti_comm_thread *t, tutti_status failure, int drained)
+{
+    static const double after_failure_s = 1, while_draining_s = 5;
+    double limit_s = t->options.setup_timeout_s, least_s = limit_s;
+    if (failure)
+        least_s = drained || failure == TUTTI_ERR_TIMEOUT ? after_failure_s : while_draining_s;
+    return least_s < limit_s ? least_s : limit_s;
+}
+
+static void tell_missing(tutti_comm_thread *t, int left, double limit_s)
+{
+    char ranks[256];
+    if (left)
+        tutti_log(TUTTI_LOG_WARN,
+            "what ranks had in flight when they failed has not ended everywhere within %g s",
+            limit_s);
+    else
+        tutti_log(TUTTI_LOG_WARN, "the end of rank %s has not come within %g s",
+            tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
+}
+
+/* Waits for the other ranks to leave, too: one that waits for this one is told. Whether all have. */
+static int part(tutti_comm_thread *t)
+{
+    int patient = !t->options.verify.at_once;
+    int left = 0, drained = 0, failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
+    double start_s = tutti_clock_s();
+    tutti_driver_leave(t->driver);
+    for (int idle = 0;; idle++) {
+        tutti_status failure = tutti_driver_see(t->driver).failure;
+        int was = drained + !failed;
+        drained = tutti_driver_drained(t->driver);
+        left = tutti_driver_left(t->driver);
+        if (left && drained) return 1;
+        failed = failure != TUTTI_OK;
+        if (drained + !failed != was) start_s = tutti_clock_s();
+        double limit_s = patience_s(t, failure, drained);
+        if (!patient || tutti_clock_s() - start_s > limit_s) {
+            if (patient) tell_missing(t, left, limit_s);
+            return 0;
+        }
+        if (tutti_driver_pass(t->driver)) idle = 0;
+        if (idle) back_off(idle);
+    }
+}
+
+/* Whether a flag of t is set that its lock protects. */
+static int is_set(tutti_comm_thread *t, const int *flag)
+{
+    pthread_mutex_lock(&t->lock);
+    int set = *flag;
+    pthread_mutex_unlock(&t->lock);
+    return set;
+}
+
+/* On a thread of ours. Returns 0 when nobody has waited for it. */
+static int set_up_aside(tutti_comm_thread *t, tutti_status *status)
+{
+    *status = set_up(t);
+    if (*status) snprintf(t->failure, sizeof t->failure, "%s", tutti_last_error());
+    pthread_mutex_lock(&t->lock);
+    int wanted = !t->deserted;
+    if (wanted) tutti_latch_open(&t->set_up, *status);
+    pthread_mutex_unlock(&t->lock);
+    if (!wanted) tutti_watch_close(t->watch);
+    return wanted;
+}
+
+static void *serve(void *arg)
+{
+    tutti_comm_thread *t = arg;
+    tutti_status status;
+    if (!set_up_aside(t, &status)) return NULL;
+    int idle_passes = 0;
+    while (!status && wait_for_work(t)) {
+        idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
+        if (idle_passes) back_off(idle_passes);
+    }
+    if (is_set(t, &t->silent)) {
+        tutti_latch_open(&t->quiet, TUTTI_OK);
+        return NULL;
+    }
+    int orderly = status || part(t);
+    t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
+    return NULL;
+}
+
+static void *only_set_up(void *arg)
+{
+    tutti_status status;
+    (void)set_up_aside(arg, &status);
+    return NULL;
+}
+
+/* Whether setup has ended in time; otherwise nobody waits for it any more. */
+static int await_setup(tutti_comm_thread *t)
+{
+    if (tutti_latch_wait(&t->set_up, t->options.setup_timeout_s)) return 1;
+    pthread_mutex_lock(&t->lock);
+    int done = tutti_latch_wait(&t->set_up, 0);
+    t->deserted = !done;
+    pthread_mutex_unlock(&t->lock);
+    return done;
+}
+
+static tutti_status open_on_thread(tutti_comm_thread *t)
+{
+    if (pthread_create(&t->thread, NULL, t->options.threads ? serve : only_set_up, t))
+        return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread cannot be started");
+    t->running = t->options.threads;
+    if (await_setup(t)) {
+        if (!t->running) pthread_join(t->thread, NULL);
+        if (t->set_up.status) tutti_error_adopt(t->failure);
+        return t->set_up.status;
+    }
+    pthread_detach(t->thread);
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "the communication layer was not set up within %g s: has another rank not started?",
+        t->options.setup_timeout_s);
+}
+
+tutti_status tutti_comm_thread_open(
+    const tutti_comm_thread_options *options, tutti_comm_thread **thread)
+{
+    tutti_comm_thread *t = calloc(1, sizeof *t);
+    if (!t) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the communication thread");
+    t->options = *options;
+    pthread_mutex_init(&t->lock, NULL);
+    tutti_clock_cond_init(&t->work);
+    tutti_latch_init(&t->set_up);
+    tutti_latch_init(&t->quiet);
+    int aside = options->threads || options->setup_aside;
+    tutti_status status = aside ? open_on_thread(t) : set_up(t);
+    if (!status)
+        *thread = t;
+    else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may be inside MPI: all it uses stays */
+        tutti_comm_thread_close(t);
+    return status;
+}
+
+tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
+{
+    if (!t) return TUTTI_OK;
+    if (t->running) {
+        pthread_mutex_lock(&t->lock);
+        t->stop = 1;
+        pthread_cond_signal(&t->work);
+        pthread_mutex_unlock(&t->lock);
+        pthread_join(t->thread, NULL);
+    } else {
+        int orderly = !t->driver || part(t);
+        t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
+    }
+    tutti_status status = t->driver ? tutti_driver_see(t->driver).failure : TUTTI_OK;
+    if (status) tutti_driver_explain(t->driver, status);
+    tutti_watch_close(t->watch);
+    tutti_driver_close(t->driver);
+    tutti_clocks_close(t->clocks);
+    tutti_halt_close(t->halt);
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->work);
+    tutti_latch_destroy(&t->set_up);
+    tutti_latch_destroy(&t->quiet);
+    free(t);
+    return status;
+}
+
+void tutti_comm_thread_silence(tutti_comm_thread *t)
+{
+    static const double patience_s = 2;
+    tutti_watch_close(t->watch);
+    t->watch = NULL;
+    pthread_mutex_lock(&t->lock);
+    t->stop = t->silent = 1;
+    pthread_cond_signal(&t->work);
+    pthread_mutex_unlock(&t->lock);
+    if (!t->running) return;
+    pthread_detach(t->thread);
+    if (!tutti_latch_wait(&t->quiet, patience_s))
+        tutti_log(TUTTI_LOG_WARN, "the communication thread stands still inside MPI");
+}
+
+tutti_comm *tutti_comm_thread_comm(tutti_comm_thread *t)
+{
+    return t->comm;
+}
+
+tutti_driver *tutti_comm_thread_driver(tutti_comm_thread *t)
+{
+    return t->driver;
+}
+
+tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *t)
+{
+    return t->watch;
+}
+
+double tutti_comm_thread_cpu_s(const tutti_comm_thread *t)
+{
+    clockid_t clock;
+    struct timespec used;
+    if (!t->running || pthread_getcpuclockid(t->thread, &clock) || clock_gettime(clock, &used))
+        return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+int tutti_comm_thread_pass(tutti_comm_thread *t)
+{
+    return tutti_driver_pass(t->driver);
+}
+
+/* ---- a collective that the main thread waits for ---- */
+
+/* Returns whether it has arrived. */
+static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
+{
+    double until = tutti_clock_s() + t->options.timeout_s;
+    int ended = 0;
+    for (int idle = 0; !ended && tutti_clock_s() < until;) {
+        idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+        ended = tutti_rendezvous_arrived(r, 0);
+        if (idle && !ended) back_off(idle);
+    }
+    return ended;
+}
+
+tutti_status tutti_comm_thread_call(
+    tutti_comm_thread *t, const char *name, const tutti_coll_args *args)
+{
+    tutti_rendezvous *r;
+    tutti_status status = tutti_rendezvous_new(args, tutti_comm_size(t->comm), &r);
+    if (status) return status;
+    int64_t sequence = tutti_driver_reserve(t->driver, &(tutti_place){0}, name);
+    if (sequence < 0) {
+        tutti_rendezvous_leave(r, 0);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the collective '%s'", name);
+    }
+    tutti_driver_ready(t->driver, sequence, tutti_rendezvous_args(r), tutti_rendezvous_token(r));
+    int done = t->running ? tutti_rendezvous_arrived(r, t->options.timeout_s) : await_passing(t, r);
+    if (done)
+        status = tutti_rendezvous_take(r, args);
+    else
+        status = tutti_fail(TUTTI_ERR_TIMEOUT,
+            "'%s', %s (sequence %lld), has not ended within %g s: has another rank left?", name,
+            tutti_coll_kind_name(args->kind), (long long)sequence, t->options.timeout_s);
+    tutti_rendezvous_leave(r, 1);
+    return status;
+}
+
+/* ---- how far the clocks are apart ---- */
+
+tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *sample)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + t->options.timeout_s;
+    tutti_status status = TUTTI_OK;
+    *sample = (tutti_clock_sample){.at_s = tutti_clock_s()};
+    if (tutti_comm_size(t->comm) == 1) return TUTTI_OK;
+    if (!t->clocks)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "clocks cannot be compared: the ranks have no lane to talk on");
+    if (tutti_comm_rank(t->comm) == 0) return TUTTI_OK;
+    tutti_clocks_start(t->clocks);
+    wake(t);
+    for (int idle = 0; !tutti_clocks_result(t->clocks, sample, &status);) {
+        if (!status) status = tutti_driver_see(t->driver).failure;
+        if (!status && tutti_clock_s() > until_s)
+            status = tutti_fail(TUTTI_ERR_TIMEOUT,
+                "rank 0 has not told the time within %g s: has it left?", t->options.timeout_s);
+        if (status) return status;
+        if (t->running) {
+            tutti_clock_sleep(poll_s);
+        } else {
+            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+            if (idle) back_off(idle);
+        }
+    }
+    return status;
+}
+
+/* ---- stopping together ---- */
+
+tutti_status tutti_comm_thread_halt(
+    tutti_comm_thread *t, int64_t step, int ahead, int wish, int *stop)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + t->options.timeout_s;
+    tutti_halt_answer answer = wish ? TUTTI_HALT_STOP : TUTTI_HALT_GO;
+    int alone = tutti_comm_size(t->comm) == 1;
+    if (!alone && !t->halt)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "ranks cannot stop together: they have no lane to talk on");
+    for (int idle = 0; !alone;) {
+        tutti_status status = tutti_halt_ask(t->halt, step, ahead, wish, &answer);
+        if (!status && answer == TUTTI_HALT_WAIT) status = tutti_driver_see(t->driver).failure;
+        if (status) return status;
+        if (tutti_halt_busy(t->halt)) wake(t);
+        if (answer != TUTTI_HALT_WAIT) break;
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_TIMEOUT,
+                "not all ranks have heard within %g s that the run is to stop: has one left?",
+                t->options.timeout_s);
+        if (t->running) {
+            tutti_clock_sleep(poll_s);
+        } else {
+            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+            if (idle) back_off(idle);
+        }
+    }
+    *stop = answer == TUTTI_HALT_STOP;
+    return TUTTI_OK;
+}

@@ -1,0 +1,45 @@
+# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, a manual page by the name of every
+# function. All of it is written when it is installed, from the prefix that make install has been given.
+public_headers = dtype.h log.h op.h starpu.h status.h version.h
+cmakedir = $(libdir)/cmake/tutti
+EXTRA_DIST += install/libtutti.abi install/libtutti.map install/tutti.pc.in install/tuttiConfig.cmake.in \
+	install/tuttiConfigVersion.cmake.in dag/base/version.h.in
+
+installed_text = $(SED) -e 's|@prefix[@]|$(prefix)|g' \
+	-e 's|@exec_prefix[@]|$(exec_prefix)|g' -e 's|@libdir[@]|$(libdir)|g' \
+	-e 's|@includedir[@]|$(includedir)|g' -e 's|@pkgconfigdir[@]|$(pkgconfigdir)|g' \
+	-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' -e 's|@TUTTI_PC_REQUIRES[@]|$(TUTTI_PC_REQUIRES)|g' \
+	-e 's|@TUTTI_PC_CFLAGS[@]|$(TUTTI_PC_CFLAGS)|g' -e 's|@TUTTI_PC_LIBS[@]|$(TUTTI_PC_LIBS)|g' -e 's|  *$$||'
+# The functions that the library exports.
+exported = $(SED) -n 's|^ *\(tutti_[a-z_0-9]*\);.*|\1|p' $(srcdir)/install/libtutti.map
+
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(tuttiincludedir)' '$(DESTDIR)$(pkgconfigdir)' '$(DESTDIR)$(cmakedir)' '$(DESTDIR)$(man3dir)'
+	for header in $(public_headers); do \
+	  $(INSTALL_DATA) include/tutti/$$header '$(DESTDIR)$(tuttiincludedir)' || exit 1; done
+	$(installed_text) $(srcdir)/install/tutti.pc.in > '$(DESTDIR)$(pkgconfigdir)/tutti.pc'
+	for file in tuttiConfig.cmake tuttiConfigVersion.cmake; do \
+	  $(installed_text) $(srcdir)/install/$$file.in > '$(DESTDIR)$(cmakedir)'/$$file || exit 1; done
+	for function in `$(exported)`; do \
+	  echo '.so man3/tutti-starpu.3' > '$(DESTDIR)$(man3dir)'/$$function.3 || exit 1; done
+
+# libtool writes down the folder that configure was told.
+install-exec-hook:
+	for library in libtutti.la libtutti-check.la; do \
+	  $(SED) "s|^libdir=.*|libdir='$(libdir)'|" '$(DESTDIR)$(libdir)'/$$library > '$(DESTDIR)$(libdir)'/$$library.new && \
+	  mv '$(DESTDIR)$(libdir)'/$$library.new '$(DESTDIR)$(libdir)'/$$library || exit 1; done
+
+uninstall-local:
+	cd '$(DESTDIR)$(tuttiincludedir)' && rm -f $(public_headers)
+	rm -f '$(DESTDIR)$(pkgconfigdir)/tutti.pc'
+	cd '$(DESTDIR)$(cmakedir)' && rm -f tuttiConfig.cmake tuttiConfigVersion.cmake
+	for function in `$(exported)`; do rm -f '$(DESTDIR)$(man3dir)'/$$function.3; done
+
+# Nothing that the last release had is gone from the library.
+check-abi: libtutti.la
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/lint/abi.sh
+# For a release: what it exports is what the next ones are compared with.
+abi-list: libtutti.la
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/lint/abi.sh --list > $(srcdir)/install/libtutti.abi.new && \
+	mv $(srcdir)/install/libtutti.abi.new $(srcdir)/install/libtutti.abi
+.PHONY: check-abi abi-list

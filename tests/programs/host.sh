@@ -1,0 +1,51 @@
+#!/bin/bash
+# The program that attaches stays in control: whatever happens, the library does not end its process unless it was
+# allowed to, writes nothing to stderr when the program has a log of its own, and every error can be read as text.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+program=$TUTTI_BUILDDIR/tests/programs/host
+slowdown=${TUTTI_TEST_SLOWDOWN:-1}
+
+runs() { # STATUS CASE DESIGN [abort]: output in $dir/out, stderr in $dir/err
+    local wanted=$1 status=0
+    shift
+    env TUTTI_STALL_WARN=0.5 TUTTI_STALL_DUMP=1 TUTTI_STALL_ABORT=$abort "TUTTI_STALL_DIR=$dir" \
+        timeout $((60 * slowdown)) "$mpirun" -np 2 "$program" "$1" "$2" $((abort + 3)) "${@:3}" > "$dir/out" 2> "$dir/err" || status=$?
+    case $wanted in
+    0) [ $status = 0 ] || fail "$*: status $status" ;;
+    *) [ $status != 0 ] && [ $status != 124 ] || fail "$*: status $status" ;;
+    esac
+    ! grep -q '^tutti' "$dir/err" || { fail "$*: stderr is written to"; cat "$dir/err"; }
+}
+says() { # PATTERN
+    grep -qE -e "$1" "$dir/out" || { fail "nobody says: $1"; cat "$dir/out" "$dir/err"; }
+}
+says_not() { # PATTERN
+    ! grep -qE -e "$1" "$dir/out" || { fail "somebody says: $1"; cat "$dir/out" "$dir/err"; }
+}
+
+# StarPU measures the machine once; two at a time meet in its files.
+"$mpirun" -np 1 "$program" nothing funneled 0 > "$dir/out" 2>&1
+for design in funneled sequential; do # with a thread, and without
+    abort=$((6 * slowdown)) # seconds of a stall; attaching has as long
+    runs 0 stands "$design"
+    says "rank 0: tutti_wait: timeout: no rank can go on, for $abort s now, the limit of a stall"
+    says 'log: rank 0: error: no rank can go on'
+    says 'rank 0: is still here'
+    for rank in 0 1; do says "rank $rank: has ended MPI"; done
+    abort=$((2 * slowdown))
+    runs 0 absent "$design"
+    says "rank 0: tutti_attach: timeout: the communication layer was not set up within $abort s"
+    for rank in 0 1; do says "rank $rank: has ended MPI"; done
+done
+abort=$((6 * slowdown))
+runs 1 stands funneled abort
+says_not 'rank 0: is still here'
+
+runs 0 differs funneled
+for rank in 0 1; do
+    says "rank $rank: nothing: inval: tutti_allreduce: the data are registered with elements of 4 bytes, but U8 has 1"
+    says "rank $rank: tutti_wait: mismatch: .*the ranks' collectives differ"
+    says "rank $rank: tutti_detach: mismatch: .*the ranks' collectives differ"
+    says "log: rank $rank: error: .*the ranks' collectives differ"
+done
+finish
