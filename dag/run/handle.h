@@ -20,7 +20,8 @@ typedef struct tutti_handle_use {
 
 /* How many elements of this type the data have. INVAL (logged): the handle is NULL; the data are none of
  * vector, variable, matrix and block, have gaps, have elements of another size than the type (one of
- * more than 8 bytes may be several of it), are partitioned, or are read and were never written. UNSUPPORTED: StarPU does not run. */
+ * more than 8 bytes may be several of it), are partitioned, or are read and were never written.
+ * UNSUPPORTED: StarPU does not run. */
 tutti_status tutti_handle_count(
     tutti_insert_handle data, const tutti_handle_use *use, int64_t *count);
 /* INVAL (logged) inside a task of StarPU, where no call may wait for another rank. */

@@ -1,7 +1,8 @@
 /* The collectives of a session. */
-#include "designs/attach/attach_parts.h"
+#include "designs/attach/attach.h"
 
 #include "dag/base/log.h"
+#include "designs/attach/attach_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #define TUTTI_ATTACH_PARTS_H
 
 #include "dag/run/insert.h"
-#include "designs/attach/attach.h"
 #include "designs/attach/names.h"
 #include "designs/attach/operators.h"
 #include "designs/exchange/exchange.h"
@@ -20,7 +19,7 @@ struct tutti_session {
 };
 
 /* What every call on a session begins with: INVAL (logged) where it is none, and inside tasks. */
-tutti_status tutti_session_enter(const tutti_session *session, const char *function);
+tutti_status tutti_session_enter(const struct tutti_session *session, const char *function);
 /* What a call ends with that another thread, or another rank, may have made fail: then this thread, too, has a
  * last error. `errors`: how many it had when the call began. Returns status. */
 tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_status status);
