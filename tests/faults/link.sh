@@ -9,6 +9,8 @@ trap '"$box" down "$name"; rm -rf "$dir"' EXIT
 unset OMPI_MCA_btl # the guard's leaves TCP out
 link() { "$box" exec "$name" lan ip link set eth2 "$1"; }
 there() { for host in 1 2; do ip netns pids "tutti-$name-$host"; done; }
+# Ranks alone: a launcher's process on the other host may learn of the lost link only when it is back (Open MPI 5).
+ranks_there() { for pid in $(there); do [ "$(ps -o comm= -p "$pid")" != tutti-cifar ] || echo "$pid"; done; }
 
 make_cifar "$dir/data"
 run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --timeout 4 --quiet)
@@ -22,11 +24,11 @@ for _ in {1..200}; do
     [ -e "$dir/saved" ] && break
     sleep 0.1
 done
-[ "$(there | wc -l)" -ge 4 ] || fail "there are no ranks on the hosts"
+[ "$(ranks_there | wc -l)" = 2 ] || fail "there are no ranks on the hosts"
 link down
 down=$SECONDS
-while [ -n "$(there)" ] && [ $((SECONDS - down)) -lt 60 ]; do sleep 0.2; done
-[ $((SECONDS - down)) -lt 20 ] || { fail "the ranks were there $((SECONDS - down)) s after the link went down"; there; }
+while [ -n "$(ranks_there)" ] && [ $((SECONDS - down)) -lt 60 ]; do sleep 0.2; done
+[ $((SECONDS - down)) -lt 20 ] || { fail "the ranks were there $((SECONDS - down)) s after the link went down"; ranks_there; }
 link up
 status=0
 wait $training || status=$?
@@ -36,6 +38,10 @@ grep -Eq "tutti: rank 0: error: .*(d\.fc|'the (epoch's sums|weights' hashes|chec
 [ $status = 0 ] || fail "status $status"
 grep -q 'restart 1 of 1, from ' "$dir/out" || fail "it did not go on from its checkpoint"
 [ "$(field weights_hash)" = "$hash" ] || fail "weights $(field weights_hash) instead of $hash"
-[ -z "$(there)" ] || fail "left behind: $(there)"
+for _ in {1..100}; do
+    [ -n "$(there)" ] || break
+    sleep 0.2
+done
+[ -z "$(there)" ] || fail "left behind: $(ps -o pid=,args= -p $(there))"
 [ "$failures" = 0 ] || cat "$dir/out"
 finish

@@ -19,6 +19,9 @@ END
 chmod +x "$dir/rank"
 export dir
 
+# A launcher that is interrupted kills its ranks a second later, which is short on a busy machine.
+export OMPI_MCA_odls_base_sigkill_timeout=10 PRTE_MCA_odls_base_sigkill_timeout=10
+
 # begin P [WRAPPER] OPTION...: in the background, its launcher in $launcher.
 begin() {
     local ranks=$1
@@ -107,8 +110,7 @@ ends
 says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, as there is no --checkpoint'
 
 # While starting: rank 1 comes late.
-launch_several_programs "$mpi"
-late() { "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'sleep 3; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }
+late() { launch_several_programs "$mpi"; exec "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'sleep 3; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }
 late &
 launcher=$!
 sleep 1.5
