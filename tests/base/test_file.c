@@ -231,20 +231,20 @@ static tutti_status say_no(const char *part)
 START_TEST(a_failure_leaves_what_was_there)
 {
     static char much[1 << 16];
-    struct rlimit saved, limit = {sizeof much / 2, RLIM_INFINITY};
+    struct rlimit before, limit = {sizeof much / 2, RLIM_INFINITY};
     ck_assert_ok(put("before", 1));
     const tutti_file_options wrong = {.what = "test", .path = path, .keep = 1, .verify = say_no};
     ck_assert_int_eq(tutti_file_put(&wrong, "x", 1), TUTTI_ERR_FORMAT);
     ck_assert_int_eq(verified, 1);
 
     const tutti_file_options full = {.what = "test", .path = path, .keep = 1, .anew = 1};
-    getrlimit(RLIMIT_FSIZE, &saved);
-    limit.rlim_max = saved.rlim_max;
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &limit);
     tutti_status status = TUTTI_OK;
     SAYING(status = tutti_file_put(&full, much, sizeof much));
-    setrlimit(RLIMIT_FSIZE, &saved);
+    setrlimit(RLIMIT_FSIZE, &before);
     ck_assert_int_eq(status, TUTTI_ERR_IO);
     ck_assert_said("could not be saved");
     ck_assert_str_eq(content("f"), "before");
