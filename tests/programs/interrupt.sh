@@ -19,8 +19,9 @@ END
 chmod +x "$dir/rank"
 export dir
 
-# A launcher that is interrupted kills its ranks a second later, which is short on a busy machine.
-export OMPI_MCA_odls_base_sigkill_timeout=10 PRTE_MCA_odls_base_sigkill_timeout=10
+# A launcher kills its ranks a second after it has asked them to end, which is short on a busy machine. (That of Open MPI 4
+# waits so long in any case, twice.)
+export OMPI_MCA_odls_base_sigkill_timeout=2 PRTE_MCA_odls_base_sigkill_timeout=10
 
 # begin P [WRAPPER] OPTION...: in the background, its launcher in $launcher.
 begin() {
