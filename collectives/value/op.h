@@ -13,9 +13,10 @@ extern "C" {
 /*                        integers   F32, F64   C64, C128   pairs
  *   SUM, PROD            x          x          x
  *   MIN, MAX             x          x
- *   LAND, LOR, LXOR      x                                        of truth: the result is 0 or 1
- *   BAND, BOR, BXOR      x                                        of bits
- *   MINLOC, MAXLOC                                         x      of equal values the lowest index */
+ *   LAND, LOR, LXOR      x                                        logical: the result is 0 or 1
+ *   BAND, BOR, BXOR      x                                        bitwise
+ *   MINLOC, MAXLOC                                         x      among equal values, the lowest
+ *                                                                 index */
 typedef enum tutti_reduce_op {
     TUTTI_SUM,
     TUTTI_PROD,
@@ -34,10 +35,10 @@ typedef enum tutti_reduce_op {
     TUTTI_USER_OPS_END = 2048
 } tutti_reduce_op;
 
-/* A program's own operator: result[i] = left[i] op right[i] for i < count elements of dtype. `result` is
- * `left` or `right`: an element's operands are read before its result is written. It must be associative, as
- * collectives set the brackets where they like; and, like the result of any function, depend on its operands
- * alone. Called on any thread, also on several at once. */
+/* A program's own operator: result[i] = left[i] op right[i] for i < count elements of dtype.
+ * `result` is `left` or `right`: read an element's operands before you write its result. The
+ * operator must be associative, because collectives group the operands as they like, and its result
+ * must depend on its operands alone. Called on any thread, and on several threads at once. */
 typedef void (*tutti_op_function)(
     void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result);
 

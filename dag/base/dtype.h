@@ -23,7 +23,7 @@ typedef enum tutti_dtype {
     TUTTI_U64,
     TUTTI_C64,  /* float _Complex, std::complex<float> */
     TUTTI_C128, /* double _Complex, std::complex<double> */
-    /* A value and where it was found, for TUTTI_MINLOC and TUTTI_MAXLOC. */
+    /* Pairs: a value and the index where it was found, for TUTTI_MINLOC and TUTTI_MAXLOC. */
     TUTTI_FLOAT_INT,
     TUTTI_DOUBLE_INT,
     TUTTI_INT_INT,
@@ -47,10 +47,10 @@ typedef struct tutti_long_int {
     int index;
 } tutti_long_int;
 
-/* 4 of TUTTI_F32; 0 for a value that is none. */
+/* The bytes of one element: 4 for TUTTI_F32; 0 for a value that is not a type. */
 TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
-/* "F32", "I64", "C64", ...: the safetensors names, "FLOAT_INT" and so on for pairs; "unknown" for a value
- * that is none. */
+/* "F32", "I64", "C64", ...: the safetensors names; "FLOAT_INT" and so on for pairs; "unknown" for a
+ * value that is not a type. */
 TUTTI_API const char *tutti_dtype_name(tutti_dtype dtype);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef enum tutti_log_level {
-    /* Below errors: no message has it. */
+    /* Below errors: no message has this level. */
     TUTTI_LOG_NONE = -1,
     TUTTI_LOG_ERROR,
     TUTTI_LOG_WARN,
@@ -19,14 +19,15 @@ typedef enum tutti_log_level {
     TUTTI_LOG_DEBUG
 } tutti_log_level;
 
-/* Gets one message: a sentence without "tutti: ", rank, level and end of line, which is the
- * caller's again when this returns. Called on any thread of the process, by one at a time,
- * possibly while Tutti holds its locks: it calls neither Tutti nor MPI, and throws nothing. */
+/* Receives one message: a sentence without "tutti: ", rank, level and end of line. The sentence is
+ * valid only until the function returns. Called on any thread of the process, but only one at a
+ * time, possibly while Tutti holds its locks: the function must call neither Tutti nor MPI, and
+ * must not throw. */
 typedef void tutti_log_function(void *ctx, tutti_log_level level, const char *sentence);
 
-/* From now on every message of this process goes to this function, with ctx, and none to stderr;
- * NULL: to stderr, as before the first call. When this returns, the function of before is not
- * called any more. May be called before tutti_attach. [A] */
+/* From now on every message of this process goes to this function, with ctx, and none to stderr.
+ * NULL: to stderr, as before the first call. Once this returns, the previous function is no longer
+ * called. May be called before tutti_attach. [A] */
 TUTTI_API void tutti_log_to(tutti_log_function *function, void *ctx);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* What every fallible call of Tutti returns.
+/* What every Tutti call that can fail returns.
  *
- * The function that decides which error it is logs one sentence naming the file, option, rank or
- * tensor; the functions above it only pass the status on. Outputs are set only on TUTTI_OK. [P]:
- * pure, any thread. */
+ * The function that decides which error it is logs one sentence that names the file, option, rank
+ * or tensor; its callers only pass the status on. Outputs are set only on TUTTI_OK. [P]: pure, from
+ * any thread. */
 #ifndef TUTTI_STATUS_H
 #define TUTTI_STATUS_H
 
@@ -37,15 +37,14 @@ typedef enum tutti_status {
         TUTTI_STATUS_COUNT
 } tutti_status;
 
-/* The short name ("timeout") and the sentence of a status; "unknown" for a value that is none. [P]
- */
+/* The short name ("timeout") and the sentence of a status; "unknown" for any other value. [P] */
 TUTTI_API const char *tutti_status_name(tutti_status status);
 TUTTI_API const char *tutti_status_text(tutti_status status);
 
-/* The sentence of the last call that has failed on this thread, as it was logged: what was wrong,
- * with names and numbers; "" when none has. Each thread has its own, which lasts until that
- * thread's next failure. What went wrong on a thread of Tutti's is the last error of the thread
- * whose call returns that status. [A] */
+/* The sentence of the last call that failed on this thread, as it was logged: what was wrong, with
+ * names and numbers; "" if none has failed. Each thread has its own sentence, which lasts until
+ * that thread's next failure. An error on one of Tutti's own threads becomes the last error of the
+ * thread whose call returns its status. [A] */
 TUTTI_API const char *tutti_last_error(void);
 
 #ifdef __cplusplus
