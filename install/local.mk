@@ -1,5 +1,5 @@
-# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, a manual page by the name of every
-# function. All of it is written when it is installed, from the prefix that make install has been given.
+# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, and a manual page for every function, under
+# its name. All of it is written during installation, with the prefix that make install gets.
 public_headers = dtype.h log.h op.h starpu.h status.h version.h
 cmakedir = $(libdir)/cmake/tutti
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/tutti.pc.in install/tuttiConfig.cmake.in \
@@ -23,7 +23,7 @@ install-data-local:
 	for function in `$(exported)`; do \
 	  echo '.so man3/tutti-starpu.3' > '$(DESTDIR)$(man3dir)'/$$function.3 || exit 1; done
 
-# libtool writes down the folder that configure was told.
+# libtool writes down the folder that configure was given, so that folder is replaced.
 install-exec-hook:
 	for library in libtutti.la libtutti-check.la; do \
 	  $(SED) "s|^libdir=.*|libdir='$(libdir)'|" '$(DESTDIR)$(libdir)'/$$library > '$(DESTDIR)$(libdir)'/$$library.new && \
@@ -35,10 +35,10 @@ uninstall-local:
 	cd '$(DESTDIR)$(cmakedir)' && rm -f tuttiConfig.cmake tuttiConfigVersion.cmake
 	for function in `$(exported)`; do rm -f '$(DESTDIR)$(man3dir)'/$$function.3; done
 
-# Nothing that the last release had is gone from the library.
+# The library still exports everything that the last release exported.
 check-abi: libtutti.la
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/lint/abi.sh
-# For a release: what it exports is what the next ones are compared with.
+# For a release: writes down what it exports, with which later releases are compared.
 abi-list: libtutti.la
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/lint/abi.sh --list > $(srcdir)/install/libtutti.abi.new && \
 	mv $(srcdir)/install/libtutti.abi.new $(srcdir)/install/libtutti.abi
