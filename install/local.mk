@@ -1,5 +1,5 @@
-# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, and a manual page for every function, under
-# its name. All of it is written during installation, with the prefix that make install gets.
+# What a program needs to build on Tutti: headers, tutti.pc, a CMake package, and a manual page named after every
+# function. All of it is written during installation, with the prefix that make install gets.
 public_headers = dtype.h log.h op.h starpu.h status.h version.h
 cmakedir = $(libdir)/cmake/tutti
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/tutti.pc.in install/tuttiConfig.cmake.in \
