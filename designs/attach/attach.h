@@ -131,7 +131,7 @@ TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, con
  * op. Operands are combined in an order that is the same on every rank and in every run.
  *
  * Sizes are compared between the ranks, as count, type, operator, root and counts are. The sizes of
- * an alltoallv are not, because no rank knows all of them: if a part is sent with another length
+ * an alltoallv are not, because no rank knows all of them: if a part is sent with a length other
  * than the receiver expects, the collective fails. */
 
 /* Every rank's data become the element-wise result over all ranks. */
