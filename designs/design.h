@@ -22,8 +22,8 @@
  *   naive       index % K  none: as they become ready             the worker, which  SERIALIZED
  *                                                                 waits for the end
  *
- * naive breaks the law, and the worker that waits occupies its place. It is what programs do that
- * put a blocking collective into a task: the suite of tests/deadlock is seen to fail with it.
+ * naive breaks the law, and the worker that waits occupies its place. It does what a program does
+ * that calls a blocking collective in a task: with it, the suite of tests/deadlock fails.
  *
  * The levels hold for programs in which that thread also initialised MPI. In an existing MPI
  * program (attach), the comm thread is not MPI's main thread: SERIALIZED. */

@@ -71,7 +71,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
         AT(model), .help = "model, on random images of the size that it is made for"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
-        .help = "images a rank a step"},
+        .help = "images per rank and step"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
         .help =
             "design; all: each that communicates while it computes; auto: these, and what --design "

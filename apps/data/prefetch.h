@@ -27,7 +27,7 @@ typedef struct tutti_prefetch_options {
     const tutti_dataset *dataset; /* borrowed until close */
     int train;                    /* 1: shuffled and endless; 0: evaluation */
     int rank, ranks;
-    int64_t batch;      /* images a rank a step */
+    int64_t batch;      /* images per rank and step */
     int64_t first_step; /* where to start (resume) */
     int augment;        /* training only: pad 4, random crop, horizontal flip */
     int64_t

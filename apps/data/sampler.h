@@ -17,7 +17,7 @@
 
 typedef struct tutti_sampler {
     int64_t count; /* images in the data set, > 0 */
-    int64_t batch; /* images a rank a step, > 0 */
+    int64_t batch; /* images per rank and step, > 0 */
     int rank, ranks;
     int train; /* 1: epochs without end, shuffled, without the tail that fills no global batch; 0:
                   once, in order */

@@ -1,4 +1,4 @@
-/* A study and a path, told: as text for people, as one JSON object for programs, as a picture.
+/* Reports a study and a path: as text for people, as one JSON object for programs, as a picture.
  * Threads: [M]. */
 #ifndef TUTTI_TRACE_TELL_H
 #define TUTTI_TRACE_TELL_H

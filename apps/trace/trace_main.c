@@ -1,4 +1,4 @@
-/* tutti-trace: reads what --trace wrote, and tells it. See tutti-trace(1). */
+/* tutti-trace: reads what --trace wrote, and reports it. See tutti-trace(1). */
 #include "apps/trace/read.h"
 #include "apps/trace/tell.h"
 #include "config.h"

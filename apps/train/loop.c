@@ -403,7 +403,7 @@ static agenda find_last(loop *l, int64_t done)
         .save = o->checkpoint && done > l->s->first_step};
 }
 
-/* Rank 0 tells what has become of the run. */
+/* Rank 0 reports what has become of the run. */
 static void tell_end(const loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;

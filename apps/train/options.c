@@ -78,7 +78,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
         AT(model_name), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
-        .help = "images a rank a step"},
+        .help = "images per rank and step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
         .help = "times through the training set"},
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 1e12, .words = {"auto"},

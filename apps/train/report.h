@@ -67,7 +67,7 @@ typedef struct tutti_report_summary {
     int design_auto; /* it was chosen by trying */
     int ranks;
     int64_t steps, batch;
-    int64_t trained; /* steps of this process; 0: there was nothing left, and no times are told */
+    int64_t trained;        /* steps of this process; 0: nothing was left, and there are no times */
     int64_t replica_checks; /* how often the ranks' weights were compared, and found equal */
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
     int views; /* as in tutti_report_eval */

@@ -6,7 +6,7 @@
  *
  * A choice of a search that was cut short also has "run", the TUTTI_RUN that it counts for.
  *
- * It is a convenience: whatever is wrong with it is told as a warning that names it, and the run goes
+ * It is a convenience: whatever is wrong with it is reported as a warning that names it, and the run goes
  * on without. A file that is no such JSON is kept under its name with ".damaged" when a new one is
  * written. Writing replaces the whole file at once, under a lock (FILE.lock), so that runs which end
  * together keep each other's choices.

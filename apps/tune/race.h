@@ -1,5 +1,5 @@
 /* A race between candidates: who is timed next, who is out, who wins. Nothing here runs or waits; it
- * is told times. [P]
+ * is given times. [P]
  *
  * Candidates are timed in turns, A B C A B C, so that what disturbs a machine for a while disturbs
  * all of them. After each round the one with the least median is the measure: a candidate is out

@@ -4,7 +4,7 @@
  * What is tried are steps of the same model, batch and workers on random images, with weights of
  * their own: the run that follows is the one that it would have been with the chosen options given.
  * Every rank tries the same at the same time; a candidate's time is that of the slowest rank, rank 0
- * decides (apps/tune/search.h) and tells the others. All waits have the deadlines of the exchange
+ * decides (apps/tune/search.h) and sends its choice to the others. All waits have the deadlines of the exchange
  * and the side.
  *
  * What was found is remembered in a file (apps/tune/file.h), and the next run like it tries nothing.

@@ -78,7 +78,7 @@ typedef struct tutti_coll_trait {
     int sends; /* it may be out of place */
 } tutti_coll_trait;
 
-/* Of a value that is none: all 0, "unknown". */
+/* For a value that is not in the list: all 0, "unknown". */
 const tutti_coll_trait *tutti_coll_trait_of(tutti_coll_kind kind);
 
 /* Block r of `count` elements dealt to P ranks: contiguous, sizes differ by at most one, larger
@@ -95,10 +95,10 @@ int tutti_coll_has_send(const tutti_coll_args *args, int rank);
 /* How many counts there are: 0, P or 2 P. */
 int tutti_coll_counts(const tutti_coll_args *args, int P);
 
-/* "allreduce", "sum"; "unknown" for a value that is none. */
+/* "allreduce", "sum"; "unknown" for a value that is not in the list. */
 const char *tutti_coll_kind_name(tutti_coll_kind kind);
 const char *tutti_reduce_op_name(tutti_reduce_op op);
-/* Whether an operator of the list goes with a type (the table in op.h); 0 for values that are none. */
+/* Whether an operator of the list goes with a type (the table in op.h); 0 for unknown values. */
 int tutti_reduce_op_takes(tutti_reduce_op op, tutti_dtype dtype);
 /* The operator's name, a program's own one or one of the list. */
 const char *tutti_coll_op_name(const tutti_coll_args *args);

@@ -344,7 +344,7 @@ static void print_wrapped(const char *text, int column, int indent, FILE *out)
     fputc('\n', out);
 }
 
-/* "images a rank a step (1 to 64; default 8; TUTTI_BATCH)" */
+/* "images per rank and step (1 to 64; default 8; TUTTI_BATCH)" */
 static void print_full_help(const tutti_setting *s, FILE *out)
 {
     const char *before = " (";

@@ -5,7 +5,7 @@
  *     static const tutti_setting settings[] = {
  *         {TUTTI_CONF_HEADING, .help = "Training"},
  *         {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, .offset =
- * offsetof(struct values, batch), .help = "images a rank a step"}, {0}};
+ * offsetof(struct values, batch), .help = "images per rank and step"}, {0}};
  *
  * A value comes from the command line (`--batch 8` or `--batch=8`; the last one counts), else from
  * the setting's environment variable, else from `fallback`; all three are checked in the same way,

@@ -21,7 +21,7 @@
 enum { WORD = 256, TEXT = 2048 };
 static const double patience_s = 1, look_every_s = 0.02, settle_s = 0.1;
 
-/* Who writes a file, as FILE.lock tells it: a line a field, "host n1". */
+/* Who writes a file, as FILE.lock says: one line per field, "host n1". */
 typedef struct writer {
     char host[WORD], machine[WORD], boot[WORD], run[WORD], since[WORD], process[WORD], began[WORD];
 } writer;

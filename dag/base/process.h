@@ -1,4 +1,4 @@
-/* Processes of this host, as /proc tells of them (proc(5)). [A] */
+/* Processes of this host, as /proc shows them (proc(5)). [A] */
 #ifndef TUTTI_PROCESS_H
 #define TUTTI_PROCESS_H
 

@@ -3,7 +3,7 @@
  * Layer i gives value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions:
  * what shape comes out, which parameters there are, which nodes compute forward, for evaluation,
  * and backward, and the function of net.h that appends it. A new kind is a new file with both, the
- * function's line in net.h, and a member of `as` below where it is told something new.
+ * function's line in net.h, and a member of `as` below where it takes new parameters.
  * Threads: [M]. */
 #ifndef TUTTI_LAYER_H
 #define TUTTI_LAYER_H
@@ -49,7 +49,7 @@ typedef struct tutti_layer {
     tutti_value in[TUTTI_LAYER_INPUTS];
     tutti_extent from[TUTTI_LAYER_INPUTS]; /* the inputs' */
     tutti_extent out;                      /* of the value it gives */
-    union {                                /* what the kind is told */
+    union {                                /* the kind's own   */
         tutti_extent input;
         tutti_conv_layer conv;
         struct {
@@ -69,7 +69,7 @@ struct tutti_site; /* dag/net/site.h: a layer at one slice of the batch */
 
 struct tutti_layer_kind {
     const char *name;
-    /* Checks what the layer is told against layer->from, and sets layer->out. INVAL (logged). */
+    /* Checks the layer's settings against layer->from, and sets layer->out. INVAL (logged). */
     tutti_status (*infer)(tutti_layer *layer);
     /* Lists the parameters, at most TUTTI_LAYER_PARAMETERS; returns how many. NULL: none. */
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);

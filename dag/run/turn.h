@@ -1,4 +1,4 @@
-/* One process of a user on this machine at a time, for things that do not bear company. [A]
+/* One process of a user on this machine at a time, for work that two processes must not do at once. [A]
  *
  * StarPU's first start on a machine measures it and writes files under STARPU_HOME; another rank
  * that starts meanwhile reads them half written and ends with an assertion. So runners start StarPU

@@ -7,7 +7,7 @@
  *
  *   new -> group* -> { submit(rank, graph, section) | read(rank, text) }* -> judge -> verdict
  *
- * The clauses, in the order in which they are looked at; the first that is broken is told:
+ * The clauses, in the order in which they are looked at; the first that is broken is reported:
  *
  *   missing    a rank never starts a collective that another rank of its group starts
  *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them
@@ -111,7 +111,7 @@ tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph 
 /* Collectives of one rank as text, a line each; equal values give equal text. The caller frees
  * *text. */
 tutti_status tutti_check_text(const tutti_check *check, int rank, char **text);
-/* Gives a rank the collectives that such a text tells of. FORMAT. */
+/* Gives a rank the collectives that such a text describes. FORMAT. */
 tutti_status tutti_check_read(tutti_check *check, int rank, const char *text);
 /* 64 bits of such a text. */
 uint64_t tutti_check_digest(const char *text);

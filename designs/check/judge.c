@@ -20,7 +20,7 @@ static int occurrences(const tutti_check_rank *rank, const tutti_check_coll *lik
 }
 
 /* Whether `rank` starts this collective of `starter` less often than the starter does: then that
- * is told. */
+ * is reported. */
 static int tell_missing(const tutti_check *check, int rank, int starter,
     const tutti_check_coll *coll, tutti_verdict *verdict)
 {

@@ -131,7 +131,7 @@ int tutti_exchange_pass(tutti_exchange *exchange);
 tutti_status tutti_exchange_call(
     tutti_exchange *exchange, const char *name, const tutti_coll_args *args);
 /* Whether step `step` may be submitted, on all ranks alike: not where some rank wishes to stop, and all
- * ranks have submitted the same steps when they are told so. Called before each step, in order, when
+ * ranks have submitted the same steps when they get that answer. Called before each step, in order, when
  * step - ahead has ended on this rank (designs/thread/halt.h). TIMEOUT, COMM, UNSUPPORTED. */
 tutti_status tutti_exchange_halt(
     tutti_exchange *exchange, int64_t step, int ahead, int wish, int *stop);

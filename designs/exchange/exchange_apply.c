@@ -1,4 +1,4 @@
-/* A graph is applied: placed, and then checked by all ranks before the first step. Each tells a digest of what it is
+/* A graph is applied: placed, and then checked by all ranks before the first step. Each sends a digest of what it is
  * going to submit, and the whole only where digests differ. */
 #include "designs/exchange/exchange.h"
 

@@ -2,7 +2,7 @@
  *
  * At first it is program order. Meanwhile every rank looks on (designs/queue/observed.h), and where step
  * `at` is submitted, all ranks submit two collectives more before it: an allreduce, for the latest
- * time on any rank at which each gradient is ready, and a broadcast, by which rank 0 tells the order
+ * time on any rank at which each gradient is ready, and a broadcast, by which rank 0 sends the order
  * that it has made of these (designs/passes/priority.h). Steps from there on follow that order; none of
  * their collectives starts before it has come.
  *

@@ -1,5 +1,5 @@
-/* How ranks part: each tells all others how many collectives it has started on every lane, and
- * waits until all have told it. Threads: the driver's comm_lock. */
+/* How ranks part: each sends all others the number of collectives it has started on every lane,
+ * and waits until it has theirs. Threads: the driver's comm_lock. */
 #ifndef TUTTI_FAREWELL_H
 #define TUTTI_FAREWELL_H
 

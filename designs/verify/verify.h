@@ -8,7 +8,7 @@
  *         only safe way when starting blocks inside MPI, so with the algorithm "mpi" `on` means it, too.
  *
  * Where ranks differ, the rank that sees it asks all others what they have at that place and makes
- * one sentence of the answers. A rank that ends tells the others how many collectives it has
+ * one sentence of the answers. A rank that ends sends the others the number of collectives it has
  * started on each lane: one that waits for more of them learns so at once.
  *
  *   open -> { admit, pass }* -> leave -> { pass }* until left -> close
@@ -29,7 +29,7 @@ typedef enum tutti_verify_mode {
     TUTTI_VERIFY_MODES
 } tutti_verify_mode;
 
-/* "off", "on", "full"; NULL for a value that is none. [P] */
+/* "off", "on", "full"; NULL for any other value. [P] */
 const char *tutti_verify_mode_name(int mode);
 /* MODES when there is none of this name. [P] */
 tutti_verify_mode tutti_verify_mode_find(const char *name);

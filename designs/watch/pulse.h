@@ -1,5 +1,5 @@
-/* Whether the process of a rank that does not answer runs, as far as this host can tell: each rank tells the
- * others once who it is, and /proc says what became of it. A process on another host, or in another
+/* Whether the process of a rank that does not answer runs, as far as this host can see: each rank sends the
+ * others its identity once, and /proc shows what became of it. A process on another host, or in another
  * container, cannot be seen. [A] */
 #ifndef TUTTI_PULSE_H
 #define TUTTI_PULSE_H

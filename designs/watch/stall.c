@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { DETAILED = 3 /* missing ranks that a sentence tells more about than the number */ };
+enum { DETAILED = 3 /* missing ranks that a sentence describes; the others are counted */ };
 static const double most_alive_s = 2;
 
 /* A text that is added to until it is full. */

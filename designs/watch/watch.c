@@ -156,7 +156,7 @@ static void dump(tutti_watch *w, double now_s)
     w->dumped = 1;
     w->reported = 0;
     w->dumped_at_s = now_s;
-    /* A file that cannot be written has been told of; the stall is the greater trouble. */
+    /* A file that cannot be written has been reported; the stall is the greater trouble. */
     (void)tutti_dump_write(w->options.folder, w->rank, w->ranks, w->state, w->driver, now_s);
 }
 
@@ -240,7 +240,7 @@ static void judge(tutti_watch *w, double now_s)
 
 /* ---- the end ---- */
 
-/* Whoever passes tells the others of an abort; when nobody passes, this rank at least ends. */
+/* Whoever passes announces an abort to the others; when nobody passes, this rank at least ends. */
 static void see_to_abort(tutti_watch *w, double now_s)
 {
     pthread_mutex_lock(&w->lock);

@@ -15,7 +15,7 @@
  * evaluates, reads, waits for data) and may have to come to the collective, or while a task runs. Where other
  * ranks are heard only while the main thread waits, silence means a stall only when the process is seen
  * to be stopped or gone (designs/watch/pulse.h). A rank that computes, with nothing in flight, does not wait. The
- * thread never calls MPI and takes no lock that is held inside MPI, so it also tells of a rank that is blocked there.
+ * thread never calls MPI and takes no lock that is held inside MPI, so it also reports a rank that is blocked there.
  * On SIGUSR1 it prints the live state. */
 #ifndef TUTTI_WATCH_H
 #define TUTTI_WATCH_H
@@ -44,7 +44,7 @@ tutti_status tutti_watch_open(const tutti_watch_options *options, tutti_driver *
 /* Stops the thread; nobody passes any more. Accepts NULL. */
 void tutti_watch_close(tutti_watch *watch);
 
-/* In the driver's pass (comm_lock held): asks, and tells of an abort. */
+/* In the driver's pass (comm_lock held): asks, and announces an abort. */
 void tutti_watch_pass(tutti_watch *watch);
 tutti_inquiry *tutti_watch_inquiry(tutti_watch *watch);
 
