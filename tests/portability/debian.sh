@@ -61,6 +61,7 @@ if [ -z "$root" ]; then
     trap 'exit 1' HUP INT TERM
 fi
 mkdir -p "$root"
+chmod 755 "$root" # tests become another user, who must come in
 root=$(cd "$root" && pwd -P)
 
 # debootstrap mounts, too.
