@@ -176,8 +176,15 @@ static tutti_reduce_op operator_for(tutti_dtype dtype, int n)
 static int nth(int n, int rank, int P, trial *t)
 {
     static const int64_t counts[] = {0, 1, 7, 1000, 4099};
-    enum { COUNTS = sizeof counts / sizeof *counts, TYPES = TUTTI_DTYPE_COUNT };
-    if (n >= 2 * TYPES * TUTTI_COLL_KINDS) return 0;
+    static const tutti_dtype usual[] = {TUTTI_F32, TUTTI_F64, TUTTI_I32, TUTTI_I64, TUTTI_U8};
+    static const tutti_reduce_op ops[] = {TUTTI_SUM, TUTTI_PROD, TUTTI_MIN, TUTTI_MAX};
+    enum {
+        COUNTS = sizeof counts / sizeof *counts,
+        USUAL = sizeof usual / sizeof *usual,
+        OPS = sizeof ops / sizeof *ops,
+        TYPES = TUTTI_DTYPE_COUNT
+    };
+    if (n >= 2 * (TYPES + OPS * COUNTS) * TUTTI_COLL_KINDS) return 0;
     int kind = n % TUTTI_COLL_KINDS, in_place = n / TUTTI_COLL_KINDS % 2;
     int type = n / TUTTI_COLL_KINDS / 2;
     tutti_dtype dtype = (tutti_dtype)((type + kind) % TYPES);
@@ -187,6 +194,12 @@ static int nth(int n, int rank, int P, trial *t)
         .op = operator_for(dtype, 3 * type),
         .root = n % 5 % P,
         .count = counts[type % COUNTS]};
+    if (type >= TYPES) { /* after every type once: each usual operator with each count */
+        int rest = type - TYPES;
+        t->args.dtype = usual[(rest + kind) % USUAL];
+        t->args.op = ops[rest / COUNTS];
+        t->args.count = counts[rest % COUNTS];
+    }
     int parts = tutti_coll_trait_of(t->args.kind)->parts;
     if (parts && type / 2 % 2 && !(in_place && t->args.kind == TUTTI_ALLTOALL))
         draw_counts(t, rank, P, t->args.count);
