@@ -170,6 +170,10 @@ static const tutti_setting settings[] = {
         .environment = "TUTTI_TIMEOUT", AT(timeout_s),
         .help =
             "seconds after which one wait for a step or a batch is an error, whatever still moves"},
+    {TUTTI_CONF_REAL, "setup-timeout", "S", .fallback = "60", .low = 0.1, .high = 1e6,
+        .environment = "TUTTI_SETUP_TIMEOUT", AT(setup_timeout_s),
+        .help = "seconds that ranks wait for each other to start MPI, and to end it; at most those "
+                "of --timeout"},
     {TUTTI_CONF_REAL, "stall-warn", "S", .fallback = "5", .low = 0, .high = 1e6,
         .environment = "TUTTI_STALL_WARN", AT(stall_warn_s),
         .help = "seconds that a collective may stand still before a warning names who is missing, "

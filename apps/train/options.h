@@ -37,7 +37,7 @@ typedef struct tutti_train_options {
     int overwrite;
     tutti_conf_int trace_first; /* from 1; auto: see the table */
     int64_t trace_steps;
-    double timeout_s;
+    double timeout_s, setup_timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;
     const char *stall_dir;
     const char *tuning;            /* NULL: the user's own */

@@ -82,6 +82,7 @@ static tutti_exchange_options exchange_options(const tutti_trainer *s)
         .unsafe = o->unsafe,
         .verify = o->verify,
         .timeout_s = o->timeout_s,
+        .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s),
         .meter = s->meter,
         .trace = s->trace,
         .watch = {.on = 1,

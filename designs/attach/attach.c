@@ -34,6 +34,16 @@ static tutti_status read_seconds(
     return TUTTI_OK;
 }
 
+/* How long the ranks wait for each other in attach. */
+static tutti_status read_setup(const tutti_attach_options *given, double *seconds)
+{
+    tutti_status status =
+        read_seconds(given->setup_timeout_s, "setup_timeout_s", "TUTTI_SETUP_TIMEOUT", "60", seconds);
+    if (status || *seconds > 0) return status;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "tutti_attach: setup_timeout_s, or TUTTI_SETUP_TIMEOUT: more than 0 s is wanted");
+}
+
 /* A rank whose program is stuck: it should have ended and has not. */
 static void give_up(void)
 {
@@ -86,13 +96,13 @@ static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange
 /* Bytes that no field has would become a later release's, and hold anything: there are none. A later
  * release names its own last field here. */
 _Static_assert(sizeof(tutti_attach_options) ==
-                   offsetof(tutti_attach_options, stall_abort_s) + sizeof(double),
+                   offsetof(tutti_attach_options, setup_timeout_s) + sizeof(double),
     "the options end with their last field");
 
 /* What a program gives that was compiled with options of another size. */
 static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
 {
-    static const size_t first = offsetof(tutti_attach_options, stall_abort_s) + sizeof(double);
+    static const size_t first = offsetof(tutti_attach_options, setup_timeout_s) + sizeof(double);
     static const size_t most = 4096;
     const char *unknown = (const char *)given + sizeof *options;
     size_t known = bytes < sizeof *options ? bytes : sizeof *options;
@@ -130,6 +140,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
             "tutti_attach: check '%s' is not known; known are: off, on, full", check);
     tutti_status status = read_lanes(given, options);
     if (!status) status = read_stall(given, &options->watch);
+    if (!status) status = read_setup(given, &options->setup_timeout_s);
     options->watch.design = options->design->name;
     return status ? status : tutti_exchange_check_options(options);
 }

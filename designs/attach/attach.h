@@ -83,6 +83,9 @@ typedef struct tutti_attach_options {
      * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. At most
      * 1e6. */
     double stall_warn_s, stall_dump_s, stall_abort_s;
+    /* How many seconds tutti_attach waits for the other ranks to call it. 0: TUTTI_SETUP_TIMEOUT,
+     * or 60. At most 1e6. */
+    double setup_timeout_s;
 } tutti_attach_options;
 
 /* The same as tutti_attach below, with the size of the caller's tutti_attach_options, so that
@@ -97,7 +100,7 @@ TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_opti
  * field out of its range. INVAL: session is NULL, or comm is MPI_COMM_NULL. UNSUPPORTED: MPI or
  * StarPU is not initialised, MPI was initialised with too low a thread level, or the algorithm
  * "mpi" would share MPI with another session. TIMEOUT: another rank has not arrived within
- * stall_abort_s, at most 60 s. */
+ * setup_timeout_s. */
 static inline tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
 {

@@ -123,20 +123,13 @@ static void unlock(pthread_mutex_t *mutex)
     if (mutex) pthread_mutex_unlock(mutex);
 }
 
-/* The others are waited for as long as in a stall. */
-static double setup_timeout_s(const tutti_exchange_options *o)
-{
-    int shorter = o->watch.on && o->watch.abort_s > 0 && o->watch.abort_s < o->timeout_s;
-    return shorter ? o->watch.abort_s : o->timeout_s;
-}
-
 static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
 {
     tutti_exchange *x = ctx;
     tutti_transport *transport;
     tutti_deadline *deadline = NULL;
     if (x->options.design->start->main_drives && !x->transport && !x->attached)
-        deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_timeout_s(&x->options));
+        deadline = tutti_deadline_open(TUTTI_DEADLINE_START, x->options.setup_timeout_s);
     tutti_status status = open_transport(x, &transport);
     tutti_deadline_close(deadline);
     if (status) return status;
@@ -156,7 +149,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
 
 static void end_mpi(tutti_exchange *x)
 {
-    double limit_s = setup_timeout_s(&x->options);
+    double limit_s = x->options.setup_timeout_s;
     int ends = x->boot.initialised_here;
     tutti_deadline *deadline = ends ? tutti_deadline_open(TUTTI_DEADLINE_END, limit_s) : NULL;
     tutti_boot_finalize(&x->boot);
@@ -187,6 +180,7 @@ static tutti_status check_options(tutti_exchange_options *o)
     const tutti_design *design = o->design;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
+    if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;
     if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
     if (o->slice_bytes < 0) o->slice_bytes = tutti_slice_default_bytes();
@@ -237,7 +231,7 @@ static tutti_status start_thread(tutti_exchange *x)
         .threads = !start->main_drives && !o->manual,
         .setup_aside = x->attached != NULL,
         .timeout_s = o->timeout_s,
-        .setup_timeout_s = setup_timeout_s(o),
+        .setup_timeout_s = o->setup_timeout_s,
         .watch = o->watch,
         .meter = o->meter,
         .trace = o->trace,
@@ -264,7 +258,7 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         return status;
     }
     if (options->reopens && !attached && !transport)
-        status = tutti_home_open(TUTTI_THREAD_SERIALIZED, setup_timeout_s(&x->options), &x->home);
+        status = tutti_home_open(TUTTI_THREAD_SERIALIZED, x->options.setup_timeout_s, &x->home);
     if (!status) status = start_thread(x);
     if (!status)
         *exchange = x;

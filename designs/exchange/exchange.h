@@ -41,6 +41,7 @@ typedef struct tutti_exchange_options {
                                   of its own, with SERIALIZED */
     int manual;                /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;          /* deadline of call and agree; 0: 60 */
+    double setup_timeout_s;    /* deadline of what ranks do together to start and to end MPI; 0: 60 */
     tutti_meter *meter;        /* may be NULL; borrowed */
     tutti_trace *trace; /* may be NULL; borrowed: collectives are recorded, and clocks compared */
     /* Of an attached exchange: MPI_Finalize has been called before close, on this thread, and waits for on_end to

@@ -1,5 +1,5 @@
 #!/bin/bash
-# A rank that never comes to MPI_Init_thread or MPI_Finalize: the run ends within --timeout, with a sentence and a status other
+# A rank that never comes to MPI_Init_thread or MPI_Finalize: the run ends within --setup-timeout, with a sentence and a status other
 # than 0. MPI starts and ends on the comm thread (funneled), on the main thread (sequential), or on a thread of its own (auto).
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 never=$TUTTI_BUILDDIR/tests/faults/.libs/never_comes.so
@@ -11,7 +11,7 @@ for design in funneled sequential auto; do
     for call in MPI_Init_thread MPI_Finalize; do
         started=$SECONDS
         NEVER_COMES_TO=$call "$mpirun" -np 2 env LD_PRELOAD="$never" "$apps/tutti-cifar" --data synthetic --model mlp --batch 8 \
-            --steps 2 --design "$design" --tuning-time 0.5 --timeout 5 --quiet > "$dir/out" 2>&1
+            --steps 2 --design "$design" --tuning-time 0.5 --setup-timeout 5 --quiet > "$dir/out" 2>&1
         status=$?
         what="$design, $call"
         [ $status != 0 ] || fail "$what: status 0"

@@ -25,19 +25,17 @@ says_not() { # PATTERN
 
 # StarPU measures the machine once; two at a time meet in its files.
 "$mpirun" -np 1 "$program" nothing funneled 0 > "$dir/out" 2>&1
+abort=$((6 * slowdown)) # seconds of a stall
 for design in funneled sequential; do # with a thread, and without
-    abort=$((6 * slowdown)) # seconds of a stall; attaching has as long
     runs 0 stands "$design"
     says "rank 0: tutti_wait: timeout: no rank can go on, for $abort s now, the limit of a stall"
     says 'log: rank 0: error: no rank can go on'
     says 'rank 0: is still here'
     for rank in 0 1; do says "rank $rank: has ended MPI"; done
-    abort=$((2 * slowdown))
-    runs 0 absent "$design"
-    says "rank 0: tutti_attach: timeout: the communication layer was not set up within $abort s"
+    TUTTI_SETUP_TIMEOUT=2 runs 0 absent "$design"
+    says "rank 0: tutti_attach: timeout: the communication layer was not set up within 2 s"
     for rank in 0 1; do says "rank $rank: has ended MPI"; done
 done
-abort=$((6 * slowdown))
 runs 1 stands funneled abort
 says_not 'rank 0: is still here'
 

@@ -3,8 +3,10 @@
 # that nobody can end, is a stall. A program that never makes the call in which its design works is told which.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 program=$TUTTI_BUILDDIR/tests/programs/late
-abort=$((2 * ${TUTTI_TEST_SLOWDOWN:-1})) late=$((abort + 1)) # seconds; starting has the limit of a stall, too
-limits=(TUTTI_STALL_WARN=0.5 TUTTI_STALL_DUMP=1 TUTTI_STALL_ABORT=$abort "TUTTI_STALL_DIR=$dir")
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+# Seconds. A rank that does not answer within half of the first does not answer: a loaded machine needs a while for that.
+warn=$((2 * slow)) dump=$((3 * slow)) abort=$((5 * slow)) late=$((6 * slow))
+limits=(TUTTI_STALL_WARN=$warn TUTTI_STALL_DUMP=$dump TUTTI_STALL_ABORT=$abort "TUTTI_STALL_DIR=$dir")
 
 runs() { # STATUS DESIGN CASE
     local status=0
@@ -61,7 +63,7 @@ for design in funneled sequential; do
     status=0
     "$mpirun" -np 2 env LD_PRELOAD="$slow" SLOW_READ_RANK=1 SLOW_READ_BYTES=3073 SLOW_READ_AT=40 SLOW_READ_S=$late \
         "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0.001 --steps 20 --quiet --design $design \
-        --stall-warn 0.5 --stall-dump 1 --stall-abort $abort --stall-dir "$dir" > "$dir/out" 2>&1 || status=$?
+        --stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir "$dir" > "$dir/out" 2>&1 || status=$?
     [ $status = 0 ] || { fail "a slow data set, $design: status $status"; cat "$dir/out"; }
     says "rank 1 .*it waits for a batch of 'train' (reader cifar10), for .* s so far; it is late, not stuck"
     says_not 'stall report\|error\|all ranks end'

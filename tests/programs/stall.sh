@@ -6,7 +6,7 @@ make_cifar "$dir/data"
 shared=$(mktemp -d /dev/shm/tutti-stall.XXXXXX)
 trap 'rm -rf "$dir" "$shared"' EXIT
 launch_segments "$mpi" "$shared"
-limits=(--stall-warn 0.5 --stall-dump 1 --stall-abort 2 --stall-dir "$dir")
+limits=(--stall-warn 1 --stall-dump 2 --stall-abort 4 --stall-dir "$dir")
 run=
 
 # begin DESIGN OPTION...: a run without end on two ranks, until it is in the midst of it.
@@ -67,7 +67,7 @@ ends() {
 stops() { # DESIGN OPTION...: a rank is stopped
     begin "$@" "${limits[@]}"
     kill -STOP "$(last_rank)"
-    ends "$*" 7 # 2 to the limit, 5 to the end
+    ends "$*" 12 # 4 to the limit, and to the end
     says "$*" 'rank 0: warning: waits for .* in collective #'
     says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had ended [0-9]* collectives'
     says "$*" 'the limit of a stall: all ranks end'
