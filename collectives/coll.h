@@ -30,9 +30,13 @@ typedef struct tutti_comm_options {
     int depth; /* of a lane: the n-th collective is posted when the (n - depth)-th and all before it
                   have ended on this rank; 0: TUTTI_COMM_DEPTH. Less where the transport has few
                   tags */
+    int credit; /* of a collective's messages to a rank, and of those from it, so many are under way
+                   at once; 0: TUTTI_COMM_CREDIT. Ranks need not have the same */
 } tutti_comm_options;
 
-enum { TUTTI_COMM_DEPTH = 64 };
+/* MPI has no room for any number of messages: Open MPI 5.0 stands still for good with 512 large ones
+ * between two ranks of a host. */
+enum { TUTTI_COMM_DEPTH = 64, TUTTI_COMM_CREDIT = 32 };
 
 /* Takes over the transport (closed with the comm, also on failure). USAGE lists the known
  * algorithms for an unknown name. */

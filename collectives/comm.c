@@ -26,6 +26,7 @@ struct tutti_comm {
     tutti_cache *cache;
     int64_t identities, numbers; /* the transport's tags are their product */
     int64_t depth;               /* from a lane's oldest live one on, so many numbers may be live */
+    int credit;                  /* of the flights */
     lane_state *lane;            /* [lanes] */
     tutti_coll_work work;
     tutti_coll_request *oldest, *newest; /* in flight */
@@ -90,6 +91,7 @@ tutti_status tutti_comm_new(
     }
     c->transport = transport;
     c->algorithm = algorithm;
+    c->credit = options && options->credit > 0 ? options->credit : TUTTI_COMM_CREDIT;
     c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
     if (!algorithm)
         status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
@@ -313,6 +315,7 @@ static tutti_status start(tutti_coll_request *r)
         .user = a->user,
         .lane = r->lane,
         .tag = tag_of(c, r->number, a->identity),
+        .credit = c->credit,
         .in = a->send,
         .out = a->recv};
     status = tutti_flight_start(&plan, &r->flight);

@@ -24,6 +24,8 @@ struct tutti_flight {
     tutti_message **message; /* [n] */
     int *waits;              /* [n] counts down from sched->waits */
     int *oldest;          /* [channels] the first message that has not been seen to end; -1: none */
+    int *under_way;       /* [channels] messages that have started and have not been seen to end */
+    int *held;            /* [channels] the message that waits until one of these ends; -1: none */
     unsigned char *state; /* [n] */
     queue messages, local;
 };
@@ -45,9 +47,28 @@ static void release_one(tutti_flight *f, int i)
     q->step[q->tail++] = i;
 }
 
+/* A message lets the next of its channel start, now or when another one has ended. */
+static void follow(tutti_flight *f, int i)
+{
+    int c = f->sched->of[i], next = f->sched->next[i];
+    if (++f->under_way[c] >= f->plan.credit)
+        f->held[c] = next;
+    else if (next >= 0)
+        release_one(f, next);
+}
+
+static void leave_room(tutti_flight *f, int c)
+{
+    int held = f->held[c];
+    f->under_way[c]--;
+    f->held[c] = -1;
+    if (held >= 0) release_one(f, held);
+}
+
 static void end(tutti_flight *f, int i)
 {
     const tutti_sched *s = f->sched;
+    if (is_message(&s->step[i])) leave_room(f, s->of[i]);
     f->state[i] = ENDED;
     f->left--;
     for (int k = s->first[i]; k < s->first[i + 1]; k++) release_one(f, s->after[k]);
@@ -65,7 +86,7 @@ static tutti_status start_message(tutti_flight *f, int i)
                                     at(f, step->dst), bytes, &f->message[i]);
     if (status) return status;
     f->state[i] = STARTED;
-    if (f->sched->next[i] >= 0) release_one(f, f->sched->next[i]);
+    follow(f, i);
     if (!f->message[i]) end(f, i);
     return TUTTI_OK;
 }
@@ -175,7 +196,7 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     tutti_flight *f;
     void *block, *scratch = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
-        sizeof *f + n * (sizeof *f->message + 3 * sizeof(int) + 1) + channels * sizeof(int),
+        sizeof *f + n * (sizeof *f->message + 3 * sizeof(int) + 1) + 3 * channels * sizeof(int),
         &block);
     if (status) return status;
     size_t element = tutti_dtype_bytes(plan->dtype);
@@ -195,7 +216,9 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     f->messages.step = f->waits + n;
     f->local.step = f->messages.step + n;
     f->oldest = f->local.step + n;
-    f->state = (unsigned char *)(f->oldest + channels);
+    f->under_way = f->oldest + channels;
+    f->held = f->under_way + channels;
+    f->state = (unsigned char *)(f->held + channels);
     *flight = f;
     return TUTTI_OK;
 }
@@ -209,6 +232,10 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
     memset(f->state, WAITING, (size_t)s->n);
     memcpy(f->waits, s->waits, (size_t)s->n * sizeof *f->waits);
     memcpy(f->oldest, s->channel, (size_t)s->channels * sizeof *f->oldest);
+    for (int c = 0; c < s->channels; c++) {
+        f->under_way[c] = 0;
+        f->held[c] = -1;
+    }
     for (int i = 0; i < s->n; i++) {
         f->message[i] = NULL;
         f->waits[i]++; /* let go just below, which finds those that wait for nothing */

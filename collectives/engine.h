@@ -2,7 +2,7 @@
  *
  *   start -> { progress }* until nothing is left -> free
  *
- * A flight is a schedule under way. Starting posts every message that waits for nothing; progress
+ * A flight is a schedule under way. Starting posts the messages that wait for nothing; progress
  * looks at the oldest message of each channel (peer and direction; messages of a channel end in
  * order, or are seen late at no harm), reduces what has arrived and posts what has become ready,
  * messages before reductions.
@@ -30,6 +30,7 @@ typedef struct tutti_flight_plan {
     tutti_reduce_op op;
     const tutti_user_op *user; /* or NULL */
     int lane, tag;
+    int credit; /* of a channel's messages, as many are under way at once */
     const void *in;
     void *out;
 } tutti_flight_plan;

@@ -24,26 +24,35 @@ static void *run_cases(void *arg)
     return NULL;
 }
 
-static tutti_comm *open_comm(
-    tutti_loop_world *world, int rank_index, int lanes, const char *algorithm)
+static tutti_comm *open_comm_with_credit(
+    tutti_loop_world *world, int rank_index, int lanes, const char *algorithm, int credit)
 {
     tutti_transport *transport;
     tutti_comm *comm;
-    const tutti_comm_options options = {.algorithm = algorithm};
+    const tutti_comm_options options = {.algorithm = algorithm, .credit = credit};
     ck_assert_ok(tutti_transport_loop(world, rank_index, lanes, &transport));
     ck_assert_ok(tutti_comm_new(transport, &options, &comm));
     return comm;
 }
 
-static void run_world(
-    int P, const char *algorithm, const tutti_loop_options *options, void *(*body)(void *))
+static tutti_comm *open_comm(
+    tutti_loop_world *world, int rank_index, int lanes, const char *algorithm)
+{
+    return open_comm_with_credit(world, rank_index, lanes, algorithm, 0);
+}
+
+/* Rank r has a credit of r % credits + 1 messages, or with credits 0 the default. */
+static void run_world(int P, const char *algorithm, const tutti_loop_options *options, int credits,
+    void *(*body)(void *))
 {
     tutti_loop_world *world;
     rank ranks[MOST_RANKS];
     pthread_t threads[MOST_RANKS];
     ck_assert_ok(tutti_loop_world_new(P, options, &world));
     for (int r = 0; r < P; r++)
-        ranks[r] = (rank){.comm = open_comm(world, r, 3, algorithm), .seed = 11};
+        ranks[r] = (rank){.seed = 11,
+            .comm = open_comm_with_credit(
+                world, r, 3, algorithm, credits > 0 ? r % credits + 1 : 0)};
     for (int r = 0; r < P; r++)
         ck_assert_int_eq(pthread_create(&threads[r], NULL, body, &ranks[r]), 0);
     for (int r = 0; r < P; r++) pthread_join(threads[r], NULL);
@@ -59,7 +68,7 @@ static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "
 
 START_TEST(every_case)
 {
-    for (int P = 1; P <= MOST_RANKS; P++) run_world(P, algorithms[_i], NULL, run_cases);
+    for (int P = 1; P <= MOST_RANKS; P++) run_world(P, algorithms[_i], NULL, 0, run_cases);
 }
 END_TEST
 
@@ -67,7 +76,16 @@ START_TEST(every_case_with_messages_overtaking)
 {
     const tutti_loop_options rendezvous = {
         .eager_bytes = 0, .delay_s = 300e-6, .seed = testing_seed(5)};
-    for (int P = 2; P <= MOST_RANKS; P += 3) run_world(P, algorithms[_i], &rendezvous, run_cases);
+    for (int P = 2; P <= MOST_RANKS; P += 3)
+        run_world(P, algorithms[_i], &rendezvous, 0, run_cases);
+}
+END_TEST
+
+/* Nothing is buffered, and of a channel one message is under way on some ranks, and two on others. */
+START_TEST(every_case_with_little_credit)
+{
+    const tutti_loop_options rendezvous = {.eager_bytes = 0, .seed = testing_seed(5)};
+    for (int P = 2; P <= 5; P += 3) run_world(P, algorithms[_i], &rendezvous, 2, run_cases);
 }
 END_TEST
 
@@ -375,6 +393,7 @@ int main(void)
     int n = sizeof algorithms / sizeof *algorithms;
     tcase_add_loop_test(tcase, every_case, 0, n);
     tcase_add_loop_test(tcase, every_case_with_messages_overtaking, 0, n);
+    tcase_add_loop_test(tcase, every_case_with_little_credit, 0, n);
     tcase_add_test(tcase, bad_arguments_are_refused);
     tcase_add_test(tcase, waiting_for_nobody_ends_at_the_deadline);
     tcase_add_test(tcase, different_sizes_are_a_mismatch);

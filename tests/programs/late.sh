@@ -61,7 +61,7 @@ slow=$TUTTI_BUILDDIR/tests/programs/.libs/slow_read.so
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" # the slow disk is loaded before it
 for design in funneled sequential; do
     status=0
-    "$mpirun" -np 2 env LD_PRELOAD="$slow" SLOW_READ_RANK=1 SLOW_READ_BYTES=3073 SLOW_READ_AT=40 SLOW_READ_S=$late \
+    "$mpirun" -np 2 env LD_PRELOAD="$slow" SLOW_READ_RANK=1 SLOW_READ_BYTES=3073 SLOW_READ_AT=12 SLOW_READ_S=$((late + 3 * slow)) \
         "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0.001 --steps 20 --quiet --design $design \
         --stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir "$dir" > "$dir/out" 2>&1 || status=$?
     [ $status = 0 ] || { fail "a slow data set, $design: status $status"; cat "$dir/out"; }
