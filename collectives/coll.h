@@ -34,8 +34,8 @@ typedef struct tutti_comm_options {
                    at once; 0: TUTTI_COMM_CREDIT. Ranks need not have the same */
 } tutti_comm_options;
 
-/* MPI has no room for any number of messages: Open MPI 5.0 stands still for good with 512 large ones
- * between two ranks of a host. */
+/* MPI has no room for any number of messages: Open MPI 5.0 comes to a standstill with 512 large ones
+ * between ranks of a host that cannot read each other's memory. */
 enum { TUTTI_COMM_DEPTH = 64, TUTTI_COMM_CREDIT = 32 };
 
 /* Takes over the transport (closed with the comm, also on failure). USAGE lists the known

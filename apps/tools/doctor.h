@@ -113,7 +113,7 @@ int tutti_doctor_exists(const tutti_doctor_machine *machine, const char *path);
 FILE *tutti_doctor_open(const tutti_doctor_machine *machine, const char *path);
 /* The variable, or "" when it is not set. */
 const char *tutti_doctor_variable(const tutti_doctor_machine *machine, const char *name);
-/* Whether the version text is Open MPI's. [P] */
-int tutti_doctor_is_open_mpi(const char *version);
+/* Open MPI's major version by its version text; 0: another MPI. [P] */
+int tutti_doctor_open_mpi(const char *version);
 
 #endif

@@ -28,6 +28,10 @@ static const known table[] = {
         "finds no device",
         "for programs with one-sided communication, which Tutti does not use: export "
         "OMPI_MCA_osc=^ucx"},
+    {"Open MPI", VERSION(5, 0, 0), VERSION(5, 0, 99), TUTTI_DOCTOR_NOTE,
+        "between ranks of a host that cannot read each other's memory, nothing moves any more once "
+        "512 messages of more than 4 KiB are under way",
+        "export OMPI_MCA_btl_sm_free_list_max=-1, which tutti-run does"},
     {"StarPU", VERSION(1, 3, 0), VERSION(1, 3, 99), TUTTI_DOCTOR_NOTE,
         "idle workers poll and take time from the communication thread",
         "leave one core a rank free of workers (--workers)"},
@@ -35,11 +39,6 @@ static const known table[] = {
         "StarPU-MPI's wait_for_all misses detached requests",
         "wait for your own requests; Tutti does not use StarPU-MPI"},
 };
-
-int tutti_doctor_is_open_mpi(const char *version)
-{
-    return strncmp(version, "Open MPI", strlen("Open MPI")) == 0;
-}
 
 /* The first number with dots of "Open MPI v4.1.4, package: ..."; -1 when there is none. */
 static long version_of(const char *text)
@@ -55,6 +54,13 @@ static long version_of(const char *text)
         at++;
     }
     return VERSION(part[0], part[1], part[2]);
+}
+
+int tutti_doctor_open_mpi(const char *version)
+{
+    if (strncmp(version, "Open MPI", strlen("Open MPI")) != 0) return 0;
+    long number = version_of(version);
+    return number < VERSION(1, 0, 0) ? 1 : (int)(number / VERSION(1, 0, 0));
 }
 
 static void judge(tutti_doctor_report *report, const char *check, const char *text)

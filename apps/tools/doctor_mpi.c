@@ -42,11 +42,13 @@ static int may_trace(const tutti_doctor_machine *m)
 
 void tutti_doctor_single_copy(const tutti_doctor_machine *machine, tutti_doctor_report *report)
 {
-    static const char name[] = "OMPI_MCA_btl_vader_single_copy_mechanism";
-    static const char advice[] = "export OMPI_MCA_btl_vader_single_copy_mechanism=none";
+    int major = tutti_doctor_open_mpi(machine->mpi);
+    const char *name = major >= 5 ? "OMPI_MCA_smsc" : "OMPI_MCA_btl_vader_single_copy_mechanism";
+    const char *advice = major >= 5 ? "export OMPI_MCA_smsc=^cma,knem,xpmem"
+                                    : "export OMPI_MCA_btl_vader_single_copy_mechanism=none";
     const char *chosen = tutti_doctor_variable(machine, name);
     char line[32];
-    if (!tutti_doctor_is_open_mpi(machine->mpi)) return;
+    if (!major) return;
     int scope = tutti_doctor_line(machine, "/proc/sys/kernel/yama/ptrace_scope", line, sizeof line)
                     ? atoi(line)
                     : 0;
@@ -70,7 +72,7 @@ void tutti_doctor_yielding(const tutti_doctor_machine *machine, tutti_doctor_rep
     int cores = tutti_cpus_count(&machine->allowed);
     int threads = machine->ranks_here * (machine->workers + 1);
     const char *yields = tutti_doctor_variable(machine, "OMPI_MCA_mpi_yield_when_idle");
-    int safe = !tutti_doctor_is_open_mpi(machine->mpi) || strcmp(yields, "1") == 0;
+    int safe = !tutti_doctor_open_mpi(machine->mpi) || strcmp(yields, "1") == 0;
     if (machine->ranks_here <= cores || safe)
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "yielding", NULL,
             "ranks on this host: %d, cores: %d%s", machine->ranks_here, cores,
@@ -93,7 +95,7 @@ void tutti_doctor_allreduce(const tutti_doctor_machine *machine, tutti_doctor_re
 {
     static const char name[] = "OMPI_MCA_coll_libnbc_iallreduce_algorithm";
     const char *chosen = tutti_doctor_variable(machine, name);
-    if (!tutti_doctor_is_open_mpi(machine->mpi)) return;
+    if (!tutti_doctor_open_mpi(machine->mpi)) return;
     if (*chosen)
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "allreduce", NULL, "%s=%s", name, chosen);
     else
@@ -112,7 +114,7 @@ void tutti_doctor_superuser(const tutti_doctor_machine *machine, tutti_doctor_re
                   *tutti_doctor_variable(machine, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
     if (!machine->superuser)
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "root", NULL, "not the superuser");
-    else if (allowed || !tutti_doctor_is_open_mpi(machine->mpi))
+    else if (allowed || !tutti_doctor_open_mpi(machine->mpi))
         tutti_doctor_say(
             report, TUTTI_DOCTOR_OK, "root", NULL, "the superuser, and mpirun is told");
     else

@@ -40,6 +40,9 @@ launch_everywhere() { # KIND
         launch_default OMPI_ALLOW_RUN_AS_ROOT 1
         launch_default OMPI_ALLOW_RUN_AS_ROOT_CONFIRM 1
     fi
+    # Where ranks cannot read each other's memory, nothing moves any more once 512 messages of more than 4 KiB (the default)
+    # are under way: the answers that would let them go on find no room.
+    case $1 in openmpi5) launch_default OMPI_MCA_btl_sm_free_list_max -1 ;; esac
 }
 
 # No copies from one rank's memory to another's by the kernel.

@@ -27,6 +27,7 @@ done
 expect 0 "$MPIRUN" -np 5 "$ranks" attach
 expect 0 "$MPIRUN" -np 1 "$ranks" low-level
 expect 0 "$MPIRUN" -np 2 "$ranks" mismatch
+expect 0 "$MPIRUN" -np 2 "$ranks" large
 expect 3 "$ranks" abort-early
 started=$SECONDS
 expect any "$MPIRUN" -np 3 "$ranks" abort-thread

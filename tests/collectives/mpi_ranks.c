@@ -3,6 +3,7 @@
  *   attach        an MPI program lends half of its ranks as a communicator
  *   low-level     MPI_Init grants too little: refused, saying what to do
  *   mismatch      the ranks disagree about a count: an error on each, no crash
+ *   large         a sum that is cut into more messages than Open MPI 5.0 has room for
  *   abort-early   aborts before MPI is initialised, with status 3
  *   abort-thread  the last rank aborts from a second thread while the others wait, with status 7
  *   bench         seconds of small and large allreduces (not part of the test) */
@@ -179,6 +180,32 @@ static int run_bench(void)
     return EXIT_SUCCESS;
 }
 
+static int run_large(void)
+{
+    tutti_boot boot;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    tutti_comm *comm = open_comm(&boot, 1, 0, "ring");
+    const int64_t count = (640 << 20) + 5; /* more than 600 messages from each of two ranks */
+    unsigned char *x = malloc((size_t)count);
+    if (!x) return EXIT_FAILURE;
+    memset(x, 3 + boot.rank, (size_t)count);
+    const tutti_coll_args args = {
+        .kind = TUTTI_ALLREDUCE, .dtype = TUTTI_U8, .op = TUTTI_SUM, .count = count, .recv = x};
+    tutti_coll_request *request;
+    tutti_status status = tutti_coll_post(comm, 0, &args, &request);
+    if (!status) status = tutti_coll_wait(comm, request, 90);
+    if (status) tutti_boot_abort(EXIT_FAILURE);
+    tutti_coll_free(request);
+    unsigned char sum = 0;
+    for (int r = 0; r < boot.size; r++) sum = (unsigned char)(sum + 3 + r);
+    int wrong = x[0] != sum || memcmp(x, x + 1, (size_t)count - 1) != 0;
+    if (wrong) printf("rank %d: a wrong sum\n", boot.rank);
+    free(x);
+    tutti_comm_free(comm);
+    tutti_boot_finalize(&boot);
+    return wrong;
+}
+
 static const struct mode {
     const char *name;
     int (*run)(void);
@@ -187,6 +214,7 @@ static const struct mode {
     {"attach", run_attach},
     {"low-level", run_low_level},
     {"mismatch", run_mismatch},
+    {"large", run_large},
     {"abort-early", run_abort_early},
     {"abort-thread", run_abort_thread},
     {"bench", run_bench},
@@ -197,6 +225,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
     fprintf(stderr,
-        "usage: mpi_ranks cases|attach|low-level|mismatch|abort-early|abort-thread|bench\n");
+        "usage: mpi_ranks cases|attach|low-level|mismatch|large|abort-early|abort-thread|bench\n");
     return 2;
 }

@@ -108,6 +108,8 @@ START_TEST(test_versions)
         ck_assert(!strstr(report.finding[i].seen, "poll"));
         ck_assert(!strstr(report.finding[i].seen, "MPI_Win_create"));
     }
+    machine.mpi = "Open MPI v5.0.7, package: Debian";
+    expect(tutti_doctor_versions, TUTTI_DOCTOR_NOTE, "btl_sm_free_list_max=-1");
     machine.mpi = "MPICH Version: 4.0.2";
     expect(tutti_doctor_versions, TUTTI_DOCTOR_OK, "MPICH Version: 4.0.2");
     machine.mpi = "unknown MPI";
@@ -142,6 +144,9 @@ START_TEST(test_single_copy)
     put("/proc/self/status", "");
     set_variables("OMPI_MCA_btl_vader_single_copy_mechanism=none");
     expect(tutti_doctor_single_copy, TUTTI_DOCTOR_OK, "=none");
+    machine.mpi = "Open MPI v5.0.7";
+    put("/proc/sys/kernel/yama/ptrace_scope", "2\n");
+    expect(tutti_doctor_single_copy, TUTTI_DOCTOR_WARN, "OMPI_MCA_smsc=^cma,knem,xpmem");
 }
 END_TEST
 
