@@ -25,7 +25,7 @@ install-data-local:
 
 # libtool writes down the folder that configure was given, so that folder is replaced.
 install-exec-hook:
-	for library in libtutti.la libtutti-check.la; do \
+	for library in libtutti.la libtutti-mpicheck.la; do \
 	  $(SED) "s|^libdir=.*|libdir='$(libdir)'|" '$(DESTDIR)$(libdir)'/$$library > '$(DESTDIR)$(libdir)'/$$library.new && \
 	  mv '$(DESTDIR)$(libdir)'/$$library.new '$(DESTDIR)$(libdir)'/$$library || exit 1; done
 

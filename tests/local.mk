@@ -33,7 +33,7 @@ include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk
 include tests/tune/local.mk
-include tests/check/local.mk
+include tests/mpicheck/local.mk
 include tests/soak/local.mk
 include tests/programs/local.mk
 include tests/box/local.mk

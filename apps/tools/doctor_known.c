@@ -22,7 +22,7 @@ static const known table[] = {
         "a collective that one rank calls in another order is often not noticed: of 48 such "
         "programs "
         "Open MPI 4.1.4 let 15 end as if nothing were",
-        "run programs that call MPI themselves once with libtutti-check.so (tutti-check(7))"},
+        "run programs that call MPI themselves once with libtutti-mpicheck.so (tutti-mpicheck(7))"},
     {"Open MPI", VERSION(4, 1, 4), VERSION(4, 1, 4), TUTTI_DOCTOR_NOTE,
         "MPI_Win_create fails in some containers, where the component osc/ucx offers itself and "
         "finds no device",

@@ -36,28 +36,28 @@ designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h co
 designs/attach        | dag/base/ dag/run/insert.h collectives/value/ designs/exchange/exchange.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/                                    | data sees base only
-apps/check            |                                              | what is preloaded into other programs brings nothing of ours along
+apps/mpicheck            |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors
 '
 
 # LIBRARY (begin of what stands between < and >) | rooms and files that may include it | why
 libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/check/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
 zlib       | apps/data/                                        | file formats belong to apps/data
 jansson    | apps/                                             | JSON belongs to the programs
-elfutils/  | apps/check/site_dw.c                              | debug information stands behind apps/check/site*
+elfutils/  | apps/mpicheck/site_dw.c                              | debug information stands behind apps/mpicheck/site*
 '
 
 # NAME (begin of an identifier; "name(" is a whole one that is called) | where it may stand | why
 names='
 starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-PMPI_      | apps/check/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/check/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+PMPI_      | apps/mpicheck/                                       | the second names of MPI are for the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)

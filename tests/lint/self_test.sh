@@ -101,8 +101,8 @@ designs/a.c|void a(void) { exit(1); }|exit(: libraries return
 designs/a.c|void a(void) { tutti_boot_abort(1); on_exit(0); }|
 dag/base/a.c|void a(void) { abort(); }|abort(: libraries return
 apps/train/a.c|void a(void) { exit(1); }|
-apps/check/a.c|#include "dag/base/log.h"|"dag/base/log.h": what is preloaded
-apps/check/a.c|int a(void) { return PMPI_Finalize(); }|
+apps/mpicheck/a.c|#include "dag/base/log.h"|"dag/base/log.h": what is preloaded
+apps/mpicheck/a.c|int a(void) { return PMPI_Finalize(); }|
 designs/a.c|int a(void) { return PMPI_Finalize(); }|PMPI_: the second names of MPI
 ROWS
 

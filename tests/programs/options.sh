@@ -52,12 +52,12 @@ variable TUTTI_STALL_ABORT=-1 'seconds from 0 to 1000000 are wanted'
 variable TUTTI_LANES=0 'an integer from 1 to 1024 or auto is wanted'
 variable 'TUTTI_LANES= 4' 'an integer from 1 to 1024 or auto is wanted'
 
-# That of libtutti-check.
-library=$(ls "$TUTTI_BUILDDIR"/.libs/libtutti-check.so "$TUTTI_BUILDDIR"/.libs/libtutti-mpicheck.so 2> /dev/null | head -n 1)
+# That of libtutti-mpicheck.
+library=$TUTTI_BUILDDIR/.libs/libtutti-mpicheck.so
 for wrong in -1 nan 5x ''; do
-    timeout 60 "$mpirun" -np 1 env LD_PRELOAD="$library" TUTTI_CHECK_TIMEOUT="$wrong" "$apps/tutti-info" > "$dir/out" 2>&1 &&
-        fail "TUTTI_CHECK_TIMEOUT='$wrong' is accepted"
-    grep -qF "TUTTI_CHECK_TIMEOUT='$wrong': seconds from 0" "$dir/out" || { fail "TUTTI_CHECK_TIMEOUT='$wrong': no sentence"; cat "$dir/out"; }
+    timeout 60 "$mpirun" -np 1 env LD_PRELOAD="$library" TUTTI_MPICHECK_TIMEOUT="$wrong" "$apps/tutti-info" > "$dir/out" 2>&1 &&
+        fail "TUTTI_MPICHECK_TIMEOUT='$wrong' is accepted"
+    grep -qF "TUTTI_MPICHECK_TIMEOUT='$wrong': seconds from 0" "$dir/out" || { fail "TUTTI_MPICHECK_TIMEOUT='$wrong': no sentence"; cat "$dir/out"; }
 done
 TUTTI_LANES=auto "$mpirun" -np 1 "$TUTTI_BUILDDIR/tests/programs/mismatch" concurrent on auto same > "$dir/out" 2>&1 ||
     { fail "TUTTI_LANES=auto: status $?"; cat "$dir/out"; }

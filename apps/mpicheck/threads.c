@@ -1,0 +1,57 @@
+#include "apps/mpicheck/threads.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+mpicheck_threads mpicheck_threads_now(void)
+{
+    mpicheck_threads now = {0};
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *entry;
+    if (!tasks) return now;
+    while (now.count < MPICHECK_THREADS_MOST && (entry = readdir(tasks)))
+        if (entry->d_name[0] != '.') now.id[now.count++] = atoi(entry->d_name);
+    closedir(tasks);
+    return now;
+}
+
+static bool has(const mpicheck_threads *threads, int id)
+{
+    for (int i = 0; i < threads->count; i++)
+        if (threads->id[i] == id) return true;
+    return false;
+}
+
+mpicheck_threads mpicheck_threads_new(const mpicheck_threads *now, const mpicheck_threads *before)
+{
+    mpicheck_threads new = {0};
+    for (int i = 0; i < now->count; i++)
+        if (!has(before, now->id[i])) new.id[new.count++] = now->id[i];
+    return new;
+}
+
+/* In pthread_join, a lock or a condition variable without a limit: only another thread ends that. What
+ * cannot be looked into counts as awake. */
+static bool parked(int id)
+{
+    char path[64];
+    long number = -1;
+    unsigned long address, operation, value, timeout = 1;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", id);
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    int fields =
+        fscanf(file, "%ld %lx %lx %lx %lx", &number, &address, &operation, &value, &timeout);
+    fclose(file);
+    return fields == 5 && number == SYS_futex && timeout == 0;
+}
+
+int mpicheck_threads_awake(const mpicheck_threads *others)
+{
+    mpicheck_threads now = mpicheck_threads_now();
+    int awake = 0;
+    for (int i = 0; i < now.count; i++) awake += !has(others, now.id[i]) && !parked(now.id[i]);
+    return awake > 1 ? awake : 1;
+}

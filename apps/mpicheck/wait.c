@@ -1,0 +1,210 @@
+#include "apps/mpicheck/wait.h"
+
+#include "apps/mpicheck/call.h"
+#include "apps/mpicheck/now.h"
+#include "apps/mpicheck/process.h"
+#include "apps/mpicheck/requests.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long a thread spins before it says that it waits; and how long and how often it tests before it
+ * answers that it still does. */
+static const double quiet_s = 0.05, sure_s = 0.15;
+/* A program that computes that long between two polls does something else, too. */
+static const double busy_s = 0.001;
+enum { spins = 500, sure_tests = 50, most_pending = 256 };
+
+mpicheck_wait mpicheck_wait_for(mpicheck_item item)
+{
+    return (mpicheck_wait){.item = item, .started = mpicheck_now()};
+}
+
+mpicheck_wait mpicheck_wait_requests(mpicheck_wanted wanted, bool any)
+{
+    return (mpicheck_wait){.wanted = wanted, .any = any, .started = mpicheck_now()};
+}
+
+/* Items, gathered before the frame is opened: asking MPI takes other locks. */
+typedef struct items {
+    mpicheck_item *row;
+    int count, capacity;
+    const mpicheck_wait *wait;
+} items;
+
+static void append(items *list, mpicheck_item item)
+{
+    if (list->count == list->capacity) {
+        list->capacity = 2 * list->capacity + 8;
+        list->row = realloc(list->row, sizeof(*list->row) * (size_t)list->capacity);
+        if (!list->row) abort();
+    }
+    list->row[list->count++] = item;
+}
+
+static void gather_waited(items *list)
+{
+    const mpicheck_wanted *wanted = &list->wait->wanted;
+    if (!wanted->requests) append(list, list->wait->item);
+    for (int i = 0; i < wanted->count; i++) {
+        mpicheck_item item;
+        int complete = 0;
+        if (wanted->requests[i] == MPI_REQUEST_NULL) continue;
+        if (!wanted->known[i]) {
+            append(list, (mpicheck_item){.kind = MPICHECK_ITEM_OTHER, .call = "?"});
+            continue;
+        }
+        if (!mpicheck_request_waits(wanted->known[i], &item)) continue;
+        if (!mpicheck_request_held(&wanted->known[i], 1))
+            PMPI_Request_get_status(wanted->requests[i], &complete, MPI_STATUS_IGNORE);
+        if (!complete) append(list, item);
+    }
+}
+
+static void gather_pending(const mpicheck_request *request, void *with)
+{
+    items *list = with;
+    if (list->count < most_pending && request->item.kind != MPICHECK_ITEM_COLL)
+        append(list, request->item);
+}
+
+static void put_items(mpicheck_frame *frame, const items *list)
+{
+    mpicheck_frame_put(frame, list->count);
+    for (int i = 0; i < list->count; i++) {
+        const mpicheck_item *item = &list->row[i];
+        mpicheck_frame_put(frame, item->kind);
+        mpicheck_frame_put(frame, (int64_t)item->comm);
+        mpicheck_frame_put(frame, item->peer);
+        mpicheck_frame_put(frame, item->tag == MPI_ANY_TAG ? -1 : item->tag);
+        mpicheck_frame_put(frame, (int64_t)item->sequence);
+        mpicheck_frame_put(frame, item->bytes);
+        mpicheck_frame_text(frame, item->call ? item->call : "");
+        mpicheck_frame_put(frame, item->site);
+    }
+}
+
+static void tell(mpicheck_wait *wait)
+{
+    items waited = {.wait = wait}, pending = {.wait = wait};
+    int site = mpicheck_call_site(), threads = mpicheck_process_threads();
+    gather_waited(&waited);
+    mpicheck_request_each(gather_pending, &pending);
+    mpicheck_frame *frame = mpicheck_process_open(MPICHECK_FRAME_BLOCKED);
+    mpicheck_frame_put(frame, gettid());
+    mpicheck_frame_put(frame, threads);
+    mpicheck_frame_put(frame, wait->probe);
+    mpicheck_frame_put(frame, wait->any);
+    mpicheck_frame_text(frame, mpicheck_call_name());
+    mpicheck_frame_put(frame, site);
+    put_items(frame, &waited);
+    put_items(frame, &pending);
+    mpicheck_process_post();
+    free(waited.row);
+    free(pending.row);
+    wait->told = true;
+}
+
+/* A question is answered after further tests, all in vain: a message that was on its way has come. */
+static void answer(mpicheck_wait *wait)
+{
+    int64_t probe = mpicheck_process_self()->probe;
+    if (probe != wait->probe) {
+        wait->probe = probe;
+        wait->answers = wait->steps;
+        wait->started = mpicheck_now();
+    } else if (wait->answers >= 0 && wait->steps - wait->answers >= sure_tests &&
+               mpicheck_now() - wait->started >= sure_s) {
+        wait->answers = -1;
+        tell(wait);
+    }
+}
+
+void mpicheck_wait_step(mpicheck_wait *wait)
+{
+    mpicheck_process_obey();
+    wait->steps++;
+    /* In a wait for the judge, too, what MPI has to do for other ranks goes on. */
+    if (!wait->wanted.requests || wait->steps % 16 == 0) (void)mpicheck_process_progress();
+    if (wait->steps < spins) {
+        sched_yield();
+        return;
+    }
+    if (!wait->told) {
+        wait->answers = -1;
+        wait->probe = mpicheck_process_self()->probe;
+        if (wait->item.kind == MPICHECK_ITEM_FINALIZE || mpicheck_now() - wait->started >= quiet_s)
+            tell(wait);
+    } else {
+        answer(wait);
+    }
+    usleep(wait->steps < 2 * spins ? 50 : 500);
+}
+
+void mpicheck_wait_end(mpicheck_wait *wait)
+{
+    if (!wait->told) return;
+    mpicheck_frame *frame = mpicheck_process_open(MPICHECK_FRAME_FREE);
+    mpicheck_frame_put(frame, gettid());
+    mpicheck_process_post();
+}
+
+/* The polls of this thread. */
+static __thread struct {
+    mpicheck_wait wait;
+    double since; /* 0: none */
+    double cpu_s; /* of the thread, and how often it has slept, at the last poll */
+    long sleeps;
+} poll;
+
+static void remember(void)
+{
+    struct timespec t;
+    struct rusage usage = {0};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    getrusage(RUSAGE_THREAD, &usage);
+    poll.cpu_s = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    poll.sleeps = usage.ru_nvcsw;
+}
+
+/* Whether the thread has computed, slept or waited for something since the last poll. That it was not given
+ * a processor does not count. */
+static bool did_something_else(void)
+{
+    double cpu_s = poll.cpu_s;
+    long sleeps = poll.sleeps;
+    remember();
+    return poll.cpu_s - cpu_s > busy_s || poll.sleeps != sleeps;
+}
+
+void mpicheck_wait_no_poll(void)
+{
+    if (poll.since == 0) return;
+    mpicheck_wait_end(&poll.wait);
+    poll.since = 0;
+}
+
+void mpicheck_wait_polled(mpicheck_wait wait)
+{
+    double limit = mpicheck_process_self()->timeout_s;
+    if (did_something_else()) mpicheck_wait_no_poll();
+    if (poll.since == 0) {
+        poll.since = mpicheck_now();
+        poll.wait = wait;
+        mpicheck_call_on_other(mpicheck_wait_no_poll); /* polls are calls of one name */
+    }
+    poll.wait.wanted = wait.wanted;
+    poll.wait.steps++;
+    if (limit <= 0 || mpicheck_now() - poll.since < limit) return;
+    if (poll.wait.told) {
+        answer(&poll.wait);
+    } else {
+        poll.wait.answers = -1;
+        poll.wait.probe = mpicheck_process_self()->probe;
+        tell(&poll.wait);
+    }
+    remember(); /* telling takes time, too */
+}

@@ -1,0 +1,361 @@
+/* Point-to-point messages. A blocking call becomes the nonblocking one and a wait in view of the judge;
+ * a standard send becomes a synchronous one, so that a program that relies on buffering is seen to. */
+#include "apps/mpicheck/call.h"
+#include "apps/mpicheck/collective.h"
+#include "apps/mpicheck/pairing.h"
+#include "apps/mpicheck/process.h"
+#include "apps/mpicheck/requests.h"
+#include "apps/mpicheck/wait.h"
+
+#include <stdlib.h>
+
+/* One end of a message, as the program describes it. */
+typedef struct message {
+    mpicheck_item_kind kind;
+    const void *buffer;
+    int count;
+    MPI_Datatype type;
+    int peer, tag;
+    MPI_Comm comm;
+} message;
+
+/* Whether MPI will accept the arguments; else it is left to refuse them. */
+static bool valid(const message *m, const mpicheck_comm *comm)
+{
+    int peers = comm->others > 0 ? comm->others : comm->size;
+    if (m->count < 0 || m->type == MPI_DATATYPE_NULL) return false;
+    if (m->peer == MPI_PROC_NULL) return false; /* there is no message */
+    if (m->kind == MPICHECK_ITEM_RECV && m->peer == MPI_ANY_SOURCE) return true;
+    return m->peer >= 0 && m->peer < peers;
+}
+
+/* Describes a request; false: it is not checked. */
+static bool describe(const message *m, mpicheck_request *request)
+{
+    mpicheck_comm *comm = mpicheck_comm_find(m->comm);
+    int size = 0;
+    if (!comm || !valid(m, comm)) return false;
+    mpicheck_buffer(m->kind == MPICHECK_ITEM_SEND ? "send buffer" : "receive buffer", m->buffer,
+        m->count, m->type);
+    PMPI_Type_size(m->type, &size);
+    *request = (mpicheck_request){
+        .item = {.kind = m->kind,
+            .comm = comm->id,
+            .peer = mpicheck_comm_world(comm, m->peer),
+            .tag = m->tag,
+            .bytes = (int64_t)size * m->count,
+            .call = mpicheck_call_name(),
+            .site = mpicheck_call_site()},
+        .comm = comm,
+        .data = mpicheck_signature_of(m->count, m->type),
+        .active = true,
+    };
+    return true;
+}
+
+static void guard_buffer(const message *m, mpicheck_request *request)
+{
+    request->buffer = m->buffer;
+    request->count = m->count;
+    request->type = m->type;
+    request->content = mpicheck_request_content(m->buffer, m->count, m->type);
+}
+
+/* Waits for a request of our own. */
+static int complete(MPI_Request *request, MPI_Status *status)
+{
+    mpicheck_request *known;
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    mpicheck_request_claim(request, 1, &known);
+    mpicheck_wait wait = mpicheck_wait_requests((mpicheck_wanted){request, &known, 1}, false);
+    int done = 0, rc;
+    while ((rc = PMPI_Test(request, &done, used)) == MPI_SUCCESS && !done)
+        mpicheck_wait_step(&wait);
+    mpicheck_wait_end(&wait);
+    mpicheck_request_done(known, rc == MPI_SUCCESS ? used : NULL);
+    return rc;
+}
+
+typedef int isend(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+
+static isend *standard(void)
+{
+    return mpicheck_process_self()->buffered ? PMPI_Isend : PMPI_Issend;
+}
+
+static int send_blocking(isend *start, const message *m)
+{
+    mpicheck_request what;
+    MPI_Request request;
+    bool checked = describe(m, &what);
+    int rc = start(m->buffer, m->count, m->type, m->peer, m->tag, m->comm, &request);
+    if (rc != MPI_SUCCESS) return rc;
+    if (checked) mpicheck_request_made(request, &what);
+    return complete(&request, MPI_STATUS_IGNORE);
+}
+
+static int send_nonblocking(isend *start, const message *m, MPI_Request *request)
+{
+    mpicheck_request what;
+    bool checked = describe(m, &what);
+    if (checked) guard_buffer(m, &what);
+    int rc = start(m->buffer, m->count, m->type, m->peer, m->tag, m->comm, request);
+    if (checked && rc == MPI_SUCCESS) mpicheck_request_made(*request, &what);
+    return rc;
+}
+
+#define SEND_PARAMETERS                                                                            \
+    const void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm
+#define SEND_ARGUMENTS buffer, count, type, peer, tag, comm
+#define OUTGOING                                                                                   \
+    {                                                                                              \
+        MPICHECK_ITEM_SEND, buffer, count, type, peer, tag, comm                                   \
+    }
+
+#define SENDS(name, iname, start, istart)                                                          \
+    int MPI_##name(SEND_PARAMETERS)                                                                \
+    {                                                                                              \
+        MPICHECK_WRAP(name, (SEND_ARGUMENTS));                                                     \
+        message m = OUTGOING;                                                                      \
+        MPICHECK_RETURN(send_blocking(start, &m));                                                 \
+    }                                                                                              \
+    int MPI_##iname(SEND_PARAMETERS, MPI_Request *request)                                         \
+    {                                                                                              \
+        MPICHECK_WRAP(iname, (SEND_ARGUMENTS, request));                                           \
+        message m = OUTGOING;                                                                      \
+        MPICHECK_RETURN(send_nonblocking(istart, &m, request));                                    \
+    }
+
+SENDS(Send, Isend, standard(), standard())
+SENDS(Ssend, Issend, PMPI_Issend, PMPI_Issend)
+SENDS(Rsend, Irsend, PMPI_Irsend, PMPI_Irsend)
+SENDS(Bsend, Ibsend, PMPI_Ibsend, PMPI_Ibsend)
+
+int MPI_Recv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+    MPI_Status *status)
+{
+    MPICHECK_WRAP(Recv, (buffer, count, type, peer, tag, comm, status));
+    message m = {MPICHECK_ITEM_RECV, buffer, count, type, peer, tag, comm};
+    mpicheck_request what;
+    MPI_Request request;
+    bool checked = describe(&m, &what);
+    int rc = PMPI_Irecv(buffer, count, type, peer, tag, comm, &request);
+    if (rc != MPI_SUCCESS) MPICHECK_RETURN(rc);
+    if (checked) mpicheck_request_made(request, &what);
+    MPICHECK_RETURN(complete(&request, status));
+}
+
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+    MPI_Request *request)
+{
+    MPICHECK_WRAP(Irecv, (buffer, count, type, peer, tag, comm, request));
+    message m = {MPICHECK_ITEM_RECV, buffer, count, type, peer, tag, comm};
+    mpicheck_request what;
+    bool checked = describe(&m, &what);
+    int rc = PMPI_Irecv(buffer, count, type, peer, tag, comm, request);
+    if (checked && rc == MPI_SUCCESS) mpicheck_request_made(*request, &what);
+    MPICHECK_RETURN(rc);
+}
+
+/* Both ends at once; each is waited for with the other in view. */
+static int exchange(const message *out, const message *in, MPI_Status *status)
+{
+    mpicheck_request sending, receiving;
+    mpicheck_request *known[2];
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    bool receives = describe(in, &receiving), sends = describe(out, &sending);
+    int rc = PMPI_Irecv(
+        (void *)in->buffer, in->count, in->type, in->peer, in->tag, in->comm, &requests[0]);
+    if (rc != MPI_SUCCESS) return rc;
+    rc = standard()(
+        out->buffer, out->count, out->type, out->peer, out->tag, out->comm, &requests[1]);
+    if (rc != MPI_SUCCESS) return rc;
+    if (receives) mpicheck_request_made(requests[0], &receiving);
+    if (sends) mpicheck_request_made(requests[1], &sending);
+    mpicheck_request_claim(requests, 2, known);
+    mpicheck_wait wait = mpicheck_wait_requests((mpicheck_wanted){requests, known, 2}, false);
+    int done = 0;
+    while ((rc = PMPI_Testall(2, requests, &done, statuses)) == MPI_SUCCESS && !done)
+        mpicheck_wait_step(&wait);
+    mpicheck_wait_end(&wait);
+    for (int i = 0; i < 2; i++)
+        mpicheck_request_done(known[i], rc == MPI_SUCCESS ? &statuses[i] : NULL);
+    if (status != MPI_STATUS_IGNORE) *status = statuses[0];
+    return rc;
+}
+
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+    void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+    MPI_Status *status)
+{
+    MPICHECK_WRAP(Sendrecv, (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                recvtype, source, recvtag, comm, status));
+    message out = {MPICHECK_ITEM_SEND, sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    message in = {MPICHECK_ITEM_RECV, recvbuf, recvcount, recvtype, source, recvtag, comm};
+    MPICHECK_RETURN(exchange(&out, &in, status));
+}
+
+int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int dest, int sendtag,
+    int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    MPICHECK_WRAP(
+        Sendrecv_replace, (buffer, count, type, dest, sendtag, source, recvtag, comm, status));
+    int size = 0, at = 0, rc;
+    /* The message that goes out is packed first; MPI_PACKED fits any type. */
+    if (!mpicheck_comm_find(comm) || count < 0 || type == MPI_DATATYPE_NULL ||
+        (rc = PMPI_Pack_size(count, type, comm, &size)) != MPI_SUCCESS)
+        MPICHECK_RETURN(PMPI_Sendrecv_replace(
+            buffer, count, type, dest, sendtag, source, recvtag, comm, status));
+    mpicheck_buffer("buffer", buffer, count, type);
+    void *packed = malloc((size_t)size + 1);
+    if (!packed) abort();
+    rc = PMPI_Pack(buffer, count, type, packed, size, &at, comm);
+    if (rc == MPI_SUCCESS) {
+        message out = {MPICHECK_ITEM_SEND, packed, at, MPI_PACKED, dest, sendtag, comm};
+        message in = {MPICHECK_ITEM_RECV, buffer, count, type, source, recvtag, comm};
+        rc = exchange(&out, &in, status);
+    }
+    free(packed);
+    MPICHECK_RETURN(rc);
+}
+
+static int persist(int rc, const message *m, MPI_Request *request)
+{
+    mpicheck_request what;
+    if (rc != MPI_SUCCESS || !describe(m, &what)) return rc;
+    what.persistent = true;
+    what.active = false;
+    if (m->kind == MPICHECK_ITEM_SEND) {
+        what.buffer = m->buffer;
+        what.count = m->count;
+        what.type = m->type;
+    }
+    mpicheck_request_made(*request, &what);
+    return rc;
+}
+
+#define PERSISTENT(name, start)                                                                    \
+    int MPI_##name(SEND_PARAMETERS, MPI_Request *request)                                          \
+    {                                                                                              \
+        MPICHECK_WRAP(name, (SEND_ARGUMENTS, request));                                            \
+        message m = OUTGOING;                                                                      \
+        MPICHECK_RETURN(persist((start)(SEND_ARGUMENTS, request), &m, request));                   \
+    }
+
+PERSISTENT(Send_init, mpicheck_process_self()->buffered ? PMPI_Send_init : PMPI_Ssend_init)
+PERSISTENT(Ssend_init, PMPI_Ssend_init)
+PERSISTENT(Rsend_init, PMPI_Rsend_init)
+PERSISTENT(Bsend_init, PMPI_Bsend_init)
+
+int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,
+    MPI_Request *request)
+{
+    MPICHECK_WRAP(Recv_init, (buffer, count, type, peer, tag, comm, request));
+    message m = {MPICHECK_ITEM_RECV, buffer, count, type, peer, tag, comm};
+    MPICHECK_RETURN(
+        persist(PMPI_Recv_init(buffer, count, type, peer, tag, comm, request), &m, request));
+}
+
+/* What a probe waits for; false: unknown to the judge. */
+static mpicheck_item probed(int peer, int tag, MPI_Comm handle)
+{
+    mpicheck_comm *comm = mpicheck_comm_find(handle);
+    mpicheck_item item = {.kind = MPICHECK_ITEM_OTHER, .call = mpicheck_call_name()};
+    if (!comm) return item;
+    item = (mpicheck_item){.kind = MPICHECK_ITEM_RECV,
+        .comm = comm->id,
+        .peer = mpicheck_comm_world(comm, peer),
+        .tag = tag,
+        .call = mpicheck_call_name(),
+        .site = mpicheck_call_site()};
+    return item;
+}
+
+int MPI_Probe(int peer, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    MPICHECK_WRAP(Probe, (peer, tag, comm, status));
+    mpicheck_wait wait = mpicheck_wait_for(probed(peer, tag, comm));
+    int found = 0, rc;
+    while ((rc = PMPI_Iprobe(peer, tag, comm, &found, status)) == MPI_SUCCESS && !found)
+        mpicheck_wait_step(&wait);
+    mpicheck_wait_end(&wait);
+    MPICHECK_RETURN(rc);
+}
+
+/* A matched probe takes its message away from receives that are posted later; its data come later. */
+static void taken(int peer, int tag, MPI_Comm handle, const MPI_Status *status)
+{
+    const mpicheck_comm *comm = mpicheck_comm_find(handle);
+    mpicheck_item item = probed(peer, tag, handle);
+    if (!comm || status->MPI_SOURCE == MPI_PROC_NULL) return;
+    uint64_t number = mpicheck_pairing_posted(&item, (mpicheck_signature){.anything = true});
+    mpicheck_pairing_received(
+        number, mpicheck_comm_world(comm, status->MPI_SOURCE), status->MPI_TAG);
+}
+
+int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status *status)
+{
+    MPICHECK_WRAP(Mprobe, (peer, tag, comm, handle, status));
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    mpicheck_wait wait = mpicheck_wait_for(probed(peer, tag, comm));
+    int found = 0, rc;
+    while ((rc = PMPI_Improbe(peer, tag, comm, &found, handle, used)) == MPI_SUCCESS && !found)
+        mpicheck_wait_step(&wait);
+    mpicheck_wait_end(&wait);
+    if (rc == MPI_SUCCESS) taken(peer, tag, comm, used);
+    MPICHECK_RETURN(rc);
+}
+
+/* The message is here already; who has sent it, the probe has said. */
+int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Status *status)
+{
+    MPICHECK_WRAP(Mrecv, (buffer, count, type, handle, status));
+    mpicheck_buffer("receive buffer", buffer, count, type);
+    MPICHECK_RETURN(PMPI_Mrecv(buffer, count, type, handle, status));
+}
+
+int MPI_Imrecv(
+    void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Request *request)
+{
+    MPICHECK_WRAP(Imrecv, (buffer, count, type, handle, request));
+    bool nobody = *handle == MPI_MESSAGE_NO_PROC;
+    mpicheck_request what = {.item = {.kind = MPICHECK_ITEM_OTHER,
+                                 .peer = -1,
+                                 .call = mpicheck_call_name(),
+                                 .site = mpicheck_call_site()},
+        .active = true};
+    mpicheck_buffer("receive buffer", buffer, count, type);
+    int rc = PMPI_Imrecv(buffer, count, type, handle, request);
+    if (rc == MPI_SUCCESS && !nobody) mpicheck_request_made(*request, &what);
+    MPICHECK_RETURN(rc);
+}
+
+static void polled(int found, int peer, int tag, MPI_Comm comm)
+{
+    if (found)
+        mpicheck_wait_no_poll();
+    else
+        mpicheck_wait_polled(mpicheck_wait_for(probed(peer, tag, comm)));
+}
+
+int MPI_Improbe(
+    int peer, int tag, MPI_Comm comm, int *flag, MPI_Message *handle, MPI_Status *status)
+{
+    MPICHECK_WRAP(Improbe, (peer, tag, comm, flag, handle, status));
+    MPI_Status own, *used = status == MPI_STATUS_IGNORE ? &own : status;
+    mpicheck_process_obey();
+    int rc = PMPI_Improbe(peer, tag, comm, flag, handle, used);
+    if (rc == MPI_SUCCESS && *flag) taken(peer, tag, comm, used);
+    polled(*flag, peer, tag, comm);
+    MPICHECK_RETURN(rc);
+}
+
+int MPI_Iprobe(int peer, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    MPICHECK_WRAP(Iprobe, (peer, tag, comm, flag, status));
+    mpicheck_process_obey();
+    int rc = PMPI_Iprobe(peer, tag, comm, flag, status);
+    polled(*flag, peer, tag, comm);
+    MPICHECK_RETURN(rc);
+}

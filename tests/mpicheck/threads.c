@@ -1,0 +1,139 @@
+/* Several threads inside MPI: one thread's request gets the handle that another's has just had; and all of them hear
+ * at one time that the run ends. */
+#include "tests/mpicheck/programs.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* While it is set, the library's calls below come back late once they have freed a request, so that other threads
+ * surely get the handle in between. The library calls these functions by their dynamic names. */
+static bool slow;
+
+static void later(int found)
+{
+    if (slow && found) usleep(300);
+}
+
+#define REAL(name, type)                                                                           \
+    static type *real;                                                                             \
+    if (!real) real = (type *)dlsym(RTLD_NEXT, #name)
+
+__attribute__((visibility("default"))) int PMPI_Test(
+    MPI_Request *request, int *flag, MPI_Status *status)
+{
+    typedef int test(MPI_Request *, int *, MPI_Status *);
+    REAL(PMPI_Test, test);
+    int rc = real(request, flag, status);
+    later(*flag);
+    return rc;
+}
+
+__attribute__((visibility("default"))) int PMPI_Testsome(
+    int count, MPI_Request *requests, int *found, int *indices, MPI_Status *statuses)
+{
+    typedef int testsome(int, MPI_Request *, int *, int *, MPI_Status *);
+    REAL(PMPI_Testsome, testsome);
+    int rc = real(count, requests, found, indices, statuses);
+    later(*found);
+    return rc;
+}
+
+/* For one thread at a time. */
+__attribute__((visibility("default"))) int PMPI_Abort(MPI_Comm comm, int code)
+{
+    typedef int stop(MPI_Comm, int);
+    static atomic_int inside;
+    REAL(PMPI_Abort, stop);
+    if (atomic_fetch_add(&inside, 1) > 0) real(comm, 99);
+    usleep(300000);
+    return real(comm, code);
+}
+
+enum { THREADS = 3, ROUNDS = 60, LENGTH = 64 };
+
+/* Runs one function in several threads, each with its number. */
+static void in_threads(void *(*run)(void *))
+{
+    pthread_t threads[THREADS];
+    slow = true;
+    for (intptr_t i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, run, (void *)i);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    slow = false;
+}
+
+static void *exchange_and_wait(void *number)
+{
+    int tag = (int)(intptr_t)number;
+    for (int n = 0; n < ROUNDS; n++) {
+        int out[LENGTH], in[LENGTH];
+        MPI_Request r[2];
+        for (int i = 0; i < LENGTH; i++) out[i] = n + i;
+        MPI_Irecv(in, LENGTH, MPI_INT, 1 - check_rank, tag, WORLD, &r[0]);
+        MPI_Isend(out, LENGTH, MPI_INT, 1 - check_rank, tag, WORLD, &r[1]);
+        MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+        memset(out, -1, sizeof(out));
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+        if (in[1] != n + 1) MPI_Abort(WORLD, 3);
+    }
+    return NULL;
+}
+
+static void threads_wait(void)
+{
+    in_threads(exchange_and_wait);
+}
+
+static void *exchange_and_poll(void *number)
+{
+    int tag = 2 * (int)(intptr_t)number, found, indices[4];
+    int *out = malloc(2 * LENGTH * sizeof(int)), in[2][LENGTH];
+    if (!out) abort();
+    for (int n = 0; n < ROUNDS; n++) {
+        MPI_Request r[4];
+        for (int k = 0; k < 2; k++) {
+            for (int i = 0; i < LENGTH; i++) out[k * LENGTH + i] = n + k + i;
+            MPI_Irecv(in[k], LENGTH, MPI_INT, 1 - check_rank, tag + k, WORLD, &r[2 * k]);
+            MPI_Isend(
+                out + k * LENGTH, LENGTH, MPI_INT, 1 - check_rank, tag + k, WORLD, &r[2 * k + 1]);
+        }
+        for (int left = 4; left > 0; left -= found) {
+            MPI_Testsome(4, r, &found, indices, MPI_STATUSES_IGNORE);
+            if (found == MPI_UNDEFINED) break;
+            for (int i = 0; i < found; i++)
+                if (indices[i] % 2) memset(out + indices[i] / 2 * LENGTH, -1, LENGTH * sizeof(int));
+        }
+        if (in[1][2] != n + 3) MPI_Abort(WORLD, 3);
+    }
+    free(out);
+    return NULL;
+}
+
+static void threads_testsome(void)
+{
+    in_threads(exchange_and_poll);
+}
+
+static void *receive(void *number)
+{
+    int x;
+    MPI_Recv(&x, 1, MPI_INT, 1 - check_rank, (int)(intptr_t)number, WORLD, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+/* Nobody sends; every thread is told to end the run. */
+static void threads_all_receive(void)
+{
+    in_threads(receive);
+}
+
+static const check_case cases[] = {
+    {"threads_wait_ok", 2, NULL, threads_wait},
+    {"threads_testsome_ok", 2, NULL, threads_testsome},
+    {"threads_all_receive_nok", 2, "deadlock", threads_all_receive},
+};
+const check_table check_threads = {cases, sizeof cases / sizeof *cases};
