@@ -206,7 +206,7 @@ static tutti_status set_up(bench *b)
 {
     tutti_side_options side = {.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
-        .slices = 1,
+        .micro_batches = 1,
         .ranks = 1,
         .seed = 1,
         .timeout_s = b->o.timeout_s};

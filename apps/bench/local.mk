@@ -18,7 +18,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
 	apps/bench/share.c apps/bench/share.h \
-	apps/bench/slices.c apps/bench/slices.h \
+	apps/bench/timeslices.c apps/bench/timeslices.h \
 	apps/bench/step.c apps/bench/step.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \

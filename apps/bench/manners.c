@@ -1,7 +1,7 @@
 #include "apps/bench/manners.h"
 
 #include "apps/bench/result.h"
-#include "apps/bench/slices.h"
+#include "apps/bench/timeslices.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
@@ -251,13 +251,13 @@ static tutti_status time_both(bench *b, calls *bare, calls *beside)
 {
     tutti_status status = TUTTI_OK;
     for (int64_t block = 0; block < b->o.blocks && !status; block++) {
-        tutti_slices slices;
+        tutti_timeslices timeslices;
         tutti_clock_sleep(settling_s);
         status = time_calls(b, bare);
-        if (!status) status = tutti_slices_open(b->exchange, 1, (int)b->o.workers, &slices);
+        if (!status) status = tutti_timeslices_open(b->exchange, 1, (int)b->o.workers, &timeslices);
         if (!status) tutti_clock_sleep(settling_s);
         if (!status) status = time_calls(b, beside);
-        if (!status) tutti_slices_close(&slices);
+        if (!status) tutti_timeslices_close(&timeslices);
     }
     return status;
 }
@@ -304,13 +304,14 @@ static tutti_status judge_calls(bench *b)
 static tutti_status plan(bench *b, int *products)
 {
     enum { TRIAL = 50, TRIAL_STEPS = 5 };
-    tutti_slices slices;
+    tutti_timeslices timeslices;
     double seconds, wanted;
-    tutti_status status = tutti_slices_open(b->exchange, TRIAL, (int)b->o.workers, &slices);
+    tutti_status status = tutti_timeslices_open(b->exchange, TRIAL, (int)b->o.workers, &timeslices);
     if (status) return status;
     for (int r = 0; r < 2 && !status; r++)
-        status = tutti_slices_run(&slices, slices.alone, TRIAL_STEPS, b->o.timeout_s, &seconds);
-    if (!status) tutti_slices_close(&slices);
+        status = tutti_timeslices_run(
+            &timeslices, timeslices.alone, TRIAL_STEPS, b->o.timeout_s, &seconds);
+    if (!status) tutti_timeslices_close(&timeslices);
     wanted = TRIAL * 1e-3 * b->o.step_ms * TRIAL_STEPS / seconds;
     if (!status) status = worst(b, &wanted);
     *products = wanted < 1 ? 1 : wanted > 100000 ? 100000 : (int)wanted;
@@ -319,7 +320,7 @@ static tutti_status plan(bench *b, int *products)
 
 /* Each rank alone, while the others sleep: in turns by the clock, since a rank that waits in
  * a collective polls. *alone_s: of the slowest. */
-static tutti_status time_alone(bench *b, tutti_slices *slices, double *alone_s)
+static tutti_status time_alone(bench *b, tutti_timeslices *timeslices, double *alone_s)
 {
     double turn_s = 3e-3 * b->o.step_ms * (double)b->o.steps + 0.05;
     tutti_status status = tutti_exchange_agree(b->exchange, TUTTI_OK, NULL);
@@ -328,17 +329,19 @@ static tutti_status time_alone(bench *b, tutti_slices *slices, double *alone_s)
     for (int r = 0; r < b->world.boot.size && !status; r++) {
         tutti_clock_sleep(begun + r * turn_s - tutti_clock_s());
         if (r == b->world.boot.rank)
-            status = tutti_slices_run(slices, slices->alone, b->o.steps, b->o.timeout_s, alone_s);
+            status = tutti_timeslices_run(
+                timeslices, timeslices->alone, b->o.steps, b->o.timeout_s, alone_s);
     }
     tutti_clock_sleep(begun + b->world.boot.size * turn_s - tutti_clock_s());
     return status ? status : worst(b, alone_s);
 }
 
-static tutti_status time_together(bench *b, tutti_slices *slices, double *seconds)
+static tutti_status time_together(bench *b, tutti_timeslices *timeslices, double *seconds)
 {
     tutti_status status = tutti_exchange_agree(b->exchange, TUTTI_OK, NULL);
     if (!status)
-        status = tutti_slices_run(slices, slices->together, b->o.steps, b->o.timeout_s, seconds);
+        status = tutti_timeslices_run(
+            timeslices, timeslices->together, b->o.steps, b->o.timeout_s, seconds);
     return status ? status : worst(b, seconds);
 }
 
@@ -365,20 +368,21 @@ static tutti_status share_of(bench *b, double *ranks_a_core)
 static tutti_status judge_slicing(bench *b, double ranks_a_core)
 {
     int products;
-    tutti_slices slices;
+    tutti_timeslices timeslices;
     double *ratio = calloc((size_t)b->o.blocks, sizeof *ratio);
     tutti_status status = ratio ? plan(b, &products) : TUTTI_ERR_NOMEM;
-    if (!status) status = tutti_slices_open(b->exchange, products, (int)b->o.workers, &slices);
+    if (!status)
+        status = tutti_timeslices_open(b->exchange, products, (int)b->o.workers, &timeslices);
     for (int64_t block = 0; block < b->o.blocks && !status; block++) {
         double alone, together;
-        status = time_alone(b, &slices, &alone);
-        if (!status) status = time_together(b, &slices, &together);
+        status = time_alone(b, &timeslices, &alone);
+        if (!status) status = time_together(b, &timeslices, &together);
         if (!status) ratio[block] = together / (alone * ranks_a_core);
     }
     if (!status) {
         char name[80];
         snprintf(name, sizeof name, "steps, all ranks / ideal (%.2g threads a core)", ranks_a_core);
-        tutti_slices_close(&slices);
+        tutti_timeslices_close(&timeslices);
         tell(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
     }
     free(ratio);

@@ -40,7 +40,7 @@ typedef struct options {
     const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks know how long one takes */
-    tutti_conf_int lanes, bucket, slice;
+    tutti_conf_int lanes, bucket, chunk;
     tutti_conf_real link_mbit; /* 0 where it is unknown */
     double timeout_s, tuning_time_s;
 } options;
@@ -83,9 +83,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT_OR, "bucket", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
         AT(bucket),
         .help = "gradients summed together; 0: one by one; auto: by the size of the model"},
-    {TUTTI_CONF_INT_OR, "slice", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
-        AT(slice),
-        .help = "larger sums are cut into slices of at most this much; 0: none is; auto: 1048576"},
+    {TUTTI_CONF_INT_OR, "chunk", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
+        AT(chunk),
+        .help = "larger sums are cut into chunks of at most this much; 0: none is; auto: 1048576"},
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
@@ -185,7 +185,7 @@ static tutti_side_options side_options(const bench *b, tutti_exchange *exchange)
 {
     return (tutti_side_options){.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
-        .slices = (int)b->o.workers,
+        .micro_batches = (int)b->o.workers,
         .seed = 1,
         .ranks = b->world.boot.size,
         .rank = b->world.boot.rank,
@@ -558,7 +558,7 @@ static void add_design(bench *b, const tutti_design *design)
     tutti_pick pick = {.design = design,
         .lanes = design->many_lanes ? (int)tutti_conf_int_or(b->o.lanes, 0) : 0,
         .bucket_bytes = tutti_conf_int_or(b->o.bucket, -1),
-        .slice_bytes = tutti_conf_int_or(b->o.slice, -1),
+        .chunk_bytes = tutti_conf_int_or(b->o.chunk, -1),
         .priority = strcmp(b->o.priority, "off") != 0};
     add_row(b, DESIGN, design->name, pick);
     pick.priority = 0;

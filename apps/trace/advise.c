@@ -46,7 +46,7 @@ static void explain(const tutti_study_bucket *b, char *text, size_t size)
         snprintf(text, size,
             "it is computed late: when it is ready, %.2f ms of computing are left to hide its %.2f "
             "ms "
-            "in flight: a smaller --bucket-mb or --slice-mb lets its first part go earlier",
+            "in flight: a smaller --bucket-mb or --chunk-mb lets its first part go earlier",
             b->left_ms, b->flight_ms);
     else if (b->late_ms > b->queued_ms)
         snprintf(text, size,
@@ -56,7 +56,7 @@ static void explain(const tutti_study_bucket *b, char *text, size_t size)
     else if (behind_ms >= idle_ms)
         snprintf(text, size,
             "it is queued: ready for %.2f ms before it starts, %.2f of them while the link is busy "
-            "with others: --design concurrent, or a smaller --slice-mb, lets it pass",
+            "with others: --design concurrent, or a smaller --chunk-mb, lets it pass",
             b->queued_ms, behind_ms);
     else
         snprintf(text, size,

@@ -22,7 +22,7 @@ typedef struct tutti_study_step {
     int64_t bytes; /* of a rank's collectives */
 } tutti_study_step;
 
-/* Collectives of one name: several where a large sum is cut into slices. */
+/* Collectives of one name: several where a large sum is cut into chunks. */
 typedef struct tutti_study_bucket {
     const char *name;
     double count, bytes, exposed_ms; /* in a step */

@@ -28,7 +28,7 @@ typedef struct flight {
     int64_t step, point;
     float rate;
     const tutti_batch *batch;
-    double *metrics; /* slices x TUTTI_METRICS */
+    double *metrics; /* micro-batches x TUTTI_METRICS */
 } flight;
 
 /* Sums of metrics over images: loss, correct, counted. */
@@ -54,10 +54,11 @@ typedef struct loop {
     int signal;    /* all ranks end, since one got this; 0: they go on */
 } loop;
 
-static tutti_status open_flights(flight flights[AHEAD], int slices)
+static tutti_status open_flights(flight flights[AHEAD], int micro_batches)
 {
     for (int i = 0; i < AHEAD; i++) {
-        flights[i] = (flight){.metrics = calloc((size_t)slices * TUTTI_METRICS, sizeof(double))};
+        flights[i] =
+            (flight){.metrics = calloc((size_t)micro_batches * TUTTI_METRICS, sizeof(double))};
         if (!flights[i].metrics)
             return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the metrics of a step");
     }
@@ -78,13 +79,15 @@ static tutti_status feed_batch(tutti_trainer *s, const tutti_batch *batch)
 {
     int64_t pixels = (int64_t)s->train.height * s->train.width * s->train.channels;
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < s->step->slices && !status; i++) {
-        const tutti_step_slice *slice = &s->step->slice[i];
-        status = s->runner->feed(s->run, slice->images, batch->images + slice->first * pixels,
-            (size_t)(slice->count * pixels) * sizeof(float), NULL, NULL);
+    for (int i = 0; i < s->step->micro_batches && !status; i++) {
+        const tutti_micro_batch *micro_batch = &s->step->micro_batch[i];
+        status = s->runner->feed(s->run, micro_batch->images,
+            batch->images + micro_batch->first * pixels,
+            (size_t)(micro_batch->count * pixels) * sizeof(float), NULL, NULL);
         if (!status)
-            status = s->runner->feed(s->run, slice->labels, batch->labels + slice->first,
-                (size_t)slice->count * sizeof(int32_t), NULL, NULL);
+            status =
+                s->runner->feed(s->run, micro_batch->labels, batch->labels + micro_batch->first,
+                    (size_t)micro_batch->count * sizeof(int32_t), NULL, NULL);
     }
     return status;
 }
@@ -95,9 +98,9 @@ static tutti_status submit(tutti_trainer *s, int section, flight *f)
     double begun_s = tutti_trace_begin(s->trace);
     tutti_status status = feed_batch(s, f->batch);
     if (!status) status = s->runner->submit(s->run, section);
-    for (int i = 0; i < s->step->slices && !status; i++)
-        status = s->runner->fetch(s->run, s->step->slice[i].metrics, f->metrics + i * TUTTI_METRICS,
-            TUTTI_METRICS * sizeof(double));
+    for (int i = 0; i < s->step->micro_batches && !status; i++)
+        status = s->runner->fetch(s->run, s->step->micro_batch[i].metrics,
+            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
     f->point = s->runner->point(s->run);
     tutti_trace_main(s->trace, TUTTI_SPAN_SUBMIT, "submit", begun_s);
     return status;
@@ -113,7 +116,7 @@ static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
     f->busy = 0;
     tutti_prefetch_release((void *)f->batch);
     f->batch = NULL;
-    for (int i = 0; i < s->step->slices; i++)
+    for (int i = 0; i < s->step->micro_batches; i++)
         for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];
     return TUTTI_OK;
 }
@@ -261,11 +264,11 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     flight *f = &l->flight[0];
     double loss = 0;
     tutti_status status = s->runner->submit(s->run, s->step->eval);
-    for (int i = 0; i < s->step->slices && !status; i++)
-        status = s->runner->fetch(s->run, s->step->slice[i].metrics, f->metrics + i * TUTTI_METRICS,
-            TUTTI_METRICS * sizeof(double));
+    for (int i = 0; i < s->step->micro_batches && !status; i++)
+        status = s->runner->fetch(s->run, s->step->micro_batch[i].metrics,
+            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
     if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options->timeout_s);
-    for (int i = 0; i < s->step->slices; i++) loss += f->metrics[i * TUTTI_METRICS];
+    for (int i = 0; i < s->step->micro_batches; i++) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
     return status;
 }
@@ -279,7 +282,7 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
     flight flights[AHEAD] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
-    tutti_status status = open_flights(flights, s->step->slices);
+    tutti_status status = open_flights(flights, s->step->micro_batches);
     if (!status) status = open_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
         if (step < steps && tutti_interrupt_asked(s->interrupt)) steps = step;
@@ -508,7 +511,7 @@ tutti_status tutti_loop_run(
     int64_t steps =
         trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
-    tutti_status status = open_flights(l.flight, trainer->step->slices);
+    tutti_status status = open_flights(l.flight, trainer->step->micro_batches);
     if (!status) status = tutti_stopwatch_open(trainer->meter, steps, &l.watch);
     if (!status) status = open_batches(trainer, 1, &l.batches);
     if (!status) status = open_tracer(&l, together);

@@ -123,7 +123,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
         .environment = "TUTTI_DESIGN", AT(design_name),
         .help = "how collectives of the task graph are run; auto: tries designs, and buckets, "
-                "slices, lanes and priority unless they are given, before it trains"},
+                "chunks, lanes and priority unless they are given, before it trains"},
     {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
         .help = "where --design auto remembers its choice; none: nowhere; "
                 "~/.cache/tutti/tuning.json when left out"},
@@ -149,9 +149,9 @@ static const tutti_setting settings[] = {
         .environment = "TUTTI_BUCKET_MB", AT(bucket_mb),
         .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
                 "one; auto: an eighth of all, within 0.066 and 4.2"},
-    {TUTTI_CONF_REAL_OR, "slice-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
-        .environment = "TUTTI_SLICE_MB", AT(slice_mb),
-        .help = "a larger sum is cut into slices of at most X MB, between which others may go; 0: "
+    {TUTTI_CONF_REAL_OR, "chunk-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
+        .environment = "TUTTI_CHUNK_MB", AT(chunk_mb),
+        .help = "a larger sum is cut into chunks of at most X MB, between which others may go; 0: "
                 "none is; auto: 1.05"},
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
         .environment = "TUTTI_PRIORITY", AT(priority_name),
@@ -161,7 +161,7 @@ static const tutti_setting settings[] = {
             "--design auto finds faster"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
         .environment = "TUTTI_WORKERS", AT(workers),
-        .help = "StarPU CPU workers a rank; the batch is cut into as many slices"},
+        .help = "StarPU CPU workers a rank; the batch is cut into as many micro-batches"},
     {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,
         .environment = "TUTTI_COMM_CORE", AT(comm_core),
         .help = "processor of the communication thread: a number, one of those that mpirun lets "

@@ -25,7 +25,7 @@ typedef struct tutti_train_options {
     tutti_conf_int stop_after;   /* or never */
     double momentum;
     tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's own */
-    tutti_conf_real bucket_mb, slice_mb;                 /* auto: see the table */
+    tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
     int no_nesterov, augment;
     tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
     int64_t seed, threads, depth;

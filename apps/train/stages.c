@@ -74,7 +74,7 @@ static tutti_exchange_options exchange_options(const tutti_trainer *s)
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = o->algorithm,
-        .slice_bytes = bytes_of(o->slice_mb),
+        .chunk_bytes = bytes_of(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = bytes_of(o->bucket_mb),
         .comm_core = o->comm_core,
@@ -236,7 +236,7 @@ static tutti_status choose_design(tutti_trainer *s)
         .side = {.model = o->model,
             .input = &input,
             .batch = o->batch,
-            .slices = (int)o->workers,
+            .micro_batches = (int)o->workers,
             .seed = (uint64_t)o->seed,
             .timeout_s = o->timeout_s},
         .steps = s->last_step,
@@ -263,7 +263,7 @@ static tutti_status build(tutti_trainer *s)
     if (status) return status;
     const tutti_model_recipe *recipe = &o->model->recipe;
     s->recipe = (tutti_step_options){.batch = o->batch,
-        .slices = (int)o->workers,
+        .micro_batches = (int)o->workers,
         .ranks = s->ranks,
         .rank = s->rank,
         .momentum = (float)o->momentum,

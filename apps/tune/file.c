@@ -95,15 +95,15 @@ static const char *this_run(void)
 static int understand(json_t *choice, tutti_tuning *tuning)
 {
     const char *design, *date;
-    json_int_t lanes, bucket, slice;
+    json_int_t lanes, bucket, chunk;
     int priority;
     tutti_tuning t = {.date = ""};
     if (json_unpack(choice, "{s:s, s:I, s:I, s:I, s:b, s:F, s:F, s:F, s:s}", "design", &design,
-            "lanes", &lanes, "bucket_bytes", &bucket, "slice_bytes", &slice, "priority", &priority,
+            "lanes", &lanes, "bucket_bytes", &bucket, "chunk_bytes", &chunk, "priority", &priority,
             "step_ms", &t.step_ms, "default_ms", &t.default_ms, "hidden_pct", &t.hidden_pct, "date",
             &date))
         return 0;
-    t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket, slice, priority};
+    t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket, chunk, priority};
     if (lanes != (int)lanes || !tutti_pick_possible(&t.pick)) return 0;
     t.cut = json_object_get(choice, "run") != NULL;
     if (snprintf(t.date, sizeof t.date, "%s", date) >= (int)sizeof t.date) return 0;
@@ -155,7 +155,7 @@ static json_t *as_json(const tutti_tuning *t)
     if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
     json_t *choice = json_pack("{s:s, s:i, s:I, s:I, s:b, s:f, s:f, s:f, s:s}", "design",
         t->pick.design->name, "lanes", t->pick.lanes, "bucket_bytes",
-        (json_int_t)t->pick.bucket_bytes, "slice_bytes", (json_int_t)t->pick.slice_bytes,
+        (json_int_t)t->pick.bucket_bytes, "chunk_bytes", (json_int_t)t->pick.chunk_bytes,
         "priority", t->pick.priority, "step_ms", t->step_ms, "default_ms", t->default_ms,
         "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0, "date", date);
     if (t->cut) json_object_set_new(choice, "run", json_string(this_run()));

@@ -1,7 +1,7 @@
 /* The tuning file: what was chosen for which run, and the figures that said so. JSON:
  *
  *   {"choices": {"model=resnet20 ... ranks=4 ...": {"design": "concurrent", "lanes": 4,
- *     "bucket_bytes": -1, "slice_bytes": -1, "priority": true, "step_ms": 41.2,
+ *     "bucket_bytes": -1, "chunk_bytes": -1, "priority": true, "step_ms": 41.2,
  *     "default_ms": 44.0, "hidden_pct": 93.5, "date": "2026-05-04"}}}
  *
  * A choice of a search that was cut short also has "run", the TUTTI_RUN that it counts for.

@@ -44,7 +44,7 @@ tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_side_options *
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " workers=%d ranks=%d hosts=%s %s tutti=%s mpi=%s starpu=%s kernels=%s",
-        side->model->name, in->H, in->W, in->C, in->classes, side->batch, side->slices,
+        side->model->name, in->H, in->W, in->C, in->classes, side->batch, side->micro_batches,
         tutti_exchange_size(exchange), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
         tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;

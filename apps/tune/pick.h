@@ -8,14 +8,14 @@ typedef struct tutti_pick {
     const tutti_design *design;
     int lanes;
     int64_t bucket_bytes; /* -1: the default (designs/passes/bucket.h) */
-    int64_t slice_bytes;  /* -1: the default (designs/passes/slice.h); 0: sums stay whole */
+    int64_t chunk_bytes;  /* -1: the default (designs/passes/chunk.h); 0: sums stay whole */
     int priority; /* 1: in the agreed order (designs/exchange/order.h), where the design has a queue */
 } tutti_pick;
 
 /* "--design concurrent --lanes 4 --bucket-mb 0.545": what is not the default. */
 enum { TUTTI_PICK_TEXT = 160 };
 char *tutti_pick_text(const tutti_pick *pick, char text[TUTTI_PICK_TEXT]); /* returns text [P] */
-/* "funneled lanes=1 bucket=-1 slice=-1 priority=1": all of it, for files; and back: whether that
+/* "funneled lanes=1 bucket=-1 chunk=-1 priority=1": all of it, for files; and back: whether that
  * could be understood and is possible. */
 char *tutti_pick_store(const tutti_pick *pick, char text[TUTTI_PICK_TEXT]); /* returns text [P] */
 int tutti_pick_restore(const char *text, tutti_pick *pick);                 /* [P] */

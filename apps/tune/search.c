@@ -1,7 +1,7 @@
 #include "apps/tune/search.h"
 
 #include "collectives/choose.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 
 enum { DEFAULT_LANES = 4 };
 
@@ -16,7 +16,7 @@ static int lanes_of(const tutti_search_space *space, const tutti_design *design)
 tutti_pick tutti_search_default(const tutti_search_space *space)
 {
     tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes,
-        space->slice_bytes, space->priority != 0};
+        space->chunk_bytes, space->priority != 0};
     for (int i = 0; space->design_free && tutti_designs[i] && !tutti_search_allows(space, &pick);
          i++) {
         pick.design = tutti_designs[i];
@@ -33,7 +33,7 @@ int tutti_search_allows(const tutti_search_space *space, const tutti_pick *pick)
     if (pick->lanes > 1 && (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)))
         return 0;
     if (space->bucket_bytes >= 0 && pick->bucket_bytes != space->bucket_bytes) return 0;
-    if (space->slice_bytes >= 0 && pick->slice_bytes != space->slice_bytes) return 0;
+    if (space->chunk_bytes >= 0 && pick->chunk_bytes != space->chunk_bytes) return 0;
     return pick->lanes >= 1 && (space->priority < 0 || pick->priority == space->priority);
 }
 
@@ -76,22 +76,22 @@ static int other_buckets(
 /* What the largest collective of a step has at most. */
 static int64_t widest(const tutti_search_space *space, const tutti_pick *pick)
 {
-    int64_t slice = pick->slice_bytes < 0 ? tutti_slice_default_bytes() : pick->slice_bytes;
+    int64_t chunk = pick->chunk_bytes < 0 ? tutti_chunk_default_bytes() : pick->chunk_bytes;
     int64_t bucket = pick->bucket_bytes < 0 ? space->default_bytes : pick->bucket_bytes;
     int64_t sum = bucket < space->largest_bytes ? space->largest_bytes
                   : bucket < space->all_bytes   ? bucket
                                                 : space->all_bytes;
-    return slice == 0 || slice > sum ? sum : slice;
+    return chunk == 0 || chunk > sum ? sum : chunk;
 }
 
-static int other_slices(
+static int other_chunks(
     const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
 {
     static const int64_t bytes[] = {0, 4 << 20, 256 << 10};
     int count = 0;
-    for (int i = 0; i < (int)(sizeof bytes / sizeof *bytes) && space->slice_bytes < 0; i++) {
+    for (int i = 0; i < (int)(sizeof bytes / sizeof *bytes) && space->chunk_bytes < 0; i++) {
         tutti_pick pick = *best;
-        pick.slice_bytes = bytes[i];
+        pick.chunk_bytes = bytes[i];
         int known = widest(space, &pick) == widest(space, best);
         for (int k = 0; k < count && !known; k++)
             known = widest(space, &pick) == widest(space, &other[k]);
@@ -123,7 +123,7 @@ static int other_priority(
 }
 
 const tutti_knob tutti_knobs[] = {{"design", other_designs}, {"bucket", other_buckets},
-    {"slice", other_slices}, {"lanes", other_lanes}, {"priority", other_priority}, {0}};
+    {"chunk", other_chunks}, {"lanes", other_lanes}, {"priority", other_priority}, {0}};
 
 /* ---- the search ---- */
 

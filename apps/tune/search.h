@@ -15,7 +15,7 @@ typedef struct tutti_search_space {
     int design_free;
     int lanes;                /* 0: free; n > 0: only what has n */
     int64_t bucket_bytes;     /* -1: free */
-    int64_t slice_bytes;      /* -1: free */
+    int64_t chunk_bytes;      /* -1: free */
     int priority;             /* -1: free; 0: off; 1: on */
     int64_t default_bytes;    /* what the default bucket holds, */
     int64_t all_bytes;        /* all that is summed in a step, */

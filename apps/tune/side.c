@@ -49,7 +49,7 @@ static tutti_status build(tutti_side *s)
     status = tutti_net_status(s->net);
     if (status) return status;
     tutti_step_options options = {.batch = s->options.batch,
-        .slices = s->options.slices,
+        .micro_batches = s->options.micro_batches,
         .ranks = s->options.ranks,
         .rank = s->options.rank,
         .momentum = 0.9f,
@@ -81,13 +81,14 @@ tutti_status tutti_side_open(
 static tutti_status feed_batch(tutti_side *s)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < s->step->slices && !status; i++) {
-        const tutti_step_slice *slice = &s->step->slice[i];
-        status = s->runner->feed(s->run, slice->images, s->images + slice->first * image_size(s),
-            (size_t)(slice->count * image_size(s)) * sizeof *s->images, NULL, NULL);
+    for (int i = 0; i < s->step->micro_batches && !status; i++) {
+        const tutti_micro_batch *micro_batch = &s->step->micro_batch[i];
+        status = s->runner->feed(s->run, micro_batch->images,
+            s->images + micro_batch->first * image_size(s),
+            (size_t)(micro_batch->count * image_size(s)) * sizeof *s->images, NULL, NULL);
         if (!status)
-            status = s->runner->feed(s->run, slice->labels, s->labels + slice->first,
-                (size_t)slice->count * sizeof *s->labels, NULL, NULL);
+            status = s->runner->feed(s->run, micro_batch->labels, s->labels + micro_batch->first,
+                (size_t)micro_batch->count * sizeof *s->labels, NULL, NULL);
     }
     if (!status)
         status = s->runner->feed(s->run, s->step->rate, &s->rate, sizeof s->rate, NULL, NULL);
@@ -96,7 +97,7 @@ static tutti_status feed_batch(tutti_side *s)
 
 tutti_status tutti_side_start(tutti_side *s)
 {
-    tutti_run_options options = {.workers = s->options.slices, .meter = s->options.meter};
+    tutti_run_options options = {.workers = s->options.micro_batches, .meter = s->options.meter};
     if (s->options.exchange) options.hooks = tutti_exchange_hooks(s->options.exchange);
     tutti_status status = s->runner->open(s->step->graph, &options, &s->run);
     if (status) return status;
@@ -120,12 +121,12 @@ void tutti_side_stop(tutti_side *s)
 static tutti_status check_loss(tutti_side *s)
 {
     double metrics[TUTTI_METRICS] = {0};
-    for (int i = 0; i < s->step->slices; i++) {
-        double slice[TUTTI_METRICS];
-        tutti_status status =
-            tutti_run_read(s->runner, s->run, s->step->slice[i].metrics, slice, sizeof slice);
+    for (int i = 0; i < s->step->micro_batches; i++) {
+        double micro_batch[TUTTI_METRICS];
+        tutti_status status = tutti_run_read(
+            s->runner, s->run, s->step->micro_batch[i].metrics, micro_batch, sizeof micro_batch);
         if (status) return status;
-        for (int k = 0; k < TUTTI_METRICS; k++) metrics[k] += slice[k];
+        for (int k = 0; k < TUTTI_METRICS; k++) metrics[k] += micro_batch[k];
     }
     if (!isfinite(metrics[0]))
         return tutti_fail(TUTTI_ERR_KERNEL, "the loss on the runner \"%s\" is not a finite number",

@@ -11,7 +11,7 @@ typedef struct tutti_side_options {
     const tutti_model *model;
     const tutti_model_input *input; /* images and classes; NULL: what the model is made for */
     int64_t batch;
-    int slices;
+    int micro_batches;
     uint64_t seed; /* of the weights, the same on all ranks; images follow the rank, too */
     int ranks, rank;
     tutti_exchange *exchange; /* NULL: nothing is summed over ranks */

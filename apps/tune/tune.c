@@ -233,7 +233,7 @@ static tutti_status open_search(tuner *t)
     tutti_search_space space = {.design_free = t->o->design_free,
         .lanes = e->lanes,
         .bucket_bytes = e->bucket_bytes,
-        .slice_bytes = e->slice_bytes,
+        .chunk_bytes = e->chunk_bytes,
         .priority = t->o->priority_free ? -1 : e->order.on,
         .algorithm = e->algorithm,
         .base = e->design};
@@ -253,9 +253,9 @@ static tutti_status make_key(tuner *t)
     const tutti_exchange_options *e = &t->o->exchange;
     char fixed[256];
     snprintf(fixed, sizeof fixed,
-        "design=%s lanes=%d bucket=%lld slice=%lld priority=%d algorithm=%s check=%s",
+        "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%s check=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
-        (long long)e->slice_bytes, t->o->priority_free ? -1 : e->order.on,
+        (long long)e->chunk_bytes, t->o->priority_free ? -1 : e->order.on,
         e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
     tutti_status status = tutti_tune_key(*t->exchange, &t->o->side, fixed, t->key);
     if (status) t->together = 0;
@@ -337,7 +337,7 @@ static tutti_status try_all(tuner *t, turn *next)
 /* A run of nothing, which keeps StarPU from starting anew with every block. */
 static tutti_status hold_starpu(const tuner *t, tutti_graph **graph, tutti_run **run)
 {
-    const tutti_run_options options = {.workers = t->o->side.slices};
+    const tutti_run_options options = {.workers = t->o->side.micro_batches};
     tutti_status status = tutti_graph_new(graph);
     return status ? status : tutti_runner_find("starpu")->open(*graph, &options, run);
 }
@@ -381,7 +381,7 @@ tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exch
     *result = (tutti_tune_result){.pick = {.design = options->exchange.design,
                                       .lanes = tutti_exchange_lanes(*exchange),
                                       .bucket_bytes = options->exchange.bucket_bytes,
-                                      .slice_bytes = options->exchange.slice_bytes,
+                                      .chunk_bytes = options->exchange.chunk_bytes,
                                       .priority = options->exchange.order.on}};
     tutti_status status = TUTTI_OK;
     if (t.ranks > 1)

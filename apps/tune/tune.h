@@ -1,4 +1,4 @@
-/* --design auto: tries designs, buckets, slices, lanes and priority on training steps, and opens the exchange with
+/* --design auto: tries designs, buckets, chunks, lanes and priority on training steps, and opens the exchange with
  * the best.
  *
  * What is tried are steps of the same model, batch and workers on random images, with weights of
@@ -21,7 +21,7 @@
 
 typedef struct tutti_tune_options {
     /* What the exchange was opened with. The design is where the search begins; lanes other than 0,
-     * buckets and slices other than -1, and an order that is off are fixed. */
+     * buckets and chunks other than -1, and an order that is off are fixed. */
     tutti_exchange_options exchange;
     int design_free;               /* 0: only what else is not fixed is tried */
     int priority_free;             /* 0: it is as `exchange` says */

@@ -73,9 +73,9 @@ typedef struct tutti_place {
     int lane;      /* communicator */
     int64_t index; /* position among its section's collectives, from 0, in program order */
     int holds;     /* the worker that starts it waits for its end (designs/naive.c) */
-    int slices;    /* it is cut into so many collectives (designs/passes/slice.h); 0: 1 */
+    int chunks;    /* it is cut into so many collectives (designs/passes/chunk.h); 0: 1 */
     int lanes;     /* and these go onto so many lanes in turn, beginning with `lane`; 0: 1 */
-    int slots;     /* collectives of its section in all, slices counted, where ranks may agree on
+    int slots;     /* collectives of its section in all, chunks counted, where ranks may agree on
                       another order of them (designs/exchange/order.h); 0: they do not */
 } tutti_place;
 

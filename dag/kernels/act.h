@@ -14,7 +14,7 @@ typedef struct tutti_relu_desc {
 } tutti_relu_desc;
 
 typedef struct tutti_dropout_desc {
-    int64_t count, offset; /* offset: of this slice within the global batch, in elements */
+    int64_t count, offset; /* offset: of this micro-batch within the global batch, in elements */
     uint64_t seed, stream;
     float rate; /* in [0, 1) */
 } tutti_dropout_desc;

@@ -9,10 +9,10 @@
 
 static tutti_status check_options(const tutti_step_options *o)
 {
-    if (o->batch < 1 || o->slices < 1 || o->slices > o->batch)
+    if (o->batch < 1 || o->micro_batches < 1 || o->micro_batches > o->batch)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: a batch of %lld in %d slices: at least 1 image a slice", (long long)o->batch,
-            o->slices);
+            "step: a batch of %lld in %d micro-batches: at least 1 image a micro-batch",
+            (long long)o->batch, o->micro_batches);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
     if (!(o->momentum >= 0 && isfinite(o->momentum) && o->weight_decay >= 0 &&
@@ -43,20 +43,21 @@ static tutti_status check_net(const tutti_net *net)
 /* Variance over one element is 0 whatever the input, and its unbiased form divides by zero. */
 static tutti_status check_norms(const tutti_builder *b)
 {
-    int64_t least = b->step->slice[b->options->slices - 1].count;
+    int64_t least = b->step->micro_batch[b->options->micro_batches - 1].count;
     for (int l = 0; l < b->net->layers; l++) {
         const tutti_layer *layer = &b->net->layer[l];
         if (layer->kind->statistics && least * layer->out.H * layer->out.W < 2)
             return tutti_fail(TUTTI_ERR_INVAL,
-                "step: norm layer %s would see one element a channel (a slice of 1 image, 1x1): "
+                "step: norm layer %s would see one element a channel (a micro-batch of 1 image, "
+                "1x1): "
                 "take a larger batch or "
-                "fewer slices",
+                "fewer micro-batches",
                 layer->name);
     }
     return TUTTI_OK;
 }
 
-/* The loss of a slice: its metrics, and the gradient of the logits. */
+/* The loss of a micro-batch: its metrics, and the gradient of the logits. */
 static tutti_status loss(tutti_builder *b, int s)
 {
     int output = b->net->output, node, dlogits;
@@ -69,8 +70,8 @@ static tutti_status loss(tutti_builder *b, int s)
     if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);
-    tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->slice[s].labels),
-        tutti_writes(dlogits), tutti_writes(b->step->slice[s].metrics)};
+    tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->micro_batch[s].labels),
+        tutti_writes(dlogits), tutti_writes(b->step->micro_batch[s].metrics)};
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_SOFTMAX_XENT), s);
     status = tutti_graph_kernel(
@@ -99,11 +100,11 @@ static tutti_status pass_on(tutti_site *site)
     return TUTTI_OK;
 }
 
-static tutti_status backward_slice(tutti_builder *b, tutti_site *site)
+static tutti_status backward_micro_batch(tutti_builder *b, tutti_site *site)
 {
     const tutti_layer *layer = site->layer;
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.sum_gradients@%d", layer->name, site->slice);
+    snprintf(name, sizeof name, "%s.sum_gradients@%d", layer->name, site->micro_batch);
     tutti_status status = tutti_gradients_total(site->gradients, site->index, name,
         tutti_site_priority(site->index, TUTTI_PHASE_BACKWARD_DATA), &site->dy);
     if (status != TUTTI_OK) return status;
@@ -117,8 +118,8 @@ static tutti_status backward(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
         if (!b->wanted[l]) continue;
-        for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++)
-            status = backward_slice(b, tutti_builder_site(b, l, s));
+        for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
+            status = backward_micro_batch(b, tutti_builder_site(b, l, s));
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++)
@@ -157,7 +158,7 @@ static tutti_status emit_sections(tutti_builder *b)
     find_wanted(b);
     tutti_status status = tutti_graph_section(b->graph, "train", &b->step->train);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 0);
-    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) status = loss(b, s);
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) status = loss(b, s);
     if (status == TUTTI_OK) status = backward(b);
     if (status == TUTTI_OK) status = update(b);
     return status == TUTTI_OK ? tutti_builder_evaluate(b) : status;
@@ -165,24 +166,24 @@ static tutti_status emit_sections(tutti_builder *b)
 
 static tutti_status open_builder(tutti_builder *b)
 {
-    size_t layers = (size_t)b->net->layers, slices = (size_t)b->options->slices;
+    size_t layers = (size_t)b->net->layers, micro_batches = (size_t)b->options->micro_batches;
     tutti_step *step = calloc(1, sizeof *step);
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
-    step->slices = b->options->slices;
-    step->slice = calloc(slices, sizeof *step->slice);
+    step->micro_batches = b->options->micro_batches;
+    step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
     step->state = calloc(layers * (TUTTI_LAYER_PARAMETERS + 1), sizeof *step->state);
-    b->gradients = calloc(slices, sizeof *b->gradients);
-    b->site = calloc(layers * slices, sizeof *b->site);
+    b->gradients = calloc(micro_batches, sizeof *b->gradients);
+    b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
     b->statistics = calloc(layers, sizeof *b->statistics);
     b->wanted = calloc(layers, sizeof *b->wanted);
-    b->access = calloc(slices + 1, sizeof *b->access);
-    if (!step->slice || !step->parameter || !step->state || !b->gradients || !b->site ||
+    b->access = calloc(micro_batches + 1, sizeof *b->access);
+    if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
         !b->trained || !b->statistics || !b->wanted || !b->access)
-        return tutti_fail(
-            TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu slices", layers, slices);
+        return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
+            layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
     b->graph = step->graph;
     return status;
@@ -190,7 +191,7 @@ static tutti_status open_builder(tutti_builder *b)
 
 static void close_builder(tutti_builder *b)
 {
-    for (int s = 0; b->gradients && s < b->options->slices; s++)
+    for (int s = 0; b->gradients && s < b->options->micro_batches; s++)
         tutti_gradients_free(b->gradients[s]);
     free(b->gradients);
     free(b->site);
@@ -227,7 +228,7 @@ void tutti_step_free(tutti_step *step)
 {
     if (!step) return;
     tutti_graph_free(step->graph);
-    free(step->slice);
+    free(step->micro_batch);
     free(step->parameter);
     free(step->state);
     free(step);

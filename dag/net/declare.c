@@ -7,9 +7,9 @@
 void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
 {
     int64_t first = 0;
-    for (int s = 0; s < o->slices; s++) {
-        int64_t count = o->batch / o->slices + (s < o->batch % o->slices);
-        step->slice[s] = (tutti_step_slice){.first = first, .count = count};
+    for (int s = 0; s < o->micro_batches; s++) {
+        int64_t count = o->batch / o->micro_batches + (s < o->batch % o->micro_batches);
+        step->micro_batch[s] = (tutti_micro_batch){.first = first, .count = count};
         first += count;
     }
 }
@@ -23,34 +23,34 @@ static tutti_status declare_inputs(tutti_builder *b)
     if (status == TUTTI_OK)
         status = tutti_graph_tensor(
             graph, "step", TUTTI_ROLE_INPUT, TUTTI_I64, tutti_shape_of(1), &b->step->counter);
-    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) {
-        tutti_step_slice *slice = &b->step->slice[s];
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
+        tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
         char images[32], labels[32], metrics[32];
         snprintf(images, sizeof images, "images@%d", s);
         snprintf(labels, sizeof labels, "labels@%d", s);
         snprintf(metrics, sizeof metrics, "metrics@%d", s);
         status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, TUTTI_F32,
-            tutti_shape_of(slice->count, x.H, x.W, x.C), &slice->images);
+            tutti_shape_of(micro_batch->count, x.H, x.W, x.C), &micro_batch->images);
         if (status == TUTTI_OK)
             status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
-                tutti_shape_of(slice->count), &slice->labels);
+                tutti_shape_of(micro_batch->count), &micro_batch->labels);
         if (status == TUTTI_OK)
             status = tutti_graph_tensor(graph, metrics, TUTTI_ROLE_OUTPUT, TUTTI_F64,
-                tutti_shape_of(TUTTI_METRICS), &slice->metrics);
+                tutti_shape_of(TUTTI_METRICS), &micro_batch->metrics);
     }
     return status;
 }
 
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
-    const char *suffix, int slice, tutti_role role, tutti_shape shape, int *tensor)
+    const char *suffix, int micro_batch, tutti_role role, tutti_shape shape, int *tensor)
 {
     char name[TUTTI_SITE_NAME], place[16] = "";
-    if (slice >= 0) snprintf(place, sizeof place, "@%d", slice);
+    if (micro_batch >= 0) snprintf(place, sizeof place, "@%d", micro_batch);
     snprintf(name, sizeof name, "%s%s.%s%s", prefix, layer, suffix, place);
     return tutti_graph_tensor(b->graph, name, role, TUTTI_F32, shape, tensor);
 }
 
-/* Parameter, momentum, gradient; and, when there are several slices, the gradient of each. */
+/* Parameter, momentum, gradient; and, when there are several micro-batches, the gradient of each. */
 static tutti_status declare_parameter(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
 {
@@ -69,11 +69,11 @@ static tutti_status declare_parameter(
     if (status != TUTTI_OK) return status;
     b->step->parameter[b->step->parameters++] = t->weight;
     b->step->state[b->step->states++] = t->momentum;
-    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++) {
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_site *site = tutti_builder_site(b, l, s);
         site->parameter[p] = t->weight;
         site->dparameter[p] = t->gradient;
-        if (b->options->slices > 1)
+        if (b->options->micro_batches > 1)
             status = tutti_builder_tensor(
                 b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, shape, &site->dparameter[p]);
     }
@@ -88,7 +88,8 @@ static tutti_status declare_running(tutti_builder *b, int l)
         tutti_shape_of(2, layer->out.C), &running);
     if (status != TUTTI_OK) return status;
     b->step->state[b->step->states++] = running;
-    for (int s = 0; s < b->options->slices; s++) tutti_builder_site(b, l, s)->running = running;
+    for (int s = 0; s < b->options->micro_batches; s++)
+        tutti_builder_site(b, l, s)->running = running;
     return TUTTI_OK;
 }
 
@@ -107,18 +108,18 @@ static tutti_status declare_layer(tutti_builder *b, int l)
 static void set_up_site(tutti_builder *b, int l, int s)
 {
     const tutti_step_options *o = b->options;
-    const tutti_step_slice *slice = &b->step->slice[s];
+    const tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
     *tutti_builder_site(b, l, s) = (tutti_site){.graph = b->graph,
         .layer = &b->net->layer[l],
         .gradients = b->gradients[s],
         .index = l,
-        .slice = s,
-        .N = slice->count,
-        .first = o->rank * o->batch + slice->first,
+        .micro_batch = s,
+        .N = micro_batch->count,
+        .first = o->rank * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
         .x = {-1, -1},
-        .y = l == 0 ? slice->images : -1,
+        .y = l == 0 ? micro_batch->images : -1,
         .parameter = {-1, -1},
         .running = -1,
         .stats = -1,
@@ -131,10 +132,10 @@ static void set_up_site(tutti_builder *b, int l, int s)
 tutti_status tutti_builder_declare(tutti_builder *b)
 {
     tutti_status status = declare_inputs(b);
-    for (int s = 0; s < b->options->slices && status == TUTTI_OK; s++)
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = tutti_gradients_new(b->graph, s, &b->gradients[s]);
     for (int l = 0; l < b->net->layers && status == TUTTI_OK; l++) {
-        for (int s = 0; s < b->options->slices; s++) set_up_site(b, l, s);
+        for (int s = 0; s < b->options->micro_batches; s++) set_up_site(b, l, s);
         status = declare_layer(b, l);
     }
     return status;

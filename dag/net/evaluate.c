@@ -9,11 +9,12 @@
 static tutti_status see(tutti_builder *b, int s, int again)
 {
     const tutti_site *site = tutti_builder_site(b, b->net->output, s);
-    tutti_step_slice *slice = &b->step->slice[s];
+    tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
     tutti_sum_desc desc = {.count = site->N * site->layer->out.C, .inputs = again ? 2 : 1};
-    tutti_access access[3], into = again ? tutti_writes(slice->both) : tutti_writes(slice->seen);
+    tutti_access access[3],
+        into = again ? tutti_writes(micro_batch->both) : tutti_writes(micro_batch->seen);
     int n = 0, node;
-    if (again) access[n++] = tutti_reads(slice->seen);
+    if (again) access[n++] = tutti_reads(micro_batch->seen);
     access[n++] = tutti_reads(site->y);
     access[n++] = into;
     char name[TUTTI_SITE_NAME];
@@ -24,10 +25,10 @@ static tutti_status see(tutti_builder *b, int s, int again)
 static tutti_status judge(tutti_builder *b, int s, int logits, int views)
 {
     const tutti_site *site = tutti_builder_site(b, b->net->output, s);
-    tutti_step_slice *slice = &b->step->slice[s];
+    tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
     tutti_xent_desc desc = {.N = site->N, .K = site->layer->out.C, .weight = 1, .views = views};
     tutti_access access[] = {
-        tutti_reads(logits), tutti_reads(slice->labels), tutti_writes(slice->metrics)};
+        tutti_reads(logits), tutti_reads(micro_batch->labels), tutti_writes(micro_batch->metrics)};
     char name[TUTTI_SITE_NAME];
     int node;
     snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_XENT_EVAL), s);
@@ -40,19 +41,19 @@ static tutti_status declare(tutti_builder *b, int s)
     const tutti_site *site = tutti_builder_site(b, b->net->output, s);
     tutti_shape shape = tutti_shape_of(site->N, site->layer->out.C);
     tutti_status status = tutti_builder_tensor(
-        b, "", "views", "first", s, TUTTI_ROLE_SCRATCH, shape, &b->step->slice[s].seen);
+        b, "", "views", "first", s, TUTTI_ROLE_SCRATCH, shape, &b->step->micro_batch[s].seen);
     return status == TUTTI_OK ? tutti_builder_tensor(b, "", "views", "sum", s, TUTTI_ROLE_SCRATCH,
-                                    shape, &b->step->slice[s].both)
+                                    shape, &b->step->micro_batch[s].both)
                               : status;
 }
 
 tutti_status tutti_builder_evaluate(tutti_builder *b)
 {
-    int slices = b->options->slices;
+    int micro_batches = b->options->micro_batches;
     tutti_step *step = b->step;
     tutti_status status = tutti_graph_section(b->graph, "eval", &step->eval);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
-    for (int s = 0; s < slices && status == TUTTI_OK; s++) {
+    for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
         status = declare(b, s);
         if (status == TUTTI_OK) status = see(b, s, 0);
         if (status == TUTTI_OK)
@@ -60,9 +61,9 @@ tutti_status tutti_builder_evaluate(tutti_builder *b)
     }
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval_again", &step->eval_again);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
-    for (int s = 0; s < slices && status == TUTTI_OK; s++) {
+    for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
         status = see(b, s, 1);
-        if (status == TUTTI_OK) status = judge(b, s, step->slice[s].both, 2);
+        if (status == TUTTI_OK) status = judge(b, s, step->micro_batch[s].both, 2);
     }
     return status;
 }

@@ -18,19 +18,19 @@ typedef struct contribution {
 
 struct tutti_gradients {
     tutti_graph *graph;
-    int slice;
+    int micro_batch;
     int buffers, contributions;
     buffer *buffer;
     contribution *contribution;
     int64_t releases;
 };
 
-tutti_status tutti_gradients_new(tutti_graph *graph, int slice, tutti_gradients **gradients)
+tutti_status tutti_gradients_new(tutti_graph *graph, int micro_batch, tutti_gradients **gradients)
 {
     tutti_gradients *g = calloc(1, sizeof *g);
     if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for gradients");
     g->graph = graph;
-    g->slice = slice;
+    g->micro_batch = micro_batch;
     *gradients = g;
     return TUTTI_OK;
 }
@@ -72,7 +72,7 @@ tutti_status tutti_gradients_take(tutti_gradients *g, int64_t count, int *tensor
     if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for gradients");
     g->buffer = more;
     char name[48];
-    snprintf(name, sizeof name, "gradient%d@%d", g->buffers, g->slice);
+    snprintf(name, sizeof name, "gradient%d@%d", g->buffers, g->micro_batch);
     int made;
     tutti_status status = tutti_graph_tensor(
         g->graph, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count), &made);

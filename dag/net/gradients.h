@@ -1,11 +1,11 @@
-/* Gradients of one slice's values during the backward pass.
+/* Gradients of one micro-batch's values during the backward pass.
  *
  * A value with several consumers gets one contribution from each; once all are in, the gradient is
  * their sum, in the order in which they came. A contribution may be shared (an add hands the same
  * tensor to both of its inputs), so buffers are counted, and a buffer that nobody holds any more is
  * taken again for the next gradient of the same size: the one released last, which is the likeliest
- * to be in the cache. That adds an edge from its last reader to its next writer; slices have a pool
- * of their own, so the edge never joins two slices. Threads: [M]. */
+ * to be in the cache. That adds an edge from its last reader to its next writer; micro-batches have a pool
+ * of their own, so the edge never joins two micro-batches. Threads: [M]. */
 #ifndef TUTTI_GRADIENTS_H
 #define TUTTI_GRADIENTS_H
 
@@ -13,7 +13,7 @@
 
 typedef struct tutti_gradients tutti_gradients;
 
-tutti_status tutti_gradients_new(tutti_graph *graph, int slice, tutti_gradients **gradients);
+tutti_status tutti_gradients_new(tutti_graph *graph, int micro_batch, tutti_gradients **gradients);
 void tutti_gradients_free(tutti_gradients *gradients);
 
 /* A buffer of `count` float32, held by the caller. */

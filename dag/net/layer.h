@@ -65,7 +65,7 @@ typedef struct tutti_layer {
     } as;
 } tutti_layer;
 
-struct tutti_site; /* dag/net/site.h: a layer at one slice of the batch */
+struct tutti_site; /* dag/net/site.h: a layer at one micro-batch of the batch */
 
 struct tutti_layer_kind {
     const char *name;
@@ -75,7 +75,7 @@ struct tutti_layer_kind {
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
     /* Whether forward leaves batch statistics in site->stats, for running ones to be kept. */
     int statistics;
-    /* Append nodes for one slice: reading site->x and parameters, giving site->y. evaluate NULL:
+    /* Append nodes for one micro-batch: reading site->x and parameters, giving site->y. evaluate NULL:
      * the same as forward. */
     tutti_status (*forward)(struct tutti_site *site);
     tutti_status (*evaluate)(struct tutti_site *site);

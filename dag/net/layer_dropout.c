@@ -1,5 +1,5 @@
 /* Dropout. An element's number is its place in the global batch, so that P ranks with b images drop
- * what one rank with P*b images drops, whatever the slices. For evaluation the value is its input:
+ * what one rank with P*b images drops, whatever the micro-batches. For evaluation the value is its input:
  * no node, no copy. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"

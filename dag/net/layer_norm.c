@@ -1,4 +1,4 @@
-/* Batch normalisation over one slice: every slice has statistics of its own, as every rank has. */
+/* Batch normalisation over one micro-batch: every micro-batch has statistics of its own, as every rank has. */
 #include "dag/kernels/norm.h"
 #include "dag/net/site.h"
 

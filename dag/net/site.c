@@ -11,7 +11,7 @@ tutti_status tutti_site_output(tutti_site *site)
 {
     if (site->y >= 0) return TUTTI_OK;
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s@%d", site->layer->name, site->slice);
+    snprintf(name, sizeof name, "%s@%d", site->layer->name, site->micro_batch);
     tutti_extent out = site->layer->out;
     tutti_shape shape = out.H == 1 && out.W == 1 ? tutti_shape_of(site->N, out.C)
                                                  : tutti_shape_of(site->N, out.H, out.W, out.C);
@@ -23,7 +23,7 @@ static tutti_status remember(
 {
     if (*tensor >= 0) return TUTTI_OK;
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, what, site->slice);
+    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, what, site->micro_batch);
     return tutti_graph_tensor(site->graph, name, TUTTI_ROLE_SCRATCH, dtype, shape, tensor);
 }
 
@@ -47,7 +47,8 @@ tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op,
     size_t desc_bytes, int accesses, const tutti_access access[])
 {
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, tutti_op_name(op), site->slice);
+    snprintf(
+        name, sizeof name, "%s.%s@%d", site->layer->name, tutti_op_name(op), site->micro_batch);
     int node;
     tutti_status status =
         tutti_graph_kernel(site->graph, name, op, desc, desc_bytes, accesses, access, &node);

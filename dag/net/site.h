@@ -1,8 +1,8 @@
-/* A site: one layer at one slice of the batch, with the tensors its nodes read and write. What
+/* A site: one layer at one micro-batch of the batch, with the tensors its nodes read and write. What
  * layer kinds work on.
  *
- * Names: values "<layer>@<slice>", what a layer remembers "<layer>.<what>@<slice>", nodes
- * "<layer>.<op>@<slice>". Threads: [M]. */
+ * Names: values "<layer>@<micro-batch>", what a layer remembers "<layer>.<what>@<micro-batch>", nodes
+ * "<layer>.<op>@<micro-batch>". Threads: [M]. */
 #ifndef TUTTI_SITE_H
 #define TUTTI_SITE_H
 
@@ -16,9 +16,9 @@ enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
 typedef struct tutti_site {
     tutti_graph *graph;
     const tutti_layer *layer;
-    tutti_gradients *gradients; /* of this slice */
-    int index, slice;           /* of the layer in the net; of the slice in the batch */
-    int64_t N;                  /* images of this slice */
+    tutti_gradients *gradients; /* of this micro-batch */
+    int index, micro_batch;     /* of the layer in the net; of the micro-batch in the batch */
+    int64_t N;                  /* images of this micro-batch */
     int64_t first;              /* its first image in the global batch */
     uint64_t seed;              /* dropout's */
     int counter;                /* tensor: step number */

@@ -1,29 +1,29 @@
 /* A net as a graph: the training step (section "train") and the evaluation step (section "eval").
  *
- * The rank's batch is cut into slices that run as independent chains (one for each worker, say);
- * each slice has its own activations and its own batch statistics, and parameter gradients are
- * summed over slices in slice order. Then stands a mark ("sum over ranks"), then the update of that
+ * The rank's batch is cut into micro-batches that run as independent chains (one for each worker, say);
+ * each micro-batch has its own activations and its own batch statistics, and parameter gradients are
+ * summed over micro-batches in micro-batch order. Then stands a mark ("sum over ranks"), then the update of that
  * parameter. Gradients are of the mean loss over the global batch.
  *
- *   train   forward of each slice, layer by layer; behind each batch norm:
- *              sum of statistics over slices -> mark
- *           loss of each slice
+ *   train   forward of each micro-batch, layer by layer; behind each batch norm:
+ *              sum of statistics over micro-batches -> mark
+ *           loss of each micro-batch
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
- *              [sum over slices] -> mark
+ *              [sum over micro-batches] -> mark
  *           from the last layer: sgd of each parameter, running statistics of each batch norm
- *   eval    forward of each slice with running statistics, metrics of each slice
+ *   eval    forward of each micro-batch with running statistics, metrics of each micro-batch
  *
  * Both sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes marks
  * come first, then the backward pass, layer by layer from the last (dag/net/site.h says why).
  *
- * Running statistics are the mean over slices and ranks in every step, so they are equal on all
- * ranks; slices of unequal size count alike, and n of the unbiased variance's n/(n-1) is their
+ * Running statistics are the mean over micro-batches and ranks in every step, so they are equal on all
+ * ranks; micro-batches of unequal size count alike, and n of the unbiased variance's n/(n-1) is their
  * mean.
  *
  * Tensor names: parameters as PyTorch names them with batch norm's pair in one
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", momentum "m.<name>", running statistics
- * "<layer>.running"; values "<layer>@<slice>", in the shape (n,H,W,C), or (n,C) where H = W = 1.
+ * "<layer>.running"; values "<layer>@<micro-batch>", in the shape (n,H,W,C), or (n,C) where H = W = 1.
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
@@ -34,8 +34,8 @@
 #include "dag/run/run.h"
 
 typedef struct tutti_step_options {
-    int64_t batch;   /* images a rank */
-    int slices;      /* 1 .. batch; sizes differ by at most one, larger ones first */
+    int64_t batch;     /* images a rank */
+    int micro_batches; /* 1 .. batch; sizes differ by at most one, larger ones first */
     int ranks, rank; /* ranks: loss weight, statistics; rank: dropout's place in the global batch */
     float momentum, weight_decay;
     int nesterov;
@@ -44,13 +44,13 @@ typedef struct tutti_step_options {
     uint64_t seed;       /* initial weights, dropout */
 } tutti_step_options;
 
-/* A slice and its tensors in both sections. A label of -1 marks a row that does not count. */
-typedef struct tutti_step_slice {
+/* A micro-batch and its tensors in both sections. A label of -1 marks a row that does not count. */
+typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* (n,H,W,C) float32; (n) int32 */
     int seen, both;       /* (n,K): logits of the first view; sum of both views' (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
-} tutti_step_slice;
+} tutti_micro_batch;
 
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
@@ -58,8 +58,8 @@ typedef struct tutti_step {
     int eval_again; /* the section that follows eval, with another view of the same images: metrics
                        of the mean of both views' logits */
     int rate, counter; /* inputs: learning rate float32 (1); step number int64 (1) */
-    int slices;
-    tutti_step_slice *slice;
+    int micro_batches;
+    tutti_micro_batch *micro_batch;
     int parameters, *parameter; /* tensors, in net order: the order of hashes and checkpoints */
     int states, *state;         /* running statistics and momentum */
 } tutti_step;

@@ -8,25 +8,25 @@
 
 static const float RUNNING_MOMENTUM = 0.1f;
 
-/* A sum over slices and a mark go before everything: they are short, and what they start runs while
+/* A sum over micro-batches and a mark go before everything: they are short, and what they start runs while
  * others compute. */
 static int mark_priority(const tutti_builder *b)
 {
     return 2 * b->net->layers + 1;
 }
 
-/* total = the sum over slices, in slice order, of the tensors that the caller has put into
+/* total = the sum over micro-batches, in micro-batch order, of the tensors that the caller has put into
  * b->access. */
-static tutti_status sum_slices(
+static tutti_status sum_micro_batches(
     tutti_builder *b, const char *layer, const char *suffix, int64_t count, int total)
 {
-    int slices = b->options->slices, node;
-    b->access[slices] = tutti_writes(total);
+    int micro_batches = b->options->micro_batches, node;
+    b->access[micro_batches] = tutti_writes(total);
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.%s.sum_slices", layer, suffix);
-    tutti_sum_desc desc = {.count = count, .inputs = slices};
+    snprintf(name, sizeof name, "%s.%s.sum_micro_batches", layer, suffix);
+    tutti_sum_desc desc = {.count = count, .inputs = micro_batches};
     tutti_status status = tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, slices + 1, b->access, &node);
+        b->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, micro_batches + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(b->graph, node, mark_priority(b) - 1);
     return TUTTI_OK;
@@ -40,31 +40,32 @@ static tutti_status mark(tutti_builder *b, int tensor)
     return status;
 }
 
-/* Batch statistics of all slices and ranks into the running ones. The sum is a tensor of its own
- * even with one slice: the backward pass still reads the slice's statistics while the sum over
- * ranks is under way. Slices of unequal size count alike, and n of the n/(n-1) is their mean. */
+/* Batch statistics of all micro-batches and ranks into the running ones. The sum is a tensor of its own
+ * even with one micro-batch: the backward pass still reads the micro-batch's statistics while the sum over
+ * ranks is under way. Micro-batches of unequal size count alike, and n of the n/(n-1) is their mean. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
-    int slices = b->options->slices, *total = &b->statistics[l];
+    int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out.C;
     tutti_status status = tutti_builder_tensor(
         b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH, tutti_shape_of(2, C), total);
     if (status != TUTTI_OK) return status;
-    for (int s = 0; s < slices; s++) b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
-    status = sum_slices(b, layer->name, "stats", 2 * C, *total);
+    for (int s = 0; s < micro_batches; s++)
+        b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
+    status = sum_micro_batches(b, layer->name, "stats", 2 * C, *total);
     return status == TUTTI_OK ? mark(b, *total) : status;
 }
 
 tutti_status tutti_builder_update_running(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
-    int slices = b->options->slices;
+    int micro_batches = b->options->micro_batches;
     int64_t C = layer->out.C;
-    double n = (double)(b->options->batch * layer->out.H * layer->out.W) / slices;
+    double n = (double)(b->options->batch * layer->out.H * layer->out.W) / micro_batches;
     tutti_norm_running_desc desc = {.C = C,
         .momentum = RUNNING_MOMENTUM,
-        .weight = (float)(1.0 / ((double)slices * b->options->ranks)),
+        .weight = (float)(1.0 / ((double)micro_batches * b->options->ranks)),
         .unbias = (float)(n / (n - 1))};
     int node, running = tutti_builder_site(b, l, 0)->running;
     tutti_access access[] = {tutti_reads(b->statistics[l]), tutti_updates(running)};
@@ -76,13 +77,13 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
 
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix)
 {
-    int slices = b->options->slices;
+    int micro_batches = b->options->micro_batches;
     const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_status status = TUTTI_OK;
-    if (slices > 1) {
-        for (int s = 0; s < slices; s++)
+    if (micro_batches > 1) {
+        for (int s = 0; s < micro_batches; s++)
             b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
-        status = sum_slices(b, b->net->layer[l].name, suffix, t->count, t->gradient);
+        status = sum_micro_batches(b, b->net->layer[l].name, suffix, t->count, t->gradient);
     }
     return status == TUTTI_OK ? mark(b, t->gradient) : status;
 }

@@ -20,7 +20,7 @@
 #define TUTTI_SPAN_LIST(X)                                                                         \
     X(FORWARD, "forward")                                                                          \
     X(BACKWARD, "backward")                                                                        \
-    X(SUM, "sum") /* of slices, statistics, or values */                                           \
+    X(SUM, "sum") /* of micro-batches, statistics, or values */                                    \
     X(UPDATE, "update")                                                                            \
     X(COPY, "copy")             /* a feed or a fetch */                                            \
     X(START, "start")           /* a worker hands a collective to its design */                    \

@@ -63,7 +63,7 @@ typedef struct tutti_verdict {
 
 /* One collective of one rank. */
 typedef struct tutti_check_coll {
-    char *name; /* of the node; with "(slice 2 of 3)" when it is cut */
+    char *name; /* of the node; with "(chunk 2 of 3)" when it is cut */
     tutti_coll_kind kind;
     tutti_dtype dtype;
     tutti_reduce_op op;
@@ -73,7 +73,7 @@ typedef struct tutti_check_coll {
     int group, lane;
     int64_t number; /* on its lane of its group, from 0 */
     int64_t index;  /* of its place: 0 begins a section */
-    int slice;      /* this one of its node's, whose numbers follow each other */
+    int chunk;      /* this one of its node's, whose numbers follow each other */
     int holds;      /* its worker waits for its end */
     int lost;       /* its end is never told */
     int *before;    /* collectives of this rank that end before it can start, or are before it on */

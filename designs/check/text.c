@@ -1,4 +1,4 @@
-/* One rank's collectives as text:  kind dtype op root count counts group lane index slice holds lost N before...
+/* One rank's collectives as text:  kind dtype op root count counts group lane index chunk holds lost N before...
  * name, a line each. */
 #include "designs/check/parts.h"
 
@@ -14,7 +14,7 @@ static void print(const tutti_check_coll *c, FILE *out)
 {
     fprintf(out, "%d %d %d %d %" PRId64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d", (int)c->kind,
         (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->group, c->lane, c->index,
-        c->slice, c->holds, c->lost, c->befores);
+        c->chunk, c->holds, c->lost, c->befores);
     for (int i = 0; i < c->befores; i++) fprintf(out, " %d", c->before[i]);
     fprintf(out, " %s\n", c->name);
 }
@@ -62,7 +62,7 @@ enum {
     GROUP,
     LANE,
     INDEX,
-    SLICE,
+    CHUNK,
     HOLDS,
     LOST,
     BEFORES,
@@ -95,7 +95,7 @@ static tutti_status take_fields(
         .group = (int)f[GROUP],
         .lane = (int)f[LANE],
         .index = f[INDEX],
-        .slice = (int)f[SLICE],
+        .chunk = (int)f[CHUNK],
         .holds = (int)f[HOLDS],
         .lost = (int)f[LOST],
         .before = *before,

@@ -2,7 +2,7 @@
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,16 +110,16 @@ typedef struct nearest {
     int befores;
 } nearest;
 
-static tutti_status submit_slice(
-    tutti_check *check, int rank, const tutti_node *node, int slice, int group, nearest near)
+static tutti_status submit_chunk(
+    tutti_check *check, int rank, const tutti_node *node, int chunk, int group, nearest near)
 {
-    int slices = tutti_slice_count(&node->place);
+    int chunks = tutti_chunk_count(&node->place);
     int ranks = check->group[group].size;
     const tutti_coll_args whole = tutti_coll_desc_args(node->desc, node->desc_bytes, ranks);
-    const tutti_coll_args args = tutti_slice_args(&whole, slices, slice);
+    const tutti_coll_args args = tutti_chunk_args(&whole, chunks, chunk);
     char name[256];
-    snprintf(name, sizeof name, "%s (slice %d of %d)", node->name, slice + 1, slices);
-    const tutti_check_coll coll = {.name = slices > 1 ? name : (char *)node->name,
+    snprintf(name, sizeof name, "%s (chunk %d of %d)", node->name, chunk + 1, chunks);
+    const tutti_check_coll coll = {.name = chunks > 1 ? name : (char *)node->name,
         .kind = args.kind,
         .dtype = args.dtype,
         .op = args.op,
@@ -127,9 +127,9 @@ static tutti_status submit_slice(
         .count = args.count,
         .counts = tutti_coll_counts_hash(&args, ranks),
         .group = group,
-        .lane = tutti_slice_lane(&node->place, slice),
+        .lane = tutti_chunk_lane(&node->place, chunk),
         .index = node->place.index,
-        .slice = slice,
+        .chunk = chunk,
         .holds = node->place.holds,
         .before = (int *)near.before, /* copied */
         .befores = near.befores};
@@ -141,14 +141,14 @@ static tutti_status submit_node(
 {
     tutti_check_rank *r = &check->rank[rank];
     int collective = node->kind == TUTTI_NODE_COLLECTIVE;
-    int slices = collective ? tutti_slice_count(&node->place) : 0;
+    int chunks = collective ? tutti_chunk_count(&node->place) : 0;
     nearest near = {0};
     tutti_status status =
-        tutti_reach_add(r->reach, node, r->colls, slices, &near.before, &near.befores);
+        tutti_reach_add(r->reach, node, r->colls, chunks, &near.before, &near.befores);
     if (status || !collective) return status;
     int group = group_of ? group_of(node) : 0;
-    for (int i = 0; i < slices && !status; i++)
-        status = submit_slice(check, rank, node, i, group, near);
+    for (int i = 0; i < chunks && !status; i++)
+        status = submit_chunk(check, rank, node, i, group, near);
     return status;
 }
 

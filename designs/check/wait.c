@@ -40,10 +40,10 @@ static int previous_on_lane(const tutti_check_rank *rank, int n)
     return -1;
 }
 
-/* Whether both are slices of one node, which are started one after the other. */
+/* Whether both are chunks of one node, which are started one after the other. */
 static int is_same_node(const tutti_check_rank *rank, int before, int n)
 {
-    return before >= n - rank->coll[n].slice;
+    return before >= n - rank->coll[n].chunk;
 }
 
 /* Where no queue keeps the order of a lane, the graph must. */
@@ -203,7 +203,7 @@ static int view_lane(const tutti_start_view *base, int n)
 
 static int view_begins(const tutti_start_view *base, int n)
 {
-    return !seen(base, n)->index && !seen(base, n)->slice;
+    return !seen(base, n)->index && !seen(base, n)->chunk;
 }
 
 static int view_ready(const tutti_start_view *base, int n)

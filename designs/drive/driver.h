@@ -43,10 +43,10 @@ tutti_status tutti_driver_open(
     const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver);
 void tutti_driver_close(tutti_driver *driver); /* nobody passes any more; accepts NULL */
 
-/* The next sequence number, for a collective at this place; its further slices have the numbers
+/* The next sequence number, for a collective at this place; its further chunks have the numbers
  * behind. -1 when memory ran out (logged). [M] */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);
-/* The collective's buffers are ready: its slices start when the order allows; its token is finished
+/* The collective's buffers are ready: its chunks start when the order allows; its token is finished
  * when all have ended. [A] */
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token);

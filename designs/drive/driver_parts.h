@@ -53,15 +53,15 @@ void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message);
 
 /* Starts what may start in a pass. Returns how many. comm_lock held. */
 int tutti_driver_start_next(tutti_driver *d);
-/* Rules that start at_once: starts the slices from this sequence number on. One that cannot start at once is tried
+/* Rules that start at_once: starts the chunks from this sequence number on. One that cannot start at once is tried
  * again in every pass; so are those behind it. comm_lock held. */
-void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices);
+void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks);
 /* Whether something is ready that whoever passes may start. queue_lock held. */
 int tutti_driver_may_start(tutti_driver *d);
 
 /* Posts this entry on its lane; where that fails it ends at once. comm_lock held. */
 void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready);
-/* Forgets an entry, and finishes its token after the last slice. comm_lock held. */
+/* Forgets an entry, and finishes its token after the last chunk. comm_lock held. */
 void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status status);
 /* Ends what is done. comm_lock held. */
 void tutti_driver_end_done(tutti_driver *d);

@@ -2,7 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 
 #include <stdlib.h>
 
@@ -148,8 +148,8 @@ static void enter_record(tutti_driver *d, tutti_entry *entry)
     const tutti_record_key key = {.sequence = entry->sequence,
         .index = entry->index,
         .lane = entry->lane,
-        .slice = entry->slice,
-        .slices = entry->slices,
+        .chunk = entry->chunk,
+        .chunks = entry->chunks,
         .name = entry->name,
         .reserved_s = entry->reserved_s};
     entry->number = tutti_record_post(&d->record, &key, &entry->args);
@@ -160,7 +160,7 @@ static void enter_record(tutti_driver *d, tutti_entry *entry)
 static void make_ready(
     tutti_driver *d, tutti_entry *entry, const tutti_coll_args *args, tutti_token *token)
 {
-    entry->args = tutti_slice_args(args, entry->slices, entry->slice);
+    entry->args = tutti_chunk_args(args, entry->chunks, entry->chunk);
     entry->token = token;
     tutti_queue_ready(&d->queue, entry);
     if (d->fault) tutti_fault_change(d->fault, entry);
@@ -175,12 +175,12 @@ void tutti_driver_ready(
     int at_once = driver->options.start->at_once;
     if (at_once) pthread_mutex_lock(driver->comm_lock);
     pthread_mutex_lock(&driver->queue_lock);
-    int slices = tutti_queue_get(&driver->queue, sequence)->slices;
-    for (int i = 0; i < slices; i++)
+    int chunks = tutti_queue_get(&driver->queue, sequence)->chunks;
+    for (int i = 0; i < chunks; i++)
         make_ready(driver, tutti_queue_get(&driver->queue, sequence + i), args, token);
     pthread_mutex_unlock(&driver->queue_lock);
     if (at_once) {
-        tutti_driver_start_at_once(driver, sequence, slices);
+        tutti_driver_start_at_once(driver, sequence, chunks);
         pthread_mutex_unlock(driver->comm_lock);
     }
     driver->options.wake(driver->options.ctx);

@@ -74,13 +74,13 @@ int tutti_driver_start_next(tutti_driver *d)
     return started;
 }
 
-void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int slices)
+void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks)
 {
     pthread_mutex_lock(&d->queue_lock);
     int goes = !d->held; /* none starts before one that came before it */
     pthread_mutex_unlock(&d->queue_lock);
     goes = goes && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
-    for (int64_t s = first; s < first + slices; s++) {
+    for (int64_t s = first; s < first + chunks; s++) {
         pthread_mutex_lock(&d->queue_lock);
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         tutti_entry copy = *entry;

@@ -158,7 +158,7 @@ static void tell(tutti_fault *f, int64_t sequence, const char *name)
     f->told = 1;
 }
 
-/* The number asked for may lie among the slices of one collective: nothing is added between them. */
+/* The number asked for may lie among the chunks of one collective: nothing is added between them. */
 int tutti_fault_adds(tutti_fault *f, int64_t sequence)
 {
     if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.collective || f->added) return 0;

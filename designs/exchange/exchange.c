@@ -5,7 +5,7 @@
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "designs/exchange/marks.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/comm_thread.h"
 #include "designs/thread/deadline.h"
@@ -49,7 +49,7 @@ static char *settings_text(const tutti_exchange_options *o)
     fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\ncheck=%s\n", o->settings ? o->settings : "",
         o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto",
         tutti_verify_mode_name(o->verify));
-    fprintf(out, "slice=%lld\npriority=%d\n", (long long)o->slice_bytes, o->order.on);
+    fprintf(out, "chunk=%lld\npriority=%d\n", (long long)o->chunk_bytes, o->order.on);
     if (!fclose(out)) return text;
     free(text);
     return NULL;
@@ -183,7 +183,7 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;
     if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
-    if (o->slice_bytes < 0) o->slice_bytes = tutti_slice_default_bytes();
+    if (o->chunk_bytes < 0) o->chunk_bytes = tutti_chunk_default_bytes();
     tutti_status status = tutti_design_check(design);
     if (!status) status = tutti_watch_check(&o->watch);
     if (!status) status = tutti_comm_core_check(o->comm_core);
@@ -384,7 +384,7 @@ tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, 
     *checks = !alone && o->verify != TUTTI_VERIFY_OFF && !o->manual;
     if (alone) return TUTTI_OK;
     tutti_status status =
-        tutti_marks_turn(graph, o->design, o->lanes, o->bucket_bytes, o->slice_bytes);
+        tutti_marks_turn(graph, o->design, o->lanes, o->bucket_bytes, o->chunk_bytes);
     return status ? status : plan_order(exchange, graph);
 }
 

@@ -28,8 +28,8 @@ typedef struct tutti_exchange_options {
     int64_t bucket_bytes;  /* gradients are summed in buckets of at most this much; 0: one by one;
                                  -1: see designs/passes/bucket.h */
     int64_t
-        slice_bytes; /* a larger sum is cut into slices of at most this much (designs/passes/slice.h); 0: none
-                              is; -1: as tutti_slice_default_bytes says */
+        chunk_bytes; /* a larger sum is cut into chunks of at most this much (designs/passes/chunk.h); 0: none
+                              is; -1: as tutti_chunk_default_bytes says */
     tutti_order_options order; /* the agreed order of a step's collectives; off: program order */
     const char *comm_core; /* where the comm thread runs, see designs/thread/comm_core.h; NULL: "none" */
     int workers;           /* a rank's, which comm_core "auto" leaves a core each; 0: 1 */

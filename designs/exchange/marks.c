@@ -3,7 +3,7 @@
 #include "collectives/value/args.h"
 #include "dag/base/log.h"
 #include "designs/passes/bucket.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 
 /* What is wrong with the place of a section's n-th collective; NULL: nothing. */
 static const char *misplaced(
@@ -40,7 +40,7 @@ static tutti_status check_places(const tutti_design *design, const tutti_graph *
 }
 
 tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_design *design, int lanes,
-    int64_t bucket_bytes, int64_t slice_bytes)
+    int64_t bucket_bytes, int64_t chunk_bytes)
 {
     int64_t bytes = bucket_bytes < 0 ? tutti_bucket_default_bytes(graph) : bucket_bytes;
     tutti_status status = tutti_bucket_fuse(graph, bytes);
@@ -58,5 +58,5 @@ tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_design *design, in
     }
     status = design->place(graph, lanes);
     if (!status) status = check_places(design, graph, lanes);
-    return status ? status : tutti_slice_cut(graph, slice_bytes, lanes);
+    return status ? status : tutti_chunk_cut(graph, chunk_bytes, lanes);
 }

@@ -1,6 +1,6 @@
 /* From marks to collectives: all the passes over a graph, one after the other.
  *
- *   marks -> buckets (bucket.h) -> allreduces -> places, by the design -> slices (slice.h) */
+ *   marks -> buckets (bucket.h) -> allreduces -> places, by the design -> chunks (chunk.h) */
 #ifndef TUTTI_MARKS_H
 #define TUTTI_MARKS_H
 
@@ -8,9 +8,9 @@
 #include "designs/design.h"
 
 /* Every mark of the graph becomes an allreduce (sum, in place) of a bucket, on a lane below `lanes`.
- * bucket_bytes -1: the default; slice_bytes as of tutti_slice_cut. NOMEM; INVAL (logged) for a design that
+ * bucket_bytes -1: the default; chunk_bytes as of tutti_chunk_cut. NOMEM; INVAL (logged) for a design that
  * writes places that it does not have. [M] */
 tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_design *design, int lanes,
-    int64_t bucket_bytes, int64_t slice_bytes);
+    int64_t bucket_bytes, int64_t chunk_bytes);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct tutti_order_plan {
     tutti_piece *piece;
     double *seen;            /* [pieces + 1]: when each is ready, and seconds a byte */
     tutti_observed observed; /* the driver's until it is asked for it */
-    int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a slice starts */
+    int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a chunk starts */
     int32_t *order;
     tutti_outlook outlook;
 };
@@ -50,9 +50,9 @@ static tutti_status find_pieces(tutti_order_plan *p, const tutti_graph *graph)
         const tutti_coll_args *args = node->desc;
         tutti_piece *piece = &p->piece[p->pieces++];
         *piece = (tutti_piece){.node = n,
-            .slices = tutti_slice_count(&node->place),
+            .chunks = tutti_chunk_count(&node->place),
             .bytes = args->count * (int64_t)tutti_dtype_bytes(args->dtype)};
-        p->slots += piece->slices;
+        p->slots += piece->chunks;
         status = tutti_reach_next_step(graph, n, &piece->needed);
     }
     return status;
@@ -69,16 +69,16 @@ static tutti_status write_slots(const tutti_order_plan *p, tutti_graph *graph)
     return status;
 }
 
-/* Adds what comes before each slice of the node, which are the same for all of them. */
+/* Adds what comes before each chunk of the node, which are the same for all of them. */
 static tutti_status add_befores(
-    tutti_order_plan *p, int slot, int slices, const int before[], int befores)
+    tutti_order_plan *p, int slot, int chunks, const int before[], int befores)
 {
     int at = p->befores[slot];
     int *grown =
-        realloc(p->before, ((size_t)at + (size_t)slices * (size_t)befores + 1) * sizeof *grown);
+        realloc(p->before, ((size_t)at + (size_t)chunks * (size_t)befores + 1) * sizeof *grown);
     if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order %d collectives", p->slots);
     p->before = grown;
-    for (int s = 0; s < slices; s++) {
+    for (int s = 0; s < chunks; s++) {
         for (int i = 0; i < befores; i++) p->before[at++] = before[i];
         p->befores[slot + s + 1] = at;
     }
@@ -98,11 +98,11 @@ static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (node->section != p->section || node->kind == TUTTI_NODE_MARK) continue;
         int collective = node->kind == TUTTI_NODE_COLLECTIVE, befores = 0;
-        int slices = collective ? tutti_slice_count(&node->place) : 0;
+        int chunks = collective ? tutti_chunk_count(&node->place) : 0;
         const int *before = NULL;
-        status = tutti_reach_add(reach, node, slot, slices, &before, &befores);
-        if (!status && collective) status = add_befores(p, slot, slices, before, befores);
-        slot += slices;
+        status = tutti_reach_add(reach, node, slot, chunks, &before, &befores);
+        if (!status && collective) status = add_befores(p, slot, chunks, before, befores);
+        slot += chunks;
     }
     tutti_reach_free(reach);
     return status;
@@ -157,17 +157,17 @@ void tutti_order_close(tutti_order_plan *plan)
 
 /* ---- agreeing ---- */
 
-/* Whether it has every slice once, and none before what it waits for. */
+/* Whether it has every chunk once, and none before what it waits for. */
 static int is_fine(const tutti_order_plan *p, const int32_t order[])
 {
     char started[p->slots];
     memset(started, 0, sizeof started);
     for (int slot = 0; slot < p->slots; slot++) {
-        int32_t slice = order[slot];
-        if (slice < 0 || slice >= p->slots || started[slice]) return 0;
-        for (int i = p->befores[slice]; i < p->befores[slice + 1]; i++)
+        int32_t chunk = order[slot];
+        if (chunk < 0 || chunk >= p->slots || started[chunk]) return 0;
+        for (int i = p->befores[chunk]; i < p->befores[chunk + 1]; i++)
             if (!started[p->before[i]]) return 0;
-        started[slice] = 1;
+        started[chunk] = 1;
     }
     return 1;
 }
@@ -199,13 +199,13 @@ static void make_order(tutti_order_plan *p)
     p->outlook.changes = !tutti_priority_is_program_order(p->slots, p->order);
 }
 
-/* Several slices of the largest size: the link stays full while one ends and the next begins. */
+/* Several chunks of the largest size: the link stays full while one ends and the next begins. */
 static int64_t window_of(const tutti_order_plan *p)
 {
     enum { IN_FLIGHT = 4 };
     int64_t largest = 1;
     for (int i = 0; i < p->pieces; i++) {
-        int64_t bytes = p->piece[i].bytes / p->piece[i].slices;
+        int64_t bytes = p->piece[i].bytes / p->piece[i].chunks;
         if (bytes > largest) largest = bytes;
     }
     return IN_FLIGHT * largest;

@@ -2,4 +2,4 @@
 libcore_la_SOURCES += \
 	designs/passes/bucket.c designs/passes/bucket.h \
 	designs/passes/priority.c designs/passes/priority.h \
-	designs/passes/slice.c designs/passes/slice.h
+	designs/passes/chunk.c designs/passes/chunk.h

@@ -11,9 +11,9 @@ static double overtakes_from(const tutti_piece *piece)
     return piece->ready_s + least_s + share * piece->ready_s;
 }
 
-static double slice_s(const tutti_piece *piece, double seconds_per_byte)
+static double chunk_s(const tutti_piece *piece, double seconds_per_byte)
 {
-    return seconds_per_byte * (double)piece->bytes / piece->slices;
+    return seconds_per_byte * (double)piece->bytes / piece->chunks;
 }
 
 /* Whether a goes before b now: what may overtake, by need; then the others, as they get ready. */
@@ -24,7 +24,7 @@ static int goes_before(const tutti_piece *a, const tutti_piece *b, double now_s)
     return first ? a->needed < b->needed : a->ready_s < b->ready_s;
 }
 
-/* Of the pieces with slices left. */
+/* Of the pieces with chunks left. */
 static int take(int pieces, const tutti_piece piece[], const int left[], double now_s)
 {
     int best = -1;
@@ -39,15 +39,15 @@ void tutti_priority_order(
     int left[pieces + 1], begin[pieces + 1], slots = 0;
     for (int p = 0; p < pieces; p++) {
         begin[p] = slots;
-        left[p] = piece[p].slices;
-        slots += piece[p].slices;
+        left[p] = piece[p].chunks;
+        slots += piece[p].chunks;
     }
     double now_s = 0;
     for (int slot = 0; slot < slots; slot++) {
         int p = take(pieces, piece, left, now_s);
-        order[slot] = begin[p] + piece[p].slices - left[p]--;
+        order[slot] = begin[p] + piece[p].chunks - left[p]--;
         if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
-        now_s += slice_s(&piece[p], seconds_per_byte);
+        now_s += chunk_s(&piece[p], seconds_per_byte);
     }
 }
 
@@ -63,11 +63,11 @@ int tutti_priority_is_program_order(int slots, const int32_t order[])
     return 1;
 }
 
-/* Which piece a slice is of. */
-static int piece_of(int pieces, const tutti_piece piece[], int32_t slice)
+/* Which piece a chunk is of. */
+static int piece_of(int pieces, const tutti_piece piece[], int32_t chunk)
 {
     int p = 0;
-    for (; p < pieces - 1 && slice >= piece[p].slices; p++) slice -= piece[p].slices;
+    for (; p < pieces - 1 && chunk >= piece[p].chunks; p++) chunk -= piece[p].chunks;
     return p;
 }
 
@@ -77,13 +77,13 @@ double tutti_priority_urgent_s(
     int slots = 0, urgent = 0;
     double now_s = 0, done_s = 0;
     for (int p = 0; p < pieces; p++) {
-        slots += piece[p].slices;
+        slots += piece[p].chunks;
         if (piece[p].needed < piece[urgent].needed) urgent = p;
     }
     for (int slot = 0; slot < slots; slot++) {
         int p = piece_of(pieces, piece, order[slot]);
         if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
-        now_s += slice_s(&piece[p], seconds_per_byte);
+        now_s += chunk_s(&piece[p], seconds_per_byte);
         if (p == urgent) done_s = now_s;
     }
     return done_s;

@@ -14,7 +14,7 @@
 enum { TUTTI_OBSERVED_STEPS = 15 };
 
 typedef struct tutti_observed {
-    int pieces, slots;       /* nodes of a step, and collectives, slices counted */
+    int pieces, slots;       /* nodes of a step, and collectives, chunks counted */
     int steps;               /* seen whole, the first left out */
     double *ready_s;         /* [TUTTI_OBSERVED_STEPS][pieces] the last of these steps */
     double seconds_per_byte; /* the least in any of these steps */

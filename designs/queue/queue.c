@@ -1,7 +1,7 @@
 #include "designs/queue/queue.h"
 
 #include "dag/base/log.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,26 +49,26 @@ static tutti_status double_room(tutti_queue *q)
 tutti_status tutti_queue_reserve(
     tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence)
 {
-    int slices = tutti_slice_count(place);
-    while (queue->next - queue->lowest + slices > queue->room) {
+    int chunks = tutti_chunk_count(place);
+    while (queue->next - queue->lowest + chunks > queue->room) {
         tutti_status status = double_room(queue);
         if (status) return status;
     }
     *sequence = queue->next;
     if (place->index == 0) queue->base = queue->next;
-    for (int i = 0; i < slices; i++, queue->next++)
+    for (int i = 0; i < chunks; i++, queue->next++)
         *tutti_queue_get(queue, queue->next) = (tutti_entry){.sequence = queue->next,
             .index = place->index,
             .base = queue->base,
-            .slice = i,
-            .slices = slices,
+            .chunk = i,
+            .chunks = chunks,
             .slots = place->slots,
             .ordered = queue->ordering && place->slots == queue->slots,
-            .lane = tutti_slice_lane(place, i),
+            .lane = tutti_chunk_lane(place, i),
             .state = TUTTI_ENTRY_RESERVED,
             .before = -1,
             .after = -1,
-            .left = slices,
+            .left = chunks,
             .name = name};
     return TUTTI_OK;
 }
@@ -128,14 +128,14 @@ tutti_entry *tutti_queue_oldest(tutti_queue *queue)
 }
 
 /* Of this entry's node. It is kept at least as long as any before it. */
-static tutti_entry *last_slice(tutti_queue *queue, const tutti_entry *entry)
+static tutti_entry *last_chunk(tutti_queue *queue, const tutti_entry *entry)
 {
-    return tutti_queue_get(queue, entry->sequence - entry->slice + entry->slices - 1);
+    return tutti_queue_get(queue, entry->sequence - entry->chunk + entry->chunks - 1);
 }
 
 int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry)
 {
-    return last_slice(queue, entry)->left == 1;
+    return last_chunk(queue, entry)->left == 1;
 }
 
 /* ---- lists ---- */
@@ -194,7 +194,7 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
         take_out(queue, &queue->ready[entry->lane], entry);
     }
     entry->state = TUTTI_ENTRY_GONE;
-    last_slice(queue, entry)->left--;
+    last_chunk(queue, entry)->left--;
     while (queue->lowest < queue->next) {
         int64_t gone = forgettable(queue);
         if (!gone) break;

@@ -30,7 +30,7 @@ typedef struct tutti_entry {
     int64_t index;     /* among its section's nodes: 0 begins a group (a step) */
     int64_t step;      /* of the trace */
     int64_t base;      /* the group's first sequence number */
-    int slice, slices; /* this one of the node's */
+    int chunk, chunks; /* this one of the node's */
     int slots;         /* of its place */
     int ordered;       /* its group follows the agreed order, which may not be known yet */
     int lane;
@@ -43,7 +43,7 @@ typedef struct tutti_entry {
     int64_t moves;              /* of the request, when last looked at */
     int64_t number;             /* in the flight recorder */
     int64_t before, after;      /* its neighbours in its list, by sequence; -1: none */
-    int left;                   /* of a node's last slice: how many slices have not ended */
+    int left;                   /* of a node's last chunk: how many chunks have not ended */
     const char *name;           /* of the node; borrowed */
 } tutti_entry;
 
@@ -79,7 +79,7 @@ int64_t tutti_entry_bytes(const tutti_entry *entry);
 tutti_status tutti_queue_open(tutti_queue *queue, int lanes);
 void tutti_queue_close(tutti_queue *queue);
 
-/* Takes the next sequence number, and those behind it for further slices. Entry pointers hold until
+/* Takes the next sequence number, and those behind it for further chunks. Entry pointers hold until
  * the next reserve. NOMEM. */
 tutti_status tutti_queue_reserve(
     tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence);
@@ -88,7 +88,7 @@ tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence);
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane);
 /* The first in the order of slots that has not ended, or NULL. */
 tutti_entry *tutti_queue_oldest(tutti_queue *queue);
-/* Whether this entry is the last of its node's slices that has not ended. */
+/* Whether this entry is the last of its node's chunks that has not ended. */
 int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry);
 void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry);  /* RESERVED -> READY */
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STARTED */

@@ -50,8 +50,8 @@ int64_t tutti_record_post(
     *e = (tutti_record_entry){.sequence = key->sequence,
         .index = key->index,
         .lane = key->lane,
-        .slice = key->slice,
-        .slices = key->slices,
+        .chunk = key->chunk,
+        .chunks = key->chunks,
         .kind = args->kind,
         .dtype = args->dtype,
         .root = args->root,
@@ -91,8 +91,8 @@ static void write_entry(const tutti_record_entry *e, double now_s, FILE *out)
 {
     fprintf(out,
         "{\"event\":\"collective\",\"sequence\":%" PRId64 ",\"lane\":%d,\"index\":%" PRId64
-        ",\"slice\":%d,\"slices\":%d",
-        e->sequence, e->lane, e->index, e->slice, e->slices);
+        ",\"chunk\":%d,\"chunks\":%d",
+        e->sequence, e->lane, e->index, e->chunk, e->chunks);
     fputs(",\"name\":", out);
     tutti_json_string(out, e->name);
     fprintf(out, ",\"kind\":\"%s\",\"dtype\":\"%s\",\"op\":", tutti_coll_kind_name(e->kind),

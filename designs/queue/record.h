@@ -18,7 +18,7 @@ enum { TUTTI_RECORD_ROOM = 1024, TUTTI_RECORD_NAME = 64, TUTTI_RECORD_OP = 24 };
 
 typedef struct tutti_record_entry {
     int64_t sequence, index;
-    int lane, slice, slices;      /* this one of its node's */
+    int lane, chunk, chunks;      /* this one of its node's */
     char name[TUTTI_RECORD_NAME]; /* cut to fit */
     tutti_coll_kind kind;
     tutti_dtype dtype;
@@ -37,7 +37,7 @@ typedef struct tutti_record {
 /* What a collective is before it has buffers. */
 typedef struct tutti_record_key {
     int64_t sequence, index;
-    int lane, slice, slices;
+    int lane, chunk, chunks;
     const char *name;
     double reserved_s;
 } tutti_record_key;

@@ -36,8 +36,8 @@ void tutti_fingerprint_make(
         .count = trait->data ? a->count : 0,
         .lane = entry->lane,
         .root = trait->rooted ? a->root : 0,
-        .slice = entry->slice,
-        .slices = entry->slices,
+        .chunk = entry->chunk,
+        .chunks = entry->chunks,
         .kind = (int32_t)a->kind,
         .dtype = trait->data ? (int32_t)a->dtype : 0,
         .op = trait->reduces ? (int32_t)a->op : 0,
@@ -47,7 +47,7 @@ void tutti_fingerprint_make(
     f->hash = mix(1, (uint64_t)f->sequence);
     f->hash = mix(f->hash, (uint64_t)f->index);
     f->hash = mix(f->hash, (uint64_t)f->count);
-    f->hash = mix(f->hash, (uint64_t)f->slice << 32 | (uint64_t)f->slices);
+    f->hash = mix(f->hash, (uint64_t)f->chunk << 32 | (uint64_t)f->chunks);
     f->hash = mix(f->hash, (uint64_t)f->root << 32 | (uint64_t)f->kind << 16 |
                                (uint64_t)f->dtype << 8 | (uint64_t)f->op);
     f->hash = mix_text(f->hash, name);
@@ -61,11 +61,11 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
     const tutti_fingerprint *f = fingerprint;
     const tutti_coll_trait *trait = tutti_coll_trait_of((tutti_coll_kind)f->kind);
     const char *kind = tutti_coll_kind_name((tutti_coll_kind)f->kind);
-    char name[TUTTI_FINGERPRINT_NAME + 4] = "", slice[40] = "";
+    char name[TUTTI_FINGERPRINT_NAME + 4] = "", chunk[40] = "";
     char data[80] = "", op[TUTTI_FINGERPRINT_OP + 4] = "", root[24] = "";
     if (strcmp(f->name, kind) != 0) snprintf(name, sizeof name, " '%s'", f->name);
-    if (f->slices > 1)
-        snprintf(slice, sizeof slice, " (slice %d of %d)", (int)f->slice + 1, (int)f->slices);
+    if (f->chunks > 1)
+        snprintf(chunk, sizeof chunk, " (chunk %d of %d)", (int)f->chunk + 1, (int)f->chunks);
     if (trait->data)
         snprintf(data, sizeof data, " of %lld %s%s", (long long)f->count,
             tutti_dtype_name((tutti_dtype)f->dtype), f->counts ? " in parts of given lengths" : "");
@@ -73,7 +73,7 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
     if (trait->rooted)
         snprintf(root, sizeof root, " %s rank %d",
             f->kind == TUTTI_REDUCE || f->kind == TUTTI_GATHER ? "to" : "from", (int)f->root);
-    snprintf(text, size, "#%lld%s%s, %s%s%s%s", (long long)f->sequence, name, slice, kind, data, op,
+    snprintf(text, size, "#%lld%s%s, %s%s%s%s", (long long)f->sequence, name, chunk, kind, data, op,
         root);
     return text;
 }

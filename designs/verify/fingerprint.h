@@ -12,7 +12,7 @@ typedef struct tutti_fingerprint {
     int64_t number;          /* where it starts: how many were started on its lane before it */
     int64_t count;
     int32_t lane, root;
-    int32_t slice, slices;              /* this one of its node's */
+    int32_t chunk, chunks;              /* this one of its node's */
     int32_t kind, dtype, op;            /* tutti_coll_kind, tutti_dtype, tutti_reduce_op */
     uint64_t counts;                    /* tutti_coll_counts_hash */
     char name[TUTTI_FINGERPRINT_NAME];  /* cut to fit; the hash knows all of it */

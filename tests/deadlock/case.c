@@ -153,12 +153,12 @@ static tutti_status read_steps(reader *r)
     return status;
 }
 
-static tutti_status read_slice(reader *r)
+static tutti_status read_chunk(reader *r)
 {
     int bytes;
-    tutti_status status = case_read_int(&r->words, "slice", 0, CASE_MOST_COUNT, &bytes);
+    tutti_status status = case_read_int(&r->words, "chunk", 0, CASE_MOST_COUNT, &bytes);
     for (int rank = 0; rank < r->c->ranks && !status; rank++)
-        if (r->on[rank]) r->c->program[rank].slice = bytes;
+        if (r->on[rank]) r->c->program[rank].chunk = bytes;
     return status;
 }
 
@@ -239,7 +239,7 @@ static const struct directive {
     {"check", read_check, 0, 0},
     {"group", read_new_group, 0, 1},
     {"steps", read_steps, 1, 1},
-    {"slice", read_slice, 1, 1},
+    {"chunk", read_chunk, 1, 1},
     {"leave", read_leave, 1, 1},
     {"ready", read_ready, 1, 1},
 };

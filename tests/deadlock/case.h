@@ -44,7 +44,7 @@ typedef struct case_program {
     case_op op[CASE_MOST_TENSORS];
     int steps; /* how often the program is submitted, without waiting in between */
     int left;  /* it ended with `leave` */
-    int slice; /* larger allreduces are cut into slices of so many bytes; 0: none is */
+    int chunk; /* larger allreduces are cut into chunks of so many bytes; 0: none is */
     int readies, ready[CASE_MOST_TENSORS]; /* the order in which these tensors are computed */
 } case_program;
 

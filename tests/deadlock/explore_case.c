@@ -42,7 +42,7 @@ static program_collective translate(
 
 static tutti_status translate_program(const deadlock_case *c, const case_program *from, program *to)
 {
-    *to = (program){.n = from->ops, .steps = from->steps, .slice_bytes = from->slice};
+    *to = (program){.n = from->ops, .steps = from->steps, .chunk_bytes = from->chunk};
     to->collective = calloc((size_t)from->ops + 1, sizeof *to->collective);
     to->order = calloc((size_t)from->readies + 1, sizeof *to->order);
     if (!to->collective || !to->order)

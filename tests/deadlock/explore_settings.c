@@ -129,7 +129,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);
     tutti_status status = begin(&s, 1 + below(&d, 6), 1 + below(&d, 3));
-    s.slice_bytes = below(&d, 2) ? 0 : 8 + below(&d, 40);
+    s.chunk_bytes = below(&d, 2) ? 0 : 8 + below(&d, 40);
     s.ordered = below(&d, 2);
     s.order_seed = wire_mix(seed, 7);
     s.depth = (int)(wire_mix(seed, 8) & 3);
@@ -161,12 +161,12 @@ char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
         "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, check %s, "
-        "slices of "
+        "chunks of "
         "%lld "
         "bytes, %s order",
         s->design->name, s->ranks, s->workers, s->lanes, s->depth,
         s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
-        tutti_verify_mode_name(s->verify), (long long)s->slice_bytes,
+        tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
         s->ordered ? "agreed" : "program");
     return text;
 }

@@ -31,7 +31,7 @@ typedef struct program_collective {
 
 typedef struct program {
     int n, steps;
-    int64_t slice_bytes;            /* on this rank; 0: as the setting says */
+    int64_t chunk_bytes;            /* on this rank; 0: as the setting says */
     program_collective *collective; /* [n], in program order */
     int orders, *order; /* of these collectives the workers start the first that is ready */
 } program;
@@ -47,7 +47,7 @@ typedef struct program_setting {
     size_t eager_bytes;    /* of the loop transport */
     int depth;             /* of a lane: so many collectives in flight; 0: the default */
     tutti_verify_mode verify;
-    int64_t slice_bytes; /* larger sums are cut; 0: none is */
+    int64_t chunk_bytes; /* larger sums are cut; 0: none is */
     int ordered;         /* from the second step on ranks follow an agreed order (one group) */
     uint64_t order_seed; /* draws it */
     int groups;          /* communicators; 0 has every rank */

@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 #include "tests/deadlock/expect.h"
 
 #include <pthread.h>
@@ -224,8 +224,8 @@ static tutti_status build_part(const deadlock_case *c, deadlock_rank *r, int gro
     if (deadlock_case_member(&c->group[group], r->rank) < 0) return TUTTI_OK;
     tutti_status status = build(c, r->rank, group, &r->part[group]);
     if (!status) status = c->design->place(r->part[group].graph, c->lanes);
-    int slice = c->program[r->rank].slice;
-    if (!status && slice) status = tutti_slice_cut(r->part[group].graph, slice, c->lanes);
+    int chunk = c->program[r->rank].chunk;
+    if (!status && chunk) status = tutti_chunk_cut(r->part[group].graph, chunk, c->lanes);
     return status ? status : copy_places(c, r, group);
 }
 

@@ -109,7 +109,7 @@ START_TEST(every_schedule_on_shallow_lanes_ends_right)
 }
 END_TEST
 
-/* Two steps; in the second, slices go in an order that has just been agreed on. */
+/* Two steps; in the second, chunks go in an order that has just been agreed on. */
 START_TEST(every_schedule_with_another_order_ends_right)
 {
     const tutti_design *design = tutti_design_find(_i ? "concurrent" : "funneled");
@@ -120,7 +120,7 @@ START_TEST(every_schedule_with_another_order_ends_right)
             program_setting setting;
             ck_assert_ok(explore_sums(design, 2, K, 2, 0, &setting));
             setting.lanes = 1 + _i;
-            setting.slice_bytes = K == 1 ? 4 : 8;
+            setting.chunk_bytes = K == 1 ? 4 : 8;
             setting.ordered = 1;
             setting.order_seed = seed;
             explore(&setting, INT64_MAX, 0, &all);

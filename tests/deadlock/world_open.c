@@ -168,7 +168,7 @@ static tutti_status open_exchange(world_rank *r, int group)
         .depth = s->depth,
         .unsafe = 1,
         .verify = s->verify,
-        .slice_bytes = r->program->slice_bytes ? r->program->slice_bytes : s->slice_bytes,
+        .chunk_bytes = r->program->chunk_bytes ? r->program->chunk_bytes : s->chunk_bytes,
         .order = {.on = s->ordered, .at = 1, .make = draw_order, .ctx = (void *)s},
         .manual = 1};
     return tutti_exchange_open_over(transport, &options, &r->exchange[group]);

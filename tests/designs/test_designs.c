@@ -23,7 +23,7 @@ static int64_t count_of(int parameter)
 
 /* How the sums of a step are cut and ordered. */
 typedef struct variant {
-    int64_t bucket_bytes, slice_bytes;
+    int64_t bucket_bytes, chunk_bytes;
     tutti_order_options order;
     int heavy; /* on rank 1 so many long kernels lie between the first gradient and the others, and
                   each step is waited for */
@@ -143,7 +143,7 @@ static void *run_rank(void *arg)
         .lanes = job->lanes,
         .algorithm = "ring",
         .bucket_bytes = job->variant.bucket_bytes,
-        .slice_bytes = job->variant.slice_bytes,
+        .chunk_bytes = job->variant.chunk_bytes,
         .order = job->variant.order,
         .verify = job->verify,
         .timeout_s = patience_s,
@@ -281,11 +281,11 @@ START_TEST(an_order_minds_the_slowest_rank)
 }
 END_TEST
 
-/* Slices of at most 100 bytes, 34 of them. */
-static const variant sliced = {.slice_bytes = 100};
-enum { SLICES = 34 };
+/* Chunks of at most 100 bytes, 34 of them. */
+static const variant chunkd = {.chunk_bytes = 100};
+enum { CHUNKS = 34 };
 
-/* How an order is made: slots turned around, or shuffled by slices that are coprime to their number. */
+/* How an order is made: slots turned around, or shuffled by chunks that are coprime to their number. */
 static void turn_around(void *ctx, int slots, int32_t order[])
 {
     (void)ctx;
@@ -298,26 +298,26 @@ static void shuffle(void *ctx, int slots, int32_t order[])
     for (int i = 0; i < slots; i++) order[i] = i * 11 % slots;
 }
 
-/* Some slice twice: rank 0 tells program order instead. */
+/* Some chunk twice: rank 0 tells program order instead. */
 static void no_order(void *ctx, int slots, int32_t order[])
 {
     (void)ctx;
     for (int i = 0; i < slots; i++) order[i] = i / 2;
 }
 
-START_TEST(slices_and_orders_give_the_same_bits)
+START_TEST(chunks_and_orders_give_the_same_bits)
 {
     int ranks = _i;
     static void (*const make[])(void *, int, int32_t *) = {NULL, turn_around, shuffle, no_order};
     unsigned long seed = testing_seed(13);
     rank_job oracle[MOST_RANKS], job[MOST_RANKS];
-    run_world(tutti_design_find("sequential"), ranks, 1, &sliced, 0, oracle);
+    run_world(tutti_design_find("sequential"), ranks, 1, &chunkd, 0, oracle);
     for (int d = 0; tutti_designs[d]; d++) {
         const tutti_design *design = tutti_designs[d];
         if (design->unsafe) continue;
         for (unsigned long k = 0; k < (design->many_lanes ? 6 : 4); k++) {
             int lanes = design->many_lanes ? 1 + (int)k % 3 : 1;
-            variant v = sliced;
+            variant v = chunkd;
             v.order = (tutti_order_options){.on = k > 0, .at = 1, .make = make[k % 4]};
             run_world(design, ranks, lanes, &v, seed + k, job);
             int agrees = ranks > 1 && v.order.on && design->start->reorders ? 2 : 0;
@@ -325,7 +325,7 @@ START_TEST(slices_and_orders_give_the_same_bits)
                 compare(&job[r], &oracle[0]);
                 int64_t compared = job[r].verify != TUTTI_VERIFY_OFF;
                 ck_assert_int_eq(
-                    job[r].collectives, 1 + (ranks > 1 ? SLICES * STEPS + compared + agrees : 0));
+                    job[r].collectives, 1 + (ranks > 1 ? CHUNKS * STEPS + compared + agrees : 0));
             }
             free_results(job, ranks);
         }
@@ -503,7 +503,7 @@ int main(void)
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
     tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
     tcase_add_test(tcase, an_order_minds_the_slowest_rank);
-    tcase_add_loop_test(tcase, slices_and_orders_give_the_same_bits, 1, MOST_RANKS + 1);
+    tcase_add_loop_test(tcase, chunks_and_orders_give_the_same_bits, 1, MOST_RANKS + 1);
     tcase_add_loop_test(tcase, a_rank_on_starpu_equals_the_oracle, 1, 5);
     return testing_run(suite);
 }

@@ -1,4 +1,4 @@
-/* What the order of a step's collectives is made of: buckets, slices, what is needed first, the list,
+/* What the order of a step's collectives is made of: buckets, chunks, what is needed first, the list,
  * the queue that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
@@ -9,7 +9,7 @@
 #include "designs/queue/observed.h"
 #include "designs/passes/priority.h"
 #include "designs/queue/queue.h"
-#include "designs/passes/slice.h"
+#include "designs/passes/chunk.h"
 #include "tests/support/testing.h"
 
 #include <limits.h>
@@ -66,7 +66,7 @@ START_TEST(buckets_get_smaller_towards_the_end)
 }
 END_TEST
 
-/* ---- slices ---- */
+/* ---- chunks ---- */
 
 static tutti_graph *graph_of(int64_t count, int holds)
 {
@@ -82,7 +82,7 @@ static tutti_graph *graph_of(int64_t count, int holds)
     return g;
 }
 
-START_TEST(slices_are_the_whole_and_no_larger_than_asked_for)
+START_TEST(chunks_are_the_whole_and_no_larger_than_asked_for)
 {
     static const int64_t counts[] = {1, 2, 9, 1000, 1024, 4099, 65537, 262145, 1000003};
     static const int64_t bytes[] = {0, 1, 4, 40, 4000, 4100, 65536, 100001, 1 << 20};
@@ -90,28 +90,28 @@ START_TEST(slices_are_the_whole_and_no_larger_than_asked_for)
     int64_t count = counts[_i];
     for (size_t b = 0; b < sizeof bytes / sizeof *bytes; b++) {
         tutti_graph *g = graph_of(count, 0);
-        ck_assert_ok(tutti_slice_cut(g, bytes[b], 3));
+        ck_assert_ok(tutti_chunk_cut(g, bytes[b], 3));
         const tutti_node *node = tutti_graph_get_node(g, 0);
-        int slices = tutti_slice_count(&node->place);
+        int chunks = tutti_chunk_count(&node->place);
         int64_t at = 0;
-        if (!bytes[b] || count * 4 <= bytes[b]) ck_assert_int_eq(slices, 1);
-        for (int i = 0; i < slices; i++) {
+        if (!bytes[b] || count * 4 <= bytes[b]) ck_assert_int_eq(chunks, 1);
+        for (int i = 0; i < chunks; i++) {
             tutti_coll_args all = *(const tutti_coll_args *)node->desc;
             all.recv = buffer;
-            tutti_coll_args part = tutti_slice_args(&all, slices, i);
+            tutti_coll_args part = tutti_chunk_args(&all, chunks, i);
             ck_assert_int_eq((char *)part.recv - buffer, at * 4);
             ck_assert_int_gt(part.count, 0);
             if (bytes[b] >= 4 && count * 4 / 2000 < bytes[b])
                 ck_assert_int_le(part.count * 4, bytes[b]);
-            ck_assert_int_eq(tutti_slice_lane(&node->place, i), i % 3);
+            ck_assert_int_eq(tutti_chunk_lane(&node->place, i), i % 3);
             at += part.count;
         }
         ck_assert_int_eq(at, count);
         tutti_graph_free(g);
     }
     tutti_graph *held = graph_of(count, 1);
-    ck_assert_ok(tutti_slice_cut(held, 4, 1));
-    ck_assert_int_eq(tutti_slice_count(&tutti_graph_get_node(held, 0)->place), 1);
+    ck_assert_ok(tutti_chunk_cut(held, 4, 1));
+    ck_assert_int_eq(tutti_chunk_count(&tutti_graph_get_node(held, 0)->place), 1);
     tutti_graph_free(held);
 }
 END_TEST
@@ -162,7 +162,7 @@ static void check_order(int pieces, const tutti_piece piece[], double rate, cons
     int slots = 0, begin[8];
     for (int p = 0; p < pieces; p++) {
         begin[p] = slots;
-        slots += piece[p].slices;
+        slots += piece[p].chunks;
     }
     for (int s = 0; s < slots; s++) {
         int p = pieces - 1;
@@ -174,26 +174,26 @@ static void check_order(int pieces, const tutti_piece piece[], double rate, cons
 
 START_TEST(what_is_needed_first_overtakes)
 {
-    /* A slice of 1000 bytes takes 10 ms. */
-    const tutti_piece three[] = {{.slices = 3, .bytes = 3000, .needed = 9},
-        {.slices = 3, .bytes = 3000, .needed = 5, .ready_s = 0.004},
-        {.slices = 2, .bytes = 2000, .needed = 1, .ready_s = 0.016}};
+    /* A chunk of 1000 bytes takes 10 ms. */
+    const tutti_piece three[] = {{.chunks = 3, .bytes = 3000, .needed = 9},
+        {.chunks = 3, .bytes = 3000, .needed = 5, .ready_s = 0.004},
+        {.chunks = 2, .bytes = 2000, .needed = 1, .ready_s = 0.016}};
     check_order(3, three, 1e-5, "abbccbaa"); /* what is needed last is left for the end */
     check_order(3, three, 1e-7, "aaabbbcc"); /* a fast link: as they come */
     /* Expected at 20 ms, it would be waited for if it came a little later. */
-    const tutti_piece late[] = {{.slices = 4, .bytes = 4000, .needed = 9},
-        {.slices = 1, .bytes = 1000, .needed = 1, .ready_s = 0.020}};
+    const tutti_piece late[] = {{.chunks = 4, .bytes = 4000, .needed = 9},
+        {.chunks = 1, .bytes = 1000, .needed = 1, .ready_s = 0.020}};
     check_order(2, late, 1e-5, "aaaba");
-    const tutti_piece equal[] = {{.slices = 2, .bytes = 2000, .needed = INT_MAX},
-        {.slices = 2, .bytes = 2000, .needed = INT_MAX}};
+    const tutti_piece equal[] = {{.chunks = 2, .bytes = 2000, .needed = INT_MAX},
+        {.chunks = 2, .bytes = 2000, .needed = INT_MAX}};
     check_order(2, equal, 1e-5, "aabb");
 }
 END_TEST
 
 START_TEST(the_urgent_one_is_played)
 {
-    const tutti_piece two[] = {{.slices = 2, .bytes = 2000, .needed = 9},
-        {.slices = 1, .bytes = 1000, .needed = 1, .ready_s = 0.005}};
+    const tutti_piece two[] = {{.chunks = 2, .bytes = 2000, .needed = 9},
+        {.chunks = 1, .bytes = 1000, .needed = 1, .ready_s = 0.005}};
     ck_assert_double_eq_tol(
         tutti_priority_urgent_s(2, two, 1e-5, (const int32_t[]){0, 1, 2}), 0.030, 1e-9);
     ck_assert_double_eq_tol(
@@ -203,7 +203,7 @@ START_TEST(the_urgent_one_is_played)
 }
 END_TEST
 
-START_TEST(a_list_has_every_slice_once)
+START_TEST(a_list_has_every_chunk_once)
 {
     unsigned long seed = testing_seed(5);
     for (uint64_t n = 0; n < 2000; n++) {
@@ -212,16 +212,16 @@ START_TEST(a_list_has_every_slice_once)
         int pieces = 1 + (int)tutti_rng_below(seed, n, 0, 8), slots = 0, next[8], seen[64] = {0};
         for (int p = 0; p < pieces; p++) {
             uint64_t key = 4 * (uint64_t)p;
-            piece[p] = (tutti_piece){.slices = 1 + (int)tutti_rng_below(seed, n, key + 1, 8),
+            piece[p] = (tutti_piece){.chunks = 1 + (int)tutti_rng_below(seed, n, key + 1, 8),
                 .bytes = 1 + (int64_t)tutti_rng_below(seed, n, key + 2, 100000),
                 .ready_s = 1e-3 * (double)tutti_rng_below(seed, n, key + 3, 100),
                 .needed = (int)tutti_rng_below(seed, n, key + 4, 5)};
-            slots += piece[p].slices;
+            slots += piece[p].chunks;
         }
         tutti_priority_order(pieces, piece, 1e-6, order);
         for (int s = 0; s < slots; s++) ck_assert(!seen[order[s]]++);
-        for (int p = 0; p < pieces; begin += piece[p++].slices) next[p] = begin;
-        for (int s = 0; s < slots; s++) { /* slices of a piece stay in their order */
+        for (int p = 0; p < pieces; begin += piece[p++].chunks) next[p] = begin;
+        for (int s = 0; s < slots; s++) { /* chunks of a piece stay in their order */
             int p = 0;
             while (p < pieces && next[p] != order[s]) p++;
             ck_assert_int_lt(p, pieces);
@@ -235,13 +235,13 @@ END_TEST
 
 /* ---- the queue ---- */
 
-static void reserve(tutti_queue *q, int index, int slices, int lanes)
+static void reserve(tutti_queue *q, int index, int chunks, int lanes)
 {
     int64_t sequence;
     const tutti_place place = {
-        .lane = 0, .index = index, .slices = slices, .lanes = lanes, .slots = 4};
+        .lane = 0, .index = index, .chunks = chunks, .lanes = lanes, .slots = 4};
     ck_assert_ok(tutti_queue_reserve(q, &place, "c", &sequence));
-    for (int i = 0; i < slices; i++) {
+    for (int i = 0; i < chunks; i++) {
         tutti_entry *entry = tutti_queue_get(q, sequence + i);
         entry->args = (tutti_coll_args){.dtype = TUTTI_F32, .count = 25};
         tutti_queue_ready(q, entry);
@@ -344,11 +344,11 @@ int main(void)
     Suite *suite = suite_create("order");
     TCase *tcase = testing_case(suite, "order");
     tcase_add_test(tcase, buckets_get_smaller_towards_the_end);
-    tcase_add_loop_test(tcase, slices_are_the_whole_and_no_larger_than_asked_for, 0, 9);
+    tcase_add_loop_test(tcase, chunks_are_the_whole_and_no_larger_than_asked_for, 0, 9);
     tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);
     tcase_add_test(tcase, what_is_needed_first_overtakes);
     tcase_add_test(tcase, the_urgent_one_is_played);
-    tcase_add_test(tcase, a_list_has_every_slice_once);
+    tcase_add_test(tcase, a_list_has_every_chunk_once);
     tcase_add_test(tcase, a_queue_follows_an_order_and_waits_for_it);
     tcase_add_test(tcase, a_window_holds_back_its_own_lane_only);
     tcase_add_test(tcase, the_first_step_is_left_out_and_the_median_counts);

@@ -18,7 +18,7 @@
 static int64_t post(tutti_record *record, int64_t sequence, const char *name)
 {
     const tutti_record_key key = {
-        .sequence = sequence, .lane = 1, .slice = 1, .slices = 2, .name = name};
+        .sequence = sequence, .lane = 1, .chunk = 1, .chunks = 2, .name = name};
     const tutti_coll_args args = {
         .kind = TUTTI_ALLREDUCE, .dtype = TUTTI_F64, .op = TUTTI_MAX, .count = 5};
     return tutti_record_post(record, &key, &args);
@@ -58,7 +58,7 @@ START_TEST(the_recorder_writes_json)
     fclose(out);
     ck_assert_str_eq(text,
         "{\"event\":\"collective\",\"sequence\":3,\"lane\":1,\"index\":0,"
-        "\"slice\":1,\"slices\":2,"
+        "\"chunk\":1,\"chunks\":2,"
         "\"name\":\"a \\\"name\\\"\\u000a?\",\"kind\":\"allreduce\",\"dtype\":\"F64\","
         "\"op\":\"max\",\"root\":0,\"count\":5,\"bytes\":40,\"submitted_s\":null,"
         "\"posted_s\":-2.000000,\"started_s\":null,\"ended_s\":null,\"status\":\"\"}\n");

@@ -159,7 +159,7 @@ START_TEST(extra_comes_once)
     tutti_fault *fault = opened("rank=0,collective=2,do=extra", 0, 2);
     tutti_coll_args args;
     ck_assert(!tutti_fault_adds(fault, 1));
-    ck_assert(tutti_fault_adds(fault, 3)); /* 2 is a slice of what began at 1 */
+    ck_assert(tutti_fault_adds(fault, 3)); /* 2 is a chunk of what began at 1 */
     ck_assert(!tutti_fault_adds(fault, 3));
     tutti_token *token = tutti_fault_extra(&args);
     ck_assert_ptr_nonnull(token);

@@ -26,10 +26,10 @@ collectives/buf       | dag/base/ collectives/value/                 | buffers k
 collectives           | dag/base/ collectives/                       | collectives know nothing of dag/ but base
 designs               | dag/base/ dag/graph/ collectives/boot.h designs/queue/queue.h      | a design knows the graph that it places
 designs/passes        | dag/base/ dag/graph/ collectives/value/ | passes know the graph that they change
-designs/queue         | dag/base/ dag/graph/ dag/run/token.h collectives/coll.h collectives/value/ designs/passes/slice.h | the queue knows what a collective is, not who starts it
-designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/slice.h | the checker judges values
+designs/queue         | dag/base/ dag/graph/ dag/run/token.h collectives/coll.h collectives/value/ designs/passes/chunk.h | the queue knows what a collective is, not who starts it
+designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/chunk.h | the checker judges values
 designs/verify        | dag/base/ collectives/control.h designs/queue/queue.h | what ranks compare knows control messages and the queue
-designs/drive         | dag/base/ dag/run/meter.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h designs/design.h designs/passes/slice.h designs/queue/ designs/verify/verify.h | the driver knows the queue and what ranks compare
+designs/drive         | dag/base/ dag/run/meter.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h designs/design.h designs/passes/chunk.h designs/queue/ designs/verify/verify.h | the driver knows the queue and what ranks compare
 designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver
 designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/boot.h collectives/control.h collectives/value/ designs/drive/driver.h designs/watch/watch.h | threads pass over a driver
 designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together

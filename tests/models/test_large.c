@@ -40,7 +40,7 @@ START_TEST(two_steps)
 {
     const large *l = &larges[_i];
     tutti_step_options options = {.batch = BATCH,
-        .slices = 1,
+        .micro_batches = 1,
         .ranks = 1,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,

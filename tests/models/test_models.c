@@ -53,7 +53,7 @@ START_TEST(other_images_and_classes)
             tutti_net *net =
                 build(tutti_models[i], shapes[s].H, shapes[s].W, shapes[s].C, shapes[s].classes);
             ck_assert_ok(tutti_net_status(net));
-            tutti_step_options options = {.batch = 4, .slices = 2, .ranks = 1};
+            tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1};
             tutti_step *step;
             ck_assert_ok(tutti_step_build(net, &options, &step));
             tutti_step_free(step);

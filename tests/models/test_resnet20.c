@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEED = 20, BATCH = 4, STEPS = 10, SLICED_STEPS = 2, CLASSES = 10, IMAGE = 32 * 32 * 3 };
+enum { SEED = 20, BATCH = 4, STEPS = 10, MICRO_STEPS = 2, CLASSES = 10, IMAGE = 32 * 32 * 3 };
 static const float RATE = 0.02f, MOMENTUM = 0.9f, DECAY = 1e-4f;
 
 static const golden recorded = {"tests/golden/net/resnet20.txt", 2e-5};
@@ -22,10 +22,10 @@ static void build(tutti_net *net)
     tutti_model_find("resnet20")->build(net, 32, 32, 3, CLASSES);
 }
 
-static tutti_step_options options_with(int slices)
+static tutti_step_options options_with(int micro_batches)
 {
     return (tutti_step_options){.batch = BATCH,
-        .slices = slices,
+        .micro_batches = micro_batches,
         .ranks = 1,
         .momentum = MOMENTUM,
         .weight_decay = DECAY,
@@ -70,28 +70,28 @@ START_TEST(ten_steps)
 }
 END_TEST
 
-START_TEST(two_slices)
+START_TEST(two_micro_batches)
 {
     tutti_step_options options = options_with(2);
-    golden_line batches = golden_find(&recorded, "sliced_batches", "whole");
+    golden_line batches = golden_find(&recorded, "micro_batches", "whole");
     trial t;
     trial_open(&t, build, &options, 0);
-    for (int step = 0; step < SLICED_STEPS; step++) {
+    for (int step = 0; step < MICRO_STEPS; step++) {
         char name[16];
         snprintf(name, sizeof name, "%d", step);
         run_batch(&t, t.step->train, batches.number[step], step);
-        golden_check_loss(&recorded, &t, "sliced_loss", name);
-        if (step == 0) golden_check_tensors(&recorded, &t, "sliced_gradient", "d.", PARAMETERS);
+        golden_check_loss(&recorded, &t, "micro_loss", name);
+        if (step == 0) golden_check_tensors(&recorded, &t, "micro_gradient", "d.", PARAMETERS);
     }
-    golden_check_tensors(&recorded, &t, "sliced_weight", "", PARAMETERS);
-    golden_check_tensors(&recorded, &t, "sliced_running", "", NORMS);
+    golden_check_tensors(&recorded, &t, "micro_weight", "", PARAMETERS);
+    golden_check_tensors(&recorded, &t, "micro_running", "", NORMS);
     trial_close(&t);
 }
 END_TEST
 
-static uint64_t train(int slices, uint64_t order_seed)
+static uint64_t train(int micro_batches, uint64_t order_seed)
 {
-    tutti_step_options options = options_with(slices);
+    tutti_step_options options = options_with(micro_batches);
     trial t;
     trial_open(&t, build, &options, order_seed);
     for (int step = 0; step < 2; step++) run_batch(&t, t.step->train, step, step);
@@ -103,11 +103,11 @@ static uint64_t train(int slices, uint64_t order_seed)
 START_TEST(every_order_gives_the_same_bits)
 {
     uint64_t seed = testing_seed(1);
-    for (int slices = 1; slices <= 2; slices++) {
-        uint64_t want = train(slices, 0);
+    for (int micro_batches = 1; micro_batches <= 2; micro_batches++) {
+        uint64_t want = train(micro_batches, 0);
         for (uint64_t i = 0; i < 3; i++)
-            ck_assert_msg(train(slices, seed + i) == want,
-                "%d slices: order %llu gives other weights", slices,
+            ck_assert_msg(train(micro_batches, seed + i) == want,
+                "%d micro-batches: order %llu gives other weights", micro_batches,
                 (unsigned long long)(seed + i));
     }
 }
@@ -118,7 +118,7 @@ int main(void)
     Suite *suite = suite_create("resnet20");
     TCase *tcase = testing_case(suite, "resnet20");
     tcase_add_test(tcase, ten_steps);
-    tcase_add_test(tcase, two_slices);
+    tcase_add_test(tcase, two_micro_batches);
     tcase_add_test(tcase, every_order_gives_the_same_bits);
     return testing_run(suite);
 }

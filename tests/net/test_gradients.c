@@ -1,4 +1,4 @@
-/* Gradients of whole nets on the inline runner: against finite differences, across slices and
+/* Gradients of whole nets on the inline runner: against finite differences, across micro-batches and
  * ranks, in every order. */
 #include "dag/base/rng.h"
 #include "tests/net/trial.h"
@@ -123,12 +123,12 @@ static void check_parameter(trial *t, const data *d, const char *name, uint64_t 
     free(u);
 }
 
-static void check_all_parameters(trial_net_fn *build, int slices)
+static void check_all_parameters(trial_net_fn *build, int micro_batches)
 {
     const data *d = make_data();
     uint64_t seed = testing_seed(11);
     tutti_step_options options = {
-        .batch = BATCH, .slices = slices, .ranks = 1, .momentum = 0.9f, .seed = seed};
+        .batch = BATCH, .micro_batches = micro_batches, .ranks = 1, .momentum = 0.9f, .seed = seed};
     trial t;
     trial_open(&t, build, &options, 0);
     for (int i = 0; i < t.step->parameters; i++)
@@ -144,7 +144,7 @@ START_TEST(finite_differences)
 }
 END_TEST
 
-START_TEST(finite_differences_in_slices)
+START_TEST(finite_differences_in_micro_batches)
 {
     check_all_parameters(with_norm, 2);
 }
@@ -168,14 +168,17 @@ static int64_t add_gradients(const trial *t, double *sum)
 
 enum { MOST_PARAMETERS = 4096 };
 
-/* The gradient of 2*BATCH images as `ranks` ranks with `slices` slices compute it. */
-static int64_t gradient_of(const data *d, int ranks, int slices, double *sum)
+/* The gradient of 2*BATCH images as `ranks` ranks with `micro-batches` micro-batches compute it. */
+static int64_t gradient_of(const data *d, int ranks, int micro_batches, double *sum)
 {
     memset(sum, 0, MOST_PARAMETERS * sizeof *sum);
     int64_t batch = 2 * BATCH / ranks, total = 0;
     for (int rank = 0; rank < ranks; rank++) {
-        tutti_step_options options = {
-            .batch = batch, .slices = slices, .ranks = ranks, .rank = rank, .seed = 5};
+        tutti_step_options options = {.batch = batch,
+            .micro_batches = micro_batches,
+            .ranks = ranks,
+            .rank = rank,
+            .seed = 5};
         trial t;
         trial_open(&t, without_norm, &options, 0);
         ck_assert_int_le(tutti_net_parameters(t.net), MOST_PARAMETERS);
@@ -187,24 +190,24 @@ static int64_t gradient_of(const data *d, int ranks, int slices, double *sum)
     return total;
 }
 
-START_TEST(slices_and_ranks_give_the_same_gradients)
+START_TEST(micro_batches_and_ranks_give_the_same_gradients)
 {
     static const struct {
-        int ranks, slices;
+        int ranks, micro_batches;
     } deals[] = {{1, 2}, {1, 3}, {1, 14}, {2, 1}, {2, 3}, {7, 2}};
     const data *d = make_data();
     double *whole = malloc(2 * MOST_PARAMETERS * sizeof *whole), *dealt = whole + MOST_PARAMETERS;
     ck_assert_ptr_nonnull(whole);
     int64_t total = gradient_of(d, 1, 1, whole);
     for (size_t i = 0; i < sizeof deals / sizeof *deals; i++) {
-        ck_assert_int_eq(gradient_of(d, deals[i].ranks, deals[i].slices, dealt), total);
+        ck_assert_int_eq(gradient_of(d, deals[i].ranks, deals[i].micro_batches, dealt), total);
         double length = 0, distance = 0;
         for (int64_t e = 0; e < total; e++) {
             length += whole[e] * whole[e];
             distance += (whole[e] - dealt[e]) * (whole[e] - dealt[e]);
         }
-        ck_assert_msg(distance < 1e-12 * length, "%d ranks, %d slices: %g of %g", deals[i].ranks,
-            deals[i].slices, sqrt(distance), sqrt(length));
+        ck_assert_msg(distance < 1e-12 * length, "%d ranks, %d micro-batches: %g of %g",
+            deals[i].ranks, deals[i].micro_batches, sqrt(distance), sqrt(length));
     }
     free(whole);
     free((void *)d);
@@ -214,7 +217,7 @@ END_TEST
 static uint64_t train(const data *d, uint64_t order_seed, double *loss)
 {
     tutti_step_options options = {.batch = BATCH,
-        .slices = 3,
+        .micro_batches = 3,
         .ranks = 1,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
@@ -250,12 +253,16 @@ END_TEST
 
 enum { PIPELINED = 5 };
 
-/* PIPELINED steps submitted at once. Twelve slices make nodes of thirteen accesses, which is more
+/* PIPELINED steps submitted at once. Twelve micro-batches make nodes of thirteen accesses, which is more
  * than StarPU keeps room for in a task. */
-static uint64_t train_pipelined(const tutti_runner *runner, const data *d, int slices, int workers)
+static uint64_t train_pipelined(
+    const tutti_runner *runner, const data *d, int micro_batches, int workers)
 {
-    tutti_step_options options = {
-        .batch = 2 * BATCH, .slices = slices, .ranks = 1, .momentum = 0.9f, .seed = 4};
+    tutti_step_options options = {.batch = 2 * BATCH,
+        .micro_batches = micro_batches,
+        .ranks = 1,
+        .momentum = 0.9f,
+        .seed = 4};
     tutti_run_options run = {.workers = workers};
     static const float rate[PIPELINED] = {0.05f, 0.04f, 0.03f, 0.02f, 0.01f};
     static const int64_t number[PIPELINED] = {0, 1, 2, 3, 4};
@@ -274,12 +281,12 @@ START_TEST(starpu_gives_the_same_bits)
     const data *d = make_data();
     const tutti_runner *starpu = tutti_runner_find("starpu"),
                        *inline_runner = tutti_runner_find("inline");
-    static const int slices[] = {1, 2, 12};
+    static const int micro_batches[] = {1, 2, 12};
     for (int i = 0; i < 3; i++) {
-        uint64_t want = train_pipelined(inline_runner, d, slices[i], 1);
+        uint64_t want = train_pipelined(inline_runner, d, micro_batches[i], 1);
         for (int workers = 1; workers <= 2; workers++)
-            ck_assert_msg(train_pipelined(starpu, d, slices[i], workers) == want,
-                "%d slices on %d workers: other weights", slices[i], workers);
+            ck_assert_msg(train_pipelined(starpu, d, micro_batches[i], workers) == want,
+                "%d micro-batches on %d workers: other weights", micro_batches[i], workers);
     }
     free((void *)d);
 }
@@ -290,7 +297,7 @@ START_TEST(padded_rows_do_not_count)
 {
     data *d = (data *)make_data();
     for (int i = BATCH - 2; i < BATCH; i++) d->labels[i] = -1;
-    tutti_step_options options = {.batch = BATCH, .slices = 2, .ranks = 1, .seed = 5};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .ranks = 1, .seed = 5};
     trial t;
     trial_open(&t, without_norm, &options, 0);
     trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
@@ -308,7 +315,7 @@ END_TEST
 START_TEST(two_views_are_averaged)
 {
     data *d = (data *)make_data();
-    tutti_step_options options = {.batch = BATCH, .slices = 2, .ranks = 1, .seed = 5};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .ranks = 1, .seed = 5};
     trial t;
     trial_open(&t, without_norm, &options, 0);
     trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
@@ -330,7 +337,8 @@ END_TEST
 
 START_TEST(initial_values_follow_seed_and_name)
 {
-    static const tutti_step_options options = {.batch = 2, .slices = 1, .ranks = 1, .seed = 9};
+    static const tutti_step_options options = {
+        .batch = 2, .micro_batches = 1, .ranks = 1, .seed = 9};
     trial t;
     trial_open(&t, with_norm, &options, 0);
     int64_t count;
@@ -355,8 +363,8 @@ int main(void)
     Suite *suite = suite_create("step gradients");
     TCase *tcase = testing_case(suite, "gradients");
     tcase_add_test(tcase, finite_differences);
-    tcase_add_test(tcase, finite_differences_in_slices);
-    tcase_add_test(tcase, slices_and_ranks_give_the_same_gradients);
+    tcase_add_test(tcase, finite_differences_in_micro_batches);
+    tcase_add_test(tcase, micro_batches_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, every_order_gives_the_same_bits);
     tcase_add_test(tcase, starpu_gives_the_same_bits);
     tcase_add_test(tcase, padded_rows_do_not_count);

@@ -25,13 +25,13 @@ static void build(tutti_net *net)
     tutti_net_output(net, x);
 }
 
-static tutti_step *make(int slices)
+static tutti_step *make(int micro_batches)
 {
     tutti_net *net;
     ck_assert_ok(tutti_net_new(&net));
     build(net);
     tutti_step_options options = {
-        .batch = 5, .slices = slices, .ranks = 2, .rank = 1, .momentum = 0.9f};
+        .batch = 5, .micro_batches = micro_batches, .ranks = 2, .rank = 1, .momentum = 0.9f};
     tutti_step *step;
     ck_assert_ok(tutti_step_build(net, &options, &step));
     tutti_net_free(net);
@@ -65,7 +65,7 @@ static void compare(const char *path, const char *got)
     ck_assert_msg(!strcmp(got, want), "%s differs from the text above", path);
 }
 
-START_TEST(one_slice)
+START_TEST(one_micro_batch)
 {
     tutti_step *step = make(1);
     char *text = print(step);
@@ -75,13 +75,13 @@ START_TEST(one_slice)
 }
 END_TEST
 
-START_TEST(two_slices)
+START_TEST(two_micro_batches)
 {
     tutti_step *step = make(2);
-    ck_assert_int_eq(step->slices, 2);
-    ck_assert_int_eq(step->slice[0].count, 3); /* the larger one first */
-    ck_assert_int_eq(step->slice[1].first, 3);
-    ck_assert_int_eq(step->slice[1].count, 2);
+    ck_assert_int_eq(step->micro_batches, 2);
+    ck_assert_int_eq(step->micro_batch[0].count, 3); /* the larger one first */
+    ck_assert_int_eq(step->micro_batch[1].first, 3);
+    ck_assert_int_eq(step->micro_batch[1].count, 2);
     char *text = print(step);
     compare("tests/golden/net/small_2.txt", text);
     free(text);
@@ -124,7 +124,7 @@ static const tutti_node *find_node(const tutti_step *step, const char *name)
 START_TEST(priorities_follow_the_backward_pass)
 {
     /* Each is more urgent than the next. */
-    static const char *const order[] = {"fc.weight.sum_slices", "fc.dense_bwd_data@0",
+    static const char *const order[] = {"fc.weight.sum_micro_batches", "fc.dense_bwd_data@0",
         "fc.dense_bwd_weights@0", "drop.dropout_bwd@1", "pool.pool_max_bwd@0",
         "conv2.conv_bwd_data@1", "conv2.conv_bwd_weights@0", "bn1.norm_bwd@0",
         "conv1.conv_bwd_weights@1", "conv1.conv@0"};
@@ -144,9 +144,9 @@ START_TEST(priorities_follow_the_backward_pass)
 }
 END_TEST
 
-/* Two slices meet only where gradients and statistics are summed: no kernel of one touches a tensor
+/* Two micro-batches meet only where gradients and statistics are summed: no kernel of one touches a tensor
  * of the other. */
-START_TEST(slices_are_independent)
+START_TEST(micro_batches_are_independent)
 {
     tutti_step *step = make(2);
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
@@ -157,7 +157,7 @@ START_TEST(slices_are_independent)
                 strchr(tutti_graph_get_tensor(step->graph, node->access[a].tensor)->name, '@');
             if (at) seen[atoi(at + 1)] = 1;
         }
-        if (seen[0] && seen[1]) ck_assert_ptr_nonnull(strstr(node->name, ".sum_slices"));
+        if (seen[0] && seen[1]) ck_assert_ptr_nonnull(strstr(node->name, ".sum_micro_batches"));
     }
     tutti_step_free(step);
 }
@@ -167,10 +167,10 @@ int main(void)
 {
     Suite *suite = suite_create("step graph");
     TCase *tcase = testing_case(suite, "graph");
-    tcase_add_test(tcase, one_slice);
-    tcase_add_test(tcase, two_slices);
+    tcase_add_test(tcase, one_micro_batch);
+    tcase_add_test(tcase, two_micro_batches);
     tcase_add_test(tcase, lists_of_parameters_and_states);
     tcase_add_test(tcase, priorities_follow_the_backward_pass);
-    tcase_add_test(tcase, slices_are_independent);
+    tcase_add_test(tcase, micro_batches_are_independent);
     return testing_run(suite);
 }

@@ -202,17 +202,17 @@ static void small_net(tutti_net *net)
 START_TEST(step_refuses_bad_options)
 {
     static const tutti_step_options good = {
-        .batch = 4, .slices = 2, .ranks = 2, .rank = 1, .momentum = 0.9f};
+        .batch = 4, .micro_batches = 2, .ranks = 2, .rank = 1, .momentum = 0.9f};
     tutti_step_options bad[8];
     for (int i = 0; i < 8; i++) bad[i] = good;
     bad[0].batch = 0;
-    bad[1].slices = 0;
-    bad[2].slices = 5;
+    bad[1].micro_batches = 0;
+    bad[2].micro_batches = 5;
     bad[3].ranks = 0;
     bad[4].rank = 2;
     bad[5].momentum = -1;
     bad[6].weight_decay = 0.0f / 0.0f;
-    bad[7].slices = 4; /* a norm over one element */
+    bad[7].micro_batches = 4; /* a norm over one element */
     tutti_net *net = new_net();
     small_net(net);
     tutti_step *step = NULL;
@@ -229,7 +229,7 @@ END_TEST
 
 START_TEST(step_refuses_bad_nets)
 {
-    static const tutti_step_options options = {.batch = 4, .slices = 2, .ranks = 1};
+    static const tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1};
     tutti_step *step = NULL;
     tutti_net *net = new_net();
     tutti_value x = tutti_net_input(net, 1, 1, 4);

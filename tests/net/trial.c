@@ -45,10 +45,10 @@ void trial_submit(trial *t, int section, const float *images, const int32_t *lab
     tutti_net_shape(t->net, 0, &H, &W, &C);
     feed(t, t->step->rate, rate);
     feed(t, t->step->counter, number);
-    for (int s = 0; s < t->step->slices; s++) {
-        const tutti_step_slice *slice = &t->step->slice[s];
-        feed(t, slice->images, images + slice->first * H * W * C);
-        feed(t, slice->labels, labels + slice->first);
+    for (int s = 0; s < t->step->micro_batches; s++) {
+        const tutti_micro_batch *micro_batch = &t->step->micro_batch[s];
+        feed(t, micro_batch->images, images + micro_batch->first * H * W * C);
+        feed(t, micro_batch->labels, labels + micro_batch->first);
     }
     ck_assert_ok(t->runner->submit(t->run, section));
 }
@@ -68,9 +68,9 @@ void trial_run(
 double trial_metric(const trial *t, int which)
 {
     double sum = 0, metrics[TUTTI_METRICS];
-    for (int s = 0; s < t->step->slices; s++) {
-        ck_assert_ok(
-            tutti_run_read(t->runner, t->run, t->step->slice[s].metrics, metrics, sizeof metrics));
+    for (int s = 0; s < t->step->micro_batches; s++) {
+        ck_assert_ok(tutti_run_read(
+            t->runner, t->run, t->step->micro_batch[s].metrics, metrics, sizeof metrics));
         sum += metrics[which];
     }
     return sum;

@@ -24,7 +24,7 @@ void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *opti
     const tutti_runner *runner, const tutti_run_options *run);
 void trial_close(trial *t);
 
-/* Feeds options.batch images and labels (the rank's batch; cut into slices here), the rate and the
+/* Feeds options.batch images and labels (the rank's batch; cut into micro-batches here), the rate and the
  * step number, and runs a section to its end. */
 void trial_run(
     trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number);
@@ -35,7 +35,7 @@ void trial_submit(trial *t, int section, const float *images, const int32_t *lab
     const float *rate, const int64_t *number);
 void trial_wait(trial *t);
 
-/* Sum over slices of metrics[which]. */
+/* Sum over micro-batches of metrics[which]. */
 double trial_metric(const trial *t, int which);
 /* A tensor's elements and how many; the test fails when there is none of that name. */
 float *trial_tensor(const trial *t, const char *name, int64_t *count);

@@ -53,8 +53,8 @@ says "auto: $options, as tried on 20..-..-.. ($dir/tuning.json)"
 same_as_fixed 2
 
 # Another run is another key; what is given stays.
-automatic 3 --bucket-mb 1.5 --slice-mb 1 --lanes 3 --priority off
-says 'auto: --design concurrent --lanes 3 --bucket-mb 1.5 --slice-mb 1, as nothing else'
+automatic 3 --bucket-mb 1.5 --chunk-mb 1 --lanes 3 --priority off
+says 'auto: --design concurrent --lanes 3 --bucket-mb 1.5 --chunk-mb 1, as nothing else'
 automatic 3 --tuning-time 3 --bucket-mb 1.5
 same_as_fixed 3
 

@@ -122,8 +122,8 @@ START_TEST(what_is_hidden_and_exposed)
 }
 END_TEST
 
-/* A sum in two slices: what a step has of it is added up, what each takes is a mean. */
-START_TEST(slices_have_one_name)
+/* A sum in two chunks: what a step has of it is added up, what each takes is a mean. */
+START_TEST(chunks_have_one_name)
 {
     tutti_timeline t;
     tutti_study s;
@@ -442,7 +442,7 @@ int main(void)
     Suite *suite = suite_create("study");
     TCase *tcase = testing_case(suite, "study");
     tcase_add_test(tcase, what_is_hidden_and_exposed);
-    tcase_add_test(tcase, slices_have_one_name);
+    tcase_add_test(tcase, chunks_have_one_name);
     tcase_add_test(tcase, the_critical_path);
     tcase_add_test(tcase, a_path_with_gaps);
     tcase_add_test(tcase, a_path_ends_where_the_step_begins);

@@ -9,7 +9,7 @@ static tutti_exchange_options with(const char *design, int lanes)
     return (tutti_exchange_options){.design = tutti_design_find(design),
         .lanes = lanes,
         .bucket_bytes = -1,
-        .slice_bytes = -1,
+        .chunk_bytes = -1,
         .timeout_s = 20,
         .reopens = 1};
 }

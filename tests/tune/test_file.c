@@ -94,10 +94,10 @@ END_TEST
 
 START_TEST(picks_come_back)
 {
-    static const char *const bad[] = {"", "funneled", "nothing lanes=1 bucket=1 slice=1 priority=1",
-        "funneled lanes=0 bucket=1 slice=1 priority=1",
-        "funneled lanes=1 bucket=-2 slice=1 priority=1",
-        "funneled lanes=1 bucket=1 slice=1 priority=2", "funneled lanes=1 bucket=1 slice=1"};
+    static const char *const bad[] = {"", "funneled", "nothing lanes=1 bucket=1 chunk=1 priority=1",
+        "funneled lanes=0 bucket=1 chunk=1 priority=1",
+        "funneled lanes=1 bucket=-2 chunk=1 priority=1",
+        "funneled lanes=1 bucket=1 chunk=1 priority=2", "funneled lanes=1 bucket=1 chunk=1"};
     const tutti_pick pick = example(4).pick;
     tutti_pick found;
     char text[TUTTI_PICK_TEXT];
@@ -128,21 +128,21 @@ END_TEST
 START_TEST(file_refuses_what_cannot_be)
 {
     static const char *const bad[] = {"7", "{}", "{\"design\": \"naive\"}",
-        "{\"design\": \"best\", \"lanes\": 1, \"bucket_bytes\": -1, \"slice_bytes\": -1, "
+        "{\"design\": \"best\", \"lanes\": 1, \"bucket_bytes\": -1, \"chunk_bytes\": -1, "
         "\"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": "
         "1, "
         "\"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 4294967297, \"bucket_bytes\": -1, \"slice_bytes\": "
+        "{\"design\": \"chained\", \"lanes\": 4294967297, \"bucket_bytes\": -1, \"chunk_bytes\": "
         "-1, \"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": -2, \"slice_bytes\": -1, "
+        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": -2, \"chunk_bytes\": -1, "
         "\"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"slice_bytes\": -1, "
+        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"chunk_bytes\": -1, "
         "\"priority\": true, \"step_ms\": \"1\", "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"d\"}",
-        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"slice_bytes\": -1, "
+        "{\"design\": \"chained\", \"lanes\": 1, \"bucket_bytes\": 1, \"chunk_bytes\": -1, "
         "\"priority\": true, \"step_ms\": 1, "
         "\"default_ms\": 1, \"hidden_pct\": 1, \"date\": \"a date that is far too long\"}"};
     const tutti_tuning tuning = example(4);

@@ -122,7 +122,7 @@ static double likes_lanes(const tutti_pick *pick)
 
 static const tutti_search_space everything = {.design_free = 1,
     .bucket_bytes = -1,
-    .slice_bytes = -1,
+    .chunk_bytes = -1,
     .priority = -1,
     .default_bytes = 100000,
     .all_bytes = 800000,
@@ -187,7 +187,7 @@ START_TEST(search_keeps_what_is_fixed)
     ck_assert_str_eq(search_in(&space, likes_lanes, &blocks).design->name, "chained");
     space = space_of("funneled");
     space.bucket_bytes = 12345;
-    space.slice_bytes = 0;
+    space.chunk_bytes = 0;
     space.priority = 0;
     ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).bucket_bytes, 12345);
     space.design_free = 0;
@@ -201,32 +201,32 @@ START_TEST(search_keeps_what_is_fixed)
 }
 END_TEST
 
-/* Small slices are good, and so is the agreed order. */
-static double likes_small_slices(const tutti_pick *pick)
+/* Small chunks are good, and so is the agreed order. */
+static double likes_small_chunks(const tutti_pick *pick)
 {
-    double slice = pick->slice_bytes < 0    ? 1e6
-                   : pick->slice_bytes == 0 ? 8e6
-                                            : (double)pick->slice_bytes;
-    return 1 + 1e-7 * slice - 0.1 * pick->priority;
+    double chunk = pick->chunk_bytes < 0    ? 1e6
+                   : pick->chunk_bytes == 0 ? 8e6
+                                            : (double)pick->chunk_bytes;
+    return 1 + 1e-7 * chunk - 0.1 * pick->priority;
 }
 
-START_TEST(search_knows_slices_and_order)
+START_TEST(search_knows_chunks_and_order)
 {
     int blocks;
     tutti_search_space space = space_of("funneled");
     space.default_bytes = 4000000;
     space.all_bytes = space.largest_bytes = 8000000;
-    tutti_pick best = search_in(&space, likes_small_slices, &blocks);
-    ck_assert_int_eq(best.slice_bytes, 256 << 10);
+    tutti_pick best = search_in(&space, likes_small_chunks, &blocks);
+    ck_assert_int_eq(best.chunk_bytes, 256 << 10);
     ck_assert_int_eq(best.priority, 1);
-    space.slice_bytes = 1000000;
+    space.chunk_bytes = 1000000;
     space.priority = 0;
-    best = search_in(&space, likes_small_slices, &blocks);
-    ck_assert(best.slice_bytes == 1000000 && !best.priority);
-    /* Nothing is larger than the smallest slice: there is nothing to choose. */
+    best = search_in(&space, likes_small_chunks, &blocks);
+    ck_assert(best.chunk_bytes == 1000000 && !best.priority);
+    /* Nothing is larger than the smallest chunk: there is nothing to choose. */
     space = space_of("funneled");
     space.all_bytes = space.default_bytes;
-    ck_assert_int_eq(search_in(&space, likes_small_slices, &blocks).slice_bytes, -1);
+    ck_assert_int_eq(search_in(&space, likes_small_chunks, &blocks).chunk_bytes, -1);
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(picks_travel_and_read_as_options)
     tutti_pick_unpack(number, &other);
     ck_assert(tutti_pick_equal(&pick, &other));
     ck_assert_str_eq(tutti_pick_text(&pick, text),
-        "--design concurrent --lanes 8 --bucket-mb 0.545 --slice-mb 4.194304 --priority on");
+        "--design concurrent --lanes 8 --bucket-mb 0.545 --chunk-mb 4.194304 --priority on");
     const tutti_pick plain = {tutti_design_find("chained"), 1, -1, -1, 1};
     ck_assert_str_eq(tutti_pick_text(&plain, text), "--design chained");
     ck_assert(!tutti_pick_equal(&pick, &plain));
@@ -271,7 +271,7 @@ int main(void)
     test = testing_case(suite, "search");
     tcase_add_test(test, search_turns_every_knob);
     tcase_add_test(test, search_keeps_what_is_fixed);
-    tcase_add_test(test, search_knows_slices_and_order);
+    tcase_add_test(test, search_knows_chunks_and_order);
     tcase_add_test(test, search_knows_small_models);
     tcase_add_test(test, picks_travel_and_read_as_options);
     return testing_run(suite);

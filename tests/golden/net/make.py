@@ -19,7 +19,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 SEED, BATCH, STEPS, RATE, MOMENTUM, DECAY, CLASSES = 20, 4, 10, 0.02, 0.9, 1e-4, 10
-SLICED_STEPS, SAMPLES, CANDIDATES = 2, 6, 60
+MICRO_STEPS, SAMPLES, CANDIDATES = 2, 6, 60
 DTYPE = torch.float32 if "--single" in sys.argv else torch.float64
 
 
@@ -121,7 +121,7 @@ def batch(number):
     return torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).to(DTYPE), torch.from_numpy(labels)
 
 
-def choose(net, step, slices, given):
+def choose(net, step, micro-batches, given):
     """The number of the step's batch: of the candidates the one that stays farthest from a ReLU's bend."""
     if given is not None:
         return given[step]
@@ -130,7 +130,7 @@ def choose(net, step, slices, given):
     for number in range(step * CANDIDATES, (step + 1) * CANDIDATES):
         smallest[0] = np.inf
         with torch.no_grad():
-            for images in batch(number)[0].chunk(slices):
+            for images in batch(number)[0].chunk(micro-batches):
                 net(images)
         margins.append(smallest[0])
     for v, old in zip(net.buffers(), before):
@@ -210,17 +210,17 @@ def whole():
     line("batches", "whole", numbers)
 
 
-def sliced():
-    """Two slices of half a batch: statistics of their own, running statistics averaged."""
+def micro_batchd():
+    """Two micro-batches of half a batch: statistics of their own, running statistics averaged."""
     net, sgd = make()
-    batches, numbers = given("sliced_batches"), []
-    for step in range(SLICED_STEPS):
+    batches, numbers = given("micro_batches"), []
+    for step in range(MICRO_STEPS):
         numbers.append(choose(net, step, 2, batches))
         images, labels = batch(numbers[-1])
         sgd.zero_grad()
         before = {k: v.clone() for k, v in net.named_buffers()}
         after, total = [], 0
-        for half in (slice(0, BATCH // 2), slice(BATCH // 2, BATCH)):
+        for half in (micro-batch(0, BATCH // 2), micro-batch(BATCH // 2, BATCH)):
             for k, v in net.named_buffers():
                 v.copy_(before[k])
             loss = F.cross_entropy(net(images[half]), labels[half], reduction="sum") / BATCH
@@ -229,13 +229,13 @@ def sliced():
             after.append({k: v.clone() for k, v in net.named_buffers()})
         for k, v in net.named_buffers():
             v.copy_((after[0][k] + after[1][k]) / 2)
-        line("sliced_loss", str(step), [total])
+        line("micro_loss", str(step), [total])
         if step == 0:
-            tensors("sliced_gradient", net, lambda p: p.grad)
+            tensors("micro_gradient", net, lambda p: p.grad)
         sgd.step()
-    tensors("sliced_weight", net, lambda p: p)
-    running("sliced_running", net)
-    line("sliced_batches", "whole", numbers)
+    tensors("micro_weight", net, lambda p: p)
+    running("micro_running", net)
+    line("micro_batches", "whole", numbers)
 
 
 if __name__ == "__main__":
@@ -243,4 +243,4 @@ if __name__ == "__main__":
           f"rate {RATE}, momentum {MOMENTUM}, weight decay {DECAY}")
     torch.set_num_threads(1)
     whole()
-    sliced()
+    micro_batchd()

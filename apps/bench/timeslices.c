@@ -1,4 +1,4 @@
-#include "apps/bench/slices.h"
+#include "apps/bench/timeslices.h"
 
 #include "dag/base/clock.h"
 #include "dag/kernels/arith.h"
@@ -48,42 +48,42 @@ static tutti_status add_step(
     return status;
 }
 
-tutti_status tutti_slices_open(
-    tutti_exchange *exchange, int products, int workers, tutti_slices *slices)
+tutti_status tutti_timeslices_open(
+    tutti_exchange *exchange, int products, int workers, tutti_timeslices *timeslices)
 {
     operands t;
-    *slices = (tutti_slices){.runner = tutti_runner_find("starpu")};
-    tutti_status status = tutti_graph_new(&slices->graph);
-    if (!status) status = add_tensors(slices->graph, &t);
-    if (!status) status = add_step(slices->graph, &t, products, 0, &slices->alone);
-    if (!status) status = add_step(slices->graph, &t, products, 1, &slices->together);
-    if (!status) status = tutti_exchange_apply(exchange, slices->graph);
+    *timeslices = (tutti_timeslices){.runner = tutti_runner_find("starpu")};
+    tutti_status status = tutti_graph_new(&timeslices->graph);
+    if (!status) status = add_tensors(timeslices->graph, &t);
+    if (!status) status = add_step(timeslices->graph, &t, products, 0, &timeslices->alone);
+    if (!status) status = add_step(timeslices->graph, &t, products, 1, &timeslices->together);
+    if (!status) status = tutti_exchange_apply(exchange, timeslices->graph);
     const tutti_run_options options = {.workers = workers, .hooks = tutti_exchange_hooks(exchange)};
-    if (!status) status = slices->runner->open(slices->graph, &options, &slices->run);
-    if (status) tutti_slices_close(slices);
+    if (!status) status = timeslices->runner->open(timeslices->graph, &options, &timeslices->run);
+    if (status) tutti_timeslices_close(timeslices);
     return status;
 }
 
-tutti_status tutti_slices_run(
-    tutti_slices *slices, int section, int64_t steps, double timeout_s, double *seconds)
+tutti_status tutti_timeslices_run(
+    tutti_timeslices *timeslices, int section, int64_t steps, double timeout_s, double *seconds)
 {
-    const tutti_runner *runner = slices->runner;
+    const tutti_runner *runner = timeslices->runner;
     tutti_status status = TUTTI_OK;
     int64_t point[AHEAD] = {0};
     double begun = tutti_clock_s();
     for (int64_t i = 0; i < steps + AHEAD && !status; i++) {
-        if (i >= AHEAD) status = runner->wait(slices->run, point[i % AHEAD], timeout_s);
+        if (i >= AHEAD) status = runner->wait(timeslices->run, point[i % AHEAD], timeout_s);
         if (i >= steps || status) continue;
-        status = runner->submit(slices->run, section);
-        point[i % AHEAD] = runner->point(slices->run);
+        status = runner->submit(timeslices->run, section);
+        point[i % AHEAD] = runner->point(timeslices->run);
     }
     *seconds = tutti_clock_s() - begun;
     return status;
 }
 
-void tutti_slices_close(tutti_slices *slices)
+void tutti_timeslices_close(tutti_timeslices *timeslices)
 {
-    if (slices->run) slices->runner->close(slices->run);
-    tutti_graph_free(slices->graph);
-    *slices = (tutti_slices){0};
+    if (timeslices->run) timeslices->runner->close(timeslices->run);
+    tutti_graph_free(timeslices->graph);
+    *timeslices = (tutti_timeslices){0};
 }

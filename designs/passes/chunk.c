@@ -1,0 +1,72 @@
+#include "designs/passes/chunk.h"
+
+int64_t tutti_chunk_default_bytes(void)
+{
+    return 1 << 20;
+}
+
+/* Elements of every chunk but the last, which may have fewer. Long ones begin at a multiple of 64
+ * bytes. The same for the number of chunks that this length makes. */
+static int64_t part_of(int64_t count, int64_t chunks)
+{
+    enum { LONG = 1024, ALIGNED = 16 };
+    int64_t part = (count + chunks - 1) / chunks;
+    return part < LONG ? part : (part + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+static int chunks_of(const tutti_coll_args *args, int64_t bytes)
+{
+    enum { MOST = 4096 };
+    int64_t all = args->count * (int64_t)tutti_dtype_bytes(args->dtype);
+    if (args->kind != TUTTI_ALLREDUCE || bytes <= 0 || all <= bytes) return 1;
+    int64_t chunks = (all + bytes - 1) / bytes;
+    if (chunks > args->count) chunks = args->count;
+    if (chunks > MOST) chunks = MOST;
+    int64_t most = bytes / (int64_t)tutti_dtype_bytes(args->dtype);
+    while (part_of(args->count, chunks) > most && chunks < args->count && chunks < MOST) chunks++;
+    int64_t part = part_of(args->count, chunks);
+    return (int)((args->count + part - 1) / part);
+}
+
+tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes)
+{
+    int section = -1, extra = 0; /* chunks of the section so far beyond one a collective */
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->section != section) {
+            section = node->section;
+            extra = 0;
+        }
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        tutti_place place = node->place;
+        place.chunks = place.holds ? 1 : chunks_of(node->desc, bytes);
+        place.lanes = lanes;
+        place.lane = (place.lane + extra) % lanes;
+        tutti_status status = tutti_graph_set_place(graph, n, place);
+        if (status) return status;
+        extra += place.chunks - 1;
+    }
+    return TUTTI_OK;
+}
+
+int tutti_chunk_count(const tutti_place *place)
+{
+    return place->chunks ? place->chunks : 1;
+}
+
+int tutti_chunk_lane(const tutti_place *place, int chunk)
+{
+    return place->lanes ? (place->lane + chunk) % place->lanes : place->lane;
+}
+
+tutti_coll_args tutti_chunk_args(const tutti_coll_args *args, int chunks, int chunk)
+{
+    tutti_coll_args a = *args;
+    if (chunks <= 1) return a;
+    int64_t part = part_of(args->count, chunks), from = chunk * part;
+    size_t bytes = tutti_dtype_bytes(args->dtype);
+    a.count = args->count - from < part ? args->count - from : part;
+    a.recv = (char *)args->recv + (size_t)from * bytes;
+    if (args->send) a.send = (const char *)args->send + (size_t)from * bytes;
+    return a;
+}
