@@ -23,7 +23,7 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_GATE,    /* the hash of what waits to start (gate.c) */
     TUTTI_CONTROL_ASK,     /* which collective has this number there? (verify.c) */
     TUTTI_CONTROL_TELL,    /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,     /* the rank ends, having started this many (farewell.c) */
+    TUTTI_CONTROL_BYE,     /* the rank ends, having started this many (shutdown.c) */
     TUTTI_CONTROL_QUERY,   /* how far are you with this collective? (inquiry.c) */
     TUTTI_CONTROL_STATE,   /* this far (inquiry.c) */
     TUTTI_CONTROL_HELLO,   /* the process of this rank (inquiry.c) */

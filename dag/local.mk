@@ -38,4 +38,4 @@ libnet_la_SOURCES += \
 	dag/run/inline.c dag/run/inline.h \
 	dag/run/scheduler.c dag/run/scheduler.h \
 	dag/run/starpu.c dag/run/starpu.h \
-	dag/run/turn.c dag/run/turn.h
+	dag/run/process_lock.c dag/run/process_lock.h

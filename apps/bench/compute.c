@@ -5,7 +5,7 @@
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
 #include "apps/terminal/terminal.h"
-#include "apps/tune/side.h"
+#include "apps/tune/workload.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -66,36 +66,36 @@ static const char *const titles[SIDES] = {"plain loop", "StarPU graph, 1 worker"
 typedef struct bench {
     options o;
     tutti_result *result;
-    tutti_side side[SIDES];
+    tutti_workload workload[SIDES];
     tutti_peer *peer;
     double *step_s[SIDES + 1]; /* a value a block; the last is the peer's */
 } bench;
 
 /* ---- verifying ---- */
 
-static size_t weights_bytes(const tutti_side *side)
+static size_t weights_bytes(const tutti_workload *workload)
 {
     size_t bytes = 0;
-    for (int i = 0; i < side->step->parameters; i++)
-        bytes += tutti_graph_get_tensor(side->step->graph, side->step->parameter[i])->bytes;
+    for (int i = 0; i < workload->step->parameters; i++)
+        bytes += tutti_graph_get_tensor(workload->step->graph, workload->step->parameter[i])->bytes;
     return bytes;
 }
 
 /* Weights after a few steps, one parameter behind the other; the caller frees them. */
-static tutti_status weights_after(tutti_side *side, int steps, char **weights)
+static tutti_status weights_after(tutti_workload *workload, int steps, char **weights)
 {
     double seconds;
-    char *copy = malloc(weights_bytes(side)), *at = copy;
-    tutti_status status =
-        copy ? tutti_side_start(side) : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the weights");
-    if (!status) status = tutti_side_steps(side, steps, &seconds);
-    for (int i = 0; i < side->step->parameters && !status; i++) {
-        int tensor = side->step->parameter[i];
-        size_t bytes = tutti_graph_get_tensor(side->step->graph, tensor)->bytes;
-        status = tutti_run_read(side->runner, side->run, tensor, at, bytes);
+    char *copy = malloc(weights_bytes(workload)), *at = copy;
+    tutti_status status = copy ? tutti_workload_start(workload)
+                               : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the weights");
+    if (!status) status = tutti_workload_steps(workload, steps, &seconds);
+    for (int i = 0; i < workload->step->parameters && !status; i++) {
+        int tensor = workload->step->parameter[i];
+        size_t bytes = tutti_graph_get_tensor(workload->step->graph, tensor)->bytes;
+        status = tutti_run_read(workload->runner, workload->run, tensor, at, bytes);
         at += bytes;
     }
-    tutti_side_stop(side);
+    tutti_workload_stop(workload);
     if (status)
         free(copy);
     else
@@ -108,28 +108,28 @@ static tutti_status verify(bench *b)
     char *weights[SIDES] = {NULL};
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < SIDES && !status; i++)
-        status = weights_after(&b->side[i], VERIFY_STEPS, &weights[i]);
-    if (!status && memcmp(weights[PLAIN], weights[GRAPH], weights_bytes(&b->side[PLAIN])) != 0)
+        status = weights_after(&b->workload[i], VERIFY_STEPS, &weights[i]);
+    if (!status && memcmp(weights[PLAIN], weights[GRAPH], weights_bytes(&b->workload[PLAIN])) != 0)
         status = tutti_fail(TUTTI_ERR_INTERNAL,
             "after %d steps the graph's weights are not the plain loop's", VERIFY_STEPS);
     if (!status)
         printf(
             "verified: after %d steps (loss %.4f) both sides have the same weights, bit for bit\n",
-            VERIFY_STEPS, tutti_side_loss(&b->side[GRAPH]));
+            VERIFY_STEPS, tutti_workload_loss(&b->workload[GRAPH]));
     for (int i = 0; i < SIDES; i++) free(weights[i]);
     return status;
 }
 
 /* ---- timing ---- */
 
-static tutti_status time_side(bench *b, int i, int64_t block)
+static tutti_status time_workload(bench *b, int i, int64_t block)
 {
     double seconds;
-    tutti_side *side = &b->side[i];
-    tutti_status status = tutti_side_start(side);
-    if (!status) status = tutti_side_steps(side, WARM_STEPS, &seconds);
-    if (!status) status = tutti_side_steps(side, (int)b->o.steps, &seconds);
-    tutti_side_stop(side); /* so that it takes no time from the others */
+    tutti_workload *workload = &b->workload[i];
+    tutti_status status = tutti_workload_start(workload);
+    if (!status) status = tutti_workload_steps(workload, WARM_STEPS, &seconds);
+    if (!status) status = tutti_workload_steps(workload, (int)b->o.steps, &seconds);
+    tutti_workload_stop(workload); /* so that it takes no time from the others */
     if (!status) b->step_s[i][block] = seconds / (double)b->o.steps;
     return status;
 }
@@ -142,7 +142,7 @@ static tutti_status time_blocks(bench *b)
         snprintf(text, sizeof text, "block %" PRId64 "/%" PRId64, block + 1, b->o.blocks);
         tutti_terminal_show(stderr, columns, text);
         for (int i = 0; i < SIDES; i++) {
-            tutti_status status = time_side(b, i, block);
+            tutti_status status = time_workload(b, i, block);
             if (status) return status;
         }
         if (!b->peer) continue;
@@ -165,10 +165,11 @@ static void tell_ratio(
     tutti_result_series(b->result, name, unit, (int)b->o.blocks, ratio);
 }
 
-static void tell_speed(bench *b, const char *name, int side)
+static void tell_speed(bench *b, const char *name, int workload)
 {
     double speed[MOST_BLOCKS];
-    for (int64_t k = 0; k < b->o.blocks; k++) speed[k] = (double)b->o.batch / b->step_s[side][k];
+    for (int64_t k = 0; k < b->o.blocks; k++)
+        speed[k] = (double)b->o.batch / b->step_s[workload][k];
     tutti_result_series(b->result, name, "images/s", (int)b->o.blocks, speed);
 }
 
@@ -183,9 +184,9 @@ static void tell_results(bench *b)
 static tutti_status tell_ops(bench *b)
 {
     printf("\nkernels of the plain loop\n");
-    tutti_status status = tutti_side_start(&b->side[PLAIN]);
-    if (!status) status = tutti_ops_measure(&b->side[PLAIN], OP_REPEATS, b->result);
-    tutti_side_stop(&b->side[PLAIN]);
+    tutti_status status = tutti_workload_start(&b->workload[PLAIN]);
+    if (!status) status = tutti_ops_measure(&b->workload[PLAIN], OP_REPEATS, b->result);
+    tutti_workload_stop(&b->workload[PLAIN]);
     return status;
 }
 
@@ -204,7 +205,7 @@ static tutti_status start_peer(bench *b)
 
 static tutti_status set_up(bench *b)
 {
-    tutti_side_options side = {.model = tutti_model_find(b->o.model),
+    tutti_workload_options workload = {.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
         .micro_batches = 1,
         .ranks = 1,
@@ -217,14 +218,14 @@ static tutti_status set_up(bench *b)
             status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the times of blocks");
     }
     for (int i = 0; i < SIDES && !status; i++)
-        status = tutti_side_open(&side, runners[i], &b->side[i]);
+        status = tutti_workload_open(&workload, runners[i], &b->workload[i]);
     return status;
 }
 
 static tutti_status take_down(bench *b)
 {
     tutti_peer_stop(b->peer);
-    for (int i = 0; i < SIDES; i++) tutti_side_close(&b->side[i]);
+    for (int i = 0; i < SIDES; i++) tutti_workload_close(&b->workload[i]);
     for (int i = 0; i <= SIDES; i++) free(b->step_s[i]);
     return tutti_result_close(b->result);
 }

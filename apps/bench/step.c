@@ -136,7 +136,7 @@ typedef enum row_kind { COMPUTE, COMMUNICATE, DESIGN, PEER } row_kind;
 typedef struct row {
     row_kind kind;
     const char *name;
-    tutti_pick pick;                                 /* of a design; else its design is NULL */
+    tutti_configuration configuration;               /* of a design; else its design is NULL */
     double step_s[MOST_BLOCKS], hidden[MOST_BLOCKS]; /* seconds; NAN: unknown */
     double
         beside_s[MOST_BLOCKS]; /* of a design: computation alone, just before and just after it */
@@ -159,31 +159,32 @@ typedef struct bench {
 
 typedef struct stage {
     tutti_exchange *exchange; /* NULL: computation alone */
-    tutti_side side;
+    tutti_workload workload;
 } stage;
 
 static tutti_status leave_stage(stage *st)
 {
-    tutti_side_stop(&st->side);
+    tutti_workload_stop(&st->workload);
     tutti_status status = tutti_exchange_close(st->exchange); /* borrows names */
-    tutti_side_close(&st->side);
+    tutti_workload_close(&st->workload);
     *st = (stage){0};
     return status;
 }
 
-static tutti_exchange_options exchange_options(const bench *b, const tutti_pick *pick)
+static tutti_exchange_options exchange_options(
+    const bench *b, const tutti_configuration *configuration)
 {
     const tutti_exchange_options common = {.algorithm = b->o.algorithm,
         .comm_core = b->o.comm_core,
         .workers = (int)b->o.workers,
         .timeout_s = b->o.timeout_s,
         .meter = b->meter};
-    return tutti_pick_apply(pick, &common);
+    return tutti_configuration_apply(configuration, &common);
 }
 
-static tutti_side_options side_options(const bench *b, tutti_exchange *exchange)
+static tutti_workload_options workload_options(const bench *b, tutti_exchange *exchange)
 {
-    return (tutti_side_options){.model = tutti_model_find(b->o.model),
+    return (tutti_workload_options){.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
         .micro_batches = (int)b->o.workers,
         .seed = 1,
@@ -194,16 +195,17 @@ static tutti_side_options side_options(const bench *b, tutti_exchange *exchange)
         .timeout_s = b->o.timeout_s};
 }
 
-/* Opens an exchange with the pick (one without a design: none) and a side over it. */
-static tutti_status enter_stage(bench *b, const tutti_pick *pick, stage *st)
+/* Opens an exchange with the configuration (one without a design: none) and a workload over it. */
+static tutti_status enter_stage(bench *b, const tutti_configuration *configuration, stage *st)
 {
-    const tutti_exchange_options exchange = exchange_options(b, pick);
+    const tutti_exchange_options exchange = exchange_options(b, configuration);
     tutti_status status = TUTTI_OK;
     *st = (stage){0};
-    if (pick->design) status = tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange);
+    if (configuration->design)
+        status = tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange);
     if (status) return status;
-    const tutti_side_options side = side_options(b, st->exchange);
-    status = tutti_side_open(&side, "starpu", &st->side);
+    const tutti_workload_options workload = workload_options(b, st->exchange);
+    status = tutti_workload_open(&workload, "starpu", &st->workload);
     if (status) leave_stage(st);
     return status;
 }
@@ -211,15 +213,16 @@ static tutti_status enter_stage(bench *b, const tutti_pick *pick, stage *st)
 /* ---- verifying ---- */
 
 /* The weights' hash after a few steps, and what these took; MISMATCH when ranks differ. */
-static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2], double *seconds)
+static tutti_status hash_after(
+    bench *b, const tutti_configuration *configuration, double half[2], double *seconds)
 {
     stage st;
     double range[4];
-    tutti_status status = enter_stage(b, pick, &st);
-    if (!status) status = tutti_side_start(&st.side);
-    if (!status) status = tutti_side_steps(&st.side, VERIFY_STEPS, seconds);
+    tutti_status status = enter_stage(b, configuration, &st);
+    if (!status) status = tutti_workload_start(&st.workload);
+    if (!status) status = tutti_workload_steps(&st.workload, VERIFY_STEPS, seconds);
     uint64_t hash = 0;
-    if (!status) status = tutti_side_hash(&st.side, &hash);
+    if (!status) status = tutti_workload_hash(&st.workload, &hash);
     if (!status) status = leave_stage(&st);
     if (status) return status;
     half[0] = (double)(hash >> 32);
@@ -228,7 +231,7 @@ static tutti_status hash_after(bench *b, const tutti_pick *pick, double half[2],
     status = tutti_world_max(&b->world, 4, range);
     if (!status && (range[0] != -range[2] || range[1] != -range[3]))
         status = tutti_fail(TUTTI_ERR_MISMATCH, "%s: after %d steps ranks have different weights",
-            pick->design->name, VERIFY_STEPS);
+            configuration->design->name, VERIFY_STEPS);
     return status;
 }
 
@@ -250,7 +253,7 @@ static tutti_status verify(bench *b)
     int designs = 0;
     for (int i = 0; i < b->rows; i++) {
         if (b->row[i].kind != DESIGN) continue;
-        tutti_status status = hash_after(b, &b->row[i].pick, half, &seconds);
+        tutti_status status = hash_after(b, &b->row[i].configuration, half, &seconds);
         if (status) return status;
         if (designs++ == 0) memcpy(first, half, sizeof first);
         if (memcmp(first, half, sizeof first) != 0)
@@ -279,13 +282,13 @@ static const row *find_row(const bench *b, row_kind kind)
 static tutti_status time_stage(bench *b, row *r, int64_t block)
 {
     stage st;
-    tutti_status status = enter_stage(b, &r->pick, &st);
-    if (!status) status = tutti_side_start(&st.side);
+    tutti_status status = enter_stage(b, &r->configuration, &st);
+    if (!status) status = tutti_workload_start(&st.workload);
     if (!status && !st.exchange)
         status = tutti_world_barrier(&b->world); /* nothing else keeps pace */
     if (!status)
-        status = tutti_side_pace(
-            &st.side, WARM_STEPS, (int)b->o.steps.value, &r->step_s[block], &r->hidden[block]);
+        status = tutti_workload_pace(
+            &st.workload, WARM_STEPS, (int)b->o.steps.value, &r->step_s[block], &r->hidden[block]);
     if (status) return status;
     r->hidden[block] = st.exchange && b->world.boot.size > 1 ? r->hidden[block] / 100 : NAN;
     tutti_outlook outlook = {0};
@@ -438,7 +441,7 @@ static double hidden_of(const bench *b, const row *r)
 /* What was chosen, against the design that is fastest as it is: block by block. */
 static void tell_choice(const bench *b, const row *chosen, json_t *event)
 {
-    char text[TUTTI_PICK_TEXT];
+    char text[TUTTI_CONFIGURATION_TEXT];
     const row *best = NULL;
     for (int i = 0; i < b->rows; i++) {
         const row *r = &b->row[i];
@@ -446,7 +449,7 @@ static void tell_choice(const bench *b, const row *chosen, json_t *event)
         if (!best || median_of(b, r->step_s) < median_of(b, best->step_s)) best = r;
     }
     double over = ratio_of(b, chosen, best);
-    tutti_pick_text(&chosen->pick, text);
+    tutti_configuration_text(&chosen->configuration, text);
     printf("  %s: %.3f of %s\n", text, over, best->name);
     json_object_set_new(event, "chosen", json_string(text));
     json_object_set_new(event, "over_best", json_real(over));
@@ -536,9 +539,9 @@ static void tell(bench *b)
 
 /* ---- setting up ---- */
 
-static void add_row(bench *b, row_kind kind, const char *name, tutti_pick pick)
+static void add_row(bench *b, row_kind kind, const char *name, tutti_configuration configuration)
 {
-    b->row[b->rows++] = (row){.kind = kind, .name = name, .pick = pick};
+    b->row[b->rows++] = (row){.kind = kind, .name = name, .configuration = configuration};
 }
 
 /* "funneled, program order", kept with the design. */
@@ -555,21 +558,21 @@ static const char *plain_name(const tutti_design *design)
 static void add_design(bench *b, const tutti_design *design)
 {
     int can = design->start->reorders, both = strcmp(b->o.priority, "both") == 0;
-    tutti_pick pick = {.design = design,
+    tutti_configuration configuration = {.design = design,
         .lanes = design->many_lanes ? (int)tutti_conf_int_or(b->o.lanes, 0) : 0,
         .bucket_bytes = tutti_conf_int_or(b->o.bucket, -1),
         .chunk_bytes = tutti_conf_int_or(b->o.chunk, -1),
         .priority = strcmp(b->o.priority, "off") != 0};
-    add_row(b, DESIGN, design->name, pick);
-    pick.priority = 0;
-    if (can && both) add_row(b, DESIGN, plain_name(design), pick);
+    add_row(b, DESIGN, design->name, configuration);
+    configuration.priority = 0;
+    if (can && both) add_row(b, DESIGN, plain_name(design), configuration);
 }
 
 static void list_rows(bench *b)
 {
     int each = !strcmp(b->o.design, "all") || !strcmp(b->o.design, "auto");
-    add_row(b, COMPUTE, "computation alone", (tutti_pick){0});
-    add_row(b, COMMUNICATE, "communication alone", (tutti_pick){0});
+    add_row(b, COMPUTE, "computation alone", (tutti_configuration){0});
+    add_row(b, COMMUNICATE, "communication alone", (tutti_configuration){0});
     for (int i = 0; design_choice(i); i++) {
         const tutti_design *design = tutti_design_find(design_choice(i));
         if (!design) continue;
@@ -585,27 +588,28 @@ static tutti_status choose(bench *b)
     tutti_tune_result found;
     int together;
     if (strcmp(b->o.design, "auto") != 0) return TUTTI_OK;
-    const tutti_tune_options what = {.exchange = exchange_options(b, &find_row(b, DESIGN)->pick),
+    const tutti_tune_options what = {
+        .exchange = exchange_options(b, &find_row(b, DESIGN)->configuration),
         .design_free = 1,
         .priority_free = 1,
-        .side = side_options(b, NULL),
+        .workload = workload_options(b, NULL),
         .most_s = b->o.tuning_time_s,
         .file = "none"};
     tutti_status status = tutti_exchange_attach(b->world.boot.comm, &what.exchange, &exchange);
     if (!status) status = tutti_tune(&what, &exchange, &found, &together);
     if (!status) status = tutti_exchange_close(exchange);
     if (status) return status;
-    add_row(b, DESIGN, "auto", found.pick);
+    add_row(b, DESIGN, "auto", found.configuration);
     return TUTTI_OK;
 }
 
 static tutti_status open_traffic(bench *b)
 {
     stage st;
-    tutti_status status = enter_stage(b, &find_row(b, DESIGN)->pick, &st);
+    tutti_status status = enter_stage(b, &find_row(b, DESIGN)->configuration, &st);
     if (status) return status;
-    tutti_step *step = st.side.step;
-    st.side.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */
+    tutti_step *step = st.workload.step;
+    st.workload.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */
     status = leave_stage(&st);
     if (!status)
         status = tutti_step_traffic_open(
@@ -636,7 +640,7 @@ static tutti_status start_peer(bench *b)
         address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
         b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers);
     status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
-    if (!status) add_row(b, PEER, tutti_peer_about(b->peer), (tutti_pick){0});
+    if (!status) add_row(b, PEER, tutti_peer_about(b->peer), (tutti_configuration){0});
     return status;
 }
 

@@ -1,7 +1,7 @@
 #include "apps/bench/allreduce.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/compute.h"
-#include "apps/bench/manners.h"
+#include "apps/bench/interference.h"
 #include "apps/bench/overlap.h"
 #include "apps/bench/plot.h"
 #include "apps/bench/step.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 const tutti_bench *const tutti_benches[] = {&tutti_bench_compute, &tutti_bench_allreduce,
-    &tutti_bench_overlap, &tutti_bench_step, &tutti_bench_manners, &tutti_bench_plot, NULL};
+    &tutti_bench_overlap, &tutti_bench_step, &tutti_bench_interference, &tutti_bench_plot, NULL};
 
 const tutti_bench *tutti_bench_find(const char *name)
 {

@@ -1,7 +1,7 @@
 /* tutti-info: what this build consists of and what this machine grants it. See tutti-info(1). */
 #include "apps/data/reader.h"
 #include "apps/models/model.h"
-#include "apps/train/schedule.h"
+#include "apps/train/rate_schedule.h"
 #include "collectives/boot.h"
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
@@ -61,9 +61,9 @@ static const char *reader_name(int i)
     return tutti_readers[i] ? tutti_readers[i]->name : NULL;
 }
 
-static const char *schedule_name(int i)
+static const char *rate_schedule_name(int i)
 {
-    return tutti_schedules[i].name;
+    return tutti_rate_schedules[i].name;
 }
 
 static const char *runner_name(int i)
@@ -77,7 +77,7 @@ static const struct {
     const char *(*row)(int i);
 } lists[] = {{"designs", design_name}, {"overlapping", overlapping_name},
     {"transports", transport_name}, {"algorithms", algorithm_name}, {"kernels", kernel_name},
-    {"models", model_name}, {"readers", reader_name}, {"schedules", schedule_name},
+    {"models", model_name}, {"readers", reader_name}, {"rate-schedules", rate_schedule_name},
     {"runners", runner_name}, {NULL, NULL}};
 
 static const char *list_choice(int i)
@@ -107,7 +107,7 @@ static const tutti_conf conf = {
     .usage = "[OPTION]",
     .summary = "Prints versions, the MPI thread level that is granted, and the tables of designs, "
                "transports, algorithms, "
-               "kernels, models, readers, schedules and runners of this build.",
+               "kernels, models, readers, rate schedules and runners of this build.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -182,9 +182,9 @@ static void print_training(void)
     puts("\nreaders");
     for (int i = 0; tutti_readers[i]; i++)
         print_row(tutti_readers[i]->name, tutti_readers[i]->summary);
-    puts("\nschedules");
-    for (int i = 0; tutti_schedules[i].name; i++)
-        print_row(tutti_schedules[i].name, tutti_schedules[i].summary);
+    puts("\nrate-schedules");
+    for (int i = 0; tutti_rate_schedules[i].name; i++)
+        print_row(tutti_rate_schedules[i].name, tutti_rate_schedules[i].summary);
     puts("\nrunners");
     for (int i = 0; tutti_runners[i]; i++)
         print_row(tutti_runners[i]->name, tutti_runners[i]->summary);

@@ -198,7 +198,7 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     if (status || *stop) return status;
     status = board(s, l->batches, "train", step, f);
     if (status) return status;
-    f->rate = (float)tutti_schedule_rate(&s->schedule, step);
+    f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);
     status = s->runner->feed(s->run, s->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
     if (!status)
         status = s->runner->feed(s->run, s->step->counter, &f->step, sizeof f->step, NULL, NULL);

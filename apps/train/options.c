@@ -36,14 +36,14 @@ static const char *algorithm_choice(int i)
     return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
 }
 
-static const char *check_choice(int i)
+static const char *verify_choice(int i)
 {
     return tutti_verify_mode_name(i);
 }
 
-static const char *schedule_choice(int i)
+static const char *rate_schedule_choice(int i)
 {
-    return tutti_schedules[i].name;
+    return tutti_rate_schedules[i].name;
 }
 
 static const char *priority_choice(int i)
@@ -93,8 +93,9 @@ static const tutti_setting settings[] = {
             "learning rate at its highest; auto: the model's own (tutti-info lists them for 128 "
             "images a "
             "step), in proportion to the images a step"},
-    {TUTTI_CONF_CHOICE, "schedule", "NAME", .fallback = "cosine", .choice = schedule_choice,
-        AT(schedule_name), .help = "how the learning rate changes"},
+    {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
+        .choice = rate_schedule_choice, AT(rate_schedule_name),
+        .help = "how the learning rate changes"},
     {TUTTI_CONF_INT_OR, "warmup", "N", .fallback = "auto", .high = 1e12, .words = {"auto"},
         AT(warmup),
         .help = "steps in which the learning rate rises linearly; auto: 10 % of the run for "
@@ -135,8 +136,8 @@ static const tutti_setting settings[] = {
         .help = "communicators of the concurrent design; auto: the design's default"},
     {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
         .help = "accept --design naive, which can hang and sum the wrong buffers"},
-    {TUTTI_CONF_CHOICE, "check", "HOW", .fallback = "on", .choice = check_choice,
-        .environment = "TUTTI_CHECK", AT(check_name),
+    {TUTTI_CONF_CHOICE, "verify", "HOW", .fallback = "on", .choice = verify_choice,
+        .environment = "TUTTI_VERIFY", AT(verify_name),
         .help = "compare the ranks' collectives: off; on: while they run; full: none starts before "
                 "all ranks have come to it"},
     {TUTTI_CONF_FLAG, "check-only", AT(check_only),
@@ -288,10 +289,10 @@ tutti_status tutti_train_options_parse(
     options->design = tutti_design_find(!options->design_auto ? options->design_name
                                         : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
                                                                                    : "funneled");
-    options->schedule = tutti_schedule_find(options->schedule_name);
+    options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
-    options->verify = tutti_verify_mode_find(options->check_name);
+    options->verify = tutti_verify_mode_find(options->verify_name);
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
     if (status || *wish != TUTTI_CONF_RUN) return status;

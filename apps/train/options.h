@@ -4,7 +4,7 @@
 #define TUTTI_TRAIN_OPTIONS_H
 
 #include "apps/models/model.h"
-#include "apps/train/schedule.h"
+#include "apps/train/rate_schedule.h"
 #include "dag/base/conf.h"
 #include "designs/design.h"
 #include "designs/verify/verify.h"
@@ -17,7 +17,7 @@ typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } 
 
 typedef struct tutti_train_options {
     const char *data, *format;
-    const char *model_name, *design_name, *schedule_name, *algorithm, *check_name, *comm_core;
+    const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
     const char *priority_name;
     int unsafe, check_only;
     int64_t workers, batch, epochs;
@@ -50,7 +50,7 @@ typedef struct tutti_train_options {
     const tutti_design *design; /* of auto: where it begins */
     int design_auto;
     int views; /* of a test image: what eval_views comes to */
-    const tutti_schedule_kind *schedule;
+    const tutti_rate_schedule_kind *rate_schedule;
     tutti_verify_mode verify;
     int priority, priority_free;
 } tutti_train_options;

@@ -210,8 +210,9 @@ static tutti_status plan_steps(tutti_trainer *s)
     s->crop_epochs = epochs_with_crops(s);
     double images = (double)o->batch * s->ranks;
     double rate = tutti_conf_real_or(o->rate, o->model->recipe.rate * images / 128);
-    int64_t warmup = tutti_conf_int_or(o->warmup, tutti_schedule_warmup(o->schedule, s->steps));
-    s->schedule = (tutti_schedule){o->schedule, rate, s->steps, warmup};
+    int64_t warmup =
+        tutti_conf_int_or(o->warmup, tutti_rate_schedule_warmup(o->rate_schedule, s->steps));
+    s->rate_schedule = (tutti_rate_schedule){o->rate_schedule, rate, s->steps, warmup};
     return TUTTI_OK;
 }
 
@@ -226,14 +227,14 @@ static tutti_status choose_design(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     int together;
-    tutti_pick known;
+    tutti_configuration known;
     int knows = s->outputs.resumed && tutti_state_choice(s, s->outputs.resumed, &known);
     const tutti_model_input input = {
         s->train.height, s->train.width, s->train.channels, s->train.classes};
     const tutti_tune_options options = {.exchange = exchange_options(s),
         .design_free = 1,
         .priority_free = o->priority_free,
-        .side = {.model = o->model,
+        .workload = {.model = o->model,
             .input = &input,
             .batch = o->batch,
             .micro_batches = (int)o->workers,

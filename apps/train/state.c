@@ -20,7 +20,7 @@ static const struct {
     {"model", MUST_BE_EQUAL, 1}, {"shape", MUST_BE_EQUAL, 1}, {"classes", MUST_BE_EQUAL, 1},
     {"seed", BETTER_EQUAL, 1}, {"batch", BETTER_EQUAL, 1}, {"ranks", BETTER_EQUAL, 1},
     {"images", BETTER_EQUAL, 0}, {"steps", BETTER_EQUAL, 0}, {"lr", BETTER_EQUAL, 0},
-    {"schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0}, {"weight-decay", BETTER_EQUAL, 0},
+    {"rate-schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0}, {"weight-decay", BETTER_EQUAL, 0},
     {"label-smoothing", BETTER_EQUAL, 0}, {"augment", BETTER_EQUAL, 0}};
 static const char choice_key[] = "choice";
 enum { WORDS = sizeof words / sizeof *words };
@@ -49,9 +49,9 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%d", s->ranks);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train.count);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
-    snprintf(text[i++], WORD_SIZE, "%.9g", s->schedule.rate);
+    snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
     snprintf(
-        text[i++], WORD_SIZE, "%s, warm-up %" PRId64, s->schedule.kind->name, s->schedule.warmup);
+        text[i++], WORD_SIZE, "%s, warm-up %" PRId64, s->rate_schedule.kind->name, s->rate_schedule.warmup);
     snprintf(text[i++], WORD_SIZE, "%.6g%s", (double)r->momentum, r->nesterov ? " nesterov" : "");
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
@@ -102,7 +102,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
 {
     const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs);
     word_text text;
-    char choice[TUTTI_PICK_TEXT];
+    char choice[TUTTI_CONFIGURATION_TEXT];
     tutti_checkpoint_pair pair[WORDS + 1];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
@@ -112,7 +112,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
     for (int i = 0; i < WORDS; i++) pair[i] = (tutti_checkpoint_pair){words[i].key, text[i]};
     if (s->options->design_auto)
         pair[pairs++] =
-            (tutti_checkpoint_pair){choice_key, tutti_pick_store(&s->tuning.pick, choice)};
+            (tutti_checkpoint_pair){choice_key, tutti_configuration_store(&s->tuning.configuration, choice)};
     status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     release_tensors(s, tensors, list);
     if (!status) s->outputs.continues = 1;
@@ -126,11 +126,11 @@ static int says(const tutti_checkpoint *checkpoint, const char *key, int64_t num
 }
 
 int tutti_state_choice(
-    const tutti_trainer *s, const tutti_checkpoint *checkpoint, tutti_pick *pick)
+    const tutti_trainer *s, const tutti_checkpoint *checkpoint, tutti_configuration *configuration)
 {
     const char *choice = tutti_checkpoint_value(checkpoint, choice_key);
     return choice && says(checkpoint, "ranks", s->ranks) &&
-           says(checkpoint, "batch", s->options->batch) && tutti_pick_restore(choice, pick);
+           says(checkpoint, "batch", s->options->batch) && tutti_configuration_restore(choice, configuration);
 }
 
 /* Adds "lr was 0.1 and is 0.05" to a list. */

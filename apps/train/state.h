@@ -23,8 +23,8 @@ int tutti_state_tensor(const tutti_trainer *trainer, int i);
 
 /* What --design auto had chosen for the run of a checkpoint. Returns whether there is such a choice,
  * and this run has as many ranks and the same batch. */
-int tutti_state_choice(
-    const tutti_trainer *trainer, const tutti_checkpoint *checkpoint, tutti_pick *pick);
+int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *checkpoint,
+    tutti_configuration *configuration);
 /* To where tutti_outputs_place says. */
 tutti_status tutti_state_save(tutti_trainer *trainer, int64_t step);
 /* FORMAT (logged) when the file is no checkpoint of this model and data. */

@@ -14,7 +14,7 @@
 #include "apps/train/options.h"
 #include "apps/train/outputs.h"
 #include "apps/train/report.h"
-#include "apps/train/schedule.h"
+#include "apps/train/rate_schedule.h"
 #include "dag/net/step.h"
 #include "apps/tune/tune.h"
 
@@ -35,7 +35,7 @@ typedef struct tutti_trainer {
     tutti_step *step;
     const tutti_runner *runner;
     tutti_run *run;
-    tutti_schedule schedule;
+    tutti_rate_schedule rate_schedule;
     int64_t steps_per_epoch;
     int64_t steps;       /* of the whole run */
     int64_t crop_epochs; /* see tutti_prefetch_options */

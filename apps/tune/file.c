@@ -103,8 +103,8 @@ static int understand(json_t *choice, tutti_tuning *tuning)
             "step_ms", &t.step_ms, "default_ms", &t.default_ms, "hidden_pct", &t.hidden_pct, "date",
             &date))
         return 0;
-    t.pick = (tutti_pick){tutti_design_find(design), (int)lanes, bucket, chunk, priority};
-    if (lanes != (int)lanes || !tutti_pick_possible(&t.pick)) return 0;
+    t.configuration = (tutti_configuration){tutti_design_find(design), (int)lanes, bucket, chunk, priority};
+    if (lanes != (int)lanes || !tutti_configuration_possible(&t.configuration)) return 0;
     t.cut = json_object_get(choice, "run") != NULL;
     if (snprintf(t.date, sizeof t.date, "%s", date) >= (int)sizeof t.date) return 0;
     *tuning = t;
@@ -154,9 +154,9 @@ static json_t *as_json(const tutti_tuning *t)
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
     json_t *choice = json_pack("{s:s, s:i, s:I, s:I, s:b, s:f, s:f, s:f, s:s}", "design",
-        t->pick.design->name, "lanes", t->pick.lanes, "bucket_bytes",
-        (json_int_t)t->pick.bucket_bytes, "chunk_bytes", (json_int_t)t->pick.chunk_bytes,
-        "priority", t->pick.priority, "step_ms", t->step_ms, "default_ms", t->default_ms,
+        t->configuration.design->name, "lanes", t->configuration.lanes, "bucket_bytes",
+        (json_int_t)t->configuration.bucket_bytes, "chunk_bytes", (json_int_t)t->configuration.chunk_bytes,
+        "priority", t->configuration.priority, "step_ms", t->step_ms, "default_ms", t->default_ms,
         "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0, "date", date);
     if (t->cut) json_object_set_new(choice, "run", json_string(this_run()));
     return choice;

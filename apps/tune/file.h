@@ -15,15 +15,16 @@
 #ifndef TUTTI_TUNE_FILE_H
 #define TUTTI_TUNE_FILE_H
 
-#include "apps/tune/pick.h"
+#include "apps/tune/configuration.h"
 
 #include <limits.h>
 
 typedef struct tutti_tuning {
-    tutti_pick pick;
-    double step_ms, default_ms, hidden_pct; /* of the pick; of what would have run without it */
-    int cut;       /* time ran out: it counts for restarts of this very run only (TUTTI_RUN) */
-    char date[16]; /* when it was tried; save sets it */
+    tutti_configuration configuration;
+    double step_ms, default_ms,
+        hidden_pct; /* of the configuration; of what would have run without it */
+    int cut;        /* time ran out: it counts for restarts of this very run only (TUTTI_RUN) */
+    char date[16];  /* when it was tried; save sets it */
 } tutti_tuning;
 
 /* Where it is: `wanted`; or, when that is NULL, $XDG_CACHE_HOME/tutti/tuning.json, or

@@ -2,7 +2,7 @@
 #ifndef TUTTI_TUNE_KEY_H
 #define TUTTI_TUNE_KEY_H
 
-#include "apps/tune/side.h"
+#include "apps/tune/workload.h"
 
 enum { TUTTI_KEY_TEXT = 1024 };
 
@@ -10,7 +10,7 @@ enum { TUTTI_KEY_TEXT = 1024 };
  * rank by rank> algorithm=auto lanes=0 bucket=-1 design=auto tutti=0.1 mpi=... starpu=...": the model, what it runs
  * on, and what the user has fixed (`fixed`, words like the others). Returns text on rank 0, which is
  * where files are read; all ranks call it. Errors as of tutti_exchange_call; NOMEM. [M] */
-tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_side_options *side,
+tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_workload_options *workload,
     const char *fixed, char text[TUTTI_KEY_TEXT]);
 
 #endif

@@ -13,48 +13,52 @@ static int lanes_of(const tutti_search_space *space, const tutti_design *design)
     return space->lanes ? space->lanes : DEFAULT_LANES;
 }
 
-tutti_pick tutti_search_default(const tutti_search_space *space)
+tutti_configuration tutti_search_default(const tutti_search_space *space)
 {
-    tutti_pick pick = {space->base, lanes_of(space, space->base), space->bucket_bytes,
-        space->chunk_bytes, space->priority != 0};
-    for (int i = 0; space->design_free && tutti_designs[i] && !tutti_search_allows(space, &pick);
+    tutti_configuration configuration = {space->base, lanes_of(space, space->base),
+        space->bucket_bytes, space->chunk_bytes, space->priority != 0};
+    for (int i = 0;
+         space->design_free && tutti_designs[i] && !tutti_search_allows(space, &configuration);
          i++) {
-        pick.design = tutti_designs[i];
-        pick.lanes = lanes_of(space, pick.design);
+        configuration.design = tutti_designs[i];
+        configuration.lanes = lanes_of(space, configuration.design);
     }
-    return pick;
+    return configuration;
 }
 
-int tutti_search_allows(const tutti_search_space *space, const tutti_pick *pick)
+int tutti_search_allows(const tutti_search_space *space, const tutti_configuration *configuration)
 {
-    const tutti_design *design = pick->design;
+    const tutti_design *design = configuration->design;
     if (space->design_free ? design->unsafe : design != space->base) return 0;
-    if (space->lanes && pick->lanes != space->lanes) return 0;
-    if (pick->lanes > 1 && (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)))
+    if (space->lanes && configuration->lanes != space->lanes) return 0;
+    if (configuration->lanes > 1 &&
+        (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)))
         return 0;
-    if (space->bucket_bytes >= 0 && pick->bucket_bytes != space->bucket_bytes) return 0;
-    if (space->chunk_bytes >= 0 && pick->chunk_bytes != space->chunk_bytes) return 0;
-    return pick->lanes >= 1 && (space->priority < 0 || pick->priority == space->priority);
+    if (space->bucket_bytes >= 0 && configuration->bucket_bytes != space->bucket_bytes) return 0;
+    if (space->chunk_bytes >= 0 && configuration->chunk_bytes != space->chunk_bytes) return 0;
+    return configuration->lanes >= 1 &&
+           (space->priority < 0 || configuration->priority == space->priority);
 }
 
 /* ---- the knobs ---- */
 
-static int other_designs(
-    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+static int other_designs(const tutti_search_space *space, const tutti_configuration *best,
+    tutti_configuration other[TUTTI_KNOB_MOST])
 {
     int count = 0;
     for (int i = 0; tutti_designs[i] && count < TUTTI_KNOB_MOST; i++) {
-        tutti_pick pick = *best;
-        pick.design = tutti_designs[i];
-        pick.lanes = lanes_of(space, pick.design);
-        if (pick.design != best->design && tutti_search_allows(space, &pick)) other[count++] = pick;
+        tutti_configuration configuration = *best;
+        configuration.design = tutti_designs[i];
+        configuration.lanes = lanes_of(space, configuration.design);
+        if (configuration.design != best->design && tutti_search_allows(space, &configuration))
+            other[count++] = configuration;
     }
     return count;
 }
 
 /* Larger ones first: they mean fewer collectives. */
-static int other_buckets(
-    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+static int other_buckets(const tutti_search_space *space, const tutti_configuration *best,
+    tutti_configuration other[TUTTI_KNOB_MOST])
 {
     static const double factor[] = {4, 16, 0.25};
     enum { FACTORS = sizeof factor / sizeof *factor };
@@ -62,60 +66,63 @@ static int other_buckets(
     if (space->bucket_bytes >= 0) return 0;
     int64_t last = space->default_bytes;
     for (int i = 0; i < FACTORS; i++) {
-        tutti_pick pick = *best;
+        tutti_configuration configuration = *best;
         int64_t bytes = (int64_t)(factor[i] * (double)space->default_bytes);
         if (bytes > space->all_bytes) bytes = space->all_bytes;
-        pick.bucket_bytes = (bytes / 1000 + 1) * 1000; /* which --bucket-mb says exactly */
+        configuration.bucket_bytes = (bytes / 1000 + 1) * 1000; /* which --bucket-mb says exactly */
         if (bytes == last || space->default_bytes >= space->all_bytes) continue;
         last = bytes;
-        other[count++] = pick;
+        other[count++] = configuration;
     }
     return count;
 }
 
 /* What the largest collective of a step has at most. */
-static int64_t widest(const tutti_search_space *space, const tutti_pick *pick)
+static int64_t widest(const tutti_search_space *space, const tutti_configuration *configuration)
 {
-    int64_t chunk = pick->chunk_bytes < 0 ? tutti_chunk_default_bytes() : pick->chunk_bytes;
-    int64_t bucket = pick->bucket_bytes < 0 ? space->default_bytes : pick->bucket_bytes;
+    int64_t chunk =
+        configuration->chunk_bytes < 0 ? tutti_chunk_default_bytes() : configuration->chunk_bytes;
+    int64_t bucket =
+        configuration->bucket_bytes < 0 ? space->default_bytes : configuration->bucket_bytes;
     int64_t sum = bucket < space->largest_bytes ? space->largest_bytes
                   : bucket < space->all_bytes   ? bucket
                                                 : space->all_bytes;
     return chunk == 0 || chunk > sum ? sum : chunk;
 }
 
-static int other_chunks(
-    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+static int other_chunks(const tutti_search_space *space, const tutti_configuration *best,
+    tutti_configuration other[TUTTI_KNOB_MOST])
 {
     static const int64_t bytes[] = {0, 4 << 20, 256 << 10};
     int count = 0;
     for (int i = 0; i < (int)(sizeof bytes / sizeof *bytes) && space->chunk_bytes < 0; i++) {
-        tutti_pick pick = *best;
-        pick.chunk_bytes = bytes[i];
-        int known = widest(space, &pick) == widest(space, best);
+        tutti_configuration configuration = *best;
+        configuration.chunk_bytes = bytes[i];
+        int known = widest(space, &configuration) == widest(space, best);
         for (int k = 0; k < count && !known; k++)
-            known = widest(space, &pick) == widest(space, &other[k]);
-        if (!known) other[count++] = pick;
+            known = widest(space, &configuration) == widest(space, &other[k]);
+        if (!known) other[count++] = configuration;
     }
     return count;
 }
 
-static int other_lanes(
-    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+static int other_lanes(const tutti_search_space *space, const tutti_configuration *best,
+    tutti_configuration other[TUTTI_KNOB_MOST])
 {
     static const int lanes[] = {2, 8};
     int count = 0;
     for (int i = 0; i < (int)(sizeof lanes / sizeof *lanes); i++) {
-        tutti_pick pick = *best;
-        pick.lanes = lanes[i];
-        if (best->lanes > 1 && best->lanes != lanes[i] && tutti_search_allows(space, &pick))
-            other[count++] = pick;
+        tutti_configuration configuration = *best;
+        configuration.lanes = lanes[i];
+        if (best->lanes > 1 && best->lanes != lanes[i] &&
+            tutti_search_allows(space, &configuration))
+            other[count++] = configuration;
     }
     return count;
 }
 
-static int other_priority(
-    const tutti_search_space *space, const tutti_pick *best, tutti_pick other[TUTTI_KNOB_MOST])
+static int other_priority(const tutti_search_space *space, const tutti_configuration *best,
+    tutti_configuration other[TUTTI_KNOB_MOST])
 {
     other[0] = *best;
     other[0].priority = !best->priority;
@@ -132,7 +139,7 @@ static void begin_race(tutti_search *s)
 {
     int others = 0;
     while (tutti_knobs[s->knob].name) {
-        others = tutti_knobs[s->knob].values(&s->space, &s->pick[0], &s->pick[1]);
+        others = tutti_knobs[s->knob].values(&s->space, &s->configuration[0], &s->configuration[1]);
         if (others) break;
         s->knob++;
     }
@@ -142,15 +149,15 @@ static void begin_race(tutti_search *s)
 void tutti_search_begin(tutti_search *search, const tutti_search_space *space)
 {
     *search = (tutti_search){.space = *space};
-    search->pick[0] = tutti_search_default(space);
+    search->configuration[0] = tutti_search_default(space);
     begin_race(search);
 }
 
-int tutti_search_next(const tutti_search *search, tutti_pick *pick)
+int tutti_search_next(const tutti_search *search, tutti_configuration *configuration)
 {
     int next = tutti_race_next(&search->race);
     if (next < 0) return 0;
-    *pick = search->pick[next];
+    *configuration = search->configuration[next];
     return 1;
 }
 
@@ -164,12 +171,12 @@ int tutti_search_time(tutti_search *search, double step_s, double hidden_pct)
 
 void tutti_search_turn(tutti_search *search)
 {
-    search->pick[0] = tutti_search_best(search);
+    search->configuration[0] = tutti_search_best(search);
     search->knob++;
     begin_race(search);
 }
 
-tutti_pick tutti_search_best(const tutti_search *search)
+tutti_configuration tutti_search_best(const tutti_search *search)
 {
-    return search->pick[tutti_race_winner(&search->race)];
+    return search->configuration[tutti_race_winner(&search->race)];
 }

@@ -16,9 +16,9 @@ static const double block_s = 0.3, least_most_s = 5, share_of_run = 0.02, short_
 
 /* What all ranks do next, as rank 0 says. */
 typedef struct turn {
-    int try; /* 0: the pick is the choice */
+    int try; /* 0: the configuration is the choice */
     int warm, steps;
-    tutti_pick pick;
+    tutti_configuration configuration;
 } turn;
 
 typedef struct tuner {
@@ -55,15 +55,15 @@ static tutti_status agree(tuner *t, tutti_status mine)
 /* Rank 0's turn on all ranks. */
 static tutti_status share(tuner *t, turn *what)
 {
-    enum { NUMBERS = 3 + TUTTI_PICK_NUMBERS };
+    enum { NUMBERS = 3 + TUTTI_CONFIGURATION_NUMBERS };
     int64_t number[NUMBERS] = {what->try, what->warm, what->steps};
-    if (t->rank == 0) tutti_pick_pack(&what->pick, &number[3]);
+    if (t->rank == 0) tutti_configuration_pack(&what->configuration, &number[3]);
     tutti_status status = call(t, "the tuner's turn",
         &(tutti_coll_args){
             .kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = NUMBERS, .recv = number});
     if (status) return status;
     *what = (turn){(int)number[0], (int)number[1], (int)number[2], {0}};
-    tutti_pick_unpack(&number[3], &what->pick);
+    tutti_configuration_unpack(&number[3], &what->configuration);
     return TUTTI_OK;
 }
 
@@ -79,9 +79,9 @@ static tutti_status slowest(tuner *t, double *step_s)
 
 /* ---- one block of steps ---- */
 
-static tutti_status reopen(tuner *t, const tutti_pick *pick, int trial)
+static tutti_status reopen(tuner *t, const tutti_configuration *configuration, int trial)
 {
-    tutti_exchange_options options = tutti_pick_apply(pick, &t->o->exchange);
+    tutti_exchange_options options = tutti_configuration_apply(configuration, &t->o->exchange);
     options.settings = NULL; /* compared when the exchange was opened first */
     if (trial) options.order.at = ORDER_AT;
     tutti_status status = tutti_exchange_reopen(t->exchange, &options);
@@ -89,32 +89,32 @@ static tutti_status reopen(tuner *t, const tutti_pick *pick, int trial)
     return status;
 }
 
-static tutti_status open_side(const tuner *t, tutti_side *side)
+static tutti_status open_workload(const tuner *t, tutti_workload *workload)
 {
-    tutti_side_options options = t->o->side;
+    tutti_workload_options options = t->o->workload;
     options.exchange = NULL;
     options.meter = t->o->exchange.meter;
     options.rank = t->rank;
     options.ranks = t->ranks;
-    return tutti_side_open(&options, "starpu", side);
+    return tutti_workload_open(&options, "starpu", workload);
 }
 
-/* After a failure that not all ranks share the side stays: its steps may still run. */
-static tutti_status run_side(tuner *t, const turn *what, double *step_s, double *hidden_pct)
+/* After a failure that not all ranks share the workload stays: its steps may still run. */
+static tutti_status run_workload(tuner *t, const turn *what, double *step_s, double *hidden_pct)
 {
-    tutti_side side = {0};
+    tutti_workload workload = {0};
     tutti_exchange_note(*t->exchange, "prepares steps to try a design with", 1);
     int ends = t->o->interrupted && t->o->interrupted(t->o->ctx);
-    tutti_status status = agree(t, ends ? TUTTI_ERR_INTERRUPTED : open_side(t, &side));
-    if (!status) status = agree(t, tutti_side_join(&side, *t->exchange));
-    if (!status) status = agree(t, tutti_side_start(&side));
+    tutti_status status = agree(t, ends ? TUTTI_ERR_INTERRUPTED : open_workload(t, &workload));
+    if (!status) status = agree(t, tutti_workload_join(&workload, *t->exchange));
+    if (!status) status = agree(t, tutti_workload_start(&workload));
     tutti_exchange_note(*t->exchange, NULL, 0);
     if (!status) {
-        status = tutti_side_pace(&side, what->warm, what->steps, step_s, hidden_pct);
+        status = tutti_workload_pace(&workload, what->warm, what->steps, step_s, hidden_pct);
         if (status) t->together = 0;
     }
     if (!status) status = slowest(t, step_s);
-    if (t->together) tutti_side_close(&side);
+    if (t->together) tutti_workload_close(&workload);
     return status;
 }
 
@@ -123,15 +123,16 @@ static tutti_status run_side(tuner *t, const turn *what, double *step_s, double 
 static void tell_race(const tuner *t)
 {
     const tutti_search *s = &t->search;
-    char text[TUTTI_PICK_TEXT];
+    char text[TUTTI_CONFIGURATION_TEXT];
     int winner = tutti_race_winner(&s->race);
     for (int c = 0; c < s->race.candidates; c++) {
         double hidden = 0;
         int times = s->race.times[c];
         for (int r = 0; r < times; r++) hidden += s->hidden_pct[c][r] / times;
         tutti_log(TUTTI_LOG_INFO, "  %-48s %9.2f ms a step, %3.0f %% hidden, %.3f%s",
-            tutti_pick_text(&s->pick[c], text), 1e3 * tutti_race_median(&s->race, c), hidden,
-            tutti_race_ratio(&s->race, c, 0), c == winner ? " *" : "");
+            tutti_configuration_text(&s->configuration[c], text),
+            1e3 * tutti_race_median(&s->race, c), hidden, tutti_race_ratio(&s->race, c, 0),
+            c == winner ? " *" : "");
     }
 }
 
@@ -180,7 +181,7 @@ static int has_time(const tuner *t)
 static turn decide(tuner *t)
 {
     turn next = {.warm = ORDER_AT, .steps = FIRST_STEPS};
-    next.try = tutti_search_next(&t->search, &next.pick);
+    next.try = tutti_search_next(&t->search, &next.configuration);
     if (next.try && !t->started && (t->o->time_auto || t->o->most_s > 0)) return next;
     next.steps = t->steps;
     if (t->result->step_ms > 0 && 1e-3 * t->result->step_ms < short_step_s) next.warm++;
@@ -190,22 +191,22 @@ static turn decide(tuner *t)
         keep_figures(t);
         next.try = 0;
     }
-    if (!next.try) next.pick = tutti_search_best(&t->search);
+    if (!next.try) next.configuration = tutti_search_best(&t->search);
     return next;
 }
 
 static void tell_choice(const tuner *t)
 {
     const tutti_tune_result *r = t->result;
-    char text[TUTTI_PICK_TEXT], base[TUTTI_PICK_TEXT];
-    const tutti_pick first = tutti_search_default(&t->search.space);
-    tutti_pick_text(&r->pick, text);
-    tutti_pick_text(&first, base);
+    char text[TUTTI_CONFIGURATION_TEXT], base[TUTTI_CONFIGURATION_TEXT];
+    const tutti_configuration first = tutti_search_default(&t->search.space);
+    tutti_configuration_text(&r->configuration, text);
+    tutti_configuration_text(&first, base);
     if (r->step_ms <= 0 && !t->cut)
         tutti_log(TUTTI_LOG_INFO, "auto: %s, as nothing else is left to choose from", text);
     else if (r->step_ms <= 0)
         tutti_log(TUTTI_LOG_INFO, "auto: %s, as %.3g s leave no time to compare", text, t->most_s);
-    else if (tutti_pick_equal(&first, &r->pick))
+    else if (tutti_configuration_equal(&first, &r->configuration))
         tutti_log(
             TUTTI_LOG_INFO, "auto: %s: nothing that was tried is more than 1 %% faster", text);
     else
@@ -237,11 +238,11 @@ static tutti_status open_search(tuner *t)
         .priority = t->o->priority_free ? -1 : e->order.on,
         .algorithm = e->algorithm,
         .base = e->design};
-    tutti_side side;
-    tutti_status status = open_side(t, &side);
+    tutti_workload workload;
+    tutti_status status = open_workload(t, &workload);
     if (status) return status;
-    measure_marks(side.step->graph, &space);
-    tutti_side_close(&side);
+    measure_marks(workload.step->graph, &space);
+    tutti_workload_close(&workload);
     tutti_search_begin(&t->search, &space);
     t->gain = 1;
     return TUTTI_OK;
@@ -253,21 +254,21 @@ static tutti_status make_key(tuner *t)
     const tutti_exchange_options *e = &t->o->exchange;
     char fixed[256];
     snprintf(fixed, sizeof fixed,
-        "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%s check=%s",
+        "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%s verify=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
         (long long)e->chunk_bytes, t->o->priority_free ? -1 : e->order.on,
         e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
-    tutti_status status = tutti_tune_key(*t->exchange, &t->o->side, fixed, t->key);
+    tutti_status status = tutti_tune_key(*t->exchange, &t->o->workload, fixed, t->key);
     if (status) t->together = 0;
     return status;
 }
 
 /* Whether the run had chosen before it was interrupted. */
-static int go_on(tuner *t, tutti_pick *pick)
+static int go_on(tuner *t, tutti_configuration *configuration)
 {
-    char text[TUTTI_PICK_TEXT];
+    char text[TUTTI_CONFIGURATION_TEXT];
     if (!t->o->known) return 0;
-    tutti_pick_text(t->o->known, text);
+    tutti_configuration_text(t->o->known, text);
     if (!tutti_search_allows(&t->search.space, t->o->known)) {
         tutti_log(TUTTI_LOG_WARN,
             "auto: the run had chosen %s, which these options rule out: its sums may get other "
@@ -276,26 +277,26 @@ static int go_on(tuner *t, tutti_pick *pick)
             text);
         return 0;
     }
-    *pick = *t->o->known;
+    *configuration = *t->o->known;
     t->result->remembered = 1;
     tutti_log(TUTTI_LOG_INFO, "auto: %s, as before the run was interrupted", text);
     return 1;
 }
 
 /* Whether the file knows what to choose. */
-static int remember(tuner *t, const char *path, tutti_pick *pick)
+static int remember(tuner *t, const char *path, tutti_configuration *configuration)
 {
     tutti_tuning known;
-    char text[TUTTI_PICK_TEXT];
+    char text[TUTTI_CONFIGURATION_TEXT];
     if (!path || !tutti_tuning_find(path, t->key, &known)) return 0;
-    if (!tutti_search_allows(&t->search.space, &known.pick)) return 0;
-    *pick = known.pick;
+    if (!tutti_search_allows(&t->search.space, &known.configuration)) return 0;
+    *configuration = known.configuration;
     t->result->remembered = 1;
     t->result->step_ms = known.step_ms;
     t->result->default_ms = known.default_ms;
     t->result->hidden_pct = known.hidden_pct;
-    tutti_log(TUTTI_LOG_INFO, "auto: %s, as tried on %s (%s)", tutti_pick_text(pick, text),
-        known.date, path);
+    tutti_log(TUTTI_LOG_INFO, "auto: %s, as tried on %s (%s)",
+        tutti_configuration_text(configuration, text), known.date, path);
     return 1;
 }
 
@@ -303,7 +304,8 @@ static int remember(tuner *t, const char *path, tutti_pick *pick)
 static void save(tuner *t, const char *path)
 {
     const tutti_tune_result *r = t->result;
-    const tutti_tuning tuning = {r->pick, r->step_ms, r->default_ms, r->hidden_pct, t->cut, ""};
+    const tutti_tuning tuning = {
+        r->configuration, r->step_ms, r->default_ms, r->hidden_pct, t->cut, ""};
     int saved = path && (t->cut || r->step_ms > 0) && tutti_tuning_save(path, t->key, &tuning);
     if (t->cut)
         tutti_log(TUTTI_LOG_INFO,
@@ -321,8 +323,8 @@ static tutti_status try_all(tuner *t, turn *next)
     tutti_status status = share(t, next);
     while (!status && next->try) {
         double begun_s = tutti_clock_s();
-        status = reopen(t, &next->pick, 1);
-        if (!status) status = run_side(t, next, &step_s, &hidden_pct);
+        status = reopen(t, &next->configuration, 1);
+        if (!status) status = run_workload(t, next, &step_s, &hidden_pct);
         if (status) break;
         t->spent_s = tutti_clock_s() - begun_s;
         if (t->rank == 0) {
@@ -337,7 +339,7 @@ static tutti_status try_all(tuner *t, turn *next)
 /* A run of nothing, which keeps StarPU from starting anew with every block. */
 static tutti_status hold_starpu(const tuner *t, tutti_graph **graph, tutti_run **run)
 {
-    const tutti_run_options options = {.workers = t->o->side.micro_batches};
+    const tutti_run_options options = {.workers = t->o->workload.micro_batches};
     tutti_status status = tutti_graph_new(graph);
     return status ? status : tutti_runner_find("starpu")->open(*graph, &options, run);
 }
@@ -352,15 +354,16 @@ static tutti_status choose(tuner *t)
     tutti_status status = make_key(t);
     if (!status) status = agree(t, t->rank == 0 ? open_search(t) : TUTTI_OK);
     if (status) return status;
-    if (t->rank == 0 && !go_on(t, &next.pick) && !remember(t, path, &next.pick)) next = decide(t);
+    if (t->rank == 0 && !go_on(t, &next.configuration) && !remember(t, path, &next.configuration))
+        next = decide(t);
     if (!status) status = agree(t, hold_starpu(t, &nothing, &held));
     if (!status) status = try_all(t, &next);
     if (!t->together) return status;
     if (held) tutti_runner_find("starpu")->close(held);
     tutti_graph_free(nothing);
-    if (!status) status = reopen(t, &next.pick, 0);
+    if (!status) status = reopen(t, &next.configuration, 0);
     if (status) return status;
-    t->result->pick = next.pick;
+    t->result->configuration = next.configuration;
     if (t->rank != 0 || t->result->remembered) return TUTTI_OK;
     t->result->default_ms = t->result->step_ms * t->gain;
     tell_choice(t);
@@ -378,7 +381,7 @@ tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exch
         .together = 1,
         .begun_s = tutti_clock_s(),
         .result = result};
-    *result = (tutti_tune_result){.pick = {.design = options->exchange.design,
+    *result = (tutti_tune_result){.configuration = {.design = options->exchange.design,
                                       .lanes = tutti_exchange_lanes(*exchange),
                                       .bucket_bytes = options->exchange.bucket_bytes,
                                       .chunk_bytes = options->exchange.chunk_bytes,

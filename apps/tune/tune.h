@@ -5,7 +5,7 @@
  * their own: the run that follows is the one that it would have been with the chosen options given.
  * Every rank tries the same at the same time; a candidate's time is that of the slowest rank, rank 0
  * decides (apps/tune/search.h) and sends its choice to the others. All waits have the deadlines of the exchange
- * and the side.
+ * and the workload.
  *
  * What was found is remembered in a file (apps/tune/file.h), and the next run like it tries nothing.
  * A search that was cut short might end otherwise the next time, and other buckets give sums other
@@ -16,20 +16,20 @@
 #ifndef TUTTI_TUNE_H
 #define TUTTI_TUNE_H
 
-#include "apps/tune/pick.h"
-#include "apps/tune/side.h"
+#include "apps/tune/configuration.h"
+#include "apps/tune/workload.h"
 
 typedef struct tutti_tune_options {
     /* What the exchange was opened with. The design is where the search begins; lanes other than 0,
      * buckets and chunks other than -1, and an order that is off are fixed. */
     tutti_exchange_options exchange;
-    int design_free;               /* 0: only what else is not fixed is tried */
-    int priority_free;             /* 0: it is as `exchange` says */
-    tutti_side_options side;       /* what to run; its exchange is not used */
-    int64_t steps;                 /* that will follow; 0: not known */
-    double most_s;                 /* seconds that trying may take; 0: none */
-    int time_auto;                 /* 1: 5 s, or 2 % of the steps that follow, whichever is more */
-    const tutti_pick *known;       /* rank 0: what the run that is resumed has chosen, or NULL */
+    int design_free;                 /* 0: only what else is not fixed is tried */
+    int priority_free;               /* 0: it is as `exchange` says */
+    tutti_workload_options workload; /* what to run; its exchange is not used */
+    int64_t steps;                   /* that will follow; 0: not known */
+    double most_s;                   /* seconds that trying may take; 0: none */
+    int time_auto; /* 1: 5 s, or 2 % of the steps that follow, whichever is more */
+    const tutti_configuration *known; /* rank 0: what the run that is resumed has chosen, or NULL */
     int (*interrupted)(void *ctx); /* whether this rank was asked to end, between blocks of steps:
                                       then all return INTERRUPTED, together. NULL: never */
     void *ctx;
@@ -37,7 +37,7 @@ typedef struct tutti_tune_options {
 } tutti_tune_options;
 
 typedef struct tutti_tune_result {
-    tutti_pick pick;
+    tutti_configuration configuration;
     int tried;                              /* blocks of steps that were timed */
     int remembered;                         /* it comes from the file */
     double seconds;                         /* that all of it took */
@@ -45,7 +45,7 @@ typedef struct tutti_tune_result {
 } tutti_tune_result;
 
 /* All ranks call it with an exchange that can be reopened and has nothing in flight. On success it
- * is open with result->pick, equal on all ranks; rank 0 has logged why. On failure it may be closed
+ * is open with result->configuration, equal on all ranks; rank 0 has logged why. On failure it may be closed
  * (NULL); *together: whether all ranks return this failure, so that they can leave in order. */
 tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exchange,
     tutti_tune_result *result, int *together);

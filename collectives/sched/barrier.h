@@ -1,9 +1,9 @@
-/* Dissemination barrier: in turn k rank r signals rank r + 2^k and is signalled by rank r - 2^k.
+/* Dissemination barrier: in round k rank r signals rank r + 2^k and is signalled by rank r - 2^k.
  * Any P.
  *
  *   P = 3     rank 0    rank 1    rank 2
- *   turn 0    -> 1      -> 2      -> 0
- *   turn 1    -> 2      -> 0      -> 1
+ *   round 0    -> 1      -> 2      -> 0
+ *   round 1    -> 2      -> 0      -> 1
  *
  * ceil(log2 P) steps of one element each. A signal is the element that says who has arrived: IN
  * and OUT have one element, combined with max, so that nobody's OUT is complete before everybody

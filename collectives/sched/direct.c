@@ -33,8 +33,8 @@ static void gather(const tutti_sched_shape *shape, tutti_sched_draft *draft)
         return;
     }
     tutti_sched_take_input(draft, at);
-    for (int turn = 1; turn < shape->P; turn++) {
-        int peer = (shape->rank + turn) % shape->P;
+    for (int round = 1; round < shape->P; round++) {
+        int peer = (shape->rank + round) % shape->P;
         length = tutti_sched_part(shape, peer, &at);
         recv_part(draft, peer, tutti_out(at), length);
     }
@@ -49,8 +49,8 @@ static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
         return;
     }
     if (!shape->in_place) tutti_sched_copy_segments(draft, own, tutti_in(at), length);
-    for (int turn = 1; turn < shape->P; turn++) {
-        int peer = (shape->rank + turn) % shape->P;
+    for (int round = 1; round < shape->P; round++) {
+        int peer = (shape->rank + round) % shape->P;
         length = tutti_sched_part(shape, peer, &at);
         send_part(draft, peer, input(shape, at), length);
     }
@@ -86,8 +86,8 @@ static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
         tutti_coll_part(arriving, shape->count, shape->rank, &to);
         tutti_sched_copy_segments(draft, tutti_out(to), tutti_in(at), length);
     }
-    for (int turn = 1; turn < P; turn++) {
-        int next = (shape->rank + turn) % P, before = (shape->rank + P - turn) % P;
+    for (int round = 1; round < P; round++) {
+        int next = (shape->rank + round) % P, before = (shape->rank + P - round) % P;
         length = tutti_coll_part(arriving, shape->count, before, &to);
         int64_t leaving = tutti_sched_part(shape, next, &at);
         exchange(
@@ -112,8 +112,8 @@ static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *dr
     int64_t at, length, own, to;
     tutti_coll_block(shape->count, P, rank, &to, &own);
     tutti_sched_take_input(draft, 0);
-    for (int turn = 1; turn < P; turn++) {
-        int next = (rank + turn) % P, before = (rank + P - turn) % P;
+    for (int round = 1; round < P; round++) {
+        int next = (rank + round) % P, before = (rank + P - round) % P;
         tutti_sched_recv_segments(draft, before, tutti_scratch(before * own), own);
         tutti_coll_block(shape->count, P, next, &at, &length);
         tutti_sched_send_segments(draft, next, tutti_out(at), length);

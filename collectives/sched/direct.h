@@ -4,10 +4,10 @@
  *   P = 3      rank 0        rank 1        rank 2
  *   gather, root 0           b -> 0        c -> 0
  *   scatter, root 0   b -> 1, c -> 2
- *   alltoall   0b -> 1       1c -> 2       2a -> 0        turn 1: to the next rank
- *              0c -> 2       1a -> 0       2b -> 1        turn 2: to the one after it
+ *   alltoall   0b -> 1       1c -> 2       2a -> 0        round 1: to the next rank
+ *              0c -> 2       1a -> 0       2b -> 1        round 2: to the one after it
  *
- * All messages may be under way at once; turns give every rank another partner first, so that nobody is
+ * All messages may be under way at once; rounds give every rank another partner first, so that nobody is
  * everybody's. The root of a gather (scatter) receives (sends) every byte once, which no tree can better:
  * trees have fewer messages at the root, and carry bytes several times elsewhere.
  *

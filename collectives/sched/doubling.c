@@ -7,12 +7,12 @@
 static void exchange(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
-    int turn = 0;
-    for (int bit = 1; fold->number >= 0 && bit < fold->P2; bit *= 2, turn++) {
+    int round = 0;
+    for (int bit = 1; fold->number >= 0 && bit < fold->P2; bit *= 2, round++) {
         int other = fold->number ^ bit, peer = tutti_fold_rank(fold, other);
         for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
             int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
-            tutti_spot arrived = tutti_scratch((turn + 1) % 2 * shape->count + at);
+            tutti_spot arrived = tutti_scratch((round + 1) % 2 * shape->count + at);
             tutti_sched_recv(draft, peer, arrived, n);
             tutti_sched_send(draft, peer, tutti_out(at), n);
             tutti_sched_reduce(draft, tutti_out(at), arrived, n, other < fold->number);

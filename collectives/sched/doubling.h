@@ -1,4 +1,4 @@
-/* Recursive doubling allreduce: in turn k everyone exchanges all it has with the rank whose number
+/* Recursive doubling allreduce: in round k everyone exchanges all it has with the rank whose number
  * differs in bit k. Any P, by the fold (fold.h) where P is no power of two. Fewest steps: the
  * choice for short vectors.
  *
@@ -7,7 +7,7 @@
  *   bit 1     0 <---------> 2       1 <---------> 3
  *
  *   log2 P steps, S log2 P bytes sent a rank (fold: 2 steps and up to S bytes more), scratch 2 S
- * With a segment size, each segment goes through its turns by itself, the fold aside. At P = 2 that is
+ * With a segment size, each segment goes through its rounds by itself, the fold aside. At P = 2 that is
  * S bytes in a single step, as few as the ring sends in two.
  * Both ends of an exchange combine in the same order (lower number first), so all ranks hold the
  * same bits. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication

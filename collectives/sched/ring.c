@@ -52,7 +52,7 @@ static void send_segments(const ring *r, int back)
     }
 }
 
-/* What arrives takes one of a few places in turn, so that it is reduced while it is in the cache: a
+/* What arrives takes one of a few places in round, so that it is reduced while it is in the cache: a
  * message waits until the one that many before it has been reduced. */
 static void receive_and_reduce(ring *r, int back)
 {

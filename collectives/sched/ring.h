@@ -1,8 +1,8 @@
 /* Ring: every rank sends to the next and receives from the one before. Any P.
  *
- * Blocks as tutti_coll_block deals them. Reduce-scatter, P-1 turns: rank r sends block r-1-t and
- * adds what it receives to block r-2-t; after the last turn its block r is the sum. Allgather, P-1
- * turns: it sends block r-t, receives r-1-t.
+ * Blocks as tutti_coll_block deals them. Reduce-scatter, P-1 rounds: rank r sends block r-1-t and
+ * adds what it receives to block r-2-t; after the last round its block r is the sum. Allgather, P-1
+ * rounds: it sends block r-t, receives r-1-t.
  *
  *   P = 3, blocks a b c   rank 0     rank 1     rank 2          (A: a summed, and so on)
  *   reduce-scatter 0      c -> 1     a -> 2     b -> 0
@@ -10,9 +10,9 @@
  *   allgather      0      A -> 1     B -> 2     C -> 0
  *                  1      C -> 1     A -> 2     B -> 0
  *
- * With a segment size, a block travels in segments, and the next turn of a segment starts as soon
+ * With a segment size, a block travels in segments, and the next round of a segment starts as soon
  * as it is reduced: several messages are under way at once, and reducing hides behind sending.
- * Segments arrive in 4 to 32 places in turn, together about 480 Ki elements: few enough to stay in a
+ * Segments arrive in 4 to 32 places in round, together about 480 Ki elements: few enough to stay in a
  * cache until they are reduced, and enough to keep a link busy while a rank does not look.
  *
  *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent a rank   scratch 2 S/P or the places

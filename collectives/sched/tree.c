@@ -32,9 +32,9 @@ static void broadcast_segment(const tree *t, int64_t at, int64_t n)
  */
 static void reduce_segment(const tree *t, int64_t at, int64_t n)
 {
-    int top = height(t), turn = 0;
-    for (int bit = 1; bit < top && t->v + bit < t->P; bit *= 2, turn++) {
-        tutti_spot arrived = tutti_scratch(turn % 2 * t->count + at);
+    int top = height(t), round = 0;
+    for (int bit = 1; bit < top && t->v + bit < t->P; bit *= 2, round++) {
+        tutti_spot arrived = tutti_scratch(round % 2 * t->count + at);
         tutti_sched_recv(t->draft, rank_of(t, t->v + bit), arrived, n);
         tutti_sched_reduce(t->draft, tutti_out(at), arrived, n, 0);
     }

@@ -80,8 +80,8 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
         .dtype = dtype,
         .shape = shape,
         .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes,
-        .home = graph->tensors,
-        .block = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
+        .block = graph->tensors,
+        .block_bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
     *tensor = graph->tensors++;
     return TUTTI_OK;
 }
@@ -187,7 +187,7 @@ static tutti_status check_fusible(const tutti_graph *graph, int count, const int
             "graph: node '%s' cannot be fused: not a mark behind the others", node->name);
     int tensor = node->access[0].tensor;
     const tutti_tensor *t = &graph->tensor[tensor], *first = &graph->tensor[last->access[0].tensor];
-    if (t->dtype != first->dtype || t->home != tensor || t->block != t->bytes)
+    if (t->dtype != first->dtype || t->block != tensor || t->block_bytes != t->bytes)
         return tutti_fail(TUTTI_ERR_INVAL,
             "graph: tensor '%s' cannot be laid out with others: another type, or it is already",
             t->name);
@@ -203,16 +203,16 @@ static tutti_status check_fusible(const tutti_graph *graph, int count, const int
 static void lay_out(tutti_graph *graph, int count, const int mark[])
 {
     enum { ALIGNMENT = 64 };
-    int home = graph->node[mark[0]].access[0].tensor;
+    int block = graph->node[mark[0]].access[0].tensor;
     size_t end = 0;
     for (int m = 0; m < count; m++) {
         tutti_tensor *t = &graph->tensor[graph->node[mark[m]].access[0].tensor];
-        t->home = home;
+        t->block = block;
         t->offset = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         end = t->offset + t->bytes;
     }
     for (int m = 0; m < count; m++)
-        graph->tensor[graph->node[mark[m]].access[0].tensor].block = end;
+        graph->tensor[graph->node[mark[m]].access[0].tensor].block_bytes = end;
 }
 
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[])

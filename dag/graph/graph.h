@@ -37,10 +37,10 @@ typedef struct tutti_tensor {
     tutti_dtype dtype;
     tutti_shape shape;
     size_t bytes;
-    /* Its place in memory: `offset` bytes into the block of tensor `home` (itself, unless it was
-     * laid out with others), which has `block` bytes. */
-    int home;
-    size_t offset, block;
+    /* Its place in memory: `offset` bytes into the block of tensor `block` (itself, unless it was
+     * laid out with others), which has `block_bytes`. */
+    int block;
+    size_t offset, block_bytes;
 } tutti_tensor;
 
 /* CHAIN is of collective nodes and their tokens: they start one after the other, in program order, and

@@ -10,15 +10,15 @@ static tutti_status bind_memory(tutti_binding *b)
 {
     for (int t = 0; t < b->tensors; t++) {
         const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
-        if (tensor->home != t) continue;
-        b->memory[t] = tutti_mem_aligned(tensor->block);
+        if (tensor->block != t) continue;
+        b->memory[t] = tutti_mem_aligned(tensor->block_bytes);
         if (!b->memory[t])
             return tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)",
-                tensor->name, tensor->block);
+                tensor->name, tensor->block_bytes);
     }
     for (int t = 0; t < b->tensors; t++) {
         const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
-        if (tensor->home != t) b->memory[t] = (char *)b->memory[tensor->home] + tensor->offset;
+        if (tensor->block != t) b->memory[t] = (char *)b->memory[tensor->block] + tensor->offset;
     }
     return TUTTI_OK;
 }
@@ -67,7 +67,7 @@ void tutti_binding_close(tutti_binding *binding)
     for (int i = 0; binding->kernel && i < binding->nodes; i++)
         if (binding->kernel[i]) binding->kernel[i]->close(binding->args[i]);
     for (int t = 0; binding->memory && t < binding->tensors; t++)
-        if (tutti_graph_get_tensor(binding->graph, t)->home == t) free(binding->memory[t]);
+        if (tutti_graph_get_tensor(binding->graph, t)->block == t) free(binding->memory[t]);
     free(binding->memory);
     free(binding->kernel);
     free(binding->args);

@@ -9,7 +9,7 @@
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
 #include "dag/run/starpu_mode.h"
-#include "dag/run/turn.h"
+#include "dag/run/process_lock.h"
 #include "dag/run/wait.h"
 
 #include <starpu.h>
@@ -211,7 +211,7 @@ static tutti_status submit(
 }
 
 /* StarPU has left all data where the binding has laid them out. */
-static tutti_status are_at_home(void *arg, const tutti_node *node, void *const buf[])
+static tutti_status are_in_main_memory(void *arg, const tutti_node *node, void *const buf[])
 {
     const tutti_run *run = arg;
     for (int a = 0; a < node->accesses; a++)
@@ -237,7 +237,7 @@ static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
         .handles = node->accesses,
         .handle = handle,
         .mode = mode,
-        .arrived = are_at_home,
+        .arrived = are_in_main_memory,
         .arg = run};
     return tutti_collective_task_submit(&task);
 }
@@ -284,9 +284,9 @@ static tutti_status start(tutti_run *run)
     conf.catch_signals = 0;
     starpu_malloc_set_align(ALIGNMENT); /* copies on other nodes are as the binding's memory */
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
-    int turn = tutti_turn_take("starpu", longest_start_s);
+    int lock = tutti_process_lock_take("starpu", longest_start_s);
     int rc = starpu_init(&conf);
-    tutti_turn_end(turn);
+    tutti_process_lock_release(lock);
     if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start: %s", strerror(-rc));
     run->started = 1;
     int workers = (int)starpu_cpu_worker_get_count();

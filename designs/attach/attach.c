@@ -133,11 +133,11 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
             design, tutti_design_names(known, sizeof known));
     }
     options->algorithm = choose(given->algorithm, "TUTTI_ALGORITHM", "auto");
-    const char *check = choose(given->check, "TUTTI_CHECK", "on");
-    options->verify = tutti_verify_mode_find(check);
+    const char *verify = choose(given->verify, "TUTTI_VERIFY", "on");
+    options->verify = tutti_verify_mode_find(verify);
     if (options->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: check '%s' is not known; known are: off, on, full", check);
+            "tutti_attach: verify '%s' is not known; known are: off, on, full", verify);
     tutti_status status = read_lanes(given, options);
     if (!status) status = read_stall(given, &options->watch);
     if (!status) status = read_setup(given, &options->setup_timeout_s);

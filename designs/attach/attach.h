@@ -76,8 +76,8 @@ typedef struct tutti_attach_options {
     /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto. */
     const char *algorithm;
     /* Whether ranks compare their collectives: "off", "on" (while they run), "full" (none starts
-     * before all ranks have reached it); NULL: TUTTI_CHECK, or on. */
-    const char *check;
+     * before all ranks have reached it); NULL: TUTTI_VERIFY, or on. */
+    const char *verify;
     /* How many seconds a collective may make no progress: until a warning, until every rank writes
      * down its last collectives, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the
      * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. At most
@@ -96,7 +96,7 @@ TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_opti
     size_t options_bytes, tutti_session **session);
 
 /* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks if it is so
- * on one: an unknown design, algorithm or check (the message lists the known ones), or another
+ * on one: an unknown design, algorithm or verify (the message lists the known ones), or another
  * field out of its range. INVAL: session is NULL, or comm is MPI_COMM_NULL. UNSUPPORTED: MPI or
  * StarPU is not initialised, MPI was initialised with too low a thread level, or the algorithm
  * "mpi" would share MPI with another session. TIMEOUT: another rank has not arrived within

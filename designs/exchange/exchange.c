@@ -9,7 +9,7 @@
 #include "designs/thread/comm_core.h"
 #include "designs/thread/comm_thread.h"
 #include "designs/thread/deadline.h"
-#include "designs/thread/home.h"
+#include "designs/thread/mpi_thread.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct tutti_exchange {
     tutti_exchange_options options;
     tutti_boot boot;
     const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
-    tutti_home *home;           /* where MPI lives, when it outlives the comm thread; or NULL */
+    tutti_mpi_thread *mpi_thread;           /* where MPI lives, when it outlives the comm thread; or NULL */
     tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
     int booted, claimed;
     int missing;   /* when the comm thread ended, a rank was */
@@ -35,7 +35,7 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
 {
     tutti_thread_level level = x->options.design->needed;
     int from_another_thread =
-        x->attached || (x->home && !x->options.design->start->main_drives);
+        x->attached || (x->mpi_thread && !x->options.design->start->main_drives);
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
@@ -46,7 +46,7 @@ static char *settings_text(const tutti_exchange_options *o)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
-    fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\ncheck=%s\n", o->settings ? o->settings : "",
+    fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\nverify=%s\n", o->settings ? o->settings : "",
         o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto",
         tutti_verify_mode_name(o->verify));
     fprintf(out, "chunk=%lld\npriority=%d\n", (long long)o->chunk_bytes, o->order.on);
@@ -86,8 +86,8 @@ static tutti_status boot(tutti_exchange *x)
 {
     const tutti_boot_program program = {x->attached, x->options.on_end, x->options.on_end_ctx};
     if (x->attached) return tutti_boot_attach(needed_level(x), &program, &x->boot);
-    if (!x->home) return tutti_boot_init(needed_level(x), NULL, &x->boot);
-    x->boot = *tutti_home_boot(x->home);
+    if (!x->mpi_thread) return tutti_boot_init(needed_level(x), NULL, &x->boot);
+    x->boot = *tutti_mpi_thread_boot(x->mpi_thread);
     return TUTTI_OK;
 }
 
@@ -170,7 +170,7 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     x->claimed = 0;
     x->missing = !orderly;
     if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
-    if (x->booted && !x->home) end_mpi(x);
+    if (x->booted && !x->mpi_thread) end_mpi(x);
     x->booted = 0;
 }
 
@@ -258,7 +258,7 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         return status;
     }
     if (options->reopens && !attached && !transport)
-        status = tutti_home_open(TUTTI_THREAD_SERIALIZED, x->options.setup_timeout_s, &x->home);
+        status = tutti_mpi_thread_open(TUTTI_THREAD_SERIALIZED, x->options.setup_timeout_s, &x->mpi_thread);
     if (!status) status = start_thread(x);
     if (!status)
         *exchange = x;
@@ -290,7 +290,7 @@ tutti_status tutti_exchange_close(tutti_exchange *exchange)
     tutti_status status = tutti_comm_thread_close(exchange->thread);
     if (!status && exchange->missing) status = TUTTI_ERR_TIMEOUT;
     tutti_order_close(exchange->order);
-    tutti_home_close(exchange->home, !exchange->missing);
+    tutti_mpi_thread_close(exchange->mpi_thread, !exchange->missing);
     free(exchange);
     return status;
 }
@@ -308,7 +308,7 @@ void tutti_exchange_explain(tutti_exchange *exchange, tutti_status status)
 tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchange_options *options)
 {
     tutti_exchange *x = *exchange;
-    if (!x->attached && !x->home)
+    if (!x->attached && !x->mpi_thread)
         return tutti_fail(TUTTI_ERR_INVAL, "this exchange cannot be opened again");
     *exchange = NULL;
     tutti_comm_thread_close(x->thread);

@@ -52,7 +52,7 @@ tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_design *design, in
         tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
             .dtype = first->dtype,
             .op = TUTTI_SUM,
-            .count = (int64_t)first->block / (int64_t)tutti_dtype_bytes(first->dtype)};
+            .count = (int64_t)first->block_bytes / (int64_t)tutti_dtype_bytes(first->dtype)};
         status = tutti_graph_set_collective(graph, i, &args, sizeof args);
         if (status) return status;
     }

@@ -3,7 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/verify/compare.h"
-#include "designs/verify/farewell.h"
+#include "designs/verify/shutdown.h"
 #include "designs/verify/gate.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ struct tutti_verify {
     int rank, size, lanes;
     tutti_compare *compare; /* one of the two, by mode */
     tutti_gate *gate;
-    tutti_farewell *farewell;
+    tutti_shutdown *shutdown;
     int64_t *offered; /* [lanes] how many have come to be started */
     tutti_fingerprint *history;
     int64_t remembered; /* fingerprints that were entered in it */
@@ -75,7 +75,7 @@ static tutti_status open_parts(tutti_verify *v)
     v->suspicion.answer = calloc((size_t)v->size, sizeof *v->suspicion.answer);
     if (!v->offered || !v->history || !v->suspicion.answer)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d ranks", v->size);
-    tutti_status status = tutti_farewell_open(v->control, v->lanes, &v->farewell);
+    tutti_status status = tutti_shutdown_open(v->control, v->lanes, &v->shutdown);
     if (status) return status;
     return v->options.mode == TUTTI_VERIFY_FULL
                ? tutti_gate_open(v->control, v->lanes, suspect, v, &v->gate)
@@ -110,7 +110,7 @@ void tutti_verify_close(tutti_verify *verify)
     if (!verify) return;
     tutti_compare_close(verify->compare);
     tutti_gate_close(verify->gate);
-    tutti_farewell_close(verify->farewell);
+    tutti_shutdown_close(verify->shutdown);
     free(verify->offered);
     free(verify->history);
     free(verify->suspicion.answer);
@@ -290,7 +290,7 @@ static void conclude_difference(tutti_verify *v)
 }
 
 /* A rank has left, and this rank has come to more collectives than it. */
-static void conclude_leaving(tutti_verify *v, const tutti_farewell_gap *gap)
+static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
 {
     char text[TUTTI_FINGERPRINT_TEXT] = "collectives";
     const tutti_fingerprint *f = remember(v, gap->lane, gap->theirs);
@@ -326,14 +326,14 @@ static tutti_status investigate(tutti_verify *v)
 
 tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence)
 {
-    tutti_farewell_gap gap;
+    tutti_shutdown_gap gap;
     tutti_status status = verify->status;
     *sentence = NULL;
     if (verify->concluded) return status;
     if (!status && verify->compare) status = tutti_compare_pass(verify->compare);
     if (!status && verify->suspicion.lane >= 0)
         status = investigate(verify);
-    else if (!status && tutti_farewell_finds_gap(verify->farewell, verify->offered, &gap))
+    else if (!status && tutti_shutdown_finds_gap(verify->shutdown, verify->offered, &gap))
         conclude_leaving(verify, &gap);
     if (verify->concluded) *sentence = verify->sentence;
     return status;
@@ -350,15 +350,15 @@ tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
 {
     /* Nothing follows a bye that the others would have to stay for. */
     tutti_status status = verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
-    return status ? status : tutti_farewell_say(verify->farewell, failed ? NULL : verify->offered);
+    return status ? status : tutti_shutdown_say(verify->shutdown, failed ? NULL : verify->offered);
 }
 
 int tutti_verify_left(const tutti_verify *verify, int failed)
 {
-    return tutti_farewell_heard_all(verify->farewell, failed ? NULL : verify->offered);
+    return tutti_shutdown_heard_all(verify->shutdown, failed ? NULL : verify->offered);
 }
 
 char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size)
 {
-    return tutti_farewell_missing(verify->farewell, text, size);
+    return tutti_shutdown_missing(verify->shutdown, text, size);
 }

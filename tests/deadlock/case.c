@@ -134,13 +134,13 @@ static tutti_status read_verdict(reader *r)
     return status;
 }
 
-static tutti_status read_check(reader *r)
+static tutti_status read_verify(reader *r)
 {
     static const char *const words[] = {"off", "on", "full", NULL};
     int choice;
     tutti_status status =
-        case_read_choice(&r->words, "check", case_next_word(&r->words), words, &choice);
-    if (!status) strcpy(r->c->check, words[choice]);
+        case_read_choice(&r->words, "verify", case_next_word(&r->words), words, &choice);
+    if (!status) strcpy(r->c->verify, words[choice]);
     return status;
 }
 
@@ -236,7 +236,7 @@ static const struct directive {
     {"workers", read_workers, 0, 0},
     {"lanes", read_lanes, 0, 0},
     {"verdict", read_verdict, 0, 0},
-    {"check", read_check, 0, 0},
+    {"verify", read_verify, 0, 0},
     {"group", read_new_group, 0, 1},
     {"steps", read_steps, 1, 1},
     {"chunk", read_chunk, 1, 1},
@@ -406,7 +406,7 @@ tutti_status deadlock_case_parse(const char *path, const char *text, deadlock_ca
         text += length + (text[length] == '\n');
     }
     if (!status) status = check_case(&r);
-    if (!c->check[0]) strcpy(c->check, c->design->unsafe ? "off" : "on");
+    if (!c->verify[0]) strcpy(c->verify, c->design->unsafe ? "off" : "on");
     if (status)
         free(c);
     else

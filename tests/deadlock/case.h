@@ -56,7 +56,7 @@ typedef struct deadlock_case {
     int nok; /* the verdict: 1 wrong, 0 right */
     char clause
         [CASE_NAME]; /* of the ordering law that is broken (designs/check/check.h); "" when ok */
-    char check[CASE_NAME]; /* "off", "on" or "full": what the run compares at run time */
+    char verify[CASE_NAME]; /* "off", "on" or "full": what the run compares at run time */
     int groups, tensors;
     case_group group[CASE_MOST_GROUPS];
     char tensor[CASE_MOST_TENSORS][CASE_NAME];

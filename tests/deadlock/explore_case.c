@@ -62,7 +62,7 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .workers = c->workers,
         .lanes = c->lanes,
         .eager_bytes = (size_t)large_count,
-        .verify = tutti_verify_mode_find(c->check),
+        .verify = tutti_verify_mode_find(c->verify),
         .groups = c->groups};
     if (c->ranks > PROGRAM_RANKS || c->groups > PROGRAM_GROUPS || s->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: more than the explorer can hold", c->name);

@@ -160,7 +160,7 @@ int explore_book(explore_result *result, world_verdict verdict)
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
-        "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, check %s, "
+        "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, verify %s, "
         "chunks of "
         "%lld "
         "bytes, %s order",

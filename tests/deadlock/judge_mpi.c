@@ -80,7 +80,7 @@ static tutti_status open_exchanges(judge *j)
         const tutti_exchange_options options = {.design = c->design,
             .lanes = c->lanes,
             .unsafe = 1,
-            .verify = tutti_verify_mode_find(c->check),
+            .verify = tutti_verify_mode_find(c->verify),
             .timeout_s = 10 * j->deadline_s};
         if (place >= 0 && !status)
             status = tutti_exchange_attach(&j->group[g], &options, &j->exchange[g]);
@@ -110,7 +110,7 @@ static void set_up(judge *j, outcome *o)
 /* The comparison before the first step. */
 static void check(judge *j, outcome *o)
 {
-    if (!strcmp(j->c->check, "off")) return;
+    if (!strcmp(j->c->verify, "off")) return;
     for (int g = 0; g < j->c->groups; g++) {
         if (!j->exchange[g]) continue;
         const tutti_graph *part = deadlock_rank_part(j->program, g);

@@ -16,7 +16,7 @@ enum { FUZZ_ROUNDS = 20000, TEXT_MAX = 4096 };
 static const char right[] = "# A comment.\n"
                             "diagnosis two ranks, two sums\n"
                             "design naive # another\n"
-                            "ranks 3\nworkers 2\nlanes 2\nsteps 4\ncheck full\nverdict nok order\n"
+                            "ranks 3\nworkers 2\nlanes 2\nsteps 4\nverify full\nverdict nok order\n"
                             "group pair 2 0\n"
                             "allreduce a 10\n"
                             "rank 0 2: broadcast b 7 root=1 dtype=i32 on pair after a\n"
@@ -34,7 +34,7 @@ START_TEST(a_case_means_what_it_says)
     ck_assert_str_eq(c->name, "two_nok");
     ck_assert_str_eq(c->diagnosis, "two ranks, two sums");
     ck_assert_str_eq(c->design->name, "naive");
-    ck_assert_str_eq(c->check, "full");
+    ck_assert_str_eq(c->verify, "full");
     ck_assert_str_eq(c->clause, "order");
     ck_assert_int_eq(c->nok, 1);
     ck_assert_int_eq(c->ranks, 3);
@@ -113,7 +113,7 @@ static const char *const refused[] = {
     HEAD "design quick\nallreduce a 1\n",
     HEAD "design funneled\nlanes 2\nallreduce a 1\n",
     HEAD "workers 0\nallreduce a 1\n",
-    HEAD "check sometimes\nallreduce a 1\n",
+    HEAD "verify sometimes\nallreduce a 1\n",
     HEAD "steps 2\nreduce a 1\n",
     HEAD "steps 1000\nallreduce a 1\n",
     HEAD "verdict perhaps\nallreduce a 1\n",

@@ -242,7 +242,7 @@ static deadlock_case *draw_case(dice *d, const tutti_design *custom, char text[T
     int naive = custom || roll(d, 2); /* as which a custom one is read */
     const tutti_design *design = draw_from_table(d, naive);
     text[0] = '\0';
-    say(text, "diagnosis x\nverdict ok\nranks %d\ndesign %s\nworkers %d\ncheck off\n", P,
+    say(text, "diagnosis x\nverdict ok\nranks %d\ndesign %s\nworkers %d\nverify off\n", P,
         design->name, 1 + roll(d, 2));
     say(text, "lanes %d\nsteps %d\ngroup g 0 1\n",
         design->many_lanes ? naive ? 4 : 1 + roll(d, 2) : 1, steps);

@@ -271,9 +271,9 @@ START_TEST(fused_marks_share_a_block)
     static const size_t offsets[] = {0, 64, 192};
     for (int t = 0; t < 3; t++) {
         const tutti_tensor *tensor = tutti_graph_get_tensor(g, t);
-        ck_assert_int_eq(tensor->home, 0);
+        ck_assert_int_eq(tensor->block, 0);
         ck_assert_uint_eq(tensor->offset, offsets[t]);
-        ck_assert_uint_eq(tensor->block, 196);
+        ck_assert_uint_eq(tensor->block_bytes, 196);
         ck_assert_int_eq(tutti_node_runs(tutti_graph_get_node(g, marks[t])), 0);
         ck_assert_int_eq(
             tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_FUSED : TUTTI_NODE_MARK);
@@ -300,7 +300,7 @@ START_TEST(marks_that_cannot_be_fused)
     const int refused[][2] = {{a, b}, {c, a}, {c, c}, {reader, d}, {a, d}, {d, e}, {a, 99}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         ck_assert_int_eq(tutti_graph_fuse(g, 2, refused[i]), TUTTI_ERR_INVAL);
-        ck_assert_int_eq(tutti_graph_get_tensor(g, 0)->block, 12);
+        ck_assert_int_eq(tutti_graph_get_tensor(g, 0)->block_bytes, 12);
     }
     ck_assert_int_eq(tutti_graph_fuse(g, 0, refused[0]), TUTTI_ERR_INVAL);
     ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){c, d}));

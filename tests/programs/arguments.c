@@ -52,7 +52,7 @@ static void refuse_options(void)
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "best"}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "naive"}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.algorithm = "best"}));
-    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.check = "maybe"}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.verify = "maybe"}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "concurrent", .lanes = -1}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "concurrent", .lanes = 1025}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.design = "funneled", .lanes = 2}));

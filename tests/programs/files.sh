@@ -105,9 +105,9 @@ grep -q old events.1 && grep -q old spans.1 && grep -q summary events && grep -q
 
 # ---- going on
 cp whole.1 part
-ends_with 0 "going on with other options" cifar 1 "${run[@]}" --steps 20 --lr 0.01 --momentum 0.8 --schedule constant --batch 10 --resume part
+ends_with 0 "going on with other options" cifar 1 "${run[@]}" --steps 20 --lr 0.01 --momentum 0.8 --rate-schedule constant --batch 10 --resume part
 for words in 'not the run that was interrupted' 'batch was 20 and is 10' 'ranks was 2 and is 1' 'steps was 15 and is 20' \
-    'lr was 0.02' ' and is 0.01' 'schedule was cosine' 'and is constant' 'momentum was 0.9 nesterov and is 0.8 nesterov'; do
+    'lr was 0.02' ' and is 0.01' 'rate-schedule was cosine' 'and is constant' 'momentum was 0.9 nesterov and is 0.8 nesterov'; do
     says "$words" "going on with other options"
 done
 ends_with 0 "going on without --augment" cifar 2 --data "$dir/data" --model mlp --batch 20 --lr 0.02 --steps 15 --resume part

@@ -3,7 +3,7 @@
 # and what was saved before stays. In every design, and where one rank alone sees it.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
-run=(--data "$dir/data" --model mlp --batch 4 --schedule constant --checkpoint "$dir/saved")
+run=(--data "$dir/data" --model mlp --batch 4 --rate-schedule constant --checkpoint "$dir/saved")
 
 # ends P TEXT OPTION...: status 1, the sentence once, from rank 0, no abort, no checkpoint but the one from before.
 ends() {
@@ -17,7 +17,7 @@ ends() {
     cmp -s "$dir/saved" "$dir/before" || { fail "the checkpoint has changed: $*"; rm -f "$dir/saved"; cp "$dir/before" "$dir/saved"; }
 }
 
-# An epoch of 25 steps that is saved; then the rate of --schedule step is too high from the start of another run.
+# An epoch of 25 steps that is saved; then the rate of --rate-schedule step is too high from the start of another run.
 trains 2 "${run[@]}" --lr 0.01 --steps 25
 cp "$dir/saved" "$dir/before"
 from=(--resume "$dir/saved")

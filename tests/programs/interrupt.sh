@@ -3,7 +3,7 @@
 # is printed and goes on with the same bits, and every rank ends with status 130. Also while starting, tuning and evaluating.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
-run=(--data "$dir/data" --model mlp --batch 4 --lr 0.01 --schedule constant --eval-every never)
+run=(--data "$dir/data" --model mlp --batch 4 --lr 0.01 --rate-schedule constant --eval-every never)
 
 # A rank writes down who it is and how it ends. A trap, not an ignored signal: the program would inherit that.
 cat > "$dir/rank" << 'END'

@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     static state s;
     int level, rank, size;
     const tutti_attach_options options = {.design = argc > 1 ? argv[1] : NULL,
-        .check = argc > 2 && strcmp(argv[2], "left") == 0 ? "off" : NULL};
+        .verify = argc > 2 && strcmp(argv[2], "left") == 0 ? "off" : NULL};
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

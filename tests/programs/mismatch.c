@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     if (starpu_init(NULL)) return 77;
     for (int v = 0; v < VECTORS; v++) s.data[v] = calloc((size_t)elements(v), sizeof(float));
     const tutti_attach_options options = {
-        .design = argv[1], .check = argv[2], .algorithm = argv[3]};
+        .design = argv[1], .verify = argv[2], .algorithm = argv[3]};
     for (int i = 4; i < argc; i++) {
         int code = run_case(&s, find(argv[i]), &options);
         if (code > worst) worst = code;

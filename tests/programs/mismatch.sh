@@ -61,9 +61,9 @@ for rank in 0 1 2; do
     grep -q "^tutti: rank $rank: error: .*the ranks' collectives differ" "$dir/err" || fail "swap alone: rank $rank says nothing"
 done
 runs 2 funneled off auto same
-[ $status = 0 ] || { fail "--check off: status $status"; cat "$dir/err"; }
+[ $status = 0 ] || { fail "--verify off: status $status"; cat "$dir/err"; }
 runs 2 funneled maybe auto same
 tells "check 'maybe' is not known; known are: off, on, full"
-TUTTI_CHECK=maybe "$mpirun" -np 2 "$apps/sgd_parallel" > "$dir/out" 2> "$dir/err" && fail "TUTTI_CHECK=maybe is accepted"
+TUTTI_VERIFY=maybe "$mpirun" -np 2 "$apps/sgd_parallel" > "$dir/out" 2> "$dir/err" && fail "TUTTI_VERIFY=maybe is accepted"
 tells "check 'maybe' is not known"
 finish

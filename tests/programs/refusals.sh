@@ -24,7 +24,7 @@ refuses 2 '--batch 0: an integer from 1' two --data "$dir/data" --batch 0
 refuses 2 'unknown model; known are: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
 refuses 2 "unknown design; known are: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
 refuses 2 'unknown format; known are: cifar10, cifar100, idx' two --data "$dir/data" --format png
-refuses 2 'unknown schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --schedule linear
+refuses 2 'unknown rate-schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
 refuses 2 'unknown algorithm; known are: auto, ring' two --data "$dir/data" --algorithm best
 refuses 2 'TUTTI_DESIGN=best: unknown design' env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 'CPU workers a process' two --data "$dir/data" --batch 1000 --workers 1000

@@ -20,9 +20,9 @@ resumes() { # P STOP OPTION...
     [ "$(ls "$dir" | grep -c '\.part$\|\.lock$')" = 0 ] || fail "a temporary file or a lock was left"
 }
 
-resumes 1 3 --model resnet20 --batch 8 --schedule onecycle
+resumes 1 3 --model resnet20 --batch 8 --rate-schedule onecycle
 resumes 2 4 --model cifar-quick --batch 8 --workers 2 --design chained
-resumes 3 2 --model mlp --batch 30 --schedule step --warmup 3 # an epoch is 2 steps
+resumes 3 2 --model mlp --batch 30 --rate-schedule step --warmup 3 # an epoch is 2 steps
 
 # Resumed on other ranks: allowed, with a warning.
 trains 1 --data "$dir/data" --steps 8 --model mlp --batch 30 --resume "$dir/part"

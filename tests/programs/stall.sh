@@ -99,7 +99,7 @@ else
     for design in $(names designs); do answers $design; done
 fi
 for design in funneled sequential; do stops $design; done
-stops chained --algorithm mpi --check off # inside MPI, where nobody can be asked
+stops chained --algorithm mpi --verify off # inside MPI, where nobody can be asked
 says 'chained with mpi, nothing compared' "inside MPI's own allreduce"
 
 begin funneled --timeout 3 --stall-warn 0 --stall-dump 0 --stall-abort 0

@@ -9,7 +9,7 @@ for word in Tutti StarPU MPI_THREAD_ $(names designs) mpi ring recursive-doublin
 done
 
 # One table for scripts, without MPI: every name of it stands in the whole, too.
-for table in designs overlapping transports algorithms kernels models readers schedules runners; do
+for table in designs overlapping transports algorithms kernels models readers rate-schedules runners; do
     listed=$(names $table) || fail "tutti-info --list $table: status $?"
     [ -n "$listed" ] || fail "tutti-info --list $table: nothing"
     for word in $listed; do grep -q "^  $word  *" "$dir/out" || fail "--list $table tells of $word, tutti-info does not"; done
@@ -58,10 +58,10 @@ grep -q '"event":"overlap".*"count":2,.*"samples":\[[0-9.e-]*,[0-9.e-]*\]' "$dir
 [ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
 # Manners: each number has a limit and a verdict, whatever it is on this machine. The communication thread is where it was asked to be.
-"$mpirun" -np 2 "$apps/tutti-bench" manners --workers "$(nproc)" --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
-    { fail "tutti-bench manners: status $?"; cat "$dir/out"; }
-[ "$(grep -c '"event":"manners".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of manners"; cat "$dir/json"; }
-[ "$(grep -c 'at most .* \(ok\|MISSES\)$' "$dir/out")" = 7 ] || { fail "verdicts of manners"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" interference --workers "$(nproc)" --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
+    { fail "tutti-bench interference: status $?"; cat "$dir/out"; }
+[ "$(grep -c '"event":"interference".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of interference"; cat "$dir/json"; }
+[ "$(grep -c 'at most .* \(ok\|MISSES\)$' "$dir/out")" = 7 ] || { fail "verdicts of interference"; cat "$dir/out"; }
 cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
 TUTTI_COMM_CORE=$cpu trains 2 --data synthetic --model mlp --batch 2 --steps 2
 grep -q '"event":"start".*"comm_core":'"$cpu," "$dir/json" || { fail "--comm-core $cpu"; cat "$dir/json"; }

@@ -1,5 +1,5 @@
 # Tests of apps/train and of dag/base/conf.
-train_tests = tests/train/test_conf tests/train/test_schedule tests/train/test_checkpoint tests/train/test_report \
+train_tests = tests/train/test_conf tests/train/test_rate_schedule tests/train/test_checkpoint tests/train/test_report \
 	tests/train/test_finite tests/train/test_options
 check_PROGRAMS += $(train_tests)
 TESTS += $(train_tests)
@@ -9,9 +9,9 @@ tests_train_test_conf_SOURCES = tests/train/test_conf.c
 tests_train_test_conf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_conf_LDADD = $(train_test_libs)
 
-tests_train_test_schedule_SOURCES = tests/train/test_schedule.c
-tests_train_test_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_train_test_schedule_LDADD = $(train_test_libs)
+tests_train_test_rate_schedule_SOURCES = tests/train/test_rate_schedule.c
+tests_train_test_rate_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_rate_schedule_LDADD = $(train_test_libs)
 
 tests_train_test_checkpoint_SOURCES = tests/train/test_checkpoint.c
 tests_train_test_checkpoint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

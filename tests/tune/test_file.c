@@ -61,11 +61,11 @@ START_TEST(file_keeps_choices)
     ck_assert(tutti_tuning_save(path, "b", &first));
     ck_assert(tutti_tuning_save(path, "a", &second));
     ck_assert(tutti_tuning_find(path, "a", &found));
-    ck_assert(tutti_pick_equal(&found.pick, &second.pick));
+    ck_assert(tutti_configuration_equal(&found.configuration, &second.configuration));
     ck_assert(found.step_ms == 40.5 && found.default_ms == 44.25 && found.hidden_pct == 93.5);
     ck_assert_uint_eq(strlen(found.date), strlen("2026-05-04"));
     ck_assert(tutti_tuning_find(path, "b", &found));
-    ck_assert_int_eq(found.pick.lanes, 4);
+    ck_assert_int_eq(found.configuration.lanes, 4);
     ck_assert(!tutti_tuning_find(path, "c", &found));
     ck_assert(!exists(".part") && !exists(".damaged"));
 }
@@ -80,7 +80,7 @@ START_TEST(a_cut_search_is_of_one_run)
     setenv("TUTTI_RUN", "one", 1);
     ck_assert(tutti_tuning_save(path, "a", &cut));
     ck_assert(tutti_tuning_find(path, "a", &found));
-    ck_assert(found.cut && tutti_pick_equal(&found.pick, &cut.pick));
+    ck_assert(found.cut && tutti_configuration_equal(&found.configuration, &cut.configuration));
     setenv("TUTTI_RUN", "another", 1);
     ck_assert(!tutti_tuning_find(path, "a", &found));
     ck_assert(tutti_tuning_save(path, "a", &whole)); /* for all */
@@ -88,23 +88,23 @@ START_TEST(a_cut_search_is_of_one_run)
     ck_assert(!tutti_tuning_save(path, "a", &cut));
     unsetenv("TUTTI_RUN");
     ck_assert(tutti_tuning_find(path, "a", &found));
-    ck_assert(!found.cut && found.pick.lanes == 8);
+    ck_assert(!found.cut && found.configuration.lanes == 8);
 }
 END_TEST
 
-START_TEST(picks_come_back)
+START_TEST(configurations_come_back)
 {
     static const char *const bad[] = {"", "funneled", "nothing lanes=1 bucket=1 chunk=1 priority=1",
         "funneled lanes=0 bucket=1 chunk=1 priority=1",
         "funneled lanes=1 bucket=-2 chunk=1 priority=1",
         "funneled lanes=1 bucket=1 chunk=1 priority=2", "funneled lanes=1 bucket=1 chunk=1"};
-    const tutti_pick pick = example(4).pick;
-    tutti_pick found;
-    char text[TUTTI_PICK_TEXT];
-    ck_assert(tutti_pick_restore(tutti_pick_store(&pick, text), &found));
-    ck_assert(tutti_pick_equal(&pick, &found));
+    const tutti_configuration configuration = example(4).configuration;
+    tutti_configuration found;
+    char text[TUTTI_CONFIGURATION_TEXT];
+    ck_assert(tutti_configuration_restore(tutti_configuration_store(&configuration, text), &found));
+    ck_assert(tutti_configuration_equal(&configuration, &found));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ck_assert_msg(!tutti_pick_restore(bad[i], &found), "%s", bad[i]);
+        ck_assert_msg(!tutti_configuration_restore(bad[i], &found), "%s", bad[i]);
 }
 END_TEST
 
@@ -182,7 +182,7 @@ START_TEST(file_bears_any_bytes)
         }
         size_t length = i % 2 ? bytes : (size_t)tutti_rng_below(seed, 4, drawn++, bytes);
         write_file(path, text, length);
-        if (tutti_tuning_find(path, "a", &found)) ck_assert_ptr_nonnull(found.pick.design);
+        if (tutti_tuning_find(path, "a", &found)) ck_assert_ptr_nonnull(found.configuration.design);
     }
 }
 END_TEST
@@ -234,7 +234,7 @@ START_TEST(file_has_many_writers)
             snprintf(key, sizeof key, "%d %d", w, c);
             ck_assert_msg(
                 tutti_tuning_find(path, key, &found), "the choice of writer %s is lost", key);
-            ck_assert_int_eq(found.pick.lanes, 1 + w);
+            ck_assert_int_eq(found.configuration.lanes, 1 + w);
         }
 }
 END_TEST
@@ -267,7 +267,7 @@ int main(void)
     tcase_add_checked_fixture(test, set_up, tear_down);
     tcase_add_test(test, file_keeps_choices);
     tcase_add_test(test, a_cut_search_is_of_one_run);
-    tcase_add_test(test, picks_come_back);
+    tcase_add_test(test, configurations_come_back);
     tcase_add_test(test, file_bears_damage);
     tcase_add_test(test, file_refuses_what_cannot_be);
     tcase_add_test(test, file_bears_any_bytes);

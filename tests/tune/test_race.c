@@ -104,20 +104,20 @@ END_TEST
 /* ---- the search ---- */
 
 /* Two ranks: the slower one's time counts. Lanes and large buckets help rank 0 and hurt rank 1. */
-static double two_ranks(const tutti_pick *pick)
+static double two_ranks(const tutti_configuration *configuration)
 {
-    double bucket = pick->bucket_bytes < 0 ? 100e3 : (double)pick->bucket_bytes;
-    double first = 1 + 0.1 * fabs(log(bucket / 1600e3)) - 0.02 * pick->lanes;
-    double second = 0.5 + 0.3 * pick->lanes + 0.1 * fabs(log(bucket / 25e3));
+    double bucket = configuration->bucket_bytes < 0 ? 100e3 : (double)configuration->bucket_bytes;
+    double first = 1 + 0.1 * fabs(log(bucket / 1600e3)) - 0.02 * configuration->lanes;
+    double second = 0.5 + 0.3 * configuration->lanes + 0.1 * fabs(log(bucket / 25e3));
     return first > second ? first : second;
 }
 
 /* More lanes are better, and 400 kB are. */
-static double likes_lanes(const tutti_pick *pick)
+static double likes_lanes(const tutti_configuration *configuration)
 {
-    double bucket = pick->bucket_bytes < 0 ? 100e3 : (double)pick->bucket_bytes;
-    return 3 - 0.1 * pick->lanes + 0.2 * fabs(log(bucket / 400e3)) +
-           (pick->design == tutti_design_find("sequential"));
+    double bucket = configuration->bucket_bytes < 0 ? 100e3 : (double)configuration->bucket_bytes;
+    return 3 - 0.1 * configuration->lanes + 0.2 * fabs(log(bucket / 400e3)) +
+           (configuration->design == tutti_design_find("sequential"));
 }
 
 static const tutti_search_space everything = {.design_free = 1,
@@ -135,17 +135,17 @@ static tutti_search_space space_of(const char *base)
     return space;
 }
 
-static tutti_pick search_in(
-    const tutti_search_space *space, double (*measure)(const tutti_pick *), int *blocks)
+static tutti_configuration search_in(
+    const tutti_search_space *space, double (*measure)(const tutti_configuration *), int *blocks)
 {
     tutti_search search;
-    tutti_pick pick;
+    tutti_configuration configuration;
     tutti_search_begin(&search, space);
-    for (*blocks = 0; tutti_search_next(&search, &pick); ++*blocks) {
+    for (*blocks = 0; tutti_search_next(&search, &configuration); ++*blocks) {
         ck_assert_int_lt(*blocks, 100);
-        ck_assert(tutti_search_allows(space, &pick));
-        ck_assert(!pick.design->unsafe);
-        if (tutti_search_time(&search, measure(&pick), 50)) tutti_search_turn(&search);
+        ck_assert(tutti_search_allows(space, &configuration));
+        ck_assert(!configuration.design->unsafe);
+        if (tutti_search_time(&search, measure(&configuration), 50)) tutti_search_turn(&search);
     }
     return tutti_search_best(&search);
 }
@@ -154,7 +154,7 @@ START_TEST(search_turns_every_knob)
 {
     int blocks;
     tutti_search_space space = space_of("funneled");
-    tutti_pick best = search_in(&space, likes_lanes, &blocks);
+    tutti_configuration best = search_in(&space, likes_lanes, &blocks);
     ck_assert_str_eq(best.design->name, "concurrent");
     ck_assert_int_eq(best.lanes, 8);
     ck_assert_int_eq(best.bucket_bytes, 401000);
@@ -166,7 +166,7 @@ START_TEST(search_turns_every_knob)
     for (int i = 0; tutti_designs[i]; i++)
         for (int lanes = 1; lanes <= 8; lanes++)
             for (int64_t bytes = 25000; bytes <= 800000; bytes *= 2) {
-                const tutti_pick other = {tutti_designs[i], lanes, bytes, -1, 1};
+                const tutti_configuration other = {tutti_designs[i], lanes, bytes, -1, 1};
                 ck_assert(!tutti_search_allows(&space, &other) ||
                           two_ranks(&other) > found / 1.2); /* factors of 4 come that near */
             }
@@ -196,18 +196,18 @@ START_TEST(search_keeps_what_is_fixed)
     space = space_of("funneled");
     space.algorithm = "mpi"; /* blocks: one lane */
     ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).lanes, 1);
-    const tutti_pick naive = {tutti_design_find("naive"), 1, -1, -1, 0};
+    const tutti_configuration naive = {tutti_design_find("naive"), 1, -1, -1, 0};
     ck_assert(!tutti_search_allows(&space, &naive));
 }
 END_TEST
 
 /* Small chunks are good, and so is the agreed order. */
-static double likes_small_chunks(const tutti_pick *pick)
+static double likes_small_chunks(const tutti_configuration *configuration)
 {
-    double chunk = pick->chunk_bytes < 0    ? 1e6
-                   : pick->chunk_bytes == 0 ? 8e6
-                                            : (double)pick->chunk_bytes;
-    return 1 + 1e-7 * chunk - 0.1 * pick->priority;
+    double chunk = configuration->chunk_bytes < 0    ? 1e6
+                   : configuration->chunk_bytes == 0 ? 8e6
+                                                     : (double)configuration->chunk_bytes;
+    return 1 + 1e-7 * chunk - 0.1 * configuration->priority;
 }
 
 START_TEST(search_knows_chunks_and_order)
@@ -216,7 +216,7 @@ START_TEST(search_knows_chunks_and_order)
     tutti_search_space space = space_of("funneled");
     space.default_bytes = 4000000;
     space.all_bytes = space.largest_bytes = 8000000;
-    tutti_pick best = search_in(&space, likes_small_chunks, &blocks);
+    tutti_configuration best = search_in(&space, likes_small_chunks, &blocks);
     ck_assert_int_eq(best.chunk_bytes, 256 << 10);
     ck_assert_int_eq(best.priority, 1);
     space.chunk_bytes = 1000000;
@@ -243,20 +243,21 @@ START_TEST(search_knows_small_models)
 }
 END_TEST
 
-START_TEST(picks_travel_and_read_as_options)
+START_TEST(configurations_travel_and_read_as_options)
 {
-    char text[TUTTI_PICK_TEXT];
-    int64_t number[TUTTI_PICK_NUMBERS];
-    const tutti_pick pick = {tutti_design_find("concurrent"), 8, 545000, 4 << 20, 1};
-    tutti_pick other;
-    tutti_pick_pack(&pick, number);
-    tutti_pick_unpack(number, &other);
-    ck_assert(tutti_pick_equal(&pick, &other));
-    ck_assert_str_eq(tutti_pick_text(&pick, text),
+    char text[TUTTI_CONFIGURATION_TEXT];
+    int64_t number[TUTTI_CONFIGURATION_NUMBERS];
+    const tutti_configuration configuration = {
+        tutti_design_find("concurrent"), 8, 545000, 4 << 20, 1};
+    tutti_configuration other;
+    tutti_configuration_pack(&configuration, number);
+    tutti_configuration_unpack(number, &other);
+    ck_assert(tutti_configuration_equal(&configuration, &other));
+    ck_assert_str_eq(tutti_configuration_text(&configuration, text),
         "--design concurrent --lanes 8 --bucket-mb 0.545 --chunk-mb 4.194304 --priority on");
-    const tutti_pick plain = {tutti_design_find("chained"), 1, -1, -1, 1};
-    ck_assert_str_eq(tutti_pick_text(&plain, text), "--design chained");
-    ck_assert(!tutti_pick_equal(&pick, &plain));
+    const tutti_configuration plain = {tutti_design_find("chained"), 1, -1, -1, 1};
+    ck_assert_str_eq(tutti_configuration_text(&plain, text), "--design chained");
+    ck_assert(!tutti_configuration_equal(&configuration, &plain));
 }
 END_TEST
 
@@ -273,6 +274,6 @@ int main(void)
     tcase_add_test(test, search_keeps_what_is_fixed);
     tcase_add_test(test, search_knows_chunks_and_order);
     tcase_add_test(test, search_knows_small_models);
-    tcase_add_test(test, picks_travel_and_read_as_options);
+    tcase_add_test(test, configurations_travel_and_read_as_options);
     return testing_run(suite);
 }

@@ -10,32 +10,32 @@
  *     cosine     rate * (1 + cos(pi t)) / 2                    (Loshchilov & Hutter 2016)
  *     onecycle   rate * (f + (1 - f) (1 - t)), f = 1e-4        (Smith & Topin 2017)
  * Default warm-up: none; for onecycle 10 % of the run. */
-#ifndef TUTTI_TRAIN_SCHEDULE_H
-#define TUTTI_TRAIN_SCHEDULE_H
+#ifndef TUTTI_TRAIN_RATE_SCHEDULE_H
+#define TUTTI_TRAIN_RATE_SCHEDULE_H
 
 #include <stdint.h>
 
-typedef struct tutti_schedule_kind {
+typedef struct tutti_rate_schedule_kind {
     const char *name, *summary;
     double low;    /* part of the rate at which warm-up starts */
     double warmup; /* default warm-up as a part of the run */
     /* The part of the rate after warm-up; t as above, u = step / total. */
     double (*shape)(double t, double u);
-} tutti_schedule_kind;
+} tutti_rate_schedule_kind;
 
 /* The table; ends with a NULL name. */
-extern const tutti_schedule_kind tutti_schedules[];
-const tutti_schedule_kind *tutti_schedule_find(const char *name);
+extern const tutti_rate_schedule_kind tutti_rate_schedules[];
+const tutti_rate_schedule_kind *tutti_rate_schedule_find(const char *name);
 
-typedef struct tutti_schedule {
-    const tutti_schedule_kind *kind;
+typedef struct tutti_rate_schedule {
+    const tutti_rate_schedule_kind *kind;
     double rate;    /* the peak */
     int64_t total;  /* steps, >= 1 */
     int64_t warmup; /* steps */
-} tutti_schedule;
+} tutti_rate_schedule;
 
 /* The default. */
-int64_t tutti_schedule_warmup(const tutti_schedule_kind *kind, int64_t total);
-double tutti_schedule_rate(const tutti_schedule *schedule, int64_t step);
+int64_t tutti_rate_schedule_warmup(const tutti_rate_schedule_kind *kind, int64_t total);
+double tutti_rate_schedule_at(const tutti_rate_schedule *schedule, int64_t step);
 
 #endif

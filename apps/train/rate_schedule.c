@@ -1,4 +1,4 @@
-#include "apps/train/schedule.h"
+#include "apps/train/rate_schedule.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static double shape_onecycle(double t, double u)
     return last + (1 - last) * (1 - t);
 }
 
-const tutti_schedule_kind tutti_schedules[] = {
+const tutti_rate_schedule_kind tutti_rate_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
     {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
@@ -37,21 +37,21 @@ const tutti_schedule_kind tutti_schedules[] = {
     {0},
 };
 
-const tutti_schedule_kind *tutti_schedule_find(const char *name)
+const tutti_rate_schedule_kind *tutti_rate_schedule_find(const char *name)
 {
-    for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++)
+    for (const tutti_rate_schedule_kind *kind = tutti_rate_schedules; kind->name; kind++)
         if (strcmp(kind->name, name) == 0) return kind;
     return NULL;
 }
 
-int64_t tutti_schedule_warmup(const tutti_schedule_kind *kind, int64_t total)
+int64_t tutti_rate_schedule_warmup(const tutti_rate_schedule_kind *kind, int64_t total)
 {
     return (int64_t)floor(kind->warmup * (double)total);
 }
 
-double tutti_schedule_rate(const tutti_schedule *schedule, int64_t step)
+double tutti_rate_schedule_at(const tutti_rate_schedule *schedule, int64_t step)
 {
-    const tutti_schedule_kind *kind = schedule->kind;
+    const tutti_rate_schedule_kind *kind = schedule->kind;
     double total = (double)schedule->total, s = (double)step;
     double warmup = (double)schedule->warmup;
     if (s < warmup) return schedule->rate * (kind->low + (1 - kind->low) * (s + 1) / warmup);

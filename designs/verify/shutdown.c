@@ -1,4 +1,4 @@
-#include "designs/verify/farewell.h"
+#include "designs/verify/shutdown.h"
 
 #include "dag/base/log.h"
 
@@ -7,7 +7,7 @@
 
 enum { WORDS = TUTTI_CONTROL_TEXT / 8, FAILED = -1 };
 
-struct tutti_farewell {
+struct tutti_shutdown {
     tutti_control *control;
     int rank, size, lanes;
     int heard;        /* ranks that have said bye */
@@ -18,7 +18,7 @@ struct tutti_farewell {
 
 static void take_bye(void *ctx, const tutti_control_message *message)
 {
-    tutti_farewell *f = ctx;
+    tutti_shutdown *f = ctx;
     int64_t first = message->value[0], count = message->value[1];
     int from = message->from;
     if (count == FAILED) {
@@ -33,58 +33,58 @@ static void take_bye(void *ctx, const tutti_control_message *message)
     f->heard += f->lanes_heard[from] == f->lanes;
 }
 
-tutti_status tutti_farewell_open(tutti_control *control, int lanes, tutti_farewell **farewell)
+tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdown **shutdown)
 {
     int size = tutti_control_size(control);
-    tutti_farewell *f = calloc(1, sizeof *f);
+    tutti_shutdown *f = calloc(1, sizeof *f);
     if (f) {
-        *f = (tutti_farewell){.control = control, .size = size, .lanes = lanes};
+        *f = (tutti_shutdown){.control = control, .size = size, .lanes = lanes};
         f->rank = tutti_control_rank(control);
         f->lanes_heard = calloc((size_t)size, sizeof *f->lanes_heard);
         f->failed = calloc((size_t)size, sizeof *f->failed);
         f->started = calloc((size_t)size * (size_t)lanes, sizeof *f->started);
     }
     if (!f || !f->lanes_heard || !f->failed || !f->started) {
-        tutti_farewell_close(f);
+        tutti_shutdown_close(f);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to part from %d ranks", size);
     }
     tutti_control_handle(control, TUTTI_CONTROL_BYE, take_bye, f);
-    *farewell = f;
+    *shutdown = f;
     return TUTTI_OK;
 }
 
-void tutti_farewell_close(tutti_farewell *farewell)
+void tutti_shutdown_close(tutti_shutdown *shutdown)
 {
-    if (!farewell) return;
-    free(farewell->lanes_heard);
-    free(farewell->failed);
-    free(farewell->started);
-    free(farewell);
+    if (!shutdown) return;
+    free(shutdown->lanes_heard);
+    free(shutdown->failed);
+    free(shutdown->started);
+    free(shutdown);
 }
 
-tutti_status tutti_farewell_say(tutti_farewell *farewell, const int64_t started[])
+tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[])
 {
     tutti_control_message bye = {.kind = TUTTI_CONTROL_BYE, .value = {0, FAILED}};
-    if (!started) return tutti_control_tell(farewell->control, &bye);
+    if (!started) return tutti_control_tell(shutdown->control, &bye);
     tutti_status status = TUTTI_OK;
-    for (int first = 0; first < farewell->lanes && !status; first += WORDS) {
-        int count = farewell->lanes - first < WORDS ? farewell->lanes - first : WORDS;
+    for (int first = 0; first < shutdown->lanes && !status; first += WORDS) {
+        int count = shutdown->lanes - first < WORDS ? shutdown->lanes - first : WORDS;
         bye.value[0] = first;
         bye.value[1] = count;
         for (int i = 0; i < count; i++) bye.word[i] = (uint64_t)started[first + i];
-        status = tutti_control_tell(farewell->control, &bye);
+        status = tutti_control_tell(shutdown->control, &bye);
     }
     return status;
 }
 
-static int has_left(const tutti_farewell *f, int rank)
+static int has_left(const tutti_shutdown *f, int rank)
 {
     return f->lanes_heard[rank] == f->lanes;
 }
 
-int tutti_farewell_heard_all(const tutti_farewell *farewell, const int64_t started[])
+int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t started[])
 {
-    const tutti_farewell *f = farewell;
+    const tutti_shutdown *f = shutdown;
     if (f->heard < f->size - 1) return 0;
     for (int r = 0; started && r < f->size; r++)
         for (int i = 0; i < f->lanes && r != f->rank && !f->failed[r]; i++)
@@ -92,9 +92,9 @@ int tutti_farewell_heard_all(const tutti_farewell *farewell, const int64_t start
     return 1;
 }
 
-char *tutti_farewell_missing(const tutti_farewell *farewell, char *text, size_t size)
+char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size)
 {
-    const tutti_farewell *f = farewell;
+    const tutti_shutdown *f = shutdown;
     size_t used = 0;
     text[0] = '\0';
     for (int r = 0; r < f->size && used < size; r++)
@@ -103,16 +103,16 @@ char *tutti_farewell_missing(const tutti_farewell *farewell, char *text, size_t 
     return text;
 }
 
-int tutti_farewell_finds_gap(
-    const tutti_farewell *farewell, const int64_t started[], tutti_farewell_gap *gap)
+int tutti_shutdown_finds_gap(
+    const tutti_shutdown *shutdown, const int64_t started[], tutti_shutdown_gap *gap)
 {
-    const tutti_farewell *f = farewell;
+    const tutti_shutdown *f = shutdown;
     for (int r = 0; r < f->size && f->heard; r++) {
         if (r == f->rank || !has_left(f, r) || f->failed[r]) continue;
         for (int i = 0; i < f->lanes; i++) {
             int64_t theirs = f->started[r * f->lanes + i];
             if (theirs >= started[i]) continue;
-            *gap = (tutti_farewell_gap){.rank = r, .lane = i, .theirs = theirs};
+            *gap = (tutti_shutdown_gap){.rank = r, .lane = i, .theirs = theirs};
             return 1;
         }
     }

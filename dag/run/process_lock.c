@@ -1,4 +1,4 @@
-#include "dag/run/turn.h"
+#include "dag/run/process_lock.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -22,7 +22,7 @@ static int open_lock(const char *name)
     return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-int tutti_turn_take(const char *name, double at_most_s)
+int tutti_process_lock_take(const char *name, double at_most_s)
 {
     int file = open_lock(name), error = file < 0 ? errno : 0;
     double end = tutti_clock_s() + at_most_s;
@@ -32,11 +32,11 @@ int tutti_turn_take(const char *name, double at_most_s)
         tutti_clock_sleep(look_every_s);
     }
     if (error)
-        tutti_log(TUTTI_LOG_WARN, "no turn for \"%s\": %s; going ahead", name, strerror(error));
+        tutti_log(TUTTI_LOG_WARN, "no lock for \"%s\": %s; going ahead", name, strerror(error));
     return file;
 }
 
-void tutti_turn_end(int turn)
+void tutti_process_lock_release(int lock)
 {
-    if (turn >= 0) close(turn); /* which unlocks */
+    if (lock >= 0) close(lock); /* which unlocks */
 }

@@ -1,4 +1,4 @@
-#include "apps/tune/side.h"
+#include "apps/tune/workload.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -11,19 +11,19 @@
 
 enum { AHEAD = 2 };
 
-const tutti_model_input *tutti_side_input(const tutti_side_options *options)
+const tutti_model_input *tutti_workload_input(const tutti_workload_options *options)
 {
     return options->input ? options->input : &options->model->input;
 }
 
 /* Numbers of an image. */
-static int64_t image_size(const tutti_side *s)
+static int64_t image_size(const tutti_workload *s)
 {
-    const tutti_model_input *in = tutti_side_input(&s->options);
+    const tutti_model_input *in = tutti_workload_input(&s->options);
     return (int64_t)in->H * in->W * in->C;
 }
 
-static tutti_status make_batch(tutti_side *s)
+static tutti_status make_batch(tutti_workload *s)
 {
     int64_t batch = s->options.batch, pixels = batch * image_size(s);
     uint64_t seed = s->options.seed + (uint64_t)s->options.rank;
@@ -36,15 +36,15 @@ static tutti_status make_batch(tutti_side *s)
         s->images[i] = (float)tutti_rng_normal(seed, tutti_rng_stream("images"), (uint64_t)i);
     for (int64_t i = 0; i < batch; i++)
         s->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
-            (uint64_t)tutti_side_input(&s->options)->classes);
+            (uint64_t)tutti_workload_input(&s->options)->classes);
     return TUTTI_OK;
 }
 
-static tutti_status build(tutti_side *s)
+static tutti_status build(tutti_workload *s)
 {
     tutti_status status = tutti_net_new(&s->net);
     if (status) return status;
-    const tutti_model_input *in = tutti_side_input(&s->options);
+    const tutti_model_input *in = tutti_workload_input(&s->options);
     s->options.model->build(s->net, in->H, in->W, in->C, in->classes);
     status = tutti_net_status(s->net);
     if (status) return status;
@@ -58,27 +58,27 @@ static tutti_status build(tutti_side *s)
     return tutti_step_build(s->net, &options, &s->step);
 }
 
-tutti_status tutti_side_join(tutti_side *s, tutti_exchange *exchange)
+tutti_status tutti_workload_join(tutti_workload *s, tutti_exchange *exchange)
 {
     s->options.exchange = exchange;
     return tutti_exchange_apply(exchange, s->step->graph);
 }
 
-tutti_status tutti_side_open(
-    const tutti_side_options *options, const char *runner, tutti_side *side)
+tutti_status tutti_workload_open(
+    const tutti_workload_options *options, const char *runner, tutti_workload *workload)
 {
-    tutti_side s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.001f};
+    tutti_workload s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.001f};
     tutti_status status = make_batch(&s);
     if (!status) status = build(&s);
-    if (!status && options->exchange) status = tutti_side_join(&s, options->exchange);
+    if (!status && options->exchange) status = tutti_workload_join(&s, options->exchange);
     if (status)
-        tutti_side_close(&s);
+        tutti_workload_close(&s);
     else
-        *side = s;
+        *workload = s;
     return status;
 }
 
-static tutti_status feed_batch(tutti_side *s)
+static tutti_status feed_batch(tutti_workload *s)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < s->step->micro_batches && !status; i++) {
@@ -95,7 +95,7 @@ static tutti_status feed_batch(tutti_side *s)
     return status;
 }
 
-tutti_status tutti_side_start(tutti_side *s)
+tutti_status tutti_workload_start(tutti_workload *s)
 {
     tutti_run_options options = {.workers = s->options.micro_batches, .meter = s->options.meter};
     if (s->options.exchange) options.hooks = tutti_exchange_hooks(s->options.exchange);
@@ -111,14 +111,14 @@ tutti_status tutti_side_start(tutti_side *s)
     return status;
 }
 
-void tutti_side_stop(tutti_side *s)
+void tutti_workload_stop(tutti_workload *s)
 {
     if (s->run) s->runner->close(s->run);
     s->run = NULL;
 }
 
 /* The loss of the last step is a number. */
-static tutti_status check_loss(tutti_side *s)
+static tutti_status check_loss(tutti_workload *s)
 {
     double metrics[TUTTI_METRICS] = {0};
     for (int i = 0; i < s->step->micro_batches; i++) {
@@ -140,7 +140,7 @@ typedef struct interval {
     tutti_meter_reading meter;
 } interval;
 
-static interval look(const tutti_side *s)
+static interval look(const tutti_workload *s)
 {
     interval now = {.s = tutti_clock_s()};
     if (s->options.meter) now.meter = tutti_meter_read(s->options.meter);
@@ -150,7 +150,7 @@ static interval look(const tutti_side *s)
 /* Runs warm + steps + after steps, AHEAD in flight; *from: when the first `warm` had ended, *to: when
  * those and `steps` had. */
 static tutti_status run_steps(
-    tutti_side *s, int warm, int steps, int after, interval *from, interval *to)
+    tutti_workload *s, int warm, int steps, int after, interval *from, interval *to)
 {
     int64_t point[AHEAD] = {0};
     int all = warm + steps + after;
@@ -168,7 +168,7 @@ static tutti_status run_steps(
     return status;
 }
 
-tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
+tutti_status tutti_workload_steps(tutti_workload *s, int steps, double *seconds)
 {
     interval from, to;
     tutti_status status = run_steps(s, 0, steps, 0, &from, &to);
@@ -177,7 +177,8 @@ tutti_status tutti_side_steps(tutti_side *s, int steps, double *seconds)
     return check_loss(s);
 }
 
-tutti_status tutti_side_pace(tutti_side *s, int warm, int steps, double *step_s, double *hidden_pct)
+tutti_status tutti_workload_pace(
+    tutti_workload *s, int warm, int steps, double *step_s, double *hidden_pct)
 {
     interval from, to;
     tutti_status status = run_steps(s, warm, steps, 1, &from, &to);
@@ -188,7 +189,7 @@ tutti_status tutti_side_pace(tutti_side *s, int warm, int steps, double *step_s,
     return check_loss(s);
 }
 
-tutti_status tutti_side_hash(const tutti_side *s, uint64_t *hash)
+tutti_status tutti_workload_hash(const tutti_workload *s, uint64_t *hash)
 {
     uint64_t h = 14695981039346656037u;
     for (int i = 0; i < s->step->parameters; i++) {
@@ -205,17 +206,17 @@ tutti_status tutti_side_hash(const tutti_side *s, uint64_t *hash)
     return TUTTI_OK;
 }
 
-double tutti_side_loss(const tutti_side *s)
+double tutti_workload_loss(const tutti_workload *s)
 {
     return s->metrics[0] / s->metrics[2];
 }
 
-void tutti_side_close(tutti_side *s)
+void tutti_workload_close(tutti_workload *s)
 {
-    tutti_side_stop(s);
+    tutti_workload_stop(s);
     tutti_step_free(s->step);
     tutti_net_free(s->net);
     free(s->images);
     free(s->labels);
-    *s = (tutti_side){0};
+    *s = (tutti_workload){0};
 }

@@ -1,4 +1,4 @@
-#include "designs/thread/home.h"
+#include "designs/thread/mpi_thread.h"
 
 #include "dag/base/log.h"
 #include "dag/run/latch.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-struct tutti_home {
+struct tutti_mpi_thread {
     tutti_thread_level level;
     double timeout_s; /* of starting and of ending MPI */
     tutti_boot boot;
@@ -18,7 +18,7 @@ struct tutti_home {
 static void *live(void *arg)
 {
     static const double a_while_s = 3600;
-    tutti_home *h = arg;
+    tutti_mpi_thread *h = arg;
     tutti_status status = tutti_boot_init(h->level, NULL, &h->boot);
     tutti_latch_open(&h->started, status);
     while (!tutti_latch_wait(&h->leave, a_while_s)) continue;
@@ -29,23 +29,24 @@ static void *live(void *arg)
     return NULL;
 }
 
-static void release(tutti_home *h)
+static void release(tutti_mpi_thread *h)
 {
     tutti_latch_destroy(&h->started);
     tutti_latch_destroy(&h->leave);
     free(h);
 }
 
-static void end(tutti_home *h)
+static void end(tutti_mpi_thread *h)
 {
     tutti_latch_open(&h->leave, TUTTI_OK);
     pthread_join(h->thread, NULL);
     release(h);
 }
 
-tutti_status tutti_home_open(tutti_thread_level level, double timeout_s, tutti_home **home)
+tutti_status tutti_mpi_thread_open(
+    tutti_thread_level level, double timeout_s, tutti_mpi_thread **thread)
 {
-    tutti_home *h = calloc(1, sizeof *h);
+    tutti_mpi_thread *h = calloc(1, sizeof *h);
     if (!h) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the thread of MPI");
     h->level = level;
     h->timeout_s = timeout_s;
@@ -62,18 +63,18 @@ tutti_status tutti_home_open(tutti_thread_level level, double timeout_s, tutti_h
     if (status)
         end(h);
     else
-        *home = h;
+        *thread = h;
     return status;
 }
 
-const tutti_boot *tutti_home_boot(const tutti_home *home)
+const tutti_boot *tutti_mpi_thread_boot(const tutti_mpi_thread *thread)
 {
-    return &home->boot;
+    return &thread->boot;
 }
 
-void tutti_home_close(tutti_home *home, int orderly)
+void tutti_mpi_thread_close(tutti_mpi_thread *thread, int orderly)
 {
-    if (!home) return;
-    if (!orderly) home->boot.initialised_here = 0;
-    end(home);
+    if (!thread) return;
+    if (!orderly) thread->boot.initialised_here = 0;
+    end(thread);
 }

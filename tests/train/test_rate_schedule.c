@@ -1,15 +1,15 @@
-/* apps/train/schedule: the formulas of its header at places where their value is known. */
-#include "apps/train/schedule.h"
+/* apps/train/rate_schedule: the formulas of its header at places where their value is known. */
+#include "apps/train/rate_schedule.h"
 #include "tests/support/testing.h"
 
 enum { AUTO = -1 }; /* the kind's default */
 
 static double rate(const char *name, int64_t warmup, int64_t step)
 {
-    const tutti_schedule_kind *kind = tutti_schedule_find(name);
-    if (warmup == AUTO) warmup = tutti_schedule_warmup(kind, 1000);
-    tutti_schedule schedule = {kind, 0.4, 1000, warmup};
-    return tutti_schedule_rate(&schedule, step);
+    const tutti_rate_schedule_kind *kind = tutti_rate_schedule_find(name);
+    if (warmup == AUTO) warmup = tutti_rate_schedule_warmup(kind, 1000);
+    tutti_rate_schedule schedule = {kind, 0.4, 1000, warmup};
+    return tutti_rate_schedule_at(&schedule, step);
 }
 
 START_TEST(known_values)
@@ -50,7 +50,7 @@ END_TEST
 
 START_TEST(never_above_the_peak_or_below_zero)
 {
-    for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++)
+    for (const tutti_rate_schedule_kind *kind = tutti_rate_schedules; kind->name; kind++)
         for (int64_t warmup = AUTO; warmup < 1200; warmup += 400)
             for (int64_t step = 0; step < 1100; step++) {
                 double r = rate(kind->name, warmup, step);
@@ -62,11 +62,11 @@ END_TEST
 
 START_TEST(tiny_runs)
 {
-    for (const tutti_schedule_kind *kind = tutti_schedules; kind->name; kind++) {
-        tutti_schedule schedule = {kind, 1, 1, tutti_schedule_warmup(kind, 1)};
-        ck_assert_double_eq_tol(tutti_schedule_rate(&schedule, 0), 1, 1e-12);
+    for (const tutti_rate_schedule_kind *kind = tutti_rate_schedules; kind->name; kind++) {
+        tutti_rate_schedule schedule = {kind, 1, 1, tutti_rate_schedule_warmup(kind, 1)};
+        ck_assert_double_eq_tol(tutti_rate_schedule_at(&schedule, 0), 1, 1e-12);
     }
-    ck_assert_ptr_null(tutti_schedule_find("triangle"));
+    ck_assert_ptr_null(tutti_rate_schedule_find("triangle"));
 }
 END_TEST
 

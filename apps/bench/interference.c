@@ -1,4 +1,4 @@
-#include "apps/bench/manners.h"
+#include "apps/bench/interference.h"
 
 #include "apps/bench/result.h"
 #include "apps/bench/timeslices.h"
@@ -51,10 +51,11 @@ static const tutti_setting settings[] = {
     {0},
 };
 static const tutti_conf conf = {
-    .program = "tutti-bench manners",
+    .program = "tutti-bench interference",
     .usage = "[OPTION]...",
     .summary =
-        "Measures how Tutti behaves on cores that it shares (tutti-run -n P tutti-bench manners "
+        "Measures how Tutti behaves on cores that it shares (tutti-run -n P tutti-bench "
+        "interference "
         "...): what its threads use while idle, how long a small allreduce takes and what it "
         "costs beside MPI's own, whether idle workers are in its way, and whether ranks share "
         "cores fairly. Each number is held against a limit.",
@@ -78,9 +79,9 @@ static void tell(bench *b, const char *name, const char *unit, double value, dou
     printf(
         "%-52s %9.3f %-4s at most %7.3f  %s\n", name, value, unit, limit, keeps ? "ok" : "MISSES");
     fflush(stdout);
-    tutti_result_event(b->result,
-        json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:i}", "event", "manners", "name", name, "unit",
-            unit, "value", value, "limit", limit, "ok", keeps, "ranks", b->world.boot.size));
+    tutti_result_event(b->result, json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:i}", "event",
+                                      "interference", "name", name, "unit", unit, "value", value,
+                                      "limit", limit, "ok", keeps, "ranks", b->world.boot.size));
 }
 
 static tutti_coll_args sum_of(bench *b, int64_t count)
@@ -441,5 +442,5 @@ static tutti_status run(int argc, char **argv)
     return status;
 }
 
-const tutti_bench tutti_bench_manners = {
-    "manners", "how Tutti behaves on cores that it shares", run};
+const tutti_bench tutti_bench_interference = {
+    "interference", "how Tutti behaves on cores that it shares", run};
