@@ -40,7 +40,8 @@ typedef struct options {
     const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks know how long one takes */
-    tutti_conf_int lanes, bucket, chunk;
+    tutti_conf_int lanes;
+    tutti_conf_real bucket_mb, chunk_mb;
     tutti_conf_real link_mbit; /* 0 where it is unknown */
     double timeout_s, tuning_time_s;
 } options;
@@ -80,12 +81,13 @@ static const tutti_setting settings[] = {
         AT(tuning_time_s), .help = "seconds that --design auto may try"},
     {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1, .high = 64, .words = {"auto"},
         AT(lanes), .help = "communicators of the concurrent design; auto: its default"},
-    {TUTTI_CONF_INT_OR, "bucket", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
-        AT(bucket),
-        .help = "gradients summed together; 0: one by one; auto: by the size of the model"},
-    {TUTTI_CONF_INT_OR, "chunk", "BYTES", .fallback = "auto", .high = 4e9, .words = {"auto"},
-        AT(chunk),
-        .help = "larger sums are cut into chunks of at most this much; 0: none is; auto: 1048576"},
+    {TUTTI_CONF_REAL_OR, "bucket-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
+        AT(bucket_mb),
+        .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
+                "one; auto: an eighth of all, within 0.066 and 4.2"},
+    {TUTTI_CONF_REAL_OR, "chunk-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
+        AT(chunk_mb),
+        .help = "a larger sum is cut into chunks of at most X MB; 0: none is; auto: 1.05"},
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
@@ -560,8 +562,8 @@ static void add_design(bench *b, const tutti_design *design)
     int can = design->start->reorders, both = strcmp(b->o.priority, "both") == 0;
     tutti_configuration configuration = {.design = design,
         .lanes = design->many_lanes ? (int)tutti_conf_int_or(b->o.lanes, 0) : 0,
-        .bucket_bytes = tutti_conf_int_or(b->o.bucket, -1),
-        .chunk_bytes = tutti_conf_int_or(b->o.chunk, -1),
+        .bucket_bytes = tutti_conf_bytes(b->o.bucket_mb),
+        .chunk_bytes = tutti_conf_bytes(b->o.chunk_mb),
         .priority = strcmp(b->o.priority, "off") != 0};
     add_row(b, DESIGN, design->name, configuration);
     configuration.priority = 0;

@@ -63,20 +63,15 @@ static void give_up(void)
 }
 
 /* For the exchange, whose default is -1. */
-static int64_t bytes_of(tutti_conf_real megabytes)
-{
-    return megabytes.word ? -1 : (int64_t)llround(megabytes.value * 1e6);
-}
-
 static tutti_exchange_options exchange_options(const tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = o->algorithm,
-        .chunk_bytes = bytes_of(o->chunk_mb),
+        .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
-        .bucket_bytes = bytes_of(o->bucket_mb),
+        .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
         .comm_core = o->comm_core,
         .workers = (int)o->workers,
         .unsafe = o->unsafe,

@@ -5,6 +5,7 @@
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -280,6 +281,11 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
         return tutti_fail(TUTTI_ERR_USAGE, "%s: only options are expected (see %s --help)",
             words[optind], conf->program);
     return TUTTI_OK;
+}
+
+int64_t tutti_conf_bytes(tutti_conf_real megabytes)
+{
+    return megabytes.word ? -1 : (int64_t)llround(megabytes.value * 1e6);
 }
 
 tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,

@@ -105,6 +105,9 @@ static inline double tutti_conf_real_or(tutti_conf_real setting, double otherwis
     return setting.word ? otherwise : setting.value;
 }
 
+/* Bytes of a setting in MB (10^6 bytes); -1 for a word. */
+int64_t tutti_conf_bytes(tutti_conf_real megabytes); /* [P] */
+
 /* Fills `values` (text is borrowed from argv, the environment and the table) and, where not NULL,
  * origin[row]. With --help or --version nothing else is checked. On failure every value is its
  * fallback. USAGE: unknown option, bad or missing value, stray argument (logged). NOMEM. */

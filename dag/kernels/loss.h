@@ -7,8 +7,8 @@
  *   metrics[2] = how many n counted.  (float64, 3 elements, written.)
  *   smoothing is in [0, 1); 0 is the plain cross-entropy.  views 0 is 1.
  *   A label below 0 marks a padding row: no loss, gradient zero, not counted.  A label >= K is a KERNEL error.
- *   logits, dlogits (N,K)   labels (N) int32.   weight is 1 / global batch, so that sums over micro-batches and ranks are the
- *   gradient of the mean loss. */
+ *   logits, dlogits (N,K)   labels (N) int32.   weight is 1 / global batch, so that sums over micro-batches and ranks
+ *   are the gradient of the mean loss. */
 #ifndef TUTTI_LOSS_H
 #define TUTTI_LOSS_H
 

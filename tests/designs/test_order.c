@@ -37,7 +37,7 @@ static const char *bucket_sizes(const tutti_graph *g, char text[128])
     for (int n = 0; n < tutti_graph_nodes(g); n++) {
         const tutti_node *node = tutti_graph_get_node(g, n);
         if (node->kind != TUTTI_NODE_MARK) continue;
-        size_t bytes = tutti_graph_get_tensor(g, node->access[0].tensor)->block;
+        size_t bytes = tutti_graph_get_tensor(g, node->access[0].tensor)->block_bytes;
         used += (size_t)snprintf(text + used, 128 - used, "%zu ", bytes >> 10);
     }
     return text;

@@ -515,7 +515,7 @@ static void *leave(void *arg)
     tutti_transport *transport;
     tutti_exchange *exchange;
     const tutti_exchange_options options = {
-        .design = job->design, .verify = TUTTI_VERIFY_ON, .timeout_s = 0.3};
+        .design = job->design, .verify = TUTTI_VERIFY_ON, .setup_timeout_s = 0.3};
     if (tutti_transport_loop(job->world, job->rank, 2, &transport)) return NULL;
     if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
     while (job->rank && !atomic_load(job->gone)) tutti_clock_sleep(1e-3);
@@ -526,7 +526,7 @@ static void *leave(void *arg)
     return NULL;
 }
 
-/* Rank 1 is killed, as it were: rank 0 waits for its bye as long as for anything, and not at all when
+/* Rank 1 is killed, as it were: rank 0 waits for its bye as long as to set up, and not at all when
  * it has come. */
 START_TEST(a_rank_that_does_not_leave_is_not_waited_for)
 {

@@ -349,7 +349,7 @@ static void build_bucket(bucket *b, int chain)
         ck_assert_ok(tutti_graph_mark(g, b->gradient[i], &mark[i]));
     }
     ck_assert_ok(tutti_graph_fuse(g, GRADIENTS, mark));
-    b->elements = (int64_t)tutti_graph_get_tensor(g, b->gradient[0])->block / 4;
+    b->elements = (int64_t)tutti_graph_get_tensor(g, b->gradient[0])->block_bytes / 4;
     ck_assert_ok(
         tutti_graph_set_collective(g, mark[GRADIENTS - 1], &b->elements, sizeof b->elements));
     ck_assert_ok(
