@@ -8,11 +8,6 @@ const char *tutti_choice_model(int i)
     return tutti_models[i] ? tutti_models[i]->name : NULL;
 }
 
-const char *tutti_choice_algorithm(int i)
-{
-    return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
-}
-
 const char *tutti_choice_algorithms(int i)
 {
     int n = 0;

@@ -3,7 +3,6 @@
 #define TUTTI_BENCH_CHOICES_H
 
 const char *tutti_choice_model(int i);
-const char *tutti_choice_algorithm(int i);
 /* An algorithm's name, and "all" behind the last. */
 const char *tutti_choice_algorithms(int i);
 

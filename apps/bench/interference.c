@@ -11,6 +11,7 @@
 #include "dag/base/cpus.h"
 #include "dag/base/log.h"
 #include "dag/base/median.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,11 +38,8 @@ static const tutti_setting settings[] = {
         .help = "computation of a step"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "20", .low = 1, .high = 10000, AT(steps),
         .help = "steps a block"},
-    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024, AT(workers),
-        .help = "StarPU workers a rank"},
-    {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,
-        .environment = "TUTTI_COMM_CORE", AT(comm_core),
-        .help = "processor of the communication thread, as of tutti-cifar"},
+    TUTTI_SETTING_WORKERS(AT(workers)),
+    TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which a wait is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),

@@ -12,6 +12,7 @@
 #include "dag/kernels/dense.h"
 #include "dag/kernels/kernel.h"
 #include "designs/exchange/exchange.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,18 +26,11 @@ typedef struct options {
     double timeout_s;
 } options;
 
-static const char *design_choice(int i)
-{
-    return tutti_designs[i] && !tutti_designs[i]->unsafe ? tutti_designs[i]->name : NULL;
-}
-
 #define AT(member) .offset = offsetof(options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
-    {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
-        AT(design), .help = "design"},
-    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithm,
-        AT(algorithm), .help = "allreduce algorithm; mpi: the MPI library's own"},
+    TUTTI_SETTING_DESIGN(AT(design)),
+    TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "65536", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, in float32 elements"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),

@@ -17,6 +17,7 @@
 #include "dag/base/log.h"
 #include "dag/base/median.h"
 #include "dag/kernels/kernel.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -79,22 +80,14 @@ static const tutti_setting settings[] = {
             "auto of tutti-cifar chooses"},
     {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "600", .low = 0, .high = 1e6,
         AT(tuning_time_s), .help = "seconds that --design auto may try"},
-    {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1, .high = 64, .words = {"auto"},
-        AT(lanes), .help = "communicators of the concurrent design; auto: its default"},
-    {TUTTI_CONF_REAL_OR, "bucket-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
-        AT(bucket_mb),
-        .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
-                "one; auto: an eighth of all, within 0.066 and 4.2"},
-    {TUTTI_CONF_REAL_OR, "chunk-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
-        AT(chunk_mb),
-        .help = "a larger sum is cut into chunks of at most X MB; 0: none is; auto: 1.05"},
+    TUTTI_SETTING_LANES(AT(lanes)),
+    TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
+    TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
-    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithm,
-        AT(algorithm), .help = "allreduce algorithm"},
-    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024, AT(workers),
-        .help = "StarPU workers a rank, and threads of a peer"},
+    TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
         .help = "steps a block; auto: as many as 4 seconds hold, 3 to 20"},
@@ -108,9 +101,7 @@ static const tutti_setting settings[] = {
                 "program"},
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers; the first that is up when left out"},
-    {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,
-        .environment = "TUTTI_COMM_CORE", AT(comm_core),
-        .help = "processor of the communication thread, as of tutti-cifar"},
+    TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which a block is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),

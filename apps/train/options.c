@@ -5,6 +5,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
+#include "designs/exchange/settings.h"
 #include "designs/thread/comm_core.h"
 #include "designs/watch/watch.h"
 
@@ -29,16 +30,6 @@ static const char *design_choice(int i)
 static const char *format_choice(int i)
 {
     return tutti_readers[i] ? tutti_readers[i]->name : NULL;
-}
-
-static const char *algorithm_choice(int i)
-{
-    return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
-}
-
-static const char *verify_choice(int i)
-{
-    return tutti_verify_mode_name(i);
 }
 
 static const char *rate_schedule_choice(int i)
@@ -131,65 +122,33 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_REAL_OR, "tuning-time", "S", .fallback = "auto", .high = 1e6, .words = {"auto"},
         .environment = "TUTTI_TUNING_TIME", AT(tuning_time_s),
         .help = "seconds that --design auto may take; auto: 5, or 2 % of the run if that is more"},
-    {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1, .high = 64, .words = {"auto"},
-        .environment = "TUTTI_LANES", AT(lanes),
-        .help = "communicators of the concurrent design; auto: the design's default"},
+    TUTTI_SETTING_LANES(AT(lanes)),
     {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
         .help = "accept --design naive, which can hang and sum the wrong buffers"},
-    {TUTTI_CONF_CHOICE, "verify", "HOW", .fallback = "on", .choice = verify_choice,
-        .environment = "TUTTI_VERIFY", AT(verify_name),
-        .help = "compare the ranks' collectives: off; on: while they run; full: none starts before "
-                "all ranks have come to it"},
+    TUTTI_SETTING_VERIFY(AT(verify_name)),
     {TUTTI_CONF_FLAG, "check-only", AT(check_only),
         .help = "judge whether the ranks' collectives keep the ordering law, print the verdict, "
                 "and end without training"},
-    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = algorithm_choice,
-        .environment = "TUTTI_ALGORITHM", AT(algorithm),
-        .help = "allreduce algorithm; auto: by size and ranks"},
-    {TUTTI_CONF_REAL_OR, "bucket-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
-        .environment = "TUTTI_BUCKET_MB", AT(bucket_mb),
-        .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one by "
-                "one; auto: an eighth of all, within 0.066 and 4.2"},
-    {TUTTI_CONF_REAL_OR, "chunk-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},
-        .environment = "TUTTI_CHUNK_MB", AT(chunk_mb),
-        .help = "a larger sum is cut into chunks of at most X MB, between which others may go; 0: "
-                "none is; auto: 1.05"},
+    TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
+    TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
         .environment = "TUTTI_PRIORITY", AT(priority_name),
         .help =
             "on: gradients that the next step needs first overtake others, in an order that all "
             "ranks agree on (funneled, concurrent); off: program order; auto: on, or what "
             "--design auto finds faster"},
-    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,
-        .environment = "TUTTI_WORKERS", AT(workers),
-        .help = "StarPU CPU workers a rank; the batch is cut into as many micro-batches"},
-    {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,
-        .environment = "TUTTI_COMM_CORE", AT(comm_core),
-        .help = "processor of the communication thread: a number, one of those that mpirun lets "
-                "this rank use; auto: one beyond the workers, where there is one; none"},
+    TUTTI_SETTING_WORKERS(AT(workers)),
+    TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
         .environment = "TUTTI_TIMEOUT", AT(timeout_s),
         .help =
             "seconds after which one wait for a step or a batch is an error, whatever still moves"},
-    {TUTTI_CONF_REAL, "setup-timeout", "S", .fallback = "60", .low = 0.1, .high = 1e6,
-        .environment = "TUTTI_SETUP_TIMEOUT", AT(setup_timeout_s),
-        .help = "seconds that ranks wait for each other to start MPI, and to end it; at most those "
-                "of --timeout"},
-    {TUTTI_CONF_REAL, "stall-warn", "S", .fallback = "5", .low = 0, .high = 1e6,
-        .environment = "TUTTI_STALL_WARN", AT(stall_warn_s),
-        .help = "seconds that a collective may stand still before a warning names who is missing, "
-                "and why; 0: never"},
-    {TUTTI_CONF_REAL, "stall-dump", "S", .fallback = "10", .low = 0, .high = 1e6,
-        .environment = "TUTTI_STALL_DUMP", AT(stall_dump_s),
-        .help =
-            "seconds before every rank writes its last collectives to tutti-stall.RANK.json and "
-            "one prints who waits for whom; 0: never"},
-    {TUTTI_CONF_REAL, "stall-abort", "S", .fallback = "60", .low = 0, .high = 1e6,
-        .environment = "TUTTI_STALL_ABORT", AT(stall_abort_s),
-        .help = "seconds without anything moving on any rank before all ranks end; 0: never"},
-    {TUTTI_CONF_TEXT, "stall-dir", "DIR", .flags = TUTTI_CONF_LOCAL,
-        .environment = "TUTTI_STALL_DIR", AT(stall_dir),
-        .help = "folder of tutti-stall.RANK.json; the working one when left out"},
+    TUTTI_SETTING_SETUP_TIMEOUT(AT(setup_timeout_s)),
+    TUTTI_SETTING_STALL_WARN(AT(stall_warn_s)),
+    TUTTI_SETTING_STALL_DUMP(AT(stall_dump_s)),
+    TUTTI_SETTING_STALL_ABORT(AT(stall_abort_s)),
+    TUTTI_SETTING_STALL_DIR(AT(stall_dir)),
     {TUTTI_CONF_INT_OR, "replica-check", "N", .fallback = "auto", .low = 1, .high = 1e12,
         .words = {"auto", "never"}, AT(replica_check),
         .help = "steps between checks that all ranks hold the same weights, bit for bit; auto: "

@@ -56,7 +56,7 @@ static void print_range(const tutti_setting *s, FILE *out)
     if (is_int(s))
         fprintf(out, "%.0f to %.0f", s->low, s->high);
     else
-        fprintf(out, "%g to %g", s->low, s->high);
+        fprintf(out, "%.9g to %.9g", s->low, s->high);
     for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++) {
         int last = i == TUTTI_CONF_WORDS - 1 || !s->words[i + 1];
         fprintf(out, "%s%s", last ? " or " : ", ", s->words[i]);
@@ -167,9 +167,13 @@ static tutti_status refuse_value(const tutti_conf *conf, const tutti_setting *se
         print_expected(setting, out);
         fclose(out);
     }
-    int by_variable = origin == TUTTI_CONF_FROM_ENVIRONMENT;
-    return tutti_fail(TUTTI_ERR_USAGE, "%s%s%s%s: %s (see %s --help)", by_variable ? "" : "--",
-        by_variable ? setting->environment : setting->name, by_variable ? "=" : " ",
+    if (!conf->usage)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: %s='%s': %s", conf->program, setting->environment,
+            text, expected);
+    if (origin == TUTTI_CONF_FROM_ENVIRONMENT)
+        return tutti_fail(TUTTI_ERR_USAGE, "%s='%s': %s (see %s --help)", setting->environment,
+            text, expected, conf->program);
+    return tutti_fail(TUTTI_ERR_USAGE, "--%s %s: %s (see %s --help)", setting->name,
         *text ? text : "\"\"", expected, conf->program);
 }
 
@@ -202,14 +206,22 @@ static tutti_status store_environment(
 {
     for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
         const tutti_setting *s = &conf->settings[row];
-        if (!s->environment || origin[row] != TUTTI_CONF_FROM_FALLBACK) continue;
+        if (!s->environment || (origin && origin[row] != TUTTI_CONF_FROM_FALLBACK)) continue;
         const char *text = getenv(s->environment);
         if (!text) continue;
         if (!store(s, text, values))
             return refuse_value(conf, s, text, TUTTI_CONF_FROM_ENVIRONMENT);
-        origin[row] = TUTTI_CONF_FROM_ENVIRONMENT;
+        if (origin) origin[row] = TUTTI_CONF_FROM_ENVIRONMENT;
     }
     return TUTTI_OK;
+}
+
+tutti_status tutti_conf_environment(const tutti_conf *conf, void *values)
+{
+    store_fallbacks(conf, values);
+    tutti_status status = store_environment(conf, values, NULL);
+    if (status) store_fallbacks(conf, values);
+    return status;
 }
 
 static tutti_status check_required(const tutti_conf *conf, const tutti_conf_origin origin[])

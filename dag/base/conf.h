@@ -73,7 +73,8 @@ typedef struct tutti_setting {
 
 typedef struct tutti_conf {
     const char *program;  /* "tutti-cifar" */
-    const char *usage;    /* what follows the program's name: "--data DIR [OPTION]..." */
+    const char *usage;    /* what follows the program's name: "--data DIR [OPTION]..."; NULL: it has
+                             no options, see tutti_conf_environment */
     const char *summary;  /* what the program does, for --help */
     const char *epilogue; /* after the options; may be NULL */
     const char *version;  /* "0.1.0" */
@@ -113,6 +114,11 @@ int64_t tutti_conf_bytes(tutti_conf_real megabytes); /* [P] */
  * fallback. USAGE: unknown option, bad or missing value, stray argument (logged). NOMEM. */
 tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
     tutti_conf_origin origin[], tutti_conf_wish *wish);
+
+/* For a function that has no command line: the environment's values, else the fallbacks, into
+ * `values`. USAGE: a bad value (logged, with the program's name and the variable); then every value
+ * is its fallback. [A] */
+tutti_status tutti_conf_environment(const tutti_conf *conf, void *values);
 
 /* As tutti_conf_parse, and answers --help and --version on stdout. *run: whether there is more to
  * do. */

@@ -1,47 +1,47 @@
 #include "designs/attach/attach.h"
 
+#include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "dag/base/number.h"
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
+#include "designs/exchange/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An option, or the environment's default for it, or the last resort. */
-static const char *choose(const char *given, const char *variable, const char *otherwise)
-{
-    const char *environment = getenv(variable);
-    return given ? given : environment ? environment : otherwise;
-}
+/* What tutti_attach_options leaves open. */
+typedef struct environment {
+    const char *design, *algorithm, *verify, *stall_dir;
+    tutti_conf_int lanes;
+    double stall_warn_s, stall_dump_s, stall_abort_s, setup_timeout_s;
+} environment;
 
-/* Seconds of a stall; 0 in the environment means never, as a negative number given does. */
-static tutti_status read_seconds(
-    double given, const char *field, const char *variable, const char *otherwise, double *seconds)
+#define AT(member) .offset = offsetof(environment, member)
+static const tutti_setting settings[] = {
+    TUTTI_SETTING_DESIGN(AT(design)),
+    TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    TUTTI_SETTING_VERIFY(AT(verify)),
+    TUTTI_SETTING_LANES(AT(lanes)),
+    TUTTI_SETTING_STALL_WARN(AT(stall_warn_s)),
+    TUTTI_SETTING_STALL_DUMP(AT(stall_dump_s)),
+    TUTTI_SETTING_STALL_ABORT(AT(stall_abort_s)),
+    TUTTI_SETTING_STALL_DIR(AT(stall_dir)),
+    TUTTI_SETTING_SETUP_TIMEOUT(AT(setup_timeout_s)),
+    {0},
+};
+#undef AT
+static const tutti_conf conf = {.program = "tutti_attach", .settings = settings};
+
+/* A field: 0 takes the environment's value; below 0 is never, where that can be. */
+static tutti_status take_seconds(
+    double given, const char *field, int may_be_never, double otherwise, double *seconds)
 {
-    static const double most_s = 1e6;
-    const char *text = choose(NULL, variable, otherwise);
-    double value;
-    if (!tutti_number_real(text, &value) || value < 0 || value > most_s)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: %s='%s': seconds from 0 to %.0f are wanted, 0 for never", variable, text,
-            most_s);
-    if (!(given <= most_s))
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: %s is %g: seconds up to %.0f, below 0 for never", field, given, most_s);
-    *seconds = given < 0 ? 0 : given > 0 ? given : value;
+    if (!(given <= TUTTI_SETTING_MOST_S) || (given < 0 && !may_be_never))
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: %s is %g: seconds up to %d%s", field,
+            given, TUTTI_SETTING_MOST_S, may_be_never ? ", below 0 for never" : "");
+    *seconds = given < 0 ? 0 : given > 0 ? given : otherwise;
     return TUTTI_OK;
-}
-
-/* How long the ranks wait for each other in attach. */
-static tutti_status read_setup(const tutti_attach_options *given, double *seconds)
-{
-    tutti_status status =
-        read_seconds(given->setup_timeout_s, "setup_timeout_s", "TUTTI_SETUP_TIMEOUT", "60", seconds);
-    if (status || *seconds > 0) return status;
-    return tutti_fail(TUTTI_ERR_USAGE,
-        "tutti_attach: setup_timeout_s, or TUTTI_SETUP_TIMEOUT: more than 0 s is wanted");
 }
 
 /* A rank whose program is stuck: it should have ended and has not. */
@@ -50,46 +50,38 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
-static tutti_status read_stall(const tutti_attach_options *given, tutti_watch_options *watch)
+static tutti_status take_stall(
+    const tutti_attach_options *given, const environment *e, tutti_watch_options *watch)
 {
     *watch = (tutti_watch_options){.on = 1,
-        .folder = choose(NULL, "TUTTI_STALL_DIR", NULL),
+        .folder = e->stall_dir,
         .give_up = given->may_abort ? give_up : NULL,
         .call = "tutti_wait"};
-    if (watch->folder && !*watch->folder)
-        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: TUTTI_STALL_DIR='': a folder is wanted");
     tutti_status status =
-        read_seconds(given->stall_warn_s, "stall_warn_s", "TUTTI_STALL_WARN", "5", &watch->warn_s);
+        take_seconds(given->stall_warn_s, "stall_warn_s", 1, e->stall_warn_s, &watch->warn_s);
     if (!status)
-        status = read_seconds(
-            given->stall_dump_s, "stall_dump_s", "TUTTI_STALL_DUMP", "10", &watch->dump_s);
+        status =
+            take_seconds(given->stall_dump_s, "stall_dump_s", 1, e->stall_dump_s, &watch->dump_s);
     if (!status)
-        status = read_seconds(
-            given->stall_abort_s, "stall_abort_s", "TUTTI_STALL_ABORT", "60", &watch->abort_s);
+        status = take_seconds(
+            given->stall_abort_s, "stall_abort_s", 1, e->stall_abort_s, &watch->abort_s);
     return status;
 }
 
-enum { MOST_LANES = 1024 };
-
-static tutti_status read_lanes(const tutti_attach_options *given, tutti_exchange_options *options)
+static tutti_status take_lanes(
+    const tutti_attach_options *given, const environment *e, tutti_exchange_options *options)
 {
     const tutti_design *design = options->design;
-    const char *lanes = choose(NULL, "TUTTI_LANES", "auto");
-    int64_t value = 0; /* the design's default */
-    int number = tutti_number_int(lanes, &value);
-    if (strcmp(lanes, "auto") != 0 && !(number && value >= 1 && value <= MOST_LANES))
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: TUTTI_LANES='%s': an integer from 1 to %d or auto is wanted", lanes,
-            MOST_LANES);
-    if (given->lanes < 0 || given->lanes > MOST_LANES)
+    int otherwise = design->many_lanes ? (int)tutti_conf_int_or(e->lanes, 0) : 0;
+    if (given->lanes < 0 || given->lanes > TUTTI_SETTING_MOST_LANES)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_attach: lanes is %d: a number from 1 to %d, or 0 for the default", given->lanes,
-            MOST_LANES);
+            TUTTI_SETTING_MOST_LANES);
     if (given->lanes > 1 && !design->many_lanes)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_attach: lanes is %d, but design %s has one lane (concurrent has several)",
             given->lanes, design->name);
-    options->lanes = given->lanes ? given->lanes : design->many_lanes ? (int)value : 0;
+    options->lanes = given->lanes ? given->lanes : otherwise;
     return TUTTI_OK;
 }
 
@@ -125,22 +117,27 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_opt
 
 static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
 {
-    const char *design = choose(given->design, "TUTTI_DESIGN", "funneled");
+    environment e;
+    tutti_status status = tutti_conf_environment(&conf, &e);
+    if (status) return status;
+    const char *design = given->design ? given->design : e.design;
+    const char *verify = given->verify ? given->verify : e.verify;
     options->design = tutti_design_find(design);
     if (!options->design) {
         char known[256];
         return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: design '%s' is not known; known are: %s",
             design, tutti_design_names(known, sizeof known));
     }
-    options->algorithm = choose(given->algorithm, "TUTTI_ALGORITHM", "auto");
-    const char *verify = choose(given->verify, "TUTTI_VERIFY", "on");
+    options->algorithm = given->algorithm ? given->algorithm : e.algorithm;
     options->verify = tutti_verify_mode_find(verify);
     if (options->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_attach: verify '%s' is not known; known are: off, on, full", verify);
-    tutti_status status = read_lanes(given, options);
-    if (!status) status = read_stall(given, &options->watch);
-    if (!status) status = read_setup(given, &options->setup_timeout_s);
+    status = take_lanes(given, &e, options);
+    if (!status) status = take_stall(given, &e, &options->watch);
+    if (!status)
+        status = take_seconds(given->setup_timeout_s, "setup_timeout_s", 0, e.setup_timeout_s,
+            &options->setup_timeout_s);
     options->watch.design = options->design->name;
     return status ? status : tutti_exchange_check_options(options);
 }
@@ -258,7 +255,8 @@ tutti_status tutti_detach(tutti_session *session)
     if (status) tutti_exchange_explain(session->exchange, status);
     if (!tutti_insert_ended(session->insert)) {
         tutti_sessions_close(session);
-        return tutti_session_leave("tutti_detach", errors, status); /* what is in flight may touch it all */
+        return tutti_session_leave(
+            "tutti_detach", errors, status); /* what is in flight may touch it all */
     }
     tutti_insert_close(session->insert);
     tutti_status left = tutti_exchange_close(session->exchange);

@@ -3,4 +3,5 @@ libcore_la_SOURCES += \
 	designs/exchange/exchange.c designs/exchange/exchange.h \
 	designs/exchange/exchange_apply.c \
 	designs/exchange/marks.c designs/exchange/marks.h \
-	designs/exchange/order.c designs/exchange/order.h
+	designs/exchange/order.c designs/exchange/order.h \
+	designs/exchange/settings.c designs/exchange/settings.h

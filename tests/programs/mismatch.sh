@@ -65,5 +65,5 @@ runs 2 funneled off auto same
 runs 2 funneled maybe auto same
 tells "verify 'maybe' is not known; known are: off, on, full"
 TUTTI_VERIFY=maybe "$mpirun" -np 2 "$apps/sgd_parallel" > "$dir/out" 2> "$dir/err" && fail "TUTTI_VERIFY=maybe is accepted"
-tells "verify 'maybe' is not known"
+tells "tutti_attach: TUTTI_VERIFY='maybe': unknown verify; known are: off, on, full"
 finish

@@ -107,6 +107,26 @@ START_TEST(values_come_from_three_places)
 }
 END_TEST
 
+/* A function that has no command line. */
+START_TEST(the_environment_alone_is_read)
+{
+    tutti_conf function = conf;
+    function.program = "tutti_attach";
+    function.usage = NULL;
+    setenv("TUTTI_TEST_DESIGN", "chained", 1);
+    ck_assert_ok(tutti_conf_environment(&function, &got));
+    ck_assert_str_eq(got.design, "chained");
+    ck_assert_int_eq(got.batch, 8);
+    setenv("TUTTI_TEST_BUCKET", "many", 1);
+    ck_assert_int_eq(tutti_conf_environment(&function, &got), TUTTI_ERR_USAGE);
+    ck_assert_str_eq(got.design, "funneled");
+    ck_assert_str_eq(tutti_last_error(),
+        "tutti_attach: TUTTI_TEST_BUCKET='many': a number from 0 to 100 or auto is wanted");
+    unsetenv("TUTTI_TEST_DESIGN");
+    unsetenv("TUTTI_TEST_BUCKET");
+}
+END_TEST
+
 START_TEST(complaints_name_everything)
 {
     static const struct {
@@ -151,13 +171,14 @@ START_TEST(complaints_name_everything)
         ck_assert_int_eq(got.batch, 8); /* fallbacks after a failure */
     }
     setenv("TUTTI_TEST_DESIGN", "best", 1);
-    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN=best: unknown design"));
+    ck_assert_ptr_nonnull(
+        strstr(complaint("--data d"), "TUTTI_TEST_DESIGN='best': unknown design"));
     ck_assert_ok(parse("--data d --design chained")); /* an option hides a bad variable */
     setenv("TUTTI_TEST_DESIGN", "", 1);
-    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN=\"\": unknown design"));
+    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN='': unknown design"));
     unsetenv("TUTTI_TEST_DESIGN");
     setenv("TUTTI_TEST_BUCKET", "-1", 1);
-    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_BUCKET=-1: a number from 0"));
+    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_BUCKET='-1': a number from 0"));
     unsetenv("TUTTI_TEST_BUCKET");
 }
 END_TEST
@@ -281,6 +302,7 @@ int main(void)
     Suite *suite = suite_create("conf");
     TCase *tcase = testing_case(suite, "conf");
     tcase_add_test(tcase, values_come_from_three_places);
+    tcase_add_test(tcase, the_environment_alone_is_read);
     tcase_add_test(tcase, complaints_name_everything);
     tcase_add_test(tcase, words_in_place_of_numbers);
     tcase_add_test(tcase, help_tells_all);

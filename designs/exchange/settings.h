@@ -1,0 +1,115 @@
+/* Settings that an exchange has in every program and in tutti_attach: rows for a table of
+ * dag/base/conf.h, so that a setting has one name, variable, unit, range and help everywhere. What
+ * follows in `...` is the row's own: .offset, .flags.
+ *
+ *     #define AT(member) .offset = offsetof(options, member)
+ *     static const tutti_setting settings[] = {TUTTI_SETTING_LANES(AT(lanes)), {0}};
+ *
+ * Sizes are in MB of 10^6 bytes (tutti_conf_bytes), times in seconds. */
+#ifndef TUTTI_EXCHANGE_SETTINGS_H
+#define TUTTI_EXCHANGE_SETTINGS_H
+
+#include "dag/base/conf.h"
+
+#include <stddef.h>
+
+/* Names for rows that choose from a table, as tutti_setting.choice wants them. [P] */
+const char *tutti_setting_algorithm(int i);
+const char *tutti_setting_verify(int i);
+const char *tutti_setting_safe_design(int i); /* designs that keep the ordering law */
+
+enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
+
+/* clang-format off */
+
+/* const char *; programs that accept other words than designs have a row of their own */
+#define TUTTI_SETTING_DESIGN(...)                                                                  \
+    {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled",                                  \
+        .choice = tutti_setting_safe_design, .environment = "TUTTI_DESIGN",                        \
+        .help = "how collectives of the task graph are run", __VA_ARGS__}
+
+/* tutti_conf_int */
+#define TUTTI_SETTING_LANES(...)                                                                   \
+    {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1,                                \
+        .high = TUTTI_SETTING_MOST_LANES, .words = {"auto"}, .environment = "TUTTI_LANES",         \
+        .help = "communicators of the concurrent design; auto: the design's default", __VA_ARGS__}
+
+/* const char * */
+#define TUTTI_SETTING_ALGORITHM(...)                                                               \
+    {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto",                                   \
+        .choice = tutti_setting_algorithm, .environment = "TUTTI_ALGORITHM",                       \
+        .help = "allreduce algorithm; auto: by size and ranks; mpi: the MPI library's own",        \
+        __VA_ARGS__}
+
+/* const char *, for tutti_verify_mode_find */
+#define TUTTI_SETTING_VERIFY(...)                                                                  \
+    {TUTTI_CONF_CHOICE, "verify", "HOW", .fallback = "on", .choice = tutti_setting_verify,         \
+        .environment = "TUTTI_VERIFY",                                                             \
+        .help = "compare the ranks' collectives: off; on: while they run; full: none starts "      \
+                "before all ranks have come to it", __VA_ARGS__}
+
+/* tutti_conf_real */
+#define TUTTI_SETTING_BUCKET_MB(...)                                                               \
+    {TUTTI_CONF_REAL_OR, "bucket-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},     \
+        .environment = "TUTTI_BUCKET_MB",                                                          \
+        .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one "   \
+                "by one; auto: an eighth of all, within 0.066 and 4.2", __VA_ARGS__}
+
+/* tutti_conf_real */
+#define TUTTI_SETTING_CHUNK_MB(...)                                                                \
+    {TUTTI_CONF_REAL_OR, "chunk-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},      \
+        .environment = "TUTTI_CHUNK_MB",                                                           \
+        .help = "a larger sum is cut into chunks of at most X MB, between which others may go; "   \
+                "0: none is; auto: 1.05", __VA_ARGS__}
+
+/* int64_t */
+#define TUTTI_SETTING_WORKERS(...)                                                                 \
+    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,                     \
+        .environment = "TUTTI_WORKERS",                                                            \
+        .help = "StarPU CPU workers a rank; a batch is cut into as many micro-batches",            \
+        __VA_ARGS__}
+
+/* const char * */
+#define TUTTI_SETTING_COMM_CORE(...)                                                               \
+    {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,         \
+        .environment = "TUTTI_COMM_CORE",                                                          \
+        .help = "processor of the communication thread: a number, one of those that mpirun lets "  \
+                "this rank use; auto: one beyond the workers, where there is one; none",           \
+        __VA_ARGS__}
+
+/* double */
+#define TUTTI_SETTING_SETUP_TIMEOUT(...)                                                           \
+    {TUTTI_CONF_REAL, "setup-timeout", "S", .fallback = "60", .low = 0.1,                          \
+        .high = TUTTI_SETTING_MOST_S, .environment = "TUTTI_SETUP_TIMEOUT",                        \
+        .help = "seconds that ranks wait for each other to start MPI, and to end it", __VA_ARGS__}
+
+/* double */
+#define TUTTI_SETTING_STALL_WARN(...)                                                              \
+    {TUTTI_CONF_REAL, "stall-warn", "S", .fallback = "5", .high = TUTTI_SETTING_MOST_S,            \
+        .environment = "TUTTI_STALL_WARN",                                                         \
+        .help = "seconds that a collective may stand still before a warning names who is "         \
+                "missing, and why; 0: never", __VA_ARGS__}
+
+/* double */
+#define TUTTI_SETTING_STALL_DUMP(...)                                                              \
+    {TUTTI_CONF_REAL, "stall-dump", "S", .fallback = "10", .high = TUTTI_SETTING_MOST_S,           \
+        .environment = "TUTTI_STALL_DUMP",                                                         \
+        .help = "seconds before every rank writes its last collectives to "                        \
+                "tutti-stall.RANK.json and one prints who waits for whom; 0: never", __VA_ARGS__}
+
+/* double */
+#define TUTTI_SETTING_STALL_ABORT(...)                                                             \
+    {TUTTI_CONF_REAL, "stall-abort", "S", .fallback = "60", .high = TUTTI_SETTING_MOST_S,          \
+        .environment = "TUTTI_STALL_ABORT",                                                        \
+        .help = "seconds without anything moving on any rank before all ranks end; 0: never",      \
+        __VA_ARGS__}
+
+/* const char *, or NULL */
+#define TUTTI_SETTING_STALL_DIR(...)                                                               \
+    {TUTTI_CONF_TEXT, "stall-dir", "DIR", .flags = TUTTI_CONF_LOCAL,                               \
+        .environment = "TUTTI_STALL_DIR",                                                          \
+        .help = "folder of tutti-stall.RANK.json; the working one when left out", __VA_ARGS__}
+
+/* clang-format on */
+
+#endif
