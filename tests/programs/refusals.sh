@@ -26,7 +26,7 @@ refuses 2 "unknown design; known are: $(names designs | paste -sd , | sed 's/,/,
 refuses 2 'unknown format; known are: cifar10, cifar100, idx' two --data "$dir/data" --format png
 refuses 2 'unknown rate-schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
 refuses 2 'unknown algorithm; known are: auto, ring' two --data "$dir/data" --algorithm best
-refuses 2 "TUTTI_DESIGN='best': unknown design' env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
+refuses 2 "TUTTI_DESIGN='best': unknown design" env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 'CPU workers a process' two --data "$dir/data" --batch 1000 --workers 1000
 refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
 refuses 2 'has one lane' two --data "$dir/data" --lanes 2
