@@ -49,7 +49,7 @@ static const cifar_format format100 = {parts100, 2, {20, 100}};
 
 typedef struct cifar_state {
     const cifar_format *format;
-    tutti_file files[FILES_MAX];
+    tutti_data_file files[FILES_MAX];
     int64_t records[FILES_MAX];
     int used;
 } cifar_state;
@@ -82,7 +82,7 @@ static tutti_status check_labels(
 static int64_t peek(const char *folder, const char *name, void *head, size_t bytes)
 {
     char *path = tutti_path_format("%s/%s", folder, name);
-    int64_t size = path ? tutti_file_peek(path, head, bytes) : -1;
+    int64_t size = path ? tutti_data_file_peek(path, head, bytes) : -1;
     free(path);
     return size;
 }
@@ -113,7 +113,7 @@ static int is_original(const char *path, const cifar_format *format)
 }
 
 static tutti_status check_size(const cifar_format *format, const cifar_part *part, int original,
-    const tutti_file *file, int64_t *records)
+    const tutti_data_file *file, int64_t *records)
 {
     int64_t record = record_bytes(format), rest = file->bytes % record;
     *records = file->bytes / record;
@@ -136,7 +136,7 @@ static tutti_status check_size(const cifar_format *format, const cifar_part *par
 /* Reads a file once: every label is known to be good before training starts, and the file is in the
  * page cache. */
 static tutti_status check_records(
-    const cifar_format *format, const tutti_file *file, int64_t records)
+    const cifar_format *format, const tutti_data_file *file, int64_t records)
 {
     int64_t bytes = record_bytes(format);
     uint8_t *chunk = malloc((size_t)(CHUNK * bytes));
@@ -144,7 +144,7 @@ static tutti_status check_records(
     tutti_status status = TUTTI_OK;
     for (int64_t first = 0; first < records && !status; first += CHUNK) {
         int64_t n = records - first < CHUNK ? records - first : CHUNK;
-        status = tutti_file_read(file, first * bytes, chunk, (size_t)(n * bytes));
+        status = tutti_data_file_read(file, first * bytes, chunk, (size_t)(n * bytes));
         for (int64_t r = 0; r < n && !status; r++)
             status = check_labels(format, file->path, first + r, chunk + r * bytes);
     }
@@ -155,10 +155,10 @@ static tutti_status check_records(
 static tutti_status open_part(
     const char *folder, const cifar_part *part, int original, cifar_state *state)
 {
-    tutti_file *file = &state->files[state->used];
+    tutti_data_file *file = &state->files[state->used];
     char *path = tutti_path_format("%s/%s", folder, part->name);
     if (!path) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", part->name);
-    tutti_status status = tutti_file_open(path, file);
+    tutti_status status = tutti_data_file_open(path, file);
     free(path);
     if (status) return status;
     int64_t *records = &state->records[state->used++];
@@ -170,7 +170,7 @@ static tutti_status open_part(
 static void cifar_close(tutti_dataset *dataset)
 {
     cifar_state *state = dataset->state;
-    for (int f = 0; f < state->used; f++) tutti_file_close(&state->files[f]);
+    for (int f = 0; f < state->used; f++) tutti_data_file_close(&state->files[f]);
     free(state);
 }
 
@@ -206,7 +206,8 @@ static tutti_status cifar_read(
     while (index >= state->records[f]) index -= state->records[f++];
     uint8_t record[LABELS_MAX + IMAGE];
     int64_t bytes = record_bytes(format);
-    tutti_status status = tutti_file_read(&state->files[f], index * bytes, record, (size_t)bytes);
+    tutti_status status =
+        tutti_data_file_read(&state->files[f], index * bytes, record, (size_t)bytes);
     /* Again: the file may have changed since it was opened. */
     if (!status) status = check_labels(format, state->files[f].path, index, record);
     if (status) return status;

@@ -98,7 +98,7 @@ static tutti_status fail_unknown(const char *path)
 {
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         char *file = tutti_path_format("%s/%s", path, mistakes[i].file), head;
-        int64_t bytes = file ? tutti_file_peek(file, &head, 1) : -1;
+        int64_t bytes = file ? tutti_data_file_peek(file, &head, 1) : -1;
         free(file);
         if (bytes >= 0)
             return tutti_fail(

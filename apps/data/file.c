@@ -49,7 +49,7 @@ static tutti_status fail_errno(const char *what, const char *path)
     return tutti_fail(TUTTI_ERR_IO, "%s: %s: %s%s", path, what, strerror(error), advice(error));
 }
 
-tutti_status tutti_file_open(const char *path, tutti_file *file)
+tutti_status tutti_data_file_open(const char *path, tutti_data_file *file)
 {
     int fd = open(path, OPEN_FLAGS);
     if (fd < 0) return fail_errno("cannot open", path);
@@ -67,11 +67,12 @@ tutti_status tutti_file_open(const char *path, tutti_file *file)
         close(fd);
         return status;
     }
-    *file = (tutti_file){.path = copy, .fd = fd, .bytes = (int64_t)st.st_size};
+    *file = (tutti_data_file){.path = copy, .fd = fd, .bytes = (int64_t)st.st_size};
     return TUTTI_OK;
 }
 
-tutti_status tutti_file_read(const tutti_file *file, int64_t offset, void *to, size_t bytes)
+tutti_status tutti_data_file_read(
+    const tutti_data_file *file, int64_t offset, void *to, size_t bytes)
 {
     size_t done = 0;
     while (done < bytes) {
@@ -89,15 +90,15 @@ tutti_status tutti_file_read(const tutti_file *file, int64_t offset, void *to, s
     return TUTTI_OK;
 }
 
-void tutti_file_close(tutti_file *file)
+void tutti_data_file_close(tutti_data_file *file)
 {
     if (!file->path) return;
     close(file->fd);
     free(file->path);
-    *file = (tutti_file){0};
+    *file = (tutti_data_file){0};
 }
 
-int64_t tutti_file_peek(const char *path, void *head, size_t bytes)
+int64_t tutti_data_file_peek(const char *path, void *head, size_t bytes)
 {
     struct stat st;
     memset(head, 0, bytes);

@@ -27,7 +27,7 @@ static const struct {
 } spellings[] = {{'-', ""}, {'-', ".gz"}, {'.', ""}, {'.', ".gz"}};
 
 typedef struct idx_array {
-    tutti_file file;
+    tutti_data_file file;
     uint8_t *unpacked; /* the elements of a gzip file; NULL: plain */
     int dims;
     int64_t dim[IMAGE_DIMS];
@@ -51,7 +51,7 @@ static char *find_array(const char *folder, tutti_split split, int dims)
         char head;
         char *path = tutti_path_format("%s/%s-%s%cidx%d-ubyte%s", folder, prefixes[split], what,
             spellings[i].separator, dims, spellings[i].suffix);
-        if (path && tutti_file_peek(path, &head, 1) >= 0) return path;
+        if (path && tutti_data_file_peek(path, &head, 1) >= 0) return path;
         free(path);
     }
     return NULL;
@@ -207,7 +207,7 @@ static tutti_status open_plain(idx_array *array, int dims)
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: is too short (%lld bytes) for an IDX header of %lld bytes", array->file.path,
             (long long)array->file.bytes, (long long)bytes);
-    tutti_status status = tutti_file_read(&array->file, 0, header, (size_t)bytes);
+    tutti_status status = tutti_data_file_read(&array->file, 0, header, (size_t)bytes);
     if (!status) status = parse_header(header, dims, array);
     if (status) return status;
     if (array->file.bytes - bytes == array->bytes) return TUTTI_OK;
@@ -223,11 +223,11 @@ static tutti_status open_array(const char *folder, tutti_split split, int dims, 
     if (!path)
         return tutti_fail(TUTTI_ERR_IO, "%s: %s-%s-idx%d-ubyte or the same with .gz is missing",
             folder, prefixes[split], what, dims);
-    tutti_status status = tutti_file_open(path, &array->file);
+    tutti_status status = tutti_data_file_open(path, &array->file);
     free(path);
     uint8_t magic[2] = {0};
     if (!status && array->file.bytes >= 2)
-        status = tutti_file_read(&array->file, 0, magic, sizeof magic);
+        status = tutti_data_file_read(&array->file, 0, magic, sizeof magic);
     if (status) return status;
     int gzip = magic[0] == 0x1f && magic[1] == 0x8b;
     return gzip ? open_gzip(array, dims) : open_plain(array, dims);
@@ -236,7 +236,7 @@ static tutti_status open_array(const char *folder, tutti_split split, int dims, 
 static tutti_status read_elements(const idx_array *array, int64_t index, uint8_t *to, size_t bytes)
 {
     if (!array->unpacked)
-        return tutti_file_read(
+        return tutti_data_file_read(
             &array->file, header_bytes(array->dims) + index * (int64_t)bytes, to, bytes);
     memcpy(to, array->unpacked + index * (int64_t)bytes, bytes);
     return TUTTI_OK;
@@ -259,8 +259,8 @@ static tutti_status check_all_labels(const idx_array *labels)
         if (labels->unpacked)
             memcpy(chunk, labels->unpacked + first, (size_t)n);
         else
-            status =
-                tutti_file_read(&labels->file, header_bytes(LABEL_DIMS) + first, chunk, (size_t)n);
+            status = tutti_data_file_read(
+                &labels->file, header_bytes(LABEL_DIMS) + first, chunk, (size_t)n);
         for (int64_t i = 0; i < n && !status; i++)
             status = check_label(labels, first + i, chunk[i]);
         if (status) return status;
@@ -273,7 +273,7 @@ static void idx_close(tutti_dataset *dataset)
     idx_state *state = dataset->state;
     idx_array *arrays[] = {&state->images, &state->labels};
     for (int a = 0; a < 2; a++) {
-        tutti_file_close(&arrays[a]->file);
+        tutti_data_file_close(&arrays[a]->file);
         free(arrays[a]->unpacked);
     }
     free(state);

@@ -135,7 +135,7 @@ static int look_into_classes(const char *root, const name_list *classes)
         if (folder && !list_names(folder, is_jpeg, &files) && files.count) {
             uint8_t head[3];
             char *path = tutti_path_format("%s/%s", folder, files.names[0]);
-            int64_t bytes = path ? tutti_file_peek(path, head, sizeof head) : 0;
+            int64_t bytes = path ? tutti_data_file_peek(path, head, sizeof head) : 0;
             fit = bytes > 0 && head[0] == 0xff && head[1] == 0xd8 && head[2] == 0xff
                       ? TUTTI_FORMAT_CONTENT
                       : TUTTI_FORMAT_NAMES;
@@ -168,8 +168,8 @@ static int folder_recognise(const char *path)
 /* Reads a whole file into memory that the caller frees. */
 static tutti_status slurp(const char *path, uint8_t **bytes, size_t *count)
 {
-    tutti_file file = {0};
-    tutti_status status = tutti_file_open(path, &file);
+    tutti_data_file file = {0};
+    tutti_status status = tutti_data_file_open(path, &file);
     if (status) return status;
     uint8_t *memory = NULL;
     if (file.bytes == 0 || file.bytes > FILE_BYTES_MAX)
@@ -179,14 +179,14 @@ static tutti_status slurp(const char *path, uint8_t **bytes, size_t *count)
         status = tutti_fail(
             TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", path, (long long)file.bytes);
     else
-        status = tutti_file_read(&file, 0, memory, (size_t)file.bytes);
+        status = tutti_data_file_read(&file, 0, memory, (size_t)file.bytes);
     if (status) {
         free(memory);
     } else {
         *bytes = memory;
         *count = (size_t)file.bytes;
     }
-    tutti_file_close(&file);
+    tutti_data_file_close(&file);
     return status;
 }
 

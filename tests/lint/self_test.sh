@@ -173,6 +173,11 @@ put dag/base/a.h '#ifndef A_H' '#define A_H' '#endif'
 expect style.sh 1 'dag/base/a.h:1: guards'
 put dag/base/a.h '#define A 1'
 expect style.sh 1 'dag/base/a.h:1: a header begins'
+put dag/base/a.h '#ifndef TUTTI_A_H' '#define TUTTI_A_H' 'typedef struct tutti_a {' '    int a;' '} tutti_a;' '#endif'
+expect style.sh 0
+mkdir -p "$tree/dag/run"
+sed s/A_H/B_H/ "$tree/dag/base/a.h" > "$tree/dag/run/b.h"
+expect style.sh 1 'dag/run/b.h:5: the type tutti_a is defined in dag/base/a.h, too'
 put dag/base/a.c 'int a;'
 printf 'int b;' >> "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c: no end of line'

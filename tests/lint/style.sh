@@ -2,8 +2,8 @@
 # What a formatter does not see, or that holds whether it ran or not: style.sh [TREE]
 #
 # C files have no tabs, no carriage returns, no blanks at the end of a line, no line beyond 120 characters, an end of line at
-# the end; headers have a guard TUTTI_...; nobody leaves notes to do something later. Every line that breaks a rule is
-# printed as "file:line: rule", and the exit status is 1.
+# the end; headers have a guard TUTTI_...; a type is defined in one header; nobody leaves notes to do something later. Every
+# line that breaks a rule is printed as "file:line: rule", and the exit status is 1.
 set -eu
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree"
@@ -18,6 +18,12 @@ length($0) > 120 { report("longer than 120 characters") }
 /(^|[^A-Za-z_])(TODO|FIXME|XXX|HACK)([^A-Za-z_]|$)/ { report("a note for later: do it, or open an issue") }
 /^#ifndef / && guard == "" { guard = $2; if (FILENAME ~ /\.h$/ && guard !~ /^TUTTI_[A-Z0-9_]+_H$/) report("guards are named TUTTI_..._H") }
 /^#define / && guard == "" && FILENAME ~ /\.h$/ { guard = "none"; report("a header begins with its guard") }
+/^(} (tutti|mpicheck)_[a-z0-9_]+;|struct (tutti|mpicheck)_[a-z0-9_]+ \{)$/ && FILENAME ~ /\.h$/ && FILENAME !~ /^tests\/install\// {
+    name = $2
+    sub(/;/, "", name)
+    if (name in defined && defined[name] != FILENAME) report("the type " name " is defined in " defined[name] ", too")
+    defined[name] = FILENAME
+}
 END { exit bad }
 ' || bad=1
 
