@@ -184,6 +184,26 @@ expect style.sh 1 'dag/base/a.c: no end of line'
 printf 'int a;\r\n' > "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c:1: a carriage return'
 
+# FILE | a line of it | what words.sh says instead of its word; nothing: it is allowed.
+while IFS='|' read -r file line words; do
+    put "$file" "$line"
+    if [ -n "$words" ]; then
+        expect words.sh 1 "$file:1: $words"
+    else
+        expect words.sh 0
+    fi
+done << 'ROWS'
+dag/net/a.c|/* each slice of the batch */|a sum is cut
+doc/a.md|`--slice-mb X`|a sum is cut
+dag/run/a.c|int timeslices;|
+designs/verify/a.h|/* Farewell. */|shutdown
+apps/a.sh|tutti-bench manners|interference
+doc/a.1|--check off|the ranks' collectives
+doc/a.md|`--check-only`|
+dag/run/a.c|tutti_turn_take(|mpi_thread
+dag/run/a.c|tutti_scheduler|
+ROWS
+
 # A tree with three designs, of which one is an oracle and one unsafe, and FILE with these lines.
 put_designs() { # FILE LINE...
     local name

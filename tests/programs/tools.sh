@@ -57,7 +57,7 @@ grep -q '"event":"overlap".*"count":2,.*"samples":\[[0-9.e-]*,[0-9.e-]*\]' "$dir
 "$apps/tutti-bench" overlap > "$dir/out" 2>&1
 [ $? = 2 ] && grep -q 'nothing to sum' "$dir/out" || fail "overlap of one rank: $(cat "$dir/out")"
 
-# Manners: each number has a limit and a verdict, whatever it is on this machine. The communication thread is where it was asked to be.
+# Interference: each number has a limit and a verdict, whatever it is on this machine. The communication thread is where it was asked to be.
 "$mpirun" -np 2 "$apps/tutti-bench" interference --workers "$(nproc)" --blocks 1 --calls 10 --idle-s 0.1 --step-ms 1 --steps 2 --json "$dir/json" > "$dir/out" 2>&1 ||
     { fail "tutti-bench interference: status $?"; cat "$dir/out"; }
 [ "$(grep -c '"event":"interference".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of interference"; cat "$dir/json"; }

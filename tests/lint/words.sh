@@ -1,0 +1,30 @@
+#!/bin/bash
+# One word, one meaning: words that had two are not used any more.   words.sh [TREE]
+#
+# Looked at are sources, scripts, build files and documents; NEWS says what things were called. Every line with such a word is
+# printed as "file:line: what to say instead", and the exit status is 1.
+set -u
+tree=${1:-${TUTTI_SRCDIR:-.}}
+cd "$tree" || exit 2
+
+mapfile -t files < <(find dag collectives designs apps tests doc install m4 README.md HACKING.md quickstart configure.ac Makefile.am \
+    -type f \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.sh' -o -name '*.mk' -o -name '*.am' -o -name '*.ac' -o -name '*.m4' -o -name '*.in' \
+    -o -name '*.py' -o -name '*.md' -o -name '*.[1-9]' -o -name '*.case' -o -name '*.patch' -o -name '*.pml' -o -name quickstart \) \
+    ! -path 'tests/lint/*' ! -path 'tests/install/0.1/*' ! -name 'libtool.m4' ! -name 'lt*.m4' 2> /dev/null | LC_ALL=C sort)
+bad=0
+while read -r word instead; do
+    while IFS=: read -r file line _; do
+        echo "$file:$line: $instead"
+        bad=1
+    done < <(grep -HnE -- "$word" "${files[@]}" < /dev/null)
+done << 'WORDS'
+(^|[^a-zA-Z])([sS]lice|SLICE) a sum is cut into chunks, a batch into micro-batches
+[mM]anners interference
+[fF]arewell shutdown
+TUTTI_CHECK= the ranks' collectives are compared by TUTTI_VERIFY
+(^|[^a-z])--check([^-a-z]|$) the ranks' collectives are compared by --verify
+libtutti-check libtutti-mpicheck
+tutti_(home|turn|side|pick|schedule)([^r]|$) mpi_thread, process_lock, workload, configuration, rate_schedule
+(^|[^-])--schedule the learning rate follows --rate-schedule
+WORDS
+exit $bad
