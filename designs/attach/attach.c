@@ -5,6 +5,7 @@
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
 #include "designs/exchange/settings.h"
+#include "designs/passes/chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 typedef struct environment {
     const char *design, *algorithm, *verify, *stall_dir;
     tutti_conf_int lanes;
+    tutti_conf_real chunk_mb;
     double stall_warn_s, stall_dump_s, stall_abort_s, setup_timeout_s;
 } environment;
 
@@ -23,6 +25,7 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_VERIFY(AT(verify)),
     TUTTI_SETTING_LANES(AT(lanes)),
+    TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     TUTTI_SETTING_STALL_WARN(AT(stall_warn_s)),
     TUTTI_SETTING_STALL_DUMP(AT(stall_dump_s)),
     TUTTI_SETTING_STALL_ABORT(AT(stall_abort_s)),
@@ -85,16 +88,30 @@ static tutti_status take_lanes(
     return TUTTI_OK;
 }
 
+static tutti_status take_chunks(
+    const tutti_attach_options *given, const environment *e, tutti_exchange_options *options)
+{
+    static const double most_mb = 1e6;
+    tutti_conf_real chunk_mb = {.value = given->chunk_mb < 0 ? 0 : given->chunk_mb};
+    if (!(given->chunk_mb <= most_mb))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_attach: chunk_mb is %g: MB up to %.0f, below 0 for no chunks", given->chunk_mb,
+            most_mb);
+    int64_t bytes = tutti_conf_bytes(given->chunk_mb != 0 ? chunk_mb : e->chunk_mb);
+    options->chunk_bytes = bytes < 0 ? tutti_chunk_default_bytes() : bytes;
+    return TUTTI_OK;
+}
+
 /* Bytes that no field has would become a later release's, and hold anything: there are none. A later
  * release names its own last field here. */
 _Static_assert(sizeof(tutti_attach_options) ==
-                   offsetof(tutti_attach_options, setup_timeout_s) + sizeof(double),
+                   offsetof(tutti_attach_options, chunk_mb) + sizeof(double),
     "the options end with their last field");
 
 /* What a program gives that was compiled with options of another size. */
 static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
 {
-    static const size_t first = offsetof(tutti_attach_options, setup_timeout_s) + sizeof(double);
+    static const size_t first = offsetof(tutti_attach_options, chunk_mb) + sizeof(double);
     static const size_t most = 4096;
     const char *unknown = (const char *)given + sizeof *options;
     size_t known = bytes < sizeof *options ? bytes : sizeof *options;
@@ -134,6 +151,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_attach: verify '%s' is not known; known are: off, on, full", verify);
     status = take_lanes(given, &e, options);
+    if (!status) status = take_chunks(given, &e, options);
     if (!status) status = take_stall(given, &e, &options->watch);
     if (!status)
         status = take_seconds(given->setup_timeout_s, "setup_timeout_s", 0, e.setup_timeout_s,

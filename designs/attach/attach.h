@@ -86,6 +86,10 @@ typedef struct tutti_attach_options {
     /* How many seconds tutti_attach waits for the other ranks to call it. 0: TUTTI_SETUP_TIMEOUT,
      * or 60. At most 1e6. */
     double setup_timeout_s;
+    /* An allreduce of more than this many MB (10^6 bytes) is cut into chunks, between which others
+     * may go, and which the concurrent design deals to its lanes. 0: TUTTI_CHUNK_MB, or 1.05; below
+     * 0: none is cut. */
+    double chunk_mb;
 } tutti_attach_options;
 
 /* The same as tutti_attach below, with the size of the caller's tutti_attach_options, so that

@@ -25,6 +25,7 @@ struct tutti_exchange {
     int missing;   /* when the comm thread ended, a rank was */
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
+    int64_t inserted;        /* chunks of collectives that no graph has */
     tutti_order_plan *order; /* NULL: collectives go in program order */
 };
 
@@ -396,8 +397,15 @@ tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
+    const tutti_exchange_options *o = &x->options;
+    tutti_place place = node->place;
     if (x->order && tutti_order_submit(x->order, node)) return -1;
-    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
+    if (x->attached) {
+        tutti_coll_args args =
+            tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
+        place = tutti_chunk_place(&args, o->chunk_bytes, o->lanes, &x->inserted);
+    }
+    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &place, node->name);
 }
 
 /* A node's data are recv, then send, as far as this rank has them. */

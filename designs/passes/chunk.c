@@ -49,6 +49,14 @@ tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes)
     return TUTTI_OK;
 }
 
+tutti_place tutti_chunk_place(const tutti_coll_args *args, int64_t bytes, int lanes, int64_t *next)
+{
+    tutti_place place = {
+        .lane = (int)(*next % lanes), .lanes = lanes, .chunks = chunks_of(args, bytes)};
+    *next += place.chunks;
+    return place;
+}
+
 int tutti_chunk_count(const tutti_place *place)
 {
     return place->chunks ? place->chunks : 1;

@@ -22,6 +22,10 @@ int64_t tutti_chunk_default_bytes(void);
  * that follow by one lane. [M] */
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes);
 
+/* The place of the next collective of a program that has no graph, in program order: `next` counts the
+ * chunks so far, and moves on. Lanes and chunks are those that one endless section would have. [P] */
+tutti_place tutti_chunk_place(const tutti_coll_args *args, int64_t bytes, int lanes, int64_t *next);
+
 /* How many chunks a place has; on which lane one goes. [P] */
 int tutti_chunk_count(const tutti_place *place);
 int tutti_chunk_lane(const tutti_place *place, int chunk);

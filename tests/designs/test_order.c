@@ -203,6 +203,27 @@ START_TEST(the_urgent_one_is_played)
 }
 END_TEST
 
+/* A program without a graph: the places are those of the same collectives in one section. */
+START_TEST(places_without_a_graph_are_those_of_one_section)
+{
+    static const int64_t counts[] = {5, 300, 40, 1000, 1, 41};
+    enum { LANES = 3, MOST_BYTES = 160, COUNTS = 6 };
+    int64_t next = 0;
+    int lane = 0;
+    for (int i = 0; i < COUNTS; i++) {
+        const tutti_coll_args args = {.dtype = TUTTI_F32, .count = counts[i]};
+        tutti_place place = tutti_chunk_place(&args, MOST_BYTES, LANES, &next);
+        ck_assert_int_eq(tutti_chunk_count(&place), (counts[i] + 39) / 40);
+        for (int c = 0; c < tutti_chunk_count(&place); c++, lane++)
+            ck_assert_int_eq(tutti_chunk_lane(&place, c), lane % LANES);
+    }
+    ck_assert_int_eq(next, lane);
+    const tutti_coll_args whole = {.kind = TUTTI_BROADCAST, .dtype = TUTTI_F32, .count = 1000};
+    tutti_place place = tutti_chunk_place(&whole, MOST_BYTES, LANES, &next);
+    ck_assert_int_eq(tutti_chunk_count(&place), 1);
+}
+END_TEST
+
 START_TEST(a_list_has_every_chunk_once)
 {
     unsigned long seed = testing_seed(5);
@@ -348,6 +369,7 @@ int main(void)
     tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);
     tcase_add_test(tcase, what_is_needed_first_overtakes);
     tcase_add_test(tcase, the_urgent_one_is_played);
+    tcase_add_test(tcase, places_without_a_graph_are_those_of_one_section);
     tcase_add_test(tcase, a_list_has_every_chunk_once);
     tcase_add_test(tcase, a_queue_follows_an_order_and_waits_for_it);
     tcase_add_test(tcase, a_window_holds_back_its_own_lane_only);

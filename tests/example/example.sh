@@ -45,14 +45,19 @@ grep -q "tutti_attach: TUTTI_DESIGN='careless': unknown design; known are: $(nam
 needs_faults "a rank that stands still"
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 export TUTTI_STALL_DIR=$dir TUTTI_STALL_WARN=$slow TUTTI_STALL_DUMP=$((2 * slow)) TUTTI_STALL_ABORT=$((3 * slow))
-for design in funneled chained; do
+for design in funneled chained concurrent; do
+    number=17
+    [ $design != concurrent ] || number='1[4-7]' # those before it may not have ended
     message=$(TUTTI_DESIGN=$design TUTTI_FAULT=rank=1,collective=17,do=stop "$mpirun" -np 3 "$programs/sgd_parallel" 2>&1) &&
         fail "$design: a rank that is stopped: status 0"
-    for wanted in 'warning: waits for .* in collective #17 "allreduce": rank 1 does not answer' \
-        'stall report: rank 1 does not answer' 'error: no rank can go on.* collective #17 "allreduce": rank 1 does not answer'; do
+    for wanted in "warning: waits for .* in collective #$number \"allreduce\": rank 1 does not answer" \
+        'stall report: rank 1 does not answer' "error: no rank can go on.* collective #$number \"allreduce\": rank 1 does not answer"; do
         grep -q "$wanted" <<< "$message" || fail "$design: a rank that is stopped: no '$wanted' in: $message"
     done
     [ -s "$dir/tutti-stall.0.json" ] || fail "$design: no dump"
+    lanes=$(grep -o '"lane":[0-9]*' "$dir/tutti-stall.0.json" | sort -u | wc -l)
+    [ $design = concurrent ] && wanted=4 || wanted=1
+    [ "$lanes" = $wanted ] || fail "$design: collectives on $lanes lanes instead of $wanted"
     rm -f "$dir"/*
 done
 finish

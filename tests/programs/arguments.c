@@ -59,6 +59,10 @@ static void refuse_options(void)
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.stall_warn_s = NAN}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.stall_abort_s = INFINITY}));
     IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.stall_warn_s = 9, .stall_dump_s = 8}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.setup_timeout_s = -1}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.chunk_mb = NAN}));
+    IS(TUTTI_ERR_USAGE, attach_with((tutti_attach_options){.chunk_mb = 2e6}));
+    GOOD(attach_with((tutti_attach_options){.chunk_mb = -1}));
     GOOD(attach_with((tutti_attach_options){.stall_warn_s = -1, .stall_abort_s = -INFINITY}));
 }
 
