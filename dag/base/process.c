@@ -17,7 +17,7 @@ void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT])
     fclose(file);
 }
 
-/* Fields of /proc/PID/stat, as proc(5) numbers them: those behind the name. */
+/* Fields of /proc/PID/stat after the name, numbered as in proc(5). */
 enum { STATE = 3, PARENT = 4, BEGAN = 22, LINE = 1024 };
 
 /* NULL when there is no such process. */
