@@ -23,11 +23,11 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_GATE,   /* hash of what waits to start (gate.c) */
     TUTTI_CONTROL_ASK,    /* which collective has this number on your rank? (verify.c) */
     TUTTI_CONTROL_TELL,   /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,    /* the rank ends, having started this many (shutdown.c) */
+    TUTTI_CONTROL_BYE,    /* the sender ends, having started this many (shutdown.c) */
     TUTTI_CONTROL_QUERY,  /* how far are you with this collective? (inquiry.c) */
     TUTTI_CONTROL_STATE,  /* this far (inquiry.c) */
     TUTTI_CONTROL_HELLO,  /* the sender's process (inquiry.c) */
-    TUTTI_CONTROL_DUMP,   /* write your flight recorder down (inquiry.c) */
+    TUTTI_CONTROL_DUMP,   /* write out your flight recorder (inquiry.c) */
     TUTTI_CONTROL_CLOCK,  /* what time is it on your rank? (clocks.c) */
     TUTTI_CONTROL_TIME,   /* value[0]: nanoseconds of the sender's clock (clocks.c) */
     TUTTI_CONTROL_WISH,   /* the sender wants to stop (halt.c) */

@@ -1,5 +1,5 @@
-/* Scan (inclusive prefix) by recursive doubling: before round k, rank r has combined ranks r - 2^k
- * + 1 to r. It sends the result to rank r + 2^k, and puts what rank r - 2^k sends in front of it.
+/* Scan (inclusive prefix) by recursive doubling: before round k, rank r holds the result of ranks r
+ * - 2^k + 1 to r. It sends this to rank r + 2^k, and puts what rank r - 2^k sends in front of it.
  * Any P.
  *
  *   P = 5     rank 0     1        2        3        4

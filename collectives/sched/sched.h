@@ -70,10 +70,10 @@ typedef struct tutti_sched_shape {
     tutti_coll_kind kind;
     int rank, P, root;
     int64_t count; /* as in tutti_coll_args */
-    int64_t
-        segment;  /* largest message in elements where the algorithm pipelines; 0: whole blocks */
-    int in_place; /* the input is in OUT */
-    int ordered;  /* ranks are combined in their order */
+    /* largest message in elements where the algorithm pipelines; 0: whole blocks */
+    int64_t segment;
+    int in_place;          /* the input is in OUT */
+    int ordered;           /* ranks are combined in their order */
     const int64_t *counts; /* as in tutti_coll_args; a schedule keeps a copy */
 } tutti_sched_shape;
 
@@ -83,7 +83,7 @@ typedef struct tutti_sched {
     int64_t *counts;                            /* the shape's, or NULL */
     int n;
     tutti_sched_step *step;
-    int *waits; /* [n] how many steps must end, or have started, before this one starts */
+    int *waits; /* [n] how many steps must have ended, or started, before this one starts */
     int *next;  /* [n] the send (recv) to the same peer that may start once this one has; or -1 */
     int *first; /* [n+1] after[first[i] ... first[i+1]) wait for the end of step i */
     int *after;

@@ -304,7 +304,7 @@ static int find_near(tutti_mpi *t, MPI_Comm comm)
     if (code != MPI_SUCCESS) return code;
     tutti_process_boot(host + length);
     uint64_t hash = tutti_rng_stream(host);
-    /* the least complement belongs to the largest hash */
+    /* the smallest complement is that of the largest hash */
     uint64_t mine[2] = {hash, ~hash}, least[2];
     MPI_Request request;
     code = MPI_Iallreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm, &request);

@@ -44,7 +44,7 @@ typedef struct tutti_transport_ops {
     void (*sweep)(tutti_transport *t, int lanes);
     /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
-    /* The communication library's own collective; blocks. NULL: there is none. */
+    /* The communication library's own collective, which blocks; may be NULL. */
     tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
     void (*close)(tutti_transport *t);
 } tutti_transport_ops;

@@ -23,7 +23,7 @@ typedef enum tutti_coll_kind {
     TUTTI_COLL_KINDS
 } tutti_coll_kind;
 
-/* A program's own operator; the same on every rank but for the pointers. */
+/* A program's own operator; equal on all ranks, except for the pointers. */
 typedef struct tutti_user_op {
     const char *name;
     tutti_op_function function;
@@ -82,8 +82,8 @@ typedef struct tutti_coll_trait {
 /* For a value that is not in the list: all 0 and "unknown". */
 const tutti_coll_trait *tutti_coll_trait_of(tutti_coll_kind kind);
 
-/* Block r of `count` elements dealt to P ranks: contiguous, sizes differ by at most one, larger
- * ones first. */
+/* Block r of `count` elements divided among P ranks: contiguous, sizes differ by at most one,
+ * larger ones first. */
 void tutti_coll_block(int64_t count, int P, int r, int64_t *offset, int64_t *length);
 /* The length of part r, and where it begins. */
 int64_t tutti_coll_part(const int64_t *counts, int64_t count, int r, int64_t *offset);

@@ -12,8 +12,8 @@
 
 /* Sets the rank in the prefix; -1 (the initial value) omits it. */
 void tutti_log_set_rank(int rank);
-/* Shows messages up to this level; INFO before the first call. NONE, not even errors, is for
- * tests that fail on purpose, thousands of times. */
+/* Shows messages up to this level; INFO before the first call. NONE, which hides even errors, is
+ * for tests that fail on purpose thousands of times. */
 void tutti_log_set_level(tutti_log_level level);
 
 void tutti_log(tutti_log_level level, const char *format, ...)

@@ -29,7 +29,7 @@ static const char *find_field(int64_t pid, int wanted, char text[LINE])
     if (!file) return NULL;
     text[fread(text, 1, LINE - 1, file)] = '\0';
     fclose(file);
-    const char *at = strrchr(text, ')'); /* a name may hold blanks and brackets */
+    const char *at = strrchr(text, ')'); /* a name may contain spaces and parentheses */
     for (int field = STATE - 1; at && field < wanted; field++) {
         at = strchr(at, ' ');
         if (at) at++;

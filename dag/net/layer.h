@@ -64,7 +64,7 @@ typedef struct tutti_layer {
     } as;
 } tutti_layer;
 
-struct tutti_site; /* dag/net/site.h: a layer at one micro-batch of the batch */
+struct tutti_site; /* dag/net/site.h: a layer at one micro-batch */
 
 struct tutti_layer_kind {
     const char *name;

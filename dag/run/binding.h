@@ -9,7 +9,7 @@
 typedef struct tutti_binding {
     const tutti_graph *graph; /* borrowed */
     int tensors, nodes;
-    void **memory; /* where each tensor begins, aligned to 64 bytes; zeroed at first */
+    void **memory;               /* where each tensor begins, aligned to 64 bytes; initially zero */
     const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */
     void **args;                 /* what the kernel's open returned */
     int widest;                  /* most accesses of any node */

@@ -104,7 +104,7 @@ static void mark_started(tutti_run *run, instance *i)
     unblock_followers(run, i, TUTTI_EDGE_START);
 }
 
-/* Ends an instance: unblocks its followers and forgets it. */
+/* Ends an instance: unblocks its followers and removes it. */
 static void end(tutti_run *run, instance *done, tutti_status status)
 {
     pthread_mutex_lock(&run->lock);

@@ -303,8 +303,8 @@ static tutti_status register_tensors(tutti_run *run)
     if (!run->handle)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", run->binding.tensors);
     for (int t = 0; t < run->binding.tensors; t++) {
-        /* Long tensors have more elements than StarPU can count, so they are registered in larger
-         * ones; a tensor of another length is not, as it would include bytes behind its end. */
+        /* Long tensors have more elements than StarPU can count, so elements of 64 bytes are
+         * registered where they divide the tensor; elsewhere they would reach past its end. */
         const tutti_tensor *tensor = tutti_graph_get_tensor(run->binding.graph, t);
         size_t element =
             tensor->bytes % LONG_ELEMENT ? tutti_dtype_bytes(tensor->dtype) : LONG_ELEMENT;

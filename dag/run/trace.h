@@ -58,7 +58,7 @@ typedef struct tutti_trace tutti_trace;
 tutti_status tutti_trace_open(int workers, int64_t room, tutti_trace **trace);
 void tutti_trace_close(tutti_trace *trace); /* no thread may still record; accepts NULL */
 
-/* Whether spans that begin now are recorded. [M] */
+/* Starts or stops recording of the spans that begin from now on. [M] */
 void tutti_trace_switch(tutti_trace *trace, int on);
 /* Sets the step of what is submitted from now on, from 1; 0: no step. Accepts NULL. [M] */
 void tutti_trace_set_step(tutti_trace *trace, int64_t step);
