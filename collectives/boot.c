@@ -29,7 +29,7 @@ const char *tutti_thread_level_name(tutti_thread_level level)
     return (unsigned)level <= TUTTI_THREAD_MULTIPLE ? names[level] : "unknown";
 }
 
-/* The highest level that is not above MPI's number. */
+/* The highest level not above MPI's number. */
 static tutti_thread_level level_of(int mpi_level)
 {
     tutti_thread_level level = TUTTI_THREAD_SINGLE;
@@ -46,7 +46,7 @@ static tutti_status mpi_failed(int code, const char *what)
     return tutti_fail(TUTTI_ERR_COMM, "%s failed: MPI error %d: %.*s", what, code, length, text);
 }
 
-/* Has MPI running, and tells the level that it grants. */
+/* Starts MPI unless it is running, and records the granted level. */
 static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
 {
     int running = 0, ended = 0, granted = 0;
@@ -83,8 +83,8 @@ static tutti_status check_level(tutti_thread_level needed, const tutti_boot *boo
     return TUTTI_OK;
 }
 
-/* With errors as codes meanwhile: the program's own handler, if it has not set another, ends the process.
- * tutti_mpi_lock is held. */
+/* Duplicates with errors returned as codes: the default handler would end the process. The caller
+ * holds tutti_mpi_lock. */
 static int copy_comm(MPI_Comm from, MPI_Comm *comm)
 {
     MPI_Errhandler before;
@@ -99,7 +99,8 @@ static int copy_comm(MPI_Comm from, MPI_Comm *comm)
     return code;
 }
 
-/* A communicator of our own, so that our messages meet nobody else's. tutti_mpi_lock is held. */
+/* Makes a private communicator, so that our messages never meet others. The caller holds
+ * tutti_mpi_lock. */
 static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
 {
     MPI_Comm *comm = malloc(sizeof *comm);
@@ -116,7 +117,7 @@ static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
     return TUTTI_OK;
 }
 
-/* Errors of a test or a wait on several requests belong to no communicator of ours: MPI 4.0 (9.3)
+/* Errors of a test or a wait on several requests are not raised on our communicators: MPI 4.0 (9.3)
  * raises them on MPI_COMM_SELF, MPICH 4.0 on MPI_COMM_WORLD, and both would end the process. */
 static tutti_status return_errors(void)
 {
@@ -125,12 +126,12 @@ static tutti_status return_errors(void)
     return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Comm_set_errhandler");
 }
 
-/* MPI_Finalize first deletes what hangs on MPI_COMM_SELF. */
+/* An attribute of MPI_COMM_SELF, which MPI_Finalize deletes first. */
 typedef struct tutti_boot_end {
     void (*call)(void *ctx);
     void *ctx;
     int keyval;
-    atomic_int called, over; /* MPI_Finalize has come to it; nothing is open any more */
+    atomic_int called, over; /* MPI_Finalize has reached it; nothing is open any more */
 } tutti_boot_end;
 
 static int end_mpi(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -165,7 +166,7 @@ static tutti_status notice_end(tutti_boot *boot, void (*call)(void *ctx), void *
     return mpi_failed(code, "MPI_Comm_set_attr");
 }
 
-/* Asks for one level and is content with another. */
+/* Asks for one level and accepts `needed`. */
 static tutti_status init(tutti_thread_level asked, tutti_thread_level needed,
     const tutti_boot_program *program, tutti_boot *boot)
 {
@@ -189,7 +190,7 @@ static tutti_status init(tutti_thread_level asked, tutti_thread_level needed,
     return TUTTI_OK;
 }
 
-/* The communicator of a program, whose MPI runs. */
+/* Checks that MPI is running and that the program's communicator can be used. */
 static tutti_status check_attached(const MPI_Comm *comm)
 {
     int running = 0, ended = 0, inter = 0;
@@ -228,7 +229,7 @@ static void forget_end(tutti_boot *boot, int ended)
 {
     tutti_boot_end *end = boot->end;
     boot->end = NULL;
-    if (!end || ended || atomic_load(&end->called)) return; /* MPI lets go of it */
+    if (!end || ended || atomic_load(&end->called)) return; /* MPI frees it */
     int keyval = end->keyval;
     atomic_store(&end->over, 1);
     MPI_Comm_delete_attr(MPI_COMM_SELF, keyval);
@@ -260,7 +261,7 @@ tutti_status tutti_boot_probe(tutti_thread_level *highest)
     return TUTTI_OK;
 }
 
-/* The largest value of any rank. tutti_mpi_lock is held in this and the next. */
+/* The largest value of any rank. In this and the next function the caller holds tutti_mpi_lock. */
 static int largest(MPI_Comm comm, int *value)
 {
     MPI_Request request;
@@ -268,7 +269,7 @@ static int largest(MPI_Comm comm, int *value)
     return code == MPI_SUCCESS ? tutti_mpi_await(&request) : code;
 }
 
-/* Rank 0's data for everyone. */
+/* Broadcasts rank 0's data. */
 static int share(MPI_Comm comm, void *data, int count, MPI_Datatype type)
 {
     MPI_Request request;
@@ -382,7 +383,7 @@ _Noreturn void tutti_boot_quit(int exit_code)
 
 static char version[MPI_MAX_LIBRARY_VERSION_STRING];
 
-/* The first line: some MPIs tell how they were configured, too. */
+/* Keeps the first line only: some MPIs go on with how they were configured. */
 static void read_version(void)
 {
     int length = 0;

@@ -1,9 +1,9 @@
-/* Starting and ending MPI, and what all ranks agree on before there are lanes. In collectives/ the
- * only file beside transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
- * (transport/mpi_lock.h), and wait for other ranks without keeping it.
+/* Starting and ending MPI, and what all ranks agree on before there are lanes. In collectives/, the
+ * only file besides transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
+ * (transport/mpi_lock.h), but not while they wait for other ranks.
  *
- * The thread that calls tutti_boot_init is MPI's main thread and is the one that calls the rest,
- * too, except abort [A]. */
+ * The thread that calls tutti_boot_init is MPI's main thread; it must make all other calls, too,
+ * except abort [A]. */
 #ifndef TUTTI_BOOT_H
 #define TUTTI_BOOT_H
 
@@ -28,51 +28,54 @@ typedef struct tutti_boot {
     struct tutti_boot_end *end; /* of tutti_boot_attach, or NULL */
 } tutti_boot;
 
-/* Initialises MPI with the level needed (or, when the program has done so, checks the level it was
- * granted), and makes a private communicator. `comm`: NULL for MPI_COMM_WORLD, or a pointer to the
- * MPI_Comm of an existing program (collective over it). UNSUPPORTED, saying what to do, when less
- * than `needed` is granted. Sets the log's rank. */
+/* Initialises MPI with the level needed (or, if the program has done so, checks the granted level)
+ * and makes a private communicator. `comm`: NULL for MPI_COMM_WORLD, or a pointer to the MPI_Comm
+ * of an existing program (collective over it). UNSUPPORTED, with the remedy, when less than
+ * `needed` is granted. Sets the log's rank. */
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
-/* A program that has initialised MPI itself. When it calls MPI_Finalize before
- * tutti_boot_finalize, on_end(ctx) runs at the beginning of that, on its thread, while MPI still
- * works; it should come to tutti_boot_finalize, or see to it that nobody calls MPI any more.
- * NULL: nothing happens. */
+/* A program that has initialised MPI itself. If it calls MPI_Finalize before tutti_boot_finalize,
+ * on_end(ctx) runs at the beginning of MPI_Finalize, on its thread, while MPI still works. on_end
+ * should lead to tutti_boot_finalize, or make sure that nobody calls MPI any more. NULL: nothing
+ * happens. */
 typedef struct tutti_boot_program {
     const void *comm; /* points to the MPI_Comm */
     void (*on_end)(void *ctx);
     void *ctx;
 } tutti_boot_program;
-/* As init over the program's communicator. COMM, NOMEM (logged), too. */
+/* As init, over the program's communicator. Also COMM, NOMEM (logged). */
 tutti_status tutti_boot_attach(
     tutti_thread_level needed, const tutti_boot_program *program, tutti_boot *boot);
-/* As init over MPI_COMM_WORLD, with the highest level that MPI grants, whatever it is. */
+/* As init, over MPI_COMM_WORLD, with the highest level that MPI grants, whatever it is. */
 tutti_status tutti_boot_init_highest(tutti_boot *boot);
 /* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted. For
- * programs that only tell. */
+ * programs that only report. */
 tutti_status tutti_boot_probe(tutti_thread_level *highest);
-/* Whether every rank gives the same text. All ranks call it. OK, or MISMATCH on all ranks when any
- * text differs from rank 0's; it is for the caller to log what differs. *first: rank 0's text,
- * which the caller frees, in both cases. COMM, NOMEM (logged). */
+/* Compares the ranks' texts. All ranks call it. OK, or MISMATCH on all ranks when any text differs
+ * from rank 0's; the caller logs the difference. *first: rank 0's text, which the caller frees in
+ * both cases. COMM, NOMEM (logged). */
 tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
 /* The largest status of any rank. All ranks call it. COMM (logged). */
 tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine);
-/* One more exchange of this process uses MPI; `blocks`: its algorithm blocks inside MPI, so it must be the
- * only one. All ranks call it: UNSUPPORTED on all, and nothing claimed, when one cannot (logged there). */
+/* Registers one more exchange of this process that uses MPI; `blocks`: its algorithm blocks inside
+ * MPI, so it must be the only one. All ranks call it. UNSUPPORTED on all, with nothing claimed,
+ * when one cannot (logged there). */
 tutti_status tutti_boot_claim(const tutti_boot *boot, int blocks);
 void tutti_boot_disclaim(int blocks);
-/* Gathers `bytes` bytes of every rank that shares this one's memory, in rank order: *all, which the
- * caller frees, *ranks how many, *rank which of them this one is. All ranks call it. Blocks inside MPI
- * with its lock held: for programs that have one exchange. COMM, NOMEM (logged). */
+/* Gathers `bytes` bytes from every rank that shares this rank's memory, in rank order: *all, which
+ * the caller frees; *ranks, their number; *rank, this one's index among them. All ranks call it.
+ * Blocks inside MPI with its lock held: for programs with a single exchange. COMM, NOMEM
+ * (logged). */
 tutti_status tutti_boot_gather_host(
     const tutti_boot *boot, const void *mine, size_t bytes, void **all, int *ranks, int *rank);
-/* Ends all ranks at once with this exit code; does not return. Where MPI itself is stuck, this process
- * is ended by SIGALRM after 2 s. [A] */
+/* Ends all ranks at once with this exit code; does not return. If MPI itself is stuck, SIGALRM ends
+ * this process after 2 s. [A] */
 _Noreturn void tutti_boot_abort(int exit_code);
-/* Ends this process at once with this exit code, which is not 0, so that its launcher ends the other ranks.
- * For a process that is stuck in MPI_Init_thread or MPI_Finalize, where MPI_Abort has crashed Open MPI's mpirun. [A] */
+/* Ends this process at once with this exit code, which is not 0, so that its launcher ends the
+ * other ranks. For a process that is stuck in MPI_Init_thread or MPI_Finalize, where MPI_Abort has
+ * crashed Open MPI's mpirun. [A] */
 _Noreturn void tutti_boot_quit(int exit_code);
-/* "Open MPI v4.1.4, ..." [A] before and after init. Static storage. */
+/* "Open MPI v4.1.4, ..."; static storage. [A], before and after init. */
 const char *tutti_boot_version(void);
 
 #endif

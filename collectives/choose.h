@@ -8,22 +8,23 @@
  *   rsag                Rabenseifner        tree               ring
  *   mpi                 the MPI library's own blocking collective, for every kind
  *
- * In all of them but mpi the barrier is a dissemination barrier, gather, scatter and alltoall send every part
- * straight to where it goes, and scan doubles. An operator that does not commute has schedules of its own,
- * whatever the name: recursive doubling, the tree (from rank 0), direct.
+ * In all of them but mpi, the barrier is a dissemination barrier; gather, scatter and alltoall send
+ * every part directly to its destination; scan uses recursive doubling. An operator that does not
+ * commute has separate schedules, whatever the name: recursive doubling, the tree (from rank 0),
+ * direct.
  *
  * auto, allreduce of S bytes on P ranks, over a network: recursive doubling up to 4 KiB, where the
- * number of steps is what costs (up to 256 KiB for P = 2, where it sends no more than the others);
- * then, up to 128 KiB and when P is a power of two, rsag; else ring. Its messages, and those of all
- * algorithms, are pipelined in segments of 60 KiB (longer where a vector would have more than
- * 8192). With its header such a message stays below the 64 KiB up to which Open MPI sends over TCP
- * at once. A longer one waits for an answer that, between two hosts that send to each other, stands
- * in line behind the data already on its way: a 1 Gbit/s link is then 70 % full instead of 99.
+ * number of steps dominates the cost (up to 256 KiB for P = 2, where it sends no more than the
+ * others); then rsag up to 128 KiB if P is a power of two; else ring. Messages of all algorithms
+ * are pipelined in segments of 60 KiB (longer where a vector would have more than 8192). With its
+ * header, such a message stays below the 64 KiB up to which Open MPI sends over TCP at once. A
+ * longer one waits for an answer that, between two hosts that send to each other, queues behind the
+ * data already on its way: a 1 Gbit/s link is then 70 % busy instead of 99 %.
  *
- * Where all ranks share a machine's memory (near): recursive doubling below 64 KiB, but rsag between
- * 4000 and 8000 bytes, where half a vector is below the 4 KiB that Open MPI copies at once and a
- * whole one above; then rsag below 256 KiB when P > 2 is a power of two; else ring, in segments of
- * 512 KiB, which cost fewer answers and still pipeline.
+ * Where all ranks share a machine's memory (near): recursive doubling below 64 KiB, but rsag
+ * between 4000 and 8000 bytes, where half a vector is below the 4 KiB that Open MPI copies at once
+ * and a whole one is above; then rsag below 256 KiB if P > 2 is a power of two; else ring, in
+ * segments of 512 KiB, which need fewer answers and still pipeline.
  *
  * The choice depends on nothing else, so it is the same on every rank and in every run. */
 #ifndef TUTTI_CHOOSE_H
@@ -37,15 +38,15 @@
 typedef struct tutti_algorithm {
     const char *name, *summary;
     tutti_sched_builder build[TUTTI_COLL_KINDS]; /* all NULL: the transport's own collective */
-    int chooses;                                 /* auto: allreduce is chosen by size and ranks */
+    int chooses;                                 /* auto: size and ranks decide the allreduce */
 } tutti_algorithm;
 
 /* NULL-terminated. */
 extern const tutti_algorithm *const tutti_algorithms[];
-/* NULL when there is none of this name; a NULL name means auto. */
+/* NULL for an unknown name; a NULL name means auto. */
 const tutti_algorithm *tutti_algorithm_find(const char *name);
-/* Whether posting a collective blocks the caller until it has ended (mpi). NULL: auto; 0 for
- * unknown names. */
+/* Whether posting a collective blocks the caller until the collective has ended (mpi). NULL: auto;
+ * 0 for unknown names. */
 int tutti_algorithm_blocks(const char *name);
 /* "auto, ring, ..." into text; returns text. */
 char *tutti_algorithm_names(char *text, size_t size);
@@ -59,7 +60,8 @@ typedef struct tutti_choice {
 /* For a collective whose OUT buffer has `count` elements of `element` bytes. */
 tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int near,
     int64_t count, size_t element);
-/* For an operator that does not commute: combines ranks in their order. NULL: the kind does not reduce. */
+/* For an operator that does not commute: combines ranks in their order. NULL if the kind does not
+ * reduce. */
 tutti_sched_builder tutti_coll_choose_ordered(tutti_coll_kind kind);
 
 #endif

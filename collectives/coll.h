@@ -1,15 +1,15 @@
 /* Nonblocking collectives on the lanes of a communicator.
  *
- * A comm is one rank's end of K lanes over a transport. Each lane is a communicator of its own: all
+ * A comm is one rank's end of K lanes over a transport. Each lane is a separate communicator: all
  * ranks post the same collectives in the same order on a lane (the caller's duty: see the ordering
- * law in designs/design.h); lanes are independent. Several collectives may be in flight on one
- * lane, but not any number: from the oldest that has not ended on, `depth` in a row.
+ * law in designs/design.h); lanes are independent. The number of collectives in flight on one lane
+ * is bounded: `depth` in a row, counted from the oldest that has not ended.
  *
  *   post -> { progress }* until done -> free
  *
  * Threads: a comm is not locked: one thread at a time may call any of these on it. Nothing here
  * blocks except tutti_coll_wait, and the algorithm "mpi" (the MPI library's own blocking
- * collective). Buffers: the caller's; not touched by the caller between post and done. */
+ * collective). Buffers belong to the caller, who does not touch them between post and done. */
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
@@ -23,69 +23,72 @@ typedef struct tutti_transport tutti_transport; /* collectives/transport/transpo
 typedef struct tutti_coll_request tutti_coll_request;
 
 typedef struct tutti_comm_options {
-    const char *algorithm; /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "mpi":
-                              see collectives/choose.h */
-    int lanes; /* the transport's first ones, which are used here; 0: all. Others may use the rest,
-                  on the thread that uses these */
-    int depth; /* of a lane: the n-th collective is posted when the (n - depth)-th and all before it
-                  have ended on this rank; 0: TUTTI_COMM_DEPTH. Less where the transport has few
-                  tags */
-    int credit; /* of a collective's messages to a rank, and of those from it, so many are under way
-                   at once; 0: TUTTI_COMM_CREDIT. Ranks need not have the same */
+    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "mpi": see
+     * collectives/choose.h */
+    const char *algorithm;
+    /* the transport's first lanes, which the comm uses; 0: all. The others may be used on the same
+     * thread */
+    int lanes;
+    /* of a lane: the n-th collective is posted once the (n - depth)-th and all before it have ended
+     * on this rank; 0: TUTTI_COMM_DEPTH. Less where the transport has few tags */
+    int depth;
+    /* how many of a collective's messages to one rank are under way at once, and likewise from it;
+     * 0: TUTTI_COMM_CREDIT. It may differ between ranks */
+    int credit;
 } tutti_comm_options;
 
-/* MPI has no room for any number of messages: Open MPI 5.0 comes to a standstill with 512 large ones
- * between ranks of a host that cannot read each other's memory. */
+/* MPI cannot take an unlimited number of messages: Open MPI 5.0 stalls with 512 large ones between
+ * ranks of a host that cannot read each other's memory. */
 enum { TUTTI_COMM_DEPTH = 64, TUTTI_COMM_CREDIT = 32 };
 
-/* Takes over the transport (closed with the comm, also on failure). USAGE lists the known
- * algorithms for an unknown name. */
+/* Takes ownership of the transport, which is closed with the comm, and also on failure. USAGE,
+ * listing the known algorithms, for an unknown name. */
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm);
-/* Requests must have been freed; those that were not, which a drain could not end, keep the memory that their
+/* All requests must have been freed; those that a drain could not end keep the memory that their
  * messages use. Accepts NULL. */
 void tutti_comm_free(tutti_comm *comm);
-/* After a failure, when messages may be under way that nobody will receive. Free still has to be
- * called; it lets go of less. */
+/* After a failure, when messages may be under way that nobody will receive. Free must still be
+ * called; it then releases less. */
 void tutti_comm_abandon(tutti_comm *comm);
-/* After a failure, again and again, on all ranks: nothing starts any more, messages that have met no
- * partner are cancelled, and what other ranks still send is taken in, so that their messages end. Returns whether
- * nothing of this rank is in flight any more: then no buffer is touched again. Ranks that need it for their own
- * messages to end have to go on calling it. */
+/* After a failure, called repeatedly on all ranks: nothing starts any more, messages that have met
+ * no partner are cancelled, and what other ranks still send is received, so that their messages
+ * end. Returns whether nothing of this rank is in flight any more: then no buffer is touched again.
+ * A rank must go on calling it while other ranks need it for their messages to end. */
 int tutti_comm_drain(tutti_comm *comm);
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
 int tutti_comm_lanes(const tutti_comm *comm);
 /* The transport's lock (tutti_transport.lock), or NULL. */
 pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm);
-/* How many collectives were posted on a lane: the number of the next one. */
+/* How many collectives have been posted on a lane: the number of the next one. */
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
-/* Whether the depth of the lane lets another one be posted now. Progress makes room. */
+/* Whether the lane's depth allows another post now. Progress makes room. */
 int tutti_comm_has_room(const tutti_comm *comm, int lane);
 
-/* What this rank has done itself so far, beside sending and receiving. */
+/* What this rank has done so far besides sending and receiving. */
 typedef struct tutti_coll_work {
     int64_t copies, copied_bytes;      /* from one buffer to another */
     int64_t reductions, reduced_bytes; /* dst = dst op src; bytes of src */
 } tutti_coll_work;
 tutti_coll_work tutti_comm_work(const tutti_comm *comm);
 
-/* Starts a collective on a lane; its first messages are under way when this returns.
- * INVAL: bad lane, kind, count < 0, root; a lane that has no room; UNSUPPORTED: a size that the
- * transport cannot carry (says which). */
+/* Starts a collective on a lane; its first messages are under way when this returns. INVAL: bad
+ * lane, kind, count < 0, root; a lane that has no room. UNSUPPORTED: a size that the transport
+ * cannot carry (the log says which). */
 tutti_status tutti_coll_post(
     tutti_comm *comm, int lane, const tutti_coll_args *args, tutti_coll_request **request);
-/* Moves everything in flight on every lane as far as it goes now. *moved: whether anything
+/* Advances everything in flight on every lane as far as possible now. *moved: whether anything
  * advanced. */
 tutti_status tutti_coll_progress(tutti_comm *comm, int *moved);
-/* Whether it has ended on this rank (no progress is made here). */
+/* Whether it has ended on this rank (makes no progress). */
 int tutti_coll_done(const tutti_coll_request *request);
-/* How often progress has advanced it so far: it stalls when this stays the same. */
+/* How often progress has advanced it so far: while this stays the same, it is stalled. */
 int64_t tutti_coll_moves(const tutti_coll_request *request);
-/* Progresses until the request is done, sleeping in growing steps; TIMEOUT (logged) after
+/* Calls progress until the request is done, sleeping in growing steps; TIMEOUT (logged) after
  * timeout_s. */
 tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, double timeout_s);
-/* Frees a request that is done; or, after a failure, abandons one that is not. Accepts NULL. */
+/* Frees a request that is done, or abandons one that is not, after a failure. Accepts NULL. */
 void tutti_coll_free(tutti_coll_request *request);
 
 #endif

@@ -11,23 +11,25 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* What has been posted on one lane. A collective is live from its post until all its messages have ended. */
+/* The collectives of one lane. A collective is live from its post until all its messages have
+ * ended. */
 typedef struct lane_state {
-    int64_t posted;      /* so far: the number of the next one */
+    int64_t posted;      /* so far; the number of the next one */
     int64_t oldest;      /* none before this number is live */
     unsigned char *live; /* [depth] by number */
 } lane_state;
 
 struct tutti_comm {
     tutti_transport *transport;
-    int lanes; /* of the transport's */
+    int lanes; /* the first of the transport's */
     const tutti_algorithm *algorithm;
     tutti_pool *pool;
     tutti_cache *cache;
     int64_t identities, numbers; /* the transport's tags are their product */
-    int64_t depth;               /* from a lane's oldest live one on, so many numbers may be live */
-    int credit;                  /* of the flights */
-    lane_state *lane;            /* [lanes] */
+    /* only this many numbers, from the oldest live one of a lane on, may be live */
+    int64_t depth;
+    int credit;       /* of the flights */
+    lane_state *lane; /* [lanes] */
     tutti_coll_work work;
     tutti_coll_request *oldest, *newest; /* in flight */
 };
@@ -43,14 +45,14 @@ struct tutti_coll_request {
     tutti_flight *flight;
     tutti_status status;
     int in_flight, done;
-    int orphan;            /* its post has failed half-way: it belongs to nobody but the drain */
+    int orphan;            /* its post has failed half-way: only the drain owns it */
     unsigned char here[2]; /* a barrier's IN and OUT */
 };
 
 /* ---- opening ---- */
 
-/* Deals the transport's tags to numbers and identities. Numbers that may be live together, which are
- * `depth` in a row, all have tags of their own. */
+/* Divides the transport's tags among numbers and identities. Numbers that may be live together,
+ * `depth` in a row, all have different tags. */
 static tutti_status deal_tags(tutti_comm *c, int depth)
 {
     enum { LEAST_IDENTITIES = 8, MOST_NUMBERS = 1 << 14 };
@@ -171,17 +173,17 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm)
 }
 
 /* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
- * of two collectives meet only if they agree in both. Numbers come around, but
+ * of two collectives meet only if they agree in both. Numbers wrap around, but
  *
  *   two live collectives of a lane never share a tag:
  *   oldest <= number < oldest + depth holds for every live one (tutti_coll_post refuses any other),
  *   and depth <= numbers: two live ones differ in number % numbers, and with that in their tags.
  *
- * This is enough for right sums, whatever other ranks have in flight. Let c and d share a tag, c before d.
- * On each rank c has ended when d is posted, so that all of c's messages are posted before any of d's; c
- * sends as many from p to q as it receives there (collectives/sched/match). The k-th message sent on
- * (lane, peer, tag) meets the k-th receive (collectives/transport/transport.h; in MPI, messages do not
- * overtake): c's meet c's. */
+ * This suffices for correct sums, whatever other ranks have in flight. Let c and d share a tag, c
+ * before d. On each rank c has ended when d is posted, so all of c's messages are posted before any
+ * of d's, and c sends as many from p to q as q receives (collectives/sched/match). The k-th message
+ * sent on (lane, peer, tag) meets the k-th receive (collectives/transport/transport.h; in MPI,
+ * messages do not overtake): c's messages meet c's receives. */
 static int tag_of(const tutti_comm *c, int64_t number, uint32_t identity)
 {
     return (int)(number % c->numbers * c->identities + identity % c->identities);
@@ -200,7 +202,8 @@ static tutti_status check_operator(const tutti_coll_args *a)
     return TUTTI_OK;
 }
 
-/* Counts of parts; *all: the elements of a buffer that has all of them, count where there are none. */
+/* Checks the counts of parts. *all: the elements of a buffer with all parts, or count without
+ * counts. */
 static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int64_t *all)
 {
     const char *kind = tutti_coll_kind_name(a->kind);
@@ -227,7 +230,7 @@ static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int6
     return TUTTI_OK;
 }
 
-/* Whether this rank may post it at all. */
+/* Checks whether this rank may post the collective at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
     int rank = c->transport->rank, P = c->transport->size, lanes = c->lanes;
@@ -254,8 +257,8 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
     return TUTTI_OK;
 }
 
-/* The same collective with what its kind ignores set to one value, which the schedule cache and
- * transports rely on. */
+/* The same collective, with the arguments that its kind ignores set to fixed values, on which the
+ * schedule cache and transports rely. */
 static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2])
 {
     tutti_coll_args a = *args;
@@ -274,7 +277,8 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
     return a;
 }
 
-/* Of the largest buffer of any rank, by which segments are sized. An alltoall with counts has none. */
+/* Elements of the largest buffer of any rank, which determines the segment size; 0 for an alltoall
+ * with counts. */
 static int64_t elements(const tutti_coll_args *a, int P)
 {
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
@@ -323,7 +327,7 @@ static tutti_status start(tutti_coll_request *r)
     return status;
 }
 
-/* Past all that have ended. */
+/* Moves `oldest` past all that have ended. */
 static void move_oldest(tutti_comm *c, int lane)
 {
     lane_state *l = &c->lane[lane];
@@ -351,7 +355,7 @@ static void delist(tutti_coll_request *r)
     move_oldest(c, r->lane);
 }
 
-/* A post that has failed: what has begun is live until it is drained. */
+/* After a failed post: what has started stays live until it is drained. */
 static void give_up(tutti_coll_request *r, tutti_status status)
 {
     r->status = status;
@@ -446,8 +450,8 @@ static tutti_status late(const tutti_coll_request *r, double timeout_s)
 
 tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, double timeout_s)
 {
-    /* Waiting inside MPI would spin: idle turns give the core away, first at once, then for longer
-     * and longer. */
+    /* Waiting inside MPI would spin. Idle turns yield the core instead, then sleep longer and
+     * longer. */
     enum { YIELDS = 64 };
     const double first_sleep_s = 1e-6, longest_sleep_s = 100e-6;
     double start_s = tutti_clock_s(), sleep_s = first_sleep_s;

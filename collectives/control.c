@@ -7,12 +7,12 @@
 enum { TAG = 0, MOST_AT_ONCE = 16 /* messages from one rank in one poll */ };
 
 typedef struct peer {
-    tutti_message *receiving; /* NULL: the message is there */
+    tutti_message *receiving; /* NULL: the message has come */
     int deaf;                 /* a receive has failed */
     tutti_control_message message;
 } peer;
 
-/* A message on its way out, or one to use again. */
+/* A message being sent, or one to reuse. */
 typedef struct outgoing {
     struct outgoing *next;
     tutti_message *sending;
@@ -22,9 +22,9 @@ typedef struct outgoing {
 struct tutti_control {
     tutti_transport *transport;
     int lane, rank, size;
-    int turn;       /* the rank looked at last */
-    int posted;     /* peers with a receive posted, counted from rank 0 */
-    peer *from;     /* [size]; its own is not used */
+    int turn;       /* the rank polled last */
+    int posted;     /* ranks below this have a receive posted */
+    peer *from;     /* [size]; this rank's own is unused */
     outgoing *sent; /* under way, newest first */
     outgoing *idle;
     int sending;
@@ -188,7 +188,7 @@ static void deliver(tutti_control *c, const tutti_control_message *message)
     if (call) call(c->handler[message->kind].ctx, message);
 }
 
-/* Takes the message that has come, if one has, and listens for the next. */
+/* Takes the message, if one has come, and posts the receive for the next. */
 static tutti_status take(tutti_control *c, int rank, tutti_control_message *message, int *came)
 {
     peer *p = &c->from[rank];

@@ -1,5 +1,5 @@
-/* Small messages between ranks about their collectives, on a lane of their own: what was started,
- * who waits, who ends. They never wait for a collective, and no collective waits for them.
+/* Small messages between ranks about their collectives, on a separate lane: what was started, who
+ * waits, who ends. They never wait for a collective, and no collective waits for them.
  *
  * A receive from every other rank is always posted. A send copies its message and queues it; poll
  * moves what is under way and calls the handler of each message that has come. Messages from one
@@ -16,24 +16,25 @@
 
 #include <stdint.h>
 
-/* One row a kind of message; its values and text are its sender's and its handler's business. */
+/* The kinds of messages. The sender and the handler define the values and the text. */
 typedef enum tutti_control_kind {
     TUTTI_CONTROL_ABORT, /* value[0]: status; text: the sentence. Every rank ends (driver_fail.c) */
-    TUTTI_CONTROL_PRINTS,  /* hashes of what was started (compare.c) */
-    TUTTI_CONTROL_GATE,    /* the hash of what waits to start (gate.c) */
-    TUTTI_CONTROL_ASK,     /* which collective has this number there? (verify.c) */
-    TUTTI_CONTROL_TELL,    /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,     /* the rank ends, having started this many (shutdown.c) */
-    TUTTI_CONTROL_QUERY,   /* how far are you with this collective? (inquiry.c) */
-    TUTTI_CONTROL_STATE,   /* this far (inquiry.c) */
-    TUTTI_CONTROL_HELLO,   /* the process of this rank (inquiry.c) */
-    TUTTI_CONTROL_DUMP,    /* write your flight recorder down (inquiry.c) */
-    TUTTI_CONTROL_CLOCK,   /* what time is it there? (clocks.c) */
-    TUTTI_CONTROL_TIME,    /* value[0]: nanoseconds of the clock here (clocks.c) */
-    TUTTI_CONTROL_WISH,    /* this rank wants to stop (halt.c) */
-    TUTTI_CONTROL_LIMIT,   /* value[0]: the first step that no rank submits (halt.c) */
-    TUTTI_CONTROL_HEARD,   /* this rank knows the limit (halt.c) */
-    TUTTI_CONTROL_DRAINED, /* after a failure: nothing of the rank is in flight (driver_drain.c) */
+    TUTTI_CONTROL_PRINTS, /* hashes of what was started (compare.c) */
+    TUTTI_CONTROL_GATE,   /* hash of what waits to start (gate.c) */
+    TUTTI_CONTROL_ASK,    /* which collective has this number on your rank? (verify.c) */
+    TUTTI_CONTROL_TELL,   /* this one (verify.c) */
+    TUTTI_CONTROL_BYE,    /* the sender ends, having started this many (shutdown.c) */
+    TUTTI_CONTROL_QUERY,  /* how far are you with this collective? (inquiry.c) */
+    TUTTI_CONTROL_STATE,  /* this far (inquiry.c) */
+    TUTTI_CONTROL_HELLO,  /* the sender's process (inquiry.c) */
+    TUTTI_CONTROL_DUMP,   /* write out your flight recorder (inquiry.c) */
+    TUTTI_CONTROL_CLOCK,  /* what time is it on your rank? (clocks.c) */
+    TUTTI_CONTROL_TIME,   /* value[0]: nanoseconds of the sender's clock (clocks.c) */
+    TUTTI_CONTROL_WISH,   /* the sender wants to stop (halt.c) */
+    TUTTI_CONTROL_LIMIT,  /* value[0]: the first step that no rank submits (halt.c) */
+    TUTTI_CONTROL_HEARD,  /* the sender knows the limit (halt.c) */
+    /* after a failure: nothing of the sender is in flight (driver_drain.c) */
+    TUTTI_CONTROL_DRAINED,
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 
@@ -43,7 +44,7 @@ typedef struct tutti_control_message {
     int32_t kind, from; /* send fills `from` in */
     int64_t value[TUTTI_CONTROL_VALUES];
     union {
-        char text[TUTTI_CONTROL_TEXT]; /* ends with a 0 where it is text */
+        char text[TUTTI_CONTROL_TEXT]; /* terminated by 0 if it is text */
         uint64_t word[TUTTI_CONTROL_TEXT / 8];
     };
 } tutti_control_message;
@@ -52,18 +53,18 @@ typedef void (*tutti_control_handler)(void *ctx, const tutti_control_message *me
 
 typedef struct tutti_control tutti_control;
 
-/* Borrows the transport until stop. All ranks open it on the same lane, which is used for nothing
- * else. */
+/* Borrows the transport until stop. All ranks open it on the same lane, which nothing else uses. */
 tutti_status tutti_control_open(tutti_transport *transport, int lane, tutti_control **control);
-/* Lets go of all that is under way; call it before the transport is closed. Accepts NULL. */
+/* Abandons all that is under way; called before the transport is closed. Accepts NULL. */
 void tutti_control_stop(tutti_control *control);
-/* After the transport was closed: a send that was let go may be read until then. Accepts NULL. */
+/* Called after the transport was closed, because an abandoned send may be read until then. Accepts
+ * NULL. */
 void tutti_control_free(tutti_control *control);
 
 int tutti_control_rank(const tutti_control *control);
 int tutti_control_size(const tutti_control *control);
 
-/* Who gets messages of this kind; those without a handler are dropped. */
+/* Sets the handler of this kind of message; messages without a handler are dropped. */
 void tutti_control_handle(
     tutti_control *control, tutti_control_kind kind, tutti_control_handler handler, void *ctx);
 /* Never waits. */
@@ -71,8 +72,8 @@ tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message);
 /* To every other rank. */
 tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message);
-/* Looks for messages from every rank (all), or from the next one in turn, which costs the same
- * however many ranks there are. *moved is set to 1 when one came. */
+/* Receives messages from every rank (all), or from the next one in turn, at a cost that does not
+ * depend on the number of ranks. *moved is set to 1 when one came. */
 tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);
 /* How many sends are under way. */
 int tutti_control_sending(const tutti_control *control);

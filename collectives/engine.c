@@ -23,9 +23,9 @@ struct tutti_flight {
     int draining;
     tutti_message **message; /* [n] */
     int *waits;              /* [n] counts down from sched->waits */
-    int *oldest;          /* [channels] the first message that has not been seen to end; -1: none */
-    int *under_way;       /* [channels] messages that have started and have not been seen to end */
-    int *held;            /* [channels] the message that waits until one of these ends; -1: none */
+    int *oldest;             /* [channels] the first message not known to have ended; -1: none */
+    int *under_way;          /* [channels] messages started and not known to have ended */
+    int *held;            /* [channels] the message that waits for one of these to end; -1: none */
     unsigned char *state; /* [n] */
     queue messages, local;
 };
@@ -47,7 +47,8 @@ static void release_one(tutti_flight *f, int i)
     q->step[q->tail++] = i;
 }
 
-/* A message lets the next of its channel start, now or when another one has ended. */
+/* A started message lets the next of its channel start, at once or, at the credit limit, when
+ * another one has ended. */
 static void follow(tutti_flight *f, int i)
 {
     int c = f->sched->of[i], next = f->sched->next[i];
@@ -118,7 +119,7 @@ static void run_local(tutti_flight *f, int i)
     end(f, i);
 }
 
-/* Starts all that is ready, messages first: they travel while reductions run. */
+/* Starts all that is ready, messages first, so that they travel while reductions run. */
 static tutti_status start_ready(tutti_flight *f)
 {
     for (;;) {
@@ -133,7 +134,7 @@ static tutti_status start_ready(tutti_flight *f)
     }
 }
 
-/* Ends what has ended on one channel, oldest first. */
+/* Processes the messages of one channel that have ended, oldest first. */
 static tutti_status look(tutti_flight *f, int channel, int *moved)
 {
     tutti_transport *t = f->plan.transport;
@@ -172,7 +173,7 @@ int tutti_flight_drain(tutti_flight *f)
         int done = 0;
         if (f->state[i] != STARTED) continue;
         if (!f->draining) t->ops->cancel(t, f->message[i]);
-        /* What it fails with now, after a failure, is nobody's concern. */
+        /* a further failure no longer matters */
         (void)t->ops->test(t, f->message[i], &done);
         if (done)
             f->state[i] = ENDED;
@@ -238,7 +239,7 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
     }
     for (int i = 0; i < s->n; i++) {
         f->message[i] = NULL;
-        f->waits[i]++; /* let go just below, which finds those that wait for nothing */
+        f->waits[i]++; /* released below, which finds the steps that wait for nothing */
     }
     for (int i = 0; i < s->n; i++) release_one(f, i);
     *flight = f;

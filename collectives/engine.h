@@ -2,13 +2,13 @@
  *
  *   start -> { progress }* until nothing is left -> free
  *
- * A flight is a schedule under way. Starting posts the messages that wait for nothing; progress
- * looks at the oldest message of each channel (peer and direction; messages of a channel end in
- * order, or are seen late at no harm), reduces what has arrived and posts what has become ready,
+ * A flight is a schedule under way. Starting posts the messages that wait for nothing. Progress
+ * tests the oldest message of each channel (peer and direction; messages of a channel end in order,
+ * and noticing one late does no harm), reduces what has arrived and posts what has become ready,
  * messages before reductions.
  *
- * Threads: one thread at a time on the flights of a transport. Buffers: the caller's, until the
- * flight is free. */
+ * Threads: one thread at a time on the flights of a transport. Buffers are the caller's and stay
+ * valid until the flight is freed. */
 #ifndef TUTTI_ENGINE_H
 #define TUTTI_ENGINE_H
 
@@ -24,29 +24,30 @@ typedef struct tutti_flight tutti_flight;
 typedef struct tutti_flight_plan {
     tutti_transport *transport;
     tutti_pool *pool;         /* the flight and its scratch space come from here */
-    tutti_coll_work *work;    /* what is copied and reduced is added here */
+    tutti_coll_work *work;    /* copies and reductions are counted here */
     const tutti_sched *sched; /* borrowed */
     tutti_dtype dtype;
     tutti_reduce_op op;
     const tutti_user_op *user; /* or NULL */
     int lane, tag;
-    int credit; /* of a channel's messages, as many are under way at once */
+    int credit; /* how many messages of a channel are under way at once */
     const void *in;
     void *out;
 } tutti_flight_plan;
 
-/* NOMEM, or the transport's failure: then *flight is what has begun, which has to be drained, or NULL. */
+/* NOMEM, or the transport's failure: then *flight is what has started and must be drained, or
+ * NULL. */
 tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **flight);
-/* *moved is set to 1 when anything advanced, and else left alone. After a failure the flight does
- * not move any more. */
+/* *moved is set to 1 when anything advanced, else left alone. After a failure the flight no longer
+ * advances. */
 tutti_status tutti_flight_progress(tutti_flight *flight, int *moved);
-/* After a failure, again and again: no step starts any more; messages that have met no partner are
- * cancelled, the others end. Returns how many have not. */
+/* After a failure, called repeatedly: no step starts any more; messages that have met no partner
+ * are cancelled, the others end. Returns how many have not ended. */
 int tutti_flight_drain(tutti_flight *flight);
 int tutti_flight_done(const tutti_flight *flight);
-/* "rank 1 (receiving), rank 3 (sending)": whom it waits for, into text; returns text. */
+/* The ranks it waits for, "rank 1 (receiving), rank 3 (sending)", into text; returns text. */
 char *tutti_flight_waits_for(const tutti_flight *flight, char *text, size_t size);
-/* Abandons what is still under way (nothing, once it is drained). Accepts NULL. */
+/* Abandons what is still under way (nothing, after a drain). Accepts NULL. */
 void tutti_flight_free(tutti_flight *flight);
 
 #endif

@@ -1,4 +1,4 @@
-/* Host memory of the collectives: blocks that are used again and again, and dst = dst op src. */
+/* Host memory of the collectives: a pool of reused blocks, and dst = dst op src. */
 #ifndef TUTTI_BUF_H
 #define TUTTI_BUF_H
 
@@ -9,27 +9,28 @@
 
 /* dst[i] = dst[i] op src[i], or src[i] op dst[i] when src_first, for i < count.
  *   dst  [in,out]  count elements of dtype      src  [in]  likewise; disjoint from dst
- * The order matters to bits: min and max give their second operand when the two compare equal (-0
- * and +0) or one is NaN. Ranks that combine the same two values in the same order hold the same
- * bits, the payload of a NaN aside. Integer overflow wraps. The operator goes with the type. [A] on
- * disjoint dst. */
+ * The order affects the bits: min and max return their second operand when the two compare equal
+ * (-0 and +0) or one is NaN. Ranks that combine the same two values in the same order hold the same
+ * bits, except for the payload of a NaN. Integer overflow wraps. The operator must suit the type.
+ * [A] on disjoint dst. */
 void tutti_buf_reduce(tutti_dtype dtype, tutti_reduce_op op, void *dst, const void *src,
     int64_t count, int src_first);
-/* Whether there is a function for this type and operator; both are in the lists. [P] */
+/* Whether there is a function for this type and operator, both of which must be in the lists.
+ * [P] */
 int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op);
-/* The same by a program's own operator. */
+/* The same with a program's own operator. */
 void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst, const void *src,
     int64_t count, int src_first);
 
 /* Copies bytes; dst and src are disjoint. [A] */
 void tutti_buf_copy(void *dst, const void *src, size_t bytes);
 
-/* Blocks aligned to 64 bytes, kept when given back, so that a steady state allocates nothing. A
- * pool is not locked. */
+/* Blocks aligned to 64 bytes, kept when they are returned, so that a steady state allocates
+ * nothing. A pool is not locked. */
 typedef struct tutti_pool tutti_pool;
 tutti_status tutti_pool_new(tutti_pool **pool);
-void tutti_pool_free(tutti_pool *pool); /* accepts NULL; every block has been given back */
-/* A block of at least `bytes` bytes, contents undefined. NOMEM (logged). */
+void tutti_pool_free(tutti_pool *pool); /* accepts NULL; every block must have been returned */
+/* A block of at least `bytes` bytes with undefined contents. NOMEM (logged). */
 tutti_status tutti_pool_take(tutti_pool *pool, size_t bytes, void **block);
 void tutti_pool_give(tutti_pool *pool, void *block); /* accepts NULL */
 

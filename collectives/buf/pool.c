@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 
-/* A block's size class is kept in the 64 bytes before it, so that what the caller gets stays
- * aligned. */
+/* The 64 bytes before a block hold its size class, so that the block itself stays aligned. */
 typedef struct head {
     struct head *next;
     int class;
@@ -17,7 +16,7 @@ struct tutti_pool {
     head *idle[CLASSES];
 };
 
-/* Four classes to a doubling: at most a quarter of a block is slack. */
+/* Four classes per doubling: above 256 bytes, less than a fifth of a block is slack. */
 static size_t class_bytes(int class)
 {
     return ((size_t)(4 + class % 4) << (class / 4)) * 64;

@@ -15,8 +15,8 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
 #define BOR(T, a, b) (T)((a) | (b))
 #define BXOR(T, a, b) (T)((a) ^ (b))
 
-/* T holds the elements; the arithmetic is done in U, unsigned for integers, where overflow is
- * defined. The fixed inner count lets the compiler use vector instructions at any optimisation
+/* T is the type of the elements; the arithmetic is done in U, which is unsigned for integers, where
+ * overflow is defined. The fixed inner count lets the compiler vectorise at any optimisation
  * level. */
 #define REDUCE(name, T, U, OP, first, second)                                                      \
     static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
@@ -35,7 +35,7 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
     REDUCE(dtype##_##op, T, U, OP, d, s)                                                           \
     REDUCE(dtype##_##op##_src_first, T, U, OP, s, d)
 
-/* U for sum and product; min and max compare as T. */
+/* Sum and product use U; min and max compare as T. */
 #define REDUCE_REAL(dtype, T, U)                                                                   \
     BOTH(dtype, sum, T, U, SUM)                                                                    \
     BOTH(dtype, prod, T, U, PROD)                                                                  \
@@ -62,9 +62,9 @@ REDUCE_INTEGER(u16, uint16_t, unsigned)
 REDUCE_INTEGER(u32, uint32_t, uint32_t)
 REDUCE_INTEGER(u64, uint64_t, uint64_t)
 
-/* Elements that are structs: one function combines two, whichever comes first, so that both ends of an
- * exchange run the same instructions (a compiler that fuses a product and a sum may fuse another one in a
- * copy of the code). */
+/* Elements that are structs: the same function combines two in either order, so that both ends of
+ * an exchange run the same instructions (in a copy of the code, a compiler might fuse another
+ * product and sum). */
 #define EACH(name, T, combine, first, second)                                                      \
     static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
     {                                                                                              \
@@ -94,7 +94,8 @@ REDUCE_INTEGER(u64, uint64_t, uint64_t)
     EACH_BOTH(dtype##_sum, dtype)                                                                  \
     EACH_BOTH(dtype##_prod, dtype)
 
-/* Of equal values the lower index; a NaN is neither less nor greater, and the first operand stays. */
+/* Of equal values, the lower index wins; a NaN is neither less nor greater, so the first operand
+ * stays. */
 #define PAIR(name, T, better)                                                                      \
     __attribute__((noinline)) static void name(const T *a, const T *b, T *result)                  \
     {                                                                                              \

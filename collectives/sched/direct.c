@@ -1,13 +1,13 @@
 #include "collectives/sched/direct.h"
 
-/* Where the parts that this rank has lie. */
+/* Where this rank's parts lie. */
 static tutti_spot input(const tutti_sched_shape *shape, int64_t offset)
 {
     return shape->in_place ? tutti_out(offset) : tutti_in(offset);
 }
 
-/* A part of no elements is an empty message: where the ranks do not agree about it, something of another length
- * arrives than is awaited, and nothing is left over for a later collective. */
+/* An empty part is an empty message: if the ranks disagree about it, a message of an unexpected
+ * length arrives, and none is left over for a later collective. */
 static void send_part(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
 {
     if (count)
@@ -56,7 +56,8 @@ static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     }
 }
 
-/* With counts, which no rank knows all of, there is one message for each pair of ranks, whatever its length. */
+/* With counts, of which no rank knows all, there is one message per pair of ranks, whatever its
+ * length. */
 static void exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, int before,
     tutti_spot to, int64_t arriving, int next, tutti_spot from, int64_t leaving)
 {
@@ -69,7 +70,7 @@ static void exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, i
     }
 }
 
-/* In place, what is sent is copied first: what arrives takes its place. */
+/* In place, what is sent is copied first, because what arrives overwrites it. */
 static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int P = shape->P;
@@ -105,7 +106,8 @@ static void reduce_segments(tutti_sched_draft *draft, const tutti_sched_shape *s
     }
 }
 
-/* Rank q's block arrives at scratch[q * own]. What comes before this rank's own is put together there. */
+/* Rank q's block arrives at scratch[q * own]. Blocks of ranks before this one are combined
+ * there. */
 static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int P = shape->P, rank = shape->rank;

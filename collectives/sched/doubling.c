@@ -2,8 +2,8 @@
 
 #include "collectives/sched/fold.h"
 
-/* The halves of scratch take turns, so that the next exchange's message may arrive while this one
- * is reduced. */
+/* The halves of scratch alternate, so that the next exchange's message may arrive while this one is
+ * reduced. */
 static void exchange(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {

@@ -1,4 +1,4 @@
-/* Drafts: a schedule while it is made. */
+/* Drafts: schedules under construction. */
 #include "collectives/sched/sched.h"
 
 #include "collectives/sched/link.h"

@@ -7,8 +7,8 @@
  *   number              0    1    2    3
  *   unfold           <- result
  *
- * Adds 2 steps and 2 S bytes for a folded pair. Source: Thakur, Rabenseifner, Gropp, "Optimization
- * of collective communication operations in MPICH", IJHPCA 19(1), 2005. */
+ * Adds 2 steps and 2 S bytes per folded pair. Source: Thakur, Rabenseifner, Gropp, "Optimization of
+ * collective communication operations in MPICH", IJHPCA 19(1), 2005. */
 #ifndef TUTTI_SCHED_FOLD_H
 #define TUTTI_SCHED_FOLD_H
 
@@ -16,7 +16,7 @@
 
 typedef struct tutti_fold {
     int rank, P2, R;
-    int number; /* among those that stay; -1: sits out */
+    int number; /* among the ranks that stay; -1: sits out */
 } tutti_fold;
 
 tutti_fold tutti_fold_of(int rank, int P);

@@ -9,7 +9,7 @@ typedef struct range {
     int64_t from, to;
 } range;
 
-/* The accesses that a later one may still have to wait for, of each space. */
+/* The accesses to each space that a later one may still have to wait for. */
 typedef struct frontier {
     range *live[TUTTI_SPACES];
     int n[TUTTI_SPACES], room[TUTTI_SPACES];
@@ -20,8 +20,8 @@ typedef struct edges {
     int n, room;
 } edges;
 
-/* The array with room for one element after its first n: itself, or a larger copy; NULL when memory
- * ran out. */
+/* The array with room for one element after its first n: itself or a larger copy; NULL when memory
+ * runs out. */
 static void *with_room(void *array, size_t size, int n, int *room)
 {
     if (n < *room) return array;
@@ -33,8 +33,7 @@ static void *with_room(void *array, size_t size, int n, int *room)
 
 static int add_edge(edges *e, int earlier, int later)
 {
-    /* A step's accesses are taken one after the other, so that a double edge is among the last few.
-     */
+    /* A step's accesses are added in a row, so a duplicate edge is among the last few. */
     for (int i = e->n - 1; i >= 0 && e->pair[i][1] == later; i--)
         if (e->pair[i][0] == earlier) return 1;
     void *pair = with_room(e->pair, sizeof *e->pair, e->n, &e->room);
@@ -45,8 +44,9 @@ static int add_edge(edges *e, int earlier, int later)
     return 1;
 }
 
-/* Waits for what overlaps; forgets what the new access makes superfluous: whoever must wait for a
- * range inside one that is now overwritten waits for the new writer, which waits for it. */
+/* Adds edges from overlapping accesses, and drops those that the new access makes redundant:
+ * whoever must wait for a range inside an overwritten one waits for the new writer, which waits for
+ * it. */
 static int add_access(frontier *f, edges *e, int step, tutti_spot spot, int64_t count, int writes)
 {
     if (!count) return 1;
@@ -88,14 +88,13 @@ static void fill_after(tutti_sched *s, const edges *e)
         s->waits[e->pair[i][1]]++;
     }
     for (int i = 0; i < s->n; i++) s->first[i + 1] += s->first[i];
-    /* Edges are sorted by their later end: filling backwards from each list's end keeps its order.
-     */
+    /* Edges are sorted by their later end: filling each list backwards keeps its order. */
     for (int i = e->n - 1; i >= 0; i--) s->after[--s->first[e->pair[i][0] + 1]] = e->pair[i][1];
     for (int i = 0; i < s->n; i++) s->first[i] = s->first[i + 1];
     s->first[s->n] = e->n;
 }
 
-/* Threads the sends (recvs) of each peer; last[2 * peer + is_recv] is the latest so far, or -1. */
+/* Chains the sends (recvs) of each peer; last[2 * peer + is_recv] is the latest so far, or -1. */
 static void fill_channels(tutti_sched *s, int *last)
 {
     for (int p = 0; p < 2 * s->shape.P; p++) last[p] = -1;

@@ -1,4 +1,4 @@
-/* From program order and ranges to what waits for what: the last thing that happens to a draft. [P] */
+/* Derives what waits for what from program order and ranges: the last pass over a draft. [P] */
 #ifndef TUTTI_SCHED_LINK_H
 #define TUTTI_SCHED_LINK_H
 

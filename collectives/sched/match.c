@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The symbol of one value. */
+/* The symbol for one value. */
 typedef struct cell {
-    int64_t element; /* of the vector; -1: nothing was written here */
+    int64_t element; /* of the vector; -1: not written yet */
     uint64_t how;    /* a hash of the expression that made it */
 } cell;
 
 typedef struct memory {
     cell *cells;
-    unsigned char *times; /* [count][P] how often each rank's contribution is in it */
+    unsigned char *times; /* [count][P] how often each rank's contribution is in a cell */
 } memory;
 
 typedef struct proof {
@@ -72,7 +72,7 @@ static tutti_status open_proof(proof *p, const tutti_sched *const ranks[], int P
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory to match the schedules of %d ranks", P);
 }
 
-/* Where a rank's input lies: *space and the offset in it; its length. */
+/* Where a rank's input lies: *space and the offset in it. Returns its length. */
 static int64_t input_of(const tutti_sched *s, tutti_space *space, int64_t *from)
 {
     const tutti_sched_shape *shape = &s->shape;
@@ -127,7 +127,7 @@ static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, i
     memcpy(d->times + (size_t)dst.offset * P, s->times + (size_t)src.offset * P, (size_t)count * P);
 }
 
-/* Whether all ranks of the one come before all of the other. */
+/* Whether all ranks in `one` come before all ranks in `other`. */
 static int is_before(const unsigned char *one, const unsigned char *other, int P)
 {
     int last = -1, first = P;
@@ -174,14 +174,14 @@ static void visit(void *ctx, const tutti_sched_event *e)
         combine(p, e->rank, step);
 }
 
-/* What OUT[i] of a rank must be: an element, with the contributions of ranks first to last. */
+/* What OUT[i] of a rank must be: an element with the contributions of ranks first to last. */
 typedef struct promise {
     int made;
     int64_t element;
     int first, last;
 } promise;
 
-/* In which part i lies; *at: where in it. */
+/* The part in which element i lies; *at: where in it. */
 static int part_of(const int64_t *counts, int64_t count, int64_t i, int64_t *at)
 {
     int r = 0;
@@ -244,7 +244,7 @@ static void check_element(proof *p, int rank, int64_t i)
         wrong(p, rank, i, "is put together in another way than on rank 0");
 }
 
-/* One order of events; *how: a hash of how all that was promised was put together. */
+/* Proves one order of events. *how: a hash of how all promised elements were combined. */
 static tutti_status prove(const tutti_sched *const ranks[], int P, uint64_t seed, uint64_t *how)
 {
     proof p;

@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-/* When a rank's ports and arithmetic are free again, and what it has done. */
+/* When a rank's ports and arithmetic are free again, and what it has done so far. */
 typedef struct account {
     double send_s, recv_s, reduce_s;
     int64_t sent_bytes, reduced_bytes;
-    double *ready_s; /* [n] when what a step waits for has ended */
+    double *ready_s; /* [n] when everything a step waits for has ended */
 } account;
 
 typedef struct books {

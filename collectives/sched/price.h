@@ -1,8 +1,8 @@
-/* What a collective costs, by its schedules alone: a message of n bytes takes alpha + beta n,
- * reducing n bytes takes gamma n. A rank sends one message at a time, receives one at a time, and
- * reduces one at a time, all three at once; copies are free. Steps are taken in the order in which
- * they become ready. Source of the model: Hockney, "The communication challenge for MPP", Parallel
- * Computing 20(3), 1994. */
+/* What a collective costs, from its schedules alone: a message of n bytes takes alpha + beta n,
+ * reducing n bytes takes gamma n. A rank sends one message, receives one and reduces one at a time,
+ * all three concurrently; copies are free. Steps run in the order in which they become ready.
+ * Source of the model: Hockney, "The communication challenge for MPP", Parallel Computing 20(3),
+ * 1994. */
 #ifndef TUTTI_SCHED_PRICE_H
 #define TUTTI_SCHED_PRICE_H
 

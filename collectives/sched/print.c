@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* "s4": spaces are told by a letter, OUT by none. */
+/* "s4": a letter names the space; OUT has none. */
 static void print_spot(FILE *out, tutti_spot spot)
 {
     static const char *const letters[TUTTI_SPACES] = {"i", "", "s"};
@@ -39,7 +39,7 @@ static void print_step(FILE *out, const tutti_sched_step *step)
     }
 }
 
-/* What one rank does on one level, on a line of its own text; NULL when memory ran out. */
+/* What one rank does on one level, as text; NULL when memory runs out. */
 static char *cell(const tutti_sched *s, const int *level, int wanted)
 {
     char *text = NULL;
@@ -59,7 +59,7 @@ static char *cell(const tutti_sched *s, const int *level, int wanted)
     return text;
 }
 
-/* Columns of the same width, but for the last, which ends with its text. */
+/* Columns have the same width, except for the last, which ends with its text. */
 static void print_column(FILE *out, const char *text, int width, int last)
 {
     if (!last)
@@ -68,7 +68,7 @@ static void print_column(FILE *out, const char *text, int width, int last)
         fprintf(out, text[0] ? " | %s\n" : " |\n", text);
 }
 
-/* A table of text: a line of ranks, then one a level. */
+/* A table of text: a line of ranks, then one line per level. */
 typedef struct table {
     int P, lines, width;
     char **cells; /* [lines * P] */

@@ -6,7 +6,7 @@
  *   0+3=s4+    the same with the operands the other way round
  *   0+3=i0     copies IN[0...] to OUT[0...]
  *
- * A line holds the messages that can pass at the same time, and what is done with them. */
+ * A line holds the messages that can pass at the same time, and the local steps on them. */
 #ifndef TUTTI_SCHED_PRINT_H
 #define TUTTI_SCHED_PRINT_H
 

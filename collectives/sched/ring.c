@@ -1,15 +1,17 @@
 #include "collectives/sched/ring.h"
 
-/* Segments that have arrived and are not reduced yet: a cache's worth, 4 to 32 of them. */
+/* Places for segments that have arrived and are not yet reduced: a cache's worth, 4 to 32 of
+ * them. */
 enum { CACHED = 32 * 15360, LEAST_PLACES = 4, MOST_PLACES = 32 };
 
 typedef struct ring {
     tutti_sched_draft *draft;
     int rank, P, to, from;
-    int64_t total, segment; /* elements of OUT, which is dealt to P blocks */
-    const int64_t *counts;  /* of the blocks; NULL: as equal as they can be */
-    int64_t place, places;  /* elements of a place in scratch, and how many there are */
-    int64_t arrivals;       /* messages that took one */
+    /* elements of OUT, which is divided into P blocks; elements of a segment */
+    int64_t total, segment;
+    const int64_t *counts; /* of the blocks; NULL: blocks differ by at most one element */
+    int64_t place, places; /* elements of a place in scratch; the number of places */
+    int64_t arrivals;      /* messages that took one */
 } ring;
 
 static int64_t places_for(int64_t segment)
@@ -25,7 +27,7 @@ static tutti_status start(const tutti_sched_shape *shape, ring *r)
     r->from = (r->rank + r->P - 1) % r->P;
     r->counts = shape->counts;
     r->total = shape->kind == TUTTI_ALLGATHER ? shape->count * shape->P : shape->count;
-    int64_t ignored, largest; /* of those that are reduced, which have no counts */
+    int64_t ignored, largest; /* of reduced blocks, which have no counts */
     tutti_coll_block(r->total, r->P, 0, &ignored, &largest);
     int pipelines = r->segment > 0 && r->segment < largest;
     r->place = pipelines ? r->segment : largest;
@@ -52,8 +54,8 @@ static void send_segments(const ring *r, int back)
     }
 }
 
-/* What arrives takes one of a few places in round, so that it is reduced while it is in the cache: a
- * message waits until the one that many before it has been reduced. */
+/* What arrives takes one of a few places in turn, so that it is reduced while it is in the cache: a
+ * message waits until the place's previous one has been reduced. */
 static void receive_and_reduce(ring *r, int back)
 {
     int64_t at, from, length = block(r, back, &at);

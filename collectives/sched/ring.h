@@ -1,8 +1,8 @@
 /* Ring: every rank sends to the next and receives from the one before. Any P.
  *
- * Blocks as tutti_coll_block deals them. Reduce-scatter, P-1 rounds: rank r sends block r-1-t and
- * adds what it receives to block r-2-t; after the last round its block r is the sum. Allgather, P-1
- * rounds: it sends block r-t, receives r-1-t.
+ * tutti_coll_block deals the blocks. Reduce-scatter, P-1 rounds: rank r sends block r-1-t and adds
+ * what it receives to block r-2-t; after the last round its block r is the sum. Allgather, P-1
+ * rounds: it sends block r-t and receives r-1-t.
  *
  *   P = 3, blocks a b c   rank 0     rank 1     rank 2          (A: a summed, and so on)
  *   reduce-scatter 0      c -> 1     a -> 2     b -> 0
@@ -11,16 +11,19 @@
  *                  1      C -> 1     A -> 2     B -> 0
  *
  * With a segment size, a block travels in segments, and the next round of a segment starts as soon
- * as it is reduced: several messages are under way at once, and reducing hides behind sending.
- * Segments arrive in 4 to 32 places in round, together about 480 Ki elements: few enough to stay in a
- * cache until they are reduced, and enough to keep a link busy while a rank does not look.
+ * as it is reduced: several messages are under way at once, and sending hides the reductions.
+ * Segments arrive in 4 to 32 scratch places in turn, together about 480 Ki elements: few enough to
+ * stay in a cache until they are reduced, and enough to keep a link busy while a rank makes no
+ * progress.
  *
- *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent a rank   scratch 2 S/P or the places
- *   reduce-scatter    (P-1) steps     S (P-1)/P                     scratch likewise
+ *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent per rank   scratch 2 S/P or the places
+ *   reduce-scatter    (P-1) steps     S (P-1)/P                       scratch likewise
  *   allgather         (P-1) steps     S (P-1)/P, S the result's size
- * With counts, the blocks of an allgather are the parts; empty ones are not sent.
- * Each element is summed along one path and then copied: all ranks hold the same bits. A block's path begins
- * at another rank than the next one's, so ranks are not combined in their order.
+ *
+ * With counts, the blocks of an allgather are the parts; empty ones are not sent. Each element is
+ * summed along one path and then copied, so all ranks hold the same bits. Each block's path begins
+ * at a different rank, so ranks are not combined in their order.
+ *
  * Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
  * JPDC 69(2), 2009. */
 #ifndef TUTTI_SCHED_RING_H

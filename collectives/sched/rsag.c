@@ -2,7 +2,7 @@
 
 #include "collectives/sched/fold.h"
 
-/* Blocks [from, to) of count elements dealt to P2. */
+/* Where blocks [from, to) lie, when count elements are divided into P2. */
 typedef struct span {
     int64_t offset, length;
 } span;
@@ -15,7 +15,7 @@ static span blocks(int64_t count, int P2, int from, int to)
     return (span){begin, last + length - begin};
 }
 
-/* The 2 * half blocks around `number`, split: the half that it keeps and the half that it gives
+/* Splits the 2 * half blocks around `number` into the half that it keeps and the half that it gives
  * away. */
 static void split(const tutti_fold *fold, int half, int64_t count, span *keep, span *give)
 {
@@ -40,7 +40,6 @@ static pair with(
     return (pair){draft, shape->segment, tutti_fold_rank(fold, other), other < fold->number};
 }
 
-/* Spans travel in segments. */
 static void send_span(const pair *p, span out)
 {
     for (int64_t g = 0, at; g < tutti_sched_segments(out.length, p->segment); g++) {
@@ -49,7 +48,7 @@ static void send_span(const pair *p, span out)
     }
 }
 
-/* Into the same place of OUT or of scratch. */
+/* Receives a span at the same offset of OUT or of scratch. */
 static void receive_span(const pair *p, span in, tutti_space space)
 {
     for (int64_t g = 0, at; g < tutti_sched_segments(in.length, p->segment); g++) {

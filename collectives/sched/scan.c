@@ -1,6 +1,6 @@
 #include "collectives/sched/scan.h"
 
-/* The halves of scratch take turns, so that the next round's message may arrive while this one's is
+/* The halves of scratch alternate, so that the next round's message may arrive while this one's is
  * combined. */
 static void rounds(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {

@@ -2,17 +2,17 @@
  *
  * A schedule is an array of steps in program order: send, recv, reduce, copy, on ranges (in
  * elements) of three spaces: IN (the caller's send buffer, read only), OUT (the caller's recv
- * buffer) and SCRATCH. What a step waits for follows from program order and ranges by the rule that
- * a task graph uses: it waits for the end of every earlier step whose range overlaps its own, when
+ * buffer) and SCRATCH. The dependencies follow from program order and ranges by the rule that a
+ * task graph uses: a step waits for the end of every earlier step whose range overlaps its own, if
  * one of the two writes. Steps that do not wait for each other may run in any order, at once.
  *
- * Messages carry no names: the k-th send of r to q meets the k-th recv of q from r in program
- * order. Therefore a send (recv) starts only after the one before it to (from) the same peer has
- * started.
+ * Messages are matched by order alone: the k-th send of r to q meets the k-th recv of q from r in
+ * program order. Therefore a send (recv) starts only after the one before it to (from) the same
+ * peer has started.
  *
- * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h) turn a shape into a schedule; print.h
- * draws the schedules of all ranks, price.h prices them, match.h proves them; collectives/engine.h
- * runs one.
+ * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h) turn a shape into a
+ * schedule; print.h draws the schedules of all ranks, price.h prices them, match.h proves them;
+ * collectives/engine.h runs one.
  *
  * Ownership: a schedule owns its arrays; const once finished, and then safe to read from any
  * thread. [P] */
@@ -61,20 +61,20 @@ typedef struct tutti_sched_step {
     tutti_step_kind kind;
     int peer;      /* SEND, RECV */
     int src_first; /* REDUCE */
-    int64_t count; /* elements; > 0, of messages also 0 */
+    int64_t count; /* elements; > 0, or 0 for messages */
     tutti_spot src, dst;
 } tutti_sched_step;
 
-/* What a builder is asked for. */
+/* What a builder has to build. */
 typedef struct tutti_sched_shape {
     tutti_coll_kind kind;
     int rank, P, root;
     int64_t count; /* as in tutti_coll_args */
-    int64_t
-        segment;  /* largest message in elements where the algorithm pipelines; 0: whole blocks */
-    int in_place; /* the input is in OUT */
-    int ordered;  /* ranks are combined in their order */
-    const int64_t *counts; /* as in tutti_coll_args; a schedule has a copy */
+    /* largest message in elements where the algorithm pipelines; 0: whole blocks */
+    int64_t segment;
+    int in_place;          /* the input is in OUT */
+    int ordered;           /* ranks are combined in their order */
+    const int64_t *counts; /* as in tutti_coll_args; a schedule keeps a copy */
 } tutti_sched_shape;
 
 typedef struct tutti_sched {
@@ -83,7 +83,7 @@ typedef struct tutti_sched {
     int64_t *counts;                            /* the shape's, or NULL */
     int n;
     tutti_sched_step *step;
-    int *waits; /* [n] how many steps must end, or have started, before this one starts */
+    int *waits; /* [n] how many steps must have ended, or started, before this one starts */
     int *next;  /* [n] the send (recv) to the same peer that may start once this one has; or -1 */
     int *first; /* [n+1] after[first[i] ... first[i+1]) wait for the end of step i */
     int *after;
@@ -96,36 +96,36 @@ typedef tutti_status (*tutti_sched_builder)(const tutti_sched_shape *shape, tutt
 
 void tutti_sched_free(tutti_sched *sched); /* accepts NULL */
 
-/* ---- for builders
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- for builders ---- */
 
 typedef struct tutti_sched_draft tutti_sched_draft;
 
-/* Begins a draft. IN and OUT have the sizes that the shape's kind gives them. NOMEM. */
+/* Begins a draft. The shape's kind determines the sizes of IN and OUT. NOMEM. */
 tutti_status tutti_sched_begin(const tutti_sched_shape *shape, tutti_sched_draft **draft);
-/* Append a step; a count of 0 appends nothing. Failures are kept for tutti_sched_end. */
+/* Append a step, or nothing for a count of 0. tutti_sched_end returns failures. */
 void tutti_sched_send(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
 void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
 void tutti_sched_reduce(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first);
 void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
-/* The same, also of no elements: a message whose length the other side checks. */
+/* The same, but a count of 0 appends an empty message, whose length the other side checks. */
 void tutti_sched_send_checked(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
 void tutti_sched_recv_checked(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
 /* Copies this rank's input, all of IN, to OUT at `offset`, in segments; nothing when in place. */
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
-/* The same of `count` elements from one place to another, sent to a rank, or received from one. */
+/* The same for `count` elements: copied from one place to another, sent to a rank, or received from
+ * one. */
 void tutti_sched_copy_segments(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
 void tutti_sched_send_segments(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
 void tutti_sched_recv_segments(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
-/* Part r of the shape (all parts of IN and OUT, but for an alltoall's OUT). */
+/* Part r of the shape (of IN and OUT with all parts, except an alltoall's OUT). */
 int64_t tutti_sched_part(const tutti_sched_shape *shape, int r, int64_t *offset);
-/* Ends the draft (freed in any case): finds the dependencies and sizes the scratch space. NOMEM. */
+/* Ends the draft (freed in any case): derives the dependencies and sizes the scratch space.
+ * NOMEM. */
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched);
 
-/* Segment g of `length` elements: how many there are, and where one lies. `segment` 0: one. */
+/* How many segments `length` elements have, and where segment g lies. `segment` 0: a single one. */
 int64_t tutti_sched_segments(int64_t length, int64_t segment);
 int64_t tutti_sched_segment(int64_t length, int64_t segment, int64_t g, int64_t *offset);
 

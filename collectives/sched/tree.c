@@ -11,8 +11,8 @@ static int rank_of(const tree *t, int v)
     return (v + t->root) % t->P;
 }
 
-/* The lowest set bit of v; for the root, the power of two that is at least P: its children are
- * those below. */
+/* The lowest set bit of v; for the root, the lowest power of two that is at least P. Children are
+ * at the lower bits. */
 static int height(const tree *t)
 {
     int bit = 1;
@@ -28,8 +28,8 @@ static void broadcast_segment(const tree *t, int64_t at, int64_t n)
         if (t->v + bit < t->P) tutti_sched_send(t->draft, rank_of(t, t->v + bit), tutti_out(at), n);
 }
 
-/* Children take turns in the two halves of scratch, so that one arrives while the other is reduced.
- */
+/* Children alternate between the two halves of scratch, so that one arrives while the other is
+ * reduced. */
 static void reduce_segment(const tree *t, int64_t at, int64_t n)
 {
     int top = height(t), round = 0;
@@ -41,14 +41,14 @@ static void reduce_segment(const tree *t, int64_t at, int64_t n)
     if (t->v) tutti_sched_send(t->draft, rank_of(t, t->v - top), tutti_out(at), n);
 }
 
-/* From the tree's root to the collective's. */
+/* Sends the result from the tree's root to the collective's. */
 static void hand_over(const tree *t, const tutti_sched_shape *shape, int64_t at, int64_t n)
 {
     if (shape->rank == t->root) tutti_sched_send(t->draft, shape->root, tutti_out(at), n);
     if (shape->rank == shape->root) tutti_sched_recv(t->draft, t->root, tutti_out(at), n);
 }
 
-/* One segment after the other through each of the phases given. */
+/* Runs one segment after the other through the phases given. */
 static tutti_status build(
     const tutti_sched_shape *shape, int root, int reduces, int broadcasts, tutti_sched **sched)
 {

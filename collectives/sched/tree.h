@@ -12,11 +12,13 @@
  *   broadcast, reduce   ceil(log2 P) steps    up to S ceil(log2 P) bytes sent by one rank
  *   allreduce           2 ceil(log2 P) steps
  *   reduce needs scratch 2 S
- * (a rank that sends one message at a time takes that many; the longest chain of messages has as
- * many as a number below P has bits set).
- * With a segment size, the tree works on one segment after the other, and levels overlap.
- * The sum is formed on the root alone, and then copied: all ranks hold the same bits. The tree of rank 0
- * combines ranks in their order; an ordered reduce to another root takes that one, and one step more.
+ *
+ * A rank that sends one message at a time takes that many steps; the longest chain of messages has
+ * as many as the most bits set in any number below P. With a segment size, the tree works on one
+ * segment after the other, and levels overlap. Only the root forms the sum, which is then copied,
+ * so all ranks hold the same bits. The tree of rank 0 combines ranks in their order; an ordered
+ * reduce to another root uses that tree and takes one more step.
+ *
  * Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", IJHPCA 19(1), 2005. */
 #ifndef TUTTI_SCHED_TREE_H

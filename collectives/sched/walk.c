@@ -5,13 +5,13 @@
 
 #include <stdlib.h>
 
-/* Steps of all ranks are numbered through: step i of rank r is base[r] + i. */
+/* The steps of all ranks are numbered consecutively: step i of rank r is base[r] + i. */
 typedef struct walk {
     const tutti_sched *const *ranks;
     int P, n;
     int *base;    /* [P+1] */
     int *owner;   /* [n] rank */
-    int *partner; /* [n] a send's recv and the other way round; -1: a local step */
+    int *partner; /* [n] a send's recv or a recv's send; -1: a local step */
     int *waits;   /* [n] */
     int *ready;   /* [n] events that may happen: local steps, and sends whose recv has started */
     int begin, end;
@@ -106,7 +106,8 @@ static tutti_status pair_all(walk *w)
     return status;
 }
 
-/* The step has nothing left to wait for, and may be what the next of its channel waits for. */
+/* Starts a step that has nothing left to wait for, and with it the next of its channel if that
+ * waited only for this one. */
 static void start(walk *w, int g)
 {
     while (g >= 0) {
@@ -174,7 +175,7 @@ tutti_status tutti_sched_walk(
     tutti_status status = open_walk(&w, ranks, P);
     if (status) return status;
     status = pair_all(&w);
-    /* A step whose waits have fallen to 0 by another's start was started there. */
+    /* A step whose last wait was for another's start has already been started there. */
     for (int g = 0; !status && g < w.n; g++)
         if (!w.waits[g] && !w.started[g]) start(&w, g);
     int messages = 0;
@@ -201,7 +202,7 @@ static void raise(const levels *l, int rank, int step)
         if (level[s->after[k]] < level[step]) level[s->after[k]] = level[step];
 }
 
-/* Until a step happens, its level is that of what it waits for. */
+/* Until a step happens, its level is the highest of what it waits for. */
 static void visit_level(void *ctx, const tutti_sched_event *e)
 {
     const levels *l = ctx;

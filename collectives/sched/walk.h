@@ -1,8 +1,9 @@
-/* Walking through the schedules of all ranks together, in an order in which they could really run.
+/* Walking through the schedules of all ranks together, in an order in which they could really
+ * execute.
  *
  * A message passes when both its send and its recv have started (so nothing relies on buffering by
- * the transport), and then both end. The walk meets every step once, or finds who waits for whom.
- */
+ * the transport), and then both end. The walk visits every step once, or reports who waits for
+ * whom. */
 #ifndef TUTTI_SCHED_WALK_H
 #define TUTTI_SCHED_WALK_H
 
@@ -16,13 +17,14 @@ typedef struct tutti_sched_event {
 
 typedef void (*tutti_sched_visit)(void *ctx, const tutti_sched_event *event);
 
-/* Visits every event of ranks[0 ... P). seed 0: first ready, first run; others draw a legal order.
- * MISMATCH (logged): a send without its recv or of another size, or a circle of waiting. NOMEM. */
+/* Visits every event of ranks[0 ... P). seed 0: events run in the order in which they become ready;
+ * other seeds draw a legal order. MISMATCH (logged): a send without its recv or of another size, or
+ * a cycle of waits. NOMEM. */
 tutti_status tutti_sched_walk(
     const tutti_sched *const ranks[], int P, uint64_t seed, tutti_sched_visit visit, void *ctx);
 
-/* (*level)[r][i]: how many messages, one after the other, end with step i of rank r; local steps
- * have the level of what they wait for. Freed with free(*level). Errors as in tutti_sched_walk. */
+/* (*level)[r][i]: the length of the chain of messages that ends with step i of rank r; a local step
+ * has the level of what it waits for. Freed with free(*level). Errors as in tutti_sched_walk. */
 tutti_status tutti_sched_levels(const tutti_sched *const ranks[], int P, int ***level);
 
 #endif

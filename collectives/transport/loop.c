@@ -9,22 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A posted send or recv. It stands in the mailbox of the rank that receives until the two have met.
- */
+/* A posted send or recv. It stays in the mailbox of the receiving rank until the two have met. */
 struct tutti_message {
     tutti_message *next;
     struct mailbox *box;
     int is_send, from, lane, tag;
-    double due_s; /* sends: not delivered before */
+    double due_s; /* sends: earliest time of delivery */
     void *data;
     size_t bytes;
-    int eager; /* a send that owns its data and has no poster any more: freed when it has been
-                  received */
+    int eager; /* a send that owns its data and has no poster any more: freed once received */
     atomic_int ended;
     tutti_status status; /* valid once ended */
 };
 
-/* What has been posted towards one rank, oldest first. */
+/* The messages posted to one rank, oldest first. */
 typedef struct mailbox {
     pthread_mutex_t lock; /* protects both lists; no other lock is taken under it */
     tutti_message *sends, *recvs;
@@ -59,7 +57,7 @@ static void release(tutti_message *m)
     free(m);
 }
 
-/* After this the poster may free the message at any moment. */
+/* Afterwards the poster may free the message at any moment. */
 static void end(tutti_message *m, tutti_status status)
 {
     if (m->eager) {
@@ -84,7 +82,7 @@ static void meet(tutti_message *send, tutti_message *recv)
     end(recv, status);
 }
 
-/* Brings together every send that is due with its recv. Under the lock. */
+/* Matches every send that is due with its recv. Lock held. */
 static void deliver(mailbox *box, double now_s)
 {
     for (tutti_message **s = &box->sends; *s;) {
@@ -101,8 +99,8 @@ static void deliver(mailbox *box, double now_s)
     }
 }
 
-/* When a new send is delivered: late by chance, but not before an older one with the same key.
- * Under the lock. */
+/* The delivery time of a new send: randomly late, but not before an older one with the same key.
+ * Lock held. */
 static double due(const tutti_loop_world *w, mailbox *box, const tutti_message *send, double now_s)
 {
     if (w->options.delay_s <= 0) return 0;
@@ -115,7 +113,7 @@ static double due(const tutti_loop_world *w, mailbox *box, const tutti_message *
     return due_s;
 }
 
-/* Makes the message its own: an eager send gets a copy of its data. */
+/* Copies the message; an eager send also copies its data. */
 static tutti_message *message_new(const tutti_message *like, const tutti_loop_options *options)
 {
     tutti_message *m = malloc(sizeof *m);
@@ -198,7 +196,7 @@ static void loop_abandon(tutti_transport *t, tutti_message *message)
     release(message);
 }
 
-/* Sends, too: nobody touches their data once they are out of the mailbox. */
+/* Cancels sends, too: nobody touches their data once they are out of the mailbox. */
 static void loop_cancel(tutti_transport *t, tutti_message *message)
 {
     (void)t;

@@ -1,5 +1,5 @@
-/* The inside of the MPI transport: shared by mpi_message.c (messages) and mpi_collective.c (the
- * library's own collectives). */
+/* The inside of the MPI transport: shared by mpi_message.c (messages) and mpi_collective.c (the MPI
+ * library's collectives). */
 #ifndef TUTTI_TRANSPORT_MPI_H
 #define TUTTI_TRANSPORT_MPI_H
 
@@ -17,22 +17,22 @@ typedef struct tutti_mpi_piece {
 typedef struct tutti_mpi_requests {
     MPI_Request *request;   /* [room] */
     tutti_mpi_piece *piece; /* [room] */
-    int *ended;             /* [room] indices, and */
-    MPI_Status *status;     /* [room] statuses, of those that a look has found to have ended */
+    int *ended;             /* [room] indices of the requests that a look has found to have ended */
+    MPI_Status *status;     /* [room] their statuses */
     int count, room;
     unsigned looks; /* so far */
 } tutti_mpi_requests;
 
 typedef struct tutti_mpi {
     tutti_transport base;
-    MPI_Comm *lane; /* one communicator each, errors returned */
+    MPI_Comm *lane; /* one communicator each; errors are returned */
     size_t piece;   /* largest message in bytes */
     tutti_mpi_requests under_way;
-    tutti_message *idle; /* messages to use again */
-    int taken_in;        /* messages under way that nobody asked for */
+    tutti_message *idle; /* messages to reuse */
+    int taken_in;        /* unexpected messages under way */
 } tutti_mpi;
 
-/* Logs MPI's sentence for this code, and what was being done; returns COMM. */
+/* Logs MPI's sentence for this code and the operation; returns COMM. */
 tutti_status tutti_mpi_fail(int code, const char *what);
 
 /* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the

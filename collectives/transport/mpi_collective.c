@@ -1,4 +1,4 @@
-/* The algorithm "mpi": the MPI library's own blocking collectives, to compare with. */
+/* The algorithm "mpi": the MPI library's own blocking collectives, for comparison. */
 #include "collectives/transport/mpi.h"
 
 #include "dag/base/log.h"
@@ -17,7 +17,7 @@ typedef struct call {
     size_t element;
 } call;
 
-/* MPI's handles are not constants in every MPI, so they are looked up by a function. */
+/* Not every MPI has constant handles, so a function looks them up. */
 static MPI_Datatype type_of(tutti_dtype dtype)
 {
     const MPI_Datatype types[TUTTI_DTYPE_COUNT] = {
@@ -81,8 +81,9 @@ static int broadcast(const call *c, int64_t at, int n)
     return MPI_Bcast(output(c, at), n, c->type, c->args->root, c->comm);
 }
 
-/* In place, MPI takes the other ranks' input from the send buffer. The root's is copied: MPICH 4.0
- * reads from MPI_IN_PLACE when the root is not rank 0 and the message is large. */
+/* In place, MPI takes the input of ranks other than the root from the send buffer. The root's input
+ * is copied, because MPICH 4.0 reads from MPI_IN_PLACE when the root is not rank 0 and the message
+ * is large. */
 static int reduce(const call *c, int64_t at, int n)
 {
     const void *in = input(c, at);
@@ -99,7 +100,7 @@ static int reduce(const call *c, int64_t at, int n)
     return code;
 }
 
-/* Parts in MPI's words: counts and where they begin, in ints; freed with free(*lengths). */
+/* Parts in MPI's form, as ints: their lengths and where they begin. Freed with free(*lengths). */
 static int parts_of(const call *c, const int64_t *counts, int **lengths, int **begins)
 {
     int *both = malloc(2 * (size_t)c->P * sizeof *both);
@@ -181,7 +182,7 @@ static int scan(const call *c, int64_t at, int n)
     return MPI_Scan(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm);
 }
 
-/* MPI puts an in-place result at the front: it is moved to its own place. */
+/* MPI puts an in-place result at the front, so it is moved to its place. */
 static int reduce_scatter(const call *c, int64_t at, int n)
 {
     (void)at;
@@ -209,8 +210,8 @@ static int barrier(const call *c, int64_t at, int n)
     return MPI_Barrier(c->comm);
 }
 
-/* Those that work element by element take a count above MPI's int in several calls; the others
- * refuse it. */
+/* A collective that works element by element splits a count above MPI's int into several calls; the
+ * others refuse it. */
 static const struct row {
     int (*run)(const call *c, int64_t at, int n);
     int divisible;
@@ -236,7 +237,8 @@ tutti_status tutti_mpi_collective(tutti_transport *transport, int lane, const tu
     int64_t limit = (int64_t)(t->piece / tutti_dtype_bytes(args->dtype));
     int parted = tutti_coll_trait_of(args->kind)->parts;
     int64_t out = tutti_coll_recv_count(args, rank, P), in = tutti_coll_send_count(args, rank, P);
-    int64_t most = parted && !args->counts ? P * args->count : args->count; /* on every rank */
+    /* the same on every rank */
+    int64_t most = parted && !args->counts ? P * args->count : args->count;
     if (most < in) most = in;
     if (most < out) most = out;
     if (args->user)

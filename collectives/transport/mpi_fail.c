@@ -1,4 +1,4 @@
-/* What MPI says of a failure. */
+/* Logs MPI's description of a failure. */
 #include "collectives/transport/mpi.h"
 
 #include "dag/base/log.h"

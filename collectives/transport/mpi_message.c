@@ -8,14 +8,14 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A send or recv: one MPI request a piece, each in the transport's list while it is under way. */
+/* A send or recv: one MPI request per piece, which is in the transport's list while under way. */
 struct tutti_message {
     tutti_message *next; /* while idle */
     int left;            /* pieces under way */
     int is_send, peer, lane;
-    int cancelled;   /* it may end without its partner */
-    void *scratch;   /* of one that nobody asked for: freed with it */
-    unsigned looked; /* the look that it was asked about last */
+    int cancelled;   /* it may end without meeting its partner */
+    void *scratch;   /* buffer of an unexpected message; freed with it */
+    unsigned looked; /* the latest look when it was last tested */
     size_t bytes;
     tutti_status status; /* the first failure */
 };
@@ -72,7 +72,7 @@ static void recycle(tutti_mpi *t, tutti_message *m)
     t->idle = m;
 }
 
-/* Whether a piece that has ended is the one that was expected. */
+/* Checks that a piece that has ended is the expected one. */
 static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
 {
     const tutti_message *m = piece->of;
@@ -91,8 +91,8 @@ static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Stat
         class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
 }
 
-/* One call for all that is under way: MPI moves its messages once in it, which is a system call, and not
- * once for each request, as MPI_Test would. */
+/* One call for all that is under way: MPI makes progress once, at the cost of a system call, and
+ * not once per request as with MPI_Test. */
 static void look(tutti_mpi *t)
 {
     tutti_mpi_requests *u = &t->under_way;
@@ -111,7 +111,7 @@ static void look(tutti_mpi *t)
         tutti_status status = check(&u->piece[index], error, &u->status[i]);
         if (!m->status) m->status = status;
         m->left--;
-        u->request[index] = MPI_REQUEST_NULL; /* also one that has failed */
+        u->request[index] = MPI_REQUEST_NULL; /* also for one that has failed */
         if (m->scratch) recycle(t, m);
     }
     if (ended > 0) close_gaps(u);
@@ -138,8 +138,8 @@ static tutti_status message_new(tutti_mpi *t, const tutti_message *like, tutti_m
     return TUTTI_OK;
 }
 
-/* Cancels what can be cancelled. A send cannot: its request is freed, and MPI ends it when it can.
- */
+/* Cancels what can be cancelled. A send cannot: its request is freed, and MPI ends it when
+ * possible. */
 static void mpi_abandon(tutti_transport *transport, tutti_message *m)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
@@ -154,7 +154,7 @@ static void mpi_abandon(tutti_transport *transport, tutti_message *m)
     recycle(t, m);
 }
 
-/* A place for the request of piece i. */
+/* Reserves a slot for the request of piece i. */
 static MPI_Request *place(tutti_mpi *t, tutti_message *m, int i)
 {
     tutti_mpi_requests *u = &t->under_way;
@@ -202,7 +202,7 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     return TUTTI_OK;
 }
 
-/* All are looked at when one is asked about for the second time since the last look. */
+/* Looks at all messages when one of them is tested again since the last look. */
 static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *done)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
@@ -216,7 +216,7 @@ static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *
 
 /* ---- after a failure ---- */
 
-/* A receive that has met its message goes on, and ends; a send ends when it is received. */
+/* A receive that has met its message still ends normally; a send ends when it is received. */
 static void mpi_cancel(tutti_transport *transport, tutti_message *m)
 {
     tutti_mpi_requests *u = &((tutti_mpi *)transport)->under_way;
@@ -225,7 +225,7 @@ static void mpi_cancel(tutti_transport *transport, tutti_message *m)
         if (u->piece[i].of == m) MPI_Cancel(&u->request[i]);
 }
 
-/* Receives one message that nobody asks for. Returns whether there was one. */
+/* Receives one unexpected message. Returns whether there was one. */
 static int take_in(tutti_mpi *t, int lane)
 {
     int found = 0, bytes = 0;
@@ -242,7 +242,7 @@ static int take_in(tutti_mpi *t, int lane)
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     t->taken_in++;
     m->scratch = malloc((size_t)bytes + 1);
-    if (!m->scratch) { /* what does not fit is cut off */
+    if (!m->scratch) { /* truncates the message */
         m->scratch = malloc(1);
         bytes = 0;
     }
@@ -268,7 +268,7 @@ static void mpi_sweep(tutti_transport *transport, int lanes)
 static void mpi_close(tutti_transport *transport)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    /* A communicator that is made later may get a freed one's place, and its late messages. */
+    /* A communicator made later may reuse a freed one's id, and get its late messages. */
     for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
     for (tutti_message *m = t->idle, *next; m; m = next) {
@@ -295,8 +295,8 @@ static const tutti_transport_ops mpi_ops = {
     .close = mpi_close,
 };
 
-/* Whether all ranks share one machine's memory: they have one host's name, and its start. A container has a
- * name of its own. MPI_Comm_split_type would say it, too, but blocks. */
+/* Whether all ranks share one machine's memory: they have the same host name and boot id (a
+ * container has a different host name). MPI_Comm_split_type would show it, too, but blocks. */
 static int find_near(tutti_mpi *t, MPI_Comm comm)
 {
     char host[MPI_MAX_PROCESSOR_NAME + TUTTI_PROCESS_BOOT];
@@ -304,7 +304,7 @@ static int find_near(tutti_mpi *t, MPI_Comm comm)
     if (code != MPI_SUCCESS) return code;
     tutti_process_boot(host + length);
     uint64_t hash = tutti_rng_stream(host);
-    /* the least complement belongs to the largest hash */
+    /* the smallest complement is that of the largest hash */
     uint64_t mine[2] = {hash, ~hash}, least[2];
     MPI_Request request;
     code = MPI_Iallreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm, &request);
@@ -328,7 +328,7 @@ static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
     if (code == MPI_SUCCESS) code = find_near(t, comm);
     if (code == MPI_SUCCESS) code = MPI_Comm_get_attr(comm, MPI_TAG_UB, &limit, &found);
     if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "opening the lanes");
-    t->base.tags = found ? (int64_t)*limit + 1 : 32768; /* the least that the standard allows */
+    t->base.tags = found ? (int64_t)*limit + 1 : 32768; /* the minimum that the standard allows */
     return TUTTI_OK;
 }
 

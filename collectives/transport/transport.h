@@ -1,16 +1,18 @@
 /* What carries the messages of one rank's collectives: nonblocking send and recv on K lanes.
  *
- * A lane is a space of messages of its own. The k-th message sent on (lane, peer, tag) meets the
- * k-th recv on it; messages of different lanes, peers or tags may overtake each other. Sizes agree
- * on both sides (MISMATCH otherwise, where it can be told). Buffers are the caller's and stay
- * untouched until test says done.
+ * Each lane is a separate message space. The k-th message sent on (lane, peer, tag) meets the k-th
+ * recv on it; messages of different lanes, peers or tags may overtake each other. Sizes must agree
+ * on both sides (MISMATCH otherwise, where it can be detected). Buffers are the caller's and must
+ * stay untouched until test reports the message done.
  *
  * After a failure, a rank has its buffers back as soon as everything it has started has ended: it
- * cancels what can be cancelled, tests the rest, and takes in what others still send to it, so that
- * their sends end, too:   { cancel }* -> { test, sweep }* until all are done
+ * cancels what can be cancelled, tests the rest, and receives what others still send to it, so that
+ * their sends end, too:
  *
- * Threads: a transport is not locked: one thread at a time may call any of these on it, and, where it
- * names a lock, only while holding that: transports that share something name the same one. */
+ *   { cancel }* -> { test, sweep }* until all are done
+ *
+ * Threads: a transport is not locked: one thread at a time may call any of these on it, and, if it
+ * names a lock, only while holding that. Transports that share something name the same lock. */
 #ifndef TUTTI_TRANSPORT_H
 #define TUTTI_TRANSPORT_H
 
@@ -26,23 +28,23 @@ typedef struct tutti_message tutti_message;
 
 typedef struct tutti_transport_ops {
     const char *name;
-    /* Start a message; *message NULL: it has ended already. */
+    /* Start a message. *message NULL: it has already ended. */
     tutti_status (*isend)(tutti_transport *t, int lane, int peer, int tag, const void *data,
         size_t bytes, tutti_message **message);
     tutti_status (*irecv)(tutti_transport *t, int lane, int peer, int tag, void *data, size_t bytes,
         tutti_message **message);
-    /* Whether the message has ended; then it is gone. A failure may be told before (*done 0): test
-     * again. */
+    /* Whether the message has ended; then it is freed. A failure may be reported earlier (*done 0):
+     * test again. */
     tutti_status (*test)(tutti_transport *t, tutti_message *message, int *done);
-    /* The message ends without its partner, unless the two have met, or the transport cannot take it
-     * back (a send over MPI). It is gone when test says so. */
+    /* Ends the message without its partner, unless the two have met or the transport cannot take it
+     * back (a send over MPI). Test still has to report its end. */
     void (*cancel)(tutti_transport *t, tutti_message *message);
-    /* Receives what others have sent on the first `lanes` lanes and nobody here asks for. NULL: sends need no
-     * partner to be cancelled. */
+    /* Receives what others have sent on the first `lanes` lanes and this rank does not expect.
+     * NULL: sends can be cancelled without a partner. */
     void (*sweep)(tutti_transport *t, int lanes);
-    /* Lets go of a message whose partner will not come. A send's buffer may be read until close. */
+    /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
-    /* The communication library's own collective; blocks. NULL: there is none. */
+    /* The communication library's own collective, which blocks; may be NULL. */
     tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
     void (*close)(tutti_transport *t);
 } tutti_transport_ops;
@@ -50,27 +52,29 @@ typedef struct tutti_transport_ops {
 struct tutti_transport {
     const tutti_transport_ops *ops;
     int rank, size, lanes;
-    int near;      /* all ranks share one machine's memory; the same on every rank */
-    int64_t tags;  /* tags are 0 ... tags-1 */
-    pthread_mutex_t *lock; /* held by whoever calls; NULL: nothing is shared with other transports */
-    int abandoned; /* messages may be under way that nobody receives: close keeps what they could
-                      arrive in, so that they never meet a later transport's */
+    int near;     /* all ranks share one machine's memory; the same on every rank */
+    int64_t tags; /* tags are 0 ... tags-1 */
+    /* the caller holds it; NULL: nothing is shared with other transports */
+    pthread_mutex_t *lock;
+    /* messages may be under way that nobody receives: close keeps the lanes they could arrive on,
+     * so that they never meet a later transport's messages */
+    int abandoned;
 };
 
 typedef struct tutti_transport_about {
     const char *name, *summary;
 } tutti_transport_about;
 
-/* The transports of this build; a row with a NULL name ends it. [P] */
+/* The transports of this build; a row with a NULL name ends the table. [P] */
 extern const tutti_transport_about tutti_transports[];
 
 /* Over a communicator: `comm` points to an MPI_Comm (tutti_boot.comm), collective over it.
- * Duplicates it once a lane, on the calling thread. MPI errors come back as COMM with MPI's
- * sentence logged. INVAL: lanes < 1.
- * Its lock is the process's for MPI (mpi_lock.h), which opening takes itself. */
+ * Duplicates it once per lane, on the calling thread. MPI errors come back as COMM, with MPI's
+ * sentence logged. INVAL: lanes < 1. The transport's lock is the process's lock for MPI
+ * (mpi_lock.h), which opening takes itself. */
 tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **transport);
-/* The same with messages above `piece` bytes (1 ... INT_MAX) sent in several pieces;
- * tutti_transport_mpi takes 1 GiB. */
+/* The same, with messages above `piece` bytes (1 ... INT_MAX) sent in several pieces;
+ * tutti_transport_mpi uses 1 GiB. */
 tutti_status tutti_transport_mpi_pieces(
     const void *comm, int lanes, size_t piece, tutti_transport **transport);
 
@@ -78,19 +82,19 @@ tutti_status tutti_transport_mpi_pieces(
 typedef struct tutti_loop_world tutti_loop_world;
 
 typedef struct tutti_loop_options {
-    size_t eager_bytes; /* sends up to this size are copied and end at once; larger ones end when
-                           received */
-    double delay_s; /* messages arrive up to this much late, drawn from seed; so they overtake each
-                       other */
+    /* sends up to this size are copied and end at once; larger ones end when received */
+    size_t eager_bytes;
+    /* messages arrive up to this much later, drawn from seed, so they overtake each other */
+    double delay_s;
     uint64_t seed;
 } tutti_loop_options;
 
 /* options NULL: 4096 eager bytes, no delay. */
 tutti_status tutti_loop_world_new(
     int size, const tutti_loop_options *options, tutti_loop_world **world);
-/* Every transport over it has been closed. Accepts NULL. */
+/* Every transport over it must have been closed. Accepts NULL. */
 void tutti_loop_world_free(tutti_loop_world *world);
-/* Rank `rank`'s end; borrows the world. Each end belongs to one thread at a time. INVAL: rank or
+/* Opens this rank's end; borrows the world. One thread at a time may use an end. INVAL: rank or
  * lanes out of range. */
 tutti_status tutti_transport_loop(
     tutti_loop_world *world, int rank, int lanes, tutti_transport **transport);

@@ -9,7 +9,7 @@
 double tutti_clock_s(void);
 
 /* The absolute CLOCK_MONOTONIC time `delay_s` from now, for pthread_cond_timedwait on a condition
- * variable made by tutti_clock_cond_init. */
+ * variable that tutti_clock_cond_init made. */
 struct timespec tutti_clock_after(double delay_s);
 
 /* Initialises a condition variable whose timed waits use the monotonic clock. Returns 0 or an errno

@@ -105,7 +105,7 @@ static int read_real(const tutti_setting *s, const char *text, double *value)
     return 1;
 }
 
-/* Which of the setting's words it is, from 1 on; 0: none. */
+/* The number of the setting's word, from 1 on; 0: none of them. */
 static int find_word(const tutti_setting *s, const char *text)
 {
     for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++)
@@ -129,7 +129,7 @@ static int store_real_or(const tutti_setting *s, const char *text, tutti_conf_re
     return 1;
 }
 
-/* Stores `text` as the setting's value; 0 when it is not acceptable. */
+/* Stores `text` as the setting's value; returns 0 if it is not acceptable. */
 static int store(const tutti_setting *setting, const char *text, void *values)
 {
     void *place = (char *)values + setting->offset;
@@ -200,7 +200,7 @@ static void store_fallbacks(const tutti_conf *conf, void *values)
     }
 }
 
-/* Environment variables of settings that the command line did not give. */
+/* Stores the environment's values of settings not given on the command line. */
 static tutti_status store_environment(
     const tutti_conf *conf, void *values, tutti_conf_origin origin[])
 {
@@ -250,7 +250,7 @@ static void describe_options(const tutti_conf *conf, struct option *options)
     *options = (struct option){0};
 }
 
-/* What getopt_long did not accept; `word` is the argument it stopped at. */
+/* Reports what getopt_long did not accept; `word` is the argument it stopped at. */
 static tutti_status refuse_word(const tutti_conf *conf, int answer, const char *word)
 {
     if (answer == ':')
@@ -307,8 +307,8 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
     tutti_status status = TUTTI_ERR_NOMEM;
     struct option *options = calloc(rows + 3, sizeof *options);
     tutti_conf_origin *found = calloc(rows + 1, sizeof *found);
-    char **words = calloc((size_t)argc + 1,
-        sizeof *words); /* getopt_long puts options first: not in the caller's argv */
+    /* getopt_long reorders its arguments, so it gets a copy of argv */
+    char **words = calloc((size_t)argc + 1, sizeof *words);
     tutti_conf_wish asked = TUTTI_CONF_RUN;
     store_fallbacks(conf, values);
     if (!options || !found || !words) goto done;
@@ -341,7 +341,7 @@ tutti_status tutti_conf_refuse(
 
 enum { HELP_WIDTH = 79, HELP_INDENT = 26 };
 
-/* Writes `text` in words from column `column` on, continued at `indent`. */
+/* Writes `text`, wrapped between words, from `column` on; further lines begin at `indent`. */
 static void print_wrapped(const char *text, int column, int indent, FILE *out)
 {
     while (*text) {

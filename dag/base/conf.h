@@ -4,17 +4,18 @@
  *     struct values { int64_t batch; const char *design; int augment; };
  *     static const tutti_setting settings[] = {
  *         {TUTTI_CONF_HEADING, .help = "Training"},
- *         {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, .offset =
- * offsetof(struct values, batch), .help = "images per rank and step"}, {0}};
+ *         {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536,
+ *             .offset = offsetof(struct values, batch), .help = "images per rank and step"},
+ *         {0}};
  *
  * A value comes from the command line (`--batch 8` or `--batch=8`; the last one counts), else from
- * the setting's environment variable, else from `fallback`; all three are checked in the same way,
- * and an empty one is an error. Numbers are what dag/base/number.h takes for one.
- * --help and --version are built in. An error names the option or variable, the value, and what
- * would be accepted.
+ * the setting's environment variable, else from `fallback`. All three are checked in the same way,
+ * and an empty value is an error. dag/base/number.h says what counts as a number. --help and
+ * --version are built in. An error names the option or variable, the value, and what would be
+ * accepted.
  *
- * Threads: parse is [M] (getopt_long keeps its place in globals); the rest [P]. Nothing here exits.
- */
+ * Threads: parse is [M] (getopt_long keeps its place in globals); the rest is [P]. Nothing here
+ * exits. */
 #ifndef TUTTI_CONF_H
 #define TUTTI_CONF_H
 
@@ -25,25 +26,26 @@
 #include <stdio.h>
 
 typedef enum tutti_conf_kind {
-    TUTTI_CONF_END,     /* the row after the last */
-    TUTTI_CONF_HEADING, /* only help: the title of the rows below it in --help */
+    TUTTI_CONF_END,     /* ends the table */
+    TUTTI_CONF_HEADING, /* for --help only: the title of the rows below it */
     TUTTI_CONF_FLAG,    /* int: 1 when given; takes no argument (in the environment: 0 or 1) */
     TUTTI_CONF_INT,     /* int64_t in [low, high] */
     TUTTI_CONF_REAL,    /* double in [low, high] */
     TUTTI_CONF_INT_OR,  /* tutti_conf_int: the same, or one of `words` */
     TUTTI_CONF_REAL_OR, /* tutti_conf_real: the same, or one of `words` */
     TUTTI_CONF_TEXT,    /* const char *, NULL without a fallback; not empty */
-    TUTTI_CONF_CHOICE,  /* const char *: the string of choice() that equals it; NULL without a
-                           fallback */
+    /* const char *: the string of choice() that equals it; NULL without a fallback */
+    TUTTI_CONF_CHOICE,
 } tutti_conf_kind;
 
 enum {
     TUTTI_CONF_REQUIRED = 1, /* must be given */
     TUTTI_CONF_LOCAL = 2,    /* may differ between ranks: left out of tutti_conf_text */
-    TUTTI_CONF_OPERAND = 4,  /* TEXT, one row at most: the argument that is no option */
+    TUTTI_CONF_OPERAND = 4,  /* TEXT, at most one row: the argument that is not an option */
 };
 
-/* Where a number need not be one: `--lr 0.1` or `--lr auto`. No number stands for a word. */
+/* For settings that take a number or a word: `--lr 0.1` or `--lr auto`. No number stands for a
+ * word. */
 enum { TUTTI_CONF_WORDS = 2, TUTTI_CONF_AUTO = 1 /* where the first word is "auto" */ };
 
 typedef struct tutti_conf_int {
@@ -63,8 +65,8 @@ typedef struct tutti_setting {
     const char *fallback; /* the default as text; NULL: 0 or NULL */
     double low, high;
     const char *words[TUTTI_CONF_WORDS]; /* accepted in place of a number, see INT_OR */
-    const char *(*choice)(
-        int index);          /* name of choice `index`, asked from 0 on; NULL after the last */
+    /* name of choice `index`, called from 0 on; NULL after the last */
+    const char *(*choice)(int index);
     const char *environment; /* NULL: none */
     const char *help;        /* without default and range, which --help adds */
     int flags;
@@ -72,9 +74,10 @@ typedef struct tutti_setting {
 } tutti_setting;
 
 typedef struct tutti_conf {
-    const char *program;  /* "tutti-cifar" */
-    const char *usage;    /* what follows the program's name: "--data DIR [OPTION]..."; NULL: it has
-                             no options, see tutti_conf_environment */
+    const char *program; /* "tutti-cifar" */
+    /* what follows the program's name: "--data DIR [OPTION]..."; NULL: the program has no options,
+     * see tutti_conf_environment */
+    const char *usage;
     const char *summary;  /* what the program does, for --help */
     const char *epilogue; /* after the options; may be NULL */
     const char *version;  /* "0.1.0" */
@@ -95,7 +98,7 @@ typedef enum tutti_conf_wish {
     TUTTI_CONF_VERSION
 } tutti_conf_wish;
 
-/* The number, or what a word stands for. [P] */
+/* The number, or `otherwise` for a word. [P] */
 static inline int64_t tutti_conf_int_or(tutti_conf_int setting, int64_t otherwise)
 {
     return setting.word ? otherwise : setting.value;
@@ -106,22 +109,21 @@ static inline double tutti_conf_real_or(tutti_conf_real setting, double otherwis
     return setting.word ? otherwise : setting.value;
 }
 
-/* Bytes of a setting in MB (10^6 bytes); -1 for a word. */
-int64_t tutti_conf_bytes(tutti_conf_real megabytes); /* [P] */
+/* Converts a setting in MB (10^6 bytes) to bytes; -1 for a word. [P] */
+int64_t tutti_conf_bytes(tutti_conf_real megabytes);
 
-/* Fills `values` (text is borrowed from argv, the environment and the table) and, where not NULL,
+/* Fills `values` (text is borrowed from argv, the environment and the table) and, unless NULL,
  * origin[row]. With --help or --version nothing else is checked. On failure every value is its
- * fallback. USAGE: unknown option, bad or missing value, stray argument (logged). NOMEM. */
+ * fallback. USAGE (logged): unknown option, bad or missing value, stray argument. NOMEM. */
 tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
     tutti_conf_origin origin[], tutti_conf_wish *wish);
 
-/* For a function that has no command line: the environment's values, else the fallbacks, into
+/* For a function without a command line: stores the environment's values, else the fallbacks, in
  * `values`. USAGE: a bad value (logged, with the program's name and the variable); then every value
  * is its fallback. [A] */
 tutti_status tutti_conf_environment(const tutti_conf *conf, void *values);
 
-/* As tutti_conf_parse, and answers --help and --version on stdout. *run: whether there is more to
- * do. */
+/* As tutti_conf_parse, and answers --help and --version on stdout. *run: whether to go on. */
 tutti_status tutti_conf_start(
     const tutti_conf *conf, int argc, char *const argv[], void *values, int *run);
 
@@ -135,10 +137,10 @@ tutti_status tutti_conf_refuse(
     const tutti_conf *conf, const char *name, const char *value, const char *reason);
 
 /* Every setting but the LOCAL ones as "name=value" lines in table order; equal settings give equal
- * text. The caller frees it. NULL when memory ran out. */
+ * text. The caller frees it. NULL when memory runs out. */
 char *tutti_conf_text(const tutti_conf *conf, const void *values);
 
-/* The first setting in which two such texts differ, cut to the space there is. */
+/* The first setting in which two such texts differ, truncated to fit. */
 typedef struct tutti_conf_difference {
     char name[64], a[256], b[256];
 } tutti_conf_difference;

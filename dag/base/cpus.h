@@ -1,4 +1,4 @@
-/* Processors by number, as a set, and on which of them a thread may run. */
+/* Sets of processor numbers, and the processors that a thread may run on. */
 #ifndef TUTTI_CPUS_H
 #define TUTTI_CPUS_H
 
@@ -10,16 +10,16 @@ typedef struct tutti_cpus {
     uint64_t word[TUTTI_CPUS / 64];
 } tutti_cpus;
 
-/* Those out of range are left out. [P] */
+/* Numbers out of range are ignored. [P] */
 void tutti_cpus_add(tutti_cpus *cpus, int cpu);
 int tutti_cpus_has(const tutti_cpus *cpus, int cpu);
 int tutti_cpus_count(const tutti_cpus *cpus);
-/* "0-3,8"; ends where the text is none. [P] */
+/* Parses "0-3,8"; stops at the first text that is not such a list. [P] */
 void tutti_cpus_parse(const char *list, tutti_cpus *cpus);
 
-/* Where the calling thread may run; empty when the system does not tell. [A] */
+/* The processors that the calling thread may run on; empty when the system does not say. [A] */
 tutti_cpus tutti_cpus_allowed(void);
-/* Has the calling thread run on this processor only. Returns 0 or an errno value. [A] */
+/* Binds the calling thread to this processor. Returns 0 or an errno value. [A] */
 int tutti_cpus_bind(int cpu);
 
 #endif

@@ -42,7 +42,7 @@ static tutti_status no_memory(const tutti_file_options *o)
 
 /* ---- names ---- */
 
-/* What fs.protected_symlinks asks of the kernel, for links that are followed here. */
+/* The rule of fs.protected_symlinks, applied to links that are followed here. */
 static int is_planted(const char *link)
 {
     struct stat own, folder;
@@ -53,7 +53,7 @@ static int is_planted(const char *link)
            own.st_uid != folder.st_uid;
 }
 
-/* One link further. Returns 0, EINVAL: `path` is none; or another errno value. */
+/* Follows one link. Returns 0; EINVAL: `path` is not a link; or another errno value. */
 static int follow(char path[PATH_MAX])
 {
     char to[PATH_MAX], copy[PATH_MAX], next[PATH_MAX];
@@ -100,7 +100,7 @@ char *tutti_file_part(const char *target)
     uint64_t number;
     char *name = NULL;
     if (getrandom(&number, sizeof number, 0) != sizeof number) {
-        struct timespec now; /* new all the same, as it is opened with O_EXCL */
+        struct timespec now; /* not random, but O_EXCL still makes sure that it is new */
         clock_gettime(CLOCK_MONOTONIC, &now);
         number = (uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 32;
     }
@@ -132,7 +132,8 @@ void tutti_file_sweep(const char *target)
 
 /* ---- beginning ---- */
 
-/* Whether what is there may be replaced; its permissions pass on to the new one. 0 or an errno value. */
+/* Whether the existing file may be replaced; *mode: its permissions, for the new one. Returns 0 or
+ * an errno value. */
 static int look_at_earlier(const char *path, mode_t *mode)
 {
     struct stat info;
@@ -191,14 +192,14 @@ void tutti_file_write(tutti_file *file, const void *data, size_t bytes)
 
 /* ---- the earlier ones ---- */
 
-/* A second name for PATH, put in the place of `earlier` at once. */
+/* Makes `earlier` a second name for PATH, in one step. */
 static int link_over(const char *path, const char *earlier)
 {
     char *spare = tutti_file_part(path);
     if (!spare) return ENOMEM;
     int error = link(path, spare) ? errno : 0;
     if (!error && rename(spare, earlier)) error = errno;
-    if (error != ENOENT) unlink(spare); /* rename leaves it where both are one file already */
+    if (error != ENOENT) unlink(spare); /* rename leaves it if both already are one file */
     free(spare);
     return error;
 }
@@ -209,7 +210,8 @@ static int knows_no_links(int error)
            error == ENOTSUP;
 }
 
-/* PATH.n becomes PATH.(n+1), from the last on; then PATH is PATH.1, too. 0 or an errno value. */
+/* PATH.n becomes PATH.(n+1), from the last on; then PATH.1 becomes a second name for PATH. Returns
+ * 0 or an errno value. */
 static int keep_earlier(const char *path, int keep)
 {
     int error = 0;
@@ -272,14 +274,13 @@ static int sync_folder(const char *path)
     snprintf(copy, sizeof copy, "%s", path);
     int folder = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return errno;
-    int error = fsync(folder) && errno != EINVAL
-                    ? errno
-                    : 0; /* EINVAL: a file system that has nothing to sync */
+    /* EINVAL: a file system that cannot sync a folder */
+    int error = fsync(folder) && errno != EINVAL ? errno : 0;
     close(folder);
     return error;
 }
 
-/* All of it is on the disk, and not in memory, so that verify reads what was written. */
+/* Flushes the file to disk and drops it from the cache, so that verify reads what was written. */
 static int settle(tutti_file *file)
 {
     int error = file->error;
@@ -289,7 +290,7 @@ static int settle(tutti_file *file)
     return error;
 }
 
-/* With the new one verified. */
+/* Puts the verified file in place. */
 static int install(const tutti_file *file)
 {
     if (file->options.anew) forget_earlier(file->path);
@@ -326,7 +327,7 @@ tutti_status tutti_file_put(const tutti_file_options *options, const void *data,
 
 /* ---- files that grow ---- */
 
-/* Where the last whole line ends: behind the last '\n'. -1, and errno. */
+/* The end of the last whole line: after the last '\n'. -1, with errno set, on failure. */
 static off_t find_last_end(int fd, off_t end)
 {
     char block[4096];
@@ -340,8 +341,8 @@ static off_t find_last_end(int fd, off_t end)
     return 0;
 }
 
-/* What stands behind the last end of a line is of a writer that was killed, and goes; but a line of
- * JSON that lacks its end only, as some editors leave it, gets one. 0 or an errno value. */
+/* Removes an incomplete last line, which a killed writer has left. A line of JSON that lacks only
+ * its end, as some editors leave it, gets one instead. Returns 0 or an errno value. */
 static int mend_last_line(int fd)
 {
     char last = '\n';
@@ -353,7 +354,7 @@ static int mend_last_line(int fd)
     return lseek(fd, 0, SEEK_END) < 0 ? errno : 0;
 }
 
-/* The earlier one out of the way, where it is not continued. 0 or an errno value. */
+/* Moves the earlier file out of the way, as it is not continued. Returns 0 or an errno value. */
 static int make_room(const char *path, int keep)
 {
     struct stat info;
@@ -362,7 +363,7 @@ static int make_room(const char *path, int keep)
     return !error && unlink(path) && errno != ENOENT ? errno : error;
 }
 
-/* Open in *fd. 0 or an errno value. */
+/* Opens the file in *fd. Returns 0 or an errno value. */
 static int open_grown(const char *path, int append, int keep, int *fd)
 {
     mode_t mode;

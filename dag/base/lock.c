@@ -21,7 +21,7 @@
 enum { WORD = 256, TEXT = 2048 };
 static const double patience_s = 1, look_every_s = 0.02, settle_s = 0.1;
 
-/* Who writes a file, as FILE.lock says: one line per field, "host n1". */
+/* The writer of a file, as in FILE.lock: one line per field, "host n1". */
 typedef struct writer {
     char host[WORD], machine[WORD], boot[WORD], run[WORD], since[WORD], process[WORD], began[WORD];
 } writer;
@@ -36,11 +36,11 @@ static const struct {
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 struct tutti_lock {
-    const char *what, *path; /* borrowed while it is taken */
-    char *target, *name;     /* the file; the lock's */
-    char *part;              /* what becomes the lock, complete */
-    int fd;                  /* of it */
-    int flocks;              /* this file system knows flock */
+    const char *what, *path; /* borrowed; used only while taking */
+    char *target, *name;     /* the file's path; the lock's */
+    char *part;              /* the complete file that becomes the lock */
+    int fd;                  /* of that file */
+    int flocks;              /* this file system supports flock */
 };
 
 /* ---- who ---- */
@@ -54,7 +54,7 @@ static void read_line(const char *path, char word[WORD])
     fclose(file);
 }
 
-/* When a process began; empty: there is none. */
+/* When a process began; empty if there is no such process. */
 static void find_began(const char *process, char word[WORD])
 {
     int64_t began;
@@ -89,7 +89,7 @@ static int print_writer(const writer *w, char text[TEXT])
     return used;
 }
 
-/* What cannot be understood stays empty. */
+/* Fields that cannot be parsed stay empty. */
 static void parse_writer(char *text, writer *w)
 {
     *w = (writer){0};
@@ -111,7 +111,7 @@ static int equal(const char *a, const char *b)
 
 typedef enum verdict { FREE, HELD, FOREIGN, RETRY } verdict;
 
-/* Without flock: whether the process that wrote the lock is there still. */
+/* Without flock: whether the process that wrote the lock still exists. */
 static int is_alive(const writer *w)
 {
     char began[WORD];
@@ -121,10 +121,10 @@ static int is_alive(const writer *w)
     return !*w->began || !*began || strcmp(began, w->began) == 0;
 }
 
-/* `flocked`: the lock's own flock could be had. */
+/* `flocked`: this process now holds the lock's flock. */
 static verdict judge(const writer *self, const writer *w, int flocks, int flocked)
 {
-    if (!*w->host) return RETRY; /* nothing in it yet, where there are no hard links */
+    if (!*w->host) return RETRY; /* still empty, which happens where there are no hard links */
     if (equal(self->boot, w->boot)) {
         if (flocks) return flocked ? FREE : HELD;
         return is_alive(w) ? HELD : FREE;
@@ -134,7 +134,7 @@ static verdict judge(const writer *self, const writer *w, int flocks, int flocke
     return equal(self->host, w->host) && equal(self->machine, w->machine) ? FREE : FOREIGN;
 }
 
-/* flock: 1 had, 0 somebody else has it, -1 there is none here. */
+/* 1: taken; 0: somebody else holds it; -1: no flock here. */
 static int try_flock(int fd)
 {
     while (flock(fd, LOCK_EX | LOCK_NB)) {
@@ -144,7 +144,7 @@ static int try_flock(int fd)
     return 1;
 }
 
-/* Open, a regular file. -1, and errno. */
+/* Opens a regular file; -1 with errno set on failure. */
 static int open_lock(const char *name)
 {
     struct stat info;
@@ -193,7 +193,7 @@ static tutti_status refuse_held(
         l->what, l->path, w->process, w->host, w->since, l->name);
 }
 
-/* The lock, complete and flocked, under a name of its own. */
+/* Creates the lock, complete and flocked, under a temporary name. */
 static tutti_status prepare(tutti_lock *l, const writer *self)
 {
     char text[TEXT];
@@ -208,7 +208,7 @@ static tutti_status prepare(tutti_lock *l, const writer *self)
     return error ? refuse(l, error) : TUTTI_OK;
 }
 
-/* Gives it its name where nothing has that. 0, EEXIST or another errno value. */
+/* Gives the lock its name unless the name exists. Returns 0, EEXIST or another errno value. */
 static int appear(tutti_lock *l)
 {
     struct stat info;
@@ -218,11 +218,11 @@ static int appear(tutti_lock *l)
     if (error == EEXIST || error == ENOENT || error == EACCES || error == EROFS) return error;
     int fd = open(l->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0) return errno;
-    close(fd); /* it is this process's, which puts what is in it at once */
+    close(fd); /* the name is this process's, and the next line fills it */
     return rename(l->part, l->name) ? errno : 0;
 }
 
-/* What an existing lock says. FREE: it has been replaced by ours. */
+/* Judges an existing lock. FREE: ours has replaced it. */
 static verdict meet(tutti_lock *l, const writer *self, writer *w, int *error)
 {
     char text[TEXT + 1];
@@ -245,7 +245,7 @@ static verdict meet(tutti_lock *l, const writer *self, writer *w, int *error)
     return *error ? RETRY : found;
 }
 
-/* Where there is no flock, two may have taken a dead one's over: the last of them has it. */
+/* Without flock, two processes may have taken over a dead one's lock: the last of them holds it. */
 static int is_still_ours(const tutti_lock *l)
 {
     if (!l->flocks) tutti_clock_sleep(settle_s);
@@ -299,7 +299,7 @@ tutti_status tutti_lock_take(const char *what, const char *path, tutti_lock **lo
         discard(l);
         return status;
     }
-    unlink(l->part); /* the name that is left when it was a link */
+    unlink(l->part); /* still there if the lock was made by a link */
     tutti_file_sweep(l->target);
     *lock = l;
     return TUTTI_OK;

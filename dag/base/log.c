@@ -19,7 +19,7 @@ void tutti_log_set_level(tutti_log_level level)
     atomic_store(&log_level, (int)level);
 }
 
-/* Protects the two, and is held while the program's function runs. */
+/* Protects the two below, and is held while the program's function runs. */
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_log_function *sink;
 static void *sink_ctx;
@@ -37,7 +37,7 @@ void tutti_log_to(tutti_log_function *function, void *ctx)
     pthread_mutex_unlock(&sink_lock);
 }
 
-/* Whether the program has taken it. */
+/* Returns whether the program's function took the message. */
 static int hand_over(tutti_log_level level, const char *sentence)
 {
     pthread_mutex_lock(&sink_lock);
@@ -59,7 +59,7 @@ static void write_line(tutti_log_level level, const char *sentence)
     if (length > sizeof line - 2) length = sizeof line - 2;
     line[length++] = '\n';
     fflush(stdout);
-    if (write(STDERR_FILENO, line, length) < 0) return; /* nowhere left to say so */
+    if (write(STDERR_FILENO, line, length) < 0) return; /* nowhere left to report it */
 }
 
 static void say(tutti_log_level level, const char *format, va_list args)
@@ -82,13 +82,13 @@ void tutti_log_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(TUTTI_LOG_INFO, format, args); /* INFO has no word */
+    say(TUTTI_LOG_INFO, format, args); /* INFO has no level word */
     va_end(args);
 }
 
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
 {
-    char sentence[TUTTI_ERROR_TEXT]; /* its arguments may be what tutti_last_error has returned */
+    char sentence[TUTTI_ERROR_TEXT]; /* the arguments may include what tutti_last_error returned */
     va_list args;
     va_start(args, format);
     if (vsnprintf(sentence, sizeof sentence, format, args) < 0) sentence[0] = '\0';

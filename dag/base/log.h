@@ -1,8 +1,8 @@
-/* Messages for people, one line each on stderr, "tutti: rank 1: error: sentence", or to the program
+/* Messages for people, one line each on stderr ("tutti: rank 1: error: sentence") or to the program
  * (dag/base/sink.h). [A]
  *
  * The prefix's rank, the verbosity and where messages go are the process's only mutable file-scope
- * state (a process is one rank in every program); a line is written with one write(2), so lines of
+ * state (a process is one rank in every program). A line is written with one write(2), so lines of
  * several threads and ranks do not mix. */
 #ifndef TUTTI_LOG_H
 #define TUTTI_LOG_H
@@ -10,20 +10,21 @@
 #include "dag/base/sink.h"
 #include "dag/base/status.h"
 
-/* Sets the rank in the prefix; -1 (the start value) leaves it out. */
+/* Sets the rank in the prefix; -1 (the initial value) omits it. */
 void tutti_log_set_rank(int rank);
-/* Shows messages up to this level; INFO before the first call. NONE, not even errors, is for
- * tests that fail on purpose, thousands of times. */
+/* Shows messages up to this level; INFO before the first call. NONE, which hides even errors, is
+ * for tests that fail on purpose thousands of times. */
 void tutti_log_set_level(tutti_log_level level);
 
 void tutti_log(tutti_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A line that was asked for: shown at every level, without a word for its level. */
+/* A requested line: shown at every level, without a level word. */
 void tutti_log_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Logs an error and returns `status`, so that the function which decides can say: return
- * tutti_fail(...). The sentence is this thread's last error (tutti_last_error), at every level. */
+/* Logs an error and returns `status`, so that the function that decides can write: return
+ * tutti_fail(...). The sentence becomes this thread's last error (tutti_last_error) at every
+ * level. */
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -31,9 +32,9 @@ tutti_status tutti_fail(tutti_status status, const char *format, ...)
 
 enum { TUTTI_ERROR_TEXT = 1024 };
 
-/* How many there have been on this thread: whether a call has said something. */
+/* The number of errors on this thread so far: shows whether a call has logged one. */
 unsigned tutti_error_count(void);
-/* What another thread has logged is this one's last error, too. */
+/* Makes another thread's error this thread's last error, too. */
 void tutti_error_adopt(const char *sentence);
 
 #endif

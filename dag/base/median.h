@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* The middle value, or the mean of the two middle ones; 0 of none. Sorts the values, ascending. */
+/* The middle value, or the mean of the two middle ones; 0 if there are none. Sorts the values in
+ * ascending order. */
 double tutti_median(int64_t count, double values[]);
 
 #endif

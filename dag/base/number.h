@@ -1,11 +1,11 @@
-/* Numbers as people write them: decimal, all of the text, and nothing else. Spaces, hexadecimal
- * digits, "nan", "inf", the empty text and what a type cannot hold are refused. [P] */
+/* Numbers as people write them: the whole text must be one decimal number. Spaces, hexadecimal
+ * digits, "nan", "inf", empty text and values that the type cannot hold are rejected. [P] */
 #ifndef TUTTI_NUMBER_H
 #define TUTTI_NUMBER_H
 
 #include <stdint.h>
 
-/* 1 and the number, or 0. */
+/* Return 1 and set the number, or return 0. */
 int tutti_number_int(const char *text, int64_t *number);
 int tutti_number_real(const char *text, double *number); /* finite */
 

@@ -17,7 +17,7 @@ void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT])
     fclose(file);
 }
 
-/* Fields of /proc/PID/stat, as proc(5) numbers them: those behind the name. */
+/* Fields of /proc/PID/stat after the name, numbered as in proc(5). */
 enum { STATE = 3, PARENT = 4, BEGAN = 22, LINE = 1024 };
 
 /* NULL when there is no such process. */
@@ -29,7 +29,7 @@ static const char *find_field(int64_t pid, int wanted, char text[LINE])
     if (!file) return NULL;
     text[fread(text, 1, LINE - 1, file)] = '\0';
     fclose(file);
-    const char *at = strrchr(text, ')'); /* a name may hold blanks and brackets */
+    const char *at = strrchr(text, ')'); /* a name may contain spaces and parentheses */
     for (int field = STATE - 1; at && field < wanted; field++) {
         at = strchr(at, ' ');
         if (at) at++;

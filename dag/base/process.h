@@ -6,12 +6,13 @@
 
 enum { TUTTI_PROCESS_BOOT = 64 };
 
-/* A text that changes each time the host is started, and that no other host has. "" where it is not known. */
+/* A text that changes each time the host boots and that no other host has; "" where it is
+ * unknown. */
 void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT]);
-/* A process's state, a letter, and when it began, in ticks since the host was started. Returns 0, and sets
- * nothing, when there is no such process. Either may be NULL. */
+/* A process's state (a letter) and its start time in ticks since boot. Returns 0, and sets nothing,
+ * when there is no such process. Either may be NULL. */
 int tutti_process_look(int64_t pid, char *state, int64_t *began);
-/* Its parent; 0 when there is no such process, or none that this one can see. */
+/* A process's parent; 0 when there is no such process, or this one cannot see its parent. */
 int64_t tutti_process_parent(int64_t pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* Random numbers that are a function of their place: value(seed, stream, index). [P]
  *
- * No state, so the same number comes out on any rank, thread and order, and a resumed run draws
+ * There is no state, so every rank, thread and order gets the same numbers, and a resumed run draws
  * what the uninterrupted one drew. The generator is Philox4x32-10. Source: Salmon, Moraes, Dror,
  * Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11. */
 #ifndef TUTTI_RNG_H

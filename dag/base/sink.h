@@ -1,5 +1,5 @@
-/* Where Tutti's messages go: lines on stderr, "tutti: rank 1: error: sentence", or a function of
- * the program. */
+/* Where Tutti's messages go: to stderr, one line each ("tutti: rank 1: error: sentence"), or to a
+ * function of the program. */
 #ifndef TUTTI_SINK_H
 #define TUTTI_SINK_H
 
@@ -10,12 +10,12 @@ extern "C" {
 #endif
 
 typedef enum tutti_log_level {
-    /* Below errors: no message has this level. */
+    /* Shows nothing: no message has this level. */
     TUTTI_LOG_NONE = -1,
     TUTTI_LOG_ERROR,
     TUTTI_LOG_WARN,
     TUTTI_LOG_INFO,
-    /* Not shown. */
+    /* Not shown by default. */
     TUTTI_LOG_DEBUG
 } tutti_log_level;
 

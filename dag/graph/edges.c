@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What has touched one tensor since its last write. */
+/* The accesses to one tensor since its last write. */
 typedef struct history {
     int64_t writer; /* -1: none yet */
-    int linked;     /* it was a link of a chain */
+    int linked;     /* the writer was a link of a chain */
     int64_t *reader;
     int readers, room;
 } history;
@@ -88,7 +88,7 @@ struct tutti_reach {
     tutti_edges *edges;
     reached *node;
     int64_t submitted, room;
-    int failed; /* memory ran out while edges came */
+    int failed; /* memory ran out while edges were added */
 };
 
 tutti_status tutti_reach_new(int tensors, tutti_reach **reach)
@@ -112,7 +112,7 @@ void tutti_reach_free(tutti_reach *reach)
     free(reach);
 }
 
-/* Puts a number where it belongs, once. Returns 0 when memory ran out. */
+/* Inserts a number in order unless it is there already. Returns 0 when memory runs out. */
 static int insert(number_list *list, int number)
 {
     int at = list->count;
@@ -132,7 +132,8 @@ static int insert(number_list *list, int number)
     return 1;
 }
 
-/* A node with numbers stands for all that is before it; another hands on what is before it. */
+/* A node with numbers stands for everything before it; a node without passes on what is before
+ * it. */
 static void inherit(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
     tutti_reach *r = ctx;
@@ -180,7 +181,7 @@ static int reads_touched(const tutti_graph *graph, const tutti_node *node, const
     return 0;
 }
 
-/* What it writes depends on what is touched if it reads that. */
+/* Marks what the node writes as depending on touched data, or as not. */
 static void touch(const tutti_node *node, int depends, char touched[])
 {
     for (int a = 0; a < node->accesses; a++)

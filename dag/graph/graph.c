@@ -199,7 +199,7 @@ static tutti_status check_fusible(const tutti_graph *graph, int count, const int
     return TUTTI_OK;
 }
 
-/* One behind the other, from the tensor of mark[0]. */
+/* Lays the tensors out one after the other, in the block of mark[0]'s tensor. */
 static void lay_out(tutti_graph *graph, int count, const int mark[])
 {
     enum { ALIGNMENT = 64 };

@@ -21,8 +21,8 @@ typedef struct tutti_graph tutti_graph;
 
 /* What a tensor is for. Parameters and state outlive a step; the rest is scratch within one. */
 typedef enum tutti_role {
-    TUTTI_ROLE_INPUT,     /* written by the runner's feed before a section (images, labels, learning
-                             rate) */
+    /* written by the runner's feed before a section (images, labels, learning rate) */
+    TUTTI_ROLE_INPUT,
     TUTTI_ROLE_SCRATCH,   /* activations, gradients of activations, workspaces */
     TUTTI_ROLE_GRADIENT,  /* gradient of a parameter */
     TUTTI_ROLE_PARAMETER, /* trained; hashed, saved and broadcast */
@@ -37,14 +37,14 @@ typedef struct tutti_tensor {
     tutti_dtype dtype;
     tutti_shape shape;
     size_t bytes;
-    /* Its place in memory: `offset` bytes into the block of tensor `block` (itself, unless it was
-     * laid out with others), which has `block_bytes`. */
+    /* Its place in memory: `offset` bytes into the block of tensor `block`, which has
+     * `block_bytes`. A tensor that was not laid out with others is its own block. */
     int block;
     size_t offset, block_bytes;
 } tutti_tensor;
 
-/* CHAIN is of collective nodes and their tokens: they start one after the other, in program order, and
- * each hands the token on as soon as it has started. */
+/* CHAIN is for collective nodes and their tokens: links start one after the other, in program
+ * order, and each passes the token on as soon as it has started. */
 typedef enum tutti_mode {
     TUTTI_READ = 1,
     TUTTI_WRITE = 2,
@@ -59,11 +59,11 @@ typedef struct tutti_access {
 
 typedef enum tutti_node_kind {
     TUTTI_NODE_KERNEL, /* op is a tutti_op of dag/kernels/kernel.h, desc its descriptor struct */
-    /* "sum these tensors over all ranks here": read-write accesses to one, or to those of a bucket, which lie in
-     * one block; desc empty */
+    /* "sum these tensors over all ranks here": read-write accesses to one tensor, or to the tensors
+     * of a bucket, which lie in one block; desc is empty */
     TUTTI_NODE_MARK,
-    /* what an exchange has made of a mark, or a program has inserted; desc is its tutti_coll_args, without
-     * buffers (collectives/value/args.h) */
+    /* what an exchange has made of a mark, or what a program has inserted; desc is its
+     * tutti_coll_args without buffers (collectives/value/args.h) */
     TUTTI_NODE_COLLECTIVE,
     TUTTI_NODE_FUSED, /* a mark whose tensor a later mark has taken over; nothing to run */
 } tutti_node_kind;
@@ -72,11 +72,12 @@ typedef enum tutti_node_kind {
 typedef struct tutti_place {
     int lane;      /* communicator */
     int64_t index; /* position among its section's collectives, from 0, in program order */
-    int holds;     /* the worker that starts it waits for its end (designs/naive.c) */
-    int chunks;    /* it is cut into so many collectives (designs/passes/chunk.h); 0: 1 */
-    int lanes;     /* and these go onto so many lanes in turn, beginning with `lane`; 0: 1 */
-    int slots;     /* collectives of its section in all, chunks counted, where ranks may agree on
-                      another order of them (designs/exchange/order.h); 0: they do not */
+    int holds;     /* the starting worker waits for its end (designs/naive.c) */
+    int chunks;    /* it is cut into this many collectives (designs/passes/chunk.h); 0: 1 */
+    int lanes;     /* the chunks take this many lanes in turn, from `lane` on; 0: 1 */
+    /* collectives of its section, chunks counted, where ranks may agree on another order
+     * (designs/exchange/order.h); 0: they do not */
+    int slots;
 } tutti_place;
 
 typedef struct tutti_node {
@@ -92,7 +93,7 @@ typedef struct tutti_node {
     tutti_place place;
 } tutti_node;
 
-/* Whether a runner has anything to do for it. [P] */
+/* Whether a runner has to run it. [P] */
 static inline int tutti_node_runs(const tutti_node *node)
 {
     return node->kind == TUTTI_NODE_KERNEL || node->kind == TUTTI_NODE_COLLECTIVE;
@@ -105,30 +106,30 @@ void tutti_graph_free(tutti_graph *graph);
 tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role,
     tutti_dtype dtype, tutti_shape shape, int *tensor);
 
-/* Begins a section ("train", "eval"): nodes added from here on belong to it. A section is what a
- * runner submits at once. Section 0 begins by itself when the first node is added without one. */
+/* Begins a section ("train", "eval"): nodes added from here on belong to it. A runner submits one
+ * section at a time. Section 0 begins implicitly when the first node is added without one. */
 tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *section);
 
 /* Appends a kernel node. desc (desc_bytes) is copied. Accesses name each tensor at most once. */
 tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc,
     size_t desc_bytes, int accesses, const tutti_access access[], int *node);
 
-/* Appends a mark: here the tensor is to be summed over all ranks, in place. */
+/* Appends a mark: the tensor is to be summed over all ranks at this point, in place. */
 tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node);
 
-/* Fuses marks: the last of them, in program order, takes over the tensors of the others, in order,
- * and their tensors are laid out behind one another in one block of memory, each beginning at a
- * multiple of 64 bytes; what lies between is zero and nobody's. INVAL: not marks of one section in
- * ascending order; different element types; a tensor that is laid out already; a node between that
- * reads or writes one of the tensors after its mark. */
+/* Fuses marks: the last mark in program order takes over the tensors of the others, in order. The
+ * tensors are laid out one after the other in one block of memory, each at a multiple of 64 bytes;
+ * the gaps are zero and unused. INVAL: not marks of one section in ascending order; different
+ * element types; a tensor that is already laid out with others; a node in between that uses one of
+ * the tensors after its mark. */
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
 
-/* Turns a mark into a collective node with this descriptor (copied). INVAL when the node is no
+/* Turns a mark into a collective node with this descriptor (copied). INVAL: the node is not a
  * mark. */
 tutti_status tutti_graph_set_collective(
     tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
 
-/* Writes a node's place; adds an access to a node (a chain's token). */
+/* Sets a node's place; adds an access to a node (a chain's token). */
 tutti_status tutti_graph_set_place(tutti_graph *graph, int node, tutti_place place);
 tutti_status tutti_graph_add_access(tutti_graph *graph, int node, tutti_access access);
 void tutti_graph_set_priority(tutti_graph *graph, int node, int priority);
@@ -143,7 +144,7 @@ const char *tutti_graph_section_name(const tutti_graph *graph, int section);
 /* The tensor of that name, or -1. */
 int tutti_graph_find(const tutti_graph *graph, const char *name);
 
-/* One line a node: "12 conv1.backward_weights: x r, dy r -> dw w". */
+/* One line per node: "12 conv1.backward_weights: x r, dy r -> dw w". */
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out);
 
 #endif

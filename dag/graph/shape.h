@@ -18,8 +18,8 @@ typedef struct tutti_shape {
         (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 tutti_shape tutti_shape_make(int rank, const int64_t dim[]);
 
-int64_t tutti_shape_count(
-    const tutti_shape *shape); /* elements; 1 for a scalar; -1 on overflow or a size < 0 */
+/* Elements; 1 for a scalar; -1 on overflow or a size < 0. */
+int64_t tutti_shape_count(const tutti_shape *shape);
 int tutti_shape_equal(const tutti_shape *a, const tutti_shape *b);
 /* "(64,32,32,16)" into text; returns text. */
 char *tutti_shape_print(const tutti_shape *shape, char *text, size_t size);

@@ -1,8 +1,9 @@
 /* Elementwise layers on `count` elements.
  *   RELU:     y = max(x, 0).                     RELU_BWD: dx = y > 0 ? dy : 0   (takes y, not x)
  *   DROPOUT:  y = keep ? x / (1-rate) : 0, where element e of a step is kept when
- *             tutti_rng_uniform(seed + step, stream, offset + e) >= rate.  `step` is an int64 tensor of one element;
- *             the backward pass draws the same numbers again, so that no mask is stored.
+ *             tutti_rng_uniform(seed + step, stream, offset + e) >= rate.
+ *             `step` is an int64 tensor of one element; the backward pass draws the same
+ *             numbers again, so no mask is stored.
  * Source: Nair & Hinton 2010; Srivastava et al. 2014 (inverted dropout). */
 #ifndef TUTTI_ACT_H
 #define TUTTI_ACT_H

@@ -71,8 +71,7 @@ TUTTI_CPU_OPEN(dropout)
     return tutti_cpu_copy("dropout", d, sizeof *d, args);
 }
 
-/* Philox4x32-10 as dag/base/rng.c has it, for many indices at a time: the first two words of each.
- */
+/* Philox4x32-10 as in dag/base/rng.c, for many indices at a time: the first two words of each. */
 typedef uint64_t words __attribute__((vector_size(8 * TUTTI_LANES)));
 
 TUTTI_INLINE void philox(uint64_t key, uint64_t hi, uint64_t lo, words *word0, words *word1)
@@ -98,7 +97,7 @@ TUTTI_INLINE void philox(uint64_t key, uint64_t hi, uint64_t lo, words *word0, w
     *word1 = c1;
 }
 
-/* tutti_rng_uniform() >= rate is the comparison of its 53 bits with this integer. */
+/* tutti_rng_uniform() >= rate is equivalent to comparing its 53 bits with this integer. */
 static uint64_t threshold_of(float rate)
 {
     return (uint64_t)ceil((double)rate * 0x1p53);
@@ -131,7 +130,7 @@ TUTTI_CLONES static void dropout(
             (int)(d->count - i));
 }
 
-/* Forward and backward are the same function of another tensor. */
+/* Forward and backward are the same function of different tensors. */
 TUTTI_CPU_FN(dropout)
 {
     const tutti_dropout_desc *d = args;

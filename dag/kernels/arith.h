@@ -1,9 +1,11 @@
 /* Copies and sums.
- * SUM: y = x0 + x1 + ... in this order, `inputs` >= 1 tensors of `count` elements (1: a copy);
- * with relu, y = max(that, 0).
  *
- * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with (K-C)/2 channels of
- * zeros in front and the rest behind.  x (N,H,W,C)   y (N,ceil(H/stride),ceil(W/stride),K), K >= C.
+ * SUM: y = x0 + x1 + ... in this order, `inputs` >= 1 tensors of `count` elements (1: a copy); with
+ * relu, y = max(that sum, 0).
+ *
+ * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with
+ * (K-C)/2 channels of zeros in front and the rest behind.
+ *   x (N,H,W,C)   y (N,ceil(H/stride),ceil(W/stride),K), K >= C.
  * Source: He et al. 2016, arXiv:1512.03385, section 4.2. */
 #ifndef TUTTI_ARITH_H
 #define TUTTI_ARITH_H

@@ -1,8 +1,9 @@
-/* Two-dimensional convolution (cross-correlation, as every framework has it).
+/* Two-dimensional convolution (cross-correlation, as in every framework).
  *
  *   y[n,i,j,k] = b[k] + sum over r,s,c of x[n, i*stride+r-pad, j*stride+s-pad, c] * w[k,r,s,c]
  *   dx, dw, db: the gradients; written, not accumulated.
- *   x  (N,H,W,C)   w  (K,R,S,C)   b  (K), only with bias   y  (N,P,Q,K),  P = (H+2*pad-R)/stride+1, Q alike
+ *   x  (N,H,W,C)   w  (K,R,S,C)   b  (K), only with bias
+ *   y  (N,P,Q,K),  P = (H+2*pad-R)/stride+1, Q alike
  *
  * Cost: 2*N*P*Q*K*R*S*C flops each way.   Source: Dumoulin & Visin 2016, arXiv:1603.07285. */
 #ifndef TUTTI_CONV_H

@@ -1,9 +1,9 @@
-/* What the CPU kernels share, and the functions that table_cpu.c lists. Not for other rooms.
+/* What the CPU kernels share, and the functions that table_cpu.c lists. Internal to dag/kernels.
  *
- * The elementwise loops are written on vectors of 16 floats, which the compiler lowers to what the
- * machine has; a function marked TUTTI_CLONES is compiled for several instruction sets, and the
- * loader picks one. All of them do the same operations in the same order, so the bits do not depend
- * on the machine (the build does not contract a*b+c). */
+ * The elementwise loops use vectors of 16 floats, which the compiler lowers to what the machine
+ * has. A function marked TUTTI_CLONES is compiled for several instruction sets, and the loader
+ * picks one. All of them do the same operations in the same order, so the bits do not depend on the
+ * machine (the build does not contract a*b+c). */
 #ifndef TUTTI_CPU_H
 #define TUTTI_CPU_H
 
@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Sanitizers instrument the resolvers that pick a clone before their own start-up, so there they
- * are left out. */
+/* Sanitizers instrument the resolvers that pick a clone, which run before the sanitizer is
+ * initialised, so with them there are no clones. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&   \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TUTTI_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
@@ -29,9 +29,9 @@ typedef float tutti_lanes __attribute__((vector_size(4 * TUTTI_LANES)));
 typedef int32_t tutti_ilanes __attribute__((vector_size(4 * TUTTI_LANES)));
 typedef double tutti_dlanes __attribute__((vector_size(8 * TUTTI_LANES)));
 
-/* Reads or writes the first `lanes` floats, which the compiler knows to be all of them in the main
- * loops. Through pointers, because how vectors are passed by value depends on the instruction set.
- */
+/* Reads or writes the first `lanes` floats; in the main loops the compiler knows that these are
+ * all. Vectors are passed by pointer, because passing them by value depends on the instruction
+ * set. */
 TUTTI_INLINE void tutti_load(tutti_lanes *v, const float *from, int lanes)
 {
     if (lanes == TUTTI_LANES) {
@@ -47,28 +47,28 @@ TUTTI_INLINE void tutti_store(float *to, const tutti_lanes *v, int lanes)
     memcpy(to, v, lanes == TUTTI_LANES ? sizeof *v : (size_t)lanes * sizeof *to);
 }
 
-/* v where condition is not 0 and 0 elsewhere: conditions are -1 or 0 in each lane, as comparisons
- * make them. */
+/* v where condition is not 0, else 0. Each lane of a condition is -1 or 0, as comparisons make
+ * it. */
 TUTTI_INLINE void tutti_keep(tutti_lanes *v, const tutti_ilanes *condition)
 {
     *v = (tutti_lanes)((tutti_ilanes)*v & *condition);
 }
 
-/* max(v, 0); not-a-number stays. */
+/* max(v, 0); NaN stays NaN. */
 TUTTI_INLINE void tutti_rectify(tutti_lanes *v)
 {
     tutti_ilanes keep = ~(*v <= 0.0f);
     tutti_keep(v, &keep);
 }
 
-/* INVAL, logged with the op's and the number's name, unless least <= value < 2^31. */
+/* INVAL, logged with the names of the op and the number, unless least <= value < 2^31. */
 tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least);
 /* INVAL, logged, when the product is too large to address as floats. */
 tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int factors);
-/* For kernels whose descriptor is all they need: a copy of it, and its release. */
+/* For kernels that need only their descriptor: a copy of it, and its release. */
 tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
 void tutti_cpu_free(void *args);
-/* Not worth counting. */
+/* For kernels not worth counting. */
 double tutti_cpu_no_flops(const void *desc);
 
 /* The functions that table_cpu.c lists, by their names without prefix. */

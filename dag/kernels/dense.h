@@ -1,4 +1,5 @@
-/* Fully connected layer:  y[n,k] = b[k] + sum over c of x[n,c] * w[k,c].   dx, dw, db are written, not accumulated.
+/* Fully connected layer:  y[n,k] = b[k] + sum over c of x[n,c] * w[k,c].
+ *   dx, dw, db: the gradients; written, not accumulated.
  *   x (N,C)   w (K,C)   b (K), only with bias   y (N,K).   Cost: 2*N*K*C flops each way. */
 #ifndef TUTTI_DENSE_H
 #define TUTTI_DENSE_H

@@ -1,14 +1,14 @@
 /* The kernels: what can be computed on tensors, and the one function type that computes it.
  *
- * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) defines a descriptor: a plain struct
- * of numbers that says which computation it is. `open` turns a descriptor into what the kernel needs at run time
- * (cached primitives, scratch memory); `fn` computes, as often as wanted, one call at a time for each opened kernel
- * (different opened kernels run in parallel); `close` releases. The build picks the table: table_cpu.c, later
- * table_cuda.c.
+ * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) defines a
+ * descriptor: a plain struct of numbers that specifies the computation. `open` turns a descriptor
+ * into what the kernel needs at run time (cached primitives, scratch memory); `fn` computes, any
+ * number of times, one call at a time per opened kernel (different opened kernels run in parallel);
+ * `close` releases. table_cpu.c lists the CPU kernels.
  *
- * All tensors are dense float32 unless a family says otherwise; images N,H,W,C; convolution weights (K,R,S,C);
- * dense weights (K,C). Threads: open/close [M], fn [A]. Every kernel runs on the calling thread only and gives the same
- * bits for the same input, run after run. */
+ * All tensors are dense float32 unless a family says otherwise; images are N,H,W,C; convolution
+ * weights (K,R,S,C); dense weights (K,C). Threads: open/close [M], fn [A]. Every kernel runs on the
+ * calling thread only and gives the same bits for the same input, run after run. */
 #ifndef TUTTI_KERNEL_H
 #define TUTTI_KERNEL_H
 
@@ -16,8 +16,8 @@
 
 #include <stddef.h>
 
-/* X(op, name, buffers): buffers is the order in which a node lists its accesses, "," between, -> before what is
- * written, [..] present only when the descriptor says so. */
+/* X(op, name, buffers): buffers is the order in which a node lists its accesses, separated by ",";
+ * -> precedes what is written; [..] is present only when the descriptor says so. */
 #define TUTTI_OP_LIST(X)                                                                           \
     X(CONV, "conv", "x,w,[b]->y")                                                                  \
     X(CONV_BWD_DATA, "conv_bwd_data", "dy,w->dx")                                                  \
@@ -51,25 +51,25 @@ typedef enum tutti_op {
         TUTTI_OP_COUNT
 } tutti_op;
 
-/* The one kernel function type. args: what open gave; buf: one pointer a buffer, in the op's order; queue: NULL on the
- * CPU, a stream on CUDA. */
+/* The kernel function type. args: what open returned; buf: one pointer per buffer, in the op's
+ * order; queue: NULL on the CPU, a stream on CUDA. */
 typedef tutti_status tutti_kernel_fn(const void *args, void *const buf[], void *queue);
 
 typedef struct tutti_kernel {
     const char *name, *buffers;
     size_t desc_bytes; /* size of the family's descriptor struct */
-    /* INVAL (logged) when the descriptor makes no sense, UNSUPPORTED, NOMEM. */
+    /* INVAL (logged) for an invalid descriptor; UNSUPPORTED, NOMEM. */
     tutti_status (*open)(const void *desc, void **args);
     tutti_kernel_fn *fn;
-    void (*close)(void *args); /* accepts NULL */
-    double (*flops)(const void *desc); /* multiply and add count as two; 0 where it is not worth counting */
+    void (*close)(void *args);         /* accepts NULL */
+    double (*flops)(const void *desc); /* multiply and add count as two; 0: not worth counting */
 } tutti_kernel;
 
-/* The CPU kernel of an op; NULL when op is no tutti_op. [P] */
+/* The CPU kernel of an op; NULL when op is not a tutti_op. [P] */
 const tutti_kernel *tutti_kernel_cpu(int op);
 /* "conv", ...; "unknown". [P] */
 const char *tutti_op_name(int op);
-/* Which library computes, with its version: "oneDNN 2.6.3". [P] */
+/* The library that computes, with its version: "oneDNN 2.6.3". [P] */
 const char *tutti_kernel_library(void);
 
 #endif

@@ -1,14 +1,17 @@
 /* Softmax and cross-entropy.
- *   q[n,k] = (1 - smoothing) [k == label_n] + smoothing / K        (Szegedy et al. 2015, arXiv:1512.00567, section 7)
- *   z[n,k] = logits[n,k] / views: where logits are sums over several views of an image, their mean counts
+ *   q[n,k] = (1 - smoothing) [k == label_n] + smoothing / K
+ *   z[n,k] = logits[n,k] / views: logits summed over several views of an image count as their mean
  *   loss_n = log(sum over k of exp(z[n,k])) - sum over k of q[n,k] z[n,k]
- *   SOFTMAX_XENT:  dlogits[n,k] = weight / views * (softmax(z)[n,k] - q[n,k]);   XENT_EVAL: metrics only
- *   metrics[0] = sum of loss_n, metrics[1] = how many n have their label's logit as the first maximum,
- *   metrics[2] = how many n counted.  (float64, 3 elements, written.)
- *   smoothing is in [0, 1); 0 is the plain cross-entropy.  views 0 is 1.
- *   A label below 0 marks a padding row: no loss, gradient zero, not counted.  A label >= K is a KERNEL error.
- *   logits, dlogits (N,K)   labels (N) int32.   weight is 1 / global batch, so that sums over micro-batches and ranks
- *   are the gradient of the mean loss. */
+ *   SOFTMAX_XENT:  dlogits[n,k] = weight / views * (softmax(z)[n,k] - q[n,k]);
+ *   XENT_EVAL:     metrics only
+ *   metrics[0] = sum of loss_n, metrics[1] = rows whose label has the first maximum of the logits,
+ *   metrics[2] = rows counted.  (float64, 3 elements, written.)
+ *   smoothing is in [0, 1); 0 is the plain cross-entropy.  views 0 means 1.
+ *   A label below 0 marks a padding row: no loss, gradient zero, not counted.  A label >= K is a
+ *   KERNEL error.
+ *   logits, dlogits (N,K)   labels (N) int32.   weight is 1 / global batch, so that sums over
+ *   micro-batches and ranks are the gradient of the mean loss.
+ * Source of smoothing: Szegedy et al. 2015, arXiv:1512.00567, section 7. */
 #ifndef TUTTI_LOSS_H
 #define TUTTI_LOSS_H
 

@@ -34,7 +34,7 @@ static tutti_status check_labels(const tutti_xent_desc *d, const int32_t *labels
     return TUTTI_OK;
 }
 
-/* The first maximum; with a not-a-number among the logits, a class that does not count as right. */
+/* The first maximum; -1, which no label equals, if any logit is NaN. */
 static int64_t first_maximum(int64_t K, const float *logits)
 {
     int64_t best = 0;
@@ -45,7 +45,7 @@ static int64_t first_maximum(int64_t K, const float *logits)
     return best;
 }
 
-/* log(sum of exp) relative to the largest logit, so that nothing overflows. */
+/* log(sum of exp), relative to the largest logit so that nothing overflows. */
 static double log_sum_exp(int64_t K, const float *logits, float largest, float part)
 {
     double total = 0;
@@ -53,7 +53,7 @@ static double log_sum_exp(int64_t K, const float *logits, float largest, float p
     return log(total);
 }
 
-/* The mean of the logits; 0 where nobody asks for it, so that the plain loss costs nothing more. */
+/* The mean of the logits; 0 without smoothing, so that the plain loss costs nothing more. */
 static double smooth_logit(const tutti_xent_desc *d, const float *logits)
 {
     double total = 0;

@@ -1,14 +1,17 @@
-/* Batch normalisation over N,H,W for each channel, optionally with a ReLU behind it.
+/* Batch normalisation over N,H,W for each channel, optionally followed by a ReLU.
  *
- *   NORM (training):  mean, var over the batch (biased);  y = [relu]( scale * (x - mean) / sqrt(var + eps) + shift )
+ *   NORM (training):  mean, var over the batch (biased);
+ *                     y = [relu]( scale * (x - mean) / sqrt(var + eps) + shift )
  *   NORM_INFER:       the same with running statistics
- *   NORM_RUNNING:     running = (1-momentum) * running + momentum * stats_sum * weight, where stats_sum is the sum of
- *                     the batch statistics of `1/weight` batches, and the variance row is multiplied by
- *                     unbias = n/(n-1) (n: images*H*W of one such batch) as PyTorch does
+ *   NORM_RUNNING:     running = (1-momentum) * running + momentum * stats_sum * weight, where
+ *                     stats_sum is the sum of the batch statistics of `1/weight` batches, and the
+ *                     variance row is multiplied by unbias = n/(n-1) (n: images*H*W of one such
+ *                     batch), as in PyTorch
  *
- *   x, y, dx, dy (N,H,W,C)   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale / mean,
- *   row 1 shift / variance (not its root).   mask: uint8, tutti_norm_mask_bytes(), only with relu (the sign is kept).
- *   With relu, NORM_BWD takes the gradient behind the ReLU as dy.
+ *   x, y, dx, dy (N,H,W,C)   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale
+ *   or mean, row 1 shift or variance (not its root).   mask: uint8, tutti_norm_mask_bytes(), only
+ *   with relu: a library may keep the sign there.
+ *   With relu, NORM_BWD takes the gradient of the ReLU's output as dy.
  * Source: Ioffe & Szegedy 2015, arXiv:1502.03167. */
 #ifndef TUTTI_NORM_H
 #define TUTTI_NORM_H

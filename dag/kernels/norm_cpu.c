@@ -1,7 +1,7 @@
-/* Batch normalisation in our own loops rather than the library's: it is bound by memory, and these
- * pass over the tensors as seldom as can be. Mean and variance come from one pass (blocks that stay
- * in the first-level cache, merged in double precision: Chan, Golub, LeVeque 1983), the second pass
- * walks backwards to meet what is still cached, and the sign behind the ReLU is computed again from
+/* Batch normalisation in our own loops rather than the library's: it is memory-bound, and these
+ * make as few passes over the tensors as possible. Mean and variance come from one pass (blocks
+ * that stay in the first-level cache, merged in double precision: Chan, Golub, LeVeque 1983). The
+ * second pass walks backwards to use what is still cached, and the ReLU's sign is recomputed from
  * x, which is cheaper than storing a mask. */
 #include "dag/kernels/norm.h"
 
@@ -14,11 +14,11 @@
 
 enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8 };
 
-/* Arrays have one number a channel and are padded to whole vectors. */
+/* Arrays have one number per channel and are padded to whole vectors. */
 typedef struct norm {
     tutti_norm_desc desc;
     int64_t rows, block_rows;
-    double *sum0, *sum1;                /* mean and squares about it, or the sums of the gradient */
+    double *sum0, *sum1;                /* mean and squared deviations, or the gradient's sums */
     float *scale, *shift, *mean, *line; /* coefficients of the pass that writes */
     float *offset;
 } norm;
@@ -84,7 +84,7 @@ static void clear_sums(const norm *k)
     memset(k->sum1, 0, (size_t)k->desc.C * sizeof *k->sum1);
 }
 
-/* y = scale * x + shift is what the formula comes to for given statistics (mean, variance). */
+/* Reduces the formula to y = scale * x + shift for given statistics (mean, variance). */
 static void set_line(const norm *k, const float *scaleshift, const float *stats)
 {
     int64_t C = k->desc.C;
@@ -98,7 +98,7 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
 
 /* ---- Statistics ---- */
 
-/* Merges the mean and the squared distances of a block of `rows` after `seen` rows. */
+/* Merges the mean and the squared deviations of a block of `rows` after `seen` rows. */
 TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int64_t rows,
     const tutti_lanes *block_mean, const tutti_lanes *block_squares, int lanes)
 {
@@ -223,8 +223,7 @@ TUTTI_CPU_FN(norm_infer)
 
 /* ---- Gradient ---- */
 
-/* dy as it is before the ReLU: zero where y, the same sum as in the forward pass, is not above
- * zero. */
+/* The gradient before the ReLU: zero where y, computed as in the forward pass, is not positive. */
 TUTTI_INLINE void through_relu(
     tutti_lanes *dy, const tutti_lanes *x, const tutti_lanes *scale, const tutti_lanes *shift)
 {

@@ -25,19 +25,19 @@ typedef struct kernel {
     dnnl_stream_t stream;
     int memories, steps;
     dnnl_memory_t memory[MAX_MEMORIES];
-    int buffer[MAX_MEMORIES]; /* which of the caller's buffers this memory is, or NO_BUFFER */
+    int buffer[MAX_MEMORIES]; /* the caller's buffer that this memory is, or NO_BUFFER */
     step step[MAX_STEPS];
 } kernel;
 
-/* What a primitive takes: its name there, where the layout is asked for, and which buffer holds it
- * in which layout. */
+/* An argument of a primitive: its id, how to query its layout, and the buffer that holds it with
+ * that buffer's layout. */
 typedef struct argument {
     int id;
     dnnl_query_t query;
-    int index; /* the query's: 1 for a bias among the weights */
+    int index; /* of the query: 1 for a bias among the weights */
     int written;
     int buffer;
-    const struct layout *layout; /* the caller's; NULL: the library's own, as it is */
+    const struct layout *layout; /* the caller's; NULL: the library's own */
 } argument;
 
 /* ---- The calling thread alone ---- */
@@ -54,7 +54,7 @@ static void threads_restore(int before)
 {
     omp_set_num_threads(before);
 }
-#else /* m4/onednn.m4 lets only the sequential library come here */
+#else /* m4/onednn.m4 accepts no library but a sequential one here */
 static int threads_one(void)
 {
     return 1;
@@ -73,11 +73,11 @@ typedef struct layout {
     dnnl_memory_desc_t md;
 } layout;
 
-/* The numbers of a layer, as the library wants them. */
+/* A layer's descriptor in the library's form. */
 typedef struct problem {
     dnnl_alg_kind_t algorithm;
     layout x, w, b, y; /* w, b unused by pooling; b zero without bias */
-    layout user_w;     /* (K,R,S,C) or (K,C); w itself leaves the choice to the library */
+    layout user_w;     /* (K,R,S,C) or (K,C); w has the layout to compute in */
     dnnl_dims_t stride, pad, window, dilation;
     dnnl_primitive_attr_t attr;
 } problem;
@@ -176,10 +176,11 @@ static void layout_close(layout *l)
     (void)l;
 }
 
-/* The library's choice, which for forward passes with AVX-512 is the layout of its batch-reduce kernels. Its other
- * kernels are faster where filters are few and the output is not cached yet, as in a training step (3x3, batch 64, 16
- * to 16 channels at 32x32: 9.0 against 10.2 ms for six; 32 to 32 at 16x16: 5.8 against 6.4 ms for five; but 64 to 64 at
- * 8x8: 5.7 against 5.4), and where weights are many, because their reorder is (512 to 512 at 4x4: 22 against 35 ms). */
+/* The library's choice, which for forward passes with AVX-512 is the layout of its batch-reduce
+ * kernels. Its other kernels are faster where filters are few and the output is not yet cached, as
+ * in a training step (3x3, batch 64, 16 to 16 channels at 32x32: 9.0 against 10.2 ms for six; 32 to
+ * 32 at 16x16: 5.8 against 6.4 ms for five; but 64 to 64 at 8x8: 5.7 against 5.4). They are also
+ * faster where weights are many, because their reorder is (512 to 512 at 4x4: 22 against 35 ms). */
 static dnnl_format_tag_t conv_weights_tag(const tutti_conv_desc *d, tutti_pass pass)
 {
     enum { FEW_FILTERS = 32, MANY_WEIGHTS = 1 << 20 };
@@ -255,7 +256,7 @@ static void problem_close(problem *p)
     if (p->attr) dnnl_primitive_attr_destroy(p->attr);
 }
 
-/* Scratch is ours to give, so that it is never shared behind our back. */
+/* We provide the scratch memory, so that kernels never share it. */
 static dnnl_status_t problem_attr(problem *p)
 {
     dnnl_status_t s = dnnl_primitive_attr_create(&p->attr);
@@ -308,7 +309,7 @@ static dnnl_status_t problem_pool(problem *p, const tutti_pool_desc *d, int maxi
     return s;
 }
 
-/* A pass's primitive descriptor, with the forward one that backward passes are described by. */
+/* A pass's primitive descriptor; backward passes are described with the help of the forward one. */
 static dnnl_status_t problem_pd(const problem *p, pd_maker *make, tutti_pass pass,
     dnnl_engine_t engine, dnnl_primitive_desc_t *pd)
 {
@@ -325,7 +326,7 @@ static dnnl_status_t problem_pd(const problem *p, pd_maker *make, tutti_pass pas
 
 /* ---- Kernels: memories and steps around one primitive ---- */
 
-/* A memory of the caller's buffer, or of the kernel's own when buffer is NO_BUFFER. */
+/* A memory for the caller's buffer, or one that the kernel owns when buffer is NO_BUFFER. */
 static dnnl_status_t kernel_memory(kernel *k, layout_ref md, int buffer, dnnl_memory_t *memory)
 {
     void *handle = buffer == NO_BUFFER ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE;
@@ -362,8 +363,8 @@ static dnnl_status_t kernel_reorder(
     return s;
 }
 
-/* The memory that the primitive sees as `a`: the caller's buffer, or one of our own with a reorder
- * from it (inputs are handled before the primitive's step, outputs after it). */
+/* The memory that the primitive uses as `a`: the caller's buffer, or one of ours with a reorder
+ * (from it for inputs, before the primitive; into it for outputs, after it). */
 static dnnl_status_t kernel_argument(kernel *k, dnnl_primitive_desc_t pd, const argument *a,
     dnnl_memory_t *memory, dnnl_memory_t *user)
 {
@@ -464,8 +465,8 @@ tutti_status tutti_onednn_run(const void *args, void *const buf[], void *queue)
         DNNL_ARG_SCRATCHPAD, dnnl_query_scratchpad_md, 0, 0, NO_BUFFER, NULL                       \
     }
 
-/* Convolution and dense take the same buffers: x,w,[b]->y   dy,w->dx   x,dy->dw,[db]. The bias
- * comes last here, so that it can be left out. */
+/* Convolution and dense take the same buffers: x,w,[b]->y, dy,w->dx and x,dy->dw,[db]. The bias
+ * comes last here, so that it can be omitted. */
 static tutti_status open_weighted(
     const char *name, const problem *p, pd_maker *make, tutti_pass pass, int bias, void **args)
 {

@@ -1,7 +1,8 @@
 /* Stochastic gradient descent with momentum, as PyTorch's torch.optim.SGD (dampening 0):
- *   g' = g + weight_decay * w;   v = momentum * v + g';   w -= rate * (nesterov ? g' + momentum * v : v)
+ *   g' = g + weight_decay * w;   v = momentum * v + g';
+ *   w -= rate * (nesterov ? g' + momentum * v : v)
  *   g, w, v: `count` elements, w and v in place; rate: float32 tensor of one element.
- * With momentum 0, v is left alone.  Source: Sutskever et al. 2013. */
+ * With momentum 0, v is left alone. Source: Sutskever et al. 2013. */
 #ifndef TUTTI_OPTIM_H
 #define TUTTI_OPTIM_H
 

@@ -1,6 +1,8 @@
-/* Pooling over windows of R x S; output P = (H+2*pad-R)/stride+1, Q alike. Windows are clipped at the border: padding
- * is never the maximum and does not count in the average.  Global average pooling is POOL_AVG with R=H, S=W, pad=0.
- *   x (N,H,W,C)   y (N,P,Q,C)   argmax: uint8, tutti_pool_argmax_bytes() (the library's own format).  dx written. */
+/* Pooling over windows of R x S; output P = (H+2*pad-R)/stride+1, Q alike. Windows are clipped at
+ * the border: padding is never the maximum and does not count in the average. Global average
+ * pooling is POOL_AVG with R=H, S=W, pad=0.
+ *   x (N,H,W,C)   y (N,P,Q,C)   argmax: uint8, tutti_pool_argmax_bytes() (the library's format).
+ *   dx: written, not accumulated. */
 #ifndef TUTTI_POOL_H
 #define TUTTI_POOL_H
 

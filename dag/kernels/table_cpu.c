@@ -1,4 +1,4 @@
-/* Which functions compute each op on the CPU. */
+/* The functions that compute each op on the CPU. */
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/conv.h"

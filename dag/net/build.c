@@ -82,7 +82,7 @@ static tutti_status loss(tutti_builder *b, int s)
     return TUTTI_OK;
 }
 
-/* Hands the gradients that a layer made on to its inputs, and lets go of what the layer needed for
+/* Passes the gradients that a layer made on to its inputs, and drops what the layer needed for
  * them. */
 static tutti_status pass_on(tutti_site *site)
 {
@@ -128,7 +128,7 @@ static tutti_status backward(tutti_builder *b)
     return status;
 }
 
-/* Behind all marks, so that marks may be fused: what follows one may stand behind the next. */
+/* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
 static tutti_status update(tutti_builder *b)
 {
     tutti_status status = TUTTI_OK;

@@ -50,7 +50,8 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     return tutti_graph_tensor(b->graph, name, role, TUTTI_F32, shape, tensor);
 }
 
-/* Parameter, momentum, gradient; and, when there are several micro-batches, the gradient of each. */
+/* Declares parameter, momentum and gradient; with several micro-batches, also the gradient of
+ * each. */
 static tutti_status declare_parameter(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
 {

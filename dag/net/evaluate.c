@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* seen = logits, or seen = seen + logits. */
+/* seen = logits, or both = seen + logits. */
 static tutti_status see(tutti_builder *b, int s, int again)
 {
     const tutti_site *site = tutti_builder_site(b, b->net->output, s);

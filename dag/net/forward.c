@@ -1,4 +1,4 @@
-/* The forward pass, of training and of the evaluation. */
+/* The forward pass of training and evaluation. */
 #include "dag/net/builder.h"
 
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)

@@ -9,7 +9,7 @@
 
 typedef struct buffer {
     int tensor, holds;
-    int64_t count, released; /* released: larger is later */
+    int64_t count, released; /* released: the number of its latest release */
 } buffer;
 
 typedef struct contribution {
@@ -114,7 +114,8 @@ static tutti_status append_sum(tutti_gradients *g, const char *name, int priorit
 }
 
 /* *total becomes *total + tensor; takes over both holds. Two contributions may be one tensor
- * (behind two adds without a ReLU), and a node names each tensor once: then a copy stands in. */
+ * (through two adds without a ReLU), but a node names each tensor only once: then a copy stands
+ * in. */
 static tutti_status fold(tutti_gradients *g, const char *name, int priority, int tensor, int *total)
 {
     int64_t count = find(g, tensor)->count;

@@ -1,5 +1,5 @@
-/* Initial values. Element e of a parameter is a function of (seed, name, e), so every rank and
- * every cut into micro-batches starts from the same weights. */
+/* Initial values. Element e of a parameter is a function of (seed, name, e), so every rank starts
+ * from the same weights, however the batch is cut. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/net/site.h"

@@ -1,10 +1,9 @@
-/* The inside of a net: layers in order, each made of one kind, each giving one value.
+/* The inside of a net: layers in order, each of one kind, each with one value.
  *
- * Layer i gives value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions:
- * what shape comes out, which parameters there are, which nodes compute forward, for evaluation,
- * and backward, and the function of net.h that appends it. A new kind is a new file with both, the
- * function's line in net.h, and a member of `as` below where it takes new parameters.
- * Threads: [M]. */
+ * Layer i has value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions (the
+ * shape of its value, its parameters, the nodes of the forward, evaluation and backward passes),
+ * and the function of net.h that appends it. A new kind is a new file with both, that function's
+ * line in net.h, and a member of `as` below if it has settings. Threads: [M]. */
 #ifndef TUTTI_LAYER_H
 #define TUTTI_LAYER_H
 
@@ -24,10 +23,10 @@ typedef struct tutti_window {
     int64_t R, stride, pad; /* R x R */
 } tutti_window;
 
-/* How a parameter or state starts. The pairs are (2,C) tensors, row by row. */
+/* The initial value of a parameter or state. The pairs are (2,C) tensors, row by row. */
 typedef enum tutti_start {
     TUTTI_START_ZERO,
-    TUTTI_START_NORMAL,   /* spread: the deviation */
+    TUTTI_START_NORMAL,   /* spread: the standard deviation */
     TUTTI_START_UNIFORM,  /* spread: the bound on either side */
     TUTTI_START_ONE_ZERO, /* scale and shift */
     TUTTI_START_ZERO_ONE, /* mean and variance */
@@ -47,9 +46,9 @@ typedef struct tutti_layer {
     char name[TUTTI_LAYER_NAME];
     int inputs;
     tutti_value in[TUTTI_LAYER_INPUTS];
-    tutti_extent from[TUTTI_LAYER_INPUTS]; /* the inputs' */
-    tutti_extent out;                      /* of the value it gives */
-    union {                                /* the kind's own   */
+    tutti_extent from[TUTTI_LAYER_INPUTS]; /* of the inputs */
+    tutti_extent out;                      /* of the value */
+    union {                                /* the kind's settings */
         tutti_extent input;
         tutti_conv_layer conv;
         struct {
@@ -65,7 +64,7 @@ typedef struct tutti_layer {
     } as;
 } tutti_layer;
 
-struct tutti_site; /* dag/net/site.h: a layer at one micro-batch of the batch */
+struct tutti_site; /* dag/net/site.h: a layer at one micro-batch */
 
 struct tutti_layer_kind {
     const char *name;
@@ -73,14 +72,14 @@ struct tutti_layer_kind {
     tutti_status (*infer)(tutti_layer *layer);
     /* Lists the parameters, at most TUTTI_LAYER_PARAMETERS; returns how many. NULL: none. */
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
-    /* Whether forward leaves batch statistics in site->stats, for running ones to be kept. */
+    /* Whether forward leaves batch statistics in site->stats, from which running ones are kept. */
     int statistics;
-    /* Append nodes for one micro-batch: reading site->x and parameters, giving site->y. evaluate NULL:
-     * the same as forward. */
+    /* Append nodes for one micro-batch that read site->x and the parameters and write site->y.
+     * evaluate NULL: same as forward. */
     tutti_status (*forward)(struct tutti_site *site);
     tutti_status (*evaluate)(struct tutti_site *site);
-    /* From site->dy to site->dx, for the inputs whose gradient is wanted, and site->dparameter. The
-     * gradient that the layers below wait for comes first. */
+    /* Appends the nodes from site->dy to site->dx, for the inputs whose gradient is wanted, and to
+     * site->dparameter. The gradient that the layers below wait for comes first. */
     tutti_status (*backward)(struct tutti_site *site);
 };
 
@@ -91,11 +90,11 @@ struct tutti_net {
     tutti_value output; /* -1 until declared */
 };
 
-/* Appends a layer of this kind, inputs and settings; its shapes are worked out here. Returns the new value, or -1
- * when this or an earlier call has failed. */
+/* Appends a layer of this kind with these inputs and settings, and infers its shapes. Returns the
+ * new value, or -1 if this or an earlier call has failed. */
 tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer);
 
-/* Parameters of a layer; 0 for a kind without. */
+/* Lists the parameters of a layer and returns how many; 0 for a kind without. */
 int tutti_layer_parameters(
     const tutti_layer *layer, tutti_parameter parameter[TUTTI_LAYER_PARAMETERS]);
 
@@ -109,7 +108,7 @@ char *tutti_extent_print(tutti_extent extent, char text[TUTTI_EXTENT_TEXT]);
  * logging what is wrong. */
 tutti_status tutti_layer_check_window(const tutti_layer *layer, tutti_window window);
 
-/* Sets a weight's start and spread by rule. */
+/* Sets a weight's start and spread by this rule. */
 void tutti_parameter_init(
     tutti_parameter *parameter, tutti_init init, int64_t fan_in, int64_t fan_out);
 

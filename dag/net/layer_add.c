@@ -1,5 +1,5 @@
-/* Residual sum. Its gradient is one tensor, shared by both inputs: dy itself, or dy where the ReLU
- * behind let through. */
+/* Residual sum. Its gradient is one tensor, shared by both inputs: dy itself, or dy where the
+ * following ReLU passed its input. */
 #include "dag/base/log.h"
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"

@@ -1,4 +1,5 @@
-/* Fully connected layer. Images need no flattening node: (N,H,W,C) lies in memory as (N,H*W*C). */
+/* Fully connected layer. Images need no flattening node: (N,H,W,C) and (N,H*W*C) are the same in
+ * memory. */
 #include "dag/base/log.h"
 #include "dag/kernels/dense.h"
 #include "dag/net/site.h"

@@ -1,6 +1,6 @@
-/* Dropout. An element's number is its place in the global batch, so that P ranks with b images drop
- * what one rank with P*b images drops, whatever the micro-batches. For evaluation the value is its input:
- * no node, no copy. */
+/* Dropout. An element's random number depends on its place in the global batch, so P ranks with b
+ * images drop what one rank with P*b images drops, however the batch is cut. In evaluation the
+ * value is its input: no node, no copy. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/act.h"

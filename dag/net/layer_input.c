@@ -1,4 +1,4 @@
-/* The images. Its value is the micro-batch's input tensor, which the step declares. */
+/* The images. The layer's value is the micro-batch's input tensor, which the step declares. */
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 

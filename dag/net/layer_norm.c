@@ -1,4 +1,4 @@
-/* Batch normalisation over one micro-batch: every micro-batch has statistics of its own, as every rank has. */
+/* Batch normalisation over one micro-batch: each has separate statistics, as each rank has. */
 #include "dag/kernels/norm.h"
 #include "dag/net/site.h"
 
@@ -48,7 +48,7 @@ static tutti_status evaluate(tutti_site *site)
         site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM_INFER, &desc, sizeof desc, 4, access);
 }
 
-/* Both gradients come out of one kernel, so dx has a buffer even where nobody wants it. */
+/* One kernel computes both gradients, so dx has a buffer even if nobody wants it. */
 static tutti_status backward(tutti_site *site)
 {
     tutti_norm_desc desc = describe(site);

@@ -1,5 +1,4 @@
-/* Maximum and average pooling; global average pooling is an average over a window as large as the
- * image. */
+/* Maximum and average pooling; global average pooling uses a window as large as the image. */
 #include "dag/base/log.h"
 #include "dag/kernels/conv.h"
 #include "dag/kernels/pool.h"

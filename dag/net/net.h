@@ -1,15 +1,15 @@
-/* Networks: what models are written in. The only header that apps/models includes.
+/* Networks, the language that models are written in. The only header that apps/models includes.
  *
- * A net is a list of layers joined by values; a value is an image batch (H,W,C) or a feature batch
- * (C) without its batch size. Layer calls append and return the new value; the first failure is
- * logged and sticks, later calls return -1, and tutti_net_status tells, so that a model reads as a
- * list of layers.
+ * A net is a list of layers joined by values; a value is a batch of images (H,W,C) or of features
+ * (C), without its batch size. A layer call appends a layer and returns the new value. The first
+ * failure is logged and kept: later calls return -1, and tutti_net_status reports it, so that a
+ * model reads as a list of layers.
  *
  *     tutti_value x = tutti_net_input(net, 32, 32, 3);
  *     x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 16, .R = 3, .pad = 1});
  *
- * Names (1 to 63 characters) are joined to tensor names as PyTorch does ("conv1.weight"); they are
- * unique. Errors: INVAL, naming the layer and the shapes; NOMEM. Threads: [M]. */
+ * Names (1 to 63 characters) become tensor names as in PyTorch ("conv1.weight"); they are unique.
+ * Errors: INVAL, naming the layer and the shapes; NOMEM. Threads: [M]. */
 #ifndef TUTTI_NET_H
 #define TUTTI_NET_H
 
@@ -27,7 +27,7 @@ tutti_status tutti_net_status(const tutti_net *net);
 /* The one input. H, W >= 1, C >= 1. */
 tutti_value tutti_net_input(tutti_net *net, int64_t H, int64_t W, int64_t C);
 
-/* How weights start: He et al. 2015 (normal, fan-out or fan-in), or PyTorch's default,
+/* The initial weights: He et al. 2015 (normal, fan-out or fan-in), or PyTorch's default,
  * uniform(+-1/sqrt(fan_in)). Biases start at zero. */
 typedef enum tutti_init {
     TUTTI_INIT_HE_FAN_OUT,
@@ -44,28 +44,29 @@ typedef struct tutti_conv_layer {
 
 tutti_value tutti_net_conv(
     tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer);
-/* Flattens images to (H*W*C) in NHWC order first. With bias. */
+/* First flattens images to (H*W*C) in NHWC order. With bias. */
 tutti_value tutti_net_dense(
     tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init);
-/* Batch normalisation over channels, eps 1e-5, running momentum 0.1; relu: one behind it, fused. */
+/* Batch normalisation per channel, eps 1e-5, running momentum 0.1; relu: followed by a fused
+ * ReLU. */
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu);
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
-/* a + b, two values of equal shape; relu: a ReLU behind it, fused. */
+/* a + b, two values of equal shape; relu: followed by a fused ReLU. */
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu);
-/* Windows R x R, clipped at the border; one that sticks out on both sides is an error. */
+/* Windows R x R, clipped at the border; one larger than the padded image is an error. */
 tutti_value tutti_net_max_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);
 tutti_value tutti_net_avg_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);
 tutti_value tutti_net_global_avg_pool(tutti_net *net, const char *name, tutti_value x);
-/* rate in [0, 1); nothing is dropped in the evaluation. */
+/* rate in [0, 1); evaluation drops nothing. */
 tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate);
 /* Every stride-th pixel and zero channels up to K: the parameter-free shortcut of CIFAR ResNets
  * ("option A"). */
 tutti_value tutti_net_shortcut(
     tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride);
-tutti_value tutti_net_output(
-    tutti_net *net, tutti_value logits); /* declares the result; C = classes */
+/* Declares the result; C = classes. */
+tutti_value tutti_net_output(tutti_net *net, tutti_value logits);
 
 /* Shape of a value without the batch size: H and W are 1 for features. */
 void tutti_net_shape(const tutti_net *net, tutti_value x, int64_t *H, int64_t *W, int64_t *C);

@@ -1,7 +1,7 @@
-/* A site: one layer at one micro-batch of the batch, with the tensors its nodes read and write. What
- * layer kinds work on.
+/* A site: one layer at one micro-batch, with the tensors that its nodes read and write. Layer kinds
+ * work on sites.
  *
- * Names: values "<layer>@<micro-batch>", what a layer remembers "<layer>.<what>@<micro-batch>", nodes
+ * Names: values "<layer>@<micro-batch>", saved tensors "<layer>.<what>@<micro-batch>", nodes
  * "<layer>.<op>@<micro-batch>". Threads: [M]. */
 #ifndef TUTTI_SITE_H
 #define TUTTI_SITE_H
@@ -23,10 +23,10 @@ typedef struct tutti_site {
     uint64_t seed;              /* dropout's */
     int counter;                /* tensor: step number */
 
-    /* Tensors; -1 where there is none. */
+    /* Tensors; -1: none. */
     int x[TUTTI_LAYER_INPUTS], y;
     int parameter[TUTTI_LAYER_PARAMETERS], running;
-    int stats, saved; /* left by forward for backward: batch statistics; a mask or argmax */
+    int stats, saved; /* saved by forward for backward: batch statistics; a mask or argmax */
 
     /* Backward: dy is complete; the kind sets dx where wanted, a tensor of tutti_site_gradient or
      * dy itself. */
@@ -34,26 +34,26 @@ typedef struct tutti_site {
     int dparameter[TUTTI_LAYER_PARAMETERS];
 } tutti_site;
 
-/* What a node is to the step, from which its priority follows (see tutti_site_priority). */
+/* A node's part in the step, which determines its priority (see tutti_site_priority). */
 typedef enum tutti_phase {
     TUTTI_PHASE_FORWARD,
     TUTTI_PHASE_BACKWARD_DATA,
     TUTTI_PHASE_BACKWARD_WEIGHTS,
 } tutti_phase;
 
-/* Among ready nodes the backward pass goes layer by layer from the top, in each layer first the
- * data gradient, on which everything below waits, then the weight gradient. A weight gradient
- * therefore goes before the *next* layer's data gradient: its sum over ranks starts early and is
- * hidden by the rest of the pass; running all data gradients first would finish no sooner on a busy
- * worker and leave every exchange to the end. */
+/* Among ready nodes, the backward pass runs layer by layer from the top, in each layer first the
+ * data gradient, on which everything below waits, then the weight gradient. So a weight gradient
+ * runs before the *next* layer's data gradient: its sum over ranks starts early, and the rest of
+ * the pass hides it. Running all data gradients first would finish no sooner on a busy worker and
+ * leave every exchange to the end. */
 int tutti_site_priority(int layer, tutti_phase phase);
 
-/* The layer's value: made by the first call, found again by the evaluation section. */
+/* The layer's value: the first call makes it, and the evaluation section reuses it. */
 tutti_status tutti_site_output(tutti_site *site);
-/* Scratch of `bytes` bytes that forward leaves for backward; *tensor is left alone when it is there
+/* Scratch of `bytes` bytes that forward saves for backward; *tensor is left alone if it exists
  * already. */
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor);
-/* Batch statistics (2,C) float32 in site->stats; the same rule. */
+/* Batch statistics, (2,C) float32, in site->stats; left alone likewise. */
 tutti_status tutti_site_stats(tutti_site *site);
 /* A buffer for the gradient of input i, in site->dx[i]. */
 tutti_status tutti_site_gradient(tutti_site *site, int i);

@@ -1,11 +1,11 @@
 /* A net as a graph: the training step (section "train") and the evaluation step (section "eval").
  *
- * The rank's batch is cut into micro-batches that run as independent chains (one for each worker, say);
- * each micro-batch has its own activations and its own batch statistics, and parameter gradients are
- * summed over micro-batches in micro-batch order. Then stands a mark ("sum over ranks"), then the update of that
- * parameter. Gradients are of the mean loss over the global batch.
+ * The rank's batch is cut into micro-batches that run as independent chains (say, one per worker).
+ * Each micro-batch has separate activations and batch statistics; parameter gradients are summed
+ * over micro-batches, in their order. A mark ("sum over ranks") follows each sum; the updates come
+ * last. Gradients are those of the mean loss over the global batch.
  *
- *   train   forward of each micro-batch, layer by layer; behind each batch norm:
+ *   train   forward of each micro-batch, layer by layer; after each batch norm:
  *              sum of statistics over micro-batches -> mark
  *           loss of each micro-batch
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
@@ -14,16 +14,17 @@
  *   eval    forward of each micro-batch with running statistics, metrics of each micro-batch
  *
  * Both sections share parameters, state, inputs and activations. The gradient of the images is not
- * computed. A value with several consumers gets the sum of their gradients. Among ready nodes marks
- * come first, then the backward pass, layer by layer from the last (dag/net/site.h says why).
+ * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,
+ * marks come first, then the backward pass, layer by layer from the last (dag/net/site.h gives the
+ * reasons).
  *
- * Running statistics are the mean over micro-batches and ranks in every step, so they are equal on all
- * ranks; micro-batches of unequal size count alike, and n of the unbiased variance's n/(n-1) is their
- * mean.
+ * Running statistics are the mean over micro-batches and ranks in every step, so all ranks have
+ * equal ones. Micro-batches of unequal size have equal weight, and n in the unbiased variance's
+ * n/(n-1) is their mean.
  *
- * Tensor names: parameters as PyTorch names them with batch norm's pair in one
+ * Tensor names: parameters as in PyTorch, with batch norm's pair in one
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", momentum "m.<name>", running statistics
- * "<layer>.running"; values "<layer>@<micro-batch>", in the shape (n,H,W,C), or (n,C) where H = W = 1.
+ * "<layer>.running"; values "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1.
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
@@ -34,29 +35,30 @@
 #include "dag/run/run.h"
 
 typedef struct tutti_step_options {
-    int64_t batch;     /* images a rank */
+    int64_t batch;     /* images per rank */
     int micro_batches; /* 1 .. batch; sizes differ by at most one, larger ones first */
-    int ranks, rank; /* ranks: loss weight, statistics; rank: dropout's place in the global batch */
+    /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
+    int ranks, rank;
     float momentum, weight_decay;
     int nesterov;
-    float
-        label_smoothing; /* of the training loss (dag/kernels/loss.h); the evaluation's is plain */
-    uint64_t seed;       /* initial weights, dropout */
+    float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
+    uint64_t seed;         /* initial weights, dropout */
 } tutti_step_options;
 
-/* A micro-batch and its tensors in both sections. A label of -1 marks a row that does not count. */
+/* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* (n,H,W,C) float32; (n) int32 */
-    int seen, both;       /* (n,K): logits of the first view; sum of both views' (eval_again) */
+    int seen, both;       /* (n,K): logits of the first view; sum of both views (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;
 
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
-    int eval_again; /* the section that follows eval, with another view of the same images: metrics
-                       of the mean of both views' logits */
+    /* the section after eval, with another view of the same images: metrics of the mean of both
+     * views' logits */
+    int eval_again;
     int rate, counter; /* inputs: learning rate float32 (1); step number int64 (1) */
     int micro_batches;
     tutti_micro_batch *micro_batch;
@@ -64,15 +66,16 @@ typedef struct tutti_step {
     int states, *state;         /* running statistics and momentum */
 } tutti_step;
 
-/* INVAL (logged): bad options; a net that failed, has no output or no parameters, or a layer whose
- * value nothing uses; a batch norm that would see a single element. NOMEM. The net is not kept. */
+/* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused
+ * value; a batch norm over a single element. NOMEM. The net is not kept. */
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
 
-/* Writes the initial values of every parameter and state into the run's memory: a function of the
- * seed and the parameter's name alone. Running mean 0, variance 1; momentum 0; biases and shifts 0;
- * scales 1. Call it when nothing is submitted. INVAL (logged) when the net is not the step's. */
+/* Writes the initial values of every parameter and state into the run's memory; they depend only on
+ * the seed and the parameter's name. Running mean 0, variance 1; momentum 0; biases and shifts 0;
+ * scales 1. To be called when nothing is submitted. INVAL (logged) when the step was built from
+ * another net. */
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
     const tutti_runner *runner, tutti_run *run, uint64_t seed);
 

@@ -8,14 +8,14 @@
 
 static const float RUNNING_MOMENTUM = 0.1f;
 
-/* A sum over micro-batches and a mark go before everything: they are short, and what they start runs while
- * others compute. */
+/* Sums over micro-batches and marks come first: they are short, and the exchange they start runs
+ * while others compute. */
 static int mark_priority(const tutti_builder *b)
 {
     return 2 * b->net->layers + 1;
 }
 
-/* total = the sum over micro-batches, in micro-batch order, of the tensors that the caller has put into
+/* total = the sum over micro-batches, in their order, of the tensors that the caller has put into
  * b->access. */
 static tutti_status sum_micro_batches(
     tutti_builder *b, const char *layer, const char *suffix, int64_t count, int total)
@@ -40,9 +40,9 @@ static tutti_status mark(tutti_builder *b, int tensor)
     return status;
 }
 
-/* Batch statistics of all micro-batches and ranks into the running ones. The sum is a tensor of its own
- * even with one micro-batch: the backward pass still reads the micro-batch's statistics while the sum over
- * ranks is under way. Micro-batches of unequal size count alike, and n of the n/(n-1) is their mean. */
+/* Sums the batch statistics of all micro-batches and ranks for the running ones. The sum is a
+ * separate tensor even with one micro-batch, because the backward pass still reads the
+ * micro-batch's statistics while the sum over ranks is under way. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
@@ -57,6 +57,7 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     return status == TUTTI_OK ? mark(b, *total) : status;
 }
 
+/* Micro-batches of unequal size have equal weight, and n in n/(n-1) is their mean. */
 tutti_status tutti_builder_update_running(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
@@ -88,8 +89,8 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
     return status == TUTTI_OK ? mark(b, t->gradient) : status;
 }
 
-/* The update keeps the lowest priority: it fills the time in which a worker would otherwise wait
- * for the last sums over ranks. */
+/* The update has the lowest priority: it fills the time in which a worker would otherwise wait for
+ * the last sums over ranks. */
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
     const tutti_step_options *o = b->options;

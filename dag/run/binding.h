@@ -9,9 +9,9 @@
 typedef struct tutti_binding {
     const tutti_graph *graph; /* borrowed */
     int tensors, nodes;
-    void **memory; /* where each tensor begins, aligned to 64 bytes; zeroed at first */
-    const tutti_kernel **kernel; /* one a node; NULL for marks and collectives */
-    void **args;                 /* what the kernel's open gave */
+    void **memory;               /* where each tensor begins, aligned to 64 bytes; initially zero */
+    const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */
+    void **args;                 /* what the kernel's open returned */
     int widest;                  /* most accesses of any node */
 } tutti_binding;
 
@@ -19,7 +19,7 @@ typedef struct tutti_binding {
 tutti_status tutti_binding_open(const tutti_graph *graph, tutti_binding *binding);
 void tutti_binding_close(tutti_binding *binding);
 
-/* INVAL (logged; `what` is "feed" or "fetch") when a tensor does not have this many bytes. */
+/* INVAL (logged; `what` is "feed" or "fetch") unless the tensor has this many bytes. */
 tutti_status tutti_binding_check(
     const tutti_binding *binding, int tensor, size_t bytes, const char *what);
 

@@ -16,10 +16,10 @@ typedef struct way {
 
 typedef struct search {
     const tutti_ledger_item *item;
-    way *way; /* [items]; instances are named by their place in item */
+    way *way; /* [items]; instances are numbered by their index in item */
 } search;
 
-/* When it began; later than anything for one that has not. */
+/* When it began; INFINITY if it has not. */
 static double began(const search *s, int64_t i)
 {
     return s->item[i].began_s > 0 ? s->item[i].began_s : INFINITY;
@@ -28,7 +28,7 @@ static double began(const search *s, int64_t i)
 static void follow(void *ctx, int64_t from, int64_t to, tutti_edge edge)
 {
     search *s = ctx;
-    if (from == to || s->item[to].began_s > 0) return; /* what has begun waits for nobody */
+    if (from == to || s->item[to].began_s > 0) return; /* what has begun waits for nothing */
     if (edge == TUTTI_EDGE_START && s->item[from].began_s > 0) return;
     way *w = &s->way[to];
     if (w->next >= 0 && began(s, s->way[from].root) >= began(s, w->root)) return;
@@ -58,13 +58,13 @@ static tutti_status find_ways(search *s, int64_t items)
     return status;
 }
 
-/* How long it has run; the look was taken before it may have begun. */
+/* How long it has run; it may have begun after now_s was read. */
 static double age(const tutti_ledger_item *item, double now_s)
 {
     return now_s > item->began_s ? now_s - item->began_s : 0;
 }
 
-/* As snprintf, but returns how much was written. */
+/* Like snprintf, but returns how much was written. */
 __attribute__((format(printf, 3, 4))) static size_t print(
     char *text, size_t size, const char *format, ...)
 {
@@ -75,7 +75,7 @@ __attribute__((format(printf, 3, 4))) static size_t print(
     return wanted < 0 ? 0 : (size_t)wanted < size ? (size_t)wanted : size - 1;
 }
 
-/* "task "x", running for 5.2 s" and the like. */
+/* Writes "task "x", running for 5.2 s" and the like. */
 static void describe_root(
     const tutti_ledger_item *root, double now_s, const char *running, char *text, size_t size)
 {

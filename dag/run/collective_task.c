@@ -13,7 +13,7 @@ typedef struct submission {
     tutti_collective_task task;
     tutti_held *held;
     int64_t id, sequence, step;
-    tutti_latch *ended; /* places that hold: the worker waits for it; NULL: no worker waits */
+    tutti_latch *ended; /* the worker waits for it where the place holds; else NULL */
 } submission;
 
 static void finish_token(tutti_token *token, tutti_status status)
@@ -29,7 +29,7 @@ static void finish_token(tutti_token *token, tutti_status status)
     if (ended) tutti_latch_open(ended, status);
 }
 
-/* All its data are in main memory. */
+/* Called when all data are in main memory. */
 static void start(void *arg, void *const buf[])
 {
     submission *s = arg;

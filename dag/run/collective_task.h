@@ -1,5 +1,5 @@
-/* A collective node as a StarPU task. Its data are held (held.h) until it ends; the ledger knows it; the hooks of the
- * run start it, and its token ends it.
+/* A collective node as a StarPU task. Its data are held (held.h) until it ends; the ledger records
+ * it; the run's hooks start it, and its token ends it.
  *
  *   submit -> (all data are here) -> arrived -> hooks.start, on a worker -> token -> release */
 #ifndef TUTTI_COLLECTIVE_TASK_H
@@ -11,23 +11,25 @@
 #include <starpu.h>
 
 typedef struct tutti_collective_task {
-    const tutti_node *node;       /* until release. place.holds: the worker waits for the end */
-    const tutti_run_hooks *hooks; /* as the ledger and the trace: until release */
+    /* kept until release; place.holds: the worker waits for its end */
+    const tutti_node *node;
+    const tutti_run_hooks *hooks; /* kept until release, as are the ledger and the trace */
     tutti_ledger *ledger;
     tutti_trace *trace; /* NULL: the start is not traced */
     int priority;
-    int counted; /* starpu_task_wait_for_all waits for the end, as for a task's */
+    int counted; /* starpu_task_wait_for_all waits for it as for a task */
     int handles;
-    const starpu_data_handle_t *handle; /* copied, as the modes; as of tutti_held_request */
+    const starpu_data_handle_t *handle; /* as in tutti_held_request; copied, as are the modes */
     const tutti_mode *mode;
-    /* [A] All data are here: any status but OK ends the collective with it, unstarted. NULL: fine. */
+    /* [A] Called when all data are here. Any status but OK ends the collective with it, unstarted.
+     * May be NULL. */
     tutti_status (*arrived)(void *arg, const tutti_node *node, void *const buf[]);
-    void (*release)(void *arg); /* [A] after the end. NULL: nothing */
+    void (*release)(void *arg); /* [A] called after the end; may be NULL */
     void *arg;
 } tutti_collective_task;
 
-/* Takes the next sequence number, and submits. After a failure nothing is submitted, and release is not called. NOMEM,
- * INTERNAL. [M] */
+/* Takes the next sequence number and submits. On failure nothing is submitted, and release is not
+ * called. NOMEM, INTERNAL. [M] */
 tutti_status tutti_collective_task_submit(const tutti_collective_task *task);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <starpu.h>
 
-/* Bytes of an element, as StarPU knows them; 0: interfaces that have none. A variable is one element. */
+/* Bytes per element, as registered; 0 for interfaces without elements. A variable is one
+ * element. */
 static size_t element_bytes(tutti_insert_handle data)
 {
     switch (starpu_data_get_interface_id(data)) {
@@ -21,7 +22,7 @@ static size_t element_bytes(tutti_insert_handle data)
     }
 }
 
-/* StarPU itself allocates without. */
+/* Memory that StarPU allocates has no gaps. */
 static int has_gaps(tutti_insert_handle data)
 {
     enum starpu_data_interface_id interface = starpu_data_get_interface_id(data);
@@ -36,7 +37,7 @@ static int has_gaps(tutti_insert_handle data)
     return 0;
 }
 
-/* Whether some memory node has a value. */
+/* Whether some memory node holds a value. */
 static int has_value(tutti_insert_handle data)
 {
     for (unsigned node = 0; node < starpu_memory_nodes_get_count(); node++) {
@@ -47,20 +48,20 @@ static int has_value(tutti_insert_handle data)
     return 0;
 }
 
-/* Whether a task that is submitted now would find a value. With none on any node, one that is still to
- * be written shows in that the data cannot be had at once; having them without a node moves nothing. */
+/* Whether a task submitted now would find a value. If no node holds one, a pending write shows in
+ * that the data cannot be acquired at once; acquiring them without a node moves nothing. */
 static int will_have_value(tutti_insert_handle data)
 {
     if (has_value(data)) return 1;
     if (starpu_data_acquire_on_node_try(data, STARPU_ACQUIRE_NO_NODE, STARPU_W)) return 1;
-    int written = has_value(data); /* just now */
+    int written = has_value(data); /* written in the meantime */
     starpu_data_release_on_node(data, STARPU_ACQUIRE_NO_NODE);
     if (!written) starpu_data_invalidate_submit(data);
     return written;
 }
 
-/* The type must be the one that the elements have, as far as their size tells it. One that is larger than
- * any number of C is several of the type: a complex number, a point. */
+/* The type must be that of the elements, as far as their size shows. An element larger than any C
+ * number is several of the type: a complex number, a point. */
 static tutti_status check_element(tutti_insert_handle data, const tutti_handle_use *use)
 {
     size_t has = element_bytes(data), wanted = tutti_dtype_bytes(use->dtype);

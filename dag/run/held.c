@@ -17,11 +17,12 @@ typedef struct datum {
 
 struct tutti_held {
     tutti_held_request request;
-    atomic_int missing;   /* data that are not here yet, +1 while they are being asked for */
-    tutti_status refused; /* of data that StarPU does not give; written before missing says 0 */
+    atomic_int missing;   /* data that are not here yet, +1 while they are being requested */
+    tutti_status refused; /* of data that StarPU refuses; written before missing reaches 0 */
     int submitted;
     struct starpu_task *start;
-    struct starpu_task *presence; /* in StarPU's count of tasks until the end; NULL: not counted */
+    /* counted among StarPU's tasks until the end; NULL: not counted */
+    struct starpu_task *presence;
     int data;
     datum datum[];
 };
@@ -42,7 +43,7 @@ static void run_start(void *buffers[], void *arg)
     if (chain) starpu_data_release_on_node(chain, HOME);
 }
 
-/* The links of a chain, or what is no link. */
+/* Releases the links of a chain, or everything else. */
 static void release(const tutti_held *h, int links)
 {
     for (int d = 0; d < h->data; d++)
@@ -50,7 +51,7 @@ static void release(const tutti_held *h, int links)
             starpu_data_release_on_node(h->datum[d].handle, HOME);
 }
 
-/* Frees a task that was never submitted: StarPU would free it at its end only. Accepts NULL. */
+/* Frees a task that was never submitted: StarPU frees only tasks that end. Accepts NULL. */
 static void discard(struct starpu_task *task)
 {
     if (!task) return;
@@ -60,8 +61,8 @@ static void discard(struct starpu_task *task)
 
 static struct starpu_codelet start_codelet = {.cpu_funcs = {run_start}, .name = "tutti_collective"};
 
-/* One more is here. Called by StarPU on whatever thread brought it: the collective is started elsewhere, on a
- * worker, because this thread may be the comm thread that has just ended another. */
+/* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
+ * ended another collective, so a worker starts the collective. */
 static void arrive(void *arg)
 {
     tutti_held *h = arg;

@@ -1,4 +1,4 @@
-/* The inline runner: nodes run on the thread that waits, in any legal order drawn from a seed. */
+/* The inline runner: nodes run on the waiting thread, in any legal order drawn from a seed. */
 #include "dag/run/inline.h"
 
 #include "dag/base/clock.h"
@@ -27,14 +27,14 @@ typedef struct instance {
     void (*release)(void *);
     void *arg;
     int holds;    /* a worker waits for its end */
-    int blockers; /* predecessors that are in its way, +1 while its edges are being added */
-    int started;  /* a collective that has been posted */
+    int blockers; /* unfinished predecessors, +1 while its edges are being added */
+    int started;  /* the collective has been posted */
     struct follower *follower;
     int followers, room;
     struct instance *next; /* in the hash chain of its id */
 } instance;
 
-/* Who is blocked until this instance has ended, or started. */
+/* An instance that waits for the end, or the start, of another. */
 typedef struct follower {
     int64_t id;
     tutti_edge edge;
@@ -52,7 +52,7 @@ struct tutti_run {
     instance *bucket[BUCKETS]; /* unfinished instances by id */
     int64_t *ready;            /* ids that may run now */
     int readies, ready_room;
-    int held; /* workers that wait for the end of what they started */
+    int held; /* workers that wait for the end of the collective they started */
     uint64_t draws;
     void **buf; /* buffers of the node being run by wait */
 };
@@ -86,7 +86,7 @@ static void unblock(tutti_run *run, instance *i)
     if (--i->blockers == 0) push_ready(run, i->id);
 }
 
-/* Unblocks those that follow on what has become of it. Lock held. */
+/* Unblocks those that wait for this event. Lock held. */
 static void unblock_followers(tutti_run *run, const instance *i, tutti_edge edge)
 {
     for (int f = 0; f < i->followers; f++) {
@@ -104,7 +104,7 @@ static void mark_started(tutti_run *run, instance *i)
     unblock_followers(run, i, TUTTI_EDGE_START);
 }
 
-/* Ends an instance: unblocks its followers and forgets it. */
+/* Ends an instance: unblocks its followers and removes it. */
 static void end(tutti_run *run, instance *done, tutti_status status)
 {
     pthread_mutex_lock(&run->lock);
@@ -254,7 +254,7 @@ static tutti_status inline_submit(tutti_run *run, int section)
     return status;
 }
 
-/* Takes the pick-th ready instance out. Lock held. */
+/* Removes the pick-th ready instance. Lock held. */
 static instance *take(tutti_run *run, int pick)
 {
     int64_t id = run->ready[pick];
@@ -269,7 +269,7 @@ static int all_held(const tutti_run *run)
 }
 
 /* Takes a ready instance: the earliest in program order for seed 0, otherwise any. NULL when none
- * is, or nobody is free to run it. Lock held. */
+ * is ready or collectives hold every worker. Lock held. */
 static instance *take_ready(tutti_run *run)
 {
     if (!run->readies || all_held(run)) return NULL;
@@ -282,7 +282,7 @@ static instance *take_ready(tutti_run *run)
     return take(run, pick);
 }
 
-/* Adds a copy to the trace under its tensor's name, as worker 0's. */
+/* Adds a copy to the trace, under its tensor's name, on worker 0's track. */
 static void trace_copy(const tutti_run *run, const instance *i, double begun_s)
 {
     tutti_trace_task(run->options.trace, 0, TUTTI_SPAN_COPY,
@@ -340,8 +340,8 @@ static void run_instance(tutti_run *run, instance *i)
     end(run, i, status);
 }
 
-/* Runs one ready instance; otherwise gives the main thread to the design, or sleeps a little for a
- * token. */
+/* Runs one ready instance; if there is none, gives the main thread to the design or briefly sleeps
+ * until something moves. */
 static tutti_status advance(tutti_run *run)
 {
     const tutti_run_hooks *hooks = &run->options.hooks;

@@ -1,4 +1,4 @@
-/* The runner that needs nothing: see run.h. Nodes run inside wait, on its thread; seed 0 is program
+/* The runner without StarPU (see run.h). Nodes run inside wait, on its thread; seed 0 means program
  * order. */
 #ifndef TUTTI_INLINE_H
 #define TUTTI_INLINE_H
@@ -7,11 +7,11 @@
 
 extern const tutti_runner tutti_runner_inline;
 
-/* For explorers of schedules, instead of wait: the ids of the instances that may run now, ascending
- * (an id counts submissions), at most `most` of them; returns how many. None while every worker is
- * held by a collective. [M] */
+/* For schedule explorers, instead of wait: the ids of the instances that may run now (an id counts
+ * submissions), ascending, at most `most`; returns how many. None while collectives hold every
+ * worker. [M] */
 int tutti_inline_ready(tutti_run *run, int64_t ids[], int most);
-/* Runs one of them, on the calling thread. Its failure is what the next wait returns. [M] */
+/* Runs one of them on the calling thread. The next wait returns its failure. [M] */
 void tutti_inline_run(tutti_run *run, int64_t id);
 
 #endif

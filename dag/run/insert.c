@@ -20,13 +20,13 @@ struct tutti_insert {
     tutti_uses uses;
 };
 
-/* What an inserted node is made of; lives until it ends. */
+/* An inserted node and its descriptor; lives until the node ends. */
 typedef struct insertion {
     tutti_node node;
     char desc[];
 } insertion;
 
-/* The program's own tasks: while they come and go, the program goes on. */
+/* The program's own tasks: while their number changes, the program makes progress. */
 static int count_tasks(void)
 {
     return starpu_is_initialized() ? starpu_task_nsubmitted() : 0;
@@ -63,7 +63,7 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
     tutti_status room = tutti_uses_reserve(&insert->uses, insert->ledger, handles);
     if (room) return room;
     int own = handles;
-    int64_t next = tutti_ledger_point(insert->ledger); /* its id */
+    int64_t next = tutti_ledger_point(insert->ledger); /* the id it will get */
     starpu_data_handle_t all[MOST_HANDLES + 1];
     tutti_mode modes[MOST_HANDLES + 1];
     memcpy(all, handle, (size_t)handles * sizeof *handle);
@@ -99,8 +99,9 @@ int tutti_insert_ended(tutti_insert *insert)
     return tutti_ledger_reached(insert->ledger, tutti_ledger_point(insert->ledger));
 }
 
-/* After a failure what is left ends with it, what is in flight as soon as nobody touches its data any
- * more. That takes no time, unless a rank is gone: then the data are not the program's again. */
+/* After a failure, everything that is left ends with its status, collectives in flight as soon as
+ * nobody touches their data any more. That takes no time unless a rank is gone: then the data do
+ * not return to the program. */
 static tutti_status drain(tutti_insert *insert, tutti_status failure, double until_s)
 {
     static const double least_s = 2, most_s = 60;
@@ -119,7 +120,7 @@ tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
     return status && status != TUTTI_ERR_TIMEOUT ? drain(insert, status, until_s) : status;
 }
 
-/* Until nothing that was inserted on the data is left, or something failed. */
+/* Waits until everything inserted on the data has ended, or something has failed. */
 static tutti_status await(tutti_insert *insert, tutti_insert_handle data, double timeout_s)
 {
     static const double poll_s = 100e-6;

@@ -1,4 +1,4 @@
-/* Inserts collective nodes into the task graph of a StarPU program that runs already (see
+/* Inserts collective nodes into the task graph of a running StarPU program (see
  * designs/attach/attach.h). [M] */
 #ifndef TUTTI_INSERT_H
 #define TUTTI_INSERT_H
@@ -11,18 +11,18 @@ typedef struct tutti_insert tutti_insert;
 /* StarPU must be running (UNSUPPORTED otherwise). chain: every inserted node is a link
  * of one chain (TUTTI_CHAIN). */
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert);
-/* Submits a collective node with this descriptor (copied) on these data, up to 3 handles or none. */
+/* Submits a collective node with this descriptor (copied) on these data: at most 3 handles. */
 tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,
     size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[]);
-/* As a runner's wait, for everything inserted so far. With any status but TIMEOUT all of it has ended, and its data
- * may be unregistered. After a failure this may take some seconds more than timeout_s; TIMEOUT (logged) also when
- * another rank does not let it end. */
+/* As a runner's wait, for everything inserted so far. With any status but TIMEOUT, all of it has
+ * ended and its data may be unregistered. After a failure this may take a few seconds beyond
+ * timeout_s; it is TIMEOUT (logged), too, when another rank keeps it from ending. */
 tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s);
 /* The same for what was inserted on these data. */
 tutti_status tutti_insert_wait_for(
     tutti_insert *insert, tutti_insert_handle data, double timeout_s);
-int tutti_insert_ended(tutti_insert *insert); /* whether everything inserted has */
-/* Everything inserted has ended. Accepts NULL. */
+int tutti_insert_ended(tutti_insert *insert); /* whether everything inserted has ended */
+/* Requires that everything inserted has ended. Accepts NULL. */
 void tutti_insert_close(tutti_insert *insert);
 
 #endif

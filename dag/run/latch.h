@@ -1,9 +1,9 @@
-/* A thread waits until another says that something has ended.
+/* One thread waits until another signals that something has ended.
  *
  *   init -> open (once, any thread) -> wait has returned 1 -> destroy
  *
- * The latch may lie on the stack of the thread that waits: open touches nothing of it after wait has
- * returned 1. [A] */
+ * The latch may live on the waiting thread's stack: open does not touch it after wait has returned
+ * 1. [A] */
 #ifndef TUTTI_LATCH_H
 #define TUTTI_LATCH_H
 
@@ -19,9 +19,9 @@ typedef struct tutti_latch {
 } tutti_latch;
 
 void tutti_latch_init(tutti_latch *latch);
-void tutti_latch_destroy(tutti_latch *latch); /* nobody waits, and nobody will open it */
+void tutti_latch_destroy(tutti_latch *latch); /* no thread waits, and none will open it */
 void tutti_latch_open(tutti_latch *latch, tutti_status status);
-/* Whether it has been opened; waits for that at most timeout_s seconds, and with 0 not at all. */
+/* Waits at most timeout_s seconds (0: not at all) until it is open; returns whether it is. */
 int tutti_latch_wait(tutti_latch *latch, double timeout_s);
 
 #endif

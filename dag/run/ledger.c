@@ -9,10 +9,10 @@
 
 struct tutti_ledger {
     pthread_mutex_t lock;    /* protects everything below */
-    pthread_cond_t moved;    /* `lowest` came to `awaited`, or something failed */
-    int64_t awaited;         /* the least point that somebody sleeps for; INT64_MAX: nobody does */
+    pthread_cond_t moved;    /* `lowest` has reached `awaited`, or something has failed */
+    int64_t awaited;         /* the lowest point that a thread sleeps for; INT64_MAX: none sleeps */
     int64_t lowest, next;    /* every id below lowest has ended; next is the next id */
-    tutti_ledger_item *item; /* ring by id of what has not ended; task.name NULL once it has */
+    tutti_ledger_item *item; /* ring, by id, of what has not ended; task.name is NULL once it has */
     int64_t room;            /* a power of two */
     int64_t ended;
     int running;
@@ -87,7 +87,7 @@ void tutti_ledger_begin(tutti_ledger *ledger, int64_t id)
     pthread_mutex_unlock(&ledger->lock);
 }
 
-/* Those who have to sleep on say again what they wait for. */
+/* Threads that have to sleep on set `awaited` again. */
 static void wake_all(tutti_ledger *l)
 {
     l->awaited = INT64_MAX;
@@ -152,7 +152,7 @@ void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s)
     pthread_mutex_unlock(&ledger->lock);
 }
 
-/* How many have not ended before the point, and the names of the first. */
+/* Counts the instances before the point that have not ended, and names the first. */
 static int64_t name_unfinished(tutti_ledger *l, int64_t point, char *names, size_t size)
 {
     size_t used = 0;

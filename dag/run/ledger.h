@@ -1,4 +1,4 @@
-/* Who has been submitted, who has begun and who has ended: what every runner's wait rests on.
+/* Which instances have been submitted, have begun and have ended: the basis of every runner's wait.
  *
  * Instances get ids 0, 1, 2... in submission order; a point is the number of instances before it.
  * [A] */
@@ -15,8 +15,8 @@ typedef struct tutti_ledger tutti_ledger;
 tutti_status tutti_ledger_new(tutti_ledger **ledger);
 void tutti_ledger_free(tutti_ledger *ledger); /* accepts NULL */
 
-/* What an instance is. Borrowed until the ledger is freed: name, and access when there are several
- * (a single one is copied). */
+/* An instance. Borrowed until the ledger is freed: name, and access when there are several (a
+ * single one is copied). */
 typedef struct tutti_task {
     const char *name;
     int accesses;
@@ -26,7 +26,7 @@ typedef struct tutti_task {
 
 /* Registers the next instance. NOMEM. */
 tutti_status tutti_ledger_enter(tutti_ledger *ledger, const tutti_task *task, int64_t *id);
-/* A worker has begun it; a collective: it has been handed to its design. */
+/* A worker has begun it; or, if it is a collective, it has been handed to its design. */
 void tutti_ledger_begin(tutti_ledger *ledger, int64_t id);
 /* The instance has ended; the first status other than OK sticks. */
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status);
@@ -34,40 +34,41 @@ void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status);
 int64_t tutti_ledger_point(tutti_ledger *ledger);
 /* Whether everything before the point has ended. */
 int tutti_ledger_reached(tutti_ledger *ledger, int64_t point);
-/* Whether this instance has. */
+/* Whether this instance has ended. */
 int tutti_ledger_has_ended(tutti_ledger *ledger, int64_t id);
 /* The first failure so far, or OK. */
 tutti_status tutti_ledger_failure(tutti_ledger *ledger);
 
-/* Sleeps until the point is reached, something failed, or at most this long. */
+/* Sleeps until the point is reached or something has failed, but at most this long. */
 void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s);
 /* Logs an error that names the first unfinished instances before the point. Returns TIMEOUT. */
 tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, double timeout_s);
-/* Logs an error that names the first that have not ended so long after a failure. Returns TIMEOUT. */
+/* Logs an error that names the first instances that have not ended this long after a failure.
+ * Returns TIMEOUT. */
 tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s);
 
-/* Ends the wait with this status, unless something failed before. */
+/* Ends the wait with this status, unless something has failed before. */
 void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status);
 
-/* What is going on, for reports. */
+/* The current state, for reports. */
 typedef struct tutti_ledger_look {
     int64_t submitted, ended; /* how many */
-    int running;              /* begun and not ended, collectives left out */
-    int outside;              /* as the counter of tutti_ledger_outside says */
+    int running;              /* begun and not ended, without collectives */
+    int outside;              /* the counter of tutti_ledger_outside */
 } tutti_ledger_look;
 
 /* An instance that has not ended. */
 typedef struct tutti_ledger_item {
     int64_t id;
     tutti_task task;
-    tutti_access one; /* what task.access points to when there is a single one */
+    tutti_access one; /* what task.access points to when there is only one */
     double began_s;   /* of tutti_clock_s; 0: not yet */
 } tutti_ledger_item;
 
-/* What happens besides what is entered here, as a number that changes with it. */
+/* Registers a counter that changes with activity not entered here. */
 void tutti_ledger_outside(tutti_ledger *ledger, int (*count)(void));
 tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger);
-/* All that have not ended, by id, in a block that the caller frees. NOMEM. */
+/* Copies all that have not ended, by id, into a block that the caller frees. NOMEM. */
 tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, int64_t *items);
 
 #endif

@@ -30,7 +30,7 @@ void tutti_meter_free(tutti_meter *meter)
     free(meter);
 }
 
-/* Books the time since the last change to the combination that held during it. */
+/* Adds the time since the last change to the clocks that ran during it. */
 static void advance(tutti_meter *m)
 {
     double now = tutti_clock_s(), passed = now - m->last;

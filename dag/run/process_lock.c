@@ -13,8 +13,7 @@
 
 static const double look_every_s = 0.02;
 
-/* A file of this user in /tmp, which ranks of one machine share and ranks of two do not; it stays
- * there. */
+/* A file of this user in /tmp, which the ranks of one machine share; it is never removed. */
 static int open_lock(const char *name)
 {
     char path[PATH_MAX];

@@ -1,15 +1,14 @@
 /* Running a placed graph.
  *
  * Two runners behind one vtable: `starpu` (tasks on CPU workers) and `inline` (no StarPU; nodes run
- * on the calling thread in any legal order drawn from a seed; as many per process as wanted: the
- * oracle for tests, and ranks as threads).
+ * on the calling thread in any legal order drawn from a seed; any number per process: the oracle
+ * for tests, and ranks as threads).
  *
  *   open -> { feed* submit fetch* }* ... wait ... -> close
  *
- * Submitting returns at once. Sections follow each other through their tensors' dependencies alone,
- * with no barrier: a later step's first layer may run while an earlier step's last collective is in
- * flight. feed and fetch are nodes, too, ordered like any other. Only wait waits, and it has a
- * deadline.
+ * Submitting returns at once. Only their tensors' dependencies order sections; there is no barrier:
+ * a later step's first layer may run while an earlier step's last collective is in flight. feed and
+ * fetch are nodes, too, ordered like any other. Only wait blocks, and it has a deadline.
  *
  * Threads: every call is [M]; kernels and hooks.start run on workers. */
 #ifndef TUTTI_RUN_H
@@ -26,35 +25,36 @@
 
 typedef struct tutti_run tutti_run;
 
-/* What a design does for a runner. All may be NULL when the graph has no collective nodes. */
+/* What a design does for a runner. All may be NULL if the graph has no collective nodes. */
 typedef struct tutti_run_hooks {
     void *ctx;
-    /* [M] At submission, in program order, once for each collective node: the sequence number of
+    /* [M] At submission, in program order, once per collective node: returns the sequence number of
      * this instance. */
     int64_t (*reserve)(void *ctx, const tutti_node *node);
     /* [A] The node's tensors are ready: start the collective and return; finish the token when it
-     * has ended. buf: one pointer an access. */
+     * has ended. buf: one pointer per access. */
     void (*start)(
         void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token);
-    /* [M] Called again and again while wait waits; NULL when the design needs nothing from the main
+    /* [M] Called repeatedly while wait waits; NULL when the design needs nothing from the main
      * thread. */
     tutti_status (*main)(void *ctx);
-    /* [M] When a run opens: the ledger of what it submits, so that reports can tell which task is in
-     * the way; and NULL before it closes. whole: the ledger holds every task, not collectives
-     * only. */
+    /* [M] Called when a run opens, with the ledger of what it submits, so that reports can name the
+     * task that blocks a collective; called with NULL before the run closes. whole: the ledger
+     * holds every task, not only collectives. */
     void (*observe)(void *ctx, tutti_ledger *ledger, int whole);
-    /* [M] wait begins (1) and ends (0): meanwhile the program can do nothing else. May be NULL. */
+    /* [M] wait begins (1) or ends (0); in between the program can do nothing else. May be NULL. */
     void (*waits)(void *ctx, int begins);
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {
-    int workers;   /* starpu: CPU workers, >= 1; inline: nodes run one at a time, and no more while
-                      this many collectives hold their worker (0: 1) */
-    uint64_t seed; /* inline: 0 runs in program order where legal, others draw a legal order;
-                      starpu: ignored */
+    /* starpu: CPU workers, >= 1; inline: nodes run one at a time, and none while this many
+     * collectives hold their worker (0: 1) */
+    int workers;
+    /* inline: 0 runs in program order where legal, others draw a legal order; starpu: ignored */
+    uint64_t seed;
     tutti_run_hooks hooks;
     tutti_meter *meter; /* may be NULL; borrowed */
-    tutti_trace *trace; /* may be NULL; borrowed; of at least as many workers */
+    tutti_trace *trace; /* may be NULL; borrowed; for at least as many workers */
 } tutti_run_options;
 
 typedef struct tutti_runner {
@@ -63,30 +63,30 @@ typedef struct tutti_runner {
      * must not change. */
     tutti_status (*open)(
         const tutti_graph *graph, const tutti_run_options *options, tutti_run **run);
-    /* Copies `bytes` from data into a tensor, as a node: data must stay until release(arg) is
+    /* Copies `bytes` from data into a tensor, as a node: data must stay valid until release(arg) is
      * called (from any thread; release may be NULL). */
     tutti_status (*feed)(tutti_run *run, int tensor, const void *data, size_t bytes,
         void (*release)(void *), void *arg);
     /* Submits every node of a section, in program order. */
     tutti_status (*submit)(tutti_run *run, int section);
-    /* Copies a tensor to data as a node; data is valid once a wait for a point after this call
+    /* Copies a tensor to data, as a node; data is valid once a wait for a point after this call has
      * returned OK. */
     tutti_status (*fetch)(tutti_run *run, int tensor, void *data, size_t bytes);
-    /* A point in the submitted program: all that was submitted so far. */
+    /* A point in the submitted program: everything submitted so far. */
     int64_t (*point)(tutti_run *run);
-    /* Waits until everything before the point has finished. TIMEOUT (logged with the names of
+    /* Waits until everything before the point has ended. TIMEOUT (logged with the names of
      * unfinished nodes) when timeout_s passes; otherwise the first failure of any node or token. */
     tutti_status (*wait)(tutti_run *run, int64_t point, double timeout_s);
-    /* Gives the main thread a tensor of `bytes`: *data is its memory in this process until release, and
-     * has its value, wherever that was computed (with WRITE it need not: all of it is going to be written;
-     * with READ nothing may be). Everything submitted has been waited for, and nothing that uses the tensor
-     * is submitted before release. Several tensors may be had at once. INVAL (logged): another size, or
-     * something has not ended. */
+    /* Gives the main thread a tensor of `bytes`: until release, *data is its memory in this process
+     * and holds its value, wherever that was computed. With WRITE the value may be missing, and all
+     * of it must be written; with READ nothing may be written. Everything submitted has been waited
+     * for, and nothing that uses the tensor may be submitted before release. Several tensors may be
+     * acquired at once. INVAL (logged): another size, or something has not ended. */
     tutti_status (*acquire)(tutti_run *run, int tensor, tutti_mode mode, size_t bytes, void **data);
     void (*release)(tutti_run *run, int tensor);
-    /* Releases everything. The caller has waited for all; after a failed wait it may still close:
-     * nodes that never finished are abandoned (their memory is leaked rather than freed under
-     * them). Accepts NULL. */
+    /* Releases everything. The caller has waited for all of it; after a failed wait it may still
+     * close: nodes that never ended are abandoned, and their memory is leaked rather than freed
+     * under them. Accepts NULL. */
     void (*close)(tutti_run *run);
 } tutti_runner;
 
@@ -96,12 +96,12 @@ tutti_status tutti_run_read(
 tutti_status tutti_run_write(
     const tutti_runner *runner, tutti_run *run, int tensor, const void *data, size_t bytes);
 
-/* NULL-terminated table of runners; lookup by name, or NULL. [P] */
+/* NULL-terminated table of runners; lookup by name (NULL if unknown). [P] */
 extern const tutti_runner *const tutti_runners[];
 const tutti_runner *tutti_runner_find(const char *name);
 
-/* "StarPU 1.3.10", and how many CPU workers this StarPU build can have at most, and how many
- * buffers a task's own array has room for. [P] */
+/* "StarPU 1.3.10"; the most CPU workers this StarPU build can have; the most buffers that fit a
+ * task's own array. [P] */
 const char *tutti_run_starpu_version(void);
 int tutti_run_starpu_max_workers(void);
 int tutti_run_starpu_max_buffers(void);

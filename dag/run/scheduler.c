@@ -91,7 +91,7 @@ static int push(struct starpu_task *task)
     }
     q->heap[q->count] = (ready_task){task, q->pushes++};
     sift_up(q, q->count++);
-    starpu_push_task_end(task); /* before a worker can take it, run it and destroy it */
+    starpu_push_task_end(task); /* before a worker can take the task, run it and destroy it */
     pthread_cond_signal(&q->pushed);
     pthread_mutex_unlock(&q->lock);
     return 0;

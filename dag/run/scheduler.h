@@ -1,16 +1,15 @@
 /* A StarPU scheduling policy for shared cores: one queue by priority, and idle workers that sleep.
  *
- * StarPU's own policies poll when there is nothing to do, which takes the core from the
- * communication thread when there are as many ranks as cores. Here an idle worker waits on a
- * condition variable that a push signals, for at most a millisecond at a time (StarPU wants its
- * workers back now and then). Among ready tasks the highest priority goes first; among equals, the
- * one pushed first. */
+ * StarPU's own policies poll when idle, which takes the core from the communication thread when
+ * there are as many ranks as cores. Here an idle worker waits on a condition variable that a push
+ * signals, for at most a millisecond at a time (StarPU wants its workers back now and then). Among
+ * ready tasks the highest priority goes first; among equals, the one pushed first. */
 #ifndef TUTTI_SCHEDULER_H
 #define TUTTI_SCHEDULER_H
 
 struct starpu_sched_policy;
 
-/* StarPU keeps a pointer to it; one StarPU a process, one policy. */
+/* StarPU keeps a pointer to it; one StarPU per process, one policy. */
 extern struct starpu_sched_policy tutti_scheduler;
 
 #endif

@@ -1,6 +1,6 @@
-/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency; collectives in
- * dag/run/collective_task.h. Tensors are registered where the binding has laid them out,
- * in main memory: there collectives find the tensors of a bucket behind one another. */
+/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency; collectives are
+ * in dag/run/collective_task.h. Tensors are registered in main memory, where the binding has laid
+ * them out, so that collectives find the tensors of a bucket one after the other. */
 #include "dag/run/starpu.h"
 
 #include "dag/base/log.h"
@@ -24,7 +24,7 @@ struct tutti_run {
     tutti_binding binding;
     tutti_run_options options;
     tutti_ledger *ledger;
-    starpu_data_handle_t *handle; /* one a tensor */
+    starpu_data_handle_t *handle; /* one per tensor */
     int started;                  /* StarPU runs */
 };
 
@@ -101,7 +101,7 @@ static void run_fetch(void *buffers[], void *arg)
     end_copy(i, begun_s);
 }
 
-/* StarPU keeps its bookkeeping in codelets, so they are not const; Tutti does not change them. */
+/* Not const: StarPU keeps its bookkeeping in codelets. Tutti does not change them. */
 static struct starpu_codelet kernel_codelet = {
     .cpu_funcs = {run_kernel}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_kernel"};
 static struct starpu_codelet feed_codelet = {
@@ -109,7 +109,7 @@ static struct starpu_codelet feed_codelet = {
 static struct starpu_codelet fetch_codelet = {
     .cpu_funcs = {run_fetch}, .nbuffers = 1, .modes = {STARPU_R}, .name = "tutti_fetch"};
 
-/* Gives the task its handles; more than StarPU's fixed arrays hold go into arrays that StarPU frees
+/* Gives the task its handles. More than StarPU's fixed arrays hold go into arrays that StarPU frees
  * with the task. */
 static tutti_status set_accesses(
     tutti_run *run, struct starpu_task *task, int accesses, const tutti_access access[])
@@ -128,7 +128,7 @@ static tutti_status set_accesses(
     return TUTTI_OK;
 }
 
-/* Frees a task that was never submitted: StarPU would free it at its end only. */
+/* Frees a task that was never submitted: StarPU frees only tasks that end. */
 static void discard(struct starpu_task *task)
 {
     task->destroy = 0;
@@ -142,7 +142,7 @@ static int clamp(int priority)
     return priority < low ? low : priority > high ? high : priority;
 }
 
-/* What a task is called and touches. */
+/* A task's name, priority and accesses. */
 typedef struct task_label {
     const char *name;
     int priority, accesses;
@@ -166,7 +166,7 @@ static tutti_status make_task(tutti_run *run, struct starpu_codelet *codelet, vo
     return status;
 }
 
-/* Makes an instance in the ledger. */
+/* Makes an instance and enters it in the ledger. */
 static tutti_status make_instance(
     tutti_run *run, const instance *proto, const task_label *label, instance **made)
 {
@@ -192,7 +192,7 @@ static tutti_status submit_task(struct starpu_task *task)
               : TUTTI_OK;
 }
 
-/* An instance that ends with its task. */
+/* Submits an instance that ends with its task. */
 static tutti_status submit(
     tutti_run *run, struct starpu_codelet *codelet, const instance *proto, const task_label *label)
 {
@@ -210,7 +210,7 @@ static tutti_status submit(
     return status;
 }
 
-/* StarPU has left all data where the binding has laid them out. */
+/* Fails unless StarPU has left all data where the binding laid them out. */
 static tutti_status are_in_main_memory(void *arg, const tutti_node *node, void *const buf[])
 {
     const tutti_run *run = arg;
@@ -242,7 +242,7 @@ static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
     return tutti_collective_task_submit(&task);
 }
 
-/* Whether everything has ended; after a failure that takes a moment. */
+/* Whether everything has ended; after a failure, waits a few seconds for it. */
 static int has_ended(tutti_run *run)
 {
     static const double patience_s = 5;
@@ -256,8 +256,8 @@ static void starpu_close(tutti_run *run)
 {
     if (!run) return;
     tutti_run_observe(&run->options.hooks, NULL, 1);
-    /* Tasks of a collective that never ends never end: then StarPU cannot be stopped, and stays as
-     * it is. */
+    /* Tasks behind a collective that never ends never end, either: then StarPU cannot be stopped,
+     * and everything stays as it is. */
     if (!has_ended(run)) return;
     if (run->started) {
         starpu_task_wait_for_all();
@@ -282,7 +282,8 @@ static tutti_status start(tutti_run *run)
     conf.ncuda = 0;
     conf.nopencl = 0;
     conf.catch_signals = 0;
-    starpu_malloc_set_align(ALIGNMENT); /* copies on other nodes are as the binding's memory */
+    /* copies on other memory nodes are aligned like the binding's memory */
+    starpu_malloc_set_align(ALIGNMENT);
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     int lock = tutti_process_lock_take("starpu", longest_start_s);
     int rc = starpu_init(&conf);
@@ -302,7 +303,8 @@ static tutti_status register_tensors(tutti_run *run)
     if (!run->handle)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", run->binding.tensors);
     for (int t = 0; t < run->binding.tensors; t++) {
-        /* long tensors have more elements than StarPU can count; what follows a short one is not its own */
+        /* Long tensors have more elements than StarPU can count, so elements of 64 bytes are
+         * registered where they divide the tensor; elsewhere they would reach past its end. */
         const tutti_tensor *tensor = tutti_graph_get_tensor(run->binding.graph, t);
         size_t element =
             tensor->bytes % LONG_ELEMENT ? tutti_dtype_bytes(tensor->dtype) : LONG_ELEMENT;

@@ -1,5 +1,5 @@
-/* The runner on StarPU's CPU workers: see run.h. One open run a process; StarPU is started by open
- * and stopped by close. */
+/* The runner on StarPU's CPU workers (see run.h). One open run per process; open starts StarPU, and
+ * close stops it. */
 #ifndef TUTTI_RUN_STARPU_H
 #define TUTTI_RUN_STARPU_H
 

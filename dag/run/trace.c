@@ -13,7 +13,7 @@ typedef struct track {
     _Alignas(64) tutti_span *span;
     _Atomic int64_t count; /* complete spans: stored by the writer after the span */
     _Atomic int64_t dropped;
-    _Atomic int64_t lost_step; /* the first that dropped one; 0: none */
+    _Atomic int64_t lost_step; /* the first step that lost a span; 0: none */
 } track;
 
 struct tutti_trace {

@@ -17,7 +17,7 @@ static void forget_ended(tutti_uses *u, tutti_ledger *ledger)
     u->uses = kept;
 }
 
-/* Looks through all of them only when they have doubled. */
+/* Searches all uses for ended instances only when the array is full. */
 tutti_status tutti_uses_reserve(tutti_uses *u, tutti_ledger *ledger, int handles)
 {
     enum { LEAST = 64 };

@@ -6,8 +6,7 @@
 static tutti_status await(
     tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s)
 {
-    static const double poll_s =
-        100e-6; /* how often a design that works on the main thread is asked */
+    static const double poll_s = 100e-6; /* interval between calls of hooks->main */
     double deadline = tutti_clock_s() + timeout_s;
     while (!tutti_ledger_reached(ledger, point)) {
         tutti_status status = tutti_ledger_failure(ledger);
