@@ -7,7 +7,7 @@
 
 enum { BEYOND = 2, WARM = 3 };
 
-/* The first steps of a run that has more are slower. */
+/* Skips the first steps of a longer run, which are slower. */
 static int64_t first_step(const tutti_trainer *s)
 {
     int64_t begin = s->first_step + 1, steps = s->last_step - s->first_step;
@@ -24,7 +24,8 @@ static tutti_status find_steps(tutti_tracer *t)
     t->last = t->first + steps - 1 < s->last_step ? t->first + steps - 1 : s->last_step;
     t->due = t->last + BEYOND < s->last_step ? t->last + BEYOND : s->last_step;
     if (t->first <= s->last_step) return TUTTI_OK;
-    if (tutti_conf_int_or(s->options->trace_first, 1) <= s->last_step) { /* resumed at its end */
+    if (tutti_conf_int_or(s->options->trace_first, 1) <=
+        s->last_step) { /* resumed at the end of the run */
         t->due = -1;
         return TUTTI_OK;
     }

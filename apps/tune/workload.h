@@ -50,7 +50,7 @@ tutti_status tutti_workload_steps(tutti_workload *workload, int steps, double *s
  * *hidden_pct: from the meter, 0 without one. */
 tutti_status tutti_workload_pace(
     tutti_workload *workload, int warm, int steps, double *step_s, double *hidden_pct);
-/* FNV-1a over all weights, with nothing submitted. */
+/* FNV-1a over the 32-bit words of all weights, with nothing submitted. */
 tutti_status tutti_workload_hash(const tutti_workload *workload, uint64_t *hash);
 double tutti_workload_loss(const tutti_workload *workload); /* mean, of the last step run */
 void tutti_workload_close(tutti_workload *workload);
