@@ -1,7 +1,7 @@
 /* The loop over steps: batches in, steps submitted, metrics out, evaluation and checkpoints in
  * between.
- *   step t:   next batch -> feed rate, counter, images, labels -> submit "train"
- *             -> fetch metrics -> wait for step t-2
+ *   step t:   wait for step t-2 -> next batch -> feed rate, counter, images, labels
+ *             -> submit "train" -> fetch metrics
  *
  * Nothing else waits: two steps are in flight, and only the graph orders them. The pipeline is
  * drained only when all weights are needed: before a check of the replicas, an evaluation, a

@@ -22,7 +22,7 @@ typedef struct tutti_outputs {
     tutti_checkpoint *resumed; /* open until it is loaded; NULL without --resume */
     int earlier;               /* n: it is FILE.n, because FILE is missing or damaged; 0: FILE */
     int resumed_here;          /* --checkpoint and --resume name the same file */
-    int continues; /* the file of --checkpoint belongs to this run: earlier ones are kept */
+    int continues;             /* the file of --checkpoint is this run's: earlier ones are kept */
 } tutti_outputs;
 
 /* Takes the locks, and opens the checkpoint of --resume. After a failure only release is allowed.

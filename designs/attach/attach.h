@@ -69,7 +69,7 @@ typedef struct tutti_attach_options {
     const char *design;
     /* Communicators of the concurrent design, at most 1024; 0: TUTTI_LANES, or 4. */
     int lanes;
-    /* 0: Tutti never ends the process. 1: it calls MPI_Abort where the program may be unable to end
+    /* 0: Tutti never ends the process. 1: it calls MPI_Abort when the program may be unable to end
      * by itself: 2 s after stall_abort_s if the program has not detached or ended, and when
      * MPI_Finalize closes a session in which something has failed. */
     int may_abort;
@@ -116,9 +116,10 @@ TUTTI_API tutti_status tutti_detach(tutti_session *session);
 TUTTI_API int tutti_rank(const tutti_session *session);
 TUTTI_API int tutti_size(const tutti_session *session);
 
-/* Sets the name by which messages refer to the data of this handle. Where ranks are compared, the
- * names must agree too, so that a swap of two handles of the same size is found. The name is
- * copied. NULL removes it. Call this again when the handle is registered anew. NOMEM. */
+/* Sets the name by which messages refer to the data of this handle. If ranks compare their
+ * collectives, the names must agree too, so that a swap of two handles of the same size is found.
+ * The name is copied. NULL removes it. Call this again when the handle is registered again.
+ * NOMEM. */
 TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name);
 
 /* ---- collectives ----

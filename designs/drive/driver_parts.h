@@ -61,7 +61,8 @@ void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks);
 /* Whether something is ready that a pass may start. queue_lock held. */
 int tutti_driver_may_start(tutti_driver *d);
 
-/* Posts this entry on its lane; if that fails it ends at once. comm_lock held. */
+/* Posts this entry on its lane; if that fails the driver fails, and the drain ends the entry.
+ * comm_lock held. */
 void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready);
 /* Removes an entry, and finishes its token after the last chunk. comm_lock held. */
 void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status status);

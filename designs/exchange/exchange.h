@@ -58,15 +58,15 @@ typedef struct tutti_exchange_options {
 tutti_status tutti_exchange_check_options(const tutti_exchange_options *options);
 
 /* Initialises MPI on the thread that the design requires, compares the ranks' options, and opens
- * the lanes. All ranks call it. USAGE on all ranks when design, lanes, algorithm or settings differ
- * (logged: which, both values, ranks). */
+ * the lanes. All ranks call it. USAGE on all ranks if their settings differ, such as design, lanes
+ * or algorithm (logged: which, both values, ranks). */
 tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_exchange **exchange);
 /* The same over an existing communicator (pointer to an MPI_Comm) of a program that initialised MPI
  * itself. */
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* The same over a given transport (ranks as threads), which has the design's lanes, and one more
- * when `verify` or `watch` is on. Takes ownership of the transport, also on failure. */
+/* The same over a given transport (ranks as threads), which has the design's lanes, and one more if
+ * `verify`, `watch` or `trace` is on. Takes ownership of the transport, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* Closes an exchange whose runners are closed and opens it with other options over the same MPI. It

@@ -36,9 +36,9 @@ typedef struct tutti_comm_thread_options {
  * still run and use ctx; nothing runs after it. [M] */
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
-/* Stops the thread when all other ranks close theirs, or after timeout_s (logged; 1 s after a
- * failure, and at once if the caller passes). teardown has run when this returns. Returns the first
- * failure of this rank's collectives. [M] Accepts NULL. */
+/* Stops the thread when all other ranks close theirs, or after setup_timeout_s (logged; after a
+ * failure 1 s, or 5 s while anything is in flight; at once with verify.at_once). teardown has run
+ * when this returns. Returns the first failure of this rank's collectives. [M] Accepts NULL. */
 tutti_status tutti_comm_thread_close(tutti_comm_thread *thread);
 /* Instead of close: the thread and the inspector's thread end without teardown, and the caller must
  * not pass any more, so that nobody calls MPI. Everything else stays as it is. [M] */

@@ -1,5 +1,5 @@
 /* All ranks stop before the same step, although only some were asked to (by a signal) or know of a
- * reason (a loss that is NaN).
+ * reason (a loss that is not finite).
  *
  *     rank 2   asked        WISH to rank 0
  *     rank 0   before it submits step s      LIMIT s + ahead to all; waits until each has HEARD it

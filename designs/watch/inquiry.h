@@ -48,8 +48,8 @@ void tutti_inquiry_call(tutti_inquiry *inquiry);
 /* Whether another rank has called since the last look. */
 int tutti_inquiry_called(tutti_inquiry *inquiry);
 
-/* This rank's own state. `waits` counts what is in flight; stuck (may be NULL): its program waits
- * for unfinished tasks, but none runs and no collective is in flight or may start. */
+/* This rank's own state. stuck (may be NULL): its program waits for unfinished tasks, but none runs
+ * and no collective is in flight or may start. */
 tutti_stall_state tutti_inquiry_self(
     tutti_inquiry *inquiry, int64_t collective, double now_s, int *stuck);
 /* What is known of every rank, including this one. A rank answers if it has reported within
@@ -60,7 +60,7 @@ void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now
 /* The runner's wait ends with this status. */
 void tutti_inquiry_fail(tutti_inquiry *inquiry, tutti_status status);
 
-/* Sends what is due, and every second a question to one rank in turn. In the driver's pass. */
+/* Sends what is due, and once a second a question to one rank in turn. In the driver's pass. */
 void tutti_inquiry_pass(tutti_inquiry *inquiry);
 /* Logs what runs, and what is in flight or in the way here, one line each. */
 void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s);
