@@ -37,7 +37,7 @@
 struct tutti_queue;
 struct tutti_entry;
 
-/* One rank's collectives as the static checker plays them, for a start rule to judge by. */
+/* One rank's collectives as the static checker simulates them, for a start rule to judge. */
 typedef struct tutti_start_view tutti_start_view;
 struct tutti_start_view {
     int count; /* collectives, in program order; n: the sequence number */

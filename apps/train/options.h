@@ -1,5 +1,5 @@
-/* The options of tutti-cifar. One table (options.c) gives parsing, environment, checks, --help and
- * the comparison of ranks. Threads: [M]. */
+/* The options of tutti-cifar. One table (options.c) defines parsing, environment, checks, --help
+ * and the comparison of ranks. Threads: [M]. */
 #ifndef TUTTI_TRAIN_OPTIONS_H
 #define TUTTI_TRAIN_OPTIONS_H
 

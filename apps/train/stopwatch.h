@@ -23,7 +23,7 @@ typedef struct tutti_stopwatch {
     int64_t room;
 } tutti_stopwatch;
 
-/* steps: how many there will be. NOMEM. */
+/* steps: the number of steps to come. NOMEM. */
 tutti_status tutti_stopwatch_open(tutti_meter *meter, int64_t steps, tutti_stopwatch *watch);
 void tutti_stopwatch_start(tutti_stopwatch *watch);
 /* A step has ended; returns its seconds. */

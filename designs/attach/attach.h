@@ -2,9 +2,9 @@
  * -ltutti (pkg-config tutti).
  *
  * Attach once to the running StarPU and to an MPI communicator. Each call then inserts one
- * collective on StarPU data as a task. The task starts when the tasks submitted before it on the
- * same handles allow, and tasks submitted after it wait for it, by StarPU's own data dependencies.
- * No worker waits for another rank. The design is chosen at run time.
+ * collective on StarPU data as a task. The task waits for the tasks submitted before it on the same
+ * handles, and tasks submitted after it wait for it, by StarPU's own data dependencies. No worker
+ * waits for another rank. The design is chosen at run time.
  *
  *     tutti_session *tutti;
  *     tutti_attach(MPI_COMM_WORLD, NULL, &tutti);            after starpu_init and MPI_Init_thread

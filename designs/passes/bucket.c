@@ -40,7 +40,7 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
     return part < LEAST ? LEAST : part > MOST ? MOST : part;
 }
 
-/* How large this bucket may be. */
+/* The size limit of this bucket. */
 static int64_t limit_of(const filling *f)
 {
     enum { LEAST = 16 << 10 };

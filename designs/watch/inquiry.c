@@ -39,7 +39,7 @@ struct tutti_inquiry {
     int turn;                      /* which one */
     int calling, called;           /* dumps: to be sent to the others, and received from one */
     tutti_stall_state *others;     /* [ranks]; heard_s is the time, not an age */
-    tutti_pulse_id self, *process; /* process: [ranks], pid 0 until heard of */
+    tutti_pulse_id self, *process; /* process: [ranks], pid 0 until known */
     int greeted;
 };
 

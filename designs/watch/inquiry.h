@@ -57,7 +57,7 @@ tutti_stall_state tutti_inquiry_self(
 void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now_s, double recent_s,
     tutti_stall_state state[]);
 
-/* The runner's wait ends with this status. */
+/* Ends the runner's wait with this status. */
 void tutti_inquiry_fail(tutti_inquiry *inquiry, tutti_status status);
 
 /* Sends what is due, and once a second a question to one rank in turn. In the driver's pass. */

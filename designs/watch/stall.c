@@ -157,7 +157,7 @@ static void add_silence(page *p, const tutti_stall_state *s)
                                            "cannot be seen from here, is stopped or dead");
 }
 
-/* What keeps a rank that has not arrived. */
+/* Why a rank has not arrived. */
 static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, double alive)
 {
     const char *way = s->about == collective ? s->way : "";
