@@ -84,8 +84,8 @@ int main(int argc, char **argv)
 {
     tutti_train_options options;
     tutti_conf_wish wish = TUTTI_CONF_RUN;
-    signal(SIGXFSZ,
-        SIG_IGN); /* a file that may not grow makes write fail, and does not kill the process */
+    /* a file that may not grow makes write fail, and does not kill the process */
+    signal(SIGXFSZ, SIG_IGN);
     block_usr1();
     tutti_status status = tutti_train_options_parse(argc, argv, &options, &wish);
     if (!status && wish == TUTTI_CONF_HELP) {

@@ -397,8 +397,7 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 tutti_status tutti_trainer_leave(tutti_trainer *s)
 {
     if (s->run) s->runner->close(s->run);
-    tutti_status status =
-        tutti_exchange_close(s->exchange); /* before the graph, which owns the names */
+    tutti_status status = tutti_exchange_close(s->exchange); /* before the owner of the names */
     tutti_step_free(s->step);
     tutti_net_free(s->net);
     if (s->train.reader) tutti_dataset_close(&s->train);

@@ -24,8 +24,7 @@ static tutti_status find_steps(tutti_tracer *t)
     t->last = t->first + steps - 1 < s->last_step ? t->first + steps - 1 : s->last_step;
     t->due = t->last + BEYOND < s->last_step ? t->last + BEYOND : s->last_step;
     if (t->first <= s->last_step) return TUTTI_OK;
-    if (tutti_conf_int_or(s->options->trace_first, 1) <=
-        s->last_step) { /* resumed at the end of the run */
+    if (tutti_conf_int_or(s->options->trace_first, 1) <= s->last_step) { /* resumed at its end */
         t->due = -1;
         return TUTTI_OK;
     }

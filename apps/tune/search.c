@@ -69,8 +69,7 @@ static int other_buckets(const tutti_search_space *space, const tutti_configurat
         tutti_configuration configuration = *best;
         int64_t bytes = (int64_t)(factor[i] * (double)space->default_bytes);
         if (bytes > space->all_bytes) bytes = space->all_bytes;
-        configuration.bucket_bytes =
-            (bytes / 1000 + 1) * 1000; /* which --bucket-mb can state exactly */
+        configuration.bucket_bytes = (bytes / 1000 + 1) * 1000; /* exact in --bucket-mb */
         if (bytes == last || space->default_bytes >= space->all_bytes) continue;
         last = bytes;
         other[count++] = configuration;
