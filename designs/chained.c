@@ -1,15 +1,14 @@
 /* Chained: a dependency chain in the graph itself fixes the order.
  *
  *   bwd3 --> [c0] --> upd3
- *             : token (a collective hands it on when it has started)
+ *             : token (a collective passes it on when it has started)
  *   bwd2 --> [c1] --> upd2
  *             :
  *   bwd1 --> [c2] --> upd1
  *
- * The worker that finds a collective ready and has the token posts its first messages, hands the
- * token on, and goes on itself; the node ends when the collective has ended. No deadlock: posting
- * waits for nobody, so the token reaches every collective that is ready, in the same order on all
- * ranks. */
+ * The worker that finds a collective ready and holds the token posts its first messages, passes the token on, and
+ * continues; the node ends when the collective has ended. No deadlock: posting waits for nobody, so the token reaches
+ * every ready collective, in the same order on all ranks. */
 #include "designs/place.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)

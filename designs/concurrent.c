@@ -4,9 +4,9 @@
  *   lane 1:  c1 --- c4 ------ c7         within a lane they start in sequence order;
  *   lane 2:  c2 ------- c5 -- c8         lanes do not wait for each other
  *
- * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the
- * one thread is never blocked inside a collective, K of them in flight occupy nothing (the bound W
- * > K(P-1)/P is for blocked threads). */
+ * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the one thread never
+ * blocks inside a collective, K collectives in flight occupy no thread (the bound W > K(P-1)/P is for blocked
+ * threads). */
 #include "designs/place.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)

@@ -3,8 +3,8 @@
  *   graph:   bwd3 -> [c0] -> upd3    bwd2 -> [c1] -> upd2    bwd1 -> [c2] -> upd1
  *   thread:  waits for c0, starts it; waits for c1, starts it; ...    0, 1, 2 on every rank
  *
- * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients
- * are, which depends on lower numbers only; no worker ever waits. */
+ * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients are, which depend
+ * only on lower numbers; no worker ever waits. */
 #include "designs/place.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)

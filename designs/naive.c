@@ -1,8 +1,7 @@
-/* Naive: what goes wrong when a task simply calls a blocking collective. There is no order: each
- * rank starts a collective when it finds it ready, on the lane of its index, and the worker waits
- * for its end. With one lane, two ranks that find different collectives ready sum the wrong
- * buffers; with a lane each, workers that all wait hang as soon as W <= K(P-1)/P (doc/designs.md).
- * It takes --unsafe to run it. */
+/* Naive: what goes wrong when a task simply calls a blocking collective. There is no order: each rank starts a
+ * collective when it finds it ready, on the lane of its index, and the worker waits for its end. With one lane, two
+ * ranks that find different collectives ready sum the wrong buffers; with one lane per collective, all workers can
+ * wait, and the run hangs, as soon as W <= K(P-1)/P (doc/designs.md). Runs only with --unsafe. */
 #include "designs/place.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)

@@ -1,5 +1,5 @@
-/* What the designs share when they place collective nodes: index in program order, lane from a
- * function. [M] */
+/* Placing collective nodes, shared by the designs: index in program order, lane from a function.
+ * [M] */
 #ifndef TUTTI_PLACE_H
 #define TUTTI_PLACE_H
 

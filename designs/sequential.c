@@ -1,6 +1,5 @@
-/* Sequential: the oracle. When every collective of the step is ready, which is after the backward
- * pass, the main thread runs them one by one in program order, each to its end. Nothing overlaps;
- * nothing can go wrong. */
+/* Sequential: the oracle. When every collective of the step is ready, that is after the backward pass, the main thread
+ * runs them one by one in program order, each to its end. Nothing overlaps; nothing can go wrong. */
 #include "designs/place.h"
 
 static tutti_status place(tutti_graph *graph, int lanes)

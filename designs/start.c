@@ -37,7 +37,7 @@ const tutti_start_rule tutti_start_ready = {.name = "ready",
 
 /* ---- main ---- */
 
-/* All that has a number before it has to end; then all of its section have to be ready. */
+/* All lower numbers have to end first; then its whole section has to be ready. */
 static int held_back_by_section(const tutti_start_view *view, int n)
 {
     int group = view->group(view, n), begins = n;

@@ -26,7 +26,7 @@ void tutti_normalise_init(
             table->value[c][v] = ((float)v / 255.0f - mean[c]) / deviation[c];
 }
 
-/* Which of a row's n pixels the mirrors at its ends show at place p. */
+/* The pixel of a row of n that appears at place p, with mirrors at both ends. */
 static int mirror(int p, int n)
 {
     if (n == 1) return 0;

@@ -1,14 +1,14 @@
 /* From 8-bit pixels to what the first layer reads: crop, flip, normalise, in one pass. [P]
  *
  * Augmentation as in He et al. 2015 (arXiv:1512.03385, section 4.2): 4 pixels around the image, a
- * random crop of the old size, a flip about the vertical axis half of the time; with two changes
- * that make short runs more accurate (Jordan 2024, arXiv:2404.00498): the pixels around continue
- * the image as in a mirror rather than in black, and flips alternate: a random half of the images is
- * mirrored in even epochs, the other half in odd ones, so that two epochs show every image both
- * ways. In the last epochs of a run the caller may leave the crop out, so that the network ends
- * with images that lie as those of the test set do (Touvron et al. 2019, arXiv:1906.06423, on such
- * shifts between training and test). What is drawn is a function of (seed, epoch, image): the same
- * on any number of ranks and after a resume. */
+ * random crop of the original size, a flip about the vertical axis half of the time; with two
+ * changes that make short runs more accurate (Jordan 2024, arXiv:2404.00498): the border mirrors
+ * the image instead of being black, and flips alternate: a random half of the images is mirrored in
+ * even epochs, the other half in odd ones, so that two epochs show every image both ways. In the
+ * last epochs of a run the caller may omit the crop, so that the network ends with images
+ * positioned as in the test set (Touvron et al. 2019, arXiv:1906.06423, on such shifts between
+ * training and test). The random choices are a function of (seed, epoch, image): the same on any
+ * number of ranks and after a resume. */
 #ifndef TUTTI_AUGMENT_H
 #define TUTTI_AUGMENT_H
 
@@ -21,19 +21,18 @@ typedef struct tutti_augment {
     int flip;   /* mirrored after the crop */
 } tutti_augment;
 
-/* What every value of a pixel becomes: value[c][v] = (v/255 - mean[c]) / deviation[c]. */
+/* The normalised value of every pixel value: value[c][v] = (v/255 - mean[c]) / deviation[c]. */
 typedef struct tutti_normalise {
     float value[TUTTI_CHANNELS_MAX][256];
 } tutti_normalise;
 
-/* crop 0: dy and dx are 0, and flip is as it would be with a crop. */
+/* crop 0: dy and dx are 0; flip is the same as with a crop. */
 tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image, int crop);
 
 void tutti_normalise_init(
     tutti_normalise *table, int channels, const float *mean, const float *deviation);
 
-/*   pixels [in]   (H,W,C) 8-bit       out [out]  (H,W,C)       augment: NULL to leave the picture
- * as it is */
+/*   pixels [in]   (H,W,C) 8-bit       out [out]  (H,W,C)       augment: NULL: no crop or flip */
 void tutti_augment_apply(const tutti_augment *augment, const tutti_normalise *table, int H, int W,
     int C, const uint8_t *pixels, float *out);
 

@@ -59,7 +59,7 @@ static int64_t record_bytes(const cifar_format *format)
     return format->labels + IMAGE;
 }
 
-/* The place of the first label that is out of range, or -1. */
+/* The index of the first label out of range, or -1. */
 static int bad_label(const cifar_format *format, const uint8_t *record)
 {
     for (int l = 0; l < format->labels; l++)
@@ -101,8 +101,7 @@ static int recognise(const char *path, const cifar_format *format)
     return fit;
 }
 
-/* Whether any file of the data set has its published size: then it is the original, and all have
- * to. */
+/* Whether any file has its published size: then the data set is the original, and all files must have theirs. */
 static int is_original(const char *path, const cifar_format *format)
 {
     for (const cifar_part *part = format->parts; part->name; part++) {
@@ -133,8 +132,7 @@ static tutti_status check_size(const cifar_format *format, const cifar_part *par
     return TUTTI_OK;
 }
 
-/* Reads a file once: every label is known to be good before training starts, and the file is in the
- * page cache. */
+/* Reads a file once, so that every label is checked before training starts, and the file is in the page cache. */
 static tutti_status check_records(
     const cifar_format *format, const tutti_data_file *file, int64_t records)
 {

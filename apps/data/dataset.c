@@ -19,7 +19,7 @@ const tutti_reader *const tutti_readers[] = {
     NULL,
 };
 
-/* What people download by mistake, and what to do about it. */
+/* What users download by mistake, and the advice. */
 static const struct {
     const char *file, *advice;
 } mistakes[] = {
@@ -55,7 +55,7 @@ static tutti_status find_by_name(const char *format, const tutti_reader **found)
     return tutti_fail(TUTTI_ERR_USAGE, "unknown data format '%s'; known: %s", format, known);
 }
 
-/* The reader that fits best, and how well; several that fit by content are all put into `names`. */
+/* Finds the reader that fits best; returns how well. `names` lists all that fit by content. */
 static int best_fit(
     const char *path, const tutti_reader **found, int *several, char names[LIST_BYTES])
 {
@@ -75,7 +75,7 @@ static int best_fit(
     return best;
 }
 
-/* A folder of `path` that holds a data set, on the heap; NULL when there is none. */
+/* A subfolder of `path` that holds a data set, or NULL; the caller frees it. */
 static char *look_below(const char *path)
 {
     DIR *folder = opendir(path);

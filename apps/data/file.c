@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* O_NONBLOCK: opening a pipe without a writer returns at once; regular files do not mind. */
+/* O_NONBLOCK: opening a pipe without a writer returns at once; no effect on regular files. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK };
 
 char *tutti_path_format(const char *format, ...)

@@ -1,4 +1,4 @@
-/* The readers behind the table in dataset.c, one a file, and what they share. */
+/* The readers of the table in dataset.c, one per file, and what they share. */
 #ifndef TUTTI_FORMATS_H
 #define TUTTI_FORMATS_H
 
@@ -12,13 +12,12 @@ extern const tutti_reader tutti_reader_synthetic;
 
 /* What a reader's recognise returns. */
 enum {
-    TUTTI_FORMAT_NO,     /* nothing of it here */
-    TUTTI_FORMAT_NAMES,  /* the names are here, the contents are not: open says what is wrong with
-                            them */
-    TUTTI_FORMAT_CONTENT /* names and contents fit */
+    TUTTI_FORMAT_NO,     /* not this format */
+    TUTTI_FORMAT_NAMES,  /* the names match, the contents do not: open reports why */
+    TUTTI_FORMAT_CONTENT /* names and contents match */
 };
 
-/* The longest side of an image that any reader accepts; keeps an image under 50 MB whatever a
+/* The longest side of an image that any reader accepts; limits an image to about 50 MB whatever a
  * header claims. */
 enum { TUTTI_IMAGE_SIDE_MAX = 4096 };
 

@@ -2,8 +2,8 @@
  * or gzip. Images: magic 00 00 08 03, count, height, width. Labels: magic 00 00 08 01, count. Grey,
  * 10 classes. Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits".
  *
- * A plain file is read image by image. A gzip file is unpacked into memory when it is opened, no
- * further than the header's sizes, which have to be possible for a file of its length first. */
+ * A plain file is read image by image. A gzip file is unpacked into memory when it is opened, up to the header's sizes,
+ * which must be possible for a file of its length. */
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
 #include "dag/base/log.h"
@@ -14,8 +14,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* GZIP_RATIO_MAX: deflate shrinks at most 1032 to 1 (zlib's technical details), so a header that
- * says more is not true. UNPACKED_MAX: bytes of memory that a gzip file may ask for. */
+/* GZIP_RATIO_MAX: deflate compresses at most 1032 to 1 (zlib's technical details), so a header that says more is wrong.
+ * UNPACKED_MAX: the most memory that a gzip file may need, in bytes. */
 enum { CLASSES = 10, IMAGE_DIMS = 3, LABEL_DIMS = 1, HEADER_MAX = 4 + 4 * IMAGE_DIMS };
 enum { CHUNK = 64 << 10, GZIP_RATIO_MAX = 1032 };
 #define UNPACKED_MAX ((int64_t)4 << 30)
@@ -43,7 +43,7 @@ static int64_t header_bytes(int dims)
     return 4 + 4 * dims;
 }
 
-/* The path of the file with images (3 dims) or labels (1) that is there; NULL when none is. */
+/* The path of the existing file with images (3 dims) or labels (1), or NULL. */
 static char *find_array(const char *folder, tutti_split split, int dims)
 {
     const char *what = dims == IMAGE_DIMS ? "images" : "labels";
@@ -81,7 +81,7 @@ static int64_t big_endian(const uint8_t *b)
     return (int64_t)((uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3]);
 }
 
-/* Takes the dimensions from a header after having made sure that they make sense. */
+/* Takes the dimensions from a header, after checking that they are plausible. */
 static tutti_status parse_header(const uint8_t *header, int dims, idx_array *array)
 {
     const char *path = array->file.path;
@@ -110,7 +110,7 @@ static tutti_status parse_header(const uint8_t *header, int dims, idx_array *arr
     return TUTTI_OK;
 }
 
-/* The header lies: says by how much. `held`: what the file holds beyond the header, as words. */
+/* The header is wrong: reports by how much. `held`: what the file holds after the header, as words. */
 static tutti_status fail_size(const idx_array *array, const char *held)
 {
     const int64_t *n = array->dim;
@@ -161,7 +161,7 @@ static tutti_status unpack_elements(gzFile stream, idx_array *array)
         if (n <= 0) break;
         done += n;
     }
-    /* One byte more: there may be none, and reaching the end checks the checksum. */
+    /* There must be no further byte, and reaching the end verifies the checksum. */
     uint8_t more;
     int extra = done == array->bytes ? gzread(stream, &more, 1) : 0;
     if (extra < 0 || gzip_failed(stream)) return fail_gzip(array, stream);

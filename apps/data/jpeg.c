@@ -14,8 +14,8 @@ enum { SCANS_MAX = 100, CHANNELS = 3 };
 /* What libjpeg may allocate for one picture: a progressive one keeps all its coefficients. */
 enum { MEMORY_MAX = 512 << 20 };
 
-/* libjpeg's objects, and where its errors jump to. The jump crosses libjpeg's frames only: whoever
- * sets it reads nothing but this struct afterwards. */
+/* libjpeg's objects, and the target of its error jumps. The jump crosses only libjpeg's frames; afterwards its setter
+ * reads nothing but this struct. */
 typedef struct jpeg_job {
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr errors;
@@ -25,7 +25,7 @@ typedef struct jpeg_job {
     const uint8_t *bytes;
     size_t count;
     int width, height;
-    uint8_t *pixels; /* NULL: the header is all that is wanted */
+    uint8_t *pixels; /* NULL: only the header is read */
     uint8_t *row;    /* a CMYK row, from libjpeg's pool */
     tutti_status status;
 } jpeg_job;

@@ -1,7 +1,6 @@
 /* A folder of JPEG files for each class: DIR/{train,test}/<class>/<any>.jpg. Classes are train's
  * folders, sorted by name (bytes, not locale); images are sorted by class, then name, so that an
- * index means the same image on every rank. The first training image gives the size that all have.
- */
+ * index means the same image on every rank. The first training image determines the size of all. */
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
 #include "apps/data/jpeg.h"
@@ -14,13 +13,13 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* No picture of at most TUTTI_IMAGE_SIDE_MAX a side needs more; a longer file is something else. */
+/* No picture with sides up to TUTTI_IMAGE_SIDE_MAX needs more; a larger file is something else. */
 #define FILE_BYTES_MAX ((int64_t)64 << 20)
 
 typedef struct name_list {
     char **names; /* sorted */
     size_t count;
-    size_t others;   /* entries that were not asked for, hidden ones not counted */
+    size_t others;   /* unwanted entries, without hidden ones */
     char other[256]; /* one of them */
 } name_list;
 
@@ -32,7 +31,7 @@ typedef struct class_files {
 typedef struct folder_state {
     char *root; /* DIR/train or DIR/test */
     name_list classes;
-    class_files *images; /* one a class */
+    class_files *images; /* per class */
 } folder_state;
 
 static void free_names(name_list *list)
@@ -86,7 +85,7 @@ static int append_name(name_list *list, size_t *room, const char *name)
     return 0;
 }
 
-/* The wanted entries of a folder, hidden ones left out. 0 or an errno value; logs nothing. */
+/* Lists the wanted entries of a folder, without hidden ones. 0 or an errno value; logs nothing. */
 static int list_names(
     const char *folder, int (*wanted)(const char *, const struct dirent *), name_list *list)
 {
@@ -124,8 +123,8 @@ static tutti_status fail_list(const char *folder, int error)
         error == ENOENT ? "; a JPEG data set is DIR/{train,test}/<class>/*.jpg" : "");
 }
 
-/* Whether one class folder of `root` holds a file that is a JPEG by name (NAMES) and by its first
- * bytes (CONTENT). */
+/* Whether a class folder of `root` holds a file that is a JPEG by name (NAMES), or also by its first bytes
+ * (CONTENT). */
 static int look_into_classes(const char *root, const name_list *classes)
 {
     int fit = TUTTI_FORMAT_NO;
@@ -156,8 +155,8 @@ static int folder_recognise(const char *path)
         char *root = tutti_path_format("%s/%s", path, tutti_split_name(split));
         if (root && !list_names(root, is_class, &classes)) {
             int found = look_into_classes(root, &classes);
-            fit = found > TUTTI_FORMAT_NAMES ? found
-                                             : TUTTI_FORMAT_NAMES; /* the folder itself is a name */
+            /* the folder itself is a name */
+            fit = found > TUTTI_FORMAT_NAMES ? found : TUTTI_FORMAT_NAMES;
             free_names(&classes);
         }
         free(root);
@@ -236,7 +235,7 @@ static tutti_status list_class(
     return status;
 }
 
-/* A class of the test set that the training set does not know has no label. */
+/* A class that is only in the test set has no label. */
 static tutti_status check_test_classes(const char *root, const name_list *classes)
 {
     name_list found;
@@ -312,8 +311,8 @@ static tutti_status folder_open(const char *path, tutti_split split, tutti_datas
     return status;
 }
 
-/* The class of an image: the last one that begins at or before it. Classes without images begin
- * where the next does. */
+/* The class of an image: the last that begins at or before it. A class without images begins where the next one
+ * does. */
 static size_t find_class(const folder_state *state, int64_t index)
 {
     size_t low = 0, high = state->classes.count;

@@ -15,7 +15,7 @@
 
 enum { THREADS_MAX = 256, DEPTH_MAX = 1024 };
 
-/* FREE -> FILLING (a thread took a step for it) -> READY -> HELD (by the caller) -> FREE */
+/* FREE -> FILLING (by a thread, for a step) -> READY -> HELD (by the caller) -> FREE */
 typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
 
 typedef struct prefetch_slot {
@@ -35,18 +35,18 @@ struct tutti_prefetch {
     int64_t end; /* first step that does not exist */
     size_t image_elements;
 
-    pthread_mutex_t
-        mutex; /* all below, but for what a FILLING slot points to: that is its thread's alone */
-    pthread_cond_t freed;     /* threads wait: a slot is free, or stopping */
-    pthread_cond_t delivered; /* next waits: a slot is ready, or a step failed */
+    /* Protects everything below, except what a FILLING slot points to, which only its thread uses. */
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;     /* for threads: a slot is free, or stopping */
+    pthread_cond_t delivered; /* for next: a slot is ready, or a step has failed */
     prefetch_slot *slots;
     int depth;
     int64_t next_fill;   /* the step that the next thread takes */
     int64_t next_step;   /* the step that next returns */
-    double awaited_s;    /* since when the caller waits for it; 0: it does not */
+    double awaited_s;    /* when the caller began to wait for it; 0: it has not */
     int64_t failed_step; /* the first step that failed; INT64_MAX: none */
     tutti_status failure;
-    atomic_int stopping; /* atomic: threads look at it between images, too */
+    atomic_int stopping; /* atomic: threads also check it between images */
 
     pthread_t *threads;
     int thread_count;
@@ -91,8 +91,7 @@ static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, uint8_t *p
     return status;
 }
 
-/* A free slot for the next step; NULL: nothing left to do. Called and returns with the mutex held.
- */
+/* A free slot for the next step; NULL: nothing left to do. Mutex held. */
 static prefetch_slot *take_slot(tutti_prefetch *p)
 {
     for (;;) {
@@ -104,8 +103,8 @@ static prefetch_slot *take_slot(tutti_prefetch *p)
             p->slots[s].batch.step = p->next_fill++;
             return &p->slots[s];
         }
-        pthread_cond_wait(
-            &p->freed, &p->mutex); /* ends with release or close, which signal under the mutex */
+        /* ends with release or close, which signal under the mutex */
+        pthread_cond_wait(&p->freed, &p->mutex);
     }
 }
 
@@ -189,7 +188,7 @@ static void free_slots(tutti_prefetch *p)
     free(p->slots);
 }
 
-/* Signals are the program's business: its own threads take them. */
+/* These threads block all signals, which the program's own threads handle. */
 static tutti_status start_threads(tutti_prefetch *p, int wanted)
 {
     sigset_t all, before;

@@ -1,11 +1,11 @@
-/* Batches, decoded, augmented and normalised ahead of the step by threads of their own.
+/* Batches, decoded, augmented and normalised ahead of the step by dedicated threads.
  *
  * Training: an endless sequence of steps. Epoch e (step / steps_per_epoch) is a permutation of the
- * data set, a function of (seed, e) alone; each step takes ranks*batch images of it, rank r the
- * r-th run of `batch`; the tail of an epoch that fills no global batch is left out (another tail
- * every epoch). Nothing comes twice in an epoch, every rank has the same number of steps, and step
- * s is the same batch whether or not the run was resumed in between. Evaluation: the whole split
- * once, in order; rows beyond the end are zero with label -1.
+ * data set, a function of (seed, e) alone; each step takes the next ranks*batch images of it, rank
+ * r the r-th run of `batch`; the tail of an epoch that fills no global batch is dropped (a
+ * different tail every epoch). No image comes twice in an epoch, every rank has the same number of
+ * steps, and step s has the same batch whether or not the run was resumed in between. Evaluation:
+ * the whole split once, in order; rows beyond the end are zero with label -1.
  *
  * Threads: open, next, await, close [M]; release [A]. */
 #ifndef TUTTI_PREFETCH_H
@@ -27,38 +27,38 @@ typedef struct tutti_prefetch_options {
     const tutti_dataset *dataset; /* borrowed until close */
     int train;                    /* 1: shuffled and endless; 0: evaluation */
     int rank, ranks;
-    int64_t batch;      /* images per rank and step */
-    int64_t first_step; /* where to start (resume) */
-    int augment;        /* training only: pad 4, random crop, horizontal flip */
-    int64_t
-        crop_epochs; /* the first epochs, whose images are cropped; later ones are only flipped */
+    int64_t batch;       /* images per rank and step */
+    int64_t first_step;  /* where to start (resume) */
+    int augment;         /* training only: pad 4, random crop, horizontal flip */
+    int64_t crop_epochs; /* images of the first epochs are cropped; later ones only flipped */
     int views; /* evaluation only: 2: every batch twice, as it is and then mirrored; 0, 1: once */
     uint64_t seed;
-    int threads; /* that read; 0: 1. The batches are the same bit for bit with any number */
-    int depth;   /* batches in memory, those that the caller holds counted in; 0: threads + 3 */
-    const float *mean, *deviation; /* one a channel */
+    int threads; /* that read; 0: 1. Batches are bit-identical with any number */
+    int depth;   /* batches in memory, including those that the caller holds; 0: threads + 3 */
+    const float *mean, *deviation; /* per channel */
 } tutti_prefetch_options;
 
-/* Steps in one epoch of training, or in the evaluation: the same on every rank. 0 when the data set
+/* Steps in one epoch of training, or in the evaluation: the same on every rank. 0 if the data set
  * is too small. [P] */
 int64_t tutti_prefetch_steps(const tutti_dataset *dataset, int train, int ranks, int64_t batch);
 
-/* INVAL (logged) when no training step fits or an option is out of range; NOMEM. */
+/* INVAL (logged) if the data set is too small for a training step or an option is out of range;
+ * NOMEM. */
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_prefetch **prefetch);
-/* The next batch in step order; it is the caller's until released, and several may be held at once
- * (as many as depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. A reader's
- * failure comes out here, at its step, and stays: the steps before it are delivered, later ones are
- * not. INVAL (logged) past the end of an evaluation. */
+/* The next batch in step order; the caller holds it until released, and may hold several (up to
+ * depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. Returns a reader's failure
+ * at its step, and from then on: earlier steps are delivered, later ones are not. INVAL (logged)
+ * past the end of an evaluation. */
 tutti_status tutti_prefetch_next(
     tutti_prefetch *prefetch, double timeout_s, const tutti_batch **batch);
-/* Waits for the next batch, at most so long, which counts as time of next. Returns whether next would return
- * without waiting. */
+/* Waits for the next batch, at most at_most_s, which counts towards the timeout of next. Returns
+ * whether next would return without waiting. */
 int tutti_prefetch_await(tutti_prefetch *prefetch, double at_most_s);
-/* Gives a batch back; its memory is filled again. Takes const tutti_batch* as void* so that it can
- * be a feed's release. */
+/* Returns a batch, whose memory is reused. Takes const tutti_batch* as void* so that it can be a
+ * feed's release. */
 void tutti_prefetch_release(void *batch);
-/* Stops and joins the threads, each after the image it is reading. All batches have been released.
- * Accepts NULL. */
+/* Stops and joins the threads, each after the image it is reading. All batches must have been
+ * released. Accepts NULL. */
 void tutti_prefetch_close(tutti_prefetch *prefetch);
 
 #endif

@@ -8,7 +8,7 @@
  * not. */
 enum { ROUNDS = 16 };
 
-/* Uniform below `bound` from the round, the epoch and the half that is not being changed. */
+/* Uniform below `bound`, from the round, the epoch and the unchanged half. */
 static uint64_t mix(uint64_t key, int round, uint64_t epoch, uint64_t half, uint64_t bound)
 {
     uint32_t w[4];
@@ -29,8 +29,8 @@ int64_t tutti_sampler_permute(uint64_t seed, int64_t epoch, int64_t count, int64
             right = (right + mix(key, round + 1, (uint64_t)epoch, left, b)) % b;
         }
         x = right * a + left;
-    } while (
-        x >= n); /* a permutation of a*b places: the cycle comes back below n, where it began */
+        /* a permutation of a*b places: the cycle returns below n, where it began */
+    } while (x >= n);
     return (int64_t)x;
 }
 
@@ -53,7 +53,7 @@ int64_t tutti_sampler_image(const tutti_sampler *sampler, int64_t step, int64_t 
     int64_t steps = tutti_sampler_steps(sampler), e = sampler->train ? step / steps : 0;
     int64_t first = (step - e * steps) * global_batch(sampler), offset;
     if (epoch) *epoch = e;
-    /* Only an evaluation with a batch beyond any data set overflows; that row lies past the end. */
+    /* Only an evaluation with a batch larger than any data set overflows; that row is past the end. */
     if (__builtin_mul_overflow((int64_t)sampler->rank, sampler->batch, &offset)) return -1;
     if (offset >= sampler->count - first) return -1;
     int64_t place = first + offset + row;

@@ -1,9 +1,8 @@
-/* Which image stands where: the order of an epoch as a pure function, and each rank's share of it.
- * [P]
+/* The order of images in an epoch as a pure function, and each rank's share of it. [P]
  *
  * The order of epoch e is a permutation of 0..count-1 that depends on (seed, e) alone. It is
- * computed place by place and stored nowhere, so any thread, rank or resumed run may ask for any
- * place of any epoch. Method: a Feistel cipher on a x b >= count, walking the cycle where it leaves
+ * computed place by place and never stored, so any thread, rank or resumed run may ask for any
+ * place of any epoch. Method: a Feistel cipher on a x b >= count, with cycle walking when it leaves
  * 0..count-1. Source: Black & Rogaway 2002, "Ciphers with arbitrary finite domains", generalised
  * Feistel.
  *
@@ -19,8 +18,9 @@ typedef struct tutti_sampler {
     int64_t count; /* images in the data set, > 0 */
     int64_t batch; /* images per rank and step, > 0 */
     int rank, ranks;
-    int train; /* 1: epochs without end, shuffled, without the tail that fills no global batch; 0:
-                  once, in order */
+    /* 1: endless shuffled epochs, without the tail that fills no global batch; 0: once, in
+     * order. */
+    int train;
     uint64_t seed;
 } tutti_sampler;
 

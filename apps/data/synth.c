@@ -1,14 +1,13 @@
-/* "synthetic": images made up as they are read, the same on every machine, with classes that can be
- * learnt.
+/* "synthetic": images generated when they are read, the same on every machine, with learnable classes.
  *
- * Each class has a smooth pattern of its own, 32x32: a sum of 4 waves a channel, of random direction
- * and phase. An image is its class's pattern, moved by up to 4 pixels each way, at a contrast
- * between 0.5 and 1, stretched to the image's size, plus noise about twice as strong as the pattern.
- * Image i is of class i mod classes. Everything is a function of (split, index).
+ * Each class has its own smooth 32x32 pattern: a sum of 4 waves per channel, of random direction and phase. An image is
+ * its class's pattern, moved by up to 4 pixels each way, at a contrast between 0.5 and 1, stretched to the image's
+ * size, plus noise about twice as strong as the pattern. Image i is of class i mod classes. Everything is a function of
+ * (split, index).
  *
- * "synthetic" is 32x32x3 in 10 classes, "synthetic:HxWxC:CLASSES" anything else. 50,000 images
- * train and 10,000 test at 32x32; larger ones are fewer, so that a pass over all of them takes about
- * as long, but never less than two (train) for every class. */
+ * "synthetic" is 32x32x3 in 10 classes, "synthetic:HxWxC:CLASSES" anything else. At 32x32 there are 50,000 training and
+ * 10,000 test images. There are fewer larger ones, so that a pass over all takes about as long, but at least two
+ * (train) per class. */
 #include "apps/data/formats.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -24,11 +23,11 @@ enum {
     PATTERN_STREAM = 1,
     IMAGE_STREAM = 2,
     NOISE_STREAM = 4
-}; /* image and noise: one a split */
+}; /* image and noise: one per split */
 
 typedef struct synth_state {
     tutti_split split;
-    int8_t pattern[][SIDE][SIDE][CHANNELS]; /* one a class; -48..48, periodic */
+    int8_t pattern[][SIDE][SIDE][CHANNELS]; /* per class; -48..48, periodic */
 } synth_state;
 
 static const char word[] = "synthetic";
@@ -41,7 +40,7 @@ static int synth_recognise(const char *path)
                : TUTTI_FORMAT_NO;
 }
 
-/* Sets the shape that the path asks for; the default's where it says nothing. */
+/* Sets the shape given in the path, or the default. */
 static tutti_status read_shape(const char *path, tutti_dataset *d)
 {
     int used = 0;

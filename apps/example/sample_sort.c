@@ -1,10 +1,10 @@
-/* Numbers of all ranks, sorted over all ranks, by collectives on StarPU's data:
+/* Sorts the numbers of all ranks over all ranks, by collectives on StarPU's data:
  *
- *   sort what this rank has -> gather samples -> the root takes splitters from them -> broadcast them
- *     -> cut at the splitters -> alltoall how many go where -> alltoallv the numbers -> sort what came
- *     -> scan: how many stand before this rank's -> allreduce: the largest rank's load, and which it is
+ *   sort this rank's numbers -> gather samples -> the root picks splitters -> broadcast them
+ *     -> cut at the splitters -> alltoall the counts -> alltoallv the numbers -> sort the received ones
+ *     -> scan: how many numbers precede this rank's -> allreduce: the largest load, and whose it is
  *
- * Every rank ends with numbers that are not below any of the ranks before it. Run it under tutti-run. */
+ * In the end no number of a rank is less than any of the ranks before it. Run it under tutti-run. */
 #include <tutti/starpu.h>
 
 #include <mpi.h>
@@ -29,7 +29,7 @@ static void sort(void *buffers[], void *arg)
 static struct starpu_codelet sorting = {
     .cpu_funcs = {sort}, .cpu_funcs_name = {"sort"}, .nbuffers = 1, .modes = {STARPU_RW}};
 
-/* Every so many elements of one vector: samples of sorted numbers, splitters of sorted samples. */
+/* Evenly spaced elements of a vector: samples of sorted numbers, splitters of sorted samples. */
 static void pick(void *buffers[], void *arg)
 {
     (void)arg;
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         &cutting, STARPU_R, x_handle, STARPU_R, splitters_handle, STARPU_W, out_handle, 0));
     CHECK(tutti_alltoall(tutti, out_handle, in_handle, TUTTI_I64));
 
-    /* The program itself needs the counts: it waits for them, and for nothing else. */
+    /* The program itself needs the counts: it waits for them only. */
     CHECK(tutti_wait_for(tutti, in_handle, 60));
     starpu_data_unregister(in_handle);
     starpu_data_unregister(out_handle);
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     starpu_data_handle_t handles[] = {
         x_handle, samples_handle, all_handle, splitters_handle, y_handle, upto_handle, load_handle};
     for (int i = 0; i < 7; i++)
-        starpu_data_unregister(handles[i]); /* waits for the last sort, too */
+        starpu_data_unregister(handles[i]); /* also waits for the last sort */
     CHECK(tutti_detach(tutti));
     for (int64_t i = 1; i < mine; i++) CHECK(y[i - 1] > y[i]);
     printf("rank %d: numbers %lld to %lld of %d, from %lld to %lld; rank %d has most, %ld\n", rank,

@@ -1,6 +1,5 @@
-/* sgd_sequential.c, data-parallel: every rank takes its own samples, and the gradient is summed
- * over all ranks by a task of the same graph between `gradient` and `update`. Nothing else changes:
- * compare the two with diff. */
+/* sgd_sequential.c, data-parallel: every rank has its own samples, and a task of the same graph, between `gradient` and
+ * `update`, sums the gradient over all ranks. Nothing else changes: compare the two with diff. */
 #include <math.h>
 #include <starpu.h>
 #include <stdio.h>
@@ -59,7 +58,7 @@ int main(void)
     tutti_session *tutti;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &(int){0});
     if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 77;
-    rate /= (float)tutti_size(tutti); /* the mean over a batch that is `size` times as large */
+    rate /= (float)tutti_size(tutti); /* the mean over a batch `size` times as large */
     starpu_vector_data_register(&w_handle, STARPU_MAIN_RAM, (uintptr_t)w, FEATURES, sizeof *w);
     starpu_vector_data_register(&g_handle, STARPU_MAIN_RAM, (uintptr_t)g, FEATURES, sizeof *g);
     for (unsigned step = 0; step < STEPS; step++) {

@@ -1,10 +1,9 @@
-/* Linear regression by stochastic gradient descent as a StarPU program on one machine: y = 2*x0 -
- * 3*x1 + 0.5*x2 + ...
+/* Linear regression by stochastic gradient descent as a StarPU program on one machine: y = -3.5*x0 - 2.5*x1 - 1.5*x2
+ * ...
  *
- * Each step submits two tasks: `gradient` (reads the weights, writes the gradient over a batch of
- * generated samples) and `update` (reads the gradient, changes the weights). sgd_parallel.c is this
- * program on several MPI ranks; the lines that differ are the whole change (doc/starpu.md explains
- * them). */
+ * Each step submits two tasks: `gradient` (reads the weights, writes the gradient over a batch of generated samples)
+ * and `update` (reads the gradient, changes the weights). sgd_parallel.c is this program on several MPI ranks; the
+ * lines that differ are the whole change (doc/starpu.md explains them). */
 #include <math.h>
 #include <starpu.h>
 #include <stdio.h>

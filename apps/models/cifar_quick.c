@@ -1,10 +1,9 @@
 /* Caffe's "CIFAR-10 quick": three 5x5 convolutions with pooling, then 64 features.
  *
- * Source: Jia et al. 2014, "Caffe", arXiv:1408.5093,
- * examples/cifar10/cifar10_quick_train_test.prototxt, after Krizhevsky's cuda-convnet layers-80sec.
- * Two liberties: Caffe rounds the size of a 3x3 stride-2 pooling up where we round down, so the
- * pooling is padded by 1 and gives the same sizes (16, 8, 4) with windows one pixel further up and
- * left; and weights start by He's rule, not with three hand-set deviations. No batch normalisation.
+ * Source: Jia et al. 2014, "Caffe", arXiv:1408.5093, examples/cifar10/cifar10_quick_train_test.prototxt, after
+ * Krizhevsky's cuda-convnet layers-80sec. Two differences: Caffe rounds the size of a 3x3 stride-2 pooling up while we
+ * round down, so the pooling is padded by 1 and gives the same sizes (16, 8, 4) with windows one pixel further up and
+ * left; and weights are initialised by He's rule, not with three hand-set deviations. No batch normalisation.
  * Parameters at 32x32x3, 10 classes: 2,432 + 25,632 + 51,264 + 65,600 + 650 = 145,578. */
 #include "apps/models/families.h"
 

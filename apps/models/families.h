@@ -1,5 +1,4 @@
-/* What the table of models (model.h) refers to: one build function a model, described in its file.
- * [M] */
+/* The build functions of the table of models (model.h), each described in its file. [M] */
 #ifndef TUTTI_FAMILIES_H
 #define TUTTI_FAMILIES_H
 

@@ -1,10 +1,10 @@
-/* Multilayer perceptrons: hidden layers of one width with ReLU, then a dense layer.
+/* Multilayer perceptrons: hidden layers of equal width with ReLU, then a dense layer.
  *
- * The classical fully connected network (LeCun, Bottou, Bengio, Haffner 1998, "Gradient-based
- * learning applied to document recognition", section III.C, with sigmoids then).
+ * The classical fully connected network (LeCun, Bottou, Bengio, Haffner 1998, "Gradient-based learning applied to
+ * document recognition", section III.C, there with sigmoids).
  *   mlp         2 hidden layers of 512, as in PyTorch's quickstart tutorial. Parameters at 32x32x3,
  *               10 classes: 3072*512+512 + 512*512+512 + 512*10+10 = 1,841,162
- *   mlp-1024x5  5 hidden layers of 1024: many bytes for little computation, so that communication
+ *   mlp-1024x5  5 hidden layers of 1024: many bytes for little computation, so communication
  *               bounds the step. 3072*1024+1024 + 4*(1024*1024+1024) + 1024*10+10 = 7,355,402 */
 #include "apps/models/families.h"
 

@@ -1,12 +1,11 @@
 /* Residual networks for small images, 6n+2 layers deep: 20, 32, 44, 56, 110.
  *
- * A 3x3 convolution; three stages of n blocks with 16, 32 and 64 channels, the second and third
- * starting with stride 2; the mean over the image; one dense layer. A block is two 3x3 convolutions
- * with batch normalisation and a shortcut, which has no parameters ("option A": zeros fill the new
- * channels). Source: He, Zhang, Ren, Sun 2016, "Deep residual learning", arXiv:1512.03385,
- * section 4.2; weights start as in He et al. 2015, arXiv:1502.01852. Parameters at 32x32x3, 10
- * classes, scales and shifts of batch normalisation counted: 269,722 (20), 464,154 (32), 658,586
- * (44), 853,018 (56), 1,727,962 (110); the paper's table 6 rounds them to 0.27M ... 1.7M. */
+ * A 3x3 convolution; three stages of n blocks with 16, 32 and 64 channels, the second and third starting with stride 2;
+ * the mean over the image; one dense layer. A block is two 3x3 convolutions with batch normalisation and a shortcut,
+ * which has no parameters ("option A": zeros fill the new channels). Source: He, Zhang, Ren, Sun 2016, "Deep residual
+ * learning", arXiv:1512.03385, section 4.2; weights are initialised as in He et al. 2015, arXiv:1502.01852. Parameters
+ * at 32x32x3, 10 classes, including scales and shifts of batch normalisation: 269,722 (20), 464,154 (32), 658,586 (44),
+ * 853,018 (56), 1,727,962 (110); the paper's table 6 rounds them to 0.27M ... 1.7M. */
 #include "apps/models/families.h"
 
 #include <stdio.h>

@@ -1,21 +1,20 @@
 /* ResNet-50 for 224x224 images of 1000 classes: bottleneck blocks with projection shortcuts.
  *
- * A 7x7 convolution with stride 2 and a 3x3 maximum pooling with stride 2; four stages of 3, 4, 6
- * and 3 blocks, the later three starting with stride 2; the mean over the image; one dense layer. A
- * block is 1x1, 3x3 and 1x1 convolutions with batch normalisation, the last four times as wide; the
- * shortcut of a stage's first block is a 1x1 convolution ("option B"). Source: He, Zhang, Ren, Sun
- * 2016, "Deep residual learning", arXiv:1512.03385, table 1 and figure 5; weights start as in He et
- * al. 2015, arXiv:1502.01852. As in most programs since Gross & Wilber 2016 the stride of a block is
- * in its 3x3 convolution, which the paper has in the first 1x1. Names are PyTorch's. Parameters at
- * 224x224x3, 1000 classes: 23,454,912 (convolutions) + 53,120 (batch norm) + 2,049,000 = 25,557,032.
- * The smallest image is 3x3. */
+ * A 7x7 convolution with stride 2 and a 3x3 maximum pooling with stride 2; four stages of 3, 4, 6 and 3 blocks, the
+ * later three starting with stride 2; the mean over the image; one dense layer. A block is a 1x1, a 3x3 and a 1x1
+ * convolution with batch normalisation, the last four times as wide; the shortcut of a stage's first block is a 1x1
+ * convolution ("option B"). Source: He, Zhang, Ren, Sun 2016, "Deep residual learning", arXiv:1512.03385, table 1 and
+ * figure 5; weights are initialised as in He et al. 2015, arXiv:1502.01852. As in most programs since Gross & Wilber
+ * 2016 the stride of a block is in its 3x3 convolution; in the paper it is in the first 1x1. Names are PyTorch's.
+ * Parameters at 224x224x3, 1000 classes: 23,454,912 (convolutions) + 53,120 (batch norm) + 2,049,000 = 25,557,032. The
+ * smallest image is 3x3. */
 #include "apps/models/families.h"
 
 #include <stdio.h>
 
 enum { NAME = 48, WIDENING = 4 };
 
-/* Convolution and batch normalisation; names end in the two parts. */
+/* Convolution and batch normalisation; the two names are the block's plus each part. */
 static tutti_value convolve(tutti_net *net, const char *block, const char *conv_part,
     const char *norm_part, tutti_value x, const tutti_conv_layer *conv, int relu)
 {

@@ -1,16 +1,16 @@
 /* VGG-16: thirteen 3x3 convolutions in five stages, each ended by a 2x2 pooling, and dense layers.
  *
- * Source: Simonyan & Zisserman 2015, arXiv:1409.1556, table 1, configuration D. Where the image is
- * down to one pixel (below 32x32) the last pooling is left out; the smallest image is 16x16.
+ * Source: Simonyan & Zisserman 2015, arXiv:1409.1556, table 1, configuration D. If only one pixel is left (images below
+ * 32x32), the last pooling is omitted; the smallest image is 16x16.
  *
- * vgg16-224 is the paper's, for 224x224: biases, no normalisation, two dense layers of 4096 with
- * dropout before the last. Weights start by He's rule, which trains without the paper's detour over
- * a smaller network. Parameters at 224x224x3, 1000 classes: 14,714,688 (convolutions) + 102,764,544
- * + 16,781,312 + 4,097,000 = 138,357,544.
+ * vgg16-224 is the paper's, for 224x224: biases, no normalisation, two dense layers of 4096 with dropout before the
+ * last. Weights are initialised by He's rule, which trains without the paper's pretraining of a smaller network.
+ * Parameters at 224x224x3, 1000 classes: 14,714,688 (convolutions) + 102,764,544 + 16,781,312 + 4,097,000 =
+ * 138,357,544.
  *
- * vgg16 is for CIFAR, as is common: batch normalisation behind every convolution (whose bias it
- * would cancel, so there is none), and one dense layer in place of three. Parameters at 32x32x3, 10
- * classes: 14,710,464 (convolutions) + 8,448 (batch norm) + 5,130 = 14,724,042. */
+ * vgg16 is the usual variant for CIFAR: batch normalisation after every convolution (it would cancel a bias, so there
+ * is none), and one dense layer instead of three. Parameters at 32x32x3, 10 classes: 14,710,464 (convolutions) + 8,448
+ * (batch norm) + 5,130 = 14,724,042. */
 #include "apps/models/families.h"
 
 #include <stdio.h>

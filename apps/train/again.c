@@ -59,7 +59,7 @@ typedef struct line {
     int words;
 } line;
 
-/* A process's words; none where they cannot be read, or are too many. */
+/* A process's words; none if they cannot be read or are too long. */
 static void read_line(int64_t pid, line *l)
 {
     char path[64];
@@ -81,7 +81,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Whether the line ends with these words, but for the program's folder, and starts one program only. */
+/* Whether the line ends with these words, apart from the program's folder, and starts only one program. */
 static int ends_with(const line *l, int words, char *const word[])
 {
     int before = l->words - words;
@@ -94,14 +94,14 @@ static int ends_with(const line *l, int words, char *const word[])
     return 1;
 }
 
-/* The mpirun of Open MPI 5 becomes prterun, which started by hand refuses what mpirun has allowed it (root). */
+/* The mpirun of Open MPI 5 becomes prterun, which refuses by hand what mpirun allows it (to run as root). */
 static void name_mpirun(char *launcher)
 {
     char *slash = strrchr(launcher, '/'), *name = slash ? slash + 1 : launcher;
     if (!strcmp(name, "prterun")) memcpy(name, "mpirun", sizeof "mpirun");
 }
 
-/* The oldest ancestor of that kind: wrappers stand between the launcher and the program. */
+/* Finds the oldest such ancestor: wrappers may stand between the launcher and the program. */
 static int find_launcher(line *l, int words, char *const word[])
 {
     int64_t pid = getppid(), found = 0;

@@ -2,13 +2,13 @@
 #ifndef TUTTI_TRAIN_AGAIN_H
 #define TUTTI_TRAIN_AGAIN_H
 
-/* The words quoted for a shell, but for an earlier --resume, with --resume CHECKPOINT behind them. The
- * caller frees it; NULL: no memory. [P] */
+/* The words, quoted for a shell, without any --resume, followed by --resume CHECKPOINT. The caller
+ * frees it; NULL: no memory. [P] */
 char *tutti_again_text(int words, char *const word[], const char *checkpoint);
 
-/* The command line of the launcher that runs this program, when an ancestor on this host has the
- * program's words (`argv`, NULL-terminated) at the end of its own (the oldest of them counts);
- * otherwise those after "mpirun -np RANKS". The caller frees it; NULL: no memory. */
+/* The command line of the launcher of this program: the oldest ancestor on this host whose words
+ * end with the program's (`argv`, NULL-terminated). Without one, "mpirun -np RANKS" and the
+ * program's words. The caller frees it; NULL: no memory. */
 char *tutti_again_command(char *const argv[], int ranks, const char *checkpoint);
 
 #endif

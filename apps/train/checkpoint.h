@@ -3,12 +3,12 @@
  *   8 bytes   length of the header, little endian, at most 100,000,000
  *   header    JSON: {"__metadata__": {"key": "text", ...},
  *                    "name": {"dtype": "F32", "shape": [16,3,3,3], "data_offsets": [begin, end]},
- * ...} and spaces data      row-major, little endian; offsets count from here, leave no gap and do
- * not overlap
+ *                    ...} and spaces
+ *   data      row-major, little endian; offsets count from here, without gaps or overlaps
  *
- * Beyond the format, the metadata value "data_xxh3" is the XXH3 hash of the data; where present it
- * is checked. Source: https://github.com/huggingface/safetensors, "Format". Threads: [A], one
- * thread a checkpoint. */
+ * Beyond the format, the metadata value "data_xxh3" is the XXH3 hash of the data; if present it is
+ * checked. Source: https://github.com/huggingface/safetensors, "Format". Threads: [A], one thread
+ * per checkpoint. */
 #ifndef TUTTI_TRAIN_CHECKPOINT_H
 #define TUTTI_TRAIN_CHECKPOINT_H
 
@@ -31,24 +31,23 @@ typedef struct tutti_checkpoint_pair {
     const char *key, *value;
 } tutti_checkpoint_pair;
 
-/* Where to save, and what becomes of the one that is there: see tutti_file_options. */
+/* Where to save, and what happens to an existing file: see tutti_file_options. */
 typedef struct tutti_checkpoint_place {
     const char *path;
     int keep, anew;
 } tutti_checkpoint_place;
 
-/* Writes a file of its own, syncs it, reads it back and checks it, keeps the earlier ones, and puts
- * it into its place: the path always is a whole checkpoint, the new one after OK, the one from
- * before otherwise. IO (logged: file and reason); NOMEM. */
+/* Writes a temporary file, syncs it, reads it back and checks it, keeps the earlier ones, and moves
+ * it into place. The path always holds a complete checkpoint: the new one after OK, otherwise the
+ * previous one. IO (logged: file and reason); NOMEM. */
 tutti_status tutti_checkpoint_save(const tutti_checkpoint_place *place, int pairs,
     const tutti_checkpoint_pair pair[], int tensors, const tutti_checkpoint_tensor tensor[]);
 
 /* Opens a file and checks all of it: header, types, shapes, offsets, size, hash. IO, FORMAT,
- * UNSUPPORTED (a type or number of dimensions that Tutti does not have), NOMEM; all logged with the
- * file's name. */
+ * UNSUPPORTED (an unknown type, or too many dimensions), NOMEM; all logged with the file's name. */
 tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint);
-/* As open; where the file is missing or damaged, and path.1, path.2 ... are there, the first of those
- * that is whole. *earlier: which; 0 for path itself. What is wrong with the others is a warning. */
+/* As open, but if the file is missing or damaged, opens the first undamaged one of path.1, path.2
+ * ... *earlier: its number; 0 for path itself. Errors of the skipped files are warnings. */
 tutti_status tutti_checkpoint_open_newest(
     const char *path, tutti_checkpoint **checkpoint, int *earlier);
 void tutti_checkpoint_close(tutti_checkpoint *checkpoint);
@@ -58,8 +57,8 @@ const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint);
 /* A metadata value, or NULL. Lives until close. */
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key);
 
-/* Fills data of every tensor. The file must have these tensors with this type and shape, and no
- * others; nothing is written otherwise. FORMAT (logged: the tensor and both shapes); IO. */
+/* Fills the data of every tensor. The file must have exactly these tensors, types and shapes;
+ * otherwise nothing is written. FORMAT (logged: the tensor and both shapes); IO. */
 tutti_status tutti_checkpoint_load(
     tutti_checkpoint *checkpoint, int tensors, const tutti_checkpoint_tensor tensor[]);
 

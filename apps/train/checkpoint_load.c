@@ -17,7 +17,7 @@
 enum { PREFIX = 8, HEADER_LIMIT = 100000000, CHUNK = 1 << 20 };
 
 typedef struct entry {
-    const char *name; /* the JSON object's own */
+    const char *name; /* owned by the JSON object */
     tutti_dtype dtype;
     tutti_shape shape;
     int64_t begin, end; /* within the data */
@@ -25,7 +25,7 @@ typedef struct entry {
 
 struct tutti_checkpoint {
     char *path;
-    int lenient; /* what is wrong is a warning */
+    int lenient; /* errors are warnings */
     int file;
     json_t *root;
     int64_t header_bytes, data_bytes;
@@ -72,7 +72,7 @@ static tutti_status read_at(const tutti_checkpoint *c, void *data, int64_t bytes
     return TUTTI_OK;
 }
 
-/* Opens the file and takes its sizes apart. */
+/* Opens the file and determines the sizes of its parts. */
 static tutti_status open_file(tutti_checkpoint *c)
 {
     struct stat info;
@@ -264,7 +264,7 @@ tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoi
     return open_one(path, 0, checkpoint);
 }
 
-/* "PATH.n" where that is there, else NULL. */
+/* "PATH.n" if that exists, else NULL. */
 static char *find_earlier(const char *path, int n)
 {
     char *name = tutti_file_earlier(path, n);
@@ -273,7 +273,7 @@ static char *find_earlier(const char *path, int n)
     return NULL;
 }
 
-/* With `target`, where the path leads to. */
+/* Opens the newest undamaged file; target: the path with links resolved. */
 static tutti_status open_whole(const char *target, tutti_checkpoint **checkpoint, int *earlier)
 {
     char *name = strdup(target);

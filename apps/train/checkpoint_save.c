@@ -36,8 +36,8 @@ static json_t *describe_tensor(const tutti_checkpoint_tensor *tensor, size_t beg
         shape, "data_offsets", (json_int_t)begin, (json_int_t)(begin + tensor_bytes(tensor)));
 }
 
-/* The header's text, padded with spaces so that the data are aligned to 8; *length with the
- * padding. NULL: no memory. */
+/* The header's text, padded with spaces so that the data are aligned to 8 bytes; *length includes the padding. NULL: no
+ * memory. */
 static char *describe(int pairs, const tutti_checkpoint_pair pair[], int tensors,
     const tutti_checkpoint_tensor tensor[], const char *hash, size_t *length)
 {
@@ -66,7 +66,7 @@ done:
     return text;
 }
 
-/* What is on the disk, read back. */
+/* Reads back what is on the disk, and checks it. */
 static tutti_status verify(const char *part)
 {
     tutti_checkpoint *checkpoint;

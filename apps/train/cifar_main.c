@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { INTERRUPTED = 130 /* 128 + SIGINT, as shells have it */ };
+enum { INTERRUPTED = 130 /* 128 + SIGINT, as in shells */ };
 
 static int exit_code(tutti_status status)
 {
@@ -34,7 +34,7 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
     return TUTTI_OK;
 }
 
-/* A rank that fails alone, in the midst of a step, ends them all: the others wait for it. */
+/* A rank that fails alone, in the middle of a step, ends all ranks: the others wait for it. */
 static tutti_status train(tutti_trainer *s, tutti_report *report)
 {
     char hash[TUTTI_HASH_TEXT];
@@ -70,8 +70,8 @@ done:
     return status ? status : left;
 }
 
-/* Before any thread is made, so that the stall inspector's alone takes it, and no worker of StarPU
- * or of MPI is interrupted. */
+/* Before any thread is created, so that only the stall inspector's thread receives it, and no thread of StarPU or MPI
+ * is interrupted. */
 static void block_usr1(void)
 {
     sigset_t question;
@@ -84,7 +84,8 @@ int main(int argc, char **argv)
 {
     tutti_train_options options;
     tutti_conf_wish wish = TUTTI_CONF_RUN;
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write, not the end */
+    /* a file that may not grow makes write fail, and does not kill the process */
+    signal(SIGXFSZ, SIG_IGN);
     block_usr1();
     tutti_status status = tutti_train_options_parse(argc, argv, &options, &wish);
     if (!status && wish == TUTTI_CONF_HELP) {

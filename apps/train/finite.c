@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- this rank's numbers ---- */
+/* ---- this rank's values ---- */
 
-/* Exponents that are all ones are infinities and what is not a number. */
+/* An exponent of all ones means infinity or NaN. */
 static int is_finite(const uint32_t *bits, int64_t count)
 {
     static const uint32_t exponent = 0x7f800000;
@@ -21,7 +21,7 @@ static int is_finite(const uint32_t *bits, int64_t count)
 
 int tutti_finite_block(const float *data, int64_t count)
 {
-    enum { AT_ONCE = 1024 }; /* a loop of known length is vectorised */
+    enum { AT_ONCE = 1024 }; /* compilers vectorise a loop of known length */
     uint32_t bits[AT_ONCE];
     int64_t i = 0;
     for (; i + AT_ONCE <= count; i += AT_ONCE) {
@@ -40,7 +40,7 @@ int tutti_finite_find(const tutti_trainer *s)
         if (t->dtype != TUTTI_F32) continue;
         void *data;
         if (s->runner->acquire(s->run, tensor, TUTTI_READ, t->bytes, &data))
-            return i; /* logged; what cannot be looked at is not saved */
+            return i; /* logged; what cannot be checked is not saved */
         int finite = tutti_finite_block(data, tutti_shape_count(&t->shape));
         s->runner->release(s->run, tensor);
         if (!finite) return i;
@@ -50,7 +50,7 @@ int tutti_finite_find(const tutti_trainer *s)
 
 /* ---- all ranks' findings ---- */
 
-/* What the user has left: "; FILE has the weights after step 40". */
+/* What is saved: "; FILE has the weights after step 40". */
 static const char *kept(const tutti_trainer *s, int64_t saved, char *text, size_t size)
 {
     text[0] = '\0';

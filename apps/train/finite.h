@@ -1,5 +1,5 @@
-/* Whether a checkpoint's tensors hold numbers, and what the ranks do when one of them does not, or when
- * one was asked to end. Threads: [M], with nothing submitted. */
+/* Whether a checkpoint's tensors are finite, and what the ranks do if one is not, or if a rank was
+ * asked to end. Threads: [M], with nothing submitted. */
 #ifndef TUTTI_TRAIN_FINITE_H
 #define TUTTI_TRAIN_FINITE_H
 
@@ -7,30 +7,32 @@
 
 /* Whether all of these are finite. [P] */
 int tutti_finite_block(const float *data, int64_t count);
-/* The first tensor of the state (apps/train/state.h) with a number that is not finite, or -1. Cost: one pass
- * over the tensors. */
+/* The first tensor of the state (apps/train/state.h) with a value that is not finite, or -1. Cost:
+ * one pass over the tensors. */
 int tutti_finite_find(const tutti_trainer *trainer);
 
-/* What one rank has found. What stands further down counts more. */
+/* What one rank has found, in order of increasing weight. */
 typedef enum tutti_finding_kind {
     TUTTI_FINDING_NONE,
     TUTTI_FINDING_SIGNAL,  /* what: the signal */
     TUTTI_FINDING_WEIGHTS, /* what: the tensor's number in the state */
     TUTTI_FINDING_AFTER,   /* the loss of the last batch, after its update */
-    TUTTI_FINDING_LOSS     /* what: the step, from 1 on, whose loss is not finite */
+    TUTTI_FINDING_LOSS     /* what: the step, from 1, whose loss is not finite */
 } tutti_finding_kind;
 
 typedef struct tutti_finding {
     int64_t kind, what;
 } tutti_finding;
 
-/* Says on rank 0 what `rank` (-1: all ranks, with the test images) has found, and returns KERNEL. */
+/* Logs on rank 0 what `rank` (-1: all ranks, with the test images) has found, and returns
+ * KERNEL. */
 tutti_status tutti_finding_refuse(const tutti_trainer *trainer, int64_t step, int64_t saved,
     int rank, const tutti_finding *found);
 
-/* All ranks call it after `step` steps, and come to the same: KERNEL (rank 0 logs the rank, and the step or
- * tensor, and which step `saved` the checkpoint is of; 0: none) when numbers are not finite; otherwise OK and
- * the signal that some rank got, or 0. COMM, TIMEOUT: the ranks could not agree. */
+/* All ranks call it after `step` steps and get the same result: KERNEL if a value is not finite
+ * (rank 0 logs the rank, the step or tensor, and the checkpoint's step `saved`; 0: no checkpoint);
+ * otherwise OK and the signal that some rank got, or 0. COMM, TIMEOUT: the ranks could not
+ * agree. */
 tutti_status tutti_finding_agree(const tutti_trainer *trainer, int64_t step, int64_t saved,
     const tutti_finding *mine, int *signal);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-/* A tutti_hash is an XXH3_state_t under another name, which spares a block around it. */
+/* A tutti_hash is an XXH3_state_t under another name, which saves an allocation. */
 
 tutti_status tutti_hash_new(tutti_hash **hash)
 {

@@ -77,7 +77,7 @@ tutti_status tutti_interrupt_open(tutti_interrupt **interrupt)
 void tutti_interrupt_close(tutti_interrupt *interrupt)
 {
     if (!interrupt) return;
-    pthread_cancel(interrupt->thread); /* sigwait is where it can be cancelled */
+    pthread_cancel(interrupt->thread); /* sigwait is a cancellation point */
     pthread_join(interrupt->thread, NULL);
     free(interrupt);
 }

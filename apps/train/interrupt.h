@@ -1,9 +1,9 @@
-/* SIGINT and SIGTERM: the first asks for an orderly end, which the main thread looks for between steps
- * and stages; a later one ends the process at once, as the signal does.
+/* SIGINT and SIGTERM: the first asks for an orderly end, which the main thread checks for between
+ * steps and stages; a later one ends the process at once, by its default action.
  *
- * A thread of its own takes the signals, which all others block, so that no worker and no call of MPI
- * is interrupted. What comes within a second of the first is the same wish: launchers and terminals
- * say it twice. A signal that was ignored when the program started stays ignored. */
+ * A dedicated thread receives the signals, which all others block, so that no worker and no MPI
+ * call is interrupted. A second signal within a second of the first is ignored: launchers and
+ * terminals may both send one. A signal that was ignored when the program started stays ignored. */
 #ifndef TUTTI_INTERRUPT_H
 #define TUTTI_INTERRUPT_H
 
@@ -11,14 +11,14 @@
 
 typedef struct tutti_interrupt tutti_interrupt;
 
-/* Before any other thread is made, since those inherit what is blocked. NOMEM. [M] */
+/* Call before any other thread is created, because threads inherit the signal mask. NOMEM. [M] */
 tutti_status tutti_interrupt_open(tutti_interrupt **interrupt);
 /* The signals stay blocked. Accepts NULL. [M] */
 void tutti_interrupt_close(tutti_interrupt *interrupt);
 
 /* The first signal, or 0; 0 for NULL. [A] */
 int tutti_interrupt_asked(const tutti_interrupt *interrupt);
-/* Says nothing on the arrival of a signal: another rank does. [A] */
+/* No longer logs the arrival of a signal: another rank does. [A] */
 void tutti_interrupt_hush(tutti_interrupt *interrupt);
 
 /* "SIGTERM"; "a signal" for others. [P] */

@@ -1,12 +1,12 @@
-/* --check-only: whether the ordering law (designs/design.h) holds for this run, without running
- * it. */
+/* --check-only: judges whether the ordering law (designs/design.h) holds for this run, without
+ * running it. */
 #ifndef TUTTI_TRAIN_JUDGE_H
 #define TUTTI_TRAIN_JUDGE_H
 
 #include "apps/train/trainer.h"
 
 /* Judges the step of a prepared trainer and prints the verdict, one line, on rank 0. All ranks call
- * it. MISMATCH when the law does not hold. */
+ * it. MISMATCH if the law does not hold. */
 tutti_status tutti_train_judge(tutti_trainer *trainer);
 
 #endif

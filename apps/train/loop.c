@@ -22,7 +22,7 @@ enum {
     VIEWS = 2  /* of a test image, at most */
 };
 
-/* A submitted step: what its feeds read and its fetches write lives here until it is retired. */
+/* A submitted step. What its feeds read and its fetches write lives here until it is retired. */
 typedef struct flight {
     int busy;
     int64_t step, point;
@@ -46,12 +46,12 @@ typedef struct loop {
     int64_t epoch;                               /* of the sums, from 0 */
     sums trained;                                /* this rank's images of the epoch */
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
-    double one_view_accuracy;                    /* had every test image been seen once only */
+    double one_view_accuracy;                    /* with only one view of each test image */
     int64_t replica_checks;
-    int64_t lost;  /* the first step whose loss, on this rank, was not finite; 0: none */
+    int64_t lost;  /* the first step whose loss on this rank was not finite; 0: none */
     int64_t saved; /* the step of the last checkpoint; 0: none */
-    int64_t known; /* after this step the loss is known to be finite, on all ranks */
-    int signal;    /* all ranks end, since one got this; 0: they go on */
+    int64_t known; /* after this step the loss is known to be finite on all ranks */
+    int signal;    /* all ranks end because one received this; 0: they go on */
 } loop;
 
 static tutti_status open_flights(flight flights[AHEAD], int micro_batches)
@@ -106,7 +106,7 @@ static tutti_status submit(tutti_trainer *s, int section, flight *f)
     return status;
 }
 
-/* Waits until a flight has landed, gives its batch back and adds its metrics to the sums of it. */
+/* Waits until a flight has landed, releases its batch and adds its metrics to `sum`. */
 static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 {
     double begun_s = tutti_trace_begin(s->trace);
@@ -121,8 +121,7 @@ static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
     return TUTTI_OK;
 }
 
-/* Until the next batch is there, or --timeout has passed. The other ranks, which may come to wait for this one, are
- * told what for. */
+/* Waits for the next batch, or until --timeout. The other ranks, which may have to wait for this one, are told why. */
 static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *split)
 {
     static const double moment_s = 0.1;
@@ -177,7 +176,7 @@ static tutti_status retire(loop *l, flight *f)
     if (status) return status;
     double took_s = tutti_stopwatch_step(&l->watch);
     if (!l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
-    if (l->lost) return TUTTI_OK; /* the others are told: what follows is of no use */
+    if (l->lost) return TUTTI_OK; /* the others are told; later results are useless */
     int64_t epoch = f->step / l->s->steps_per_epoch;
     if (epoch != l->epoch) l->trained = (sums){0};
     l->epoch = epoch;
@@ -186,7 +185,7 @@ static tutti_status retire(loop *l, flight *f)
     return TUTTI_OK;
 }
 
-/* *stop: all ranks have submitted the same steps, and this one not. */
+/* *stop: this step is not submitted; all ranks have submitted the same steps. */
 static tutti_status train_step(loop *l, int64_t step, int *stop)
 {
     tutti_trainer *s = l->s;
@@ -207,7 +206,7 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     return status;
 }
 
-/* Retires all that is in flight, oldest first. */
+/* Retires all steps in flight, oldest first. */
 static tutti_status drain(loop *l, int64_t next_step)
 {
     tutti_status status = TUTTI_OK;
@@ -239,7 +238,7 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
 
 /* ---- reasons to end ---- */
 
-/* All ranks' findings, and this one's: what `mine` says, else a signal. */
+/* Agrees on the findings of all ranks; this one's is a lost loss, else `mine`, else a signal. */
 static tutti_status settle(loop *l, int64_t done, tutti_finding mine, int *together)
 {
     int signal = tutti_interrupt_asked(l->s->interrupt);
@@ -257,7 +256,7 @@ static tutti_finding look_at_weights(const loop *l)
     return tensor < 0 ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_WEIGHTS, tensor};
 }
 
-/* The loss of the last batch after its update: the batch still is in the graph's tensors. */
+/* The loss of the last batch after its update: the batch is still in the graph's tensors. */
 static tutti_status try_weights(loop *l, tutti_finding *found)
 {
     tutti_trainer *s = l->s;
@@ -273,8 +272,8 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     return status;
 }
 
-/* This rank's share of the test set, each batch once a view: sum[v] is of the mean of views 0 .. v. A rank
- * that is asked to end leaves the rest out. */
+/* Evaluates this rank's share of the test set, each batch once per view: sum[v] is for the mean of views 0 .. v. A rank
+ * that is asked to end skips the rest. */
 static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 {
     int64_t views = s->options->views;
@@ -292,13 +291,13 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
         status = board(s, batches, "test", step, f);
         if (!status) status = submit(s, step % views ? s->step->eval_again : s->step->eval, f);
     }
-    if (status) return status; /* flights and batches may still be read: the run ends */
+    if (status) return status; /* flights and batches may still be in use: the run ends */
     tutti_prefetch_close(batches);
     close_flights(flights);
     return TUTTI_OK;
 }
 
-/* Sums of all ranks, from their parts. */
+/* Sums over all ranks. */
 static tutti_status add_ranks(tutti_trainer *s, sums all[1 + VIEWS])
 {
     return tutti_exchange_call(s->exchange, "the epoch's sums",
@@ -314,7 +313,7 @@ static double part(double x, double of)
     return of > 0 ? x / of : NAN;
 }
 
-/* Test loss and accuracy are not numbers where the test set is not asked for. */
+/* Test loss and accuracy are NaN if the test set is not evaluated. */
 static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
     sums all[1 + VIEWS] = {l->trained};
@@ -348,12 +347,12 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
 
 /* ---- the run ---- */
 
-/* What is due after some steps. Checked before it is saved: a checkpoint holds what all ranks had. */
+/* What is due after some steps. Ranks check before they save: a checkpoint holds what all ranks have. */
 typedef struct agenda {
     int trace, check, evaluate, save;
 } agenda;
 
-/* A run that has nothing to train does not replace its checkpoint by the same. */
+/* A run that has nothing to train does not replace its checkpoint with an identical one. */
 static int is_saved(const tutti_trainer *s, int64_t done)
 {
     return s->resumed_here && done == s->first_step;
@@ -397,7 +396,7 @@ static tutti_status save(loop *l, int64_t done, int *together)
     return TUTTI_OK;
 }
 
-/* What is left to do where a signal ends the run. */
+/* What is left to do when a signal ends the run. */
 static agenda find_last(loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
@@ -406,7 +405,7 @@ static agenda find_last(loop *l, int64_t done)
         .save = o->checkpoint && done > l->s->first_step};
 }
 
-/* Rank 0 reports what has become of the run. */
+/* Rank 0 reports how the run ended. */
 static void tell_end(const loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
@@ -437,7 +436,7 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
     return status;
 }
 
-/* stop: ranks have stopped here, for a reason that one of them has. */
+/* stop: the ranks have stopped here, for a reason known to one of them. */
 static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
 {
     agenda due = find_due(l, done);
@@ -520,7 +519,7 @@ tutti_status tutti_loop_run(
         status = l.tracer.status;
         *together = status != TUTTI_OK;
     }
-    if (status && !*together) return status; /* what is in flight may still use all this */
+    if (status && !*together) return status; /* what is in flight may still use all of this */
     if (!status) summarise(&l, summary);
     tutti_prefetch_close(l.batches);
     tutti_stopwatch_close(&l.watch);

@@ -19,7 +19,7 @@ static const char *model_choice(int i)
 
 static const char auto_design[] = "auto";
 
-/* Those of the table, then auto. */
+/* The designs of the table, then auto. */
 static const char *design_choice(int i)
 {
     int designs = 0;
@@ -204,7 +204,7 @@ static tutti_status refuse_number(const char *name, int64_t value, const char *r
     return tutti_conf_refuse(&tutti_train_conf, name, text, reason);
 }
 
-/* What no single row of the table can tell. */
+/* Checks that involve more than one row of the table. */
 static tutti_status check_together(const tutti_train_options *o)
 {
     char reason[256];
@@ -253,7 +253,7 @@ tutti_status tutti_train_options_parse(
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->verify_name);
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
-    if (status) options->comm_core = NULL; /* it may be one that an exchange refuses */
+    if (status) options->comm_core = NULL; /* an exchange might refuse it */
     if (status || *wish != TUTTI_CONF_RUN) return status;
     status = check_together(options);
     if (status) {

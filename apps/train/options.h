@@ -1,5 +1,5 @@
-/* The options of tutti-cifar. One table (options.c) gives parsing, environment, checks, --help and
- * the comparison of ranks. Threads: [M]. */
+/* The options of tutti-cifar. One table (options.c) defines parsing, environment, checks, --help
+ * and the comparison of ranks. Threads: [M]. */
 #ifndef TUTTI_TRAIN_OPTIONS_H
 #define TUTTI_TRAIN_OPTIONS_H
 
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* Words in place of numbers, but for TUTTI_CONF_AUTO. */
+/* Words in place of numbers, besides TUTTI_CONF_AUTO. */
 typedef enum tutti_eval_word { TUTTI_EVAL_END = 1, TUTTI_EVAL_NEVER } tutti_eval_word;
 typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } tutti_replica_word;
 
@@ -21,10 +21,10 @@ typedef struct tutti_train_options {
     const char *priority_name;
     int unsafe, check_only;
     int64_t workers, batch, epochs;
-    tutti_conf_int lanes, steps; /* auto: the design's default; as epochs say */
+    tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */
     tutti_conf_int stop_after;   /* or never */
     double momentum;
-    tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's own */
+    tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's */
     tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
     int no_nesterov, augment;
     tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
@@ -40,16 +40,16 @@ typedef struct tutti_train_options {
     double timeout_s, setup_timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;
     const char *stall_dir;
-    const char *tuning;            /* NULL: the user's own */
+    const char *tuning;            /* NULL: the user's default file */
     tutti_conf_real tuning_time_s; /* auto: by the run */
     int verbose, quiet;
     char *const *words; /* the command line, borrowed */
 
-    /* Found by name. */
+    /* Looked up by name. */
     const tutti_model *model;
-    const tutti_design *design; /* of auto: where it begins */
+    const tutti_design *design; /* with auto: where the search begins */
     int design_auto;
-    int views; /* of a test image: what eval_views comes to */
+    int views; /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
     tutti_verify_mode verify;
     int priority, priority_free;
@@ -57,8 +57,7 @@ typedef struct tutti_train_options {
 
 extern const tutti_conf tutti_train_conf;
 
-/* Parses and checks. Also on failure `options` holds something that an exchange can be opened with.
- * USAGE (logged). */
+/* Parses and checks. Even on failure an exchange can be opened with `options`. USAGE (logged). */
 tutti_status tutti_train_options_parse(
     int argc, char *const argv[], tutti_train_options *options, tutti_conf_wish *wish);
 

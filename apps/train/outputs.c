@@ -9,7 +9,7 @@
 
 static const char what[] = "checkpoint";
 
-/* Whether the two options name one file, even one of which only earlier ones are left. */
+/* Whether the two options name the same file, even if only earlier versions of it exist. */
 static tutti_status compare_names(const char *resume, const char *checkpoint, int *one)
 {
     char *a = NULL, *b = NULL;
@@ -28,10 +28,10 @@ static tutti_status compare_names(const char *resume, const char *checkpoint, in
 static int is_there(const char *path)
 {
     struct stat info;
-    return path && stat(path, &info) == 0 && info.st_size > 0; /* mktemp's are empty */
+    return path && stat(path, &info) == 0 && info.st_size > 0; /* mktemp makes empty files */
 }
 
-/* Nobody's checkpoint is lost without having been asked for. */
+/* No checkpoint is overwritten unless the user has asked for it. */
 static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
 {
     const tutti_train_options *o = outputs->options;

@@ -1,6 +1,6 @@
 /* The learning rate as a function of the step. [P]
  *
- * `total` is the number of steps of the whole run, whatever part of it this process runs; step
+ * `total` is the number of steps of the whole run, whichever part of it this process runs; step
  * counts from 0. Warm-up: for step < warmup the rate rises linearly to its peak, from `low` of it:
  *     rate * (low + (1 - low) * (step + 1) / warmup)          low = 0, for onecycle 1/25
  * After it, with t = (step - warmup) / (total - warmup) in [0, 1):
@@ -17,9 +17,9 @@
 
 typedef struct tutti_rate_schedule_kind {
     const char *name, *summary;
-    double low;    /* part of the rate at which warm-up starts */
-    double warmup; /* default warm-up as a part of the run */
-    /* The part of the rate after warm-up; t as above, u = step / total. */
+    double low;    /* fraction of the rate at which warm-up starts */
+    double warmup; /* default warm-up as a fraction of the run */
+    /* The fraction of the rate after warm-up; t as above, u = step / total. */
     double (*shape)(double t, double u);
 } tutti_rate_schedule_kind;
 
@@ -34,7 +34,7 @@ typedef struct tutti_rate_schedule {
     int64_t warmup; /* steps */
 } tutti_rate_schedule;
 
-/* The default. */
+/* The default warm-up in steps. */
 int64_t tutti_rate_schedule_warmup(const tutti_rate_schedule_kind *kind, int64_t total);
 double tutti_rate_schedule_at(const tutti_rate_schedule *schedule, int64_t step);
 

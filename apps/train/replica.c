@@ -75,7 +75,7 @@ static void append_group(char *text, size_t size, int ranks, const uint64_t hash
     append(text, size, " %s %016" PRIx64, have == 1 ? "has" : "have", wanted);
 }
 
-/* Whether rank r is the first one with its hash. */
+/* Whether rank r is the first with its hash. */
 static int is_first(const uint64_t hash[], int r)
 {
     for (int i = 0; i < r; i++)
@@ -97,7 +97,7 @@ char *tutti_replica_describe(int ranks, const uint64_t hash[], char *text, size_
     return text;
 }
 
-/* Names the first tensor that differs; all: a row of `tensors` hashes for every rank. */
+/* Names the first tensor that differs; all: one row of `tensors` hashes per rank. */
 static tutti_status name_difference(
     const tutti_trainer *s, int64_t step, int tensors, const uint64_t all[], uint64_t column[])
 {

@@ -21,9 +21,9 @@ struct tutti_report {
     FILE *people, *json;
     char *json_path;
     double next_s;  /* no line or bar before this time */
-    double first_s; /* when the first step was told, which was ... */
+    double first_s; /* when first_step was reported */
     int64_t first_step;
-    int bar_drawn;   /* the cursor stands behind a bar */
+    int bar_drawn;   /* the cursor is after a bar */
     int json_failed; /* errno of the first failure */
 };
 
@@ -96,7 +96,7 @@ static json_t *summary_event(const tutti_report_summary *s)
 
 /* ---- for people ---- */
 
-/* Asked anew each time: windows change. */
+/* Asks each time, because windows change. */
 static int find_columns(const tutti_report *report)
 {
     if (report->options.columns) return report->options.columns;
@@ -110,14 +110,14 @@ static void end_bar(tutti_report *report)
     report->bar_drawn = 0;
 }
 
-/* Seconds that the run will still take, at the pace of the steps so far; not finite: not known yet. */
+/* Remaining seconds of the run at the pace of the steps so far; NaN: not known yet. */
 static double remaining_s(const tutti_report *report, const tutti_report_step *s)
 {
     double done = (double)(s->step - report->first_step), left = (double)(s->steps - s->step);
     return done > 0 ? left * (tutti_clock_s() - report->first_s) / done : NAN;
 }
 
-/* What a bar tells, from left to right. */
+/* The parts of a bar, from left to right. */
 enum { EPOCH, STEP, LOSS, SPEED, HIDDEN, ETA, PARTS, PART_SIZE = 64 };
 
 static void write_parts(
@@ -135,7 +135,7 @@ static void write_parts(
         snprintf(part[ETA], PART_SIZE, " eta %s", tutti_terminal_time(left_s, time));
 }
 
-/* "[####....] ", as wide as there is room for; nothing where there is little. */
+/* "[####....] ", as wide as there is room for; nothing if there is too little. */
 static void write_cells(const tutti_report_step *s, int room, char text[BAR_CELLS + 4])
 {
     int cells = room - 3 < BAR_CELLS ? room - 3 : BAR_CELLS;
@@ -147,7 +147,7 @@ static void write_cells(const tutti_report_step *s, int room, char text[BAR_CELL
     memcpy(text + 1 + cells, "] ", 3);
 }
 
-/* What does not fit is left out, the least needed first. */
+/* Drops parts that do not fit, the least needed first. */
 static void draw_bar(tutti_report *report, const tutti_report_step *s)
 {
     static const int less_needed[] = {HIDDEN, SPEED, EPOCH, LOSS, ETA};

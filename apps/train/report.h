@@ -1,10 +1,10 @@
-/* What a training run tells: to people on stdout, to programs as JSON, one object a line.
+/* What a training run reports: to people on stdout, to programs as JSON, one object per line.
  *
- * People get a progress bar on a terminal, which fits its width, and a plain line every few seconds
- * otherwise; both tell how long the run will still take. The JSON
- * file has an object for every event: "start", "step", "eval", "checkpoint" and, last, "summary" or "interrupted";
- * numbers that are not finite become null. Only rank 0 reports; on the others every call does
- * nothing. Failures to write are kept and come out of close.
+ * People get a progress bar that fits the terminal, or without a terminal a plain line every few
+ * seconds; both show the remaining time. The JSON file has an object for every event: "start",
+ * "step", "eval", "checkpoint" and, last, "summary" or "interrupted"; numbers that are not finite
+ * become null. Only rank 0 reports; on the others every call does nothing. Write errors are kept,
+ * and close returns them.
  *
  * Threads: [M]. */
 #ifndef TUTTI_TRAIN_REPORT_H
@@ -27,27 +27,27 @@ typedef struct tutti_report_options {
     int active;               /* rank 0 */
     tutti_report_style style; /* for people */
     FILE *out;                /* for people; NULL: stdout */
-    int columns;              /* of the terminal; 0: as it says itself */
+    int columns;              /* of the terminal; 0: ask it */
     const char *json;         /* file for programs; NULL: none */
-    int keep;                 /* how many earlier ones are kept (dag/base/file.h) */
-    int append;               /* the earlier one is continued */
+    int keep;                 /* how many earlier files are kept (dag/base/file.h) */
+    int append;               /* the earlier file is continued */
 } tutti_report_options;
 
-/* The run's setting, said once at its start. */
+/* The run's settings, reported once at its start. */
 typedef struct tutti_report_start {
     const char *design, *algorithm, *thread_level, *runner, *library, *model, *data;
-    int design_auto; /* it was chosen by trying */
+    int design_auto; /* chosen by --design auto */
     int ranks, lanes, workers;
-    int comm_core;   /* rank 0's communication thread is bound to this processor; -1: to none */
-    int collectives; /* of a step, buckets counted once */
+    int comm_core;   /* the processor of rank 0's communication thread; -1: not bound */
+    int collectives; /* per step; a bucket counts once */
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
     int64_t batch, steps, steps_per_epoch, first_step, seed;
-    int64_t last_step; /* where it ends: nothing is left to train where first_step >= last_step */
+    int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
 } tutti_report_start;
 
 typedef struct tutti_report_step {
-    int64_t epoch, epochs, step, steps; /* from 1 on, of so many */
+    int64_t epoch, epochs, step, steps; /* from 1, and totals */
     int64_t epoch_step, steps_per_epoch;
     double loss; /* mean over rank 0's images of this step */
     double rate, step_ms, images_per_s, hidden_pct;
@@ -55,39 +55,39 @@ typedef struct tutti_report_step {
 
 typedef struct tutti_report_eval {
     int64_t epoch, step;
-    double seconds; /* of training since the run began, evaluations left out */
-    double train_loss, test_loss, test_accuracy; /* over all ranks; accuracy 0..1; not finite: the
-                                                    test set was not asked for */
-    int views; /* of every test image, whose predictions' mean counts above */
+    double seconds; /* of training since the run began, without evaluations */
+    /* Over all ranks; accuracy 0..1. Not finite: no evaluation on the test set. */
+    double train_loss, test_loss, test_accuracy;
+    int views; /* of each test image; the mean of their predictions counts above */
     double one_view_accuracy;
 } tutti_report_eval;
 
 typedef struct tutti_report_summary {
     const char *design, *model, *weights_hash;
-    int design_auto; /* it was chosen by trying */
+    int design_auto; /* chosen by --design auto */
     int ranks;
     int64_t steps, batch;
-    int64_t trained;        /* steps of this process; 0: nothing was left, and there are no times */
-    int64_t replica_checks; /* how often the ranks' weights were compared, and found equal */
+    int64_t trained;        /* steps of this process; 0: nothing was left, so there are no times */
+    int64_t replica_checks; /* how often the ranks' weights were compared and equal */
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
     int views; /* as in tutti_report_eval */
     double one_view_accuracy;
 } tutti_report_summary;
 
-/* BAR when stdout comes out at a terminal (apps/terminal/terminal.h), else LINES. */
+/* BAR if stdout is a terminal (apps/terminal/terminal.h), else LINES. */
 tutti_report_style tutti_report_find_style(void);
 
-/* IO (logged) when the JSON file cannot be made; NOMEM. */
+/* IO (logged) if the JSON file cannot be created; NOMEM. */
 tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report);
 void tutti_report_on_start(tutti_report *report, const tutti_report_start *start);
 void tutti_report_on_step(tutti_report *report, const tutti_report_step *step);
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval);
 void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t step);
-/* The last event of a run that `signal` ended; command: what continues it, NULL: nothing does. */
+/* The last event of a run ended by `signal`; command: how to continue it, or NULL. */
 void tutti_report_on_interrupt(
     tutti_report *report, const char *signal, int64_t step, const char *command);
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *summary);
-/* IO (logged) when something could not be written. Accepts NULL. */
+/* IO (logged) if something could not be written. Accepts NULL. */
 tutti_status tutti_report_close(tutti_report *report);
 
 #endif

@@ -11,7 +11,7 @@
 typedef struct saver {
     tutti_trainer *trainer;
     int64_t step;
-    double until_s; /* when it has taken too long */
+    double until_s; /* the deadline */
     pthread_t thread;
     pthread_mutex_t lock; /* protects the rest */
     pthread_cond_t ended;
@@ -57,7 +57,7 @@ static void saver_free(saver *w)
     free(w);
 }
 
-/* Waits a moment; returns whether it has ended, and then how. */
+/* Waits a moment; returns whether the thread has ended; if so, *status is its result. */
 static int saver_wait(saver *w, double seconds, tutti_status *status)
 {
     struct timespec until = tutti_clock_after(seconds);
@@ -75,7 +75,7 @@ typedef struct word {
     int32_t ended, status;
 } word;
 
-/* The next word of a saver; frees it when that is the last. */
+/* The next word of a saver; frees the saver when it has ended. */
 static word saver_word(saver **w)
 {
     const tutti_train_options *o = (*w)->trainer->options;

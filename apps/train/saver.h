@@ -1,19 +1,18 @@
 /* Writing a checkpoint while the other ranks wait, however long the disk takes.
+ *   rank 0    a thread writes; once a second the others are told that it still does
+ *   others    wait for rank 0's next message, each time with the usual deadline
  *
- *   rank 0    a thread writes; once a second the others hear that it still does
- *   others    wait for rank 0's next word, each time with the usual deadline
- *
- * So a slow disk is not taken for a lost rank, and a lost rank is still found within --timeout. A
- * checkpoint that takes longer than ten times --timeout is a failure. Threads: [M]. */
+ * So a slow disk is not mistaken for a lost rank, and a lost rank is still found within --timeout.
+ * A checkpoint that takes longer than ten times --timeout fails. Threads: [M]. */
 #ifndef TUTTI_TRAIN_SAVER_H
 #define TUTTI_TRAIN_SAVER_H
 
 #include "apps/train/trainer.h"
 
 /* Writes --checkpoint on rank 0 after `step` steps; all ranks call it with nothing submitted and
- * return the same. *together: whether all do; not so when the ranks lost each other (COMM, TIMEOUT)
- * or the checkpoint took too long (TIMEOUT, logged; the thread may still be writing, so what it
- * reads must stay). NOMEM, and the errors of tutti_state_save. */
+ * return the same. *together: whether all do; 0 if the ranks lost each other (COMM, TIMEOUT) or the
+ * checkpoint took too long (TIMEOUT, logged; the thread may still be writing, so its data must
+ * stay). NOMEM, and the errors of tutti_state_save. */
 tutti_status tutti_saver_save(tutti_trainer *trainer, int64_t step, int *together);
 
 #endif

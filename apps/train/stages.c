@@ -1,4 +1,4 @@
-#include "config.h" /* first: it asks libc for asprintf */
+#include "config.h" /* first: it makes libc declare asprintf */
 
 #include "apps/train/trainer.h"
 
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPANS_TRACED = 1 << 16 /* a worker, in --trace */ };
+enum { SPANS_TRACED = 1 << 16 /* per worker, with --trace */ };
 
-/* Before the first step; rank 0 alone says so. */
+/* Before the first step; only rank 0 logs it. */
 static tutti_status note_interrupt(const tutti_trainer *s, tutti_status status)
 {
     int signal = tutti_interrupt_asked(s->interrupt);
@@ -27,7 +27,7 @@ static tutti_status note_interrupt(const tutti_trainer *s, tutti_status status)
     return status;
 }
 
-/* The end of a stage. */
+/* Ends a stage. */
 static tutti_status agree(tutti_trainer *s, tutti_status mine)
 {
     if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
@@ -43,8 +43,7 @@ static tutti_status broadcast(
 
 /* ---- joining ---- */
 
-/* What ranks must have in common. A rank whose options were refused differs from those that go on.
- */
+/* The settings that ranks must share. A rank whose options were refused differs from those that go on. */
 static char *common_text(const tutti_train_options *options, tutti_status parsed)
 {
     char *text = NULL,
@@ -56,13 +55,13 @@ static char *common_text(const tutti_train_options *options, tutti_status parsed
     return text;
 }
 
-/* A rank that should have ended and has not: its main thread is stuck. */
+/* For a rank that should have ended and has not: its main thread is stuck. */
 static void give_up(void)
 {
     tutti_boot_abort(1);
 }
 
-/* For the exchange, whose default is -1. */
+/* The exchange's options. */
 static tutti_exchange_options exchange_options(const tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
@@ -112,7 +111,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
 
 void tutti_trainer_end_all(tutti_status status)
 {
-    static const double time_to_tell_s = 0.3; /* the others have heard of it and say so, too */
+    static const double time_to_tell_s = 0.3; /* the others have learned of it, and log it too */
     tutti_log(
         TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end", tutti_status_text(status));
     if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
@@ -128,7 +127,7 @@ static tutti_status claim_outputs(tutti_trainer *s)
 
 /* ---- data ---- */
 
-/* --data; synthetic images of no other size are of the one that the model is made for. */
+/* --data; synthetic images without a given size get the model's. */
 static const char *data_path(const tutti_train_options *o, char *text, size_t size)
 {
     const tutti_model_input *in = &o->model->input;
@@ -183,7 +182,7 @@ static tutti_status compare_data(tutti_trainer *s)
     return status;
 }
 
-/* Epochs whose images are cropped: all but the last ones (options.c, --uncropped). */
+/* Epochs with cropped images: all but the last ones (options.c, --uncropped). */
 static int64_t epochs_with_crops(const tutti_trainer *s)
 {
     int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
@@ -398,7 +397,7 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 tutti_status tutti_trainer_leave(tutti_trainer *s)
 {
     if (s->run) s->runner->close(s->run);
-    tutti_status status = tutti_exchange_close(s->exchange); /* names are the graph's */
+    tutti_status status = tutti_exchange_close(s->exchange); /* before the owner of the names */
     tutti_step_free(s->step);
     tutti_net_free(s->net);
     if (s->train.reader) tutti_dataset_close(&s->train);

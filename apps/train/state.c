@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The words of a checkpoint: the first are in every one, the others came later. */
+/* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
 enum { WORD_SIZE = 96 };
 static const struct {
@@ -69,14 +69,14 @@ int tutti_state_tensor(const tutti_trainer *s, int i)
     return i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
 }
 
-/* Gives `had` tensors back, and frees the list. */
+/* Releases `had` tensors, and frees the list. */
 static void release_tensors(const tutti_trainer *s, int had, tutti_checkpoint_tensor *list)
 {
     while (had-- > 0) s->runner->release(s->run, tutti_state_tensor(s, had));
     free(list);
 }
 
-/* All tensors of a checkpoint, acquired; release_tensors ends it. */
+/* Acquires all tensors of a checkpoint, until release_tensors. */
 static tutti_status acquire_tensors(
     const tutti_trainer *s, tutti_mode mode, int *tensors, tutti_checkpoint_tensor **made)
 {

@@ -1,15 +1,15 @@
-/* What of a trainer goes into a checkpoint: every parameter, its momentum and every running
+/* The part of a trainer that a checkpoint holds: every parameter, its momentum and every running
  * statistic, and the words that resuming checks.
  *
- *   model, shape, classes                     must be the same: the weights would mean something else
- *   seed, batch, ranks, images, steps, rate,  may differ: to go on with a lower rate, or for longer, is
- *   schedule, warm-up, momentum, decay,       what people resume for. A warning names all that does,
- *   smoothing, augmentation                   as the run is not the one that was interrupted
+ *   model, shape, classes                     must be the same, or the weights mean something else
+ *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
+ *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,
+ *   smoothing, augmentation                   because this is not the run that was interrupted
  *
- * With --design auto also what that has chosen, so that a resumed run chooses the same: other buckets
- * give sums other last bits.
+ * With --design auto it also holds the choice, so that a resumed run chooses the same: other
+ * buckets change the last bits of sums.
  *
- * Checkpoints of versions that did not write all of these can be resumed from. Threads: [M], with
+ * Checkpoints of versions that did not write all of these can still be resumed. Threads: [M], with
  * nothing submitted. */
 #ifndef TUTTI_TRAIN_STATE_H
 #define TUTTI_TRAIN_STATE_H
@@ -17,17 +17,17 @@
 #include "apps/train/checkpoint.h"
 #include "apps/train/trainer.h"
 
-/* Its tensors, in the order of a checkpoint: how many, and the graph's number of each. */
+/* The tensors in the order of a checkpoint: how many, and each one's number in the graph. */
 int tutti_state_tensors(const tutti_trainer *trainer);
 int tutti_state_tensor(const tutti_trainer *trainer, int i);
 
-/* What --design auto had chosen for the run of a checkpoint. Returns whether there is such a choice,
- * and this run has as many ranks and the same batch. */
+/* The choice of --design auto for the run of a checkpoint. Returns whether there is one and this
+ * run has the same number of ranks and the same batch. */
 int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *checkpoint,
     tutti_configuration *configuration);
-/* To where tutti_outputs_place says. */
+/* Saves to tutti_outputs_place. */
 tutti_status tutti_state_save(tutti_trainer *trainer, int64_t step);
-/* FORMAT (logged) when the file is no checkpoint of this model and data. */
+/* FORMAT (logged) if the file is not a checkpoint of this model and data. */
 tutti_status tutti_state_load(
     const tutti_trainer *trainer, tutti_checkpoint *checkpoint, int64_t *step);
 

@@ -1,9 +1,9 @@
-/* How long steps take and how much of their communication is hidden.
+/* Measures how long steps take and how much of their communication is hidden.
  *
  *   open -> { start -> step* -> lap }* -> median, sums -> close
  *
- * What lies between a lap and the next start (an evaluation) does not count, nor do the first few
- * steps of a run that has more, in which caches and connections warm up. Threads: [M]. */
+ * Time between a lap and the next start (an evaluation) does not count, nor do the first few steps
+ * of a longer run, in which caches and connections warm up. Threads: [M]. */
 #ifndef TUTTI_TRAIN_STOPWATCH_H
 #define TUTTI_TRAIN_STOPWATCH_H
 
@@ -13,8 +13,8 @@
 
 typedef struct tutti_stopwatch {
     tutti_meter *meter; /* borrowed */
-    int64_t warm;       /* steps still to be forgotten */
-    double total_s;     /* of all steps, forgotten ones, too */
+    int64_t warm;       /* steps still to be ignored */
+    double total_s;     /* of all steps, including ignored ones */
     double begun_s, last_s;
     tutti_meter_reading begun;
     int64_t steps;
@@ -23,7 +23,7 @@ typedef struct tutti_stopwatch {
     int64_t room;
 } tutti_stopwatch;
 
-/* steps: how many there will be. NOMEM. */
+/* steps: the number of steps to come. NOMEM. */
 tutti_status tutti_stopwatch_open(tutti_meter *meter, int64_t steps, tutti_stopwatch *watch);
 void tutti_stopwatch_start(tutti_stopwatch *watch);
 /* A step has ended; returns its seconds. */
@@ -31,7 +31,7 @@ double tutti_stopwatch_step(tutti_stopwatch *watch);
 /* Brings the sums up to date. */
 void tutti_stopwatch_lap(tutti_stopwatch *watch);
 double tutti_stopwatch_median_s(const tutti_stopwatch *watch); /* sorts; only after the last step */
-/* 100 * hidden / communicated, 0 when nothing was. As of the last lap. */
+/* 100 * hidden / communicated, 0 without communication. As of the last lap. */
 double tutti_stopwatch_hidden_pct(const tutti_stopwatch *watch);
 void tutti_stopwatch_close(tutti_stopwatch *watch);
 

@@ -7,7 +7,7 @@
 
 enum { BEYOND = 2, WARM = 3 };
 
-/* The first steps of a run that has more are slower. */
+/* Skips the first steps of a longer run, which are slower. */
 static int64_t first_step(const tutti_trainer *s)
 {
     int64_t begin = s->first_step + 1, steps = s->last_step - s->first_step;

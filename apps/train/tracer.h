@@ -3,10 +3,10 @@
  *   step      ... first-1   first ... last   last+1   last+2   | last+3 ...
  *   recorded                [=============================]     written
  *
- * Two more steps than asked for are recorded, so that the last one's communication is seen beside
- * the steps that hide it; then, or when the run ends, everything in flight is waited for and the
- * file written, once. A trace that cannot be written does not end the training, but the run fails at
- * its end. Threads: [M]. */
+ * Two more steps than requested are recorded, so that the last one's communication appears beside
+ * the steps that hide it. Then, or when the run ends, the tracer waits for everything in flight and
+ * writes the file, once. A trace that cannot be written does not stop the training, but the run
+ * fails at its end. Threads: [M]. */
 #ifndef TUTTI_TRAIN_TRACER_H
 #define TUTTI_TRAIN_TRACER_H
 
@@ -17,16 +17,15 @@ typedef struct tutti_tracer {
     int64_t first, last; /* steps, from 1 */
     int64_t due;         /* written after this step; -1: nothing is traced */
     tutti_clock_sample before;
-    tutti_status status; /* of the writing; the same on all ranks */
+    tutti_status status; /* of writing; the same on all ranks */
 } tutti_tracer;
 
-/* Finds the steps, whether the file can be written, and how far the clocks are apart. Nothing
- * without --trace, or where no step is left. All ranks call it and return the same; USAGE (logged)
- * when the run ends before --trace-first. */
+/* Determines the steps and the clock offsets. Does nothing without --trace, or if no step is left.
+ * All ranks call it and return the same; USAGE (logged) if the run ends before --trace-first. */
 tutti_status tutti_tracer_open(tutti_trainer *trainer, tutti_tracer *tracer);
-/* What is submitted from here on belongs to this step (from 1; 0: to none). */
-/* The run ends after `done` steps: whether there is a trace to be written, of fewer steps. */
+/* The run ends after `done` steps: whether there is a trace to write, of fewer steps. */
 int tutti_tracer_cut(tutti_tracer *tracer, int64_t done);
+/* What is submitted from here on belongs to this step (from 1; 0: to none). */
 void tutti_tracer_step(tutti_tracer *tracer, int64_t step);
 /* All ranks, with nothing submitted, after step `due`. COMM, TIMEOUT: the ranks have lost each
  * other; other failures are kept in status. */

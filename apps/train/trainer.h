@@ -1,11 +1,11 @@
-/* All that one rank of a training run holds: exchange, data, net, step graph and runner, brought up
- * in stages.
+/* Everything that one rank of a training run holds: exchange, data, net, step graph and runner, set
+ * up in stages.
  *
  *   join -> prepare -> { loop } -> leave
  *
- * Every stage ends with all ranks agreeing on its outcome, so a failure on one rank is a failure of
- * the stage on all, with the same status, and everybody can leave in order; INTERRUPTED when one was
- * asked to end. Threads: [M]. */
+ * At the end of every stage all ranks agree on its outcome: a failure on one rank fails the stage
+ * on all, with the same status, so that all leave in order. INTERRUPTED if a rank was asked to end.
+ * Threads: [M]. */
 #ifndef TUTTI_TRAIN_TRAINER_H
 #define TUTTI_TRAIN_TRAINER_H
 
@@ -20,14 +20,14 @@
 
 typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
-    tutti_interrupt *interrupt;         /* borrowed; NULL: signals do what they do */
+    tutti_interrupt *interrupt;         /* borrowed; NULL: default actions of signals */
     tutti_meter *meter;
     tutti_trace *trace; /* NULL without --trace */
     tutti_exchange *exchange;
     tutti_tune_result tuning; /* of --design auto */
     tutti_outputs outputs;    /* of rank 0 */
     int rank, ranks;
-    char doing[96];            /* what the others are told of this rank */
+    char doing[96];            /* what this rank reports to the others */
     tutti_dataset train, test; /* reader NULL: not open */
     float *mean, *deviation;   /* of each channel of the training images, on a scale of 0..1 */
     tutti_step_options recipe; /* of the step */
@@ -44,27 +44,26 @@ typedef struct tutti_trainer {
     int64_t last_step;   /* where this process ends: steps, or --stop-after */
 } tutti_trainer;
 
-/* Starts MPI and compares what the ranks were started with. `parsed`: what parsing this rank's
- * options gave; a usage error of any rank becomes the result on all. On failure the trainer can
- * only leave. */
+/* Starts MPI and compares the ranks' options. `parsed`: the status of parsing this rank's options;
+ * a usage error of any rank becomes the result on all. After a failure only leave is allowed. */
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
     tutti_status parsed, tutti_trainer *trainer);
 
-/* Ends all ranks after a failure that this one alone has: the others wait for it. */
+/* Ends all ranks after a failure on this rank only: the others wait for it. */
 _Noreturn void tutti_trainer_end_all(tutti_status status);
 
-/* Opens the data, chooses the design where that is asked for, builds net and graph, starts the
- * runner, and gives every rank the same weights: initial ones from the seed or those of --resume. */
+/* Opens the data, chooses the design with --design auto, builds net and graph, starts the runner,
+ * and gives every rank the same weights: initial ones from the seed, or those of --resume. */
 tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
-/* Of a training step of a prepared trainer; buckets count once. */
+/* The collectives of a training step of a prepared trainer; a bucket counts once. */
 int tutti_trainer_collectives(const tutti_trainer *trainer);
 void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
 
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */
 tutti_status tutti_trainer_hash(const tutti_trainer *trainer, char *text);
 
-/* Takes everything down. All ranks call it. Returns what tutti_exchange_close does. */
+/* Shuts everything down. All ranks call it. Returns what tutti_exchange_close does. */
 tutti_status tutti_trainer_leave(tutti_trainer *trainer);
 
 #endif

@@ -1,4 +1,4 @@
-/* A choice of how collectives are run, as values and as the options that ask for it. */
+/* A configuration: how collectives are run, as values and as the options that request it. */
 #ifndef TUTTI_CONFIGURATION_H
 #define TUTTI_CONFIGURATION_H
 
@@ -9,21 +9,21 @@ typedef struct tutti_configuration {
     int lanes;
     int64_t bucket_bytes; /* -1: the default (designs/passes/bucket.h) */
     int64_t chunk_bytes;  /* -1: the default (designs/passes/chunk.h); 0: sums stay whole */
-    int priority; /* 1: in the agreed order (designs/exchange/order.h), where the design has a queue */
+    int priority; /* 1: the agreed order (designs/exchange/order.h), if the design has a queue */
 } tutti_configuration;
 
-/* "--design concurrent --lanes 4 --bucket-mb 0.545": what is not the default. */
+/* "--design concurrent --lanes 4 --bucket-mb 0.545": everything that is not the default. */
 enum { TUTTI_CONFIGURATION_TEXT = 160 };
 char *tutti_configuration_text(const tutti_configuration *configuration,
     char text[TUTTI_CONFIGURATION_TEXT]); /* returns text [P] */
-/* "funneled lanes=1 bucket=-1 chunk=-1 priority=1": all of it, for files; and back: whether that
- * could be understood and is possible. */
+/* store: "funneled lanes=1 bucket=-1 chunk=-1 priority=1", all of it, for files. restore reads it
+ * back and returns whether it is valid and possible. */
 char *tutti_configuration_store(const tutti_configuration *configuration,
     char text[TUTTI_CONFIGURATION_TEXT]); /* returns text [P] */
 int tutti_configuration_restore(const char *text, tutti_configuration *configuration);     /* [P] */
 int tutti_configuration_possible(const tutti_configuration *configuration);                /* [P] */
 int tutti_configuration_equal(const tutti_configuration *a, const tutti_configuration *b); /* [P] */
-/* These options, but as the configuration says. [P] */
+/* These options with the configuration applied. [P] */
 tutti_exchange_options tutti_configuration_apply(
     const tutti_configuration *configuration, const tutti_exchange_options *options);
 

@@ -28,7 +28,7 @@ static const char *path_under(const char *cache, const char *below, char path[PA
     for (int i = 0; i < 2; i++) {
         if (snprintf(path, PATH_MAX, "%s%s%s", cache, below, folders[i]) >= PATH_MAX - 16)
             return NULL;
-        mkdir(path, 0700); /* what is wrong with it is told when the file is written */
+        mkdir(path, 0700); /* errors show when the file is written */
     }
     return strcat(path, "/tuning.json");
 }
@@ -44,7 +44,7 @@ const char *tutti_tuning_path(const char *wanted, char path[PATH_MAX])
 
 /* ---- reading ---- */
 
-/* Open, a file of a size that can be true. -1, and errno. */
+/* Opens a regular file of plausible size. -1, with errno. */
 static int open_file(const char *path)
 {
     struct stat info;
@@ -62,7 +62,7 @@ static int open_file(const char *path)
 
 typedef enum file_state { GOOD, ABSENT, UNREADABLE, DAMAGED } file_state;
 
-/* The whole file when it is good: an object with an object "choices"; else NULL. Tells what is wrong. */
+/* Loads a good file: an object with an object "choices". Otherwise NULL, and logs why. */
 static json_t *load(const char *path, file_state *state)
 {
     json_error_t error;
@@ -84,14 +84,14 @@ static json_t *load(const char *path, file_state *state)
     return NULL;
 }
 
-/* What this process is an attempt of, or NULL. */
+/* The run of which this process is an attempt, or NULL. */
 static const char *this_run(void)
 {
     const char *run = getenv("TUTTI_RUN");
     return run && *run ? run : NULL;
 }
 
-/* Whether all of it is there and can be true. */
+/* Whether all fields are present and plausible. */
 static int understand(json_t *choice, tutti_tuning *tuning)
 {
     const char *design, *date;
@@ -128,7 +128,7 @@ int tutti_tuning_find(const char *path, const char *key, tutti_tuning *tuning)
 
 /* ---- writing ---- */
 
-/* Returns the lock, or -1 (told). */
+/* Returns the lock, or -1 (logged). */
 static int take_lock(const char *path)
 {
     char name[NAME];
@@ -162,7 +162,7 @@ static json_t *as_json(const tutti_tuning *t)
     return choice;
 }
 
-/* Logs what is wrong. */
+/* Returns whether it did; logs errors. */
 static int replace(const char *path, const json_t *root)
 {
     const tutti_file_options file = {
@@ -173,7 +173,7 @@ static int replace(const char *path, const json_t *root)
     return status == TUTTI_OK;
 }
 
-/* With the lock held. */
+/* Lock held. */
 static int add(const char *path, const char *key, const tutti_tuning *tuning)
 {
     char kept[NAME];

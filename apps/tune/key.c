@@ -13,7 +13,7 @@
 
 enum { HOST = 64 };
 
-/* How many hosts there are, and a hash of who runs where. */
+/* The number of hosts, and a hash of which rank runs where. */
 static tutti_status describe_hosts(tutti_exchange *exchange, char text[40])
 {
     int ranks = tutti_exchange_size(exchange), hosts = 0;

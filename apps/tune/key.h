@@ -1,4 +1,4 @@
-/* What a choice depends on, as text: a key of the tuning file. */
+/* Everything that a choice depends on, as text: a key of the tuning file. */
 #ifndef TUTTI_TUNE_KEY_H
 #define TUTTI_TUNE_KEY_H
 
@@ -7,9 +7,10 @@
 enum { TUTTI_KEY_TEXT = 1024 };
 
 /* "model=resnet20 image=32x32x3 classes=10 batch=64 workers=1 ranks=4 hosts=2:<hash of their names,
- * rank by rank> algorithm=auto lanes=0 bucket=-1 design=auto tutti=0.1 mpi=... starpu=...": the model, what it runs
- * on, and what the user has fixed (`fixed`, words like the others). Returns text on rank 0, which is
- * where files are read; all ranks call it. Errors as of tutti_exchange_call; NOMEM. [M] */
+ * rank by rank> algorithm=auto lanes=0 bucket=-1 design=auto tutti=0.1 mpi=... starpu=...": the
+ * model, what it runs on, and what the user has fixed (`fixed`, words like the others). Fills text
+ * on rank 0, which reads the file; all ranks call it. Errors as of tutti_exchange_call; NOMEM.
+ * [M] */
 tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_workload_options *workload,
     const char *fixed, char text[TUTTI_KEY_TEXT]);
 

@@ -7,10 +7,10 @@
 enum { LEAST_ROUNDS = 3 };
 static const double alike = 1.02;
 
-/* How much slower than the best a candidate may seem after so many rounds. */
+/* How much slower than the best a candidate may seem and stay in, by completed rounds. */
 static const double allowed[TUTTI_RACE_ROUNDS + 1] = {0, 1.6, 1.2, 1.06, 1.04, 1.03};
 
-/* How much slower than the best a simpler candidate may seem and still be taken. */
+/* How much slower than the best a simpler candidate may seem and still win, by completed rounds. */
 static const double tie[TUTTI_RACE_ROUNDS + 1] = {0, 1.1, 1.05, 1.01, 1.01, 1.01};
 
 void tutti_race_begin(tutti_race *race, int candidates)
@@ -52,7 +52,7 @@ double tutti_race_ratio(const tutti_race *race, int a, int b)
     return median(rounds, ratio);
 }
 
-/* Of those that are in the race: the one with the least median of complete rounds. */
+/* Among those still in the race, the one with the least median over complete rounds. */
 static int fastest(const tutti_race *race)
 {
     int best = -1;
@@ -95,7 +95,7 @@ void tutti_race_time(tutti_race *race, double step_s)
     race->step_s[*turn][race->times[*turn]++] = step_s;
     do *turn = (*turn + 1) % race->candidates;
     while (race->out[*turn]);
-    /* A round is complete when the turn is back at somebody who has had it. */
+    /* A round is complete when the next candidate has already had its turn in it. */
     if (race->times[*turn] == race->rounds) return;
     race->rounds++;
     judge(race);

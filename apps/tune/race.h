@@ -1,13 +1,13 @@
-/* A race between candidates: who is timed next, who is out, who wins. Nothing here runs or waits; it
- * is given times. [P]
+/* A race between candidates: who is timed next, who is out, who wins. Nothing here runs or waits;
+ * the caller supplies the times. [P]
  *
- * Candidates are timed in turns, A B C A B C, so that what disturbs a machine for a while disturbs
- * all of them. After each round the one with the least median is the measure: a candidate is out
- * when the median of its ratios to it, round by round, is above what chance can do after so few
- * rounds. The race ends when one is left, when those that are left are within 2 %, or after the last
- * round. Of those within 1 % of the best (10 % where there was time for one round only, 5 % for
- * two) the first in the list wins: the list goes from simple to demanding. Successive halving:
- * Jamieson & Talwalkar 2016, arXiv:1502.07943. */
+ * Candidates are timed in turns, A B C A B C, so that a temporary disturbance affects all of them.
+ * After each round the one with the least median is the reference: a candidate is out when the
+ * median of its ratios to it, round by round, exceeds what chance explains after this many rounds.
+ * The race ends when one is left, when the remaining ones are within 2 %, or after the last round.
+ * Of those within 1 % of the best (10 % after one round, 5 % after two) the first in the list wins:
+ * the list goes from simple to demanding. Successive halving: Jamieson & Talwalkar 2016,
+ * arXiv:1502.07943. */
 #ifndef TUTTI_RACE_H
 #define TUTTI_RACE_H
 
@@ -21,19 +21,19 @@ typedef struct tutti_race {
     double step_s[TUTTI_RACE_MOST][TUTTI_RACE_ROUNDS];
 } tutti_race;
 
-/* 1 <= candidates <= TUTTI_RACE_MOST; one has won before the start. */
+/* 1 <= candidates <= TUTTI_RACE_MOST; a single one wins at once. */
 void tutti_race_begin(tutti_race *race, int candidates);
-/* Whose turn it is, or -1 when the race is over. */
+/* The candidate to time next, or -1 when the race is over. */
 int tutti_race_next(const tutti_race *race);
-/* How many are to be timed until the round is complete; 0 when the race is over. */
+/* How many are left to time in this round; 0 when the race is over. */
 int tutti_race_left(const tutti_race *race);
-/* The time of the one whose turn it is. */
+/* Records the time of the candidate that was next. */
 void tutti_race_time(tutti_race *race, double step_s);
-/* The winner as of the last complete round; 0 before the first. */
+/* The winner after the last complete round; 0 before the first. */
 int tutti_race_winner(const tutti_race *race);
-/* The median of a candidate's times; 0: it has none. */
+/* The median of a candidate's times; 0 without times. */
 double tutti_race_median(const tutti_race *race, int candidate);
-/* The median of the ratios of a's to b's times in the rounds of both; 1: there is none. */
+/* The median ratio of a's to b's times over their common rounds; 1 without one. */
 double tutti_race_ratio(const tutti_race *race, int a, int b);
 
 #endif

@@ -56,7 +56,7 @@ static int other_designs(const tutti_search_space *space, const tutti_configurat
     return count;
 }
 
-/* Larger ones first: they mean fewer collectives. */
+/* Larger ones first, because they mean fewer collectives. */
 static int other_buckets(const tutti_search_space *space, const tutti_configuration *best,
     tutti_configuration other[TUTTI_KNOB_MOST])
 {
@@ -69,7 +69,7 @@ static int other_buckets(const tutti_search_space *space, const tutti_configurat
         tutti_configuration configuration = *best;
         int64_t bytes = (int64_t)(factor[i] * (double)space->default_bytes);
         if (bytes > space->all_bytes) bytes = space->all_bytes;
-        configuration.bucket_bytes = (bytes / 1000 + 1) * 1000; /* which --bucket-mb says exactly */
+        configuration.bucket_bytes = (bytes / 1000 + 1) * 1000; /* exact in --bucket-mb */
         if (bytes == last || space->default_bytes >= space->all_bytes) continue;
         last = bytes;
         other[count++] = configuration;
@@ -77,7 +77,7 @@ static int other_buckets(const tutti_search_space *space, const tutti_configurat
     return count;
 }
 
-/* What the largest collective of a step has at most. */
+/* The upper bound of a step's largest collective. */
 static int64_t widest(const tutti_search_space *space, const tutti_configuration *configuration)
 {
     int64_t chunk =
@@ -134,7 +134,7 @@ const tutti_knob tutti_knobs[] = {{"design", other_designs}, {"bucket", other_bu
 
 /* ---- the search ---- */
 
-/* The race of this knob, or of the next one that has something to choose from. */
+/* Begins the race of this knob, or of the next one with a choice. */
 static void begin_race(tutti_search *s)
 {
     int others = 0;

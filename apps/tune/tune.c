@@ -14,7 +14,7 @@
 enum { MOST_STEPS = 20, LEAST_STEPS = 2, FIRST_STEPS = 2, ORDER_AT = 2 };
 static const double block_s = 0.3, least_most_s = 5, share_of_run = 0.02, short_step_s = 0.1;
 
-/* What all ranks do next, as rank 0 says. */
+/* What rank 0 has all ranks do next. */
 typedef struct turn {
     int try; /* 0: the configuration is the choice */
     int warm, steps;
@@ -28,14 +28,14 @@ typedef struct tuner {
     double begun_s;
     tutti_tune_result *result;
 
-    /* Of rank 0. */
+    /* Rank 0 only. */
     char key[TUTTI_KEY_TEXT];
     tutti_search search;
-    int started;            /* the first block has been timed: how long steps are is known */
+    int started;            /* the first block has been timed, so the length of a step is known */
     int cut;                /* time ran out before the search was over */
     int steps;              /* of a block */
     double most_s, spent_s; /* on the last block */
-    double gain;            /* of races that are over: time of the default over that of the best */
+    double gain;            /* over all ended races: the default's time over the best one's */
 } tuner;
 
 /* ---- together ---- */
@@ -82,7 +82,7 @@ static tutti_status slowest(tuner *t, double *step_s)
 static tutti_status reopen(tuner *t, const tutti_configuration *configuration, int trial)
 {
     tutti_exchange_options options = tutti_configuration_apply(configuration, &t->o->exchange);
-    options.settings = NULL; /* compared when the exchange was opened first */
+    options.settings = NULL; /* compared when the exchange was first opened */
     if (trial) options.order.at = ORDER_AT;
     tutti_status status = tutti_exchange_reopen(t->exchange, &options);
     if (status) t->together = 0;
@@ -99,7 +99,7 @@ static tutti_status open_workload(const tuner *t, tutti_workload *workload)
     return tutti_workload_open(&options, "starpu", workload);
 }
 
-/* After a failure that not all ranks share the workload stays: its steps may still run. */
+/* After a failure not shared by all ranks the workload stays: its steps may still run. */
 static tutti_status run_workload(tuner *t, const turn *what, double *step_s, double *hidden_pct)
 {
     tutti_workload workload = {0};
@@ -146,8 +146,8 @@ static void keep_figures(tuner *t)
     t->result->hidden_pct = t->search.hidden_pct[winner][race->times[winner] - 1];
 }
 
-/* The first block tells how long steps are, and with that how long blocks and all of it may be. It
- * does not count: connections and caches were cold. */
+/* The first block gives the length of a step, from which the length of blocks and of the search follow. It does not
+ * count: connections and caches were cold. */
 static void plan(tuner *t, double step_s)
 {
     double run_s = share_of_run * (double)t->o->steps * step_s;
@@ -169,7 +169,7 @@ static void record(tuner *t, double step_s, double hidden_pct)
     }
 }
 
-/* Whether there is time for another round; one that has begun is completed. */
+/* Whether there is time for another round; a round that has begun is completed. */
 static int has_time(const tuner *t)
 {
     const tutti_race *race = &t->search.race;
@@ -248,7 +248,7 @@ static tutti_status open_search(tuner *t)
     return TUTTI_OK;
 }
 
-/* What the user has fixed, as words of the key. */
+/* Makes the key, with what the user has fixed. */
 static tutti_status make_key(tuner *t)
 {
     const tutti_exchange_options *e = &t->o->exchange;
@@ -263,7 +263,7 @@ static tutti_status make_key(tuner *t)
     return status;
 }
 
-/* Whether the run had chosen before it was interrupted. */
+/* Whether the resumed run already had a choice, which is then used. */
 static int go_on(tuner *t, tutti_configuration *configuration)
 {
     char text[TUTTI_CONFIGURATION_TEXT];
@@ -283,7 +283,7 @@ static int go_on(tuner *t, tutti_configuration *configuration)
     return 1;
 }
 
-/* Whether the file knows what to choose. */
+/* Whether the file has a choice, which is then used. */
 static int remember(tuner *t, const char *path, tutti_configuration *configuration)
 {
     tutti_tuning known;
@@ -300,7 +300,7 @@ static int remember(tuner *t, const char *path, tutti_configuration *configurati
     return 1;
 }
 
-/* What was tried to the end is remembered for all runs like this one, the rest for its restarts. */
+/* The result of a complete search is remembered for all runs like this one, another only for its restarts. */
 static void save(tuner *t, const char *path)
 {
     const tutti_tune_result *r = t->result;
@@ -315,7 +315,7 @@ static void save(tuner *t, const char *path)
         tutti_log(TUTTI_LOG_INFO, "remembered in %s", path);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole search ---- */
 
 static tutti_status try_all(tuner *t, turn *next)
 {
@@ -336,7 +336,7 @@ static tutti_status try_all(tuner *t, turn *next)
     return status;
 }
 
-/* A run of nothing, which keeps StarPU from starting anew with every block. */
+/* An empty run, which keeps StarPU from restarting with every block. */
 static tutti_status hold_starpu(const tuner *t, tutti_graph **graph, tutti_run **run)
 {
     const tutti_run_options options = {.workers = t->o->workload.micro_batches};

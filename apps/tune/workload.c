@@ -16,7 +16,7 @@ const tutti_model_input *tutti_workload_input(const tutti_workload_options *opti
     return options->input ? options->input : &options->model->input;
 }
 
-/* Numbers of an image. */
+/* Values per image. */
 static int64_t image_size(const tutti_workload *s)
 {
     const tutti_model_input *in = tutti_workload_input(&s->options);
@@ -117,7 +117,7 @@ void tutti_workload_stop(tutti_workload *s)
     s->run = NULL;
 }
 
-/* The loss of the last step is a number. */
+/* Checks that the loss of the last step is finite. */
 static tutti_status check_loss(tutti_workload *s)
 {
     double metrics[TUTTI_METRICS] = {0};
@@ -147,8 +147,8 @@ static interval look(const tutti_workload *s)
     return now;
 }
 
-/* Runs warm + steps + after steps, AHEAD in flight; *from: when the first `warm` had ended, *to: when
- * those and `steps` had. */
+/* Runs warm + steps + after steps, AHEAD in flight; *from: when the first `warm` have ended, *to: when `steps` more
+ * have. */
 static tutti_status run_steps(
     tutti_workload *s, int warm, int steps, int after, interval *from, interval *to)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What tutti_attach_options leaves open. */
+/* Defaults for what tutti_attach_options leaves open. */
 typedef struct environment {
     const char *design, *algorithm, *verify, *stall_dir;
     tutti_conf_int lanes;
@@ -36,7 +36,7 @@ static const tutti_setting settings[] = {
 #undef AT
 static const tutti_conf conf = {.program = "tutti_attach", .settings = settings};
 
-/* A field: 0 takes the environment's value; below 0 is never, where that can be. */
+/* One field: 0 takes the environment's value; below 0 means never, if the field allows that. */
 static tutti_status take_seconds(
     double given, const char *field, int may_be_never, double otherwise, double *seconds)
 {
@@ -47,7 +47,7 @@ static tutti_status take_seconds(
     return TUTTI_OK;
 }
 
-/* A rank whose program is stuck: it should have ended and has not. */
+/* For a rank whose program is stuck: it should have ended and has not. */
 static void give_up(void)
 {
     tutti_boot_abort(1);
@@ -102,13 +102,13 @@ static tutti_status take_chunks(
     return TUTTI_OK;
 }
 
-/* Bytes that no field has would become a later release's, and hold anything: there are none. A later
- * release names its own last field here. */
+/* Padding at the end would become fields of a later release, with undefined contents: there must be none. Each release
+ * names its last field here. */
 _Static_assert(sizeof(tutti_attach_options) ==
                    offsetof(tutti_attach_options, chunk_mb) + sizeof(double),
     "the options end with their last field");
 
-/* What a program gives that was compiled with options of another size. */
+/* Reads options of a program that was compiled with another size of them. */
 static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
 {
     static const size_t first = offsetof(tutti_attach_options, chunk_mb) + sizeof(double);
@@ -160,7 +160,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     return status ? status : tutti_exchange_check_options(options);
 }
 
-/* A rank whose options are refused tells the others so, which would wait for it. */
+/* A rank whose options are refused still attaches, to tell the others, which would wait for it. */
 static tutti_status open_exchange(MPI_Comm comm, tutti_status refused,
     const tutti_attach_options *given, tutti_exchange_options *options, tutti_exchange **exchange)
 {
@@ -174,13 +174,13 @@ static tutti_status open_exchange(MPI_Comm comm, tutti_status refused,
     return refused ? refused : status;
 }
 
-/* MPI_Finalize has been called, and nobody is there to be given a status. After it nobody may call MPI: what
- * does not end is left where it is. */
+/* MPI_Finalize has been called, and no caller can receive a status. After it nobody may call MPI: what does not end is
+ * left as it is. */
 static void leave_at_the_end(void *ctx)
 {
     tutti_session *s = ctx;
     tutti_status status = TUTTI_OK;
-    if (!s->exchange) return; /* tutti_attach has given it up */
+    if (!s->exchange) return; /* tutti_attach has failed */
     if (!s->detached) {
         tutti_log(TUTTI_LOG_ERROR,
             "tutti_detach: was not called before MPI_Finalize, where this session is closed now");
@@ -201,7 +201,7 @@ static void release(tutti_session *session)
     tutti_sessions_close(session);
 }
 
-/* tutti_attach, when its options are known, or why they cannot be. */
+/* tutti_attach, once its options are read; refused: why they could not be. */
 static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_attach_options *options,
     tutti_session **session)
 {
@@ -273,8 +273,8 @@ tutti_status tutti_detach(tutti_session *session)
     if (status) tutti_exchange_explain(session->exchange, status);
     if (!tutti_insert_ended(session->insert)) {
         tutti_sessions_close(session);
-        return tutti_session_leave(
-            "tutti_detach", errors, status); /* what is in flight may touch it all */
+        /* what is in flight may still use everything */
+        return tutti_session_leave("tutti_detach", errors, status);
     }
     tutti_insert_close(session->insert);
     tutti_status left = tutti_exchange_close(session->exchange);

@@ -2,9 +2,9 @@
  * -ltutti (pkg-config tutti).
  *
  * Attach once to the running StarPU and to an MPI communicator. Each call then inserts one
- * collective on StarPU data as a task. The task starts when the tasks submitted before it on the
- * same handles allow, and tasks submitted after it wait for it, by StarPU's own data dependencies.
- * No worker waits for another rank. The design is chosen at run time.
+ * collective on StarPU data as a task. The task waits for the tasks submitted before it on the same
+ * handles, and tasks submitted after it wait for it, by StarPU's own data dependencies. No worker
+ * waits for another rank. The design is chosen at run time.
  *
  *     tutti_session *tutti;
  *     tutti_attach(MPI_COMM_WORLD, NULL, &tutti);            after starpu_init and MPI_Init_thread
@@ -67,24 +67,23 @@ typedef struct tutti_attach_options {
      * funneled. With "sequential", collectives run inside tutti_wait, so wait with it, not with
      * StarPU alone. */
     const char *design;
-    /* The concurrent design's communicators, at most 1024; 0: TUTTI_LANES, or 4. */
+    /* Communicators of the concurrent design, at most 1024; 0: TUTTI_LANES, or 4. */
     int lanes;
-    /* 0: Tutti never ends the process. 1: it calls MPI_Abort where the program may be unable to end
+    /* 0: Tutti never ends the process. 1: it calls MPI_Abort when the program may be unable to end
      * by itself: 2 s after stall_abort_s if the program has not detached or ended, and when
      * MPI_Finalize closes a session in which something has failed. */
     int may_abort;
     /* "auto", "ring", "recursive-doubling", ...; NULL: TUTTI_ALGORITHM, or auto. */
     const char *algorithm;
-    /* Whether ranks compare their collectives: "off", "on" (while they run), "full" (none starts
-     * before all ranks have reached it); NULL: TUTTI_VERIFY, or on. */
+    /* Whether ranks compare their collectives: "off", "on" (while they run), "full" (a collective
+     * starts only when all ranks have reached it); NULL: TUTTI_VERIFY, or on. */
     const char *verify;
-    /* How many seconds a collective may make no progress: until a warning, until every rank writes
-     * down its last collectives, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the
-     * environment's TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. At most
-     * 1e6. */
+    /* Seconds without progress of a collective until a warning, until every rank dumps its last
+     * collectives, and until all ranks end with TIMEOUT (see tutti-starpu(3)). 0: the environment's
+     * TUTTI_STALL_WARN, _DUMP and _ABORT, or 5, 10 and 60; below 0: never. At most 1e6. */
     double stall_warn_s, stall_dump_s, stall_abort_s;
-    /* How many seconds tutti_attach waits for the other ranks to call it. 0: TUTTI_SETUP_TIMEOUT,
-     * or 60. At most 1e6. */
+    /* Seconds that tutti_attach waits for the other ranks to call it. 0: TUTTI_SETUP_TIMEOUT, or
+     * 60. At most 1e6. */
     double setup_timeout_s;
     /* An allreduce of more than this many MB (10^6 bytes) is cut into chunks, between which others
      * may go, and which the concurrent design deals to its lanes. 0: TUTTI_CHUNK_MB, or 1.05; below
@@ -92,19 +91,18 @@ typedef struct tutti_attach_options {
     double chunk_mb;
 } tutti_attach_options;
 
-/* The same as tutti_attach below, with the size of the caller's tutti_attach_options, so that
- * programs and libraries of different releases understand each other. Programs call tutti_attach;
- * this is for bindings to other languages. Also USAGE if the options hold something that this
- * library does not know yet. */
+/* As tutti_attach below, with the size of the caller's tutti_attach_options, so that programs and
+ * libraries of different releases work together. Programs call tutti_attach; this is for bindings
+ * to other languages. Also USAGE if the options hold something that this library does not know
+ * yet. */
 TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
     size_t options_bytes, tutti_session **session);
 
-/* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks if it is so
- * on one: an unknown design, algorithm or verify (the message lists the known ones), or another
- * field out of its range. INVAL: session is NULL, or comm is MPI_COMM_NULL. UNSUPPORTED: MPI or
- * StarPU is not initialised, MPI was initialised with too low a thread level, or the algorithm
- * "mpi" would share MPI with another session. TIMEOUT: another rank has not arrived within
- * setup_timeout_s. */
+/* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks if on one:
+ * an unknown design, algorithm or verify (the message lists the known ones), or a field out of
+ * range. INVAL: session is NULL, or comm is MPI_COMM_NULL. UNSUPPORTED: MPI or StarPU is not
+ * initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would share
+ * MPI with another session. TIMEOUT: another rank has not arrived within setup_timeout_s. */
 static inline tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
 {
@@ -113,18 +111,19 @@ static inline tutti_status tutti_attach(
 
 /* Waits for everything (at most 60 s), then leaves. Collective. NULL is accepted. MPI_Finalize
  * closes a session that is still open, with an error line. The session no longer exists after this
- * call, whatever it returns: the first failure of any collective, as from tutti_wait, including one
- * that only this call finds (this rank has come to its end and another inserts more: MISMATCH);
- * TIMEOUT if what is in flight does not end, or another rank does not come to its end. */
+ * call, whatever it returns. Returns the first failure of any collective, as tutti_wait does,
+ * including one that only this call finds (another rank inserts more collectives: MISMATCH);
+ * TIMEOUT if what is in flight does not end, or another rank does not detach. */
 TUTTI_API tutti_status tutti_detach(tutti_session *session);
 
 /* This rank's number in comm, and the size of comm. -1 (logged) if the session is not open. */
 TUTTI_API int tutti_rank(const tutti_session *session);
 TUTTI_API int tutti_size(const tutti_session *session);
 
-/* Sets the name by which messages refer to the data of this handle. Where ranks are compared, the
- * names must agree too, so that a swap of two handles of the same size is found. The name is
- * copied. NULL removes it. Call this again when the handle is registered anew. NOMEM. */
+/* Sets the name by which messages refer to the data of this handle. If ranks compare their
+ * collectives, the names must agree too, so that a swap of two handles of the same size is found.
+ * The name is copied. NULL removes it. Call this again when the handle is registered again.
+ * NOMEM. */
 TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name);
 
 /* ---- collectives ----
@@ -137,16 +136,16 @@ TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, con
  * (except for alltoallv); it is copied. The table in tutti/op.h says which dtype goes with which
  * op. Operands are combined in an order that is the same on every rank and in every run.
  *
- * Sizes are compared between the ranks, as count, type, operator, root and counts are. The sizes of
- * an alltoallv are not, because no rank knows all of them: if a part is sent with a length other
- * than the receiver expects, the collective fails. */
+ * Ranks compare count, type, operator, root and counts. They do not compare the counts of an
+ * alltoallv, because no rank knows all of them: if a part is sent with a length other than the
+ * receiver expects, the collective fails. */
 
 /* Every rank's data become the element-wise result over all ranks. */
 TUTTI_API tutti_status tutti_allreduce(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
 TUTTI_API tutti_status tutti_allreduce_to(tutti_session *session, tutti_handle send,
     tutti_handle recv, tutti_dtype dtype, tutti_reduce_op op);
-/* Root's data become everyone's. The other ranks' data need no value before. */
+/* Copies root's data to all ranks. The other ranks' data need no value before. */
 TUTTI_API tutti_status tutti_broadcast(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int root);
 /* Root gets the result. The other ranks must pass their data (recv) too, which are scratch
@@ -194,25 +193,26 @@ TUTTI_API tutti_status tutti_alltoallv(tutti_session *session, tutti_handle send
  * it has ended. */
 TUTTI_API tutti_status tutti_barrier(tutti_session *session, tutti_handle data);
 
-/* Makes an operator of the program's own, for any dtype. *op becomes its number in this session,
- * for the calls above. Every rank must make the same operators in the same order; names are copied
- * and compared. With commutes 0, ranks are combined in their order, which takes more bytes (an
- * allreduce takes log2(size) times the data). The function may be called on any thread and must
- * stay valid until detach. The algorithm "mpi" does not take such operators (UNSUPPORTED when the
+/* Makes a user-defined operator, for any dtype. *op becomes its number in this session, for the
+ * calls above. Every rank must make the same operators in the same order; names are copied and
+ * compared. With commutes 0, operands are combined in rank order, which moves more bytes (an
+ * allreduce: log2(size) times the data). The function may be called on any thread and must stay
+ * valid until detach. The algorithm "mpi" does not take such operators (UNSUPPORTED when the
  * collective starts). UNSUPPORTED: more than 1024 operators. */
 TUTTI_API tutti_status tutti_operator(tutti_session *session, const char *name,
     tutti_op_function function, void *ctx, int commutes, tutti_reduce_op *op);
 
-/* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with their
- * names) after timeout_s. 0 does not wait and logs nothing: it checks whether all have ended.
- * INFINITY waits without limit (a stall still ends the wait, see stall_abort_s). A negative number
- * and NaN are INVAL. MISMATCH if the ranks' collectives differ (logged on every rank: which, and
- * how; all of them end so, now and later); otherwise the first failure of any of them.
+/* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with the
+ * names of those in flight) after timeout_s. 0 does not wait and logs nothing: it only tests
+ * whether all have ended. INFINITY waits without limit (a stall still ends the wait, see
+ * stall_abort_s). A negative number and NaN are INVAL. MISMATCH if the ranks' collectives differ
+ * (logged on every rank: which, and how; every collective fails with it, now and later); otherwise
+ * the first failure of any of them.
  * THE DATA: with any status but TIMEOUT, nothing is in flight any more on this rank, and the data
  * of everything that was inserted are the program's again, to use, unregister and free. After a
- * failure the ranks need a moment for that, which may be some seconds beyond timeout_s. With
- * TIMEOUT, the data of collectives that have not ended are in use: MPI may read and write them at
- * any time. Wait again, or end the program without freeing them. */
+ * failure this may take some seconds beyond timeout_s. With TIMEOUT, the data of collectives that
+ * have not ended are in use: MPI may read and write them at any time. Wait again, or end the
+ * program without freeing them. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
 /* The same for the collectives on the data of one handle, whatever else is in flight. Collectives
  * on other handles may go on after it; after a failure it waits for all, as tutti_wait does. The

@@ -1,6 +1,6 @@
-/* What programs call that were compiled with the headers of Tutti 0.1, whose tutti_attach told no size:
- * they get a sentence and a status, whatever they give. It stands in no header, and in a file of its own,
- * because <tutti/starpu.h> has another tutti_attach. */
+/* The tutti_attach of programs compiled with the headers of Tutti 0.1, which passed no size: whatever they pass, they
+ * get an error. No header declares it, and it has a separate file, because <tutti/starpu.h> defines another
+ * tutti_attach. */
 #include "dag/base/log.h"
 
 #include <tutti/version.h>

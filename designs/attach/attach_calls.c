@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One call. send NULL, or the same as recv: in place. Either is NULL where this rank has none. */
+/* One call. send NULL, or equal to recv: in place. Either is NULL if this rank has none. */
 typedef struct request {
     tutti_session *session;
     const char *function;
     tutti_handle send, recv;
     const int64_t *counts, *recv_counts; /* recv_counts: of an alltoall */
-    int counted;                         /* counts are wanted */
+    int counted;                         /* the call takes counts */
     tutti_coll_args args;
     char what[160]; /* "tutti_allreduce of "fc.weight"" */
 } request;
@@ -55,7 +55,7 @@ static tutti_status check_operator(request *r)
     return TUTTI_OK;
 }
 
-/* The counts as arguments have them, an alltoall's behind each other; *all: freed by the caller. */
+/* The counts in the form of tutti_coll_args, those of an alltoall one after the other; the caller frees *all. */
 static tutti_status take_counts(request *r, int64_t **all)
 {
     int P = r->session->size, alltoall = r->args.kind == TUTTI_ALLTOALL;
@@ -84,7 +84,7 @@ static tutti_status take_counts(request *r, int64_t **all)
     return TUTTI_OK;
 }
 
-/* Elements of a handle's data; wanted below 0: any number. */
+/* Counts the elements of a handle's data; wanted below 0: any number. */
 static tutti_status count_elements(
     const request *r, tutti_handle data, int reads, int64_t wanted, int64_t *count)
 {
@@ -96,7 +96,7 @@ static tutti_status count_elements(
         data == r->recv ? "recv" : "send", *count, wanted);
 }
 
-/* Without counts, the length of what every rank has follows from a handle's: of one part, or of all. */
+/* Without counts, every rank's length follows from a handle, which holds one part or all parts. */
 static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
 {
     int64_t elements;
@@ -111,7 +111,7 @@ static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
     return TUTTI_OK;
 }
 
-/* Which handles this rank has, and how many elements they have. */
+/* Checks which handles this rank has, and their numbers of elements. */
 static tutti_status check_handles(request *r)
 {
     tutti_coll_args *a = &r->args;
@@ -139,7 +139,7 @@ static tutti_status check_handles(request *r)
     return status;
 }
 
-/* The descriptor: arguments, and counts behind them. */
+/* The node's descriptor: arguments, followed by counts. */
 static tutti_status submit(request *r)
 {
     tutti_coll_args *a = &r->args;
@@ -337,7 +337,7 @@ static tutti_status check_timeout(const char *function, double timeout_s)
         "%s: timeout_s is %g: seconds, 0 or more (INFINITY: no limit)", function, timeout_s);
 }
 
-/* What a wait ends with. One that only looks says TIMEOUT and nothing else. */
+/* The end of a wait. A wait with timeout_s 0 returns TIMEOUT and reports nothing. */
 static tutti_status end_wait(tutti_session *session, const char *function, unsigned errors,
     double timeout_s, tutti_status status)
 {

@@ -1,6 +1,7 @@
-/* What the data of an attached program are called: a name for each address. [M]
+/* Names of an attached program's data, by address. [M]
  *
- * Names are copied, and stay until close, as collectives that were named may still be under way. */
+ * Names are copied and stay until close, because collectives that use them may still be in
+ * flight. */
 #ifndef TUTTI_NAMES_H
 #define TUTTI_NAMES_H
 
@@ -10,9 +11,9 @@ typedef struct tutti_names tutti_names;
 
 tutti_status tutti_names_open(tutti_names **names); /* NOMEM */
 void tutti_names_close(tutti_names *names);         /* accepts NULL */
-/* Replaces an earlier name; NULL: it has none any more. NOMEM. */
+/* Replaces an earlier name; NULL removes it. NOMEM. */
 tutti_status tutti_names_give(tutti_names *names, const void *data, const char *name);
-/* NULL: it has none. */
+/* NULL: no name. */
 const char *tutti_names_find(const tutti_names *names, const void *data);
 
 #endif

@@ -11,8 +11,7 @@ typedef struct place {
     _Alignas(max_align_t) char room[];
 } place;
 
-/* Programs hand in addresses, which may be anything: what is right can only be known for the process as a
- * whole. */
+/* Programs pass arbitrary addresses; only a process-wide list can tell which are valid. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list */
 static place *places;
 

@@ -1,5 +1,5 @@
-/* Which sessions of this process are open, so that a call on one that is not is an error instead of a
- * crash. A session that was closed keeps its address: a later one is never taken for it. [A] */
+/* The open sessions of this process, so that a call on a closed one is an error instead of a crash.
+ * A closed session keeps its address, so no later session can be mistaken for it. [A] */
 #ifndef TUTTI_SESSIONS_H
 #define TUTTI_SESSIONS_H
 
@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-/* Room for a session of so many bytes, zeroed; open from here on. NULL: no memory. */
+/* Zeroed memory for a session of `bytes` bytes, which is open from here on. NULL: no memory. */
 void *tutti_sessions_open(size_t bytes);
-/* It is open no more; its room stays. */
+/* Marks the session closed; its memory stays. */
 void tutti_sessions_close(void *session);
-/* INVAL (logged, `what` names the call) when this is no open session. */
+/* INVAL (logged, `what` names the call) if the session is not open. */
 tutti_status tutti_sessions_check(const void *session, const char *what);
 
 #endif

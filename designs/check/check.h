@@ -1,29 +1,29 @@
-/* The static checker: from what every rank is going to submit, whether the ordering law (design.h)
- * holds, without running anything.
+/* The static checker: decides from what every rank is about to submit whether the ordering law
+ * (design.h) holds, without running anything.
  *
- * The value that is judged: for each rank its collectives in program order, each with its
- * fingerprint, its lane, and the collectives that end before it can start, which follows from the
- * edges of the rank's graph. It comes from placed graphs (submit), or from another rank as text.
+ * Its input: for each rank its collectives in program order, each with its fingerprint, its lane,
+ * and the collectives that end before it can start, taken from the edges of the rank's graph. It
+ * comes from placed graphs (submit), or as text from another rank.
  *
  *   new -> group* -> { submit(rank, graph, section) | read(rank, text) }* -> judge -> verdict
  *
- * The clauses, in the order in which they are looked at; the first that is broken is reported:
+ * The clauses, in the order of judging; the first broken one is reported:
  *
  *   missing    a rank never starts a collective that another rank of its group starts
  *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them
  *   kind, type, count, root, operator      the n-th collectives agree in name but not in this
- *   token      a collective's end is never told, so that what waits for it never runs
+ *   token      a collective's end is never reported, so what waits for it never runs
  *   cycle      collectives wait for each other in a ring, across ranks and communicators
  *   workers    collectives that hold their workers can occupy every worker while each waits for a
  *              rank that has no worker left
  *
- * A collective is taken to end when every rank of its group has started it: what MPI promises, and
- * no more. Then token and cycle are exact. So is workers, by exploring, while states are few;
- * beyond, it is the bound W > K(P-1)/P with K the most collectives that nothing orders (which is
- * exact, too, when all ranks have the same dependencies and one group).
+ * A collective is assumed to end when every rank of its group has started it: what MPI guarantees,
+ * and no more. Then token and cycle are exact. workers is exact, by exploration, while there are
+ * few states; beyond that it is the bound W > K(P-1)/P, where K is the largest number of mutually
+ * unordered collectives (also exact if all ranks have the same dependencies and one group).
  *
- * Threads: [P]. Errors: NOMEM; FORMAT for what is not such a text; INVAL for a design that
- * cannot be judged; otherwise always a verdict. */
+ * Threads: [P]. Errors: NOMEM; FORMAT for malformed text; INVAL for a design that cannot be judged;
+ * otherwise always a verdict. */
 #ifndef TUTTI_CHECK_H
 #define TUTTI_CHECK_H
 
@@ -52,18 +52,18 @@ typedef enum tutti_clause {
         TUTTI_CLAUSES
 } tutti_clause;
 
-/* By code; NULL ends it. */
+/* Indexed by code; NULL-terminated. */
 extern const char *const tutti_clause_names[];
 
 typedef struct tutti_verdict {
     tutti_clause clause; /* NONE: the law holds */
-    int rank, other;     /* those that disagree, or the first two of those that wait; -1: none */
+    int rank, other;     /* the two that disagree, or the first two that wait; -1: none */
     char text[1024];     /* "order: on lane 0, rank 0 starts 'a' as number 3 and rank 1 'b'" */
 } tutti_verdict;
 
 /* One collective of one rank. */
 typedef struct tutti_check_coll {
-    char *name; /* of the node; with "(chunk 2 of 3)" when it is cut */
+    char *name; /* of the node; with "(chunk 2 of 3)" if it is cut */
     tutti_coll_kind kind;
     tutti_dtype dtype;
     tutti_reduce_op op;
@@ -73,17 +73,19 @@ typedef struct tutti_check_coll {
     int group, lane;
     int64_t number; /* on its lane of its group, from 0 */
     int64_t index;  /* of its place: 0 begins a section */
-    int chunk;      /* this one of its node's, whose numbers follow each other */
+    int chunk;      /* of its node; a node's chunks have consecutive numbers */
     int holds;      /* its worker waits for its end */
-    int lost;       /* its end is never told */
-    int *before;    /* collectives of this rank that end before it can start, or are before it on */
-    int befores;    /* a chain, and all that those wait for: these are the nearest ones */
+    int lost;       /* its end is never reported */
+    /* The collectives of this rank that end before it can start, or precede it on a chain. Only
+     * direct ones: what those wait for is left out. */
+    int *before;
+    int befores;
 } tutti_check_coll;
 
 typedef struct tutti_check_rank {
-    tutti_check_coll *coll; /* in program order: the place is the sequence number */
+    tutti_check_coll *coll; /* in program order: indexed by sequence number */
     int colls, room;
-    int workers;        /* 0: not known, and not judged */
+    int workers;        /* 0: unknown, and not judged */
     tutti_reach *reach; /* of what has been submitted; NULL when read from text */
 } tutti_check_rank;
 
@@ -100,24 +102,25 @@ typedef struct tutti_check {
 
 tutti_status tutti_check_new(int ranks, tutti_check **check);
 void tutti_check_free(tutti_check *check); /* accepts NULL */
-/* A smaller set of ranks with lanes of its own; *group: its number, from 1. */
+/* Adds a subset of the ranks with its own lanes; *group: its number, from 1. */
 tutti_status tutti_check_add_group(
     tutti_check *check, const char *name, int size, const int rank[], int *group);
-/* What `rank` submits next: this section of its placed graph. The same graph each time.
- * group_of: whose collective a node is; NULL: everybody's. */
+/* `rank` submits this section of its placed graph next. Always the same graph. group_of: the group
+ * of a node's collective; NULL: all ranks. */
 tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph *graph, int section,
     int (*group_of)(const tutti_node *node));
 
-/* Collectives of one rank as text, a line each; equal values give equal text. The caller frees
+/* The collectives of one rank as text, one per line; equal values give equal text. The caller frees
  * *text. */
 tutti_status tutti_check_text(const tutti_check *check, int rank, char **text);
-/* Gives a rank the collectives that such a text describes. FORMAT. */
+/* Gives a rank the collectives described by such a text. FORMAT. */
 tutti_status tutti_check_read(tutti_check *check, int rank, const char *text);
-/* 64 bits of such a text. */
+/* A 64-bit hash of such a text. */
 uint64_t tutti_check_digest(const char *text);
 
-/* Whether the law holds when a design starts these. INVAL, and no verdict, where what the design
- * declares and places cannot be judged: see tutti_design_check, and design.h on places. */
+/* Judges whether the law holds when this design starts the collectives. INVAL, and no verdict, if
+ * what the design declares and places cannot be judged: see tutti_design_check, and design.h on
+ * places. */
 tutti_status tutti_check_judge(
     const tutti_check *check, const tutti_design *design, tutti_verdict *verdict);
 

@@ -1,4 +1,4 @@
-/* The judgement, and the clauses that compare lane with lane. */
+/* The verdict, and the clauses that compare lanes. */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -19,8 +19,7 @@ static int occurrences(const tutti_check_rank *rank, const tutti_check_coll *lik
     return found;
 }
 
-/* Whether `rank` starts this collective of `starter` less often than the starter does: then that
- * is reported. */
+/* Reports if `rank` starts this collective of `starter` less often than the starter does; returns whether it did. */
 static int tell_missing(const tutti_check *check, int rank, int starter,
     const tutti_check_coll *coll, tutti_verdict *verdict)
 {
@@ -47,7 +46,7 @@ static const char *dtype_of(const tutti_check_coll *c)
     return tutti_dtype_name(c->dtype);
 }
 
-/* Two collectives in the same place that have the same name. */
+/* Compares two collectives with the same place and name. */
 static void compare_fields(const tutti_check *check, int rank, const tutti_check_coll *a, int other,
     const tutti_check_coll *b, tutti_verdict *verdict)
 {
@@ -82,7 +81,7 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
             tutti_reduce_op_name(a->op), rank, tutti_reduce_op_name(b->op), other);
 }
 
-/* What stands at the same place of a lane; either may be NULL, not both. */
+/* Compares what two ranks have at the same place of a lane; either may be NULL, not both. */
 static void compare_place(const tutti_check *check, int rank, const tutti_check_coll *a, int other,
     const tutti_check_coll *b, tutti_verdict *verdict)
 {
@@ -100,7 +99,7 @@ static void compare_place(const tutti_check *check, int rank, const tutti_check_
         a ? a->name : "nothing", rank, b ? b->name : "nothing", other);
 }
 
-/* The next collective of a rank on the same lane as `like`, from its number on. */
+/* The collective of a rank with the lane and number of `like`, or NULL. */
 static const tutti_check_coll *on_lane(const tutti_check_rank *rank, const tutti_check_coll *like)
 {
     for (int n = 0; n < rank->colls; n++) {
@@ -110,7 +109,7 @@ static const tutti_check_coll *on_lane(const tutti_check_rank *rank, const tutti
     return NULL;
 }
 
-/* Every collective of `rank` in the group against the one of `other` in its place. */
+/* Compares every collective of `rank` in the group with the one of `other` in its place. */
 static void compare_ranks(
     const tutti_check *check, int group, int rank, int other, tutti_verdict *verdict)
 {
@@ -150,9 +149,9 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
                     r, check->rank[r].coll[n].name, n);
 }
 
-/* ---- the whole ---- */
+/* ---- all clauses ---- */
 
-/* The clauses that follow what waits for what. */
+/* The clauses about what waits for what. */
 static tutti_status judge_waits(
     const tutti_check *check, const tutti_start_rule *rule, tutti_verdict *verdict)
 {
@@ -165,8 +164,8 @@ static tutti_status judge_waits(
     return status;
 }
 
-/* The clause `workers` takes a worker to be held from the start to the end of what it starts itself, and
- * what waits for a chain to wait for that end. */
+/* The clause `workers` assumes that a worker is held from the start to the end of what it starts itself, and that
+ * whatever waits for a chain waits for that end. */
 static tutti_status refuse_held(const tutti_check *check, const tutti_design *design)
 {
     if (tutti_design_may_hold(design)) return TUTTI_OK;
@@ -188,7 +187,7 @@ tutti_status tutti_check_judge(
     if (!status) status = refuse_held(check, design);
     if (status) return status;
     tutti_check_lanes(check, &v);
-    /* where the graph alone has to keep the order of a lane */
+    /* here only the graph keeps the order of a lane */
     if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, &v);
     if (!v.clause) tutti_check_tokens(check, &v);
     if (!v.clause && !status) status = judge_waits(check, design->start, &v);

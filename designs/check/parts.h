@@ -4,8 +4,8 @@
 
 #include "designs/check/check.h"
 
-/* The collectives of all ranks, matched: those that are one collective are one event. Made after
- * the lanes have been found to agree. */
+/* The collectives of all ranks, matched: one event per collective. Made once the lanes are known to
+ * agree. */
 typedef struct tutti_check_match {
     const tutti_check *check;
     int events;
@@ -17,10 +17,10 @@ typedef struct tutti_check_match {
 tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *match);
 void tutti_check_match_free(tutti_check_match *match);
 
-/* Adds a copy of a collective to a rank's list, and numbers it on its lane. */
+/* Appends a copy of a collective to a rank's list and numbers it on its lane. */
 tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_coll *coll);
 
-/* Each fills the verdict when its clause is broken, and leaves it alone otherwise. */
+/* Each fills the verdict if its clause is broken, and leaves it unchanged otherwise. */
 void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
 tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict);
@@ -28,14 +28,14 @@ tutti_status tutti_check_cycle(
     const tutti_check_match *match, const tutti_start_rule *rule, tutti_verdict *verdict);
 tutti_status tutti_check_workers(const tutti_check_match *match, tutti_verdict *verdict);
 
-/* above[n * words ...]: the bits of all that must end before collective n of this rank can start.
- * The caller frees it. */
+/* above[n * words ...]: a bit for each collective that must end before collective n of this rank
+ * can start. The caller frees it. */
 tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above, size_t *words);
 
 /* verdict->text = "CLAUSE: sentence". */
 void tutti_check_tell(tutti_verdict *verdict, tutti_clause clause, int rank, int other,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* "lane 2", or "lane 2 of group 'rows'", into text; returns text. */
+/* Writes "lane 2" or "lane 2 of group 'rows'" into text; returns text. */
 char *tutti_check_lane_name(
     const tutti_check *check, const tutti_check_coll *coll, char *text, size_t size);
 

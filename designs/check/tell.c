@@ -1,4 +1,4 @@
-/* What a verdict says. */
+/* The text of a verdict. */
 #include "designs/check/parts.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* One rank's collectives as text:  kind dtype op root count counts group lane index chunk holds lost N before...
- * name, a line each. */
+/* One rank's collectives as text, one per line:
+ *   kind dtype op root count counts group lane index chunk holds lost N before... name */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -41,7 +41,7 @@ uint64_t tutti_check_digest(const char *text)
     return tutti_rng_stream(text);
 }
 
-/* The next number of a line, in [low, high]; moves *text behind it. Returns 0 when there is none. */
+/* Reads the next number of a line, in [low, high], and moves *text past it. Returns 0 if there is none. */
 static int take(const char **text, int64_t low, int64_t high, int64_t *number)
 {
     char *end;
@@ -69,7 +69,7 @@ enum {
     FIELDS
 };
 
-/* Reads the numbers before the name; *before gets memory. */
+/* Reads the numbers before the name; the caller frees *before. */
 static tutti_status take_fields(
     const tutti_check *check, int rank, const char **text, tutti_check_coll *coll, int **before)
 {

@@ -1,4 +1,4 @@
-/* The value that is judged: lists of collectives, from placed graphs. */
+/* The checker's input: lists of collectives, from placed graphs. */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -104,7 +104,7 @@ tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_
 
 /* ---- from graphs ---- */
 
-/* What comes before a node. */
+/* The nearest collectives before a node. */
 typedef struct nearest {
     const int *before;
     int befores;

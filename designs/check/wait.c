@@ -46,7 +46,7 @@ static int is_same_node(const tutti_check_rank *rank, int before, int n)
     return before >= n - rank->coll[n].chunk;
 }
 
-/* Where no queue keeps the order of a lane, the graph must. */
+/* If no queue keeps the order of a lane, the graph must. */
 static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_verdict *verdict)
 {
     const tutti_check_rank *r = &check->rank[rank];
@@ -89,7 +89,7 @@ void tutti_check_match_free(tutti_check_match *match)
     free(match->members);
 }
 
-/* The first member of a group starts all that the group starts: its collectives are the events. */
+/* The first member of a group starts every collective of the group: its collectives are the events. */
 static int event_of(const tutti_check_match *m, const tutti_check_coll *c)
 {
     int first = m->check->group[c->group].rank[0];
@@ -149,8 +149,8 @@ tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *
 
 /* ---- rings ---- */
 
-/* A run in which everything starts as soon as it may and no worker is ever short. Nothing that
- * starts later can stop anything, so what has not ended at its end never ends. */
+/* A run in which everything starts as soon as it may, with enough workers. A later start never blocks anything, so what
+ * has not ended at the end of this run never ends. */
 typedef struct play {
     const tutti_check_match *match;
     const tutti_start_rule *rule;
@@ -158,7 +158,7 @@ typedef struct play {
     int *arrived;   /* [event] ranks that have started it */
 } play;
 
-/* One rank's collective, and why it has not started: what it waits for. */
+/* One rank's collective. */
 typedef struct spot {
     int rank, sequence;
 } spot;
@@ -178,9 +178,9 @@ static int unended_before(const play *p, int rank, int sequence)
     return -1;
 }
 
-/* What the start rule sees of one rank. */
+/* The start rule's view of one rank. */
 typedef struct view {
-    tutti_start_view base; /* first: a view's address is its base's */
+    tutti_start_view base; /* first member: a view's address is its base's */
     const play *play;
     int rank;
 } view;
@@ -241,7 +241,7 @@ static int waits_for(const play *p, int rank, int sequence)
     return p->rule->held_back(&v.base, sequence);
 }
 
-/* Starts all that may start, until nothing more does. */
+/* Starts all that may start, until nothing else does. */
 static void run_freely(play *p)
 {
     const tutti_check *check = p->match->check;
@@ -285,7 +285,7 @@ static void tell_ring(const play *p, spot s, tutti_verdict *verdict)
     char text[900] = "";
     size_t used = 0;
     int walked = 0;
-    /* As many steps as there are collectives lead into the ring. */
+    /* This many steps are enough to enter the ring. */
     for (int e = 0; e < p->match->events * check->ranks; e++) s = next_spot(p, s);
     spot start = s;
     int other = -1;

@@ -1,5 +1,5 @@
-/* Whether collectives that hold their workers can leave every rank without one: by exploring the
- * states while they are few, else by the bound. */
+/* Whether collectives that hold their workers can occupy all workers of every rank: by exploring the states while they
+ * are few, else by the bound. */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- by exploring ---- */
+/* ---- by exploration ---- */
 
-/* A state is the set of collectives that have started: `width` bits a rank. What has ended follows
- * from it, and the order of starting does not matter any more. */
+/* A state is the set of collectives that have started: `width` bits per rank. What has ended follows from it; the order
+ * of past starts does not matter. */
 enum { STATE_BITS = 64, TABLE = 1 << 18, MOST_STATES = TABLE / 2 };
 
 typedef struct explorer {
@@ -59,7 +59,7 @@ static int may_start(const explorer *x, uint64_t state, int rank, int sequence)
     return 1;
 }
 
-/* Remembers a state that is new, and that it is to be looked at. */
+/* Records a new state and puts it on the stack. */
 static void visit(explorer *x, uint64_t state)
 {
     uint64_t slot = state * 0x9e3779b97f4a7c15u >> 46;
@@ -70,7 +70,7 @@ static void visit(explorer *x, uint64_t state)
     x->states++;
 }
 
-/* Every state that follows; returns how many starts are possible. */
+/* Visits every successor of a state; returns how many starts are possible. */
 static int visit_next(explorer *x, uint64_t state)
 {
     const tutti_check *check = x->match->check;
@@ -112,7 +112,7 @@ static void tell_state(const explorer *x, uint64_t state, tutti_verdict *verdict
         "all workers can be taken by collectives that wait for each other: %s", text);
 }
 
-/* Returns 1 when every state was looked at, or a deadlock was found. */
+/* Returns 1 if every state was visited, or a deadlock was found. */
 static int explore(explorer *x, tutti_verdict *verdict)
 {
     memset(x->seen, 0xff, TABLE * sizeof *x->seen);
@@ -126,7 +126,7 @@ static int explore(explorer *x, tutti_verdict *verdict)
     return x->states < MOST_STATES;
 }
 
-/* *known: whether exploring could tell. */
+/* *known: whether exploration gave an answer. */
 static tutti_status by_exploring(
     const tutti_check_match *match, int most_colls, int *known, tutti_verdict *verdict)
 {
@@ -175,7 +175,7 @@ static tutti_status common_order(const tutti_check_match *m, char *follows)
     return TUTTI_OK;
 }
 
-/* Kuhn's augmenting paths: whether `a` finds a partner behind it. */
+/* Kuhn's augmenting paths: whether `a` finds a partner that follows it. */
 static int augment(const char *follows, int events, int a, int *partner, char *tried)
 {
     for (int b = 0; b < events; b++) {
@@ -188,8 +188,8 @@ static int augment(const char *follows, int events, int a, int *partner, char *t
     return 0;
 }
 
-/* The largest set of holding events no two of which are ordered: by Dilworth's theorem, their
- * number less that of a largest matching. -1: no memory. */
+/* The size of the largest set of mutually unordered holding events: by Dilworth's theorem, the number of these events
+ * minus the size of a maximum matching. -1: no memory. */
 static int widest(const tutti_check_match *m, const char *holds, char *follows)
 {
     int events = m->events, count = 0;

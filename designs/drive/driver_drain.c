@@ -1,14 +1,14 @@
-/* What becomes of what is in flight after a failure. comm_lock is held in all of it but where it says so. */
+/* Ends what is in flight after a failure. comm_lock is held everywhere, except as noted. */
 #include "designs/drive/driver_parts.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
-/* With nothing of its own in flight a rank waits so long for the others to be as far, so that it need not be there
- * when they need it; and it makes haste for them so long. */
+/* With nothing in flight itself, a rank waits patience_s for the others to get there before it releases its data. From
+ * the start of the drain it passes eagerly for them for haste_s. */
 static const double patience_s = 1, haste_s = 10;
 
-/* Ends the first of a list until there is none. */
+/* Ends the first entry of a list until the list is empty. */
 static void end_list(tutti_driver *d, tutti_status failure,
     tutti_entry *(*first)(tutti_queue *queue, int lane), int lane)
 {
@@ -45,7 +45,7 @@ void tutti_driver_hear_drained(void *ctx, const tutti_control_message *message)
     pthread_mutex_unlock(&d->queue_lock);
 }
 
-/* Whether all ranks are clean, as far as they tell. queue_lock or comm_lock held. */
+/* Whether all ranks have reported that they are clean. queue_lock or comm_lock held. */
 static int all_clean(const tutti_driver *d)
 {
     const tutti_drain *drain = &d->drain;

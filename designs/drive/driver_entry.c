@@ -1,9 +1,9 @@
-/* One collective's start and its end. comm_lock is held in all of it. */
+/* The start and the end of one collective. comm_lock is held everywhere. */
 #include "designs/drive/driver_parts.h"
 
 #include "dag/base/clock.h"
 
-/* comm_lock is the one writer's; times and name from the flight recorder. */
+/* comm_lock makes this the trace's only writer; times come from the flight recorder. */
 static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_record_entry *record)
 {
     const tutti_span span = {.name = done->name,

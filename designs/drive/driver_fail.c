@@ -1,4 +1,4 @@
-/* How a driver fails, here and on the other ranks, and how ranks part. */
+/* How a driver fails, here and on the other ranks, and how ranks leave. */
 #include "designs/drive/driver_parts.h"
 
 #include "dag/base/log.h"

@@ -1,5 +1,4 @@
-/* The driver and the order of a step's collectives: what it sees of a step, and the order it is told
- * to follow. */
+/* The driver and the order of a step's collectives: what it observes of a step, and the order that it is to follow. */
 #include "designs/drive/driver_parts.h"
 
 void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed)

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Hears what the others say: one rank a pass while something is in flight, else everyone. */
+/* Receives control messages: from one rank per pass while something is in flight, else from all. */
 static tutti_status listen(tutti_driver *d, int *moved)
 {
     const char *sentence = NULL;
@@ -76,7 +76,7 @@ void tutti_driver_close(tutti_driver *driver)
     free(driver);
 }
 
-/* ---- what others call ---- */
+/* ---- calls from outside ---- */
 
 int tutti_driver_pass(tutti_driver *driver)
 {
@@ -124,7 +124,7 @@ static int64_t reserve(tutti_driver *d, const tutti_place *place, const char *na
     return status ? -1 : sequence;
 }
 
-/* A fault: a collective that the other ranks do not have. */
+/* Fault injection: adds a collective that the other ranks do not have. */
 static void add_extra(tutti_driver *d, const tutti_place *before)
 {
     tutti_coll_args args;

@@ -17,7 +17,8 @@ static tutti_driver_entry show(const tutti_entry *entry)
     return shown;
 }
 
-/* The oldest in flight; but one that is inside MPI's own collective holds up those before it, too: nobody ends them. */
+/* The oldest in flight, unless one blocks in MPI's own collective: it holds up earlier ones too, because nobody ends
+ * them meanwhile. */
 static const tutti_entry *foremost(tutti_queue *queue)
 {
     const tutti_entry *first = tutti_queue_first_started(queue), *entry = first;

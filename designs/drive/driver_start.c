@@ -1,14 +1,13 @@
-/* Which collective may start now, by the design's start rule. comm_lock is held in all of it but may_start. */
+/* Which collective may start now, by the design's start rule. comm_lock is held everywhere, except in may_start. */
 #include "designs/drive/driver_parts.h"
 
-/* The entry to start now where the order allows this one: itself, but for a fault. Queue lock held.
- */
+/* The entry to start when the order allows this one: itself, unless there is a fault. Queue lock held. */
 static tutti_entry *admit(tutti_driver *d, tutti_entry *entry)
 {
     return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
 }
 
-/* Whether the other ranks let it start. */
+/* Whether verification lets it start. */
 static int is_let(tutti_driver *d, tutti_entry *ready)
 {
     tutti_fingerprint print;
@@ -22,9 +21,8 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     return may_start && !status;
 }
 
-/* Starts it, unless its lane is full (what is in flight there is first on this lane on every rank, so that
- * it ends without this one), the other ranks have to come to it first, or nothing starts any more.
- * Returns whether this was its turn. */
+/* Starts it, unless its lane is full (what is in flight there precedes it on every rank, so that it ends without this
+ * one), the other ranks have to reach it first, or nothing starts any more. Returns whether its turn is over. */
 static int try_start(tutti_driver *d, tutti_entry *ready)
 {
     if (tutti_driver_failure(d) || !tutti_comm_has_room(d->comm, ready->lane)) return 0;
@@ -40,8 +38,8 @@ static int try_start(tutti_driver *d, tutti_entry *ready)
     return 1;
 }
 
-/* The entry that the rule lets start next on this lane. Of those that a worker could not start at once, none is
- * looked at before the one that has begun to ask the other ranks. Queue lock held. */
+/* The entry that the rule lets start next on this lane. Among those that a worker could not start at once, the one that
+ * has begun to ask the other ranks comes first. Queue lock held. */
 static tutti_entry *next_on(tutti_driver *d, int lane)
 {
     const tutti_start_rule *rule = d->options.start;
@@ -77,7 +75,7 @@ int tutti_driver_start_next(tutti_driver *d)
 void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks)
 {
     pthread_mutex_lock(&d->queue_lock);
-    int goes = !d->held; /* none starts before one that came before it */
+    int goes = !d->held; /* none overtakes one that is held */
     pthread_mutex_unlock(&d->queue_lock);
     goes = goes && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
     for (int64_t s = first; s < first + chunks; s++) {

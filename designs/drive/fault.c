@@ -14,9 +14,9 @@ static const char variable[] = "TUTTI_FAULT";
 
 struct tutti_fault {
     tutti_fault_wish wish;
-    int told;       /* that it happens */
-    int added;      /* EXTRA: it stands in the queue */
-    double until_s; /* DELAY: when the collective may start; 0: it was not ready yet */
+    int told;       /* the fault has been logged */
+    int added;      /* EXTRA: it is in the queue */
+    double until_s; /* DELAY: when the collective may start; 0: not ready yet */
 };
 
 static const struct {
@@ -39,7 +39,7 @@ int tutti_fault_built(void)
     return 1;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static tutti_status refuse(const char *text, const char *reason)
 {
@@ -142,14 +142,14 @@ void tutti_fault_close(tutti_fault *fault)
     free(fault);
 }
 
-/* ---- doing ---- */
+/* ---- injecting ---- */
 
 static int concerns(const tutti_fault *f, tutti_fault_kind kind, int64_t sequence)
 {
     return f->wish.kind == kind && f->wish.collective == sequence;
 }
 
-/* Says once what happens, so that nobody looks for another reason. */
+/* Logs the fault once, so that nobody looks for another cause. */
 static void tell(tutti_fault *f, int64_t sequence, const char *name)
 {
     if (!f->told)
@@ -158,7 +158,7 @@ static void tell(tutti_fault *f, int64_t sequence, const char *name)
     f->told = 1;
 }
 
-/* The number asked for may lie among the chunks of one collective: nothing is added between them. */
+/* The requested number may lie among the chunks of one collective: nothing is added between them. */
 int tutti_fault_adds(tutti_fault *f, int64_t sequence)
 {
     if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.collective || f->added) return 0;
@@ -198,7 +198,7 @@ static tutti_entry *next_on_lane(tutti_queue *queue, const tutti_entry *entry)
     return NULL;
 }
 
-/* Itself when the next one has started, the next one when it can start, NULL while it cannot. */
+/* The next one if it can start, this one once the next has started, NULL before that. */
 static tutti_entry *swapped(tutti_queue *queue, tutti_entry *entry)
 {
     tutti_entry *next = next_on_lane(queue, entry);
@@ -238,8 +238,7 @@ int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
     return kind != TUTTI_FAULT_SKIP;
 }
 
-/* Turns a high bit of the mantissa (float32) of the first element that is not zero: a change that
- * no sum after it rounds away. */
+/* Flips the highest mantissa bit (float32) of the first nonzero element: no later sum rounds this change away. */
 void tutti_fault_end(tutti_fault *f, const tutti_entry *entry)
 {
     if (!concerns(f, TUTTI_FAULT_FLIP, entry->sequence)) return;

@@ -1,6 +1,5 @@
-/* What stands in for fault.c in a build that is configured with --disable-faults: no fault can be
- * opened, and TUTTI_FAULT is refused, so that nobody takes a run for one that had the fault. The
- * driver calls the other functions only with a fault. */
+/* Replaces fault.c in a build configured with --disable-faults: no fault can be opened, and TUTTI_FAULT is refused, so
+ * that nobody mistakes the run for one with the fault. The driver calls the other functions only with a fault. */
 #include "designs/drive/fault.h"
 
 #include "dag/base/log.h"

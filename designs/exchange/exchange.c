@@ -19,10 +19,10 @@ struct tutti_exchange {
     tutti_exchange_options options;
     tutti_boot boot;
     const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
-    tutti_mpi_thread *mpi_thread;           /* where MPI lives, when it outlives the comm thread; or NULL */
-    tutti_transport *transport; /* given by the caller, until the comm has taken it over; or NULL */
+    tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
+    tutti_transport *transport; /* from the caller, until the comm owns it; or NULL */
     int booted, claimed;
-    int missing;   /* when the comm thread ended, a rank was */
+    int missing;   /* a rank was missing when the comm thread ended */
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
     int64_t inserted;        /* chunks of collectives that no graph has */
@@ -40,7 +40,7 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
     return from_another_thread && level < TUTTI_THREAD_SERIALIZED ? TUTTI_THREAD_SERIALIZED : level;
 }
 
-/* All that ranks must have in common, as text; the caller frees it. NULL: no memory. */
+/* All settings that ranks must share, as text; the caller frees it. NULL: no memory. */
 static char *settings_text(const tutti_exchange_options *o)
 {
     char *text = NULL;
@@ -56,7 +56,7 @@ static char *settings_text(const tutti_exchange_options *o)
     return NULL;
 }
 
-/* Ranks that differ in design or lanes would wait for each other before any message: told here, by
+/* Ranks that differ in design or lanes would wait for each other before any message. This reports the setting by
  * name. */
 static tutti_status compare_ranks(const tutti_exchange *x)
 {
@@ -76,7 +76,7 @@ static tutti_status compare_ranks(const tutti_exchange *x)
     return status;
 }
 
-/* Whether ranks have a lane on which they talk about their collectives. */
+/* Whether ranks have a lane for control messages. */
 static int talks(const tutti_exchange *x, int ranks)
 {
     const tutti_exchange_options *o = &x->options;
@@ -92,7 +92,7 @@ static tutti_status boot(tutti_exchange *x)
     return TUTTI_OK;
 }
 
-/* On the thread that will communicate: MPI, lanes, communicator. */
+/* On the communicating thread: opens MPI, lanes and communicator. */
 static tutti_status open_transport(tutti_exchange *x, tutti_transport **transport)
 {
     *transport = x->transport;
@@ -175,7 +175,7 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     x->booted = 0;
 }
 
-/* Puts defaults in, too. */
+/* Also fills in defaults. */
 static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
@@ -215,15 +215,14 @@ tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
     return check_options(&copy);
 }
 
-/* A blocking collective cannot be taken back when fingerprints differ: they are compared before it.
- */
+/* A blocking collective cannot be cancelled when fingerprints differ: ranks compare before it starts. */
 static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
 {
     int compares = o->verify != TUTTI_VERIFY_OFF;
     return compares && tutti_algorithm_blocks(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
 }
 
-/* What check_options has left of the options, at work. After a TIMEOUT the thread may still use x. */
+/* Starts the thread, after check_options. After a TIMEOUT it may still use x. */
 static tutti_status start_thread(tutti_exchange *x)
 {
     const tutti_exchange_options *o = &x->options;
@@ -369,7 +368,7 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
 
 /* ---- the graph ---- */
 
-/* The collectives of the first applied graph may go in another order. */
+/* Only the collectives of the first applied graph may follow another order. */
 static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
 {
     int can = x->options.design->start->reorders;
@@ -408,7 +407,7 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &place, node->name);
 }
 
-/* A node's data are recv, then send, as far as this rank has them. */
+/* A node's buffers are recv, then send, each only if this rank has it. */
 static tutti_coll_args with_buffers(tutti_exchange *x, const tutti_node *node, void *const buf[])
 {
     int rank = tutti_exchange_rank(x), next = 0;

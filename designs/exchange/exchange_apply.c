@@ -1,5 +1,5 @@
-/* A graph is applied: placed, and then checked by all ranks before the first step. Each sends a digest of what it is
- * going to submit, and the whole only where digests differ. */
+/* Applying a graph: it is placed, and then checked by all ranks before the first step. Each rank sends a digest of what
+ * it is about to submit, and the full text only if digests differ. */
 #include "designs/exchange/exchange.h"
 
 #include "dag/base/log.h"
@@ -15,7 +15,7 @@ static tutti_status gather(
     return tutti_exchange_call(x, "the check of the graphs", &args);
 }
 
-/* What this rank submits when it submits every section once, as text; the caller frees it. */
+/* What this rank submits with every section once, as text; the caller frees it. */
 static tutti_status describe(tutti_exchange *x, const tutti_graph *graph, char **text)
 {
     tutti_check *check;
@@ -29,7 +29,7 @@ static tutti_status describe(tutti_exchange *x, const tutti_graph *graph, char *
     return status;
 }
 
-/* Judges what all ranks say: texts[r], each with its end. */
+/* Judges the texts of all ranks: rank r's starts at texts + r * bytes, NUL-terminated. */
 static tutti_status judge(
     tutti_exchange *x, const char *texts, int64_t bytes, int workers, tutti_verdict *verdict)
 {
@@ -46,7 +46,7 @@ static tutti_status judge(
     return status;
 }
 
-/* Gathers the whole texts (text NULL: this rank has none) and judges them. */
+/* Gathers the full texts (text NULL: this rank has none) and judges them. */
 static tutti_status gather_and_judge(
     tutti_exchange *x, const char *text, int workers, tutti_verdict *verdict)
 {
@@ -122,7 +122,7 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
     int checks;
     tutti_status status = tutti_exchange_place(exchange, graph, &checks);
     if (!checks) return status;
-    /* A rank that has failed takes part, too: its text differs. */
+    /* A rank that has failed also takes part: its text differs. */
     tutti_status checked = tutti_exchange_check(exchange, graph);
     return status ? status : checked;
 }

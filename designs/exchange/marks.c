@@ -5,7 +5,7 @@
 #include "designs/passes/bucket.h"
 #include "designs/passes/chunk.h"
 
-/* What is wrong with the place of a section's n-th collective; NULL: nothing. */
+/* The fault in the place of a section's n-th collective; NULL: none. */
 static const char *misplaced(
     const tutti_design *design, const tutti_node *node, int64_t n, int lanes)
 {
@@ -19,8 +19,7 @@ static const char *misplaced(
                                     : "off the chain that it declares, or on one that it does not";
 }
 
-/* The driver, and the checker that judges for it, go by places: a design that writes others than it has
- * lanes and positions for is refused. */
+/* The driver and the checker rely on places: a design that writes a lane or index out of range is refused. */
 static tutti_status check_places(const tutti_design *design, const tutti_graph *graph, int lanes)
 {
     int section = -1;

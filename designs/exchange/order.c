@@ -11,29 +11,29 @@
 
 enum { DEFAULT_AT = 5 };
 
-/* A collective by which the ranks agree. */
+/* A collective of the agreement. */
 typedef struct talk {
-    tutti_token token; /* first: a token's address is its talk's */
+    tutti_token token; /* first member: a token's address is its talk's */
     tutti_order_plan *plan;
     int64_t sequence;
-    int open; /* submitted, and its token is not finished: its buffer is in use */
+    int open; /* submitted, and its token not finished: its buffer is in use */
 } talk;
 
 struct tutti_order_plan {
-    talk times, list; /* the largest of all ranks' times; the order that rank 0 makes of them */
+    talk times, list; /* the maximum of all ranks' times; the order that rank 0 makes from it */
     tutti_order_options options;
     tutti_driver *driver;
     int rank, pieces, slots, section;
-    int64_t step; /* to be submitted next */
+    int64_t step; /* the next to be submitted */
     tutti_piece *piece;
-    double *seen;            /* [pieces + 1]: when each is ready, and seconds a byte */
-    tutti_observed observed; /* the driver's until it is asked for it */
+    double *seen;            /* [pieces + 1]: when each is ready, and seconds per byte */
+    tutti_observed observed; /* the driver writes it until it awaits the order */
     int *befores, *before; /* [slots + 1], [befores[slots]]: what must end before a chunk starts */
     int32_t *order;
     tutti_outlook outlook;
 };
 
-/* ---- what there is to order ---- */
+/* ---- what is ordered ---- */
 
 static tutti_status find_pieces(tutti_order_plan *p, const tutti_graph *graph)
 {
@@ -69,7 +69,7 @@ static tutti_status write_slots(const tutti_order_plan *p, tutti_graph *graph)
     return status;
 }
 
-/* Adds what comes before each chunk of the node, which are the same for all of them. */
+/* Adds the predecessors of the node's chunks, which are the same for all of them. */
 static tutti_status add_befores(
     tutti_order_plan *p, int slot, int chunks, const int before[], int befores)
 {
@@ -145,7 +145,7 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
 void tutti_order_close(tutti_order_plan *plan)
 {
     if (!plan) return;
-    if (plan->times.open || plan->list.open) return; /* what was not let go of stays */
+    if (plan->times.open || plan->list.open) return; /* a collective still uses its buffer */
     tutti_observed_close(&plan->observed);
     free(plan->piece);
     free(plan->befores);
@@ -157,7 +157,7 @@ void tutti_order_close(tutti_order_plan *plan)
 
 /* ---- agreeing ---- */
 
-/* Whether it has every chunk once, and none before what it waits for. */
+/* Whether the order has every chunk once, and none before what it waits for. */
 static int is_fine(const tutti_order_plan *p, const int32_t order[])
 {
     char started[p->slots];
@@ -172,7 +172,7 @@ static int is_fine(const tutti_order_plan *p, const int32_t order[])
     return 1;
 }
 
-/* While p->order is program order. */
+/* Fills the outlook; p->order must be program order. */
 static void look_out(tutti_order_plan *p, double seconds_per_byte)
 {
     tutti_outlook *o = &p->outlook;
@@ -183,8 +183,8 @@ static void look_out(tutti_order_plan *p, double seconds_per_byte)
         if (p->piece[i].ready_s > o->backward_s) o->backward_s = p->piece[i].ready_s;
 }
 
-/* Rank 0's order, from what all have seen; program order where nothing was, or where what came out
- * cannot be used. */
+/* Rank 0's order, from the observations of all ranks; program order if there are none, or if the result is not
+ * valid. */
 static void make_order(tutti_order_plan *p)
 {
     tutti_priority_program_order(p->slots, p->order);
@@ -199,7 +199,7 @@ static void make_order(tutti_order_plan *p)
     p->outlook.changes = !tutti_priority_is_program_order(p->slots, p->order);
 }
 
-/* Several chunks of the largest size: the link stays full while one ends and the next begins. */
+/* Several chunks of the largest size: the link stays busy while one ends and the next begins. */
 static int64_t window_of(const tutti_order_plan *p)
 {
     enum { IN_FLIGHT = 4 };
@@ -219,7 +219,7 @@ static void submit_list(tutti_order_plan *p)
     tutti_driver_ready(p->driver, p->list.sequence, &args, &p->list.token);
 }
 
-/* The times are known. */
+/* The allreduce of the times has ended. */
 static void make_list(tutti_token *token, tutti_status status)
 {
     tutti_order_plan *p = ((talk *)token)->plan;

@@ -1,6 +1,6 @@
-/* Settings that an exchange has in every program and in tutti_attach: rows for a table of
- * dag/base/conf.h, so that a setting has one name, variable, unit, range and help everywhere. What
- * follows in `...` is the row's own: .offset, .flags.
+/* Settings of an exchange, shared by all programs and tutti_attach: rows for a table of
+ * dag/base/conf.h, so that a setting has one name, variable, unit, range and help everywhere. `...`
+ * holds the row's own fields: .offset, .flags.
  *
  *     #define AT(member) .offset = offsetof(options, member)
  *     static const tutti_setting settings[] = {TUTTI_SETTING_LANES(AT(lanes)), {0}};
@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-/* Names for rows that choose from a table, as tutti_setting.choice wants them. [P] */
+/* Names for rows that choose from a table, in the form of tutti_setting.choice. [P] */
 const char *tutti_setting_algorithm(int i);
 const char *tutti_setting_verify(int i);
 const char *tutti_setting_safe_design(int i); /* designs that keep the ordering law */
@@ -22,7 +22,7 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
 
 /* clang-format off */
 
-/* const char *; programs that accept other words than designs have a row of their own */
+/* const char *; programs that accept words other than designs define their own row */
 #define TUTTI_SETTING_DESIGN(...)                                                                  \
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled",                                  \
         .choice = tutti_setting_safe_design, .environment = "TUTTI_DESIGN",                        \

@@ -4,11 +4,11 @@
 
 #include <stdlib.h>
 
-/* The bucket that is being filled. */
+/* The bucket being filled. */
 typedef struct filling {
     tutti_graph *graph;
     int64_t limit, bytes;
-    int64_t left; /* bytes of the section's marks that are in no bucket yet, this one left out */
+    int64_t left; /* bytes of the section's marks that are in no bucket yet, not even this one */
     int *mark, marks;
 } filling;
 
@@ -22,7 +22,7 @@ static int is_mark(const tutti_graph *graph, int node)
     return tutti_graph_get_node(graph, node)->kind == TUTTI_NODE_MARK;
 }
 
-/* Of this section's marks, or, with -1, of all. */
+/* Bytes of this section's marks or, with -1, of all marks. */
 static int64_t marked_bytes(const tutti_graph *graph, int section)
 {
     int64_t total = 0;
@@ -40,7 +40,7 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
     return part < LEAST ? LEAST : part > MOST ? MOST : part;
 }
 
-/* How large this bucket may be. */
+/* The size limit of this bucket. */
 static int64_t limit_of(const filling *f)
 {
     enum { LEAST = 16 << 10 };
@@ -56,7 +56,7 @@ static tutti_status close_bucket(filling *f)
     return marks ? tutti_graph_fuse(f->graph, marks, f->mark) : TUTTI_OK;
 }
 
-/* Whether a node uses what the bucket sums: then its marks cannot wait for later ones. */
+/* Whether a node uses a sum of the bucket: then its marks cannot wait for later ones. */
 static int uses(const filling *f, const tutti_node *node)
 {
     for (int m = 0; m < f->marks; m++) {

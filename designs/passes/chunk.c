@@ -5,8 +5,8 @@ int64_t tutti_chunk_default_bytes(void)
     return 1 << 20;
 }
 
-/* Elements of every chunk but the last, which may have fewer. Long ones begin at a multiple of 64
- * bytes. The same for the number of chunks that this length makes. */
+/* Elements of every chunk but the last, which may have fewer. Long chunks begin at a multiple of 64 bytes (of float32).
+ * Calling it again with the resulting number of chunks gives the same length. */
 static int64_t part_of(int64_t count, int64_t chunks)
 {
     enum { LONG = 1024, ALIGNED = 16 };
@@ -30,7 +30,7 @@ static int chunks_of(const tutti_coll_args *args, int64_t bytes)
 
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes)
 {
-    int section = -1, extra = 0; /* chunks of the section so far beyond one a collective */
+    int section = -1, extra = 0; /* the section's chunks so far beyond one per collective */
     for (int n = 0; n < tutti_graph_nodes(graph); n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (node->section != section) {

@@ -1,35 +1,36 @@
 /* Chunks: a large allreduce is cut into several of equal size, so that a more urgent one need not
- * wait for its end (designs/passes/priority.h), and lanes share it.
+ * wait for its end (designs/passes/priority.h), and several lanes share it.
  *
  *   bucket, 10 MB:   [ chunk 0 | chunk 1 | ... | chunk 9 ]    one node, ten collectives on the link
  *
- * The graph keeps one node a bucket, whose place says how many chunks there are; the driver gives
- * each a sequence number, and finishes the node's token when all have ended. Chunks follow from
- * size alone: they are the same on every rank and in every design, and so is the order in which the
- * ranks' numbers are added, element by element. A worker that waits for its collective's end (naive)
- * waits for one: those stay whole. */
+ * The graph keeps one node per bucket, and the node's place holds the number of chunks. The driver
+ * gives each chunk a sequence number, and finishes the node's token when all have ended. Chunks
+ * depend on size alone: they are the same on every rank and in every design, and so is the order in
+ * which the ranks' values are added, element by element. A worker that waits for its collective
+ * (naive) waits for one: those stay whole. */
 #ifndef TUTTI_CHUNK_H
 #define TUTTI_CHUNK_H
 
 #include "collectives/value/args.h"
 #include "dag/graph/graph.h"
 
-/* What a chunk has at most when nobody says. [P] */
+/* The default upper bound of a chunk. [P] */
 int64_t tutti_chunk_default_bytes(void);
-/* Cuts the allreduces of a placed graph into chunks of at most `bytes` (0: cuts nothing). A collective
- * stays on the lane where the design has put it while nothing before it in its section is cut; its
- * chunks go to the lanes after it in turn, and every chunk beyond the first of a collective moves those
- * that follow by one lane. [M] */
+/* Cuts the allreduces of a placed graph into chunks of at most `bytes` (0: cuts nothing). A
+ * collective keeps the lane that the design gave it while nothing before it in its section is cut.
+ * Its chunks take the following lanes in turn, and every chunk beyond a collective's first shifts
+ * all that follow by one lane. [M] */
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes);
 
 /* The place of the next collective of a program that has no graph, in program order: `next` counts the
  * chunks so far, and moves on. Lanes and chunks are those that one endless section would have. [P] */
 tutti_place tutti_chunk_place(const tutti_coll_args *args, int64_t bytes, int lanes, int64_t *next);
 
-/* How many chunks a place has; on which lane one goes. [P] */
+/* The number of chunks of a place, and the lane of one. [P] */
 int tutti_chunk_count(const tutti_place *place);
 int tutti_chunk_lane(const tutti_place *place, int chunk);
-/* One of `chunks` of a collective. Kinds other than allreduce have one, which is all of it. [P] */
+/* One chunk of `chunks` of a collective. Kinds other than allreduce have one chunk: all of it.
+ * [P] */
 tutti_coll_args tutti_chunk_args(const tutti_coll_args *args, int chunks, int chunk);
 
 #endif

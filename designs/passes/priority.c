@@ -3,8 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* From when on it may overtake: it is ready by then, with a margin, since the head of the order is
- * waited for. */
+/* When it may first overtake: when it is ready, plus a margin, because the link waits for the head of the order. */
 static double overtakes_from(const tutti_piece *piece)
 {
     static const double least_s = 1e-3, share = 0.25;
@@ -16,7 +15,7 @@ static double chunk_s(const tutti_piece *piece, double seconds_per_byte)
     return seconds_per_byte * (double)piece->bytes / piece->chunks;
 }
 
-/* Whether a goes before b now: what may overtake, by need; then the others, as they get ready. */
+/* Whether a precedes b now: first those that may overtake, by need; then the others, as they get ready. */
 static int goes_before(const tutti_piece *a, const tutti_piece *b, double now_s)
 {
     int first = overtakes_from(a) <= now_s, second = overtakes_from(b) <= now_s;
@@ -24,7 +23,7 @@ static int goes_before(const tutti_piece *a, const tutti_piece *b, double now_s)
     return first ? a->needed < b->needed : a->ready_s < b->ready_s;
 }
 
-/* Of the pieces with chunks left. */
+/* The next piece, among those with chunks left. */
 static int take(int pieces, const tutti_piece piece[], const int left[], double now_s)
 {
     int best = -1;
@@ -63,7 +62,7 @@ int tutti_priority_is_program_order(int slots, const int32_t order[])
     return 1;
 }
 
-/* Which piece a chunk is of. */
+/* The piece of a chunk. */
 static int piece_of(int pieces, const tutti_piece piece[], int32_t chunk)
 {
     int p = 0;

@@ -1,22 +1,22 @@
-/* Priority across steps: in which order the chunks of a step go onto the link, so that what the next
- * forward pass needs first comes first.
+/* Priority across steps: the order of a step's chunks on the link in which the next forward pass
+ * gets first what it needs first.
  *
  * The backward pass completes gradients from the last layer to the first, and the next forward pass
- * needs them from the first to the last. When the link is slower than the backward pass, chunks wait;
- * of those that are ready, the one that is needed first goes first, also past those of buckets that
- * were ready before. What is left to the end is needed last, too: little has to be computed behind it
- * until the link has something to do again.
+ * needs them from the first to the last. When the link is slower than the backward pass, chunks
+ * wait; of the ready ones, the one needed first goes first, even past those of buckets that were
+ * ready earlier. What is sent last is also needed last: little is left to compute after it before
+ * the link has work again.
  *
  *   ready         d4  d3  d2  d1
  *   first come    d4 d4 d4 d3 d3 d3 d2 d2 d2 d1 d1 d1 | forward 1, 2, 3, 4
- *   priority      d4 d3 d2 d1 d1 d1 | forward 1  d2 d2 | forward 2  d3 d3 | forward 3  d4 d4 | forward 4
+ *   priority      d4 d3 d2 d1 d1 d1 | forward 1  d2 d2 | forward 2  d3 d3 | forward 3  d4 d4 | ...
  *
- * What comes out is a fixed order of all chunks of a step, made once and the same on every rank
- * (designs/exchange/order.h). It is found by playing the link. A chunk overtakes others only a quarter later than
- * its gradients are ready in most steps: the head of the order is waited for, and a backward pass that
- * is a little late must not stop the link.
- * Sources of the idea: Jayarajan et al. 2019, "Priority-based Parameter Propagation", MLSys; Peng et
- * al. 2019, "A Generic Communication Scheduler for Distributed DNN Training Acceleration", SOSP. */
+ * The result is a fixed order of all chunks of a step, made once and the same on every rank
+ * (designs/exchange/order.h). It is found by simulating the link. A chunk may overtake others only
+ * after 1.25 times the usual ready time of its gradients: the link waits for the head of the order,
+ * and a slightly late backward pass must not stall it. Sources of the idea: Jayarajan et al. 2019,
+ * "Priority-based Parameter Propagation", MLSys; Peng et al. 2019, "A Generic Communication
+ * Scheduler for Distributed DNN Training Acceleration", SOSP. */
 #ifndef TUTTI_PRIORITY_H
 #define TUTTI_PRIORITY_H
 
@@ -27,20 +27,21 @@ typedef struct tutti_piece {
     int node;       /* of the graph */
     int chunks;     /* of about equal size */
     int64_t bytes;  /* in all */
-    double ready_s; /* when its buffers are ready, since the first of the step's are */
-    int needed;     /* the node of the section that reads it first in the next step, directly or
-                       through what is computed from it; INT_MAX: none does */
+    double ready_s; /* when its buffers are ready, after the first of the step's */
+    /* The section's node that reads it first in the next step, directly or through what is computed
+     * from it; INT_MAX: none. */
+    int needed;
 } tutti_piece;
 
-/* order[slot]: which of the step's chunks, numbered piece by piece, goes there. [P] */
+/* order[slot]: the chunk of the step, numbered piece by piece, at this slot. [P] */
 void tutti_priority_order(
     int pieces, const tutti_piece piece[], double seconds_per_byte, int32_t order[]);
 /* order[slot] = slot. */
 void tutti_priority_program_order(int slots, int32_t order[]);
 int tutti_priority_is_program_order(int slots, const int32_t order[]);
 
-/* When the piece that is needed first is done, since the first piece was ready, if the link is never
- * idle while something is ready and chunks go in this order. [P] */
+/* When the piece needed first is done, after the first piece was ready, if chunks go in this order
+ * and the link is never idle while one is ready. [P] */
 double tutti_priority_urgent_s(
     int pieces, const tutti_piece piece[], double seconds_per_byte, const int32_t order[]);
 

@@ -78,7 +78,7 @@ tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence)
     return &queue->ring[sequence & (queue->room - 1)];
 }
 
-/* The entry that has this slot; NULL: not known, or not submitted yet. */
+/* The entry at this slot; NULL: not known, or not submitted yet. */
 static tutti_entry *at_slot(tutti_queue *queue, int64_t slot)
 {
     tutti_entry *entry = tutti_queue_get(queue, slot);
@@ -93,8 +93,7 @@ int64_t tutti_entry_bytes(const tutti_entry *entry)
     return known ? entry->args.count * (int64_t)tutti_dtype_bytes(entry->args.dtype) : 0;
 }
 
-/* What is in flight on other lanes does not count: two ranks that each fill a common window with
- * what the other one waits for would wait for ever. */
+/* Other lanes do not count: two ranks that each filled a shared window with what the other waits for would deadlock. */
 static int has_room(const tutti_queue *queue, const tutti_entry *entry)
 {
     int64_t flying = queue->flying[entry->lane];
@@ -127,7 +126,7 @@ tutti_entry *tutti_queue_oldest(tutti_queue *queue)
     return NULL;
 }
 
-/* Of this entry's node. It is kept at least as long as any before it. */
+/* The last chunk of this entry's node. The queue keeps it at least as long as those before it. */
 static tutti_entry *last_chunk(tutti_queue *queue, const tutti_entry *entry)
 {
     return tutti_queue_get(queue, entry->sequence - entry->chunk + entry->chunks - 1);
@@ -171,8 +170,8 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
     queue->flying[entry->lane] += tutti_entry_bytes(entry);
 }
 
-/* How many entries from `lowest` on need not be kept: those that are gone, and of a group that
- * follows an order all or none, since its slots are found through them. */
+/* How many entries from `lowest` on can be dropped: those that are gone; of a group that follows an order all or none,
+ * because its slots are found through its entries. */
 static int64_t forgettable(tutti_queue *queue)
 {
     const tutti_entry *first = tutti_queue_get(queue, queue->lowest);

@@ -12,8 +12,8 @@ enum { ROUNDS = 200 };
 struct tutti_clocks {
     tutti_control *control;
     pthread_mutex_t lock; /* protects what follows; no other lock is taken under it */
-    int left;             /* round trips to go */
-    int asked;            /* a question is on its way */
+    int left;             /* remaining round trips */
+    int asked;            /* a question is in flight */
     double asked_s;
     tutti_clock_sample best;
     tutti_status status;

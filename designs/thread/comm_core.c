@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The processor that the text names; -1: it names none. */
+/* The processor named by the text, or -1. */
 static int number_of(const char *core)
 {
     char *end;
@@ -46,7 +46,7 @@ int tutti_comm_core_spare(const tutti_cpus cpus[], int ranks, int rank, int work
     int sharers = 0, before = 0;
     for (int r = 0; r < ranks; r++) {
         if (!meet(mine, &cpus[r])) continue;
-        if (memcmp(mine, &cpus[r], sizeof *mine) != 0) return -1; /* who gets which is not clear */
+        if (memcmp(mine, &cpus[r], sizeof *mine) != 0) return -1; /* no rule says who gets which */
         sharers++;
         before += r < rank;
     }

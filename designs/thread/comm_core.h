@@ -1,27 +1,27 @@
 /* The core of the communication thread.
  *
  *   "none"  the thread runs where the system puts it
- *   "auto"  a core that is nobody else's, if the ranks of this host can spare one each: where mpirun
- *           has given a rank cores of its own, one beyond its workers; where ranks share the same
- *           cores, one for every thread of them all. The last ones are taken. Else as "none"
+ *   "auto"  an otherwise unused core, if the ranks of this host can spare one each: if mpirun has
+ *           given each rank separate cores, one beyond its workers; if ranks share the same cores,
+ *           only if there is one for every thread of all of them. Takes the last ones. Else "none"
  *   "3"     processor 3, one of those that the rank may use
  *
- * Only the communication thread is bound; a worker that happens to be there is moved by the system
- * when the thread wakes, as there is a core free. */
+ * Only the communication thread is bound. If a worker runs on its core, the system moves that
+ * worker when the thread wakes, because another core is free. */
 #ifndef TUTTI_COMM_CORE_H
 #define TUTTI_COMM_CORE_H
 
 #include "collectives/boot.h"
 #include "dag/base/cpus.h"
 
-/* Whether this rank may have it; NULL means none. USAGE (logged): no such word, or a processor that
- * this thread may not use. [A] */
+/* Checks the setting for this rank; NULL means "none". USAGE (logged): an unknown word, or a
+ * processor that this thread may not use. [A] */
 tutti_status tutti_comm_core_check(const char *core);
-/* What auto takes for rank `rank` of the `ranks` on a host, which may use cpus[0 ... ranks) and have so
- * many workers each: a processor, or -1. [P] */
+/* The choice of "auto" for rank `rank` of the `ranks` on a host, which may use cpus[0 ... ranks)
+ * and have `workers` workers each: a processor, or -1. [P] */
 int tutti_comm_core_spare(const tutti_cpus cpus[], int ranks, int rank, int workers);
-/* Binds the calling thread, after check; a failure is a warning. All ranks of boot call it, whatever
- * each of them was given. *cpu: the processor, or -1. COMM, NOMEM (logged). */
+/* Binds the calling thread, after check; a failure to bind is only a warning. All ranks of boot
+ * call it, whatever their settings. *cpu: the processor, or -1. COMM, NOMEM (logged). */
 tutti_status tutti_comm_core_bind(const char *core, const tutti_boot *boot, int workers, int *cpu);
 
 #endif

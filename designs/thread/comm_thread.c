@@ -16,14 +16,14 @@ struct tutti_comm_thread {
     tutti_control *control;
     tutti_driver *driver;
     tutti_watch *watch;
-    tutti_clocks *clocks; /* NULL where ranks do not talk */
-    tutti_halt *halt;     /* the same */
-    /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and under its
-     * comm_lock where the end of a collective makes another ready. */
+    tutti_clocks *clocks; /* NULL without control */
+    tutti_halt *halt;     /* likewise */
+    /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held when
+     * the end of a collective makes another ready. */
     pthread_mutex_t lock;
     pthread_cond_t work; /* the driver has work, or stop */
     int running, stop;
-    int silent;                     /* ends without a word to the others */
+    int silent;                     /* the thread ends without telling the others */
     int deserted;                   /* nobody waits for setup any more */
     tutti_latch set_up;             /* with setup's status */
     char failure[TUTTI_ERROR_TEXT]; /* why setup failed */
@@ -31,8 +31,7 @@ struct tutti_comm_thread {
     pthread_t thread;
 };
 
-/* Polls without starving the workers that may share the core: yields first, then sleeps in growing
- * steps. */
+/* Polls without starving workers that may share the core: yields first, then sleeps in growing steps. */
 static void back_off(int idle_passes)
 {
     enum { YIELDS = 20, LONGEST_US = 50 };
@@ -54,8 +53,7 @@ static void wake(void *ctx)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Sleeps until there is something in flight or ready, but not for long: other ranks may ask. Returns
- * 0 to stop. */
+/* Sleeps until something is in flight or ready, but not for long: other ranks may ask. Returns 0 to stop. */
 static int wait_for_work(tutti_comm_thread *t)
 {
     static const double tick_s = 50e-3;
@@ -96,8 +94,8 @@ static tutti_status set_up(tutti_comm_thread *t)
     return status;
 }
 
-/* For how long other ranks are waited for: while one may need this one to end what it has in flight, longer than
- * otherwise after a failure. The rank that is missing in a stall does not come. */
+/* How long to wait for the other ranks. After a failure, longer while one may need this rank to end what it has in
+ * flight; but a rank missing in a stall will not arrive. */
 static double patience_s(const tutti_comm_thread *t, tutti_status failure, int drained)
 {
     static const double after_failure_s = 1, while_draining_s = 5;
@@ -119,7 +117,7 @@ static void tell_missing(tutti_comm_thread *t, int left, double limit_s)
             tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
 }
 
-/* Waits for the other ranks to leave, too: one that waits for this one is told. Whether all have. */
+/* Leaves, and waits for the other ranks to leave too. Returns whether all have. */
 static int part(tutti_comm_thread *t)
 {
     int patient = !t->options.verify.at_once;
@@ -144,7 +142,7 @@ static int part(tutti_comm_thread *t)
     }
 }
 
-/* Whether a flag of t is set that its lock protects. */
+/* Reads a flag of t under its lock. */
 static int is_set(tutti_comm_thread *t, const int *flag)
 {
     pthread_mutex_lock(&t->lock);
@@ -153,7 +151,7 @@ static int is_set(tutti_comm_thread *t, const int *flag)
     return set;
 }
 
-/* On a thread of ours. Returns 0 when nobody has waited for it. */
+/* Runs setup on our own thread. Returns 0 if nobody waits for it any more. */
 static int set_up_aside(tutti_comm_thread *t, tutti_status *status)
 {
     *status = set_up(t);
@@ -192,7 +190,7 @@ static void *only_set_up(void *arg)
     return NULL;
 }
 
-/* Whether setup has ended in time; otherwise nobody waits for it any more. */
+/* Whether setup has ended in time; otherwise marks it deserted. */
 static int await_setup(tutti_comm_thread *t)
 {
     if (tutti_latch_wait(&t->set_up, t->options.setup_timeout_s)) return 1;
@@ -233,7 +231,7 @@ tutti_status tutti_comm_thread_open(
     tutti_status status = aside ? open_on_thread(t) : set_up(t);
     if (!status)
         *thread = t;
-    else if (status != TUTTI_ERR_TIMEOUT) /* then the thread may be inside MPI: all it uses stays */
+    else if (status != TUTTI_ERR_TIMEOUT) /* it may still be inside MPI: all it uses stays */
         tutti_comm_thread_close(t);
     return status;
 }
@@ -311,7 +309,7 @@ int tutti_comm_thread_pass(tutti_comm_thread *t)
 
 /* ---- a collective that the main thread waits for ---- */
 
-/* Returns whether it has arrived. */
+/* Passes until it arrives, or the deadline. Returns whether it has arrived. */
 static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
 {
     double until = tutti_clock_s() + t->options.timeout_s;
@@ -347,7 +345,7 @@ tutti_status tutti_comm_thread_call(
     return status;
 }
 
-/* ---- how far the clocks are apart ---- */
+/* ---- clock offsets ---- */
 
 tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *sample)
 {

@@ -1,10 +1,10 @@
-/* A deadline for what blocks inside MPI on a thread that nobody waits for: setting up on the main thread
- * (the sequential design), and MPI_Finalize. A rank that never comes would make it wait for ever, and it
- * cannot be interrupted.
+/* A deadline for calls that block inside MPI on a thread that nobody waits for: setup on the main
+ * thread (the sequential design), and MPI_Finalize. If a rank never arrives such a call waits for
+ * ever, and it cannot be interrupted.
  *
  *   open -> the call -> close
  *
- * Threads: both are for the thread that makes the call. */
+ * Threads: both are called by the thread that makes the call. */
 #ifndef TUTTI_DEADLINE_H
 #define TUTTI_DEADLINE_H
 
@@ -15,9 +15,9 @@ typedef enum tutti_deadline_of {
     TUTTI_DEADLINE_END    /* MPI_Finalize */
 } tutti_deadline_of;
 
-/* The call has limit_s seconds from now on. When they have passed, a line says what has not returned, and
- * the process exits with status 1, which ends all ranks. NULL without memory or a thread for it (logged): then the
- * call has no deadline. */
+/* The call must return within limit_s seconds from now. Otherwise a line says what has not
+ * returned, and the process exits with status 1, which ends all ranks. NULL if memory or a thread
+ * is lacking (logged): then the call has no deadline. */
 tutti_deadline *tutti_deadline_open(tutti_deadline_of of, double limit_s);
 void tutti_deadline_close(tutti_deadline *deadline); /* the call has returned; accepts NULL */
 

@@ -11,10 +11,10 @@ struct tutti_halt {
     tutti_control *control;
     int rank, size;
     pthread_mutex_t lock; /* protects what follows; no other lock is taken under it */
-    int wished;           /* here, or on rank 0 by any rank */
-    int say;              /* the wish or the limit is still to be sent */
+    int wished;           /* by this rank; on rank 0, by any rank */
+    int say;              /* the wish or the limit has yet to be sent */
     int64_t limit;
-    int heard; /* on rank 0: by so many others */
+    int heard; /* on rank 0: how many others have heard it */
     tutti_status status;
 };
 

@@ -1,22 +1,22 @@
-/* All ranks stop before the same step, although only some were asked to (a signal), or know of a
- * reason (a loss that is not a number).
+/* All ranks stop before the same step, although only some were asked to (by a signal) or know of a
+ * reason (a loss that is not finite).
  *
  *     rank 2   asked        WISH to rank 0
- *     rank 0   before it submits step s      LIMIT s + ahead to all, and stays there until each has HEARD it
+ *     rank 0   before it submits step s      LIMIT s + ahead to all; waits until each has HEARD it
  *     all      submit the steps below the limit, and no other
  *
- * THE CONDITION: a rank asks before each step n that it submits, when its step n - ahead has ended;
- * and no step ends on a rank before all ranks have submitted it (it sums over them). Rank 0 stays
- * before step s, so no step from s on ends anywhere, and no rank submits step s + ahead or a later
- * one: nobody is beyond the limit. When rank 0 goes on all ranks know it, so nobody goes beyond.
- * Nobody waits for long: HEARD is said by whoever passes (designs/drive/driver.h), whatever the rank's main
- * thread is doing, and rank 0 alone waits for it.
+ * THE CONDITION: a rank asks before each step n that it submits, once its step n - ahead has ended;
+ * and no step ends on a rank before all ranks have submitted it (it sums over them). While rank 0
+ * stays before step s, no step from s on ends anywhere, so no rank submits step s + ahead or a
+ * later one: nobody is beyond the limit. When rank 0 goes on all ranks know the limit, so nobody
+ * goes beyond it. Nobody waits for long: the passing thread (designs/drive/driver.h) sends HEARD,
+ * whatever the rank's main thread is doing, and only rank 0 waits for it.
  *
- * Steps cost a lock and no message while nobody is asked.
+ * While no rank wishes to stop, a step costs one lock and no message.
  *
  *   open -> { ask, pass }* -> close
  *
- * Threads: ask is [M]; pass is for whoever passes. */
+ * Threads: ask is [M]; pass belongs to the passing thread. */
 #ifndef TUTTI_HALT_H
 #define TUTTI_HALT_H
 
@@ -34,14 +34,14 @@ typedef enum tutti_halt_answer {
 tutti_status tutti_halt_open(tutti_control *control, tutti_halt **halt);
 void tutti_halt_close(tutti_halt *halt); /* accepts NULL */
 
-/* Whether step `step` may be submitted; ahead: see above; wish: whether this rank wants to stop. After
- * TUTTI_HALT_STOP all ranks have submitted the same steps. COMM (logged) when a message could not
+/* Whether step `step` may be submitted; ahead: see above; wish: whether this rank wants to stop.
+ * After TUTTI_HALT_STOP all ranks have submitted the same steps. COMM (logged) if a message cannot
  * be sent. */
 tutti_status tutti_halt_ask(
     tutti_halt *halt, int64_t step, int ahead, int wish, tutti_halt_answer *answer);
-/* In every pass: sends what is to be said. */
+/* In every pass: sends pending messages. */
 void tutti_halt_pass(tutti_halt *halt);
-/* Whether there is something to be said (0 for NULL). [A] */
+/* Whether messages are pending (0 for NULL). [A] */
 int tutti_halt_busy(tutti_halt *halt);
 
 #endif

@@ -10,9 +10,9 @@
 enum { WAITED_FOR, ARRIVED, LEFT };
 
 struct tutti_rendezvous {
-    tutti_token token; /* first */
+    tutti_token token; /* first member */
     tutti_latch arrived;
-    atomic_int state; /* whoever comes second frees it */
+    atomic_int state; /* the second to arrive or leave frees it */
     tutti_coll_args args;
     size_t recv_bytes;
     _Alignas(64) char memory[]; /* recv, then send */
@@ -90,7 +90,7 @@ tutti_status tutti_rendezvous_take(tutti_rendezvous *rendezvous, const tutti_col
     return status;
 }
 
-/* A token that is being finished just now opens the latch any moment. */
+/* If the token is being finished right now, the latch opens in a moment: wait for that. */
 void tutti_rendezvous_leave(tutti_rendezvous *rendezvous, int given)
 {
     tutti_rendezvous *r = rendezvous;

@@ -7,10 +7,10 @@
 
 enum { WORDS = TUTTI_CONTROL_TEXT / 8, FIRST_ROOM = 256 };
 
-/* One of the two ranks is ahead: its hashes wait in `ahead` for the other's. */
+/* One lane. The hashes of whichever rank is ahead wait in `ahead` for those of the other. */
 typedef struct stream {
-    int64_t mine, left;          /* how many were started here, and by the left neighbour */
-    uint64_t *ahead;             /* ring by number */
+    int64_t mine, left;          /* how many this rank and the left neighbour have started */
+    uint64_t *ahead;             /* ring, indexed by number */
     int64_t room;                /* a power of two */
     int differed;                /* no longer compared */
     tutti_control_message batch; /* lane, how many */
@@ -19,11 +19,11 @@ typedef struct stream {
 struct tutti_compare {
     tutti_control *control;
     int lanes, right;
-    double batch_s, since_s; /* since: the oldest hash that was not sent */
+    double batch_s, since_s; /* since_s: when the oldest unsent hash was added */
     int unsent;
     tutti_compare_differs differs;
     void *ctx;
-    tutti_status status; /* of what a handler had to do */
+    tutti_status status; /* of a message handler */
     stream lane[];
 };
 
@@ -76,7 +76,7 @@ static tutti_status double_room(stream *s, int64_t first, int64_t end)
     return TUTTI_OK;
 }
 
-/* The next hash of one side, whose count is *own; the other side's is `other`. */
+/* Takes the next hash of one side, which has *own so far; the other side has `other`. */
 static tutti_status meet(tutti_compare *c, stream *s, int64_t *own, int64_t other, uint64_t hash)
 {
     int64_t number = (*own)++;

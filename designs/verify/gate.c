@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-/* Ranks are at most one collective apart: one is through only when all have come. So what comes
- * early is for the next number, and two places a round are enough. */
+/* Ranks are at most one collective apart, because a rank passes only when all have arrived. So an early message is for
+ * the next number, and two places per round are enough. */
 enum { PLACES = 2, MOST_ROUNDS = 31 };
 
 typedef struct arrival {
@@ -14,9 +14,9 @@ typedef struct arrival {
 } arrival;
 
 typedef struct front {
-    int64_t number; /* that this rank has come to */
+    int64_t number; /* that this rank has reached */
     uint64_t hash;
-    int round; /* the next to go through */
+    int round; /* the next to pass */
     int differed;
     arrival from[PLACES][MOST_ROUNDS];
 } front;

@@ -10,8 +10,8 @@ enum { WORDS = TUTTI_CONTROL_TEXT / 8, FAILED = -1 };
 struct tutti_shutdown {
     tutti_control *control;
     int rank, size, lanes;
-    int heard;        /* ranks that have said bye */
-    int *lanes_heard; /* [size] of each rank; a bye of many lanes is several messages */
+    int heard;        /* ranks that have sent BYE */
+    int *lanes_heard; /* [size] per rank; a BYE of many lanes is several messages */
     int *failed;      /* [size] */
     int64_t *started; /* [size][lanes] */
 };

@@ -1,5 +1,5 @@
-/* How ranks part: each sends all others the number of collectives it has started on every lane,
- * and waits until it has theirs. Threads: the driver's comm_lock. */
+/* How ranks shut down: each sends all others the number of collectives that it has started on every
+ * lane, and waits for theirs. Threads: the driver's comm_lock. */
 #ifndef TUTTI_SHUTDOWN_H
 #define TUTTI_SHUTDOWN_H
 
@@ -11,12 +11,13 @@ typedef struct tutti_shutdown tutti_shutdown;
 tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdown **shutdown);
 void tutti_shutdown_close(tutti_shutdown *shutdown); /* accepts NULL */
 
-/* Says bye with `started` collectives a lane; NULL: after a failure, when counts mean nothing. */
+/* Sends BYE with the collectives started on each lane; NULL: after a failure, when counts mean
+ * nothing. */
 tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[]);
-/* Whether every other rank has said bye, with as many as `started` or after a failure; NULL: with
- * any. */
+/* Whether every other rank has sent BYE, with the counts `started` or after a failure; NULL: with
+ * any counts. */
 int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t started[]);
-/* "1, 3": those that have not, into text; returns text. */
+/* Writes the ranks that have not ("1, 3") into text; returns text. */
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size);
 
 typedef struct tutti_shutdown_gap {
@@ -24,7 +25,7 @@ typedef struct tutti_shutdown_gap {
     int64_t theirs; /* collectives */
 } tutti_shutdown_gap;
 
-/* Whether a rank has said bye with fewer on some lane than `started`. */
+/* Whether a rank has sent BYE with fewer collectives on some lane than `started`. */
 int tutti_shutdown_finds_gap(
     const tutti_shutdown *shutdown, const int64_t started[], tutti_shutdown_gap *gap);
 

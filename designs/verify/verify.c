@@ -10,25 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HISTORY = 1024 /* collectives whose fingerprints can be told to others */ };
+enum { HISTORY = 1024 /* collectives whose fingerprints are kept for the others */ };
 
-/* How long hashes wait for company; for a lane where an earlier collective differs; for answers, and
- * for the cause of a shift. */
+/* How long to wait: for more hashes to send; for a lane on which an earlier collective differs; for answers, and for
+ * the cause of a shift. */
 static const double batch_s = 1e-3, settle_s = 10e-3, patience_s = 0.5;
 
 /* What one rank has at the place where ranks differ. */
 typedef struct answer {
-    int come, known; /* come: it has answered; known: it has come to this place */
+    int come, known; /* come: it has answered; known: it has reached this place */
     tutti_fingerprint fingerprint;
 } answer;
 
-/* The place where ranks differ, and what is known of it. */
+/* The place where ranks differ, and what is known about it. */
 typedef struct suspicion {
-    int lane; /* -1: there is none */
+    int lane; /* -1: none */
     int64_t number, sequence;
     int asked;
     double since_s; /* when ranks were first seen to differ, here or at a later place */
-    double due_s;   /* to ask; then, to do without the answers that are missing */
+    double due_s;   /* when to ask; after that, when to stop waiting for answers */
     answer *answer; /* [size] */
 } suspicion;
 
@@ -39,11 +39,11 @@ struct tutti_verify {
     tutti_compare *compare; /* one of the two, by mode */
     tutti_gate *gate;
     tutti_shutdown *shutdown;
-    int64_t *offered; /* [lanes] how many have come to be started */
+    int64_t *offered; /* [lanes] how many have been offered for starting */
     tutti_fingerprint *history;
-    int64_t remembered; /* fingerprints that were entered in it */
+    int64_t remembered; /* fingerprints entered in the history */
     suspicion suspicion;
-    tutti_status status; /* of what a handler had to do */
+    tutti_status status; /* of a message handler */
     int concluded;
     char sentence[TUTTI_CONTROL_TEXT];
 };
@@ -151,10 +151,10 @@ tutti_status tutti_verify_admit(
     return status;
 }
 
-/* ---- where ranks differ ---- */
+/* ---- differences ---- */
 
-/* Of several places, the one that comes first in this rank's program counts: the other lanes go on
- * until all is said, as the cause may lie on one of them. */
+/* Of several places, the first in this rank's program counts. The other lanes go on until the conclusion, because the
+ * cause may lie on one of them. */
 static void suspect(void *ctx, int lane, int64_t number)
 {
     tutti_verify *v = ctx;
@@ -251,8 +251,8 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
         text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
 }
 
-/* Whether the ranks have the same collective here, which only stands at another place in their
- * programs: then something before it, on another lane, is missing or too many on some of them. */
+/* Whether the ranks have the same collective here, only at different places in their programs: then some rank has one
+ * too many or too few before it, on another lane. */
 static int is_shifted(const tutti_verify *v)
 {
     const answer *all = v->suspicion.answer;
@@ -289,7 +289,7 @@ static void conclude_difference(tutti_verify *v)
     v->concluded = 1;
 }
 
-/* A rank has left, and this rank has come to more collectives than it. */
+/* A rank has left after fewer collectives than this rank has reached. */
 static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
 {
     char text[TUTTI_FINGERPRINT_TEXT] = "collectives";
@@ -348,7 +348,7 @@ int tutti_verify_curious(const tutti_verify *verify)
 
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
 {
-    /* Nothing follows a bye that the others would have to stay for. */
+    /* BYE must be last: the others do not stay for anything after it. */
     tutti_status status = verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
     return status ? status : tutti_shutdown_say(verify->shutdown, failed ? NULL : verify->offered);
 }

@@ -54,7 +54,7 @@ tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the stall's file");
     write_all(rank, ranks, state, driver, now_s, out);
     snprintf(path, sizeof path, "%s/tutti-stall.%d.json", folder ? folder : ".", rank);
-    /* A disk that is the reason of the stall must not hold up the report of it. */
+    /* A disk that causes the stall must not block its report. */
     const tutti_file_options file = {.what = "stall report", .path = path, .unsynced = 1};
     tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for %s", path)
                                       : tutti_file_put(&file, text, bytes);

@@ -1,4 +1,4 @@
-/* The file that a rank writes when it stalls: JSON lines; first this rank's state and what it knows
+/* The file that a rank writes when it stalls, as JSON lines: first its own state and what it knows
  * of the others ("event":"rank"), then its flight recorder ("event":"collective"). [A] */
 #ifndef TUTTI_DUMP_H
 #define TUTTI_DUMP_H
@@ -6,8 +6,8 @@
 #include "designs/drive/driver.h"
 #include "designs/watch/stall.h"
 
-/* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working one) as a whole, without waiting for
- * the disk. IO, NOMEM (logged). */
+/* Writes FOLDER/tutti-stall.RANK.json (folder NULL: the working directory) atomically, without
+ * waiting for the disk. IO, NOMEM (logged). */
 tutti_status tutti_dump_write(const char *folder, int rank, int ranks,
     const tutti_stall_state state[], tutti_driver *driver, double now_s);
 

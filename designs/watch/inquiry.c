@@ -12,7 +12,7 @@
 
 static const double beat_every_s = 1;
 
-/* What has moved so far: while this stays the same, nothing moves. */
+/* Progress so far: while this stays the same, nothing moves. */
 typedef struct counts {
     int64_t submitted, ended, tasks;
     double moved_s; /* of the oldest in flight */
@@ -28,18 +28,18 @@ struct tutti_inquiry {
     int whole;
     const char *doing;
     int announced;
-    double doing_s;   /* since when */
-    int waiting;      /* how many waits the main thread is in */
-    double outside_s; /* when its program was last seen to call Tutti */
+    double doing_s;   /* when it began */
+    int waiting;      /* nested waits of the main thread */
+    double outside_s; /* when its program last called Tutti, as far as seen */
     counts last;
-    double moved_s;                /* when they changed last */
+    double moved_s;                /* when the counts last changed */
     int64_t about;                 /* what the others are asked about, or NOTHING */
     double every_s, asked_s;       /* how often, and when last */
-    double beat_s;                 /* when one was asked last, with no stall */
-    int turn;                      /* who */
-    int calling, called;           /* dumps: to be told to the others, and heard from one */
+    double beat_s;                 /* when a rank was last asked, without a stall */
+    int turn;                      /* which one */
+    int calling, called;           /* dumps: to be sent to the others, and received from one */
     tutti_stall_state *others;     /* [ranks]; heard_s is the time, not an age */
-    tutti_pulse_id self, *process; /* process: [ranks], pid 0 until heard of */
+    tutti_pulse_id self, *process; /* process: [ranks], pid 0 until known */
     int greeted;
 };
 
@@ -66,7 +66,7 @@ static int same(const counts *a, const counts *b)
            a->outside == b->outside && !(a->moved_s < b->moved_s) && !(a->moved_s > b->moved_s);
 }
 
-/* Where the collective is here. */
+/* How far the collective is on this rank. */
 static tutti_stall_place state_of(const tutti_driver_entry *entry)
 {
     static const tutti_stall_place places[] = {[TUTTI_ENTRY_GONE] = TUTTI_STALL_ENDED,
@@ -76,7 +76,7 @@ static tutti_stall_place state_of(const tutti_driver_entry *entry)
     return entry->sequence < 0 ? TUTTI_STALL_NOT_SUBMITTED : places[entry->state];
 }
 
-/* One that waits for the other ranks to come to it has been come to here. */
+/* A collective at the gate, where it waits for the other ranks, counts as started here. */
 static tutti_stall_place place_of(const tutti_driver_look *look, const tutti_driver_entry *entry)
 {
     tutti_stall_place place = state_of(entry);
@@ -84,7 +84,7 @@ static tutti_stall_place place_of(const tutti_driver_look *look, const tutti_dri
     return waits ? TUTTI_STALL_STARTED : place;
 }
 
-/* Which task keeps a collective from being ready. */
+/* The task that keeps a collective from being ready. */
 static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *text, size_t size)
 {
     tutti_blocker blocker = {.found = 0};
@@ -101,7 +101,7 @@ static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *
         lost ? ", and has ended, but its task was not told so" : "");
 }
 
-/* What the program does that has not submitted the collective. */
+/* What a program does that has not submitted the collective. */
 static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size)
 {
     char running[160] = "";
@@ -116,7 +116,7 @@ static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size
         snprintf(text, size, "it waits for what it has submitted before");
 }
 
-/* What comes before a collective that is ready. */
+/* What precedes a ready collective. */
 static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t collective,
     double now_s, char *text, size_t size)
 {
@@ -137,8 +137,8 @@ static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t c
 }
 
 /* Whether this rank can go on with the collective by itself: a task runs, or the program is in its own code and the
- * collective may be waiting for that. Of a program's own tasks nothing is known (not whole): those that a collective
- * waits for may go on. Lock held. */
+ * collective may be waiting for that. A program's own tasks are unknown (not whole): those that a collective waits for
+ * may go on. Lock held. */
 static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
     const tutti_ledger_look *tasks, tutti_stall_place place)
 {
@@ -294,7 +294,7 @@ static void hear_hello(void *ctx, const tutti_control_message *message)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Once: so that others can see what has become of this process when it is silent. */
+/* Once, so that others can look up this process when it is silent. */
 static tutti_status greet(tutti_inquiry *q)
 {
     if (q->greeted) return TUTTI_OK;
@@ -311,7 +311,7 @@ static tutti_control_message query_about(int64_t collective)
     return (tutti_control_message){.kind = TUTTI_CONTROL_QUERY, .value = {[ABOUT] = collective}};
 }
 
-/* In quiet times one rank after another is asked, so that something is known of one that stops. */
+/* Without a stall, asks one rank after another, so that something is known of a rank that stops. */
 static tutti_status ask_in_turn(tutti_inquiry *q, double now_s)
 {
     if (now_s - q->beat_s < beat_every_s) return TUTTI_OK;
@@ -343,7 +343,7 @@ void tutti_inquiry_pass(tutti_inquiry *inquiry)
     if (status) tutti_log(TUTTI_LOG_DEBUG, "not every rank could be asked");
 }
 
-/* ---- what others call ---- */
+/* ---- calls from outside ---- */
 
 tutti_status tutti_inquiry_open(
     tutti_driver *driver, tutti_control *control, tutti_inquiry **inquiry)

@@ -1,10 +1,10 @@
-/* What the ranks are doing, asked by control messages (collectives/control.h): each rank answers what
- * it knows about a collective, from its driver and its runner's ledger.
+/* Asks the ranks what they are doing, by control messages (collectives/control.h). Each rank
+ * answers with what it knows about a collective, from its driver and its runner's ledger.
  *
  *   rank 0: ask(#18) --QUERY--> rank 1: place of #18 there, the task in the way --STATE--> rank 0
  *
- * Threads: pass runs in the driver's pass (comm_lock held); the rest is [A]. Its own lock is taken
- * after comm_lock and before the queue's and the ledger's. */
+ * Threads: pass runs in the driver's pass (comm_lock held); the rest is [A]. The inquiry's lock is
+ * taken after comm_lock and before the queue's and the ledger's. */
 #ifndef TUTTI_INQUIRY_H
 #define TUTTI_INQUIRY_H
 
@@ -17,51 +17,52 @@ typedef struct tutti_inquiry tutti_inquiry;
 
 enum { TUTTI_INQUIRY_NOTHING = -2 };
 
-/* control NULL: the only rank, or one that talks to nobody. Both are borrowed until close. NOMEM. */
+/* control NULL: a single rank, or one without control messages. Both are borrowed until close.
+ * NOMEM. */
 tutti_status tutti_inquiry_open(
     tutti_driver *driver, tutti_control *control, tutti_inquiry **inquiry);
-void tutti_inquiry_close(tutti_inquiry *inquiry); /* nobody passes any more; accepts NULL */
+void tutti_inquiry_close(tutti_inquiry *inquiry); /* after the last pass; accepts NULL */
 
 int tutti_inquiry_rank(const tutti_inquiry *inquiry);
 int tutti_inquiry_ranks(const tutti_inquiry *inquiry);
 
-/* The ledger of what is submitted (NULL: none), and whether it holds all of this rank's tasks
- * (whole) or only its collectives. */
+/* Sets the ledger of what is submitted (NULL: none). whole: it holds all of this rank's tasks, not
+ * only its collectives. */
 void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int whole);
 /* What the program is doing outside of Tutti ("writes a checkpoint"), for reports. NULL: nothing in
- * particular. announced: the others have to expect it, and wait longer before they warn. Borrowed until the next
- * call. */
+ * particular. announced: the others expect it, and wait longer before they warn. Borrowed until the
+ * next call. */
 void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing, int announced);
-/* The main thread begins (1) or ends (0) to wait for what was submitted here: only outside of such waits the program
- * can go on by itself. Calls nest. */
+/* The main thread begins (1) or ends (0) a wait for what was submitted here: only outside such
+ * waits can the program go on by itself. Calls nest. */
 void tutti_inquiry_wait(tutti_inquiry *inquiry, int begins);
-/* Where collectives run only while the main thread waits: how many are ready, and for how long its program has been
- * elsewhere meanwhile; 0: there is none, or it waits. */
+/* If collectives run only while the main thread waits: how many are ready; *for_s: how long its
+ * program has been elsewhere meanwhile. 0: none is ready, or the program waits. */
 int tutti_inquiry_left_waiting(tutti_inquiry *inquiry, double now_s, double *for_s);
 
-/* From now on the others are asked about this collective (-1: about themselves only) this often;
- * NOTHING: no more. */
+/* From now on asks the others about this collective (-1: only about themselves) every every_s
+ * seconds; NOTHING: stops asking. */
 void tutti_inquiry_ask(tutti_inquiry *inquiry, int64_t collective, double every_s);
 /* Tells every rank to write its dump. */
 void tutti_inquiry_call(tutti_inquiry *inquiry);
-/* Whether another rank has said so since the last look. */
+/* Whether another rank has called since the last look. */
 int tutti_inquiry_called(tutti_inquiry *inquiry);
 
-/* This rank's own state. `waits` counts what is in flight; stuck (may be NULL): its program waits for tasks that
- * are unfinished, but none runs and no collective is in flight or may start. */
+/* This rank's own state. stuck (may be NULL): its program waits for unfinished tasks, but none runs
+ * and no collective is in flight or may start. */
 tutti_stall_state tutti_inquiry_self(
     tutti_inquiry *inquiry, int64_t collective, double now_s, int *stuck);
-/* What is known of every rank, its own state included. A rank answers when it has told something
- * within `recent_s`. */
+/* What is known of every rank, including this one. A rank answers if it has reported within
+ * `recent_s`. */
 void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now_s, double recent_s,
     tutti_stall_state state[]);
 
-/* The runner's wait ends with this status. */
+/* Ends the runner's wait with this status. */
 void tutti_inquiry_fail(tutti_inquiry *inquiry, tutti_status status);
 
 /* Sends what is due, and once a second a question to one rank in turn. In the driver's pass. */
 void tutti_inquiry_pass(tutti_inquiry *inquiry);
-/* What runs, and what is in flight or in the way here, a line each. */
+/* Logs what runs, and what is in flight or in the way here, one line each. */
 void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Processes whose hosts have one text see each other. "": not known. */
+/* Processes with the same host text can see each other. "": unknown. */
 static void read_host(char host[TUTTI_PULSE_HOST])
 {
     char boot[TUTTI_PROCESS_BOOT], space[32] = "";

@@ -7,7 +7,7 @@
 enum { DETAILED = 3 /* missing ranks that a sentence describes; the others are counted */ };
 static const double most_alive_s = 2;
 
-/* A text that is added to until it is full. */
+/* A text that grows until it is full. */
 typedef struct page {
     char *text;
     size_t size, used;
@@ -32,17 +32,17 @@ int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[])
     return lowest;
 }
 
-/* By what it has told last, however long ago. */
+/* By its last report, however old. */
 static int has_arrived(const tutti_stall_state *s, int64_t collective)
 {
     if (!s->known) return 0;
-    int stands = s->away && s->can_move; /* it is started, but nobody is there to move it */
+    int stands = s->away && s->can_move; /* started, but nobody moves it */
     if (s->about == collective)
         return s->place > TUTTI_STALL_STARTED || (s->place == TUTTI_STALL_STARTED && !stands);
     return s->waits == collective || (s->answers && s->submitted > collective);
 }
 
-/* Ranks that fell silent much later than the first are late with an answer, or follow from it. */
+/* Ranks that fell silent much later than the first are late with an answer, or a consequence of it. */
 static void forgive_late_answers(int ranks, const tutti_stall_state state[], int missing[])
 {
     double longest_s = 0;
@@ -58,7 +58,7 @@ int tutti_stall_missing(
 {
     int count = 0;
     for (int r = 0; r < ranks; r++) count += missing[r] = !has_arrived(&state[r], collective);
-    if (!count) /* one that started it may have been stopped since */
+    if (!count) /* a rank that started it may have been stopped since */
         for (int r = 0; r < ranks; r++) missing[r] = !state[r].answers;
     forgive_late_answers(ranks, state, missing);
     count = 0;
@@ -75,14 +75,14 @@ int tutti_stall_announced(int ranks, const tutti_stall_state state[], int64_t co
     return count > 0 && announced == count;
 }
 
-/* A rank that hears only now and then, and whose process may run, is in its program's own code. */
+/* A rank that hears only at times, and whose process may run, counts as being in its program's own code. */
 static int is_away(const tutti_stall_state *s)
 {
     return !s->answers && s->away &&
            (s->pulse == TUTTI_PULSE_RUNS || s->pulse == TUTTI_PULSE_UNKNOWN);
 }
 
-/* Since when the rank has not been able to go on by itself, as far as is known. */
+/* How long the rank has not been able to go on by itself, as far as is known. */
 static double stands_s(const tutti_stall_state *s, double unheard_s)
 {
     if (is_away(s) || (s->answers && s->can_move)) return 0;
@@ -127,7 +127,7 @@ static const char *name_of(int ranks, const tutti_stall_state state[], int64_t c
     return "";
 }
 
-/* A rank on which something moved this lately goes on: half of the longest wait, and at most 2 s. */
+/* A rank on which something has moved within this time goes on: half of the longest wait, and at most 2 s. */
 static double alive_s(int ranks, const tutti_stall_state state[])
 {
     double longest_s = 0;
@@ -136,7 +136,7 @@ static double alive_s(int ranks, const tutti_stall_state state[])
     return longest_s / 2 < most_alive_s ? longest_s / 2 : most_alive_s;
 }
 
-/* A rank of which nothing is heard. */
+/* A silent rank. */
 static void add_silence(page *p, const tutti_stall_state *s)
 {
     static const char *const pulses[] = {
@@ -157,7 +157,7 @@ static void add_silence(page *p, const tutti_stall_state *s)
                                            "cannot be seen from here, is stopped or dead");
 }
 
-/* What keeps a rank that has not arrived. */
+/* Why a rank has not arrived. */
 static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, double alive)
 {
     const char *way = s->about == collective ? s->way : "";

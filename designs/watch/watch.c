@@ -12,10 +12,10 @@
 
 static const double grace_s = 2;         /* from a failure until the process should be gone */
 static const double longest_sleep_s = 2; /* of a process that runs */
-static const double deaf_s = 0.5; /* whoever passes has not taken an abort by then: nobody does */
+static const double deaf_s = 0.5;        /* if no pass has taken an abort by then, nobody passes */
 static const double longest_silence_s = 600; /* between warnings of one stall */
-static const double announced_later =
-    6; /* times as late is the first warning of what was announced */
+/* The first warning about something announced comes this many times later. */
+static const double announced_later = 6;
 static const double longest_tick_s = 0.05, longest_recent_s = 1, longest_every_s = 0.2;
 
 struct tutti_watch {
@@ -23,24 +23,24 @@ struct tutti_watch {
     tutti_driver *driver;
     tutti_inquiry *inquiry;
     int rank, ranks;
-    /* Others are asked from ask_s of a stall on, every every_s; answers hold for recent_s. */
+    /* After ask_s of a stall, others are asked every every_s; answers are valid for recent_s. */
     double ask_s, every_s, recent_s, tick_s;
-    double gap_s, gap_ended_s; /* the last time in which this rank did not look, and its end */
+    double gap_s, gap_ended_s; /* the last interval in which this rank did not look, and its end */
     pthread_mutex_t lock;      /* protects the next four */
     pthread_cond_t stopping;
     int stop;
-    int aborting; /* the sentence waits for a pass */
+    int aborting; /* the sentence is to be sent in the next pass */
     char sentence[TUTTI_CONTROL_TEXT];
     pthread_t thread;
-    /* The thread's own. */
+    /* Used by the thread only. */
     tutti_stall_state *state; /* [ranks] */
-    int asked;                /* SIGUSR1 so far */
+    int asked;                /* SIGUSR1 received so far */
     int warned, dumped, reported, aborted;
     double warn_at_s;   /* the length of the stall at which the next warning is due */
-    double remind_at_s; /* the same for the reminder of the call that is missing */
+    double remind_at_s; /* likewise for the reminder of the missing call */
     double stalled_s;   /* at the last look */
     double looked_s;    /* when that was */
-    double woken_s;     /* the process was stopped until then; 0: it was not */
+    double woken_s;     /* the process was stopped until then; 0: never stopped */
     int stuck;          /* its own tasks wait for each other */
     double dumped_at_s, aborted_at_s, failed_at_s;
 };
@@ -73,8 +73,7 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* A process that was stopped, or had no core for long, has heard of nobody meanwhile: it counts from
- * when it woke. */
+/* A process that was stopped, or had no core for long, has heard nobody meanwhile: it counts from when it woke. */
 static void notice_sleep(tutti_watch *w, double now_s)
 {
     double slept_s = now_s - w->looked_s;
@@ -89,7 +88,7 @@ static void notice_sleep(tutti_watch *w, double now_s)
     w->looked_s = now_s;
 }
 
-/* For how long an answer holds: longer when this rank has just had no core to hear a new one. */
+/* How long an answer is valid: longer if this rank has just had no core to receive a new one. */
 static double recent_now_s(const tutti_watch *w, double now_s)
 {
     return w->recent_s + (now_s - w->gap_ended_s < w->recent_s ? w->gap_s : 0);
@@ -116,7 +115,7 @@ static void explain(const tutti_watch *w, int64_t collective, char *text, size_t
         tutti_stall_sentence(w->ranks, w->state, collective, text, size);
 }
 
-/* Twice as late each time, so that a long wait does not fill a log; and from one rank after the first. */
+/* The interval doubles, so that a long wait does not fill the log; after the first warning, only one rank warns. */
 static void warn(tutti_watch *w, int64_t collective)
 {
     char text[1024];
@@ -128,7 +127,7 @@ static void warn(tutti_watch *w, int64_t collective)
     tutti_log(TUTTI_LOG_WARN, "waits for %.1f s in %s", w->stalled_s, text);
 }
 
-/* What ranks have to expect of each other is warned of later. */
+/* What a rank has announced is warned of later. */
 static int warning_is_due(const tutti_watch *w, int64_t collective)
 {
     double first_s = w->options.warn_s;
@@ -136,7 +135,7 @@ static int warning_is_due(const tutti_watch *w, int64_t collective)
     return due(first_s, w->stalled_s) && w->stalled_s >= w->warn_at_s;
 }
 
-/* A program whose collectives run in a call that it does not make. It may come to it: no stall. */
+/* For a program whose collectives run in a call that it does not make. It may still do so: no stall. */
 static void remind(tutti_watch *w, double now_s)
 {
     double for_s;
@@ -156,11 +155,11 @@ static void dump(tutti_watch *w, double now_s)
     w->dumped = 1;
     w->reported = 0;
     w->dumped_at_s = now_s;
-    /* A file that cannot be written has been reported; the stall is the greater trouble. */
+    /* A failure to write the file has been logged; the stall matters more. */
     (void)tutti_dump_write(w->options.folder, w->rank, w->ranks, w->state, w->driver, now_s);
 }
 
-/* Who waits for whom, once everybody has answered about the same collective, or had the time. */
+/* Reports who waits for whom, once all ranks have answered about the same collective, or had time to. */
 static void report(tutti_watch *w, int64_t collective, double now_s)
 {
     int all = 1;
@@ -168,7 +167,7 @@ static void report(tutti_watch *w, int64_t collective, double now_s)
         all &= w->state[r].answers && w->state[r].about == collective;
     if (!all && now_s - w->dumped_at_s < w->recent_s) return;
     w->reported = 1;
-    int nobody = collective < 0 && !w->stuck; /* it has gone on meanwhile */
+    int nobody = collective < 0 && !w->stuck; /* the stall has ended meanwhile */
     if (nobody || tutti_stall_spokesman(w->ranks, w->state) != w->rank) return;
     char text[1024];
     tutti_log(TUTTI_LOG_WARN, "stall report: who waits for whom, by %s:",
@@ -240,7 +239,7 @@ static void judge(tutti_watch *w, double now_s)
 
 /* ---- the end ---- */
 
-/* Whoever passes announces an abort to the others; when nobody passes, this rank at least ends. */
+/* A pass announces an abort to the others; if nobody passes, at least this rank ends. */
 static void see_to_abort(tutti_watch *w, double now_s)
 {
     pthread_mutex_lock(&w->lock);
@@ -252,8 +251,7 @@ static void see_to_abort(tutti_watch *w, double now_s)
     tutti_driver_fail(w->driver, TUTTI_ERR_TIMEOUT);
 }
 
-/* After a failure, from wherever: what waits for tasks is woken; and a process that a stall should
- * have ended by now is ended. */
+/* After any failure: wakes whoever waits for tasks, and ends a process that a stall should have ended by now. */
 static void see_to_failure(tutti_watch *w, double now_s)
 {
     tutti_status failure = tutti_driver_see(w->driver).failure;
@@ -307,7 +305,7 @@ static void *watch_over(void *arg)
     return NULL;
 }
 
-/* Others are asked early enough that a rank without an answer has had recent_s for it. */
+/* Others are asked early enough that a rank without an answer has had recent_s to send one. */
 static void set_pace(tutti_watch *w)
 {
     const tutti_watch_options *o = &w->options;
@@ -319,7 +317,7 @@ static void set_pace(tutti_watch *w)
     w->tick_s = smaller(longest_tick_s, first_s / 10);
 }
 
-/* The program's signals are its own threads' business. */
+/* The program's signals are delivered to its own threads. */
 static int start_thread(tutti_watch *w)
 {
     sigset_t all, before;
