@@ -218,7 +218,7 @@ static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_atta
     s->may_abort = options->may_abort;
     status = open_exchange(comm, refused, options, &exchange, &s->exchange);
     if (!status) {
-        tutti_run_hooks hooks = tutti_exchange_hooks(s->exchange);
+        tutti_run_hooks hooks = tutti_exchange_insert_hooks(s->exchange);
         status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
         if (!status) status = tutti_names_open(&s->names);
         s->rank = tutti_exchange_rank(s->exchange);

@@ -396,14 +396,17 @@ tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
-    const tutti_exchange_options *o = &x->options;
-    tutti_place place = node->place;
     if (x->order && tutti_order_submit(x->order, node)) return -1;
-    if (x->attached) {
-        tutti_coll_args args =
-            tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
-        place = tutti_chunk_place(&args, o->chunk_bytes, o->lanes, &x->inserted);
-    }
+    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
+}
+
+static int64_t reserve_inserted(void *ctx, const tutti_node *node)
+{
+    tutti_exchange *x = ctx;
+    const tutti_exchange_options *o = &x->options;
+    tutti_coll_args args =
+        tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
+    tutti_place place = tutti_chunk_place(&args, o->chunk_bytes, o->lanes, &x->inserted);
     return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &place, node->name);
 }
 
@@ -460,6 +463,13 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
         .main = main_drives ? drive : NULL,
         .observe = observe,
         .waits = waits};
+}
+
+tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange)
+{
+    tutti_run_hooks hooks = tutti_exchange_hooks(exchange);
+    hooks.reserve = reserve_inserted;
+    return hooks;
 }
 
 /* ---- the main thread ---- */

@@ -118,6 +118,9 @@ tutti_status tutti_exchange_judge(
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
+/* The same for dag/run/insert.h, whose collectives are not in a graph: their chunks and lanes follow
+ * from the order in which they are inserted. */
+tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange);
 
 /* Reports to the other ranks what the main thread is doing when they may have to wait for it
  * ("writes a checkpoint"). NULL: nothing in particular. Borrowed until the next call. announced:
