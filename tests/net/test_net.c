@@ -1,4 +1,4 @@
-/* dag/net: shapes, names, parameter counts, and what bad layers are told. Nothing runs here. */
+/* dag/net: shapes, names, parameter counts, and error messages for bad layers. Nothing runs here. */
 #include "dag/net/step.h"
 #include "tests/support/testing.h"
 
@@ -159,7 +159,7 @@ static const struct wrong {
     {wrong_size, {"conv layer huge", "4x4x9223372036854775807", "too many"}},
 };
 
-/* Runs build on a fresh net with standard error caught in text. */
+/* Runs build on a fresh net and captures standard error in text. */
 static tutti_status caught(const struct wrong *wrong, char *text, size_t size)
 {
     FILE *file = tmpfile();
@@ -176,7 +176,7 @@ static tutti_status caught(const struct wrong *wrong, char *text, size_t size)
     rewind(file);
     text[fread(text, 1, size - 1, file)] = 0;
     fclose(file);
-    ck_assert_int_eq(later, -1); /* the failure sticks */
+    ck_assert_int_eq(later, -1); /* the failure is sticky */
     return status;
 }
 
