@@ -51,7 +51,7 @@ static int check(int rank, const char *what, float got, float wanted)
     return 1;
 }
 
-/* The program sets the value in main memory, and a task overwrites it on the other node. */
+/* The program sets the values in main memory; a task on the other node adds to them. */
 static void set_five(tutti_handle data)
 {
     starpu_data_acquire(data, STARPU_W);

@@ -180,7 +180,7 @@ START_TEST(search_keeps_what_is_fixed)
     tutti_search_space space = space_of("concurrent");
     space.lanes = 3;
     ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).lanes, 3);
-    space = space_of("funneled"); /* never has three lanes by itself */
+    space = space_of("funneled"); /* the default has only one lane */
     space.lanes = 3;
     ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).lanes, 3);
     space = space_of("chained");
