@@ -10,8 +10,8 @@ static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER
                     PEER_MEAN = 0.70, CONCURRENT = 1.05, DESIGNS = 1.03, AUTO = 1.03;
 
 typedef struct tally {
-    int misses, numbers, below,
-        medians;               /* below: the limit; medians: rows with ratios of medians */
+    /* below: rows below their limit; medians: rows whose ratios are of medians. */
+    int misses, numbers, below, medians;
     double log_sum, log_limit; /* of step / peer with the best design of a cell; of limit / peer */
     int cells;                 /* with a peer */
 } tally;

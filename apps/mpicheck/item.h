@@ -10,7 +10,7 @@ typedef enum mpicheck_item_kind {
     MPICHECK_ITEM_RECV,
     MPICHECK_ITEM_COLL,
     MPICHECK_ITEM_FINALIZE,
-    MPICHECK_ITEM_OTHER, /* unknown who ends it */
+    MPICHECK_ITEM_OTHER, /* no known rank ends it */
 } mpicheck_item_kind;
 
 /* One operation that is waited for, or pending. */

@@ -1,8 +1,7 @@
 /* The program's requests and what they are for. [A]
  *
  * MPI may reuse a handle in another thread as soon as it has freed the request. So a call that may
- * free a request first claims the record of it and afterwards settles that record, never the
- * handle. */
+ * free a request first claims its record, and afterwards settles that record, not the handle. */
 #ifndef TUTTI_MPICHECK_REQUESTS_H
 #define TUTTI_MPICHECK_REQUESTS_H
 

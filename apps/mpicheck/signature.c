@@ -120,7 +120,7 @@ bool mpicheck_signature_receives(mpicheck_signature sent, mpicheck_signature exp
 {
     if (sent.elements == 0 || sent.anything || expected.anything) return true;
     if (sent.elements == expected.elements) return sent.hash == expected.hash;
-    /* Prefixes of mixed sequences are not kept: only sequences of a single type can be told apart. */
+    /* Prefixes of mixed sequences are not kept: only sequences of a single type can be distinguished. */
     return sent.basic == 0 || expected.basic == 0 || sent.basic == expected.basic;
 }
 

@@ -406,8 +406,8 @@ START_TEST(other_hosts_are_believed)
     unsetenv("TUTTI_RUN");
 
     leave_lock("elsewhere", boot, "");
-    ck_assert_ok(
-        tutti_lock_take("test", path, &lock)); /* stale: this host, and nobody holds its flock */
+    /* Stale: the boot id is this host's, and nobody holds the flock. */
+    ck_assert_ok(tutti_lock_take("test", path, &lock));
     tutti_lock_release(lock);
     put_plain("f.lock", "");
     SAYING(ck_assert_int_eq(tutti_lock_take("test", path, &lock), TUTTI_ERR_IO));

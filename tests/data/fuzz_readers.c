@@ -180,8 +180,8 @@ int main(int argc, char **argv)
     }
     for (int t = 0; t < TARGETS; t++) {
         printf("%s: %d refusals\n", targets[t].format, refused[t]);
-        failures += iterations >= ITERATIONS &&
-                    refused[t] == 0; /* without refusals the fuzzer proves nothing */
+        /* Without refusals the fuzzer proves nothing. */
+        failures += iterations >= ITERATIONS && refused[t] == 0;
     }
     drop_targets();
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;

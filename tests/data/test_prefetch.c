@@ -363,8 +363,8 @@ START_TEST(impossible_options)
             status == rows[i].expected && *message, "row %zu: %s", i, tutti_status_name(status));
         ck_assert_ptr_null(p);
     }
-    tutti_prefetch_options o =
-        options_for(&d, 0); /* an evaluation accepts any batch size that fits in memory */
+    /* An evaluation accepts any batch size that fits in memory. */
+    tutti_prefetch_options o = options_for(&d, 0);
     tutti_prefetch *p = NULL;
     o.batch = INT64_MAX / 8;
     fixture_capture();

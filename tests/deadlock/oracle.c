@@ -132,7 +132,7 @@ static double combine(tutti_reduce_op op, double a, double b)
     return (double)values_combine(op, (int64_t)a, (int64_t)b);
 }
 
-/* Values of 1 to 15; products stay small enough for a byte. */
+/* Values of 1 to 15; for products 1 or 2, so that they fit into a byte. */
 static void feed(const oracle *o, int r, int k, uint64_t salt)
 {
     term *t = &o->term[r][k];

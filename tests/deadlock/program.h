@@ -1,6 +1,6 @@
 /* What the ranks of an explored world run, as a value: collectives in program order, and the
- * setting they run in. In a right program all ranks' programs are equal; they may differ in any
- * way.
+ * setting they run in. In a right program all ranks' programs are equal; in a wrong
+ * one they may differ in any way.
  *
  * One step of a rank feeds every collective's buffer with numbers of this step, runs the
  * collectives and fetches their results. Steps are submitted one after another without waiting;

@@ -25,7 +25,8 @@ static int64_t count_of(int parameter)
 typedef struct variant {
     int64_t bucket_bytes, chunk_bytes;
     tutti_order_options order;
-    int heavy; /* number of long kernels between rank 1's first gradient and the others; each step is waited for */
+    /* Number of long kernels between rank 1's first gradient and the others; each step is waited for. */
+    int heavy;
 } variant;
 
 typedef struct rank_job {
@@ -230,9 +231,9 @@ START_TEST(every_design_equals_the_oracle)
                 run_world(tutti_designs[d], ranks, lanes, &plain, seed + k, job);
                 for (int r = 0; r < ranks; r++) {
                     compare(&job[r], &oracle[0]);
-                    /* One call to agree and, with several ranks, the nodes. */
-                    int64_t compared =
-                        job[r].verify != TUTTI_VERIFY_OFF; /* before the first step */
+                    /* One call to agree and, with several ranks, the nodes and, if they verify, a
+                     * comparison before the first step. */
+                    int64_t compared = job[r].verify != TUTTI_VERIFY_OFF;
                     int64_t expected = 1 + (ranks > 1 ? PARAMETERS * STEPS + compared : 0);
                     ck_assert_int_eq(job[r].collectives, expected);
                 }
@@ -417,8 +418,8 @@ START_TEST(a_queue_lets_only_the_next_of_a_lane_start)
     ck_assert_int_eq(q.started, 0);
     ck_assert_int_eq((int)tutti_queue_ready_group(&q), 0);
     for (int i = 3; i < 6; i++) tutti_queue_ready(&q, tutti_queue_get(&q, i));
-    ck_assert_int_eq(
-        (int)tutti_queue_ready_group(&q), 5); /* 1..5: the next group begins at index 0 */
+    /* 1..5: the next group begins at index 0. */
+    ck_assert_int_eq((int)tutti_queue_ready_group(&q), 5);
     tutti_queue_close(&q);
 }
 END_TEST

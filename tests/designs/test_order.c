@@ -280,8 +280,8 @@ START_TEST(a_queue_follows_an_order_and_waits_for_it)
         ck_assert_int_eq(
             tutti_queue_is_last(&q, tutti_queue_get(&q, sequence)), slot == 3 || !slot);
         tutti_queue_forget(&q, tutti_queue_get(&q, sequence));
-        ck_assert_int_eq(
-            (int)q.lowest, slot == 3 ? 8 : 4); /* kept until all of the group are gone */
+        /* Kept until all of the group are gone. */
+        ck_assert_int_eq((int)q.lowest, slot == 3 ? 8 : 4);
     }
     ck_assert_ptr_null(tutti_queue_oldest(&q));
     tutti_queue_close(&q);

@@ -96,8 +96,8 @@ START_TEST(whoever_gives_up_waiting_has_the_memory_back)
 {
     const tutti_design *design = tutti_designs[_i];
     rank ranks[RANKS];
-    if (design->unsafe || design->start->main_drives)
-        return; /* the main thread never gives up */
+    /* A main thread that drives never gives up. */
+    if (design->unsafe || design->start->main_drives) return;
     run_all(design, call_late, ranks);
     for (int r = 0; r < RANKS; r++) {
         ck_assert_int_eq(ranks[r].status, r < RANKS - 1 ? TUTTI_ERR_TIMEOUT : TUTTI_OK);

@@ -106,7 +106,7 @@ static void say_collective(int fd, mpicheck_frame *frame, int number)
     ASSERT(mpicheck_frame_send(frame, fd));
 }
 
-/* So many that the judge's answers do not fit into the socket of a rank that does not read. */
+/* Enough that the judge's answers do not fit into the socket of a rank that does not read. */
 enum { COLLECTIVES = 60000 };
 
 static void *speak(void *with)

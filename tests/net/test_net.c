@@ -238,11 +238,9 @@ START_TEST(step_refuses_bad_nets)
     tutti_net_output(net, y);
     ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* no parameters */
     tutti_net_dense(net, "unused", y, 3, TUTTI_INIT_HE_FAN_IN);
-    ck_assert_int_eq(
-        tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* a value that nothing uses */
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* unused value */
     tutti_net_relu(net, "unused", x);
-    ck_assert_int_eq(
-        tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* a net that failed */
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* failed net */
     ck_assert_ptr_null(step);
     tutti_net_free(net);
 }

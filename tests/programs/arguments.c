@@ -118,8 +118,7 @@ static void refuse_handles(tutti_session *tutti, starpu_data_handle_t good)
     INVAL(tutti_allgather(tutti, temporary, good, TUTTI_F64));
     INVAL(tutti_allgather(tutti, good, temporary, TUTTI_F64));
     INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* was never written */
-    INVAL(tutti_allreduce(
-        tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* the first attempt changed nothing */
+    INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* still unwritten */
     starpu_data_unregister(temporary);
     starpu_void_data_register(&other);
     INVAL(tutti_allreduce(tutti, other, TUTTI_U8, TUTTI_SUM));
@@ -223,8 +222,7 @@ static void use_session(const char *design)
     refuse_sessions(good);
     accept(tutti, good);
     GOOD(tutti_detach(tutti));
-    GOOD(tutti_attach(
-        MPI_COMM_WORLD, &options, &later)); /* never mistaken for the previous session */
+    GOOD(tutti_attach(MPI_COMM_WORLD, &options, &later)); /* not mistaken for the old session */
     INVAL(tutti_allreduce(tutti, good, TUTTI_F64, TUTTI_SUM));
     INVAL(tutti_wait(tutti, 1));
     INVAL(tutti_detach(tutti));

@@ -85,8 +85,7 @@ int main(int argc, char **argv)
     tutti_status status = tutti_wait(session, stopped ? short_s : patience_s);
     printf("rank %d: %s\n", rank, tutti_status_name(status));
     fflush(stdout);
-    if (status ==
-        TUTTI_ERR_TIMEOUT) { /* the data still belong to Tutti: the program can only end */
+    if (status == TUTTI_ERR_TIMEOUT) { /* Tutti still owns the data: the program can only end */
         usleep(500000);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }

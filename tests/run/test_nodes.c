@@ -28,7 +28,7 @@ static void choose_nodes(void)
     setenv("HWLOC_SYNTHETIC", "numa:2 core:1 pu:1", 1);
     setenv("HWLOC_THISSYSTEM", "1", 1);
     setenv("STARPU_USE_NUMA", "1", 1);
-    setenv("STARPU_HOSTNAME", "two-nodes", 1); /* keeps StarPU's measurements here from other programs */
+    setenv("STARPU_HOSTNAME", "two-nodes", 1); /* keeps StarPU's measurements separate */
     setenv("STARPU_WORKERS_NOBIND", "1", 1);
 }
 

@@ -145,8 +145,8 @@ START_TEST(other_tensors_are_refused)
     ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
     float w[CONV];
     tutti_checkpoint_tensor tensor = {"conv.weight", TUTTI_F32, tutti_shape_of(5, 3, 3, 3), w};
-    ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor),
-        TUTTI_ERR_FORMAT); /* the file has more tensors */
+    /* The file has more tensors. */
+    ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
     tensor.shape = tutti_shape_of(3, 5, 3, 3);
     ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
     tensor.name = "conv9.weight";

@@ -80,8 +80,8 @@ START_TEST(the_ends_of_ranges)
             const char *says = parse(option, s->words[i], &status);
             ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, s->words[i], says);
         }
-        if (!strncmp(s->name, "stall", 5) || !strcmp(s->name, "batch"))
-            continue; /* depend on others */
+        /* These depend on other options. */
+        if (!strncmp(s->name, "stall", 5) || !strcmp(s->name, "batch")) continue;
         snprintf(low, sizeof low, "%g", s->low);
         const char *says = parse(option, low, &status);
         ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, low, says);

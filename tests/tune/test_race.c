@@ -167,9 +167,8 @@ START_TEST(search_turns_every_knob)
         for (int lanes = 1; lanes <= 8; lanes++)
             for (int64_t bytes = 25000; bytes <= 800000; bytes *= 2) {
                 const tutti_configuration other = {tutti_designs[i], lanes, bytes, -1, 1};
-                ck_assert(
-                    !tutti_search_allows(&space, &other) ||
-                    two_ranks(&other) > found / 1.2); /* steps by factors of 4 get this close */
+                /* Steps by factors of 4 get this close. */
+                ck_assert(!tutti_search_allows(&space, &other) || two_ranks(&other) > found / 1.2);
             }
 }
 END_TEST
