@@ -573,7 +573,7 @@ static void list_rows(bench *b)
     }
 }
 
-/* A row for the configuration found by trials; they begin with the first design. */
+/* A row for the configuration found by trials, which begin with the first design. */
 static tutti_status choose(bench *b)
 {
     tutti_exchange *exchange;

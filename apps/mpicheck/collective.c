@@ -88,7 +88,7 @@ static int64_t elements(const mpicheck_side *side, int length)
     return sum;
 }
 
-/* Null buffers, which MPI itself does not refuse. */
+/* Faults that MPI itself may not refuse: null buffers, and one buffer for both directions. */
 static void check_buffers(const mpicheck_collective *call)
 {
     const mpicheck_side *recv = reduces(call) ? &call->send : &call->recv;

@@ -257,7 +257,7 @@ static void describe_blocked(
     mpicheck_report_add(report, "\n");
 }
 
-/* The rank that a dead rank waits for, if there is exactly one; otherwise -1. */
+/* A rank that a dead rank waits for; -1: none is known. */
 static int waits_for(mpicheck_judge *judge, int rank)
 {
     const mpicheck_blocked_call *blocked = judge->ranks[rank].blocked_calls;

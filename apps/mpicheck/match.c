@@ -45,7 +45,7 @@ static int member_of(const mpicheck_tracker_comm *comm, int rank)
 
 static mpicheck_slot *slot_of(mpicheck_tracker_comm *comm, uint64_t sequence)
 {
-    /* Each member numbers its calls in sequence, so none is more than one ahead of all that have arrived. */
+    /* Each member numbers its calls in sequence, so a new number is at most one beyond those that have arrived. */
     if (sequence < comm->finished || sequence - comm->finished > (uint64_t)comm->nslots)
         return NULL;
     int index = (int)(sequence - comm->finished);
@@ -67,7 +67,7 @@ static void slot_free(mpicheck_slot *slot, int members)
     free(slot);
 }
 
-/* Prints what is wrong, then one line for all members that have made the same call. */
+/* Reports what is wrong, then one line per group of members that have made the same call. */
 static void describe(mpicheck_judge *judge, mpicheck_tracker_comm *comm, mpicheck_slot *slot,
     uint64_t sequence, const char *what, const char *verb)
 {

@@ -18,8 +18,8 @@ static const char *tail(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Translates an offset from the loader's base into libdw's addresses: libdw chooses where to place the
- * first loaded page of the module, and the loader counts from that page. */
+/* Translates an offset from the loader's base into one of libdw's addresses: libdw places the module's first loaded
+ * page where it likes, and the loader counts from that page. */
 static Dwarf_Addr address_of(Dwfl_Module *module, uint64_t offset)
 {
     GElf_Addr bias;
