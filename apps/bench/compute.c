@@ -129,7 +129,7 @@ static tutti_status time_workload(bench *b, int i, int64_t block)
     tutti_status status = tutti_workload_start(workload);
     if (!status) status = tutti_workload_steps(workload, WARM_STEPS, &seconds);
     if (!status) status = tutti_workload_steps(workload, (int)b->o.steps, &seconds);
-    tutti_workload_stop(workload); /* takes no time from the others */
+    tutti_workload_stop(workload); /* a stopped one takes no time from the others */
     if (!status) b->step_s[i][block] = seconds / (double)b->o.steps;
     return status;
 }

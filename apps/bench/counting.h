@@ -11,8 +11,7 @@ typedef struct tutti_traffic {
     int64_t messages, bytes;
 } tutti_traffic;
 
-/* Takes over `inner`, also on failure, and adds to *sent, which must outlive the transport.
- * NOMEM. */
+/* Takes over `inner`, also on failure. Adds to *sent, which must outlive the transport. NOMEM. */
 tutti_status tutti_transport_counting(
     tutti_transport *inner, tutti_traffic *sent, tutti_transport **transport);
 

@@ -16,8 +16,7 @@ typedef struct tutti_step_traffic {
     tutti_comm *comm;
 } tutti_step_traffic;
 
-/* Takes the collective nodes of a section of an applied graph. NOMEM, and errors of
- * tutti_comm_new. */
+/* Takes the collective nodes of a section of an applied graph. NOMEM; errors of tutti_comm_new. */
 tutti_status tutti_step_traffic_open(tutti_world *world, const tutti_graph *graph, int section,
     const char *algorithm, tutti_step_traffic *traffic);
 /* Starts all collectives in order and waits for all, `steps` times. */

@@ -9,8 +9,8 @@
  * address. */
 bool mpicheck_call_enter(const char *name, const void *address);
 void mpicheck_call_leave(void);
-/* From now on, a call of this thread whose name differs from the previous call's runs `other`
- * first. */
+/* From now on, this thread runs `other` before a call whose name differs from the previous
+ * one's. */
 void mpicheck_call_on_other(void (*other)(void));
 
 /* The name of this thread's outermost call; "" outside of MPI. */

@@ -1,5 +1,4 @@
-/* The connection between each rank and the judge: TCP, independent of MPI's matching and
- * progress. */
+/* The connection between a rank and the judge: TCP, independent of MPI's matching and progress. */
 #ifndef TUTTI_MPICHECK_CHANNEL_H
 #define TUTTI_MPICHECK_CHANNEL_H
 

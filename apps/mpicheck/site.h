@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of the call that returns to `address`, at least 1; a new one is sent to the judge.
- * [A] */
+/* The number of the call that returns to `address`, at least 1; sent to the judge when new. [A] */
 int mpicheck_site_number(const void *address);
 
 /* Writes "function (file:line)", or the known part of it; `module` is the path of an ELF file,

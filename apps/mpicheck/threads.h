@@ -1,5 +1,4 @@
-/* The threads of this process, as the kernel lists them, and how many of them the program can still
- * rely on. */
+/* The threads of this process, as the kernel lists them, and how many of them can make progress. */
 #ifndef TUTTI_MPICHECK_THREADS_H
 #define TUTTI_MPICHECK_THREADS_H
 

@@ -90,8 +90,7 @@ struct mpicheck_judge {
     double asked_at;
 };
 
-/* tracker.c: ends the frame and sends it, now or as soon as the rank reads: the judge never
- * waits. */
+/* tracker.c: ends the frame and sends it, now or when the rank reads: the judge never waits. */
 void mpicheck_tracker_send(mpicheck_judge *judge, int rank, mpicheck_frame *frame);
 void mpicheck_tracker_send_all(mpicheck_judge *judge, mpicheck_frame *frame);
 /* Writes what the socket accepts now. */
