@@ -71,7 +71,7 @@ static void *listen_to_judge(void *unused)
     return NULL;
 }
 
-/* Starts a thread that takes none of the program's signals. */
+/* Starts a thread with all signals blocked: they are for the program. */
 static int start_thread(pthread_t *thread, void *(*run)(void *))
 {
     sigset_t all, before;

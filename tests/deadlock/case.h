@@ -33,7 +33,7 @@ typedef struct case_op {
     int group;            /* 0: every rank */
     tutti_coll_args args; /* without buffers; root is a rank of the group */
     int after[CASE_MOST_AFTER], afters; /* tensors whose collectives of this step must end before */
-    int lost;                           /* its token is dropped: nobody learns of its end */
+    int lost;                           /* its token is dropped: its end goes unnoticed */
     int has_parts;                      /* with given lengths, whose sum is args.count */
     int64_t part[CASE_MOST_RANKS];
     int line; /* of the case file */

@@ -28,7 +28,7 @@ typedef struct program_collective {
      * of equal counts). */
     uint64_t reads;
     int after[PROGRAM_AFTER], afters; /* earlier collectives whose end it waits for */
-    int lost;                         /* nobody learns that it has ended */
+    int lost;                         /* its end goes unnoticed */
 } program_collective;
 
 typedef struct program {

@@ -2,7 +2,7 @@
  *
  *     late DESIGN CASE SECONDS
  *
- * code      its main thread computes for SECONDS before it inserts the collectives that the others wait for
+ * code      its main thread sleeps for SECONDS before it inserts the collectives that the others wait for
  * task      one of its tasks takes SECONDS before that
  * left      it has detached without verification, while the others go on
  * held      it waits for a collective on data that it has acquired itself
