@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How well an address fits: 0 not, 1 the loopback, 2 others. */
+/* How well an address fits: 0 not at all, 1 the loopback, 2 any other. */
 static int fit_of(const struct ifaddrs *a, const char *interface)
 {
     if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP)) return 0;
@@ -22,8 +22,7 @@ static int fit_of(const struct ifaddrs *a, const char *interface)
     return a->ifa_flags & IFF_LOOPBACK ? 1 : 2;
 }
 
-/* A port that the system gives out; another program may take it in between, which the peer would
- * tell. */
+/* A port chosen by the system. If another program takes it meanwhile, the peer reports it. */
 static int free_port(void)
 {
     struct sockaddr_in any = {.sin_family = AF_INET};

@@ -1,4 +1,4 @@
-/* Where other hosts reach this one: for peers that are told an address rather than started by MPI.
+/* Where other hosts reach this one: for peers that need an address because MPI does not start them.
  * [M] */
 #ifndef TUTTI_BENCH_ADDRESS_H
 #define TUTTI_BENCH_ADDRESS_H
@@ -7,11 +7,11 @@
 
 typedef struct tutti_address {
     char interface[32], host[32]; /* "eth0", "10.77.0.1" */
-    int port;                     /* free a moment ago */
+    int port;                     /* was free when asked */
 } tutti_address;
 
-/* The IPv4 address of an interface that is up: the one named, or the first that is not the loopback,
- * or the loopback. IO (logged) when there is none. */
+/* The IPv4 address of an interface that is up: the named one, or the first that is not the
+ * loopback, or the loopback. IO (logged) if none is found. */
 tutti_status tutti_address_find(const char *interface, tutti_address *address);
 
 #endif

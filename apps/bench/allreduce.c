@@ -65,15 +65,15 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* One algorithm: its lanes, and what it took at the size at hand. */
+/* One algorithm: its lanes, and its times at the current size. */
 typedef struct contestant {
     const char *name;
     tutti_comm *comm;
     tutti_traffic sent;
     tutti_traffic each;    /* sent by one allreduce */
-    int64_t rounds;        /* of a block */
+    int64_t rounds;        /* in a block */
     double *block_s;       /* [blocks] seconds of one allreduce on every lane */
-    int blocks_its_caller; /* the transport's own */
+    int blocks_its_caller; /* as the transport reports */
 } contestant;
 
 typedef struct bench {
@@ -135,7 +135,7 @@ static tutti_status verify(bench *b, contestant *c, int64_t count)
                     "%s: element %" PRId64 " of %" PRId64 " on lane %d is %g, not %g", c->name, i,
                     count, lane, (double)b->data[lane][i], (double)sum);
         }
-    /* Zeros, which sums of sums leave as they are: they do not grow into infinities. */
+    /* Zeros: repeated sums of sums do not grow to infinity. */
     for (int lane = 0; lane < b->o.lanes; lane++)
         memset(b->data[lane], 0, (size_t)count * sizeof(float));
     return tutti_world_agree(&b->world, status);
@@ -143,7 +143,7 @@ static tutti_status verify(bench *b, contestant *c, int64_t count)
 
 /* ---- timing ---- */
 
-/* Seconds of `rounds` rounds, of the slowest rank. */
+/* Seconds for `rounds` rounds on the slowest rank. */
 static tutti_status time_rounds(
     bench *b, contestant *c, int64_t count, int64_t rounds, double *seconds)
 {
@@ -154,7 +154,7 @@ static tutti_status time_rounds(
     return status ? status : tutti_world_max(&b->world, 1, seconds);
 }
 
-/* As many rounds as a block takes, by a trial; the trial warms up, too. */
+/* Plans the rounds of a block from a trial, which also warms up. */
 static tutti_status plan_rounds(bench *b, contestant *c, int64_t count)
 {
     double seconds = 0;
@@ -196,7 +196,7 @@ static void print_head(const bench *b)
         "busbw MB/s", "line", "x mpi", "sent/rank", "sent/S");
 }
 
-/* What one allreduce of `bytes` took: columns as in the head; "-" for what is not known. */
+/* Reports the time of one allreduce of `bytes`: columns as in the head, "-" for unknown values. */
 static void tell(bench *b, contestant *c, const contestant *mpi, int64_t bytes)
 {
     double ratio[MOST_BLOCKS], seconds[MOST_BLOCKS];

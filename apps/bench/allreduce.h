@@ -1,5 +1,5 @@
-/* tutti-bench allreduce: sums of many sizes over all ranks, by Tutti's algorithms and by the MPI
- * library's, in turns. */
+/* tutti-bench allreduce: sums of many sizes over all ranks, with Tutti's algorithms and the MPI
+ * library's own, in turns. */
 #ifndef TUTTI_BENCH_ALLREDUCE_H
 #define TUTTI_BENCH_ALLREDUCE_H
 

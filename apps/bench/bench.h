@@ -1,6 +1,6 @@
 /* Benches: each is a command of tutti-bench that first verifies what it measures, then times it.
  *
- * Add one: write its source, add its row to table.c. Threads: [M]. */
+ * To add one, write its source and add its row to table.c. Threads: [M]. */
 #ifndef TUTTI_BENCH_H
 #define TUTTI_BENCH_H
 
@@ -8,8 +8,7 @@
 
 typedef struct tutti_bench {
     const char *name, *summary;
-    /* argv[0] is the command's name. USAGE (logged) for bad options; other failures are logged,
-     * too. */
+    /* argv[0] is the command's name. USAGE (logged) for bad options; all failures are logged. */
     tutti_status (*run)(int argc, char **argv);
 } tutti_bench;
 

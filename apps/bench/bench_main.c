@@ -44,7 +44,7 @@ int main(int argc, char **argv)
         puts("tutti-bench (Tutti) " PACKAGE_VERSION);
         return EXIT_SUCCESS;
     }
-    signal(SIGPIPE, SIG_IGN); /* a peer program that ends is an error of write */
+    signal(SIGPIPE, SIG_IGN); /* the end of a peer program shows as an error of write */
     const tutti_bench *bench = tutti_bench_find(argv[1]);
     if (!bench) return refuse(argv[1]);
     tutti_status status = bench->run(argc - 1, argv + 1);

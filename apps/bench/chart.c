@@ -4,7 +4,7 @@
 
 enum { LEFT = 58, RIGHT = 20, TOP = 30, BOTTOM = 44, ROW = 14, PAD = 12, COLOURS = 6 };
 
-/* Told apart also by those who see no red or no green (Okabe & Ito 2008). */
+/* Distinguishable with red-green colour blindness (Okabe & Ito 2008). */
 static const char *const colours[COLOURS] = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000"};
 
@@ -29,7 +29,7 @@ void tutti_chart_end(FILE *out)
     fputs("</svg>\n", out);
 }
 
-/* Names come from outside. */
+/* Escapes text: names come from outside. */
 static void put_text(FILE *out, const char *text)
 {
     for (; *text; text++) {
@@ -112,7 +112,7 @@ static void draw_axes(FILE *out, const tutti_chart *chart, const scale *s)
     put_label(out, LEFT, 18, "font-size=\"13\" font-weight=\"bold\"", chart->title);
 }
 
-/* Each line's bars a little beside those of the others, so that they do not hide each other. */
+/* Each line's bars are shifted a little, so that they do not hide each other. */
 static void draw_bars(FILE *out, const tutti_chart *chart, int number, const scale *s)
 {
     enum { APART = 3, CAP = 2 };
@@ -128,7 +128,7 @@ static void draw_bars(FILE *out, const tutti_chart *chart, int number, const sca
     }
 }
 
-/* With its name at the lower left, where lines that fall from left to right leave room. */
+/* The name stands at the lower left, where falling lines leave room. */
 static void draw_line(FILE *out, const tutti_chart *chart, int number, const scale *s)
 {
     const tutti_chart_line *line = &chart->line[number];

@@ -1,4 +1,4 @@
-/* One chart of lines with error bars as SVG: x on a logarithmic scale, y from 0. [M] */
+/* Charts of lines with error bars as SVG: x on a logarithmic scale, y from 0. [M] */
 #ifndef TUTTI_BENCH_CHART_H
 #define TUTTI_BENCH_CHART_H
 
@@ -19,10 +19,10 @@ typedef struct tutti_chart {
     const tutti_chart_line *line;
 } tutti_chart;
 
-/* Begins and ends a document of so many charts, `across` in a row. */
+/* Begins and ends a document of `charts` charts, `across` in a row. */
 void tutti_chart_begin(FILE *out, int charts, int across);
 void tutti_chart_end(FILE *out);
-/* Draws chart `number` (from 0) into its place. x are above 0. */
+/* Draws chart `number` (from 0) in its place. All x are positive. */
 void tutti_chart_draw(FILE *out, int number, int across, const tutti_chart *chart);
 
 #endif

@@ -58,7 +58,7 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* The sides in the order of their turns. */
+/* The sides, in the order of their turns. */
 enum { PLAIN, GRAPH, SIDES };
 static const char *const runners[SIDES] = {"inline", "starpu"};
 static const char *const titles[SIDES] = {"plain loop", "StarPU graph, 1 worker"};
@@ -68,7 +68,7 @@ typedef struct bench {
     tutti_result *result;
     tutti_workload workload[SIDES];
     tutti_peer *peer;
-    double *step_s[SIDES + 1]; /* a value a block; the last is the peer's */
+    double *step_s[SIDES + 1]; /* one value per block; the last row is the peer's */
 } bench;
 
 /* ---- verifying ---- */
@@ -81,7 +81,7 @@ static size_t weights_bytes(const tutti_workload *workload)
     return bytes;
 }
 
-/* Weights after a few steps, one parameter behind the other; the caller frees them. */
+/* The weights after a few steps, all parameters in sequence; the caller frees them. */
 static tutti_status weights_after(tutti_workload *workload, int steps, char **weights)
 {
     double seconds;
@@ -129,7 +129,7 @@ static tutti_status time_workload(bench *b, int i, int64_t block)
     tutti_status status = tutti_workload_start(workload);
     if (!status) status = tutti_workload_steps(workload, WARM_STEPS, &seconds);
     if (!status) status = tutti_workload_steps(workload, (int)b->o.steps, &seconds);
-    tutti_workload_stop(workload); /* so that it takes no time from the others */
+    tutti_workload_stop(workload); /* a stopped one takes no time from the others */
     if (!status) b->step_s[i][block] = seconds / (double)b->o.steps;
     return status;
 }
@@ -155,7 +155,7 @@ static tutti_status time_blocks(bench *b)
 
 /* ---- results ---- */
 
-/* Ratios of values of the same block, which met the same machine. */
+/* Ratios of values from the same block, measured under the same conditions. */
 static void tell_ratio(
     bench *b, const char *name, const char *unit, int above, int below, double scale, double shift)
 {

@@ -1,6 +1,6 @@
 /* tutti-bench compute: training steps of a model on one worker, without communication: a plain loop
- * over the kernels, the StarPU task graph, and, where there is one, a peer program, in turns on the
- * same machine. */
+ * over the kernels, the StarPU task graph and, if available, a peer program, in turns on the same
+ * machine. */
 #ifndef TUTTI_BENCH_COMPUTE_H
 #define TUTTI_BENCH_COMPUTE_H
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 typedef struct counting {
-    tutti_transport transport; /* first: a pointer to it is one to this */
+    tutti_transport transport; /* first member: pointers to both convert */
     tutti_transport *inner;
     tutti_traffic *sent;
 } counting;

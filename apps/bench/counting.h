@@ -1,5 +1,5 @@
-/* A transport that counts what goes through another one: messages and bytes that this rank sends.
- * What the MPI library's own collectives send does not go through it. Threads: as the inner one. */
+/* A transport that counts the messages and bytes that this rank sends through another transport.
+ * The MPI library's own collectives bypass it. Threads: as for the inner transport. */
 #ifndef TUTTI_BENCH_COUNTING_H
 #define TUTTI_BENCH_COUNTING_H
 
@@ -11,7 +11,7 @@ typedef struct tutti_traffic {
     int64_t messages, bytes;
 } tutti_traffic;
 
-/* Takes `inner` over, also on failure, and adds to *sent, which outlives it. NOMEM. */
+/* Takes over `inner`, also on failure. Adds to *sent, which must outlive the transport. NOMEM. */
 tutti_status tutti_transport_counting(
     tutti_transport *inner, tutti_traffic *sent, tutti_transport **transport);
 

@@ -78,7 +78,7 @@ static const tutti_conf conf = {
 
 /* ---- lists ---- */
 
-/* The next word of a comma-separated list into text; returns what follows, or NULL at its end. */
+/* Copies the next word of a comma-separated list into text; returns the rest, or NULL at the end. */
 static const char *next_word(const char *list, char *text, size_t size)
 {
     size_t length = strcspn(list, ",");
@@ -114,7 +114,7 @@ static tutti_status read_model(const char *word, tutti_grid_row *cell)
 
 /* ---- one cell ---- */
 
-/* The folder of this program, and itself. */
+/* This program's path and its folder. */
 static tutti_status find_self(char self[PATH], char folder[PATH])
 {
     ssize_t n = readlink("/proc/self/exe", self, PATH - 1);
@@ -135,8 +135,8 @@ static const char *find_box(const options *o, const char *folder, char text[PATH
     return access(text, X_OK) == 0 ? text : "tutti-box";
 }
 
-/* Runs a program to its end; after the deadline it is asked to end, and then waited for, because
- * tutti-box takes its box down. */
+/* Runs a program to its end. After the deadline, asks it to terminate and waits, because tutti-box must
+ * take its box down. */
 static tutti_status run_program(char *const argv[], double timeout_s)
 {
     pid_t pid;
@@ -156,7 +156,7 @@ static tutti_status run_program(char *const argv[], double timeout_s)
         WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
 }
 
-/* Appends a whole file to another. A cell's results come in one piece or not at all. */
+/* Appends one file to another: a cell's results are added completely or not at all. */
 static tutti_status append_file(const char *from, const char *to)
 {
     const tutti_file_options file = {.what = "--json", .path = to};
@@ -221,7 +221,7 @@ static tutti_status visit(grid *g, const tutti_grid_row *cell)
     if (known) return TUTTI_OK;
     tutti_status status = run_cell(&g->o, cell);
     g->failed += status != TUTTI_OK;
-    return status == TUTTI_ERR_NOMEM ? status : TUTTI_OK; /* the other cells may fare better */
+    return status == TUTTI_ERR_NOMEM ? status : TUTTI_OK; /* the other cells may succeed */
 }
 
 static tutti_status visit_model(grid *g, tutti_grid_row *cell)
@@ -256,7 +256,7 @@ static tutti_status visit_all(grid *g)
     return status;
 }
 
-/* Two grids would run in each other's way, and each of them what the other has. */
+/* Two grids at once would disturb each other, and repeat each other's cells. */
 static tutti_status run_alone(grid *g)
 {
     tutti_lock *lock;

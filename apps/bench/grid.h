@@ -1,11 +1,12 @@
-/* tutti-bench step --grid: steps of several models on boxes of several sizes and rates, one run after
- * the other, and a verdict on each number. Not started by mpirun: tutti-box starts the ranks. [M] */
+/* tutti-bench step --grid: steps of several models on boxes of several sizes and link rates, one
+ * run after another, and a verdict on each number. Run without mpirun: tutti-box starts the ranks.
+ * [M] */
 #ifndef TUTTI_BENCH_GRID_H
 #define TUTTI_BENCH_GRID_H
 
 #include "dag/base/status.h"
 
-/* argv[0] is "--grid". Runs the cells that --json has no results of, and appends theirs. */
+/* argv[0] is "--grid". Runs the cells whose results --json lacks, and appends them. */
 tutti_status tutti_grid_run(int argc, char **argv);
 
 #endif

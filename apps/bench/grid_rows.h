@@ -7,12 +7,13 @@
 typedef struct tutti_grid_row {
     char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
     int batch, ranks;
-    double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: there was no peer */
-    double over_best;         /* of the design "auto": over the best fixed choice */
+    double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: no peer */
+    double over_best;         /* for design "auto": over the best fixed choice */
     double least_ms, most_ms; /* over blocks; 0: not in the file */
-    int count;                /* blocks; 0: not in the file, whose ratios are ratios of medians */
-    double over_limit, over_limit_least,
-        over_limit_most; /* where count is not 0: of paired ratios */
+    /* Blocks; 0: not in the file, and its ratios are ratios of medians. */
+    int count;
+    /* Of paired ratios; valid if count is not 0. */
+    double over_limit, over_limit_least, over_limit_most;
 } tutti_grid_row;
 
 typedef struct tutti_grid_rows {
@@ -20,11 +21,11 @@ typedef struct tutti_grid_rows {
     tutti_grid_row *row;
 } tutti_grid_rows;
 
-/* Reads the lines with event "step"; of rows for the same thing the last one counts. A file that is
- * not there has none. IO, FORMAT (logged), NOMEM. */
+/* Reads the lines with event "step"; of several rows for the same measurement the last one counts.
+ * A missing file has no rows. IO, FORMAT (logged), NOMEM. */
 tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows);
-/* The row of the same cell (model, batch, ranks, link) with this kind and, unless NULL, name; or
- * NULL. */
+/* The row of the same cell (model, batch, ranks, link) with this kind and, unless NULL, this name;
+ * or NULL. */
 const tutti_grid_row *tutti_grid_rows_find(
     const tutti_grid_rows *rows, const tutti_grid_row *cell, const char *kind, const char *name);
 void tutti_grid_rows_free(tutti_grid_rows *rows);

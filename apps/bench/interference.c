@@ -69,7 +69,7 @@ typedef struct bench {
     float *data; /* [LARGE] */
 } bench;
 
-/* One number with its limit. */
+/* Reports one number with its limit. */
 static void tell(bench *b, const char *name, const char *unit, double value, double limit)
 {
     if (!b->result) return;
@@ -106,7 +106,7 @@ static tutti_status check_sum(const bench *b, int64_t count)
     return TUTTI_OK;
 }
 
-/* The largest of all ranks, over the exchange. */
+/* The maximum over all ranks, through the exchange. */
 static tutti_status worst(bench *b, double *value)
 {
     return tutti_exchange_call(b->exchange, "the slowest time",
@@ -122,7 +122,7 @@ static tutti_status worst(bench *b, double *value)
 typedef struct contestant {
     const char *algorithm;
     tutti_comm *comm;
-    double *block_s; /* [blocks] of one allreduce */
+    double *block_s; /* [blocks] seconds of one allreduce */
 } contestant;
 
 static tutti_status run_once(bench *b, const contestant *c)
@@ -197,7 +197,7 @@ static tutti_status judge_idle(bench *b)
 /* ---- calls, with and without idle workers ---- */
 
 typedef struct calls {
-    double *small_s, *large_s; /* of each call, of each block */
+    double *small_s, *large_s; /* per call; per block */
     int64_t smalls, larges;
 } calls;
 
@@ -227,7 +227,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value that a share of all samples does not exceed, of the worst rank. */
+/* The quantile of the samples at `share`, on the worst rank. */
 static tutti_status quantile(bench *b, double samples[], int64_t n, double share, double *value)
 {
     qsort(samples, (size_t)n, sizeof *samples, by_value);
@@ -243,8 +243,8 @@ static tutti_status open_calls(const bench *b, calls *c)
                                     : tutti_fail(TUTTI_ERR_NOMEM, "no memory for results");
 }
 
-/* Blocks without and with workers, in turns. Threads that were just made or ended still move between
- * processors for a while, which is not what is measured. */
+/* Blocks without and with workers, in turns. After threads start or end, the scheduler moves threads
+ * for a while, which is not to be measured. */
 static const double settling_s = 0.1;
 static tutti_status time_both(bench *b, calls *bare, calls *beside)
 {
@@ -298,8 +298,8 @@ static tutti_status judge_calls(bench *b)
 
 /* ---- ranks that share cores ---- */
 
-/* Products that take --step-ms on this machine: the largest number of any rank, so that all compute
- * the same. */
+/* The number of products that take --step-ms on this machine: the maximum over ranks, so that all
+ * compute the same. */
 static tutti_status plan(bench *b, int *products)
 {
     enum { TRIAL = 50, TRIAL_STEPS = 5 };
@@ -317,8 +317,8 @@ static tutti_status plan(bench *b, int *products)
     return status;
 }
 
-/* Each rank alone, while the others sleep: in turns by the clock, since a rank that waits in
- * a collective polls. *alone_s: of the slowest. */
+/* Times each rank alone while the others sleep. Turns follow the clock, since a rank that waits in a
+ * collective polls. *alone_s: of the slowest. */
 static tutti_status time_alone(bench *b, tutti_timeslices *timeslices, double *alone_s)
 {
     double turn_s = 3e-3 * b->o.step_ms * (double)b->o.steps + 0.05;

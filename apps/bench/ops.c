@@ -11,18 +11,17 @@ enum { MOST_BUFFERS = 64 };
 
 typedef struct row {
     int nodes;
-    double seconds, flops; /* of all repeats; of one */
+    double seconds, flops; /* of all repeats; of one run */
 } row;
 
-/* Opens a node's kernel, runs it, adds what it took, closes it. */
+/* Opens a node's kernel, runs it, adds its time, closes it. */
 static tutti_status measure_kernel(const tutti_node *node, void *buf[], int repeats, row *r)
 {
     void *args;
     const tutti_kernel *kernel = tutti_kernel_cpu(node->op);
     tutti_status status = kernel->open(node->desc, &args);
     if (status) return status;
-    status =
-        kernel->fn(args, buf, NULL); /* the first call warms up, and makes what later nodes read */
+    status = kernel->fn(args, buf, NULL); /* warms up, and produces what later nodes read */
     double begun = tutti_clock_s();
     for (int i = 0; i < repeats && !status; i++) status = kernel->fn(args, buf, NULL);
     r->seconds += tutti_clock_s() - begun;
@@ -32,7 +31,7 @@ static tutti_status measure_kernel(const tutti_node *node, void *buf[], int repe
     return status;
 }
 
-/* With the node's tensors, acquired. */
+/* Acquires the node's tensors and measures its kernel. */
 static tutti_status measure_node(
     tutti_workload *workload, const tutti_node *node, int repeats, row *r)
 {

@@ -58,7 +58,7 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* What is timed: a section of the graph each. */
+/* What is timed: one section of the graph each. */
 enum { COMPUTE, COMMUNICATE, BOTH, SECTIONS };
 static const char *const titles[SECTIONS] = {"compute", "communicate", "both"};
 
@@ -66,7 +66,7 @@ typedef struct bench {
     options o;
     tutti_world world;
     tutti_result *result; /* rank 0's */
-    int nodes;            /* products of a section, for the size at hand */
+    int nodes;            /* products in a section, at the current size */
     double took_s[SECTIONS][MOST_BLOCKS];
 } bench;
 
@@ -85,7 +85,7 @@ static tutti_status add_tensor(
     return tutti_graph_tensor(graph, name, role, TUTTI_F32, shape, tensor);
 }
 
-/* One section: the mark first, as the end of a backward pass leaves it, and products behind it. */
+/* One section: the mark first, as after a backward pass, then the products. */
 static tutti_status add_section(stage *st, int which, int nodes, int sum, const int operand[3])
 {
     const tutti_dense_desc desc = {.N = SIDE, .C = SIDE, .K = SIDE};
@@ -136,7 +136,7 @@ static tutti_status enter_stage(bench *b, int64_t count, int nodes, stage *st)
     return status ? status : st->runner->open(st->graph, &run, &st->run);
 }
 
-/* Seconds of a section, of the slowest rank. */
+/* Seconds for a section on the slowest rank. */
 static tutti_status time_section(bench *b, stage *st, int which, double *seconds)
 {
     tutti_status status = tutti_exchange_agree(st->exchange, TUTTI_OK, NULL);
@@ -153,7 +153,7 @@ static tutti_status time_section(bench *b, stage *st, int which, double *seconds
             .recv = seconds});
 }
 
-/* As many products as take about as long as the allreduce. */
+/* Plans as many products as take about as long as the allreduce. */
 static tutti_status plan(bench *b, int64_t count)
 {
     stage st;
@@ -167,7 +167,7 @@ static tutti_status plan(bench *b, int64_t count)
     if (status) return status;
     double nodes = TRIAL_NODES * communicate / compute;
     b->nodes = nodes < 1 ? 1 : nodes > MOST_NODES ? MOST_NODES : (int)nodes;
-    return TUTTI_OK; /* times are the slowest rank's, so that all ranks plan the same */
+    return TUTTI_OK; /* times are the slowest rank's, so all ranks plan the same */
 }
 
 static tutti_status measure(bench *b, int64_t count)

@@ -1,4 +1,4 @@
-/* tutti-bench overlap: one allreduce and as much computation, alone and together. */
+/* tutti-bench overlap: one allreduce and computation of equal length, alone and together. */
 #ifndef TUTTI_BENCH_OVERLAP_H
 #define TUTTI_BENCH_OVERLAP_H
 

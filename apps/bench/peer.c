@@ -23,11 +23,11 @@ extern char **environ;
 struct tutti_peer {
     pid_t pid;
     int to, from;
-    size_t used; /* of text: what was read beyond the last line */
+    size_t used; /* bytes in text, read beyond the last line */
     char text[LINE], about[128];
 };
 
-/* The folder share/tutti that belongs to this program's bin, into folder; "." when it is not known. */
+/* Writes the folder share/tutti next to this program's bin into folder; "." if unknown. */
 static const char *beside_program(char *folder, size_t size)
 {
     static const char share[] = "/../share/tutti";
@@ -42,7 +42,7 @@ static const char *beside_program(char *folder, size_t size)
 
 const char *tutti_peer_program(const char *wish, const char *script, char *text, size_t size)
 {
-    /* In the source tree, when run there, or where it is installed, wherever make install was told. */
+    /* In the source tree, beside the program (make install may use another place), or where configured. */
     char beside[1024];
     const char *const folders[] = {
         "apps/bench", beside_program(beside, sizeof beside), TUTTI_PKGDATADIR};
@@ -127,7 +127,7 @@ static tutti_status read_line(tutti_peer *peer, double timeout_s, char *line)
     }
 }
 
-/* The next line as an object with this event; the caller drops the reference. */
+/* The next line, an object with this event; the caller drops the reference. */
 static tutti_status read_event(
     tutti_peer *peer, double timeout_s, const char *event, json_t **object)
 {
@@ -188,7 +188,7 @@ tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s
 void tutti_peer_stop(tutti_peer *peer)
 {
     if (!peer) return;
-    if (peer->to >= 0) close(peer->to); /* its stdin ends, and it with it */
+    if (peer->to >= 0) close(peer->to); /* at the end of its stdin the peer ends */
     if (peer->from >= 0) close(peer->from);
     if (peer->pid > 0) {
         double end = tutti_clock_s() + 5;

@@ -42,7 +42,7 @@ static int same_chart(const tutti_grid_row *a, const tutti_grid_row *b)
     return !strcmp(a->model, b->model) && a->batch == b->batch && a->ranks == b->ranks;
 }
 
-/* Puts a point into its place by x; its bar is from `low` to `high`. */
+/* Inserts a point in order of x; its bar is from `low` to `high`. */
 static void put_point(tutti_chart_line *line, double x, double y, double low, double high)
 {
     int at = line->points;
@@ -67,7 +67,7 @@ static int has_point(const tutti_chart_line *line, double x)
     return 0;
 }
 
-/* The line of this name, a new one where there is none; NULL when there are too many. */
+/* The line of this name, made if new; NULL if there are too many. */
 static tutti_chart_line *find_line(
     tutti_chart_line line[MOST_LINES], int *lines, const char *name, int dashed)
 {

@@ -1,4 +1,4 @@
-/* tutti-bench plot: a picture of what tutti-bench step --grid found. */
+/* tutti-bench plot: a picture of the results of tutti-bench step --grid. */
 #ifndef TUTTI_BENCH_PLOT_H
 #define TUTTI_BENCH_PLOT_H
 

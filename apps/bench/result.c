@@ -21,7 +21,7 @@
 
 struct tutti_result {
     FILE *json, *csv;                 /* or NULL */
-    tutti_lock *json_lock, *csv_lock; /* of them */
+    tutti_lock *json_lock, *csv_lock; /* of these files */
     json_t *run;                      /* what ran where */
     int failed;                       /* errno of the first failure */
 };
@@ -75,7 +75,7 @@ json_t *tutti_result_samples(int64_t count, const double values[], double scale)
 
 /* ---- CSV ---- */
 
-/* The columns after those of the run; of an object that lacks one it is empty. */
+/* The columns after those of the run; empty if an object lacks the member. */
 static const char *const columns[] = {"event", "kind", "name", "model", "batch", "ranks",
     "link_mbit", "design", "algorithm", "lanes", "bytes", "unit"};
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -126,7 +126,7 @@ static void put_lines(const tutti_result *r, const json_t *event)
 
 /* ---- the files ---- */
 
-/* The only writer while the bench runs. path: or NULL. */
+/* Locks the file, so that the bench is its only writer. path: or NULL. */
 static tutti_status open_file(const char *what, const char *path, tutti_lock **lock, FILE **stream)
 {
     const tutti_file_options file = {.what = what, .path = path};

@@ -1,4 +1,4 @@
-/* What a bench found: a table for people on stdout, and one JSON object a line for programs.
+/* A bench's results: a table for people on stdout, and one JSON object per line for programs.
  * Threads: [M]. */
 #ifndef TUTTI_BENCH_RESULT_H
 #define TUTTI_BENCH_RESULT_H
@@ -9,24 +9,24 @@
 
 typedef struct tutti_result tutti_result;
 
-/* json, csv: files, begun anew, or NULL. The first object, event "run", says what ran where and when: see
- * tutti_result_run. The CSV file has a line for each sample. IO (logged). */
+/* json, csv: files to overwrite, or NULL. The first object, event "run", describes the run: see
+ * tutti_result_run. The CSV file has one line per sample. IO (logged). */
 tutti_status tutti_result_open(const char *json, const char *csv, tutti_result **result);
-/* date (UTC), host, cpu, processors, load (of the machine, a minute's mean), versions (tutti, starpu, mpi,
- * kernels) and commit ("unknown" where the build was not made in a git checkout). */
+/* date (UTC), host, cpu, processors, load (the machine's one-minute average), versions (tutti,
+ * starpu, mpi, kernels) and commit ("unknown" for a build outside of a git checkout). */
 json_t *tutti_result_run(void);
-/* So many samples as an array, times `scale`; NULL without memory. */
+/* The samples as an array, multiplied by `scale`; NULL without memory. */
 json_t *tutti_result_samples(int64_t count, const double values[], double scale);
-/* Prints "name  median unit  (lowest .. highest)" and writes it with event "series" and the samples in the
- * order in which they were taken. Sorts the values. Returns the median. */
+/* Prints "name  median unit  (lowest .. highest)" and writes it as event "series" with the samples
+ * in the order in which they were taken. Sorts the values. Returns the median. */
 double tutti_result_series(
     tutti_result *result, const char *name, const char *unit, int count, double values[]);
-/* Prints "name  value unit" and writes it with event "number". */
+/* Prints "name  value unit" and writes it as event "number". */
 void tutti_result_number(tutti_result *result, const char *name, const char *unit, double value);
-/* Writes an object for programs only; takes the reference over. Its array "samples" (numbers in "unit")
- * goes to the CSV file, a line each. */
+/* Writes an object for programs only; takes over the reference. Its array "samples" (numbers in
+ * "unit") is written to the CSV file, one per line. */
 void tutti_result_event(tutti_result *result, json_t *event);
-/* IO (logged) when something could not be written. Accepts NULL. */
+/* IO (logged) if anything could not be written. Accepts NULL. */
 tutti_status tutti_result_close(tutti_result *result);
 
 #endif

@@ -1,16 +1,16 @@
-/* Shares that are worked out from measured times, which noise can put anywhere. [P] */
+/* Shares computed from measured times; noise can push them below 0 or above 1. [P] */
 #ifndef TUTTI_BENCH_SHARE_H
 #define TUTTI_BENCH_SHARE_H
 
 #include <jansson.h>
 #include <stdint.h>
 
-/* How far a median of these may be off: half the distance between the quartiles, of fewer than four half
- * the distance between the extremes; NAN of fewer than two. Sorts the values, ascending. */
+/* The error of the median of these values: half the distance between the quartiles, with fewer than
+ * four values between the extremes; NAN with fewer than two. Sorts the values, ascending. */
 double tutti_share_error(int64_t count, double values[]);
 
-/* The share, between 0 and 1. NAN, which is unknown: where the error is above a quarter or not a number, or
- * the value lies outside of 0 to 1 by more than the error, so that something else was measured. */
+/* The share, between 0 and 1. NAN (unknown) if the error exceeds a quarter or is not a number, or
+ * if the value lies outside of 0 to 1 by more than the error: then something else was measured. */
 double tutti_share_of(double value, double error);
 /* "0.93", or "unknown". Returns text. */
 char *tutti_share_text(double share, char text[16]);

@@ -33,22 +33,22 @@ enum {
     WARM_STEPS = 7
 };
 
-/* Steps of a block where the user leaves them to the bench. */
+/* Limits for the steps of a block if the bench chooses them. */
 enum { LEAST_STEPS = 3, MOST_STEPS = 20 };
 static const double block_s = 4;
 
 typedef struct options {
     const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority;
     int64_t batch, blocks, workers;
-    tutti_conf_int steps; /* auto, until all ranks know how long one takes */
+    tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes;
     tutti_conf_real bucket_mb, chunk_mb;
-    tutti_conf_real link_mbit; /* 0 where it is unknown */
+    tutti_conf_real link_mbit; /* 0: unknown */
     double timeout_s, tuning_time_s;
 } options;
 
-/* The designs that keep the ordering law, "all" for those that overlap, and "auto" for these and what
- * is chosen by trying. */
+/* The designs that keep the ordering law, "all" for those that overlap, and "auto" for these and the
+ * configuration chosen by trials. */
 static const char *design_choice(int i)
 {
     static const char *const sets[] = {"all", "auto"};
@@ -60,7 +60,7 @@ static const char *design_choice(int i)
     return NULL;
 }
 
-/* In which order a step's collectives go. */
+/* The order of a step's collectives. */
 static const char *priority_choice(int i)
 {
     static const char *const names[] = {"on", "off", "both", NULL};
@@ -129,10 +129,9 @@ typedef enum row_kind { COMPUTE, COMMUNICATE, DESIGN, PEER } row_kind;
 typedef struct row {
     row_kind kind;
     const char *name;
-    tutti_configuration configuration;               /* of a design; else its design is NULL */
+    tutti_configuration configuration;               /* its design is NULL in rows of other kinds */
     double step_s[MOST_BLOCKS], hidden[MOST_BLOCKS]; /* seconds; NAN: unknown */
-    double
-        beside_s[MOST_BLOCKS]; /* of a design: computation alone, just before and just after it */
+    double beside_s[MOST_BLOCKS]; /* for a design: computation alone, just before and after it */
 } row;
 
 typedef struct bench {
@@ -141,9 +140,9 @@ typedef struct bench {
     tutti_result *result; /* rank 0's */
     tutti_meter *meter;
     tutti_step_traffic traffic;
-    int64_t sent_bytes; /* by this rank in a step */
+    int64_t sent_bytes; /* by this rank per step */
     tutti_peer *peer;
-    tutti_outlook outlook; /* of the last design that had one */
+    tutti_outlook outlook; /* the last one that a design returned */
     int rows;
     row row[MOST_ROWS];
 } bench;
@@ -188,7 +187,7 @@ static tutti_workload_options workload_options(const bench *b, tutti_exchange *e
         .timeout_s = b->o.timeout_s};
 }
 
-/* Opens an exchange with the configuration (one without a design: none) and a workload over it. */
+/* Opens an exchange with the configuration (none if it has no design) and a workload over it. */
 static tutti_status enter_stage(bench *b, const tutti_configuration *configuration, stage *st)
 {
     const tutti_exchange_options exchange = exchange_options(b, configuration);
@@ -205,7 +204,7 @@ static tutti_status enter_stage(bench *b, const tutti_configuration *configurati
 
 /* ---- verifying ---- */
 
-/* The weights' hash after a few steps, and what these took; MISMATCH when ranks differ. */
+/* The weights' hash after a few steps, and their time; MISMATCH if ranks differ. */
 static tutti_status hash_after(
     bench *b, const tutti_configuration *configuration, double half[2], double *seconds)
 {
@@ -228,7 +227,7 @@ static tutti_status hash_after(
     return status;
 }
 
-/* All ranks' number of steps a block, where they take so long. */
+/* Sets the number of steps per block, the same on all ranks, from the time of a step. */
 static tutti_status settle_steps(bench *b, double step_s)
 {
     tutti_status status = tutti_world_max(&b->world, 1, &step_s);
@@ -278,7 +277,7 @@ static tutti_status time_stage(bench *b, row *r, int64_t block)
     tutti_status status = enter_stage(b, &r->configuration, &st);
     if (!status) status = tutti_workload_start(&st.workload);
     if (!status && !st.exchange)
-        status = tutti_world_barrier(&b->world); /* nothing else keeps pace */
+        status = tutti_world_barrier(&b->world); /* nothing else synchronizes the ranks */
     if (!status)
         status = tutti_workload_pace(
             &st.workload, WARM_STEPS, (int)b->o.steps.value, &r->step_s[block], &r->hidden[block]);
@@ -313,9 +312,9 @@ static void show_progress(const bench *b, int64_t block, const char *name)
     tutti_terminal_show(stderr, tutti_terminal_columns(STDERR_FILENO), text);
 }
 
-/* A row's turn in a block. A step over all ranks takes as long as the slowest. Computation alone counts as
- * the mean over ranks: nothing keeps them together there, and where they share cores the one that falls
- * behind takes longer than any rank of a step does, for which the others wait. */
+/* A row's turn in a block. A step over all ranks takes as long as the slowest rank. Computation alone counts as the
+ * mean over ranks: nothing synchronizes them there, and on shared cores the rank that falls behind takes longer than
+ * any rank does in a real step, where the others wait for it. */
 static tutti_status take_turn(bench *b, row *r, int64_t block)
 {
     static tutti_status (*const time_row[])(bench *, row *, int64_t) = {[COMPUTE] = time_stage,
@@ -337,8 +336,8 @@ static int list_designs(bench *b, row *design[])
     return designs;
 }
 
-/* compute, design, compute, design, ..., compute: each design has computation alone on both sides, on the
- * machine as it was then. Another one begins in each block. */
+/* compute, design, compute, design, ..., compute: each design is compared with the computation alone just before and
+ * after it. Each block begins with another design. */
 static tutti_status time_designs(bench *b, int64_t block)
 {
     row *design[MOST_ROWS], *compute = (row *)find_row(b, COMPUTE);
@@ -372,7 +371,7 @@ static tutti_status time_blocks(bench *b)
 
 /* ---- telling ---- */
 
-/* The least, the median and the largest of a number of each block. */
+/* Minimum, median and maximum over blocks. */
 typedef struct spread {
     double least, median, most;
 } spread;
@@ -390,7 +389,7 @@ static double median_of(const bench *b, const double values[])
     return spread_of(b, values).median;
 }
 
-/* The median over blocks of a row's time over another's, which met the same machine. */
+/* The median over blocks of the ratio of two rows' times in the same block. */
 static double ratio_of(const bench *b, const row *above, const row *below)
 {
     double ratio[MOST_BLOCKS];
@@ -398,20 +397,20 @@ static double ratio_of(const bench *b, const row *above, const row *below)
     return tutti_median((int)b->o.blocks, ratio);
 }
 
-/* What a step's bytes take at the rate of the link; 0 where that is unknown. */
+/* The time of a step's bytes at the link's rate; 0 if the rate is unknown. */
 static double wire_s(const bench *b)
 {
     double rate = tutti_link_goodput(b->o.link_mbit.value);
     return rate > 0 ? (double)b->sent_bytes / rate : 0;
 }
 
-/* What no step can beat: all of its computation, or all of its bytes at the rate of the link. */
+/* What no step can beat: all of its computation, or all of its bytes at the link's rate. */
 static double limit_s(const bench *b)
 {
     return fmax(median_of(b, find_row(b, COMPUTE)->step_s), wire_s(b));
 }
 
-/* A row's time over its limit, block by block: a design's over the computation beside it. */
+/* A row's time over its limit, block by block; a design is compared with the computation just before and after it. */
 static spread over_limit(const bench *b, const row *r)
 {
     double ratio[MOST_BLOCKS];
@@ -421,7 +420,7 @@ static spread over_limit(const bench *b, const row *r)
     return spread_of(b, ratio);
 }
 
-/* The median share of the blocks where it is known. */
+/* The median share over the blocks in which it is known. */
 static double hidden_of(const bench *b, const row *r)
 {
     double known[MOST_BLOCKS];
@@ -431,7 +430,7 @@ static double hidden_of(const bench *b, const row *r)
     return count && r->kind == DESIGN ? tutti_median(count, known) : NAN;
 }
 
-/* What was chosen, against the design that is fastest as it is: block by block. */
+/* Compares the chosen configuration with the fastest fixed design, block by block. */
 static void tell_choice(const bench *b, const row *chosen, json_t *event)
 {
     char text[TUTTI_CONFIGURATION_TEXT];
@@ -448,7 +447,7 @@ static void tell_choice(const bench *b, const row *chosen, json_t *event)
     json_object_set_new(event, "over_best", json_real(over));
 }
 
-/* How its ratios are made, and all that they are made of. */
+/* The JSON object of a row: its ratios, and the values they come from. */
 static json_t *event_of(const bench *b, const row *r, double limit)
 {
     static const char *const kinds[] = {
@@ -488,9 +487,9 @@ static void tell_row(bench *b, const row *r, double limit, const row *peer)
     tutti_result_event(b->result, event);
 }
 
-/* What the best order could gain, at the rate that was seen: a step in program order takes the forward
- * pass (what is left of the computation before the first gradient) and all up to the end of the sum
- * that is needed first; no step takes less than its computation, or than its bytes. */
+/* What the best order could gain at the observed rate: a step in program order takes the forward pass (the
+ * computation before the first gradient) and everything up to the end of the sum that is needed first; no step takes
+ * less than its computation, or than its bytes. */
 static void tell_outlook(bench *b)
 {
     const tutti_outlook *o = &b->outlook;
@@ -537,7 +536,7 @@ static void add_row(bench *b, row_kind kind, const char *name, tutti_configurati
     b->row[b->rows++] = (row){.kind = kind, .name = name, .configuration = configuration};
 }
 
-/* "funneled, program order", kept with the design. */
+/* "funneled, program order"; the text lives as long as the program. */
 static const char *plain_name(const tutti_design *design)
 {
     static char names[MOST_DESIGNS][48];
@@ -547,7 +546,7 @@ static const char *plain_name(const tutti_design *design)
     return names[i];
 }
 
-/* A design as it is, and, where its collectives can go in another order, without that. */
+/* A design as it is and, if it can reorder its collectives, also in program order. */
 static void add_design(bench *b, const tutti_design *design)
 {
     int can = design->start->reorders, both = strcmp(b->o.priority, "both") == 0;
@@ -574,7 +573,7 @@ static void list_rows(bench *b)
     }
 }
 
-/* A row for what is found by trying; the first design is where that begins. */
+/* A row for the configuration found by trials, which begin with the first design. */
 static tutti_status choose(bench *b)
 {
     tutti_exchange *exchange;
@@ -602,7 +601,8 @@ static tutti_status open_traffic(bench *b)
     tutti_status status = enter_stage(b, &find_row(b, DESIGN)->configuration, &st);
     if (status) return status;
     tutti_step *step = st.workload.step;
-    st.workload.step = NULL; /* the graph outlives the exchange, whose thread calls MPI */
+    /* The graph must outlive the exchange, whose thread calls MPI. */
+    st.workload.step = NULL;
     status = leave_stage(&st);
     if (!status)
         status = tutti_step_traffic_open(

@@ -7,7 +7,7 @@
 
 enum { SIDE = 128, SUMMED = 256 /* elements: 1 KiB */, AHEAD = 2 };
 
-/* x, w, y of the products; the tensor that is summed over ranks. */
+/* x, w and y of the products, and the tensor that is summed over ranks. */
 typedef struct operands {
     int x, w, y, sum;
 } operands;
@@ -24,8 +24,7 @@ static tutti_status add_tensors(tutti_graph *graph, operands *t)
     return status;
 }
 
-/* The first rows of `to` become those of `from`: a step begins with what the last has summed, and sums
- * what it ends with. */
+/* Copies the first rows of `from` to `to`: a step begins with the previous sum, and sums its own result. */
 static tutti_status add_copy(tutti_graph *graph, const char *name, int from, int to)
 {
     const tutti_sum_desc desc = {.count = SUMMED, .inputs = 1};

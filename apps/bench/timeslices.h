@@ -1,5 +1,5 @@
-/* Work that shares cores: steps of computation on StarPU's workers, each with a small allreduce that
- * the next one waits for. Threads: [M]. */
+/* Work that shares cores: steps of computation on StarPU's workers, each with a small allreduce
+ * that the next step waits for. Threads: [M]. */
 #ifndef TUTTI_BENCH_TIMESLICES_H
 #define TUTTI_BENCH_TIMESLICES_H
 
@@ -9,17 +9,18 @@ typedef struct tutti_timeslices {
     tutti_graph *graph;
     const tutti_runner *runner;
     tutti_run *run;
-    int alone, together; /* sections: a step without and with its allreduce */
+    int alone, together; /* sections: a step without and with the allreduce */
 } tutti_timeslices;
 
-/* A step computes `products` products of 128x128 matrices. Opens the runner over the exchange, with
- * so many workers, which are idle until steps are run. Errors as of the calls it makes. */
+/* A step computes `products` products of 128x128 matrices. Opens the runner over the exchange with
+ * `workers` workers, which are idle until steps run. Errors as of the calls it makes. */
 tutti_status tutti_timeslices_open(
     tutti_exchange *exchange, int products, int workers, tutti_timeslices *timeslices);
-/* Runs so many steps of a section, each after the one before; *seconds: from the first submission to
- * the last end. */
+/* Runs `steps` steps of a section, one after another; *seconds: from the first submission to the
+ * last end. */
 tutti_status tutti_timeslices_run(
     tutti_timeslices *timeslices, int section, int64_t steps, double timeout_s, double *seconds);
-void tutti_timeslices_close(tutti_timeslices *timeslices); /* accepts one that is not open */
+/* Accepts one that is not open. */
+void tutti_timeslices_close(tutti_timeslices *timeslices);
 
 #endif

@@ -10,16 +10,16 @@
 
 typedef struct tutti_step_traffic {
     int collectives;
-    tutti_coll_args *args; /* in program order, with buffers of their own */
+    tutti_coll_args *args; /* in program order, each with its own buffers */
     int64_t bytes;         /* of all buffers */
-    tutti_traffic sent;    /* by this rank in all steps so far */
+    tutti_traffic sent;    /* by this rank, in all steps so far */
     tutti_comm *comm;
 } tutti_step_traffic;
 
-/* Takes the collective nodes of a section of an applied graph. NOMEM; and as tutti_comm_new. */
+/* Takes the collective nodes of a section of an applied graph. NOMEM; errors of tutti_comm_new. */
 tutti_status tutti_step_traffic_open(tutti_world *world, const tutti_graph *graph, int section,
     const char *algorithm, tutti_step_traffic *traffic);
-/* Starts all of them in order and waits for all, `steps` times. */
+/* Starts all collectives in order and waits for all, `steps` times. */
 tutti_status tutti_step_traffic_run(tutti_step_traffic *traffic, int64_t steps, double timeout_s);
 void tutti_step_traffic_close(tutti_step_traffic *traffic);
 

@@ -10,7 +10,8 @@ static const double COMM_BOUND = 1.05, COMPUTE_BOUND = 1.15, HIDDEN = 0.90, PEER
                     PEER_MEAN = 0.70, CONCURRENT = 1.05, DESIGNS = 1.03, AUTO = 1.03;
 
 typedef struct tally {
-    int misses, numbers, below, medians; /* below the limit; rows whose ratios are of medians */
+    /* below: rows below their limit; medians: rows whose ratios are of medians. */
+    int misses, numbers, below, medians;
     double log_sum, log_limit; /* of step / peer with the best design of a cell; of limit / peer */
     int cells;                 /* with a peer */
 } tally;
@@ -24,8 +25,8 @@ static const char *judge(tally *t, char text[24], double value, int holds)
     return text;
 }
 
-/* Step over limit. No step beats its limit: one that does so in every block says that the limit was not
- * measured as the step was, which is a miss of the measurement. */
+/* Step over limit. No step can beat its limit: if one does in every block, limit and step were not measured under the
+ * same conditions, which counts as a miss. */
 static void judge_limit(tally *t, const tutti_grid_row *r, double most, char text[24])
 {
     double over = r->count ? r->over_limit : r->step_ms / r->limit_ms;
@@ -41,7 +42,7 @@ static double error_of(const tutti_grid_row *r)
     return (r->most_ms - r->least_ms) / 2;
 }
 
-/* (compute + communicate - step) / what could be hidden, whose error is those of its three times. */
+/* (compute + communicate - step) / what could be hidden; its error combines those of the three times. */
 static double hidden_share(
     const tutti_grid_row *compute, const tutti_grid_row *wire, const tutti_grid_row *step)
 {
@@ -75,7 +76,7 @@ static void tell(tally *t, const char *what, const tutti_grid_row *cell, double 
         cell->batch, cell->ranks, cell->link_mbit, text, most);
 }
 
-/* What compares the designs of one cell; its first design row stands for it. */
+/* Compares the designs of one cell, which is represented by its first design row. */
 static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_row *first)
 {
     const tutti_grid_row *compute = tutti_grid_rows_find(rows, first, "compute", NULL),

@@ -82,7 +82,7 @@ tutti_status tutti_world_barrier(tutti_world *world)
 
 tutti_status tutti_world_spin(tutti_comm *comm, tutti_coll_request *request, double timeout_s)
 {
-    enum { POLLS_BEFORE_YIELD = 16 }; /* a yield costs as much as a short message */
+    enum { POLLS_BEFORE_YIELD = 16 }; /* a yield takes as long as a short message */
     double end = tutti_clock_s() + timeout_s;
     int polls = 0;
     while (!tutti_coll_done(request)) {

@@ -1,6 +1,6 @@
-/* All ranks of a bench, when no exchange is open: MPI, and small collectives for the bench's own use.
+/* All ranks of a bench while no exchange is open: MPI, and small collectives for the bench itself.
  *
- * The thread that opens it is the one that calls the rest. Without mpirun there is one rank. Every
+ * The thread that opens a world also makes all other calls. Without mpirun there is one rank. Every
  * wait has the deadline given to open. Threads: [M]. */
 #ifndef TUTTI_BENCH_WORLD_H
 #define TUTTI_BENCH_WORLD_H
@@ -14,23 +14,23 @@ typedef struct tutti_world {
     double timeout_s;
 } tutti_world;
 
-/* All ranks call it. Errors as of tutti_boot_init and tutti_comm_new. */
+/* Called by all ranks. Errors as of tutti_boot_init and tutti_comm_new. */
 tutti_status tutti_world_open(double timeout_s, tutti_world *world);
-/* The worst of the ranks' statuses, on all of them. */
+/* The worst of the ranks' statuses, on all ranks. */
 tutti_status tutti_world_agree(tutti_world *world, tutti_status mine);
-/* Element by element the largest over ranks, in place. */
+/* The maximum over ranks of each element, in place. */
 tutti_status tutti_world_max(tutti_world *world, int count, double values[]);
 /* The mean over ranks, in place. */
 tutti_status tutti_world_mean(tutti_world *world, double *value);
-/* Rank 0's bytes on all ranks. */
+/* Copies rank 0's bytes to all ranks. */
 tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes);
 tutti_status tutti_world_barrier(tutti_world *world);
-/* status: what the bench came to. After a failure on any of several ranks they can no longer leave
- * together: it ends them all and does not return. Accepts a world that is not open. */
+/* status: the outcome of the bench. After a failure the ranks (if several) can no longer leave
+ * together: ends them all and does not return. Accepts a world that is not open. */
 void tutti_world_close(tutti_world *world, tutti_status status);
 
-/* Waits for a request by progressing without sleep, giving the core away when nothing moved: for
- * measuring. TIMEOUT (logged). */
+/* Waits for a request by polling without sleep, yielding the core when nothing moved: for
+ * measurements. TIMEOUT (logged). */
 tutti_status tutti_world_spin(tutti_comm *comm, tutti_coll_request *request, double timeout_s);
 
 #endif

@@ -1,19 +1,21 @@
-/* The MPI call that the program is in: its name and where it was made from. [A], a thread each */
+/* The MPI call that a thread of the program is in: its name and its call site. [A], per thread */
 #ifndef TUTTI_MPICHECK_CALL_H
 #define TUTTI_MPICHECK_CALL_H
 
 #include <stdbool.h>
 
-/* Enters a wrapper. False: MPI itself (or the tool) makes this call, or nothing is checked now; the
- * wrapper then passes the call on and does not leave. `name` is a literal, `address` the return address. */
+/* Enters a wrapper. False: MPI itself (or the tool) makes this call, or checking is off; the
+ * wrapper then passes the call on and does not leave. `name` is a literal, `address` the return
+ * address. */
 bool mpicheck_call_enter(const char *name, const void *address);
 void mpicheck_call_leave(void);
-/* Has every call of this thread with another name than the one before it begin with `other`. */
+/* From now on, this thread runs `other` before a call whose name differs from the previous
+ * one's. */
 void mpicheck_call_on_other(void (*other)(void));
 
-/* The name of the outermost call of this thread; "" outside. */
+/* The name of this thread's outermost call; "" outside of MPI. */
 const char *mpicheck_call_name(void);
-/* Its site's number. */
+/* The number of its call site. */
 int mpicheck_call_site(void);
 
 /* A wrapper's first statement. */

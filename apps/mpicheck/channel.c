@@ -19,7 +19,7 @@
 /* The judge may have to wait for a processor before it answers. */
 enum { connect_ms = 3000, answer_ms = 20000 };
 
-/* Adds what a file says to a hash (FNV-1a). */
+/* Mixes bytes into a hash (FNV-1a). */
 static uint64_t mixed(uint64_t hash, const void *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)
@@ -101,7 +101,7 @@ static int connected(struct in_addr address, uint16_t port)
     return fd;
 }
 
-/* Says HELLO and waits for WELCOME, whose bytes alone are read: what follows is for the listener. */
+/* Sends HELLO and waits for WELCOME. Reads no further byte: what follows is for the listener. */
 static bool introduced(int fd, const mpicheck_card *card, int rank)
 {
     unsigned char bytes[MPICHECK_FRAME_WELCOME_BYTES];

@@ -1,4 +1,4 @@
-/* The line between each rank and the judge: TCP, independent of MPI's matching and progress. */
+/* The connection between a rank and the judge: TCP, independent of MPI's matching and progress. */
 #ifndef TUTTI_MPICHECK_CHANNEL_H
 #define TUTTI_MPICHECK_CHANNEL_H
 
@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the judge listens; rank 0 broadcasts it as bytes. Who connects shows the token, and the judge shows the
- * answer: another program may have the same port on another host. */
+/* Where the judge listens; rank 0 broadcasts it as bytes. A rank that connects shows the token and
+ * the judge shows the answer: another program may use the same port on another host. */
 typedef struct mpicheck_card {
     int64_t token, answer;
     uint64_t place; /* mpicheck_channel_place */
@@ -16,13 +16,13 @@ typedef struct mpicheck_card {
     struct in_addr address[8];
 } mpicheck_card;
 
-/* A number for the network that this process is in: equal on processes that reach each other over the loopback
- * interface, whatever their hosts are called. [A] */
+/* A number for this process's network: equal on processes that reach each other over the loopback
+ * interface, whatever their host names. [A] */
 uint64_t mpicheck_channel_place(void);
-/* Listens, and fills the card: a socket, or -1. `local`: every rank is in this place, so nobody else needs to reach
- * it. */
+/* Listens and fills the card; returns a socket, or -1. `local`: all ranks are in this place, so
+ * only they need to reach it. */
 int mpicheck_channel_listen(mpicheck_card *card, bool local);
-/* A socket to the judge, which has taken this process for the rank; or -1 after some seconds. */
+/* A socket to the judge, which has accepted this process as the rank; -1 after some seconds. */
 int mpicheck_channel_connect(const mpicheck_card *card, int rank);
 
 #endif

@@ -17,7 +17,7 @@ void mpicheck_buffer(const char *which, const void *buffer, int count, MPI_Datat
     int size = 0;
     if (buffer || count <= 0) return;
     if (PMPI_Type_size(type, &size) != MPI_SUCCESS || size == 0) return;
-    /* A type of absolute addresses is used with MPI_BOTTOM, which may be a null pointer. */
+    /* A type with absolute addresses is used with MPI_BOTTOM, which may be a null pointer. */
     PMPI_Type_get_true_extent(type, &bound, &extent);
     if (bound > 65536 || bound < 0) return;
     mpicheck_finding(
@@ -40,7 +40,7 @@ static int count_of(const mpicheck_side *side, int peer)
     return side->counts ? side->counts[peer] : side->count;
 }
 
-/* Whether MPI accepts counts and types. */
+/* Whether MPI accepts the counts and types. */
 static bool side_valid(const mpicheck_side *side, int length)
 {
     bool row = side->counts || side->types;
@@ -49,7 +49,7 @@ static bool side_valid(const mpicheck_side *side, int length)
     return true;
 }
 
-/* Which sides count on this rank. */
+/* Which sides are significant on this rank. */
 static bool sends(const mpicheck_collective *call)
 {
     bool root = call->root && *call->root == call->on->rank;
@@ -70,13 +70,13 @@ static bool reduces(const mpicheck_collective *call)
     return call->shape >= MPICHECK_SHAPE_REDUCE && call->shape <= MPICHECK_SHAPE_REDUCE_SCATTER;
 }
 
-/* Whether MPI will accept the call; if not it says why, and nothing is announced. */
+/* Whether MPI will accept the call; if not, MPI reports why, and nothing is announced. */
 static bool valid(const mpicheck_collective *call)
 {
     if (call->op && *call->op == MPI_OP_NULL) return false;
     if (call->on->others > 0) return true;
     if (call->root && (*call->root < 0 || *call->root >= call->on->size)) return false;
-    /* The description of a reduction's data stands with `send`, also in place. */
+    /* A reduction's data is described in `send`, also with MPI_IN_PLACE. */
     if ((sends(call) || reduces(call)) && !side_valid(&call->send, call->on->size)) return false;
     return reduces(call) || !receives(call) || side_valid(&call->recv, call->on->size);
 }
@@ -88,7 +88,7 @@ static int64_t elements(const mpicheck_side *side, int length)
     return sum;
 }
 
-/* What MPI itself lets pass. */
+/* Faults that MPI itself may not refuse: null buffers, and one buffer for both directions. */
 static void check_buffers(const mpicheck_collective *call)
 {
     const mpicheck_side *recv = reduces(call) ? &call->send : &call->recv;
@@ -108,7 +108,7 @@ static void check_buffers(const mpicheck_collective *call)
     }
 }
 
-/* Signatures of a side: one, or one a peer. */
+/* Signatures of a side: one, or one per peer. */
 static mpicheck_signature *signatures(const mpicheck_side *side, int length, int *count)
 {
     *count = side->counts || side->types ? length : 1;
@@ -178,7 +178,7 @@ static void describe_side(
     snprintf(text + at, size - at, "%s%s%s", verb, data, side->counts ? " in all" : "");
 }
 
-/* The arguments, for the report. */
+/* The arguments as text, for the report. */
 static void describe(char *text, size_t size, const mpicheck_collective *call, const char *op)
 {
     text[0] = '\0';
@@ -247,7 +247,7 @@ void mpicheck_collective_begin(mpicheck_collective *call)
     mpicheck_wait_end(&wait);
 }
 
-/* The buffer that a nonblocking collective reads, when it is one piece. */
+/* Guards the buffer that a nonblocking collective reads, if it is one piece. */
 static void guard_buffer(const mpicheck_collective *call, mpicheck_request *request)
 {
     int count = call->send.count;

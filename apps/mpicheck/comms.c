@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* By handle and by id, and how many a group has made; `lock` protects them, and the references. */
+/* By handle and by id, and counts per group; `lock` protects them and the references. */
 static mpicheck_table by_handle, by_id, made_by_groups;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -19,7 +19,7 @@ uint64_t mpicheck_comm_mix(uint64_t a, uint64_t b)
     return x ^ (x >> 31);
 }
 
-/* World ranks of a group's members, which the caller frees; MPI_UNDEFINED for one of another world. */
+/* World ranks of a group's members, MPI_UNDEFINED for one from another world; the caller frees them. */
 static int *members(MPI_Group group, int size)
 {
     MPI_Group all;
@@ -34,7 +34,7 @@ static int *members(MPI_Group group, int size)
     return world;
 }
 
-/* Asks MPI who is in it. */
+/* Asks MPI for the members. */
 static mpicheck_comm *described(MPI_Comm handle)
 {
     MPI_Group group;
@@ -133,7 +133,7 @@ mpicheck_comm *mpicheck_comm_find(MPI_Comm handle)
     return mpicheck_comm_at(MPICHECK_KEY(handle));
 }
 
-/* A communicator to be made known; NULL: shared with processes that have another judge, or none. */
+/* A communicator to register; NULL: shared with processes that have another judge, or none. */
 static mpicheck_comm *newcomer(MPI_Comm handle)
 {
     if (handle == MPI_COMM_NULL) return NULL;
@@ -158,7 +158,7 @@ void mpicheck_comm_made(MPI_Comm handle, uint64_t seed, const char *maker, int s
     introduce(MPICHECK_KEY(handle), comm, mpicheck_comm_mix(seed, members_hash(comm)), maker, site);
 }
 
-/* Counts what processes make that share no numbered collective. */
+/* Counts the objects made by processes that share no numbered collective. */
 static uint64_t counted(uint64_t group)
 {
     pthread_mutex_lock(&lock);
@@ -176,7 +176,7 @@ void mpicheck_comm_made_by_group(MPI_Comm handle, uint64_t seed, const char *mak
     introduce(MPICHECK_KEY(handle), comm, mpicheck_comm_mix(group, counted(group)), maker, site);
 }
 
-/* A group as a communicator that nobody sends messages on. */
+/* A group as a communicator without messages. */
 static mpicheck_comm *grouped(MPI_Group group)
 {
     mpicheck_comm *comm = calloc(1, sizeof(*comm));
@@ -246,7 +246,7 @@ void mpicheck_comm_hold(mpicheck_comm *comm)
 void mpicheck_comm_release(mpicheck_comm *comm)
 {
     pthread_mutex_lock(&lock);
-    /* Until then the judge's word is for it: what is under way goes on after MPI_Comm_free. */
+    /* Until then the judge may still grant it: pending operations continue after MPI_Comm_free. */
     bool last = --comm->references == 0;
     if (last) mpicheck_table_take(&by_id, comm->id, comm);
     pthread_mutex_unlock(&lock);

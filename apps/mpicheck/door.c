@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A rank says HELLO as soon as it is connected. */
+/* A rank sends HELLO as soon as it is connected. */
 static const double patience_s = 10.0;
 
 void mpicheck_door_open(mpicheck_door *door, int listener, int64_t token)
@@ -39,7 +39,7 @@ int mpicheck_door_poll(const mpicheck_door *door, struct pollfd *lines)
     return 1 + door->count;
 }
 
-/* Reads what there is; false: the stranger has gone. */
+/* Reads what has arrived; false: the stranger is gone. */
 static bool read_more(mpicheck_stranger *stranger)
 {
     while (stranger->length < sizeof(stranger->bytes)) {

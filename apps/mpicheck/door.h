@@ -1,7 +1,8 @@
 /* The door to the judge: connections that have not shown the token yet.
  *
- * Anybody may connect. A stranger has room for the bytes of one HELLO, a deadline, and no way to make the judge
- * wait; when there are too many, the one that has stood there longest is turned away. Only the judge's thread. */
+ * Anybody may connect. A stranger gets room for the bytes of one HELLO and a deadline, and
+ * cannot make the judge wait; when there are too many, the oldest is turned away. Only the
+ * judge's thread. */
 #ifndef TUTTI_MPICHECK_DOOR_H
 #define TUTTI_MPICHECK_DOOR_H
 
@@ -22,16 +23,17 @@ typedef struct mpicheck_door {
     int listener; /* -1: closed */
     int64_t token;
     int count;
-    mpicheck_stranger strangers[MPICHECK_DOOR_MOST]; /* in the order of their coming */
+    mpicheck_stranger strangers[MPICHECK_DOOR_MOST]; /* in order of arrival */
 } mpicheck_door;
 
 /* Takes over the listening socket. */
 void mpicheck_door_open(mpicheck_door *door, int listener, int64_t token);
-/* Nobody comes in any more; closes all sockets. */
+/* Closes the listener and all strangers' sockets. */
 void mpicheck_door_close(mpicheck_door *door);
-/* Writes what is to be polled, at most MPICHECK_DOOR_MOST + 1 lines; how many. */
+/* Writes the lines to poll, at most MPICHECK_DOOR_MOST + 1; returns how many. */
 int mpicheck_door_poll(const mpicheck_door *door, struct pollfd *lines);
-/* Lets in who has shown the token: a socket and the rank that it says it is; -1: nobody now. */
+/* Lets in one stranger that has shown the token: its socket, and the rank it claims to be; -1:
+ * nobody now. */
 int mpicheck_door_hear(mpicheck_door *door, int64_t *rank);
 
 #endif

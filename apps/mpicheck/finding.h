@@ -1,11 +1,11 @@
-/* What is wrong with a call, as the rank that makes it sees it. [A] */
+/* What is wrong with a call, as seen by the rank that makes it. [A] */
 #ifndef TUTTI_MPICHECK_FINDING_H
 #define TUTTI_MPICHECK_FINDING_H
 
-/* Says to the judge that something is wrong in the current call. `severity`: 'E' ends the program, 'W'
- * is printed. */
+/* Reports a fault of the current call to the judge. `severity`: 'E' ends the program, 'W' is
+ * printed. */
 void mpicheck_finding(char severity, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* As above, for a call made earlier at `site` (of MPI function `call`). */
+/* As above, for an earlier call of the MPI function `call` at `site`. */
 void mpicheck_finding_at(char severity, const char *call, int site, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

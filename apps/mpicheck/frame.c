@@ -8,7 +8,7 @@
 
 enum { header = sizeof(uint64_t), chunk = 65536 };
 
-/* A tool that has no memory left for a few bytes can only stop. */
+/* Without memory for a few bytes, the tool can only stop. */
 static void reserve(mpicheck_frame *frame, size_t more)
 {
     if (frame->length + more <= frame->capacity) return;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wait that looks endless is believed after so many questions that were answered "still". */
+/* A wait counts as endless after this many questions answered by "still waiting". */
 enum { rounds_needed = 2 };
 static const double question_s = 0.25, lost_answer_s = 5.0;
 
@@ -77,7 +77,7 @@ void mpicheck_tracker_blocked(mpicheck_judge *judge, int rank, mpicheck_frame *f
     blocked->pending = read_items(frame, &blocked->pendings);
     if (blocked->waits == 1 && blocked->waited[0].kind == MPICHECK_ITEM_FINALIZE)
         r->state = MPICHECK_RANK_FINALIZES;
-    /* The same wait, said again in answer to a question, changes nothing. */
+    /* The same wait, reported again in answer to a question, changes nothing. */
     mpicheck_blocked_call *before = taken(r, blocked->thread);
     blocked->epoch = before ? before->epoch : ++judge->epoch;
     if (before) mpicheck_blocked_call_free(before);
@@ -93,7 +93,7 @@ static bool fits(const mpicheck_item *send, int sender, const mpicheck_item *rec
            (recv->tag == -1 || recv->tag == send->tag);
 }
 
-/* Whether the other side of a message is pending at `peer`: then it is on its way. */
+/* Whether the other end of a message is pending at `peer`: then the message is on its way. */
 static bool on_its_way(const mpicheck_judge *judge, const mpicheck_item *item, int rank, int peer)
 {
     for (const mpicheck_blocked_call *blocked = judge->ranks[peer].blocked_calls; blocked;
@@ -140,7 +140,7 @@ static bool item_alive(mpicheck_judge *judge, int rank, const mpicheck_item *ite
         if (on_its_way(judge, item, rank, peer)) return true;
         if (peer != rank && rank_alive(&judge->ranks[peer])) return true;
     }
-    /* Another thread of the rank itself may send. */
+    /* Another thread of the same rank may send. */
     return rank_alive(&judge->ranks[rank]);
 }
 
@@ -151,7 +151,8 @@ static bool blocked_alive(mpicheck_judge *judge, int rank, const mpicheck_blocke
     return blocked->waits == 0 || !blocked->any;
 }
 
-/* Marks every blocked call that can be freed, from those that running ranks can free on; how many cannot. */
+/* Marks every blocked call that can be freed, starting with those that running ranks can free; returns how many
+ * cannot. */
 static int dead_stops(mpicheck_judge *judge)
 {
     int dead = 0;
@@ -256,7 +257,7 @@ static void describe_blocked(
     mpicheck_report_add(report, "\n");
 }
 
-/* The rank that a dead rank waits for, when that can be said of one; -1: several or none. */
+/* A rank that a dead rank waits for; -1: none is known. */
 static int waits_for(mpicheck_judge *judge, int rank)
 {
     const mpicheck_blocked_call *blocked = judge->ranks[rank].blocked_calls;

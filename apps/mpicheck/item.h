@@ -1,4 +1,5 @@
-/* What a rank waits for, or has begun and not ended: as the rank tells it and as the judge keeps it. [P] */
+/* What a rank waits for, or has started and not completed: as the rank reports it and the judge
+ * keeps it. [P] */
 #ifndef TUTTI_MPICHECK_ITEM_H
 #define TUTTI_MPICHECK_ITEM_H
 
@@ -9,18 +10,18 @@ typedef enum mpicheck_item_kind {
     MPICHECK_ITEM_RECV,
     MPICHECK_ITEM_COLL,
     MPICHECK_ITEM_FINALIZE,
-    MPICHECK_ITEM_OTHER, /* nobody knows who ends it */
+    MPICHECK_ITEM_OTHER, /* no known rank ends it */
 } mpicheck_item_kind;
 
-/* One thing that is waited for, or pending. */
+/* One operation that is waited for, or pending. */
 typedef struct mpicheck_item {
     mpicheck_item_kind kind;
     uint64_t comm;     /* id */
     int peer;          /* world rank; -1: any of the communicator */
-    int tag;           /* MPI_ANY_TAG is sent as -1 */
+    int tag;           /* -1: MPI_ANY_TAG */
     uint64_t sequence; /* of a collective */
     int64_t bytes;
-    const char *call; /* that started it */
+    const char *call; /* the MPI function that started it */
     int site;
 } mpicheck_item;
 

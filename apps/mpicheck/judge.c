@@ -51,7 +51,7 @@ static void hear_finding(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
         mpicheck_report_write(&report);
 }
 
-/* A rank that leaves without MPI_Finalize. After MPI_Abort that is what was asked for. */
+/* A rank leaves without MPI_Finalize. After MPI_Abort that is intended. */
 static void hear_leave(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
 {
     mpicheck_report report = {0};
@@ -75,7 +75,7 @@ static void hear_collective(mpicheck_judge *judge, int rank, mpicheck_frame *fra
 static void hear(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
 {
     mpicheck_frame_kind kind = mpicheck_frame_kind_of(frame);
-    /* After the first error only places are of interest: what follows is the fall. */
+    /* After the first error only call sites are of interest: the rest are consequences. */
     if (judge->ended && kind != MPICHECK_FRAME_SITE) return;
     switch (kind) {
     case MPICHECK_FRAME_SITE:
@@ -107,7 +107,7 @@ static void hear(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
     }
 }
 
-/* The line has ended. Without a word before, the process has died; the launcher ends the others. */
+/* The connection has ended. Without a LEAVE before, the process has died; the launcher ends the others. */
 static void lost(mpicheck_judge *judge, int rank)
 {
     mpicheck_rank *r = &judge->ranks[rank];
@@ -128,7 +128,7 @@ static void lost(mpicheck_judge *judge, int rank)
     judge->epoch++;
 }
 
-/* Takes the lines that have shown the token. */
+/* Accepts the connections that have shown the token. */
 static void welcome(mpicheck_judge *judge)
 {
     int one = 1, fd;
@@ -162,7 +162,7 @@ static void listen_to(mpicheck_judge *judge, int rank)
     if (r->input.bad) lost(judge, rank);
 }
 
-/* Whether every rank has called MPI_Finalize; then they are all let go. */
+/* Whether every rank has called MPI_Finalize; if so, all of them may leave. */
 static bool all_finalize(mpicheck_judge *judge)
 {
     mpicheck_frame frame = {0};
@@ -188,7 +188,7 @@ static bool anyone_left(const mpicheck_judge *judge, int connected)
     return false;
 }
 
-/* Waits for a word, from ranks or at the door, and hears it; then how many ranks have ever connected. */
+/* Waits for input from ranks or at the door, and handles it; returns how many ranks have ever connected. */
 static int hear_all(mpicheck_judge *judge, struct pollfd *lines)
 {
     int connected = 0;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A difference waits this long for the calls of the other ranks, so that the report can show them all. */
+/* A difference is reported after this delay, so that the report can show the calls of the other ranks, too. */
 static const double latecomers_s = 0.3;
 
 void mpicheck_tracker_comm_joined(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
@@ -45,7 +45,7 @@ static int member_of(const mpicheck_tracker_comm *comm, int rank)
 
 static mpicheck_slot *slot_of(mpicheck_tracker_comm *comm, uint64_t sequence)
 {
-    /* Each member counts on from its last, so none is more than one ahead of all that were heard. */
+    /* Each member numbers its calls in sequence, so a new number is at most one beyond those that have arrived. */
     if (sequence < comm->finished || sequence - comm->finished > (uint64_t)comm->nslots)
         return NULL;
     int index = (int)(sequence - comm->finished);
@@ -67,7 +67,7 @@ static void slot_free(mpicheck_slot *slot, int members)
     free(slot);
 }
 
-/* What is wrong, and lines of members that have made the same call. */
+/* Reports what is wrong, then one line per group of members that have made the same call. */
 static void describe(mpicheck_judge *judge, mpicheck_tracker_comm *comm, mpicheck_slot *slot,
     uint64_t sequence, const char *what, const char *verb)
 {
@@ -135,7 +135,7 @@ static bool any_nonblocking(const mpicheck_tracker_comm *comm, const mpicheck_sl
     return false;
 }
 
-/* All calls of the first slot are there and fit: blocking ones may start, nonblocking ones end. */
+/* All calls of the first slot have arrived and fit: blocking ones may start, nonblocking ones may complete. */
 static void finish(mpicheck_judge *judge, mpicheck_tracker_comm *comm)
 {
     mpicheck_slot *slot = comm->slots[0];

@@ -12,7 +12,7 @@ typedef struct end {
     mpicheck_signature data;
 } end;
 
-/* Ends that never meet (of a side that has lost count) must not fill the memory. */
+/* Ends that never meet (because one side has lost count) must not fill the memory. */
 enum { most_ends = 1 << 20 };
 
 static void free_end(void *value, void *unused)

@@ -1,4 +1,4 @@
-/* Seconds on a clock that nobody sets. [A] */
+/* Seconds on the monotonic clock. [A] */
 #ifndef TUTTI_MPICHECK_NOW_H
 #define TUTTI_MPICHECK_NOW_H
 

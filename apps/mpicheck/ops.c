@@ -15,7 +15,7 @@ typedef struct made_op {
     int commutes, site;
 } made_op;
 
-/* Made operators by handle; `lock` protects them. */
+/* User-defined operators by handle; `lock` protects them. */
 static mpicheck_table ops;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -50,7 +50,7 @@ void mpicheck_op_leaks(char severity)
     pthread_mutex_unlock(&lock);
 }
 
-/* The function's place in its module is the same on all ranks that run the same program. */
+/* The function's offset in its module is the same on all ranks that run the same program. */
 static void print_made(char *text, size_t size, const made_op *op)
 {
     Dl_info info = {0};

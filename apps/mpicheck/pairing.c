@@ -6,13 +6,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A posted receive whose place among those of its channel is not certain yet. */
+/* A posted receive whose position among those of its channel is not certain yet. */
 typedef struct receive {
     struct receive *next; /* in the order of posting */
     uint64_t number;
     mpicheck_item item;
     mpicheck_signature data;
-    bool resolved; /* item has the sender and the tag */
+    bool resolved; /* item holds the actual sender and tag */
 } receive;
 
 /* `lock` protects all of it. */
@@ -60,7 +60,7 @@ static bool could_take(const receive *earlier, const mpicheck_item *item)
            (earlier->item.tag == MPI_ANY_TAG || earlier->item.tag == item->tag);
 }
 
-/* Tells of each resolved receive that no earlier one can take the place of. */
+/* Reports each resolved receive whose position no earlier unresolved one can take. */
 static void settle(void)
 {
     for (receive **at = &state.first; *at;) {

@@ -1,9 +1,9 @@
 /* Which send meets which receive.
  *
- * Messages of one sender, receiver, communicator and tag do not overtake: the k-th send meets the k-th of the
- * receives, in the order in which they were posted, that have turned out to be for it. Each side counts by
- * itself and tells the judge, who compares the two ends. Nothing is told when several threads post (the order
- * is then MPI's secret), or after a cancelled message. [A] */
+ * Messages with the same sender, receiver, communicator and tag do not overtake each other: the
+ * k-th send meets the k-th receive posted for that sender and tag, wildcards resolved. Each side
+ * counts its own end and reports it to the judge, which compares the two. Nothing is reported when
+ * several threads post (only MPI knows the order then), or after a cancelled message. [A] */
 #ifndef TUTTI_MPICHECK_PAIRING_H
 #define TUTTI_MPICHECK_PAIRING_H
 
@@ -11,12 +11,12 @@
 #include "apps/mpicheck/item.h"
 #include "apps/mpicheck/signature.h"
 
-/* A send or a receive is posted; `peer` and `tag` of a receive may be wildcards. Returns the number of a
- * receive, for the calls below. */
+/* A send or receive is posted; `peer` and `tag` of a receive may be wildcards. Returns a receive's
+ * number, for the calls below. */
 uint64_t mpicheck_pairing_posted(const mpicheck_item *item, mpicheck_signature data);
-/* The receive has got a message of this sender (world rank) and tag. */
+/* The receive has matched a message from this sender (world rank) with this tag. */
 void mpicheck_pairing_received(uint64_t number, int source, int tag);
-/* From now on nothing is known for certain. */
+/* From now on the pairing is uncertain, and nothing is reported. */
 void mpicheck_pairing_lost(void);
 
 #endif

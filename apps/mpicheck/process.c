@@ -10,8 +10,8 @@ static mpicheck_process self;
 static struct {
     _Atomic bool active;
     atomic_flag ending;
-    MPI_Comm
-        quiet; /* where no message ever comes. On MPI_COMM_SELF MPICH does nothing for other ranks */
+    /* Never carries a message. Probing MPI_COMM_SELF instead makes no progress for other ranks in MPICH. */
+    MPI_Comm quiet;
     int socket;
     mpicheck_threads others; /* threads that MPI or the tool has started */
     pthread_mutex_t line;    /* protects socket (writing) and frame; the innermost lock */
@@ -75,7 +75,7 @@ void mpicheck_process_obey(void)
 {
     int status = self.aborting;
     if (status == 0) return;
-    /* One thread ends the process, and it does not come back; MPI_Abort is for one at a time. */
+    /* One thread ends the process and does not return; MPI_Abort is for one thread at a time. */
     if (atomic_flag_test_and_set(&own.ending)) {
         sleep(5);
         _exit(status);

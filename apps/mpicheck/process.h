@@ -1,7 +1,7 @@
-/* This process as a rank of the checked program: its end of the line to the judge.
+/* This process as a rank of the checked program: its end of the connection to the judge.
  *
- * A preloaded library has no handle that its caller could hand over, so the one mpicheck_process of the
- * process is found by mpicheck_process_self. Everything here is [A] unless it says otherwise. */
+ * A preloaded library gets no handle from its caller, so mpicheck_process_self returns the
+ * process's only mpicheck_process. Everything here is [A] unless marked otherwise. */
 #ifndef TUTTI_MPICHECK_PROCESS_H
 #define TUTTI_MPICHECK_PROCESS_H
 
@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* What the library exits with, on every rank, when it has found an error. */
+/* The exit status of every rank once the library has found an error. */
 enum { MPICHECK_STATUS = 86 };
 
 typedef struct mpicheck_process {
@@ -30,30 +30,31 @@ typedef struct mpicheck_process {
 
 mpicheck_process *mpicheck_process_self(void);
 
-/* Whether calls are checked now. */
+/* Whether calls are being checked. */
 bool mpicheck_process_active(void);
 
-/* For start.c. The line to the judge; -1: there is none. */
+/* For start.c: the socket to the judge; -1: none. */
 void mpicheck_process_connected(int socket);
-/* Calls are checked from here on; `others`: threads of the process that are not the program's. Collective over
- * MPI_COMM_WORLD. [M] */
+/* Starts checking calls; `others`: threads of the process that are not the program's. Collective
+ * over MPI_COMM_WORLD. [M] */
 void mpicheck_process_on(const mpicheck_threads *others);
-/* They are checked no more. orderly: MPI is not at its end, nor is the process. [M] */
+/* Stops checking calls. orderly: neither MPI nor the process is ending. [M] */
 void mpicheck_process_off(bool orderly);
 
-/* Threads of the program (neither MPI's nor the tool's) that do not wait for another thread. */
+/* Number of the program's threads (neither MPI's nor the tool's) that do not wait for another
+ * thread. */
 int mpicheck_process_threads(void);
 
-/* Has MPI do what there is to do for other ranks; the result of the call that it takes. */
+/* Lets MPI make progress for other ranks; returns the result of that MPI call. */
 int mpicheck_process_progress(void);
 
-/* A frame to the judge: open, put fields, post. The line is locked in between. */
+/* A frame to the judge: open, put fields, post. The connection is locked in between. */
 mpicheck_frame *mpicheck_process_open(mpicheck_frame_kind kind);
 void mpicheck_process_post(void);
 
-/* Ends the process when the judge has said so; otherwise returns. */
+/* Ends the process if the judge has ordered it; otherwise returns. */
 void mpicheck_process_obey(void);
-/* The judge has got an error from this rank, or will: gives it time to say so, then ends. */
+/* The judge has received an error of this rank, or will: gives it time to report, then ends. */
 void mpicheck_process_await_verdict(void) __attribute__((noreturn));
 
 #endif

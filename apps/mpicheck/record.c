@@ -30,7 +30,7 @@ static char *copied(const char *text)
 
 static mpicheck_signature *signatures(mpicheck_frame *frame, int count)
 {
-    /* Each takes 32 bytes: a longer row than the frame can hold is a torn frame. */
+    /* Each takes 32 bytes: a count that exceeds the frame means a damaged frame. */
     if (count < 0 || (size_t)count > frame->length / 32) {
         frame->bad = true;
         count = 0;

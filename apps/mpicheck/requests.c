@@ -10,11 +10,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* By handle; `lock` protects the table and what it holds. It comes before those of comms and process. */
+/* By handle; `lock` protects the table and its requests. It is taken before the locks of comms and process. */
 static mpicheck_table requests;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Larger buffers are not hashed: that takes longer than the message. */
+/* Larger buffers are not hashed: that would take longer than the message. */
 static const int64_t most_hashed = 1 << 22;
 
 uint64_t mpicheck_request_content(const void *buffer, int count, MPI_Datatype type)
@@ -30,7 +30,7 @@ uint64_t mpicheck_request_content(const void *buffer, int count, MPI_Datatype ty
     return content;
 }
 
-/* A request of this handle that no call is completing; NULL: none is known. Under the lock. */
+/* A known request of this handle that no call is completing, or NULL. Under the lock. */
 static mpicheck_request *found(MPI_Request handle)
 {
     uint64_t key = MPICHECK_KEY(handle);
@@ -49,7 +49,7 @@ void mpicheck_request_made(MPI_Request handle, const mpicheck_request *what)
     pthread_mutex_lock(&lock);
     mpicheck_request *request = found(handle);
     if (request) {
-        /* One handle for several: nobody can say which of them a call completes. */
+        /* One handle for several: which of them a call completes is unknown. */
         request->times++;
         request->buffer = NULL;
     } else {
@@ -115,7 +115,7 @@ static void compare_content(mpicheck_request *request)
             "the buffer was changed while it was being sent, before the request was complete");
 }
 
-/* MPI has said that the operation is over; under the lock. */
+/* MPI has reported that the operation is complete. Under the lock. */
 static void over(mpicheck_request *request, const MPI_Status *status)
 {
     if (request->complete) return;
@@ -240,7 +240,7 @@ static void visit_pending(void *value, void *with)
     const visitor *v = with;
     int complete = 0;
     if (!request->active || request->complete) return;
-    /* With several threads, another one may be ending this very request: its handle is not touched. */
+    /* With several threads, another one may be completing this very request: its handle is not touched. */
     if (!mpicheck_process_self()->threads)
         PMPI_Request_get_status(request->handle, &complete, MPI_STATUS_IGNORE);
     if (!complete) v->visit(request, v->with);

@@ -9,7 +9,7 @@
 
 static const uint64_t prime = (UINT64_C(1) << 61) - 1, base = UINT64_C(0x1b873593cc9e2d51) >> 4;
 
-/* Predefined types that have the same representation when they have the same size. */
+/* Predefined types; those of one kind and size have the same representation. */
 static const struct {
     const char *name;
     char kind;
@@ -39,7 +39,7 @@ static const struct {
     {"MPI_C_COMPLEX", 'c'},
     {"MPI_C_FLOAT_COMPLEX", 'c'},
     {"MPI_C_DOUBLE_COMPLEX", 'c'},
-    /* Fortran's: a C program may receive what a Fortran part has sent. */
+    /* Fortran's: a C program may receive data that a Fortran part has sent. */
     {"MPI_INTEGER", 'i'},
     {"MPI_INTEGER1", 'i'},
     {"MPI_INTEGER2", 'i'},
@@ -65,7 +65,7 @@ typedef struct known {
     char name[64];
 } known;
 
-/* Known types by handle; `lock` protects it. Recursion into the parts of a type holds the lock once. */
+/* Known types by handle; `lock` protects them. Recursion into the parts of a type locks only once. */
 static mpicheck_table types;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -120,7 +120,7 @@ bool mpicheck_signature_receives(mpicheck_signature sent, mpicheck_signature exp
 {
     if (sent.elements == 0 || sent.anything || expected.anything) return true;
     if (sent.elements == expected.elements) return sent.hash == expected.hash;
-    /* The beginning of a row of several types is not kept: only rows of one type can be told apart. */
+    /* Prefixes of mixed sequences are not kept: only sequences of a single type can be distinguished. */
     return sent.basic == 0 || expected.basic == 0 || sent.basic == expected.basic;
 }
 
@@ -151,8 +151,8 @@ static mpicheck_signature named(MPI_Datatype type, known *result)
         .anything = strcmp(name, "MPI_PACKED") == 0 || name[0] == '\0'};
 }
 
-/* Of a type made of `parts` datatypes. Every constructor but the struct one repeats its only part, as
- * often as the sizes say. */
+/* The signature of a type made of `parts` datatypes. Every constructor except struct repeats its only part
+ * as often as the sizes require. */
 static mpicheck_signature composed(MPI_Datatype type, int combiner, int parts, const int *integers,
     const MPI_Datatype *datatypes, known *result)
 {
@@ -193,7 +193,7 @@ static mpicheck_signature derived(
             int n[3], inner;
             PMPI_Type_get_envelope(d[k], &n[0], &n[1], &n[2], &inner);
             if (inner == MPI_COMBINER_NAMED) continue;
-            /* The handle was made for us; another type may get its value next. */
+            /* MPI made this handle for us; another type may get its value next. */
             free(mpicheck_table_remove(&types, MPICHECK_KEY(d[k])));
             PMPI_Type_free(&d[k]);
         }
@@ -204,7 +204,7 @@ static mpicheck_signature derived(
     return signature;
 }
 
-/* What is known of the type, learnt now if need be; under the lock. */
+/* What is known of the type; asks MPI if it is new. Under the lock. */
 static known *look(MPI_Datatype type)
 {
     known *found = mpicheck_table_find(&types, MPICHECK_KEY(type));

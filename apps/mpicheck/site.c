@@ -14,7 +14,7 @@ static mpicheck_table numbers;
 static intptr_t last;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The path of the program itself, whose name the loader gives as argv[0]. */
+/* The module's path; for the program itself the loader gives only argv[0]. */
 static const char *module_path(const char *name, char *buffer, size_t size)
 {
     if (name[0] == '/' || access(name, R_OK) == 0) return name;
@@ -28,7 +28,7 @@ static void announce(intptr_t number, const void *address)
 {
     Dl_info info = {0};
     char path[4096];
-    /* The call is the instruction before the one that it returns to. */
+    /* The call is the instruction before the return address. */
     const char *at = (const char *)address - 1;
     int known = dladdr(at, &info) != 0 && info.dli_fname;
     mpicheck_frame *frame = mpicheck_process_open(MPICHECK_FRAME_SITE);

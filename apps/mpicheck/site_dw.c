@@ -18,8 +18,8 @@ static const char *tail(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Where the loader's base address lies in the addresses that libdw gives the module: it places the
- * first loaded page where it likes, and the loader counts from there. */
+/* Translates an offset from the loader's base into one of libdw's addresses: libdw places the module's first loaded
+ * page where it likes, and the loader counts from that page. */
 static Dwarf_Addr address_of(Dwfl_Module *module, uint64_t offset)
 {
     GElf_Addr bias;
@@ -27,7 +27,7 @@ static Dwarf_Addr address_of(Dwfl_Module *module, uint64_t offset)
     GElf_Ehdr header;
     if (!elf || !gelf_getehdr(elf, &header)) return offset;
     if (header.e_type == ET_DYN) return bias + offset;
-    /* A program at a fixed place: the base that dladdr has given is its first loaded page. */
+    /* A program at a fixed address: dladdr's base is its first loaded page. */
     for (size_t i = 0; i < header.e_phnum; i++) {
         GElf_Phdr segment;
         if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD)

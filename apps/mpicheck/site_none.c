@@ -1,5 +1,5 @@
-/* Call sites without debug information: the nearest symbol, the module and the offset in it, which
- * addr2line -e MODULE OFFSET understands. */
+/* Call sites without debug information: the nearest symbol, and the module and offset for
+ * addr2line -e MODULE OFFSET. */
 #include "apps/mpicheck/site.h"
 
 #include <stdio.h>

@@ -22,7 +22,7 @@ static struct {
     pthread_t listener;
 } own = {.socket = -1};
 
-/* What the judge says to this rank. */
+/* Handles a frame from the judge. */
 static void heard(mpicheck_frame *frame)
 {
     mpicheck_process *self = mpicheck_process_self();
@@ -47,7 +47,7 @@ static void heard(mpicheck_frame *frame)
     }
 }
 
-/* Listens to the judge. A program that computes does not look at `aborting`: the listener ends it. */
+/* Listens to the judge. A program that computes does not check `aborting`: the listener ends it. */
 static void *listen_to_judge(void *unused)
 {
     const mpicheck_process *self = mpicheck_process_self();
@@ -64,14 +64,14 @@ static void *listen_to_judge(void *unused)
     }
     mpicheck_frame_free(&input);
     if (!self->ended && mpicheck_process_active()) {
-        /* Rank 0 has died; the launcher ends the others, and if it does not, nobody can check them. */
+        /* Rank 0 has died. Normally the launcher ends the others; without a judge they cannot be checked. */
         sleep(5);
         if (mpicheck_process_active()) _exit(MPICHECK_STATUS);
     }
     return NULL;
 }
 
-/* Starts a thread that takes none of the program's signals. */
+/* Starts a thread with all signals blocked: they are for the program. */
 static int start_thread(pthread_t *thread, void *(*run)(void *))
 {
     sigset_t all, before;
@@ -82,7 +82,7 @@ static int start_thread(pthread_t *thread, void *(*run)(void *))
     return rc;
 }
 
-/* Whether all ranks are in one place. Two hosts may have one name; MPI goes by that. */
+/* Whether all ranks are in one place. MPI compares host names, which two hosts may share. */
 static bool all_local(void)
 {
     uint64_t place = mpicheck_channel_place(), ends[2] = {place, ~place}, least[2] = {0};
@@ -105,7 +105,7 @@ static bool connect_all(void)
     int mine = own.socket >= 0, all = 0;
     PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (all) return true;
-    /* The judge goes first, so that it takes nobody for dead. */
+    /* The judge ends first, so that it takes no rank for dead. */
     mpicheck_judge_quit(own.judge);
     own.judge = NULL;
     PMPI_Barrier(MPI_COMM_WORLD);
@@ -115,7 +115,7 @@ static bool connect_all(void)
     return false;
 }
 
-/* Whether a library is loaded through which Fortran calls MPI past this one: Open MPI's calls the PMPI functions. */
+/* Whether a library is loaded through which Fortran calls bypass this one: Open MPI's calls the PMPI functions. */
 static int is_unseen(struct dl_phdr_info *object, size_t size, void *found)
 {
     (void)size;
@@ -130,7 +130,8 @@ static int calls_unseen(void)
     return found;
 }
 
-/* A Fortran program does not come to MPI_Init here, so this is said when it is loaded, by what is rank 0. */
+/* A Fortran program never reaches this library's MPI_Init, so the process that will be rank 0 warns when it is
+ * loaded. */
 __attribute__((constructor)) static void warn_of_fortran(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -145,7 +146,7 @@ static bool setting(const char *name)
     return value && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
-/* What is no number of seconds ends the program: nobody would notice another limit. */
+/* A value that is not a number of seconds ends the program: nobody would notice a wrong limit. */
 static double seconds(const char *name, double otherwise)
 {
     const char *text = getenv(name);
@@ -164,7 +165,7 @@ void mpicheck_process_start(const mpicheck_threads *before)
     mpicheck_process *self = mpicheck_process_self();
     mpicheck_threads after;
     int level = MPI_THREAD_SINGLE, mine = calls_unseen(), unseen = 0;
-    /* Half of a program's calls is worse than none: all ranks leave it alone. */
+    /* Seeing half of a program's calls is worse than seeing none: all ranks leave it unchecked. */
     PMPI_Allreduce(&mine, &unseen, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (unseen) return;
     PMPI_Comm_rank(MPI_COMM_WORLD, &self->rank);
@@ -205,8 +206,8 @@ void mpicheck_process_stop(void)
     mpicheck_process_connected(-1);
 }
 
-/* When the process ends: one that has not called MPI_Finalize says so, and one whose program has an
- * error does not end as if it had none. */
+/* At process exit: reports a missing MPI_Finalize, and sets the exit status if the program has an
+ * error. */
 __attribute__((destructor)) static void leave(void)
 {
     const mpicheck_process *self = mpicheck_process_self();

@@ -22,7 +22,7 @@ void *mpicheck_table_find(const mpicheck_table *table, uint64_t key)
     return NULL;
 }
 
-/* Entries of one key keep their order: they are moved in the order of the list. */
+/* Entries of one key keep their order: they move in list order. */
 static void grow(mpicheck_table *table)
 {
     mpicheck_table larger = {.size = table->size ? 2 * table->size : 64, .entries = table->entries};
@@ -52,7 +52,7 @@ void mpicheck_table_add(mpicheck_table *table, uint64_t key, void *value)
     table->entries++;
 }
 
-/* Removes the first entry of the key that has the value; any value will do when it is NULL. */
+/* Removes the key's first entry with the wanted value; NULL: any value. */
 static void *removed(mpicheck_table *table, uint64_t key, const void *wanted)
 {
     if (table->size == 0) return NULL;

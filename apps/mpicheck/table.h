@@ -1,4 +1,4 @@
-/* A hash table from 64-bit keys to pointers; several entries may share a key. The caller locks. */
+/* A hash table from 64-bit keys to pointers; entries may share a key. The caller locks. */
 #ifndef TUTTI_MPICHECK_TABLE_H
 #define TUTTI_MPICHECK_TABLE_H
 
@@ -22,13 +22,13 @@ typedef struct mpicheck_table {
 /* The value last added under the key, or NULL. */
 void *mpicheck_table_find(const mpicheck_table *table, uint64_t key);
 void mpicheck_table_add(mpicheck_table *table, uint64_t key, void *value);
-/* Takes the value last added under the key out of the table and returns it, or NULL. */
+/* Removes and returns the value last added under the key, or NULL. */
 void *mpicheck_table_remove(mpicheck_table *table, uint64_t key);
-/* Takes this very value out of the table, whatever was added under its key since; false: it is not there. */
+/* Removes this very value, whatever was added under its key since; false: not in the table. */
 bool mpicheck_table_take(mpicheck_table *table, uint64_t key, const void *value);
-/* The entry last added under the key, for walks along `next`: others may have another key. NULL: none. */
+/* The entry last added under the key, for walks along `next`, where keys may differ. NULL: none. */
 const mpicheck_entry *mpicheck_table_bucket(const mpicheck_table *table, uint64_t key);
-/* Calls visit for every value, in no order; visit leaves the table alone. */
+/* Calls visit for every value, in no particular order; visit must not change the table. */
 void mpicheck_table_each(
     const mpicheck_table *table, void (*visit)(void *value, void *with), void *with);
 /* Frees the table, not the values. */

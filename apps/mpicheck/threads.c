@@ -32,8 +32,8 @@ mpicheck_threads mpicheck_threads_new(const mpicheck_threads *now, const mpichec
     return new;
 }
 
-/* In pthread_join, a lock or a condition variable without a limit: only another thread ends that. What
- * cannot be looked into counts as awake. */
+/* In pthread_join, or waiting for a lock or condition variable without a timeout: only another thread can end
+ * that. A thread that cannot be inspected counts as awake. */
 static bool parked(int id)
 {
     char path[64];

@@ -1,4 +1,4 @@
-/* The threads of this process, as the kernel lists them: how many of them could do something for the program. */
+/* The threads of this process, as the kernel lists them, and how many of them can make progress. */
 #ifndef TUTTI_MPICHECK_THREADS_H
 #define TUTTI_MPICHECK_THREADS_H
 
@@ -6,7 +6,7 @@
 
 enum { MPICHECK_THREADS_MOST = 256 };
 
-/* Threads of the process at a moment. */
+/* The threads of the process at one moment. */
 typedef struct mpicheck_threads {
     int count; /* at most MPICHECK_THREADS_MOST */
     int id[MPICHECK_THREADS_MOST];
@@ -15,7 +15,7 @@ typedef struct mpicheck_threads {
 mpicheck_threads mpicheck_threads_now(void);
 /* Those of `now` that are not in `before`. */
 mpicheck_threads mpicheck_threads_new(const mpicheck_threads *now, const mpicheck_threads *before);
-/* How many there are now that are not in `others` and do not wait, without a limit, for another thread of
+/* How many threads are not in `others` and do not wait, without a timeout, for another thread of
  * the process. At least 1: the caller. */
 int mpicheck_threads_awake(const mpicheck_threads *others);
 

@@ -1,10 +1,10 @@
-/* What all of the judge's files use: words to the ranks, and who a communicator is. */
+/* Shared by the judge's files: sending to the ranks, and finding communicators. */
 #include "apps/mpicheck/tracker.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
-/* A rank that lets so many bytes lie does not run any more. */
+/* A rank that leaves more bytes unread no longer runs. */
 static const size_t most_unread = 16 << 20;
 
 void mpicheck_tracker_flush(mpicheck_rank *rank)
@@ -14,7 +14,7 @@ void mpicheck_tracker_flush(mpicheck_rank *rank)
         ssize_t sent = send(rank->socket, output->bytes + output->at, output->length - output->at,
             MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) break; /* later; or never, as reading will show */
+        if (sent <= 0) break; /* retried later; a closed connection shows when reading */
         output->at += (size_t)sent;
     }
     mpicheck_frame_drop(output);

@@ -1,5 +1,6 @@
-/* What the judge knows: only its own thread touches it.  judge.c hears the ranks, tracker.c speaks to
- * them, match.c compares collectives, message.c messages, hang.c looks for deadlocks, report.c writes. */
+/* The judge's state; only its own thread touches it.  judge.c reads from the ranks, tracker.c
+ * writes to them, match.c compares collectives and message.c messages, hang.c looks for deadlocks,
+ * report.c prints. */
 #ifndef TUTTI_MPICHECK_TRACKER_H
 #define TUTTI_MPICHECK_TRACKER_H
 
@@ -19,16 +20,16 @@ typedef struct mpicheck_place {
     uint64_t offset;
 } mpicheck_place;
 
-/* What one thread of a rank waits for. */
+/* A blocked call: what one thread of a rank waits for. */
 typedef struct mpicheck_blocked_call {
     int64_t thread, probe;
     bool any;
     char *call;
     int site;
-    mpicheck_item *waited, *pending; /* their `call` is the blocked call's own memory */
+    mpicheck_item *waited, *pending; /* the blocked call owns their `call` */
     int waits, pendings;
     bool alive;    /* hang.c: can still be freed */
-    int64_t epoch; /* of its beginning */
+    int64_t epoch; /* when it began */
     struct mpicheck_blocked_call *next;
 } mpicheck_blocked_call;
 
@@ -39,17 +40,17 @@ typedef enum mpicheck_rank_state {
 } mpicheck_rank_state;
 
 typedef struct mpicheck_rank {
-    int socket;                   /* -1: not connected yet, or no more */
-    mpicheck_frame input, output; /* output: what the socket has not taken yet */
+    int socket;                   /* -1: not connected, yet or any more */
+    mpicheck_frame input, output; /* output: not written to the socket yet */
     mpicheck_rank_state state;
     mpicheck_place *places; /* from number 1 */
     int nplaces;
     mpicheck_blocked_call *blocked_calls;
     int threads;          /* of the program */
-    mpicheck_record last; /* last collective it has announced: call and site alone */
+    mpicheck_record last; /* the last collective it announced: only call and site */
 } mpicheck_rank;
 
-/* Calls of one collective. */
+/* The calls of one collective. */
 typedef struct mpicheck_slot {
     int arrived;
     bool differs;
@@ -62,7 +63,7 @@ typedef struct mpicheck_tracker_comm {
     char *maker;
     int site, maker_rank;
     int size, others;
-    int *members;          /* world ranks: own group, then the other */
+    int *members;          /* world ranks: local group, then remote group */
     uint64_t finished;     /* collectives that every member has announced */
     mpicheck_slot **slots; /* of the collectives after those */
     int nslots;
@@ -72,7 +73,7 @@ typedef struct mpicheck_judge mpicheck_judge; /* judge.h */
 
 struct mpicheck_judge {
     pthread_t thread;
-    _Atomic bool quits; /* its starter does not want it any more */
+    _Atomic bool quits; /* mpicheck_judge_quit was called */
     mpicheck_door door;
     int size;
     int64_t answer; /* to a HELLO */
@@ -89,21 +90,23 @@ struct mpicheck_judge {
     double asked_at;
 };
 
-/* tracker.c: ends the frame and sends it, now or as soon as the rank reads: the judge waits for nobody. */
+/* tracker.c: ends the frame and sends it, now or when the rank reads: the judge never waits. */
 void mpicheck_tracker_send(mpicheck_judge *judge, int rank, mpicheck_frame *frame);
 void mpicheck_tracker_send_all(mpicheck_judge *judge, mpicheck_frame *frame);
-/* Gives the socket what it takes now. */
+/* Writes what the socket accepts now. */
 void mpicheck_tracker_flush(mpicheck_rank *rank);
-mpicheck_tracker_comm *mpicheck_tracker_comm_find(
-    mpicheck_judge *judge, uint64_t id); /* NULL: not known */
+/* NULL: not known. */
+mpicheck_tracker_comm *mpicheck_tracker_comm_find(mpicheck_judge *judge, uint64_t id);
 
-/* match.c: a rank joins a communicator; announces a collective; and what has waited for latecomers. */
+/* match.c: a rank joins a communicator; a rank announces a collective; differences that have waited
+ * for latecomers are reported. */
 void mpicheck_tracker_comm_joined(mpicheck_judge *judge, int rank, mpicheck_frame *frame);
 void mpicheck_tracker_collective(mpicheck_judge *judge, int rank, mpicheck_record *record);
 void mpicheck_tracker_match_tick(mpicheck_judge *judge);
-/* At the end: reports a collective that some member has never announced; false: there is none. */
+/* At the end: reports a collective that some member has never announced; false: none. */
 bool mpicheck_tracker_unmatched(mpicheck_judge *judge);
-/* World ranks that have not announced a collective: how many; `missing` has room for all. */
+/* Fills `missing`, which has room for all, with the world ranks that have not announced a
+ * collective; returns how many. */
 int mpicheck_tracker_missing(mpicheck_judge *judge, uint64_t comm, uint64_t sequence, int *missing);
 void mpicheck_tracker_comms_free(mpicheck_judge *judge);
 
@@ -117,7 +120,7 @@ void mpicheck_tracker_unblocked(mpicheck_judge *judge, int rank, int64_t thread)
 void mpicheck_tracker_hang_tick(mpicheck_judge *judge);
 void mpicheck_blocked_call_free(mpicheck_blocked_call *blocked);
 
-/* report.c: text for people, in pieces; sent to stderr as a whole. */
+/* report.c: text for people, assembled in pieces and written to stderr at once. */
 typedef struct mpicheck_report {
     char *text;
     size_t length, capacity;

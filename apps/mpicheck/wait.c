@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a thread spins before it says that it waits; and how long and how often it tests before it
- * answers that it still does. */
+/* How long a thread spins before it reports that it waits; then how long and how often it tests before it answers
+ * that it still waits. */
 static const double quiet_s = 0.05, sure_s = 0.15;
-/* A program that computes that long between two polls does something else, too. */
+/* A program that computes this long between two polls is not just polling. */
 static const double busy_s = 0.001;
 enum { spins = 500, sure_tests = 50, most_pending = 256 };
 
@@ -108,7 +108,7 @@ static void tell(mpicheck_wait *wait)
     wait->told = true;
 }
 
-/* A question is answered after further tests, all in vain: a message that was on its way has come. */
+/* Answers a question only after further unsuccessful tests, so that a message under way has arrived. */
 static void answer(mpicheck_wait *wait)
 {
     int64_t probe = mpicheck_process_self()->probe;
@@ -127,7 +127,7 @@ void mpicheck_wait_step(mpicheck_wait *wait)
 {
     mpicheck_process_obey();
     wait->steps++;
-    /* In a wait for the judge, too, what MPI has to do for other ranks goes on. */
+    /* MPI must make progress for other ranks, also while this one waits for the judge. */
     if (!wait->wanted.requests || wait->steps % 16 == 0) (void)mpicheck_process_progress();
     if (wait->steps < spins) {
         sched_yield();
@@ -170,8 +170,8 @@ static void remember(void)
     poll.sleeps = usage.ru_nvcsw;
 }
 
-/* Whether the thread has computed, slept or waited for something since the last poll. That it was not given
- * a processor does not count. */
+/* Whether the thread has computed, slept or waited for something since the last poll. Waiting for a processor
+ * does not count. */
 static bool did_something_else(void)
 {
     double cpu_s = poll.cpu_s;
@@ -206,5 +206,5 @@ void mpicheck_wait_polled(mpicheck_wait wait)
         poll.wait.probe = mpicheck_process_self()->probe;
         tell(&poll.wait);
     }
-    remember(); /* telling takes time, too */
+    remember(); /* reporting takes time, too */
 }

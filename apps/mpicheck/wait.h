@@ -1,8 +1,9 @@
 /* Waiting in the program's thread, in view of the judge.
  *
- * A blocking call is a loop: test, and when it is not done, mpicheck_wait_step, which lets others run, says
- * to the judge what this thread waits for once that takes longer, answers its questions, and ends the
- * process when the judge says so. One thread, one wait. */
+ * A blocking call is a loop: test, and if the operation is not complete, mpicheck_wait_step. That
+ * lets others run, reports to the judge what this thread waits for once it takes longer, answers
+ * the judge's questions, and ends the process when the judge orders it. At most one wait per
+ * thread. */
 #ifndef TUTTI_MPICHECK_WAIT_H
 #define TUTTI_MPICHECK_WAIT_H
 
@@ -22,8 +23,8 @@ typedef struct mpicheck_wanted {
 } mpicheck_wanted;
 
 typedef struct mpicheck_wait {
-    mpicheck_item item;     /* what is waited for, when there are no requests */
-    mpicheck_wanted wanted; /* requests: NULL: there are none */
+    mpicheck_item item;     /* what is waited for, if there are no requests */
+    mpicheck_wanted wanted; /* requests: NULL: none */
     bool any;               /* one of the requests is enough */
     /* private */
     int steps, answers;
@@ -34,14 +35,14 @@ typedef struct mpicheck_wait {
 
 mpicheck_wait mpicheck_wait_for(mpicheck_item item);
 mpicheck_wait mpicheck_wait_requests(mpicheck_wanted wanted, bool any);
-/* After a test that has found nothing. */
+/* To be called after each unsuccessful test. */
 void mpicheck_wait_step(mpicheck_wait *wait);
 void mpicheck_wait_end(mpicheck_wait *wait);
 
-/* After a test or probe of the program's own that has found nothing: a thread that has done nothing else for
- * TUTTI_MPICHECK_TIMEOUT seconds waits, too. `wait` says for what. */
+/* After an unsuccessful test or probe by the program itself: a thread that has done nothing else
+ * for TUTTI_MPICHECK_TIMEOUT seconds counts as waiting, for what `wait` describes. */
 void mpicheck_wait_polled(mpicheck_wait wait);
-/* The thread does something else: it does not poll. */
+/* The thread does something else: it no longer polls. */
 void mpicheck_wait_no_poll(void);
 
 #endif

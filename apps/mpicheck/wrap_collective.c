@@ -1,8 +1,8 @@
-/* The collectives of MPI: one row makes the blocking and the nonblocking wrapper. */
+/* MPI's collectives: one COLLECTIVE defines the blocking and the nonblocking wrapper. */
 #include "apps/mpicheck/call.h"
 #include "apps/mpicheck/collective.h"
 
-/* Commas inside a macro's argument. */
+/* A macro argument that contains commas. */
 #define LIST(...) __VA_ARGS__
 
 #define COLLECTIVE(name, iname, parameters, arguments, ...)                                        \
@@ -122,7 +122,7 @@ COLLECTIVE(Alltoallw, Ialltoallw,
     LIST(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes),
     .shape = MPICHECK_SHAPE_ALLTOALL, SENDW, RECVW)
 
-/* Data of neighbours is theirs to agree on; only the calls are compared. */
+/* Neighbours agree on data among themselves; only the calls are compared. */
 COLLECTIVE(Neighbor_allgather, Ineighbor_allgather,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
         MPI_Datatype recvtype),

@@ -1,4 +1,4 @@
-/* Making and freeing communicators, and other collectives without data that can be compared. */
+/* Creating and freeing communicators, and other collectives without comparable data. */
 #include "apps/mpicheck/call.h"
 #include "apps/mpicheck/collective.h"
 #include "apps/mpicheck/ops.h"
@@ -26,7 +26,7 @@ static int made(int rc, const mpicheck_collective *call, const MPI_Comm *comm)
     return rc;
 }
 
-/* A collective over `comm` that makes `newcomm`. */
+/* A collective over `comm` that creates `newcomm`. */
 #define MAKER(name, parameters, arguments)                                                         \
     int MPI_##name(MPI_Comm comm, parameters MPI_Comm *newcomm)                                    \
     {                                                                                              \
@@ -76,7 +76,7 @@ int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
     MPICHECK_RETURN(rc);
 }
 
-/* Collective over the group alone, which is for that long a communicator to the judge. */
+/* Collective over the group alone, which the judge sees as a communicator during the call. */
 static void meet(const mpicheck_comm *on, MPI_Group group, int tag)
 {
     uint64_t seed_of_tag = mpicheck_comm_mix(on->id, (uint64_t)tag + 3);

@@ -1,5 +1,5 @@
-/* Point-to-point messages. A blocking call becomes the nonblocking one and a wait in view of the judge;
- * a standard send becomes a synchronous one, so that a program that relies on buffering is seen to. */
+/* Point-to-point messages. A blocking call becomes a nonblocking one and a wait in view of the judge; a
+ * standard send becomes a synchronous one, which exposes programs that rely on buffering. */
 #include "apps/mpicheck/call.h"
 #include "apps/mpicheck/collective.h"
 #include "apps/mpicheck/pairing.h"
@@ -19,17 +19,17 @@ typedef struct message {
     MPI_Comm comm;
 } message;
 
-/* Whether MPI will accept the arguments; else it is left to refuse them. */
+/* Whether MPI will accept the arguments; if not, MPI reports the error. */
 static bool valid(const message *m, const mpicheck_comm *comm)
 {
     int peers = comm->others > 0 ? comm->others : comm->size;
     if (m->count < 0 || m->type == MPI_DATATYPE_NULL) return false;
-    if (m->peer == MPI_PROC_NULL) return false; /* there is no message */
+    if (m->peer == MPI_PROC_NULL) return false; /* no message */
     if (m->kind == MPICHECK_ITEM_RECV && m->peer == MPI_ANY_SOURCE) return true;
     return m->peer >= 0 && m->peer < peers;
 }
 
-/* Describes a request; false: it is not checked. */
+/* Describes a request; false: not checked. */
 static bool describe(const message *m, mpicheck_request *request)
 {
     mpicheck_comm *comm = mpicheck_comm_find(m->comm);
@@ -61,7 +61,7 @@ static void guard_buffer(const message *m, mpicheck_request *request)
     request->content = mpicheck_request_content(m->buffer, m->count, m->type);
 }
 
-/* Waits for a request of our own. */
+/* Waits for a request made by the wrapper. */
 static int complete(MPI_Request *request, MPI_Status *status)
 {
     mpicheck_request *known;
@@ -157,7 +157,7 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI
     MPICHECK_RETURN(rc);
 }
 
-/* Both ends at once; each is waited for with the other in view. */
+/* A send and a receive at once; the wait covers both. */
 static int exchange(const message *out, const message *in, MPI_Status *status)
 {
     mpicheck_request sending, receiving;
@@ -202,7 +202,7 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int dest, i
     MPICHECK_WRAP(
         Sendrecv_replace, (buffer, count, type, dest, sendtag, source, recvtag, comm, status));
     int size = 0, at = 0, rc;
-    /* The message that goes out is packed first; MPI_PACKED fits any type. */
+    /* The outgoing message is packed first; MPI_PACKED matches any type. */
     if (!mpicheck_comm_find(comm) || count < 0 || type == MPI_DATATYPE_NULL ||
         (rc = PMPI_Pack_size(count, type, comm, &size)) != MPI_SUCCESS)
         MPICHECK_RETURN(PMPI_Sendrecv_replace(
@@ -283,7 +283,7 @@ int MPI_Probe(int peer, int tag, MPI_Comm comm, MPI_Status *status)
     MPICHECK_RETURN(rc);
 }
 
-/* A matched probe takes its message away from receives that are posted later; its data come later. */
+/* A matched probe takes its message away from receives posted later; MPI_Mrecv gets the data. */
 static void taken(int peer, int tag, MPI_Comm handle, const MPI_Status *status)
 {
     const mpicheck_comm *comm = mpicheck_comm_find(handle);
@@ -307,7 +307,7 @@ int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status
     MPICHECK_RETURN(rc);
 }
 
-/* The message is here already; who has sent it, the probe has said. */
+/* The message has already arrived; the probe has reported its sender. */
 int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Status *status)
 {
     MPICHECK_WRAP(Mrecv, (buffer, count, type, handle, status));

@@ -1,4 +1,4 @@
-/* Beginning and end of MPI, and what MPI itself finds wrong. */
+/* Start and end of MPI, and errors that MPI itself finds. */
 #include "apps/mpicheck/call.h"
 #include "apps/mpicheck/collective.h"
 #include "apps/mpicheck/comms.h"
@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* MPI refuses a call. If another rank's call is the cause, the judge is about to say so. */
+/* MPI refuses a call. If another rank's call is the cause, the judge is about to report it. */
 static void refused(MPI_Comm *comm, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
     (void)comm;
     PMPI_Error_string(*code, text, &length);
-    text[strcspn(text, "\n")] = '\0'; /* MPICH adds where in itself it has happened */
+    text[strcspn(text, "\n")] = '\0'; /* MPICH appends its internal call stack */
     for (int i = 0; i < 5; i++) {
         mpicheck_process_obey();
         usleep(100000);
@@ -27,7 +27,7 @@ static void refused(MPI_Comm *comm, int *code, ...)
     mpicheck_process_await_verdict();
 }
 
-/* Programs that leave error handling alone have errors end them; this way they end with a report. */
+/* By default, errors end the program; this way it ends with a report. */
 static void watch_errors(void)
 {
     MPI_Errhandler handler;

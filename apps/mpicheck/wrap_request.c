@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call that may complete requests. What is known of them is claimed before MPI frees their handles, and
- * statuses of our own stand in where the caller ignores them: they say whom a message came from. */
+/* A call that may complete requests. Their records are claimed before MPI frees the handles. Where the caller
+ * ignores statuses, ours stand in: they identify the sender of a message. */
 typedef struct ending {
     mpicheck_wanted wanted;
     mpicheck_request **known; /* NULL: unknown, or settled */
@@ -19,7 +19,7 @@ static ending ending_of(int count, const MPI_Request *requests, MPI_Status *stat
 {
     size_t room = (size_t)(count > 0 ? count : 0) + 1;
     ending e = {.known = calloc(room, sizeof(mpicheck_request *)), .statuses = statuses};
-    /* The two constants may differ, and either may be given where the other is meant. */
+    /* The two constants may differ, and programs confuse them. */
     if (statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE)
         e.statuses = e.own = malloc(sizeof(MPI_Status) * room);
     if (!e.known || !e.statuses) abort();
@@ -33,7 +33,7 @@ static bool held(const ending *e)
     return mpicheck_request_held(e->known, e->wanted.count);
 }
 
-/* A test that finds nothing because a rank has not started a collective yet: MPI works all the same. */
+/* A test that must fail because a rank has not started a collective yet; MPI still makes progress. */
 static int not_yet(int *flag, const ending *e)
 {
     *flag = 0;
@@ -41,7 +41,7 @@ static int not_yet(int *flag, const ending *e)
     return mpicheck_process_progress();
 }
 
-/* What a test has to say to the judge. */
+/* Records whether the thread polls, after a test. */
 static void tested(bool found, const ending *e, bool any)
 {
     if (found)
@@ -56,7 +56,7 @@ static void settle(ending *e, int index, const MPI_Status *status)
     e->known[index] = NULL;
 }
 
-/* MPI refuses the call, or one of the operations has failed: what has lost its handle is over. */
+/* MPI refused the call, or an operation failed: requests whose handles are gone are over. */
 static void failed(ending *e, int rc, bool each)
 {
     for (int i = 0; i < e->wanted.count; i++) {
@@ -191,7 +191,7 @@ int MPI_Testsome(int count, MPI_Request *requests, int *found, int *indices, MPI
     MPICHECK_RETURN(rc);
 }
 
-/* The request stays, but the operation is over when the flag is set. */
+/* The request stays, but the operation is complete if the flag is set. */
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     MPICHECK_WRAP(Request_get_status, (request, flag, status));

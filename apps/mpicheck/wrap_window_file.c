@@ -1,12 +1,11 @@
-/* Windows and files: their collective calls. What one-sided communication moves, and where in a file data goes, is not
- * looked at. */
+/* Windows and files: their collective calls. One-sided data transfers and positions in files are not checked. */
 #include "apps/mpicheck/call.h"
 #include "apps/mpicheck/collective.h"
 #include "apps/mpicheck/table.h"
 
 #define LIST(...) __VA_ARGS__
 
-/* A window or file is a communicator of its own to the judge; frees the group. */
+/* To the judge, a window or file is a separate communicator; frees the group. */
 static void handle_made(const mpicheck_collective *call, uint64_t key, MPI_Group group)
 {
     mpicheck_comm_made_of(key, group, mpicheck_comm_mix(call->on->id, call->sequence),
@@ -88,7 +87,7 @@ int MPI_File_close(MPI_File *file)
     MPICHECK_RETURN(PMPI_File_close(file));
 }
 
-/* A collective call on a file. It blocks, but for the first half of a split one. */
+/* A collective call on a file. It blocks, except for the first half of a split one. */
 #define ON_FILE(name, blocks, parameters, arguments)                                               \
     int MPI_##name(MPI_File file parameters)                                                       \
     {                                                                                              \
@@ -114,7 +113,7 @@ ON_FILE(File_read_ordered, true, LIST(, void *DATA, MPI_Status *status),
 ON_FILE(File_write_ordered, true, LIST(, const void *DATA, MPI_Status *status),
     LIST(, data, count, type, status))
 
-/* Begin and end of a split one. */
+/* Begin and end of a split collective. */
 #define SPLIT(name, parameters, arguments, what)                                                   \
     ON_FILE(name##_begin, false, LIST(parameters), LIST(arguments))                                \
     ON_FILE(name##_end, true, LIST(, what *data, MPI_Status *status), LIST(, data, status))
@@ -128,7 +127,7 @@ SPLIT(File_read_at_all, LIST(, MPI_Offset offset, void *DATA), LIST(, offset, da
 SPLIT(File_write_at_all, LIST(, MPI_Offset offset, const void *DATA),
     LIST(, offset, data, count, type), const void)
 
-/* A blocking one and its nonblocking form. */
+/* A blocking call and its nonblocking form. */
 #define BOTH(name, iname, parameters, arguments)                                                   \
     ON_FILE(name, true, LIST(parameters, MPI_Status *status), LIST(arguments, status))             \
     int MPI_##iname(MPI_File file parameters, MPI_Request *request)                                \

@@ -18,8 +18,8 @@ static int own_columns(int file)
     return ioctl(file, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/* Of the first ancestor's output that is not this terminal: the launcher's, whatever stands between it and this
- * process. 0 where it goes elsewhere. */
+/* Columns of the first ancestor's terminal that differs from this one: the launcher's, whatever processes lie in
+ * between. 0: no terminal. */
 static int launcher_columns(int descriptor)
 {
     enum { GENERATIONS = 32 };

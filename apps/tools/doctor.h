@@ -1,10 +1,9 @@
-/* What tutti-doctor knows: a machine as a value, what is found about it, and the checks that judge.
+/* tutti-doctor: a machine as a value, the checks that judge it, and their findings.
  *
  *   look (live numbers) -> machine -> checks -> report -> letter --all ranks--> print
  *
- * Facts that are files (/proc, /sys) are read below machine.root, and variables through
- * machine.environment, so that a test can give a machine of its own making. Everything here is for
- * one thread. */
+ * Files (/proc, /sys) are read below machine.root, and variables through machine.environment, so
+ * that a test can substitute a made-up machine. Everything here is for one thread. */
 #ifndef TUTTI_DOCTOR_H
 #define TUTTI_DOCTOR_H
 
@@ -30,7 +29,7 @@ typedef struct tutti_doctor_finding {
     int status;       /* a tutti_doctor_status */
     char check[16];   /* which check found it */
     char seen[224];   /* what was seen */
-    char advice[320]; /* what to do; "" when nothing is */
+    char advice[320]; /* what to do; "": nothing */
 } tutti_doctor_finding;
 
 typedef struct tutti_doctor_report {
@@ -39,37 +38,38 @@ typedef struct tutti_doctor_report {
 } tutti_doctor_report;
 
 typedef struct tutti_doctor_machine {
-    const char *root; /* "", or the folder that stands for / */
+    const char *root; /* "", or the folder that replaces / */
     const char *(*environment)(const char *name);
-    const char *mpi, *starpu;       /* versions, as the libraries tell them */
+    const char *mpi, *starpu;       /* versions, as the libraries report them */
     int most_workers, most_buffers; /* of this StarPU build */
     int ranks, ranks_here;          /* in all, and on this host */
-    int workers;                    /* that each rank is going to have */
+    int workers;                    /* that each rank will have */
     tutti_cpus allowed;             /* where this process may run */
     int superuser;
     int64_t open_files;   /* limit; INT64_MAX: none */
     int64_t locked_bytes; /* limit; INT64_MAX: none */
-    int64_t shared_bytes; /* free in /dev/shm; -1: there is none */
+    int64_t shared_bytes; /* free in /dev/shm; -1: no /dev/shm */
     char home[256];       /* the folder in which StarPU keeps its measurements */
     int home_writable;
 } tutti_doctor_machine;
 
-/* Adds a finding; `format` is what was seen. advice NULL: none. One too many is left out. */
+/* Adds a finding; `format` is what was seen. advice NULL: none. Drops the finding if the report is
+ * full. */
 void tutti_doctor_say(tutti_doctor_report *report, tutti_doctor_status status, const char *check,
     const char *advice, const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* The worst status of a report; OK when it is empty. [P] */
+/* The worst status of a report; OK if it is empty. [P] */
 tutti_doctor_status tutti_doctor_worst(const tutti_doctor_report *report);
 
-/* Fills what can be learned from this process without MPI; root, workers and the versions are the
- * caller's. */
+/* Fills in what this process can learn without MPI; the caller sets root, workers and the
+ * versions. */
 void tutti_doctor_look(tutti_doctor_machine *machine);
 
 /* All checks that need no MPI, in the order in which they are printed. */
 void tutti_doctor_examine(const tutti_doctor_machine *machine, tutti_doctor_report *report);
-/* What MPI grants, once it runs. */
+/* Judges the thread level that MPI grants, once it runs. */
 void tutti_doctor_judge_threads(tutti_thread_level granted, tutti_doctor_report *report);
 
-/* ---- the checks, each with findings of its own (one file a family) ---- */
+/* ---- the checks, each with its own findings (one file per family) ---- */
 
 void tutti_doctor_versions(const tutti_doctor_machine *machine, tutti_doctor_report *report);
 void tutti_doctor_single_copy(const tutti_doctor_machine *machine, tutti_doctor_report *report);
@@ -88,32 +88,32 @@ void tutti_doctor_limits(const tutti_doctor_machine *machine, tutti_doctor_repor
 
 /* ---- all ranks together ---- */
 
-/* What a rank tells the others; plain bytes. */
+/* What a rank sends to the others; plain bytes. */
 typedef struct tutti_doctor_letter {
     char host[64];
     tutti_cpus allowed;
     tutti_doctor_report report;
 } tutti_doctor_letter;
 
-/* Adds to all reports what only all ranks together show: ranks that share a core. */
+/* Adds to all reports what only a comparison of all ranks shows: ranks that share a core. */
 void tutti_doctor_compare(tutti_doctor_letter *letters, int ranks);
-/* One line a finding; where ranks differ the line names them. json: an object a line, the last one
- * the summary. Returns the worst status. */
+/* Prints one line per finding; if ranks differ, the line names them. json: one object per line, the
+ * last one the summary. Returns the worst status. */
 tutti_doctor_status tutti_doctor_print(
     const tutti_doctor_letter *letters, int ranks, int json, FILE *out);
 
 /* ---- reading ---- */
 
-/* The first line of a file below the machine's root, without its end. 0: it cannot be read. */
+/* The first line of a file below the machine's root, without its newline. 0: cannot be read. */
 int tutti_doctor_line(
     const tutti_doctor_machine *machine, const char *path, char *line, size_t size);
 /* Whether a path below the root exists. */
 int tutti_doctor_exists(const tutti_doctor_machine *machine, const char *path);
 /* "root/path" opened for reading, or NULL. */
 FILE *tutti_doctor_open(const tutti_doctor_machine *machine, const char *path);
-/* The variable, or "" when it is not set. */
+/* The variable, or "" if it is not set. */
 const char *tutti_doctor_variable(const tutti_doctor_machine *machine, const char *name);
-/* Open MPI's major version by its version text; 0: another MPI. [P] */
+/* Open MPI's major version from its version text; 0: another MPI. [P] */
 int tutti_doctor_open_mpi(const char *version);
 
 #endif

@@ -1,4 +1,4 @@
-/* Processors: how many of them, whose, how fast, and how time is told. */
+/* Processors: how many, shared with whom, how fast; and the clock. */
 #include "apps/tools/doctor.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ void tutti_doctor_binding(const tutti_doctor_machine *machine, tutti_doctor_repo
             mine, all, threads);
 }
 
-/* The processor time that the group may use, in cores; 0: no limit is set. */
+/* The processor time that the control group may use, in cores; 0: no limit. */
 static double quota_of(const tutti_doctor_machine *m)
 {
     char line[512], path[640];

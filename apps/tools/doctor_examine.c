@@ -1,4 +1,4 @@
-/* All checks, one after the other. */
+/* All checks, one after another. */
 #include "apps/tools/doctor.h"
 
 void tutti_doctor_examine(const tutti_doctor_machine *machine, tutti_doctor_report *report)

@@ -1,4 +1,4 @@
-/* Versions: which MPI and StarPU, and what is known against them. */
+/* Versions of MPI and StarPU, and their known problems. */
 #include "apps/tools/doctor.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #define VERSION(major, minor, release) ((major)*1000000L + (minor)*1000L + (release))
 
 typedef struct known {
-    const char *library; /* as the version text begins */
-    long first, last;    /* versions for which it has been seen */
+    const char *library; /* beginning of the version text */
+    long first, last;    /* range of affected versions */
     tutti_doctor_status status;
     const char *symptom, *advice;
 } known;
@@ -40,7 +40,7 @@ static const known table[] = {
         "wait for your own requests; Tutti does not use StarPU-MPI"},
 };
 
-/* The first number with dots of "Open MPI v4.1.4, package: ..."; -1 when there is none. */
+/* The first number with dots in "Open MPI v4.1.4, package: ..."; -1: none. */
 static long version_of(const char *text)
 {
     long part[3] = {0};

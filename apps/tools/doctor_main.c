@@ -1,4 +1,4 @@
-/* tutti-doctor: looks at the machine before a run and says what will hurt. See tutti-doctor(1). */
+/* tutti-doctor: examines the machine before a run and reports problems. See tutti-doctor(1). */
 #include "apps/tools/doctor.h"
 #include "collectives/coll.h"
 #include "collectives/transport/transport.h"
@@ -48,13 +48,13 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* The deadline runs on a thread of its own, because MPI may not come back. */
+/* A separate thread enforces the deadline, because MPI may not return. */
 typedef struct doctor {
     values values;
     tutti_doctor_letter letter;
     pthread_mutex_t lock; /* protects the rest */
     pthread_cond_t changed;
-    const char *stage; /* what is being done; NULL: all is done */
+    const char *stage; /* current activity; NULL: finished */
 } doctor;
 
 enum { STATUS_WARN = 1, STATUS_BAD = 2 };
@@ -67,7 +67,7 @@ static void enter(doctor *d, const char *stage)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* The rank that the launcher has given; -1: there is none. Asked when MPI cannot be. */
+/* The rank assigned by the launcher, for use when MPI does not respond; -1: none. */
 static int rank_by_launcher(void)
 {
     static const char *const names[] = {
@@ -77,7 +77,7 @@ static int rank_by_launcher(void)
     return -1;
 }
 
-/* Nothing more is to be had from the main thread: what is known is told, and the process ends. */
+/* The main thread is stuck: reports what is known and ends the process. */
 static _Noreturn void give_up(doctor *d)
 {
     int rank = rank_by_launcher();
@@ -124,7 +124,7 @@ static void examine(doctor *d)
     tutti_doctor_examine(&machine, &d->letter.report);
 }
 
-/* Every rank's letter on every rank. */
+/* Gathers every rank's letter on every rank. */
 static tutti_status gather(const tutti_boot *boot, doctor *d, tutti_doctor_letter *letters)
 {
     tutti_transport *transport;

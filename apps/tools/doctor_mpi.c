@@ -1,4 +1,4 @@
-/* How MPI will behave here: thread level, shared memory between processes, waiting, traps. */
+/* How MPI will behave here: thread level, shared memory between processes, waiting, pitfalls. */
 #include "apps/tools/doctor.h"
 
 #include <stdlib.h>

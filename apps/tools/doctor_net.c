@@ -1,5 +1,5 @@
-/* Network interfaces: which of them lead to other hosts, and which only look so. Open MPI tries all
- * that are up, and waits for minutes on one that leads nowhere. */
+/* Network interfaces: which ones reach other hosts, and which only seem to. Open MPI tries all that are up, and waits
+ * for minutes on one that leads nowhere. */
 #include "apps/tools/doctor.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@ enum { MOST = 32 };
 
 typedef struct interface {
     char name[32], subnet[24]; /* subnet "": no address */
-    int link_local;            /* an address nobody gave: 169.254/16 */
+    int link_local;            /* a self-assigned address: 169.254/16 */
     int decoy;
 } interface;
 
@@ -41,8 +41,8 @@ static int is_up(const tutti_doctor_machine *m, const char *name)
     return tutti_doctor_line(m, path, line, sizeof line) && strcmp(line, "down") != 0;
 }
 
-/* The network that the interface's own address is in, from the kernel's routes. Their numbers are
- * in the order of bytes on the network, printed as a little-endian number. */
+/* The interface's network, from the kernel's routes. Addresses there are in network byte order, printed as
+ * little-endian numbers. */
 static void find_subnet(const tutti_doctor_machine *m, interface *i)
 {
     char line[256], name[32];
@@ -90,7 +90,7 @@ static int list(const tutti_doctor_machine *m, interface found[MOST])
     return count;
 }
 
-/* "eth0 10.0.0.0/24, ib0 10.1.0.0/16"; with subnets alone: "10.0.0.0/24,10.1.0.0/16". Returns how
+/* "eth0 10.0.0.0/24, ib0 10.1.0.0/16", or only the subnets: "10.0.0.0/24,10.1.0.0/16". Returns how
  * many. */
 static int join(
     const interface *found, int count, int decoys, int subnets_alone, char *text, size_t size)
@@ -112,7 +112,7 @@ static int join(
     return joined;
 }
 
-/* An interface that btl_tcp_if_include names and that is not there; 0: all are. */
+/* An interface that btl_tcp_if_include names but that does not exist; 0: all exist. */
 static int names_a_stranger(
     const tutti_doctor_machine *m, const char *include, char *name, size_t size)
 {

@@ -1,4 +1,4 @@
-/* What the checks read with, and what is learned from the running process. */
+/* Reading files and variables for the checks, and facts about the running process. */
 #include "apps/tools/doctor.h"
 
 #include <limits.h>
@@ -63,7 +63,7 @@ static void look_at_cpus(tutti_doctor_machine *m)
     if (file) fclose(file);
 }
 
-/* Where StarPU keeps its measurements: it makes the folder itself when its parent can be written. */
+/* Where StarPU keeps its measurements: it creates the folder if the parent is writable. */
 static void look_at_home(tutti_doctor_machine *m)
 {
     const char *folder = getenv("STARPU_HOME"), *home = getenv("HOME");
@@ -72,7 +72,7 @@ static void look_at_home(tutti_doctor_machine *m)
     m->home_writable = access(folder, W_OK | X_OK) == 0;
 }
 
-/* How many ranks the launcher has put on this host: known before MPI starts. */
+/* The number of ranks that the launcher has placed on this host: known before MPI starts. */
 static int ranks_by_launcher(const char *const names[])
 {
     for (int i = 0; names[i]; i++) {

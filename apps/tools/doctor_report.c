@@ -95,7 +95,7 @@ static int has(const tutti_doctor_report *report, const tutti_doctor_finding *fi
     return 0;
 }
 
-/* "0,2,3" of the ranks that have found it; returns how many. */
+/* "0,2,3" for the ranks with this finding; returns how many. */
 static int who(const tutti_doctor_letter *letters, int ranks, const tutti_doctor_finding *finding,
     char *text, size_t size)
 {
@@ -159,7 +159,7 @@ static void print_summary(FILE *out, const int count[], int ranks, int hosts, in
     fputs(json ? "}\n" : "\n", out);
 }
 
-/* Whether an earlier rank has found the same, and it has been printed. */
+/* Whether an earlier rank has the same finding, which is then printed already. */
 static int printed_before(
     const tutti_doctor_letter *letters, int rank, const tutti_doctor_finding *finding)
 {

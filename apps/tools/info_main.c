@@ -1,4 +1,4 @@
-/* tutti-info: what this build consists of and what this machine grants it. See tutti-info(1). */
+/* tutti-info: what this build contains and what this machine offers it. See tutti-info(1). */
 #include "apps/data/reader.h"
 #include "apps/models/model.h"
 #include "apps/train/rate_schedule.h"
@@ -71,7 +71,7 @@ static const char *runner_name(int i)
     return tutti_runners[i] ? tutti_runners[i]->name : NULL;
 }
 
-/* What --list takes; overlapping: the designs that communicate while they compute. */
+/* What --list accepts; overlapping: the designs that communicate while they compute. */
 static const struct {
     const char *name;
     const char *(*row)(int i);
@@ -88,7 +88,7 @@ static const char *list_choice(int i)
 static void print_list(const char *name)
 {
     int wanted = 0;
-    while (strcmp(lists[wanted].name, name) != 0) wanted++; /* the option takes no other */
+    while (strcmp(lists[wanted].name, name) != 0) wanted++; /* the option accepts no other name */
     for (int i = 0; lists[wanted].row(i); i++) puts(lists[wanted].row(i));
 }
 

@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-/* What counts as much, as a share of a step. */
+/* From this share of a step on, a time counts as large. */
 static const double much = 0.05;
 
-/* A rank that most collectives wait for; NULL: none. */
+/* The rank that most collectives wait for; NULL: none. */
 static const tutti_study_rank *find_straggler(const tutti_study *s, double took_ms)
 {
     static const double most = 0.7;
@@ -35,12 +35,12 @@ static void advise_straggler(
         (int)(late - s->rank), late->behind_ms, late->compute_ms, others_ms);
 }
 
-/* Why a bucket is exposed, and what helps: the largest of what kept it from being hidden. Late is not
- * queued: one whose gradient is the last to be computed has nothing left to hide behind, however soon it
- * starts; one that waits behind others on a busy link, or for another rank, was computed in time. */
+/* Why a bucket is exposed, and what helps: the largest of the causes. A bucket whose gradient is computed last has
+ * nothing left to hide behind, however soon it starts; one that waits for a busy link or for another rank was
+ * computed in time. */
 static void explain(const tutti_study_bucket *b, char *text, size_t size)
 {
-    double uncovered_ms = b->flight_ms - b->late_ms - b->left_ms; /* if it had started at once */
+    double uncovered_ms = b->flight_ms - b->late_ms - b->left_ms; /* had it started at once */
     double behind_ms = b->linked_ms, idle_ms = b->queued_ms - b->linked_ms;
     if (uncovered_ms >= b->queued_ms && uncovered_ms >= b->late_ms)
         snprintf(text, size,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Tasks and collectives by rank and end. */
+/* Tasks and collectives, by rank and end. */
 typedef struct finder {
     const tutti_timeline *timeline;
     const tutti_event **ended;
@@ -58,8 +58,8 @@ static void close_finder(finder *f)
     free(f->met);
 }
 
-/* What ended last on the rank, not after t, of those before `limit` in the order of ends (which keeps
- * the path from going in a circle). -1: nothing. */
+/* The event of the rank that ended last, not after t, among those before `limit` in the order of ends (which
+ * prevents cycles). -1: none. */
 static int64_t last_before(const finder *f, int rank, double t_ms, int64_t limit)
 {
     int64_t low = f->of_rank[rank], high = f->of_rank[rank + 1], first = low;
@@ -125,8 +125,8 @@ static void turn_round(tutti_path *p)
     }
 }
 
-/* Backwards from the event at `at`. Each part lies earlier in time than the one found before, so that
- * there are no more than events. */
+/* Follows the path backwards from the event at `at`. Each part is earlier than the one found before it, so there are at
+ * most as many parts as events. */
 static void follow(const finder *f, const tutti_study_step *step, int64_t at, tutti_path *p)
 {
     double to_ms = step->end_ms;

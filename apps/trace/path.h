@@ -1,10 +1,10 @@
-/* The critical path of a step: from its last end backwards, to what finished last before each start.
+/* The critical path of a step: from its last end backwards, to the event that ended last before
+ * each start.
  *
- * Before a task that is what ended last on its rank, whatever it was: the task that its worker was
- * busy with, or the one that made it ready. A collective moves from when the last rank has started
- * it, so the path goes on there, on that rank. What lies between an end and the start behind it is
- * nobody's: scheduling, submission, wake-ups.
- * Threads: [M]. */
+ * Before a task, that is the event that ended last on its rank: the task that kept its worker busy,
+ * or the one that made it ready. A collective moves once the last rank has started it, so the path
+ * continues on that rank, at that start. The time between an end and the next start is nobody's:
+ * scheduling, submission, wake-ups. Threads: [M]. */
 #ifndef TUTTI_TRACE_PATH_H
 #define TUTTI_TRACE_PATH_H
 
@@ -12,12 +12,12 @@
 
 typedef struct tutti_path_part {
     const tutti_event *event;
-    double from_ms, to_ms; /* what of the event is on the path */
+    double from_ms, to_ms; /* the part of the event on the path */
 } tutti_path_part;
 
 typedef struct tutti_path {
     int64_t parts;
-    tutti_path_part *part; /* in the order of time */
+    tutti_path_part *part; /* by time */
     double compute_ms, communicate_ms, copy_ms, nobody_ms;
 } tutti_path;
 

@@ -11,7 +11,7 @@ typedef struct printer {
     FILE *out;
 } printer;
 
-/* Microseconds in the trace. */
+/* A time in microseconds of the trace. */
 static double time_us(const printer *p, double t_s)
 {
     const tutti_trace_rank *r = p->rank;
@@ -44,7 +44,7 @@ static void name_thread(const printer *p, int tid, const char *name)
         p->rank->rank, tid, tid);
 }
 
-/* An event up to what is in its args. */
+/* Prints an event up to the start of its args. */
 static void begin_event(const printer *p, const char *phase, int tid, const char *category,
     const char *name, double ts_us)
 {
@@ -72,7 +72,7 @@ static void print_track(const printer *p, int track, int tid)
 
 /* ---- collectives ---- */
 
-/* Ranks' queues may hold many at once: as asynchronous events they may overlap. */
+/* A rank's queue may hold many collectives at once: asynchronous events may overlap. */
 static void print_queued(const printer *p, const tutti_span *s)
 {
     if (s->begin_s <= s->ready_s) return;
@@ -102,7 +102,7 @@ static int by_begin(const void *a, const void *b)
 /* The rows of one lane: when each is free again. */
 enum { MOST_ROWS = TUTTI_TRACE_LANE_TID };
 
-/* Each goes into the first row of its lane that is free, so that no two overlap in a row. */
+/* Puts each collective into the first free row of its lane, so that none overlap within a row. */
 static void print_lane(const printer *p, int lane, int64_t count, const tutti_span *const span[])
 {
     double free_s[MOST_ROWS];

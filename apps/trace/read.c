@@ -36,7 +36,7 @@ static tutti_status refuse(const reader *r, const char *format, ...)
     return tutti_fail(TUTTI_ERR_FORMAT, "%s:%" PRId64 ": %s", r->t->path, r->number, reason);
 }
 
-/* The next line without its end; length -1 behind the last. */
+/* The next line without its newline; length -1 after the last. */
 static tutti_status next_line(reader *r)
 {
     errno = 0;
@@ -70,7 +70,7 @@ static int get_ms(const json_t *object, const char *name, double *ms)
     return us >= -longest_us && us <= longest_us;
 }
 
-/* The text, kept once however often it is met. NULL: none, or no memory. */
+/* A copy of the text, kept only once. NULL: no text, or no memory. */
 static const char *keep(tutti_timeline *t, const json_t *text)
 {
     json_t *names = t->names;
@@ -122,7 +122,7 @@ static tutti_status take_head(reader *r, const json_t *about)
     return TUTTI_OK;
 }
 
-/* The first line, closed, is a document by itself. */
+/* The first line, with its brackets closed, is a document by itself. */
 static tutti_status read_head(reader *r)
 {
     static const char begins[] = "{\"displayTimeUnit\":", closes[] = "]}";
@@ -154,7 +154,7 @@ static int find_kind(const char *name)
     return name && tutti_span_kind_name(kind) ? kind : -1;
 }
 
-/* The row that a thread of the trace stands for; -1 when this kind of span cannot be there. */
+/* The row of a thread of the trace; -1 if this kind of span cannot be there. */
 static int find_row(const tutti_timeline *t, const tutti_event *e, int64_t tid)
 {
     if (e->kind == TUTTI_SPAN_COLLECTIVE)
@@ -224,7 +224,7 @@ static tutti_status read_event(reader *r)
     if (!object) return refuse(r, "not an event, or cut short: %s", error.text);
     const char *phase = json_string_value(json_object_get(object, "ph"));
     tutti_status status = !phase               ? refuse(r, "an event without a phase")
-                          : strcmp(phase, "X") ? TUTTI_OK /* names, and what is queued */
+                          : strcmp(phase, "X") ? TUTTI_OK /* names, and queued collectives */
                                                : take_span(r, object);
     json_decref(object);
     return status;

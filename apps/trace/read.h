@@ -1,8 +1,8 @@
-/* A trace read back: apps/trace/write.h says what the file looks like.
+/* Reads a trace back; apps/trace/write.h describes the file.
  *
- * The file is read line by line, so that it takes memory for its spans only. Every line is checked;
- * what is not a whole trace of Tutti is refused with the file's name, the line and what is wrong.
- * Threads: [M]. */
+ * The file is read line by line, so that only its spans take memory. Every line is checked; a file
+ * that is not a complete trace of Tutti is refused with its name, the line and the reason. Threads:
+ * [M]. */
 #ifndef TUTTI_TRACE_READ_H
 #define TUTTI_TRACE_READ_H
 
@@ -16,11 +16,11 @@ typedef struct tutti_event {
     const char *name;
     tutti_span_kind kind;
     int rank;
-    int row; /* a worker; of a collective the row of its lane; 0 for the main thread */
+    int row; /* a worker; for a collective, the row in its lane; 0 for the main thread */
     int lane;
     int64_t step; /* 0: none */
     double begin_ms, end_ms;
-    double ready_ms; /* a collective's */
+    double ready_ms; /* of a collective */
     int64_t sequence, bytes;
 } tutti_event;
 
@@ -33,15 +33,15 @@ typedef struct tutti_timeline {
     int64_t dropped;
     int64_t events;
     tutti_event *event; /* by rank, then by begin */
-    int64_t *of_rank;   /* [ranks + 1]: where a rank's events begin */
+    int64_t *of_rank;   /* [ranks + 1]: index of a rank's first event */
     void *names;        /* owns the text */
 } tutti_timeline;
 
-/* IO: cannot be read; FORMAT: is no trace, or not a whole one; NOMEM. All logged. */
+/* IO: cannot be read; FORMAT: not a trace, or an incomplete one; NOMEM. All logged. */
 tutti_status tutti_timeline_read(const char *path, tutti_timeline *timeline);
 void tutti_timeline_free(tutti_timeline *timeline);
 
-/* Whether a kind is a task of a worker in which a kernel runs. [P] */
+/* Whether spans of this kind are tasks that run a kernel on a worker. [P] */
 static inline int tutti_span_computes(tutti_span_kind kind)
 {
     return kind <= TUTTI_SPAN_UPDATE;

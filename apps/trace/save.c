@@ -12,11 +12,11 @@
 
 enum { CHUNK = 1 << 20 };
 
-/* What every rank tells before its events. */
+/* What every rank sends before its events. */
 typedef struct digest {
     int64_t bytes;               /* of its events */
     int64_t dropped, lost_step;  /* see tutti_trace_dropped */
-    int64_t offset_ns, error_ns; /* of its clock at the end, and the most it may be wrong */
+    int64_t offset_ns, error_ns; /* of its clock at the end, and the bound of its error */
     int64_t workers;
 } digest;
 
@@ -75,7 +75,7 @@ static void put_text(FILE *out, const char *name, const char *value)
     tutti_json_string(out, value);
 }
 
-/* The last step that is whole on all ranks: one that lost spans is not. */
+/* The last step that is complete on all ranks: no spans were lost. */
 static int64_t last_whole(const tutti_trace_about *about, int ranks, const digest all[])
 {
     int64_t last = about->last_step;
@@ -84,7 +84,7 @@ static int64_t last_whole(const tutti_trace_about *about, int ranks, const diges
     return last;
 }
 
-/* The first line, and an event for the others' commas to follow. */
+/* Prints the first line, and one event: all others begin with a comma. */
 static void print_head(FILE *out, const tutti_trace_about *about, int ranks, const digest all[])
 {
     int64_t dropped = 0;
@@ -125,7 +125,7 @@ static tutti_status begin_file(const tutti_file_options *place, const tutti_trac
 
 /* ---- all ranks ---- */
 
-/* Rank r's text to rank 0, piece by piece. */
+/* Sends rank r's text to rank 0, piece by piece. */
 static tutti_status pass_text(
     tutti_exchange *x, int r, int64_t bytes, const text *mine, char *piece, tutti_file *file)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* When some kernel runs on a rank, or some collective is in flight: disjoint intervals in order, and how long
- * all before each are. */
+/* When some kernel runs on a rank, or some collective is in flight: disjoint intervals in order, each with the total
+ * length of those before it. */
 typedef struct busy {
     int64_t count;
     double *begin_ms, *end_ms, *before_ms;
@@ -27,7 +27,7 @@ typedef struct work {
     busy *busy, *link;   /* [ranks] computing; communicating */
     flight *flight;      /* all collectives of the trace, by step and sequence */
     int64_t flights, at; /* how many; the first that belongs to no step studied so far */
-    double *edge;        /* room for three of each */
+    double *edge;        /* room for three per flight */
     json_t *position;    /* bucket name -> index */
 } work;
 
@@ -51,7 +51,7 @@ static void join(busy *b, double begin_ms, double end_ms)
     b->end_ms[b->count++] = end_ms;
 }
 
-/* How long it was busy before t. */
+/* The busy time before t. */
 static double busy_before(const busy *b, double t_ms)
 {
     int64_t low = 0, high = b->count; /* intervals that begin before t */
@@ -96,7 +96,7 @@ static int by_value(const void *a, const void *b)
 
 /* ---- a step ---- */
 
-/* Where the steps begin and end. */
+/* Finds where the steps begin and end. */
 static tutti_status find_times(tutti_study *s)
 {
     const tutti_timeline *t = s->timeline;
@@ -143,7 +143,7 @@ static int by_rank(const void *a, const void *b)
                               : (x->begin_ms > y->begin_ms) - (x->begin_ms < y->begin_ms);
 }
 
-/* What ranks of one collective have to do with each other: group of `count` by rank. */
+/* Compares one collective's starts over ranks: `group` has `count` flights, by rank. */
 static void meet(work *w, flight *group, int count)
 {
     double last_ms = -INFINITY, sum_ms = 0;
@@ -180,8 +180,7 @@ static flight *find_flights(work *w, int64_t step, int64_t *count)
     return f;
 }
 
-/* Between two neighbouring edges nothing starts or ends: the collectives in flight there share what
- * is exposed. */
+/* Between two neighbouring edges nothing starts or ends: the collectives in flight there share the exposed time. */
 static void share_piece(
     const busy *b, flight *f, int64_t count, double from_ms, double to_ms, tutti_study_step *sum)
 {
@@ -265,7 +264,7 @@ static int by_exposure(const void *a, const void *b)
 
 /* ---- workers ---- */
 
-/* Shares of the time of the steps, which lie behind one another. */
+/* Shares of the steps' time; the steps are consecutive. */
 static tutti_status study_workers(tutti_study *s)
 {
     const tutti_timeline *t = s->timeline;
@@ -319,7 +318,7 @@ static tutti_status study_step(work *w, tutti_study_step *step)
     return add_to_buckets(w, f, count, step->end_ms);
 }
 
-/* Sums become means. */
+/* Turns sums into means. */
 static void divide(tutti_study *s)
 {
     double n = s->steps, all = n * s->timeline->ranks;

@@ -1,14 +1,14 @@
-/* What a trace says about its steps.
+/* What a trace shows about its steps.
  *
- *   a step      from the end of the step before it (its own first span, where that is not in the
- *               trace) to the end of its last span on any rank
- *   in flight   time in which at least one of the step's collectives was started and had not ended
- *   exposed     of that, the time in which no kernel ran on the rank; where several collectives
- *               are in flight, each has an equal share
- *   moving      time in which at least one was in flight that all ranks had started
+ *   a step      from the end of the previous step (from its own first span, if the trace lacks that
+ *               step) to the end of its last span on any rank
+ *   in flight   time in which at least one of the step's collectives had started and not ended
+ *   exposed     the part of that in which no kernel ran on the rank; collectives in flight at the
+ *               same time share it equally
+ *   moving      time in which at least one collective was in flight that all ranks had started
  *   hidden      the part of "in flight" that is not exposed
  *
- * Times are means over ranks unless they are said to be of one. Threads: [M]. */
+ * Times are means over ranks unless stated otherwise. Threads: [M]. */
 #ifndef TUTTI_TRACE_STUDY_H
 #define TUTTI_TRACE_STUDY_H
 
@@ -22,16 +22,16 @@ typedef struct tutti_study_step {
     int64_t bytes; /* of a rank's collectives */
 } tutti_study_step;
 
-/* Collectives of one name: several where a large sum is cut into chunks. */
+/* Collectives of one name: several if a large sum is cut into chunks. */
 typedef struct tutti_study_bucket {
     const char *name;
-    double count, bytes, exposed_ms; /* in a step */
-    /* Of one collective, on average. */
+    double count, bytes, exposed_ms; /* per step */
+    /* Averages over single collectives. */
     double flight_ms;
-    double queued_ms; /* ready and not started */
-    double late_ms;   /* started and not yet on every rank */
-    double linked_ms; /* of queued, while another collective of the rank was in flight */
-    double left_ms;   /* of computing, on its rank in its step, when it was ready */
+    double queued_ms; /* ready, not started */
+    double late_ms;   /* started here, but not on every rank */
+    double linked_ms; /* part of queued_ms in which another collective of the rank was in flight */
+    double left_ms;   /* computation left on its rank in its step when it became ready */
 } tutti_study_bucket;
 
 /* Shares of the time of all steps studied. */
@@ -41,8 +41,8 @@ typedef struct tutti_study_worker {
 } tutti_study_worker;
 
 typedef struct tutti_study_rank {
-    double behind_ms; /* later than the other ranks' mean, at the start of a collective */
-    double last;      /* share of the collectives that it started last of all */
+    double behind_ms; /* how much later than the other ranks' mean it starts a collective */
+    double last;      /* share of the collectives that it was the last to start */
     int64_t met;      /* collectives of the steps that other ranks have, too */
     double compute_ms;
 } tutti_study_rank;
@@ -50,7 +50,7 @@ typedef struct tutti_study_rank {
 typedef struct tutti_study {
     const tutti_timeline *timeline;
     int steps;
-    tutti_study_step *step, mean; /* mean: begin 0, end: how long a step takes */
+    tutti_study_step *step, mean; /* mean: begins at 0, ends at the mean length of a step */
     int buckets;
     tutti_study_bucket *bucket; /* most exposed first */
     int workers;
@@ -58,14 +58,14 @@ typedef struct tutti_study {
     tutti_study_rank *rank; /* [ranks] */
 } tutti_study;
 
-/* Studies one step, or all whole ones (0). INVAL (logged) when the trace does not have it as a whole,
- * or has none; NOMEM. Borrows the timeline. */
+/* Studies one step, or all complete ones (0). INVAL (logged) if the trace lacks part of the step,
+ * or has no complete step; NOMEM. Borrows the timeline. */
 tutti_status tutti_study_open(const tutti_timeline *timeline, int64_t step, tutti_study *study);
 void tutti_study_close(tutti_study *study);
 
-/* 100 * hidden / in flight; 100 when nothing was. [P] */
+/* 100 * hidden / in flight; 100 if nothing was in flight. [P] */
 double tutti_study_hidden_pct(const tutti_study_step *step);
-/* The step whose length is the median. [P] */
+/* The step of median length. [P] */
 const tutti_study_step *tutti_study_typical(const tutti_study *study);
 
 /* One line: what bounds these steps, and what could help. */

@@ -1,4 +1,4 @@
-/* Reports a study and a path: as text for people, as one JSON object for programs, as a picture.
+/* Reports a study and a path: as text for people, as one JSON object for programs, or as a picture.
  * Threads: [M]. */
 #ifndef TUTTI_TRACE_TELL_H
 #define TUTTI_TRACE_TELL_H
@@ -14,8 +14,8 @@ void tutti_tell_text(
 /* NOMEM, IO (logged). */
 tutti_status tutti_tell_json(
     const tutti_study *study, const tutti_study_step *typical, const tutti_path *path, FILE *out);
-/* The timeline of one step as SVG: a row for the main thread and each worker and lane of every rank,
- * the critical path outlined. */
+/* The timeline of one step as SVG: a row for the main thread and each worker and lane of every
+ * rank, the critical path outlined. */
 void tutti_tell_svg(
     const tutti_study *study, const tutti_study_step *step, const tutti_path *path, FILE *out);
 

@@ -15,11 +15,11 @@ enum {
     HEADING = 24, /* of a rank */
     BOTTOM = 40,
     MOST_LANES = 64,
-    MOST_RANKS = 64, /* that are drawn */
+    MOST_RANKS = 64, /* drawn */
 };
-static const double letter = 6.2; /* the width of one, with a little to spare */
+static const double letter = 6.2; /* width of one, with some margin */
 
-/* Told apart also by those who see no red or no green (Okabe & Ito 2008). */
+/* Distinguishable with red-green colour blindness (Okabe & Ito 2008). */
 static const char *const colours[TUTTI_SPAN_KINDS] = {
     [TUTTI_SPAN_FORWARD] = "#56b4e9",
     [TUTTI_SPAN_BACKWARD] = "#0072b2",
@@ -38,11 +38,11 @@ typedef struct canvas {
     double begin_ms, end_ms;
     int64_t step;
     int rows[MOST_LANES]; /* of each lane of the rank being drawn */
-    int lanes;            /* that are drawn */
+    int lanes;            /* drawn */
     double y;             /* of the rank being drawn */
 } canvas;
 
-/* Names come from outside. */
+/* Escapes text: names come from outside. */
 static void put_text(FILE *out, const char *text, size_t most)
 {
     for (; *text && most; text++, most--) {
@@ -65,7 +65,7 @@ static double place(const canvas *c, double ms)
 
 /* ---- rows ---- */
 
-/* Which lanes' rows are in use at the time drawn. */
+/* Finds which rows of each lane are used in the time drawn. */
 static void find_rows(canvas *c, int rank)
 {
     const tutti_timeline *t = c->timeline;
@@ -139,7 +139,7 @@ static void put_title(const canvas *c, const tutti_event *e)
     fputs("</title>", c->out);
 }
 
-/* Spans of other steps are pale; a span is named where its name, or most of it, fits. */
+/* Spans of other steps are pale; a span is labelled if its name, or most of it, fits. */
 static void draw_span(const canvas *c, const tutti_event *e)
 {
     static const double least = 0.3; /* of a pixel */

@@ -40,7 +40,7 @@ static void tell_buckets(const tutti_study *s, FILE *out)
 
 /* ---- the path ---- */
 
-/* What is told as one line: a collective, or tasks of one rank behind one another. */
+/* The end of the parts that share one line: a collective, or consecutive tasks of one rank. */
 static int64_t part_end(const tutti_path *p, int64_t from)
 {
     const tutti_event *e = p->part[from].event;

@@ -39,7 +39,7 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* A picture as large as it gets. */
+/* Draws in memory, which grows as needed, and writes the file at once. */
 static tutti_status draw(const options *o, const tutti_study *study, const tutti_study_step *step,
     const tutti_path *path)
 {

@@ -1,5 +1,5 @@
-/* What the ranks recorded as one file, which Perfetto (ui.perfetto.dev) and Chrome (chrome://tracing)
- * show: their "Trace Event Format", with one event a line.
+/* Writes what the ranks recorded into one file for Perfetto (ui.perfetto.dev) and Chrome
+ * (chrome://tracing): their "Trace Event Format", with one event per line.
  *
  *   {"displayTimeUnit":"ms","otherData":{"format":1,...},"traceEvents":[
  *   {"ph":"M",...},
@@ -8,11 +8,11 @@
  *   ]}
  *
  *   pid   the rank
- *   tid   0: main thread; 1 ... 999: workers; 1000 * (lane + 1) + k: collectives on a lane, the k-th
- *         of those in flight together
+ *   tid   0: main thread; 1 ... 999: workers; 1000 * (lane + 1) + k: the k-th of the collectives in
+ *         flight together on a lane
  *   cat   a kind of span (dag/run/trace.h), or "queued": a collective from ready to started
  *   ts    microseconds of rank 0's clock since recording began
- *   args  step; of a collective also sequence, lane, bytes, what, and ready and reserved (as ts)
+ *   args  step; for a collective also sequence, lane, bytes, what, and ready and reserved (as ts)
  *
  * Threads: [M]. */
 #ifndef TUTTI_TRACE_WRITE_H
@@ -26,27 +26,27 @@
 
 enum { TUTTI_TRACE_FORMAT = 1, TUTTI_TRACE_LANE_TID = 1000 };
 
-/* What a rank's times are converted with. */
+/* How to convert a rank's times. */
 typedef struct tutti_trace_rank {
     int rank;
     const char *host;
     tutti_clock_sample before, after; /* of the rank's clock */
-    double base_s;                    /* rank 0's time 0 of the trace */
+    double base_s;                    /* time 0 of the trace, on rank 0's clock */
 } tutti_trace_rank;
 
-/* What the file says of the run. */
+/* What the file records about the run. */
 typedef struct tutti_trace_about {
     const char *design, *model, *algorithm;
     int lanes;
-    int64_t first_step, last_step; /* recorded as a whole */
+    int64_t first_step, last_step; /* recorded completely */
 } tutti_trace_about;
 
 /* A rank's events, each as ",\n{...}". NOMEM. */
 tutti_status tutti_trace_print(const tutti_trace *trace, const tutti_trace_rank *rank, FILE *out);
 
-/* Gathers all ranks' spans on rank 0, which writes them to a place; all ranks call it, with nothing
- * recorded any more, and return the same. rank->base_s and rank->host are filled in. IO (logged, with
- * the file's name), NOMEM, and errors of the exchange. */
+/* Gathers all ranks' spans on rank 0, which writes them to `place`. All ranks call it after
+ * recording has stopped, and return the same. Fills in rank->base_s and rank->host. IO (logged,
+ * with the file's name), NOMEM, and errors of the exchange. */
 tutti_status tutti_trace_save(tutti_exchange *exchange, const tutti_trace *trace,
     const tutti_trace_about *about, tutti_trace_rank *rank, const tutti_file_options *place);
 

@@ -1,5 +1,5 @@
-/* dag/base/file and lock: nothing that was there is lost or written through, one writer a file, and
- * what the dead have left is in nobody's way. */
+/* dag/base/file and lock: existing files are neither lost nor written through, each file has one writer, and
+ * leftovers of dead processes do not get in the way. */
 #include "dag/base/file.h"
 #include "dag/base/lock.h"
 #include "dag/base/log.h"
@@ -22,7 +22,7 @@
 static char folder[64], path[96];
 static int without_flock, without_links;
 
-/* A file system that does not know them. */
+/* Simulates a file system without flock. */
 int flock(int fd, int how)
 {
     if (!without_flock) return (int)syscall(SYS_flock, fd, how);
@@ -56,7 +56,7 @@ static void tear_down(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* A name in the folder, for a short while. */
+/* The path of a name in the folder, valid for the next few calls. */
 static const char *named(const char *name)
 {
     static char full[4][160];
@@ -99,7 +99,7 @@ static tutti_status put(const char *text, int keep)
         &(tutti_file_options){.what = "test", .path = path, .keep = keep}, text, strlen(text));
 }
 
-/* What an action says on stderr. */
+/* What an action writes to stderr. */
 static char said[4096];
 #define SAYING(action)                                                                             \
     do {                                                                                           \
@@ -155,7 +155,7 @@ END_TEST
 START_TEST(links_are_followed)
 {
     ck_assert_int_eq(mkdir(named("far"), 0755), 0);
-    ck_assert_int_eq(symlink("far/real", path), 0); /* to nothing */
+    ck_assert_int_eq(symlink("far/real", path), 0); /* dangling */
     ck_assert_ok(put("1", 1));
     ck_assert_str_eq(content("far/real"), "1");
     ck_assert_ok(put("2", 1));
@@ -175,7 +175,7 @@ END_TEST
 
 START_TEST(planted_links_are_not)
 {
-    if (geteuid() != 0) return; /* only root can make files of others */
+    if (geteuid() != 0) return; /* only root can create files of other users */
     ck_assert_int_eq(chmod(folder, 01777), 0);
     ck_assert_int_eq(chown(folder, 1, 1), 0);
     put_plain("victim", "safe");
@@ -184,7 +184,7 @@ START_TEST(planted_links_are_not)
     SAYING(ck_assert_int_eq(put("x", 0), TUTTI_ERR_IO));
     ck_assert_said("a link of another user");
     ck_assert_str_eq(content("victim"), "safe");
-    ck_assert_int_eq(chown(folder, 65534, 1), 0); /* the folder's own user may */
+    ck_assert_int_eq(chown(folder, 65534, 1), 0); /* the folder's owner may */
     ck_assert_ok(put("x", 0));
     ck_assert_str_eq(content("victim"), "x");
 }
@@ -270,7 +270,7 @@ START_TEST(streams_keep_or_continue)
     ck_assert_ok(stream("two\nthr", 0));
     ck_assert_str_eq(content("f"), "two\nthr");
     ck_assert_str_eq(content("f.1"), "one\n");
-    ck_assert_ok(stream("three\n", 1)); /* behind the last whole line */
+    ck_assert_ok(stream("three\n", 1)); /* after the last complete line */
     ck_assert_str_eq(content("f"), "two\nthree\n");
     ck_assert_str_eq(content("f.1"), "one\n");
 
@@ -298,7 +298,7 @@ END_TEST
 
 /* ---- locks ---- */
 
-/* A child that takes the lock, says so, and lives until it is killed. */
+/* A child that takes the lock, reports it, and lives until it is killed. */
 static pid_t hold(void)
 {
     int ready[2];
@@ -324,7 +324,7 @@ static void end(pid_t child)
     waitpid(child, NULL, 0);
 }
 
-/* A lock as some host's process would leave it. */
+/* Writes a lock as a process on `host` would leave it. */
 static void leave_lock(const char *host, const char *boot, const char *run)
 {
     char text[512];
@@ -358,7 +358,7 @@ START_TEST(one_writer_a_file)
         ck_assert_said(word);
         ck_assert_said(", since 20");
         ck_assert_int_eq(files_in_folder(), 1);
-        end(child); /* leaves its lock, and a part */
+        end(child); /* leaves its lock and a part file */
         put_plain("f.0123456789abcdef.part", "torn");
         put_plain("f.0123456789abcde.part", "the user's own");
         ck_assert_ok(tutti_lock_take("test", path, &lock));
@@ -400,14 +400,14 @@ START_TEST(other_hosts_are_believed)
     ck_assert_said("/f.lock");
     setenv("TUTTI_RUN", "r2", 1);
     ck_assert_int_eq(tutti_lock_take("test", path, &lock), TUTTI_ERR_IO);
-    setenv("TUTTI_RUN", "r1", 1); /* the attempt before this one */
+    setenv("TUTTI_RUN", "r1", 1); /* the previous attempt of this run */
     ck_assert_ok(tutti_lock_take("test", path, &lock));
     tutti_lock_release(lock);
     unsetenv("TUTTI_RUN");
 
     leave_lock("elsewhere", boot, "");
-    ck_assert_ok(
-        tutti_lock_take("test", path, &lock)); /* no: this host, and nobody has its flock */
+    /* Stale: the boot id is this host's, and nobody holds the flock. */
+    ck_assert_ok(tutti_lock_take("test", path, &lock));
     tutti_lock_release(lock);
     put_plain("f.lock", "");
     SAYING(ck_assert_int_eq(tutti_lock_take("test", path, &lock), TUTTI_ERR_IO));
@@ -421,7 +421,7 @@ START_TEST(other_hosts_are_believed)
 }
 END_TEST
 
-/* Children that all find a dead one's lock: never do two have it. */
+/* Children that all find a dead process's lock: never do two of them hold it. */
 static void contend_once(int children)
 {
     char boot[64];

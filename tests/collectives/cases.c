@@ -36,7 +36,7 @@ static int64_t reduced(tutti_reduce_op op, int first, int last, int64_t i)
     return v;
 }
 
-/* In which of P parts i lies; *at: where in it. */
+/* The part that contains i; *at: its offset there. */
 static int part_of(const int64_t *counts, int64_t count, int64_t i, int64_t *at)
 {
     int r = 0;
@@ -46,7 +46,7 @@ static int part_of(const int64_t *counts, int64_t count, int64_t i, int64_t *at)
     return r;
 }
 
-/* What rank `rank` must find at recv[i]; whether it must find anything. */
+/* Whether recv[i] is defined on this rank; *v: the expected value. */
 static int expected(const trial *t, int rank, int P, int64_t i, int64_t *v)
 {
     const tutti_coll_args *a = &t->args;
@@ -90,7 +90,7 @@ static int expected(const trial *t, int rank, int P, int64_t i, int64_t *v)
     }
 }
 
-/* Where this rank's input lies in recv, when it does. */
+/* Offset of this rank's input in recv, if it is in place. */
 static int64_t own_offset(const tutti_coll_args *a, int rank)
 {
     int64_t offset = 0;
@@ -147,7 +147,7 @@ static int verify(trial *t, int rank, int P)
     return wrong != 0;
 }
 
-/* Counts of every rank's parts, 2 P a rank; some are 0. The parts of an alltoall differ from rank to rank. */
+/* Counts of every rank's parts, 2 P per rank; some are 0. The parts of an alltoall differ from rank to rank. */
 static void draw_counts(trial *t, int rank, int P, int64_t about)
 {
     int64_t *all = t->others = tutti_mem_aligned((size_t)(2 * P * P) * sizeof *all);
@@ -164,7 +164,7 @@ static void draw_counts(trial *t, int rank, int P, int64_t about)
     for (int q = 0; q < P && a->kind != TUTTI_ALLTOALL; q++) a->count += a->counts[q];
 }
 
-/* An operator of the list that goes with the type. */
+/* An operator of the list that suits the type. */
 static tutti_reduce_op operator_for(tutti_dtype dtype, int n)
 {
     int op = n % TUTTI_REDUCE_OPS;
@@ -172,7 +172,7 @@ static tutti_reduce_op operator_for(tutti_dtype dtype, int n)
     return (tutti_reduce_op)op;
 }
 
-/* Case number n, or 0 when there are no more. */
+/* Makes case number n; 0: there are no more. */
 static int nth(int n, int rank, int P, trial *t)
 {
     static const int64_t counts[] = {0, 1, 7, 1000, 4099};
@@ -221,7 +221,7 @@ static int run_some(tutti_comm *comm, int n, int *failures)
     for (int i = posted - 1; i >= 0; i--) { /* against the order of posting */
         trial *t = &trials[i];
         tutti_status status = tutti_coll_wait(comm, t->request, timeout_s);
-        if (status) abort(); /* the others would wait for ever */
+        if (status) abort(); /* the others would wait forever */
         tutti_coll_free(t->request);
         *failures += verify(t, rank, P);
     }

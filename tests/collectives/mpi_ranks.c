@@ -1,7 +1,7 @@
 /* One rank of the MPI tests: mpi_ranks MODE. Run by mpi.sh under mpirun.
- *   cases         every algorithm, every case, over the MPI transport; messages in pieces, too
+ *   cases         every algorithm, every case, over the MPI transport; also with messages in pieces
  *   attach        an MPI program lends half of its ranks as a communicator
- *   low-level     MPI_Init grants too little: refused, saying what to do
+ *   low-level     MPI_Init grants too low a level: refused, with advice
  *   mismatch      the ranks disagree about a count: an error on each, no crash
  *   large         a sum that is cut into more messages than Open MPI 5.0 has room for
  *   abort-early   aborts before MPI is initialised, with status 3
@@ -41,7 +41,7 @@ static int run_cases(void)
     for (int i = 0; tutti_algorithms[i]; i++) {
         tutti_comm *comm = open_comm(&boot, 3, 0, tutti_algorithms[i]->name);
         int here = cases_run(comm);
-        /* What another library computes in which order is its own affair. */
+        /* Another library may compute in any order. */
         if (strcmp(tutti_algorithms[i]->name, "mpi"))
             here += cases_same_bits(comm, 11) + cases_in_order(comm);
         if (here) printf("rank %d: %s: %d failures\n", boot.rank, tutti_algorithms[i]->name, here);
@@ -94,7 +94,7 @@ static int run_low_level(void)
                                                                                 : EXIT_FAILURE;
 }
 
-/* Messages go in pieces of so many bytes (0: whole). */
+/* Messages are sent in pieces of `piece` bytes (0: whole). */
 static tutti_status meet_with_other_counts(const tutti_boot *boot, size_t piece, int less)
 {
     float x[1000] = {0};

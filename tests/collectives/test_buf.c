@@ -11,7 +11,7 @@
 
 enum { N = 53 }; /* whole strips and a rest */
 
-/* Low numbers, 0 among them, and below 0 where the type has such; exact in every type. */
+/* Small numbers, including 0, and negative ones if the type has them; exact in every type. */
 static int64_t number(tutti_dtype dtype, tutti_reduce_op op, int i, int times)
 {
     _Alignas(VALUES_LARGEST) char one[VALUES_LARGEST];
@@ -91,7 +91,7 @@ START_TEST(complex_numbers)
 }
 END_TEST
 
-/* The largest and the smallest of any type, where arithmetic on whole numbers ends. */
+/* Extremes of any type, beyond arithmetic on whole numbers. */
 START_TEST(places_of_extremes)
 {
     tutti_double_int a[2] = {{-1.5, 7}, {INFINITY, 1}}, b[2] = {{-1.5, 3}, {-INFINITY, 0}};
@@ -106,7 +106,7 @@ START_TEST(places_of_extremes)
 }
 END_TEST
 
-/* 10 a + b is not what b op a gives. */
+/* 10 a + b: does not commute. */
 static void digits(
     void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
 {
@@ -142,7 +142,7 @@ START_TEST(integers_wrap)
 }
 END_TEST
 
-/* Two ranks that hold a and b both compute a op b: one has a in dst, the other in src. */
+/* Two ranks that hold a and b both compute a op b: one with a in dst, the other with a in src. */
 START_TEST(both_ends_get_the_same_bits)
 {
     const float values[] = {0.0f, -0.0f, 1.5f, -1e-40f, INFINITY, 3e38f};

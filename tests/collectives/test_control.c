@@ -78,7 +78,7 @@ START_TEST(messages_arrive_in_order)
 }
 END_TEST
 
-/* Nobody listens any more: what was sent is let go. */
+/* Nobody listens any more: sent messages are dropped. */
 START_TEST(a_message_without_a_receiver_is_let_go)
 {
     tutti_loop_world *world;

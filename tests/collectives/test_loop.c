@@ -41,7 +41,7 @@ static tutti_comm *open_comm(
     return open_comm_with_credit(world, rank_index, lanes, algorithm, 0);
 }
 
-/* Rank r has a credit of r % credits + 1 messages, or with credits 0 the default. */
+/* Rank r has a credit of r % credits + 1 messages, or the default if credits is 0. */
 static void run_world(int P, const char *algorithm, const tutti_loop_options *options, int credits,
     void *(*body)(void *))
 {
@@ -81,7 +81,7 @@ START_TEST(every_case_with_messages_overtaking)
 }
 END_TEST
 
-/* Nothing is buffered, and of a channel one message is under way on some ranks, and two on others. */
+/* Nothing is buffered; each channel may have one message in flight on some ranks, two on others. */
 START_TEST(every_case_with_little_credit)
 {
     const tutti_loop_options rendezvous = {.eager_bytes = 0, .seed = testing_seed(5)};
@@ -191,7 +191,7 @@ START_TEST(different_sizes_are_a_mismatch)
 }
 END_TEST
 
-/* Rank 0 thinks it sends rank 1 so many elements; rank 1 thinks it receives two. */
+/* Rank 0 assumes that it sends `thinks` elements to rank 1, which expects two. */
 START_TEST(parts_of_other_lengths_are_a_mismatch)
 {
     static const int64_t thinks[] = {0, 1, 3, 2};
@@ -248,7 +248,7 @@ END_TEST
 
 enum { LIVE_RANKS = 3, LIVE_COUNT = 12 };
 
-/* Three ranks on one lane, with so few tags that numbers come around after four collectives. */
+/* Three ranks on one lane, with so few tags that numbers wrap around after four collectives. */
 typedef struct crowd {
     tutti_loop_world *world;
     tutti_comm *comm[LIVE_RANKS];
@@ -282,8 +282,8 @@ static void fill_in(int32_t x[LIVE_COUNT], int64_t number, int rank_index)
     for (int i = 0; i < LIVE_COUNT; i++) x[i] = (int32_t)(number % 1000) + i + rank_index;
 }
 
-/* One that waits for the others, and behind it many that wait for nobody: they end, and their numbers come
- * around to that of the first, whose tags the next would share. */
+/* One collective waits for the other ranks; many behind it wait for nobody. Those end, and their numbers wrap
+ * around to that of the first, whose tags the next one would share. */
 START_TEST(numbers_do_not_come_around_to_one_that_is_live)
 {
     crowd c;
@@ -325,7 +325,7 @@ typedef struct crowd_rank {
     int posted, ended;
 } crowd_rank;
 
-/* As many as have room. */
+/* Posts as many as have room. */
 static void post_more(crowd *c, crowd_rank *k, int r)
 {
     for (; k->posted < CROWD && tutti_comm_has_room(c->comm[r], 0); k->posted++) {
@@ -349,7 +349,7 @@ static void free_ended(crowd_rank *k)
     }
 }
 
-/* Tags are used again all the time, by ranks that move in a random order over messages that overtake. */
+/* Tags are reused all the time, by ranks that progress in random order, with messages that overtake. */
 START_TEST(tags_that_come_around_keep_sums_apart)
 {
     unsigned long seed = testing_seed(1);

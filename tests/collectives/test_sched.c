@@ -1,5 +1,5 @@
 /* collectives/sched and choose: schedules are proved, priced and compared with their pictures.
- * Writes the pictures anew with TUTTI_TEST_WRITE_GOLDEN=1. */
+ * TUTTI_TEST_WRITE_GOLDEN=1 writes new pictures. */
 #include "collectives/choose.h"
 #include "collectives/sched/barrier.h"
 #include "collectives/sched/direct.h"
@@ -111,7 +111,7 @@ START_TEST(every_root_is_proved)
 }
 END_TEST
 
-/* Parts of different lengths: the number sent from rank r to rank q, 0 for some, and all or none of them. */
+/* Lengths of parts from rank r to rank q: `which` selects all zero, some zero, one receiver, or all different. */
 static int64_t part_length(int which, int r, int q)
 {
     return which == 0 ? 0 : which == 1 ? (r + 2 * q) % 3 : which == 2 ? (q == 1) * 7 : r + q;
@@ -146,7 +146,7 @@ START_TEST(parts_of_any_length_are_proved)
 }
 END_TEST
 
-/* What an operator that does not commute is given combines ranks in their order; the ring does not. */
+/* Schedules for operators that do not commute combine ranks in order; the ring does not. */
 START_TEST(order_of_ranks_is_proved)
 {
     int kinds = 0;
@@ -239,7 +239,7 @@ START_TEST(pictures_are_golden)
 }
 END_TEST
 
-/* The depth of a binomial tree of P. */
+/* The depth of a binomial tree over P ranks. */
 static int most_bits_below(int P)
 {
     int most = 0;
@@ -285,7 +285,7 @@ START_TEST(prices_are_the_formulas)
 }
 END_TEST
 
-/* P - 1 parts of S bytes through the root's link. */
+/* P - 1 parts of S bytes pass through the root's link. */
 START_TEST(prices_of_parts_are_the_formulas)
 {
     const tutti_sched_cost cost = {.alpha_s = 1e-6, .beta_s_per_byte = 1e-9};

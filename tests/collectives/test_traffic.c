@@ -1,8 +1,8 @@
-/* What a rank does in a collective, counted and compared with formulas: messages and bytes that it
- * sends, copies and reductions that it makes. Every kind and algorithm on 2, 3 and 4 ranks, and the
- * exchange of a graph's gradients with and without buckets. Times are noise; these numbers are not.
+/* A rank's work in a collective, counted and compared with formulas: messages and bytes sent, copies
+ * and reductions made. Every kind and algorithm on 2, 3 and 4 ranks, and the exchange of a graph's
+ * gradients with and without buckets. Times are noise; these numbers are exact.
  *
- * A change that moves them on purpose changes the formulas here, and the pictures of the schedules'
+ * An intended change of these numbers must update the formulas here, and the pictures in the schedules'
  * headers. */
 #include "apps/bench/counting.h"
 #include "collectives/coll.h"
@@ -19,7 +19,7 @@
 enum { MOST_RANKS = 4, SEGMENT = 15360 /* elements, of 4 bytes */ };
 static const double patience_s = 60;
 
-/* What one rank does; amounts in elements. */
+/* The work of one rank; amounts in elements. */
 typedef struct work {
     int64_t messages, sent, copies, copied, reductions, reduced;
 } work;
@@ -108,7 +108,7 @@ static void tree(work *w, int rank, int P, int64_t count)
     tree_broadcast(w, rank, P, count);
 }
 
-/* P = 3: rank 0 hands its input to rank 1, sits out, and gets the result. Returns this rank's number
+/* P = 3: rank 0 sends its input to rank 1, sits out, and gets the result. Returns this rank's number
  * among those that stay, or -1. */
 static int fold(work *w, int rank, int P, int64_t count, int *stay)
 {
@@ -131,7 +131,7 @@ static void doubling(work *w, int rank, int P, int64_t count)
     }
 }
 
-/* Elements of the aligned group of `half` blocks that block b is in. */
+/* Elements in the aligned group of `half` blocks that contains block b. */
 static int64_t group(int64_t count, int stay, int b, int half)
 {
     int64_t sum = 0;
@@ -149,7 +149,7 @@ static void rsag(work *w, int rank, int P, int64_t count)
     }
 }
 
-/* ceil(log2 P) messages of a byte, after a copy of its input. */
+/* ceil(log2 P) messages of one byte, after a copy of the input. */
 static void barrier(work *w, int P)
 {
     *w = (work){.copies = 1, .copied = 1};
@@ -184,7 +184,7 @@ static const struct algorithm {
 };
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
-/* What auto takes. */
+/* The algorithm that auto chooses. */
 static void by_size(work *w, int rank, int P, int64_t count)
 {
     int64_t bytes = 4 * count;
@@ -260,7 +260,7 @@ static int differs(const char *what, int rank, int P, int64_t count, work did, w
     return 1;
 }
 
-/* Failures are returned: ranks are threads. */
+/* Returns failures, because ranks are threads. */
 static int run_one(rank_job *job, tutti_comm *comm, tutti_traffic *sent, tutti_coll_args args)
 {
     tutti_coll_request *request;
@@ -335,7 +335,7 @@ START_TEST(collectives_do_what_the_formulas_say)
 }
 END_TEST
 
-/* A ring sends 2(P-1)/P of the payload; so does Rabenseifner's, on powers of two. */
+/* A ring sends 2(P-1)/P of the payload, and so does Rabenseifner's algorithm on powers of two. */
 START_TEST(formulas_have_the_least_bytes)
 {
     const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE, .count = 12000};
@@ -396,8 +396,8 @@ static void *run_exchange(void *arg)
     return NULL;
 }
 
-/* Each bucket, and each gradient without buckets, is one ring. Gradients lie in their bucket at
- * multiples of 64 bytes (dag/graph/graph.h), and what is between them is summed, too. */
+/* Each bucket, or each gradient without buckets, is one ring. Gradients lie in their bucket at
+ * multiples of 64 bytes (dag/graph/graph.h), and the gaps are summed, too. */
 START_TEST(an_exchange_sends_what_its_buckets_say)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Small data sets that a test writes into a folder of its own, and what the library said about them
- * on stderr. */
+/* Small data sets that a test writes into a new folder, and what the library logs about them on
+ * stderr. */
 #ifndef TUTTI_TESTS_FIXTURE_H
 #define TUTTI_TESTS_FIXTURE_H
 
@@ -8,29 +8,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A new empty folder under TMPDIR or /tmp; release with fixture_remove, which removes what is in
- * it, too. */
+/* A new empty folder under TMPDIR or /tmp. fixture_remove deletes it with its contents. */
 char *fixture_folder(void);
 void fixture_remove(char *folder);
 
-/* "folder/name", in static storage that the next 4 calls leave alone. */
+/* "folder/name", in static storage that the next 4 calls do not overwrite. */
 const char *fixture_path(const char *folder, const char *name);
 
-/* These stop the program when the file system does not do as asked: a test cannot go on without its
- * data. */
+/* These end the program if the file system fails: a test cannot go on without its data. */
 void fixture_write(const char *folder, const char *name, const void *bytes, size_t count);
 void fixture_write_gzip(const char *folder, const char *name, const void *bytes, size_t count);
 uint8_t *fixture_load(const char *path, size_t *count); /* the caller frees */
 void fixture_truncate(const char *folder, const char *name, int64_t bytes);
 void fixture_mkdir(const char *folder, const char *name);
 
-/* The pixel (0..255) that every fixture has at image i, row y, column x, channel c; and the label
- * of image i. */
+/* The pixel (0..255) of every fixture at image i, row y, column x, channel c; and the label of
+ * image i. */
 int fixture_pixel(int i, int y, int x, int c);
 int fixture_label(int i, int classes);
 
-/* data_batch_1..5.bin with `train` records in all (a multiple of 5) and test_batch.bin with `test`.
- */
+/* data_batch_1..5.bin with `train` records in all (a multiple of 5), test_batch.bin with `test`. */
 void fixture_cifar10(const char *folder, int train, int test);
 void fixture_cifar100(const char *folder, int train, int test);
 /* The four files of MNIST, height x width, plain or gzip. */
@@ -44,7 +41,7 @@ void fixture_write_jpeg(
 /* {train,test}/{ant,bee,cow}/N.jpg of 16x12 pixels: the class's shade is 40, 120, 200. */
 void fixture_jpeg_folder(const char *folder, int train_per_class, int test_per_class);
 
-/* Sends stderr to a file until fixture_uncapture, which returns what came (static storage). */
+/* Redirects stderr to a file until fixture_uncapture, which returns the text (static storage). */
 void fixture_capture(void);
 const char *fixture_uncapture(void);
 

@@ -1,10 +1,10 @@
-/* Readers on damaged files: a valid small data set, one file of it mutated by seed, opened and read
- * to the end.
+/* Readers on damaged files: a small valid data set with one file mutated by seed is opened and read to
+ * the end.
  *
- * Usage: fuzz_readers [ITERATIONS]. Whatever happens inside has to end as a status with a message,
- * or as images whose labels are in range; a crash, a hang (the guard's deadline) or, with
- * sanitizers, a stray access fails the test. The file that is under test stays behind when the
- * program dies; a failure prints its iteration, which alone determines it (with the seed). */
+ * Usage: fuzz_readers [ITERATIONS]. Every run must end with a status and a message, or with images whose
+ * labels are in range; a crash, a hang (the guard's deadline) or, with sanitizers, an invalid access fails
+ * the test. If the program dies, the file under test remains; a failure prints its iteration, which
+ * together with the seed determines it. */
 #include "apps/data/reader.h"
 #include "dag/base/rng.h"
 #include "tests/data/fixture.h"
@@ -18,7 +18,7 @@ enum { ITERATIONS = 4000, BYTES_MAX = 1 << 17, IMAGES_MAX = 64 };
 
 typedef struct target {
     const char *format;
-    const char *files[3]; /* those that are mutated */
+    const char *files[3]; /* to be mutated */
     char *folder;
     uint8_t *bytes[3];
     size_t count[3];
@@ -70,7 +70,7 @@ static void drop_targets(void)
     }
 }
 
-/* One change. Headers are short: half of the changes fall among the first 32 bytes. */
+/* Applies one change. Headers are short, so half of the changes affect the first 32 bytes. */
 static size_t mutate(dice *d, uint8_t *bytes, size_t count)
 {
     static const uint8_t edges[] = {0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff};
@@ -82,7 +82,7 @@ static size_t mutate(dice *d, uint8_t *bytes, size_t count)
     case 1: /* any byte */
         if (count) bytes[at] = (uint8_t)roll(d, 256);
         return count;
-    case 2: /* an extreme 32-bit number */
+    case 2: /* an extreme 32-bit value */
         for (n = 0; n < 4 && at + n < count; n++) bytes[at + n] = edges[roll(d, sizeof edges)];
         return count;
     case 3: /* cut off */
@@ -110,8 +110,8 @@ static int report(const dice *d, const target *t, const char *file, const char *
     return 1;
 }
 
-/* Reads every image twice into memory of exactly its size: both times the same. Counts those that
- * were refused. */
+/* Reads every image twice into memory of exactly its size; both results must be equal. Counts refused
+ * images. */
 static int read_all(
     const dice *d, const target *t, const char *file, const tutti_dataset *data, int *refused)
 {
@@ -180,8 +180,8 @@ int main(int argc, char **argv)
     }
     for (int t = 0; t < TARGETS; t++) {
         printf("%s: %d refusals\n", targets[t].format, refused[t]);
-        failures += iterations >= ITERATIONS &&
-                    refused[t] == 0; /* a fuzzer that damages nothing proves nothing */
+        /* Without refusals the fuzzer proves nothing. */
+        failures += iterations >= ITERATIONS && refused[t] == 0;
     }
     drop_targets();
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,5 +1,5 @@
-/* apps/data: the real Fashion-MNIST, where Debian's dataset-fashion-mnist is installed; exit 77
- * (skipped) elsewhere. FASHION_MNIST names another folder. */
+/* apps/data: the real Fashion-MNIST, if Debian's dataset-fashion-mnist is installed; otherwise exits with 77
+ * (skipped). FASHION_MNIST names another folder. */
 #include "apps/data/reader.h"
 #include "tests/support/testing.h"
 

@@ -1,4 +1,4 @@
-/* apps/data: batches read ahead, over a reader of the test's own that can be slow or fail. */
+/* apps/data: batches read ahead, from a fake reader that can be slow or fail. */
 #include "apps/data/prefetch.h"
 #include "apps/data/augment.h"
 #include "apps/data/sampler.h"
@@ -24,7 +24,7 @@ enum {
 typedef struct fake {
     int64_t bad_image; /* -1: none */
     double delay_s;
-    atomic_int gate; /* 0: reads wait until it is opened */
+    atomic_int gate; /* 0: reads wait until it opens */
 } fake;
 
 static tutti_status fake_read(
@@ -69,7 +69,7 @@ static tutti_prefetch_options options_for(const tutti_dataset *d, int train)
         .deviation = deviation};
 }
 
-/* What row `row` of a step has to be, from the pure functions. */
+/* Compares row `row` of a step with the pure functions. */
 static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int64_t row)
 {
     static const float zeros[PIXELS];
@@ -118,7 +118,7 @@ static const struct {
 } teams[] = {{0, 0}, {1, 1}, {2, 2}, {3, 5}, {5, 2}, {4, 16}};
 enum { TEAMS = sizeof teams / sizeof *teams };
 
-/* Every team gives what the pure functions say, bit for bit; so do a resumed run and each of
+/* Any number of threads gives the result of the pure functions, bit for bit; so do a resumed run and each of
  * several ranks. */
 START_TEST(batches_are_the_same_for_any_team)
 {
@@ -146,7 +146,7 @@ START_TEST(an_evaluation_ends_with_padding)
     o.depth = teams[_i].depth;
     o.ranks = 4;
     int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch);
-    ck_assert_int_eq(steps, 4); /* 101 images, 28 a step */
+    ck_assert_int_eq(steps, 4); /* 101 images, 28 per step */
     for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, (int)steps);
     tutti_prefetch *p;
     const tutti_batch *b;
@@ -163,7 +163,7 @@ START_TEST(an_evaluation_ends_with_padding)
 }
 END_TEST
 
-/* With two views every batch comes as it is, and then mirrored. */
+/* With two views every batch comes unchanged, then mirrored. */
 START_TEST(an_evaluation_shows_mirror_images)
 {
     fake f = {.bad_image = -1, .gate = 1};
@@ -193,7 +193,7 @@ START_TEST(an_evaluation_shows_mirror_images)
 }
 END_TEST
 
-/* The step that has the bad image fails, again and again; those before it come. */
+/* The step with the bad image fails, however often it is asked for; those before it arrive. */
 START_TEST(a_failure_comes_at_its_step)
 {
     fake f = {.bad_image = -1, .delay_s = 50e-6, .gate = 1};
@@ -249,7 +249,7 @@ START_TEST(a_late_batch_is_a_timeout_and_comes_later)
 }
 END_TEST
 
-/* A caller that gives nothing back learns why nothing comes. */
+/* A caller that releases no batches gets an error that explains why no more come. */
 START_TEST(held_batches_are_named)
 {
     enum { DEPTH = 3 };
@@ -266,7 +266,7 @@ START_TEST(held_batches_are_named)
     tutti_status status = tutti_prefetch_next(p, 0.02, &more);
     ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "none was given back"));
     ck_assert_int_eq(status, TUTTI_ERR_TIMEOUT);
-    /* Held batches stay as they are while others are filled, in whatever order they go back. */
+    /* Held batches stay unchanged while others are filled, in whatever order they are released. */
     tutti_prefetch_release((void *)held[1]);
     for (int i = 0; i < 20; i++) {
         ck_assert_ok(tutti_prefetch_next(p, 30, &more));
@@ -317,7 +317,7 @@ START_TEST(close_does_not_hang)
     fake f = {.bad_image = -1, .delay_s = 0.002, .gate = 1};
     tutti_dataset d = fake_dataset(&f);
     tutti_prefetch_options o = options_for(&d, 1);
-    o.batch = 100; /* a batch takes 0.2 s: close does not wait for its end */
+    o.batch = 100; /* a batch takes 0.2 s: close does not wait for it */
     tutti_prefetch_close(NULL);
     for (int i = 0; i < 12; i++) {
         tutti_prefetch *p;
@@ -363,8 +363,8 @@ START_TEST(impossible_options)
             status == rows[i].expected && *message, "row %zu: %s", i, tutti_status_name(status));
         ck_assert_ptr_null(p);
     }
-    tutti_prefetch_options o =
-        options_for(&d, 0); /* an evaluation of any batch fits, but for memory */
+    /* An evaluation accepts any batch size that fits in memory. */
+    tutti_prefetch_options o = options_for(&d, 0);
     tutti_prefetch *p = NULL;
     o.batch = INT64_MAX / 8;
     fixture_capture();

@@ -1,4 +1,4 @@
-/* apps/data: every reader on data it can read. What it must refuse is in test_refusals.c. */
+/* apps/data: every reader on valid data. Refusals are in test_refusals.c. */
 #include "apps/data/reader.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
@@ -34,7 +34,7 @@ static tutti_dataset open_expected(tutti_split split, const char *format, int64_
     return d;
 }
 
-/* Every image is what the fixture wrote; images of this split are numbered from 0. */
+/* Checks every image against the fixture; images of this split are numbered from 0. */
 static void check_images(const tutti_dataset *d)
 {
     size_t bytes = (size_t)(d->height * d->width * d->channels);
@@ -89,8 +89,7 @@ START_TEST(idx_is_read)
 }
 END_TEST
 
-/* What matters is what a file holds: a gzip file without .gz, and the dotted spelling of the names.
- */
+/* The contents decide, not the name: a gzip file without .gz, and the dotted spelling of the names. */
 START_TEST(idx_names_may_vary)
 {
     fixture_idx(folder, 70, 9, 5, 7, 1);
@@ -131,7 +130,7 @@ START_TEST(jpegs_are_read)
         check_shade(&d, i, i / 2, shade, shade + 8, shade + 16);
     }
     tutti_dataset_close(&d);
-    /* A class without test images keeps the labels of those behind it. */
+    /* A class without test images does not shift the labels of later classes. */
     ck_assert_int_eq(remove(fixture_path(folder, "test/bee/0.jpg")), 0);
     d = open_expected(TUTTI_TEST, "jpeg", 2, 12, 16, 3, 3);
     check_shade(&d, 0, 0, 40, 48, 56);
@@ -196,7 +195,7 @@ START_TEST(synthetic_has_the_size_asked_for)
     ck_assert_int_eq(d.count, 2000);
     ck_assert_ok(tutti_dataset_read(&d, 1999, pixels, &label));
     ck_assert_int_eq(label, 999);
-    double sum = 0; /* the last rows are painted, too */
+    double sum = 0; /* the last rows are filled, too */
     for (int i = 223 * 224 * 3; i < 224 * 224 * 3; i++) sum += pixels[i];
     ck_assert_double_eq_tol(sum / (224 * 3), 128, 30);
     tutti_dataset_close(&d);
@@ -204,8 +203,8 @@ START_TEST(synthetic_has_the_size_asked_for)
 }
 END_TEST
 
-/* A class's mean training image, compared with test images, names most of them: there is something
- * to learn. */
+/* Comparison with each class's mean training image classifies most test images: there is something to
+ * learn. */
 START_TEST(synthetic_can_be_learnt)
 {
     enum { BYTES = 3072, TRAIN = 1000, TEST = 300 };

@@ -1,4 +1,4 @@
-/* apps/data: what readers must refuse: with which status, and which words the message holds. */
+/* apps/data: what readers must refuse, with which status and which words in the message. */
 #include "apps/data/reader.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
@@ -147,7 +147,7 @@ START_TEST(cifar10_files)
 }
 END_TEST
 
-/* Half of an original file is a whole number of records, and still no data set. */
+/* Half of an original file is a whole number of records, but not a valid data set. */
 START_TEST(cifar10_half_a_file)
 {
     fixture_cifar10(folder, 15, 4);
@@ -196,7 +196,7 @@ START_TEST(cifar100_files)
 }
 END_TEST
 
-/* Each row spoils one byte of the header of train-images-idx3-ubyte (or -labels-idx1-), which is 3
+/* Each row corrupts one byte in the header of train-images-idx3-ubyte (or -labels-idx1-), a file with 3
  * images of 4x4. */
 static const struct {
     int labels;
@@ -220,7 +220,7 @@ static const struct {
     {1, 8, 10, "label 0 is 10"},
 };
 
-/* The same spoilt bytes in plain and in gzip files. */
+/* The same corrupt bytes in plain and in gzip files. */
 START_TEST(idx_headers)
 {
     static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"};
@@ -312,7 +312,7 @@ START_TEST(jpeg_folders)
         "<class>");
     refuse(TUTTI_ERR_IO, fixture_path(folder, "train"), "jpeg", TUTTI_TRAIN, "train/train",
         "No such file");
-    /* A picture's name, and no picture. */
+    /* The name of a picture, but not a picture. */
     fixture_write(folder, "train/ant/0.jpg", "hello", 5);
     refuse(TUTTI_ERR_FORMAT, folder, "jpeg", TUTTI_TRAIN, "train/ant/0.jpg", "corrupt");
     fixture_write(folder, "train/ant/0.jpg", "", 0);
@@ -320,8 +320,8 @@ START_TEST(jpeg_folders)
 }
 END_TEST
 
-/* Takes the third component out of a marker segment: `count_at` bytes behind the marker stands how
- * many there are. */
+/* Removes the third component from a marker segment; their number is `count_at` bytes after the
+ * marker. */
 static void drop_component(uint8_t *bytes, size_t *count, int marker, size_t count_at, size_t size)
 {
     for (size_t i = 0; i + 20 < *count; i++) {
@@ -356,7 +356,7 @@ START_TEST(jpeg_files)
         fixture_write(folder, "train/bee/0.jpg", bytes, keep);
         refuse_image(TUTTI_ERR_FORMAT, TUTTI_TRAIN, bee, "train/bee/0.jpg", "corrupt");
     }
-    fixture_write(folder, "train/bee/0.jpg", bytes, count - 2); /* all but the end marker */
+    fixture_write(folder, "train/bee/0.jpg", bytes, count - 2); /* without the end marker */
     refuse_image(TUTTI_ERR_FORMAT, TUTTI_TRAIN, bee, "train/bee/0.jpg", "corrupt");
     free(bytes);
     fixture_write_jpeg(folder, "train/bee/0.jpg", 17, 12, 3, 40);

@@ -1,4 +1,4 @@
-/* apps/data: the order of images, and what happens to each on its way. */
+/* apps/data: the order of images, and their augmentation. */
 #include "apps/data/augment.h"
 #include "apps/data/sampler.h"
 #include "tests/support/testing.h"
@@ -27,7 +27,7 @@ START_TEST(an_epoch_has_every_image_once)
 }
 END_TEST
 
-/* Pairs (image at place 0, image at place 1) over many epochs are uniform: chi-square over 7*6
+/* Pairs (image at position 0, image at position 1) over many epochs are uniform: chi-square over 7*6
  * cells. */
 START_TEST(orders_are_evenly_spread)
 {
@@ -40,7 +40,7 @@ START_TEST(orders_are_evenly_spread)
         for (int b = 0; b < N; b++)
             if (a != b) chi += (seen[a][b] - expected) * (seen[a][b] - expected) / expected;
     printf("chi-square of pairs: %.1f at 41 degrees of freedom\n", chi);
-    ck_assert_double_lt(chi, 84.0); /* one in 10,000 would be above */
+    ck_assert_double_lt(chi, 84.0); /* exceeded with probability 1e-4 */
 }
 END_TEST
 
@@ -63,7 +63,7 @@ START_TEST(epochs_and_seeds_differ)
 }
 END_TEST
 
-/* P ranks with batch b, one after the other in each step, are 1 rank with batch P*b. */
+/* P ranks with batch b, taken one after another in each step, equal 1 rank with batch P*b. */
 START_TEST(ranks_share_the_global_order)
 {
     enum { COUNT = 1003, BATCH = 6, STEPS = 400 };
@@ -86,7 +86,7 @@ START_TEST(ranks_share_the_global_order)
 }
 END_TEST
 
-/* Over all ranks: nothing twice in an epoch; an evaluation has everything once and -1 behind it. */
+/* Over all ranks: no image twice in an epoch; an evaluation has every image once, then -1. */
 START_TEST(nothing_comes_twice)
 {
     enum { COUNT = 103, BATCH = 4, RANKS = 3 };
@@ -152,7 +152,7 @@ START_TEST(draws_are_uniform_and_repeat)
 }
 END_TEST
 
-/* Against the words of the definition: pad, crop, flip, then normalise. */
+/* Compared with the definition: pad, crop, flip, then normalise. */
 START_TEST(augment_is_pad_crop_flip)
 {
     enum { H = 5, W = 6, C = 3, PAD = TUTTI_AUGMENT_PAD };
@@ -184,7 +184,7 @@ START_TEST(augment_is_pad_crop_flip)
 }
 END_TEST
 
-/* Smaller than the border: the mirrors repeat. */
+/* An image smaller than the border: mirroring repeats. */
 START_TEST(tiny_images_are_mirrored_again)
 {
     static const uint8_t two[] = {10, 20};

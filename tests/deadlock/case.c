@@ -11,11 +11,11 @@
 
 enum { LONGEST_FILE = 1 << 20 };
 
-/* What is being read. */
+/* The state of the parser. */
 typedef struct reader {
     case_words words;
     deadlock_case *c;
-    int on[CASE_MOST_RANKS]; /* the ranks that the line is about */
+    int on[CASE_MOST_RANKS]; /* the ranks that the line applies to */
     int prefixed;            /* the line names them */
     int ready_line[CASE_MOST_RANKS];
     int ranks_set, judged;
@@ -38,7 +38,7 @@ const case_op *deadlock_case_op(const deadlock_case *c, int rank, int tensor)
 
 /* ---- a collective ---- */
 
-/* Adds the op to the program of a rank that the line is about. */
+/* Adds the op to the program of a rank that the line applies to. */
 static tutti_status add_op(const reader *r, int rank, const case_op *op)
 {
     case_program *p = &r->c->program[rank];
@@ -187,7 +187,7 @@ static tutti_status read_new_group(reader *r)
     return TUTTI_OK;
 }
 
-/* From here on these ranks do nothing: not the rest of this step, and no other. */
+/* From here on these ranks do nothing, neither in this step nor in later ones. */
 static tutti_status read_leave(reader *r)
 {
     if (!r->prefixed) return case_refuse(&r->words, "leave: which rank? 'rank 1: leave'");
@@ -227,8 +227,8 @@ static tutti_status read_ready(reader *r)
 static const struct directive {
     const char *word;
     tutti_status (*read)(reader *r);
-    int prefix;      /* may be of some ranks only */
-    int needs_ranks; /* how many ranks there are must be known */
+    int prefix;      /* may apply to some ranks only */
+    int needs_ranks; /* the number of ranks must be known */
 } directives[] = {
     {"diagnosis", read_diagnosis, 0, 0},
     {"design", read_design, 0, 0},
@@ -313,7 +313,7 @@ static tutti_status read_line(reader *r, char *text)
 
 /* ---- the whole ---- */
 
-/* What the ready list of a rank names is computed there, and waits for no collective. */
+/* The tensors in a rank's ready list must be computed there, and wait for no collective. */
 static tutti_status check_ready(reader *r, int rank)
 {
     const case_program *p = &r->c->program[rank];
@@ -330,7 +330,7 @@ static tutti_status check_ready(reader *r, int rank)
     return TUTTI_OK;
 }
 
-/* Kinds that leave scratch behind have no second step: its inputs would be anything. */
+/* Kinds that leave scratch behind cannot have a second step: its inputs would be undefined. */
 static tutti_status check_steps(reader *r, int rank)
 {
     case_program *p = &r->c->program[rank];

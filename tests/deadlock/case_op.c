@@ -89,7 +89,7 @@ static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
     [TUTTI_LONG_INT] = "long_int",
     NULL};
 
-/* "3,0,5": a length for each rank of the group, and count is their sum. */
+/* "3,0,5": a length for each rank of the group; count is their sum. */
 static tutti_status read_parts(const case_words *words, char *value, case_op *op)
 {
     enum { MOST = 4096 };
@@ -145,7 +145,7 @@ static tutti_status read_after(case_words *words, const deadlock_case *c, case_o
     return status;
 }
 
-/* What may follow tensor and count. */
+/* Reads what may follow tensor and count. */
 static tutti_status read_details(case_words *words, const deadlock_case *c, case_op *op)
 {
     tutti_status status = TUTTI_OK;

@@ -16,7 +16,7 @@ void expect_write(tutti_dtype dtype, void *data, int64_t element, int64_t value)
     values_store(dtype, data, element, value);
 }
 
-/* The op that says what the collective on this tensor is. */
+/* The op that defines the collective on this tensor. */
 static const case_op *defining(const deadlock_case *c, const case_op *op)
 {
     const case_group *group = &c->group[op->group];
@@ -39,8 +39,8 @@ static void one_step(const case_op *op, int members, int64_t value[])
     for (int m = 0; m < members && a->kind != TUTTI_SCAN; m++) value[m] = result;
 }
 
-/* Element e of a tensor of parts, on member `me`, after so many steps, which add nothing to the first but
- * for an alltoall, where every second one undoes the one before. */
+/* Element e of a tensor of parts on member `me` after `steps` steps. Later steps change nothing, except that every
+ * second alltoall undoes the previous one. */
 static int64_t expected_of_parts(
     const case_group *group, int me, const case_op *d, int steps, int64_t e)
 {
@@ -48,7 +48,7 @@ static int64_t expected_of_parts(
     int part = 0, from = me;
     for (int64_t length; part < group->ranks; part++, at -= length)
         if ((length = tutti_coll_part(deadlock_case_parts(d), n, part, &offset)) > at) break;
-    if (part == group->ranks) return expect_input(group->rank[me], d->tensor, e); /* of no part */
+    if (part == group->ranks) return expect_input(group->rank[me], d->tensor, e); /* in no part */
     if (d->args.kind == TUTTI_ALLGATHER) return expect_input(group->rank[part], d->tensor, at);
     if (d->args.kind == TUTTI_GATHER && me == d->args.root) from = part;
     if (d->args.kind == TUTTI_SCATTER && me == part) from = d->args.root;
@@ -72,7 +72,7 @@ static int64_t expected(
     return value[me];
 }
 
-/* The elements that mean something on this rank: [*from, *to). */
+/* The elements that are defined on this rank: [*from, *to). */
 static void meaningful(const deadlock_case *c, int rank, const case_op *op, const case_op *d,
     int64_t *from, int64_t *to)
 {

@@ -1,8 +1,8 @@
-/* What goes into the collectives of a case, and what must come out. [P]
+/* The inputs of a case's collectives, and their expected results. [P]
  *
- * All values are whole numbers that every element type holds exactly. A collective of several ranks
- * is what the first rank of its group that has it says it is: when the ranks disagree about it,
- * whatever another rank gets is measured by that. */
+ * All values are whole numbers that every element type holds exactly. The first rank in the group
+ * that has a collective defines it: if the ranks disagree, the results of all are compared with
+ * that definition. */
 #ifndef TUTTI_DEADLOCK_EXPECT_H
 #define TUTTI_DEADLOCK_EXPECT_H
 
@@ -12,8 +12,8 @@
 int64_t expect_input(int rank, int tensor, int64_t element);
 /* Writes a value as an element of this type. */
 void expect_write(tutti_dtype dtype, void *data, int64_t element, int64_t value);
-/* Whether the tensor of an op differs after all steps of the rank; says where in `what` (may be
- * NULL). Elements that are scratch on this rank are not looked at. */
+/* Whether the tensor of an op is wrong after all steps of the rank; describes the place in `what`
+ * (may be NULL). Elements that are scratch on this rank are ignored. */
 int expect_differs(
     const deadlock_case *c, int rank, const case_op *op, const void *data, char *what, size_t size);
 

@@ -25,9 +25,9 @@ typedef struct search {
     int full;
     world *world;
     seen seen, ends;
-    int depth, fixed;        /* choices made; of them from the schedule before */
-    int taken[MOST_DEPTH];   /* which of the choices */
-    int offered[MOST_DEPTH]; /* how many there were */
+    int depth, fixed;        /* choices made; how many of them repeat the previous schedule */
+    int taken[MOST_DEPTH];   /* index of each choice */
+    int offered[MOST_DEPTH]; /* out of how many */
 } search;
 
 static int insert(seen *s, uint64_t state)
@@ -40,7 +40,7 @@ static int insert(seen *s, uint64_t state)
     return 1;
 }
 
-/* Whether it was new; -1: no memory. */
+/* Whether the state is new; -1: no memory. */
 static int add_state(seen *s, uint64_t state)
 {
     if (2 * s->used >= s->room) {
@@ -55,11 +55,11 @@ static int add_state(seen *s, uint64_t state)
     return insert(s, state | 1);
 }
 
-/* What cannot make a difference, at once. */
+/* Does at once all steps that cannot make a difference. */
 static void settle(search *s)
 {
     int64_t ids[WORLD_TASKS];
-    enum { MOST_ROUNDS = 100000 }; /* moving for ever is a hang */
+    enum { MOST_ROUNDS = 100000 }; /* moving forever is a hang */
     for (int quiet = 0, round = 0; quiet < world_quiet_passes(s->world); round++) {
         if (round == MOST_ROUNDS) return;
         int moved = 0;
@@ -77,7 +77,7 @@ static void settle(search *s)
     }
 }
 
-/* Returns how many; *runs: those that run a task. */
+/* Returns the number of choices; *runs: how many of them run a task. */
 static int list_choices(search *s, choice list[], int *runs)
 {
     int64_t ids[WORLD_TASKS];
@@ -102,9 +102,8 @@ static void make(search *s, choice c)
     if (!s->full) settle(s);
 }
 
-/* In the full exploration every pass is offered always. Where nothing else is, passes are tried until
- * one changes something: that is the choice made, and those before it would be no step. Returns
- * whether none does: the end. */
+/* In the full exploration every pass is always offered. If nothing else is, tries passes until one changes something:
+ * that one is the choice, and those before it do not count as steps. Returns 1 if none does: the end. */
 static int pass_or_end(search *s, const choice list[], int n)
 {
     uint64_t before = world_state(s->world, 1);
@@ -116,8 +115,8 @@ static int pass_or_end(search *s, const choice list[], int n)
     return 1;
 }
 
-/* Follows the fixed choices, then the first of each, until a state seen before or the end. Returns 1
- * at the end, 0 where it was cut, -1 without memory. */
+/* Follows the fixed choices, then always the first, until a state seen before or the end. Returns 1 at
+ * the end, 0 if cut, -1 without memory. */
 static int follow(search *s)
 {
     choice list[MOST_CHOICES];
@@ -140,7 +139,7 @@ static int follow(search *s)
     return 0;
 }
 
-/* The next schedule in depth-first order: returns whether there is one. */
+/* Moves to the next schedule in depth-first order; returns whether there is one. */
 static int next(search *s)
 {
     int d = s->depth - 1;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Above this, sizes only tell vectors apart: messages of this size are no longer eager. */
+/* Above this, sizes only distinguish vectors: messages of this size are no longer eager. */
 static const int64_t large_count = 4096;
 
 static int64_t shortened(int64_t count)

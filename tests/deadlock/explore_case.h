@@ -7,13 +7,13 @@
 
 typedef struct explore_options {
     uint64_t seed;  /* of random schedules; a result's first_bad_seed replays one */
-    int64_t most;   /* schedules */
+    int64_t most;   /* limit of schedules */
     int exhaustive; /* every schedule, depth first, instead of random ones */
 } explore_options;
 
-/* Explores schedules of a case; the result is zeroed first. Vectors above a few thousand elements
- * are cut to that, equal ones to equal sizes. A status other than OK is the explorer's own failure:
- * UNSUPPORTED, NOMEM. */
+/* Explores schedules of a case; zeroes the result first. Shortens vectors of more than a few
+ * thousand elements, equal ones to equal sizes. A status other than OK is a failure of the explorer
+ * itself: UNSUPPORTED, NOMEM. */
 tutti_status explore_case(
     const deadlock_case *c, const explore_options *options, explore_result *result);
 

@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One schedule: what its seed decides, and how far its numbers are used up. */
+/* One schedule: what its seed decides, and how many of its numbers have been drawn. */
 typedef struct schedule {
     world *world;
     int ranks;
     uint64_t seed, draws;
     unsigned weight[PROGRAM_RANKS], weights; /* fast ranks and slow ones */
-    unsigned run_of_16;                      /* how often a worker comes before the comm thread */
+    unsigned run_of_16; /* how often, of 16, a worker precedes the comm thread */
 } schedule;
 
 static unsigned below(schedule *s, unsigned bound)
@@ -49,7 +49,7 @@ static int step(schedule *s)
     return 1;
 }
 
-/* Everything that can happen at all, once; nothing is withheld. */
+/* Everything that can happen, once, without withholding. */
 static int sweep(schedule *s)
 {
     wire *messages = world_wire(s->world);
@@ -67,7 +67,7 @@ static int sweep(schedule *s)
     return moved;
 }
 
-/* Steps that move something for ever are a hang, too. */
+/* Steps that move something forever are a hang, too. */
 static void run_schedule(schedule *s)
 {
     enum { MOST_STEPS = 1000000 };

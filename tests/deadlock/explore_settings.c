@@ -61,8 +61,8 @@ tutti_status explore_sums(
     return status;
 }
 
-/* Which of the collectives before k its input adds: those whose result every rank has in full, and
- * as many as keep numbers exact. */
+/* Draws which earlier collectives are added to the input of k: only those whose full result every rank has, and
+ * only as many as keep numbers exact. */
 static void draw_reads(
     dice *d, const program_setting *s, program_collective c[], double most[], int k)
 {
@@ -87,7 +87,7 @@ static void draw_collective(
     static const tutti_coll_kind rare[] = {TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER,
         TUTTI_REDUCE_SCATTER, TUTTI_BARRIER, TUTTI_GATHER, TUTTI_SCATTER, TUTTI_ALLTOALL,
         TUTTI_SCAN};
-    /* Equal sizes and kinds in a row are what can be taken for each other. */
+    /* Neighbours of equal size and kind can be confused. */
     c[k].count = below(d, 12) ? 1 + below(d, 12) : 1 + below(d, 400);
     if (k && below(d, 3) == 0) c[k].count = c[k - 1].count;
     if (below(d, 3) == 0) c[k].kind = rare[below(d, sizeof rare / sizeof *rare)];
@@ -98,13 +98,13 @@ static void draw_collective(
         c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
     if (tutti_coll_trait_of(c[k].kind)->rooted) c[k].root = below(d, s->ranks);
     most[k] = 15.0 * s->ranks;
-    /* Sequential waits for all of a step before it starts any: there none may read another. */
+    /* Sequential starts collectives only when all of a step are ready: there none may read another. */
     int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && c[k].op != TUTTI_PROD &&
                 !s->design->start->main_drives && below(d, 2);
     if (reads) draw_reads(d, s, c, most, k);
 }
 
-/* Of those that keep the law. */
+/* A design that keeps the law. */
 static const tutti_design *draw_design(dice *d)
 {
     const tutti_design *safe[16];

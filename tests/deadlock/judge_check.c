@@ -1,8 +1,8 @@
 /* The first judge of the deadlock suite: judge_check CASE...
  *
- * Gives each case to the static checker (designs/check/check.h) and prints a line of it, with tabs:
- * name, verdict, "check", what the checker says. Exits 1 when a verdict, or the clause that is
- * broken, is not the one that the case asks for, and 2 when a case cannot be read. */
+ * Passes each case to the static checker (designs/check/check.h) and prints one line, separated by tabs:
+ * name, verdict, "check", the checker's message. Exits with 1 if a verdict or the broken clause is not
+ * the one that the case expects, and with 2 if a case cannot be read. */
 #include "dag/base/log.h"
 #include "tests/deadlock/rank.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether the checker agrees with the case; -1 when it cannot be judged. */
+/* Returns whether the checker agrees with the case; -1 if it cannot be judged. */
 static int judge(const char *path)
 {
     deadlock_case *c = NULL;

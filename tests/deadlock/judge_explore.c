@@ -1,9 +1,9 @@
 /* The second judge of the deadlock suite: judge_explore CASE...
  *
- * Explores schedules of each case on the loop transport (tests/deadlock/explore.h): all of them while
- * they are few, otherwise random ones. Prints a line of it, with tabs: name, verdict, "explore",
- * what was found. nok is a case of which any schedule hangs, sums wrongly or ends with an error.
- * Exits 2 when a case cannot be read or explored. TUTTI_TEST_SEED replays random schedules. */
+ * Explores schedules of each case on the loop transport (tests/deadlock/explore.h): all of them if they
+ * are few, otherwise random ones. Prints one line per case, separated by tabs: name, verdict, "explore",
+ * the result. A case is nok if any schedule hangs, sums wrongly or ends with an error. Exits with 2 if a
+ * case cannot be read or explored. TUTTI_TEST_SEED replays random schedules. */
 #include "dag/base/log.h"
 #include "tests/deadlock/explore_case.h"
 
@@ -18,7 +18,7 @@ static uint64_t bad_schedules(const explore_result *r)
     return (uint64_t)(r->hangs + r->wrong + r->mismatches + r->errors);
 }
 
-/* Random schedules find what is wrong soon, and all of them show that nothing is. */
+/* Random schedules find errors soon; only all of them show that there are none. */
 static tutti_status explore(
     const deadlock_case *c, uint64_t seed, explore_result *result, int *every)
 {

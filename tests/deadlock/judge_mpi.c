@@ -1,14 +1,14 @@
 /* The third judge of the deadlock suite: mpirun -np P judge_mpi FILE DEADLINE_S CASE...
  *
  * Runs each case as a program would: MPI, StarPU's workers, the case's design; ranks beyond the
- * case's are idle. Appends a line of each to FILE, with tabs: name, verdict, "mpi", what happened.
- * nok is what hangs (does not end within DEADLINE_S), sums wrongly, or is refused with an error.
+ * case's are idle. Appends one line per case to FILE, separated by tabs: name, verdict, "mpi", the result.
+ * A case is nok if it hangs (does not end within DEADLINE_S), sums wrongly, or is refused with an error.
  *
- * What is wrong may go well by luck: a nok case is run again, up to ten times, until it shows.
+ * A wrong case may succeed by luck: a nok case is repeated, up to ten times, until it fails.
  *
- * A case that hangs, or fails in the midst, leaves messages, threads and tasks behind: then the
- * process cannot run another, and the program ends with status 3 and the rest of the cases not
- * judged. 0: all judged. 2: a case cannot be read, or the judge itself failed. */
+ * A case that hangs, or fails halfway, leaves messages, threads and tasks behind: then the process
+ * cannot run another case, and the program ends with status 3 and leaves the other cases unjudged.
+ * 0: all judged. 2: a case cannot be read, or the judge itself failed. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "tests/deadlock/rank.h"
@@ -23,8 +23,8 @@ enum { MOST_TRIES = 10 };
 
 typedef enum outcome_kind { RIGHT, WRONG, REFUSED, FAILED, HANGS, BROKEN } outcome_kind;
 
-/* What one rank has to say about a case. REFUSED: before anything ran; FAILED: in the midst; BROKEN:
- * the judge itself could not go on. The worst of all ranks' is the case's. */
+/* The outcome of a case on one rank. REFUSED: before anything ran; FAILED: halfway; BROKEN: the judge
+ * itself could not go on. The worst over ranks counts. */
 typedef struct outcome {
     int kind, status;
     char what[256];
@@ -32,8 +32,8 @@ typedef struct outcome {
 
 typedef struct judge {
     const deadlock_case *c;
-    int rank;      /* of the whole program; may be none of the case's */
-    MPI_Comm comm; /* all ranks; the judge's own */
+    int rank;      /* of the whole program; may be beyond the case's ranks */
+    MPI_Comm comm; /* all ranks; used only by the judge */
     double deadline_s;
     deadlock_rank *program; /* NULL: idle */
     MPI_Comm group[CASE_MOST_GROUPS];
@@ -50,8 +50,8 @@ static void note(outcome *o, outcome_kind kind, tutti_status status, const char 
     snprintf(o->what, sizeof o->what, "%s", what);
 }
 
-/* Everybody's outcomes; the worst becomes *o on all ranks. Sleeps while it waits: an idle rank must
- * not take a core from those that run. */
+/* Gathers all outcomes; the worst becomes *o on all ranks. Sleeps while it waits: an idle rank must not take a core
+ * from those that run. */
 static void agree(const judge *j, outcome *o)
 {
     int ranks, done = 0;
@@ -69,7 +69,7 @@ static void agree(const judge *j, outcome *o)
 
 /* ---- one case on one rank ---- */
 
-/* A communicator for each group, and an exchange over it. All ranks of the program call it. */
+/* Opens a communicator for each group, and an exchange over it. Called by all ranks of the program. */
 static tutti_status open_exchanges(judge *j)
 {
     const deadlock_case *c = j->c;
@@ -150,7 +150,7 @@ static void run_steps(judge *j, outcome *o)
     }
 }
 
-/* A rank whose program leaves takes its exchanges down while the others still run. */
+/* A rank whose program leaves closes its exchanges while the others still run. */
 static void leave_early(judge *j)
 {
     if (!j->program || !j->c->program[j->rank].left) return;
@@ -207,8 +207,8 @@ static void report(const judge *j, const char *path, const outcome *o)
     fclose(file);
 }
 
-/* Leaves without MPI_Finalize, which would wait for what never ends; together, so that the report
- * is written before anyone is missed. */
+/* Leaves without MPI_Finalize, which would wait for operations that never end. All ranks leave together, so
+ * that the report is written before the launcher misses any. */
 static _Noreturn void leave(const judge *j, int status)
 {
     outcome o = {0};
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
         return 2;
     }
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &granted);
-#ifdef MPICH_NAME /* which raises errors of requests there: tutti-run(1), MPICH */
+#ifdef MPICH_NAME /* MPICH raises errors of requests on this communicator: tutti-run(1), MPICH */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 #endif
     MPI_Comm_dup(MPI_COMM_WORLD, &all.comm);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One collective of one rank in the step at hand. */
+/* One collective of one rank in the current step. */
 typedef struct term {
     double *fed, *in, *out;
     int64_t in_count, out_count, from, to; /* out is defined in [from, to) */
@@ -21,7 +21,7 @@ struct oracle {
     const program_setting *setting;
     term *term[PROGRAM_RANKS];
     double *numbers;
-    int step; /* at hand */
+    int step; /* the current one */
 };
 
 static const program_collective *collective(const oracle *o, int r, int k)
@@ -59,7 +59,7 @@ static void find_partners(oracle *o, int r, int k)
     }
 }
 
-/* Which part of the output the collective defines on this rank. */
+/* Finds the part of the output that the collective defines on this rank. */
 static void find_defined(oracle *o, int r, int k)
 {
     const program_setting *s = o->setting;
@@ -132,7 +132,7 @@ static double combine(tutti_reduce_op op, double a, double b)
     return (double)values_combine(op, (int64_t)a, (int64_t)b);
 }
 
-/* 1 ... 15; factors stay small enough for a byte. */
+/* Values of 1 to 15; for products 1 or 2, so that they fit into a byte. */
 static void feed(const oracle *o, int r, int k, uint64_t salt)
 {
     term *t = &o->term[r][k];
@@ -150,7 +150,7 @@ static void add_reads(const oracle *o, int r, int k)
             o->term[r][k].in[i] += o->term[r][j].out[i];
 }
 
-/* What the input of member `at` has to do with rank `me`'s output; first: of those that have. */
+/* Combines the input of member `at` into rank `me`'s output; first: it is the first to contribute. */
 static void take_in(
     const program_collective *c, const term *t, const double *in, int at, int me, int first)
 {
@@ -184,7 +184,7 @@ static void take_in(
     for (size_t i = 0; !first && i < n; i++) t->out[i] = combine(c->op, t->out[i], in[i]);
 }
 
-/* The output of rank r, from the inputs of all members. */
+/* Computes the output of rank r from the inputs of all members. */
 static void work_out(const oracle *o, int r, int k)
 {
     const program_setting *s = o->setting;

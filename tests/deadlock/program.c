@@ -17,7 +17,7 @@ int program_rank_in(const program_setting *s, int group, int r)
     return -1;
 }
 
-/* An allgather is out of place; what has parts besides works in place, on all of them. */
+/* An allgather is out of place; other kinds with parts work in place, on all parts. */
 int64_t program_in_count(const program_setting *s, const program_collective *c)
 {
     return c->kind == TUTTI_ALLGATHER ? c->count : program_out_count(s, c);

@@ -1,9 +1,10 @@
 /* What the ranks of an explored world run, as a value: collectives in program order, and the
- * setting they run in. Ranks' programs are the same in a right program, and may differ in any way.
+ * setting they run in. In a right program all ranks' programs are equal; in a wrong
+ * one they may differ in any way.
  *
- * One step of a rank is: every collective's buffer is fed with numbers of this step, the
- * collectives run, their results are fetched. Steps are submitted one after another, at once; they
- * overlap. */
+ * One step of a rank feeds every collective's buffer with numbers of this step, runs the
+ * collectives and fetches their results. Steps are submitted one after another without waiting;
+ * they overlap. */
 #ifndef TUTTI_TEST_PROGRAM_H
 #define TUTTI_TEST_PROGRAM_H
 
@@ -14,30 +15,31 @@
 enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 8, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 
 typedef struct program_collective {
-    char name[PROGRAM_NAME]; /* unique in its program; the partner on another rank has it, too */
+    char name[PROGRAM_NAME]; /* unique in its program; the partners on other ranks have the same */
     tutti_coll_kind kind;
     tutti_dtype dtype;
     tutti_reduce_op op;
     int root; /* a rank of the group */
     int64_t count;
-    const int64_t
-        *parts;     /* lengths of a gather's or scatter's parts, count in all; borrowed; or NULL */
-    int group;      /* which communicator */
-    uint64_t reads; /* bit j: collective j < 64, before it, is added to its input (float32
-                       allreduces of equal counts) */
-    int after[PROGRAM_AFTER], afters; /* it waits for the end of these, before it */
-    int lost;                         /* nobody is told that it has ended */
+    /* Lengths of a gather's or scatter's parts, `count` in all; borrowed; or NULL. */
+    const int64_t *parts;
+    int group; /* which communicator */
+    /* Bit j: the result of the earlier collective j < 64 is added to its input (float32 allreduces
+     * of equal counts). */
+    uint64_t reads;
+    int after[PROGRAM_AFTER], afters; /* earlier collectives whose end it waits for */
+    int lost;                         /* its end goes unnoticed */
 } program_collective;
 
 typedef struct program {
     int n, steps;
-    int64_t chunk_bytes;            /* on this rank; 0: as the setting says */
+    int64_t chunk_bytes;            /* on this rank; 0: as in the setting */
     program_collective *collective; /* [n], in program order */
-    int orders, *order; /* of these collectives the workers start the first that is ready */
+    int orders, *order;             /* of these collectives, workers start the first ready one */
 } program;
 
 typedef struct program_group {
-    int size, rank[PROGRAM_RANKS]; /* the place in this list is the rank in the group */
+    int size, rank[PROGRAM_RANKS]; /* the index is the rank in the group */
 } program_group;
 
 typedef struct program_setting {
@@ -45,24 +47,24 @@ typedef struct program_setting {
     int ranks, workers, lanes;
     const char *algorithm; /* NULL: auto */
     size_t eager_bytes;    /* of the loop transport */
-    int depth;             /* of a lane: so many collectives in flight; 0: the default */
+    int depth;             /* of a lane: collectives in flight; 0: the default */
     tutti_verify_mode verify;
-    int64_t chunk_bytes; /* larger sums are cut; 0: none is */
-    int ordered;         /* from the second step on ranks follow an agreed order (one group) */
-    uint64_t order_seed; /* draws it */
-    int groups;          /* communicators; 0 has every rank */
+    int64_t chunk_bytes; /* larger sums are cut; 0: none */
+    int ordered;         /* from the second step on, ranks follow an agreed order (one group) */
+    uint64_t order_seed; /* draws that order */
+    int groups;          /* communicators; number 0 has every rank */
     program_group group[PROGRAM_GROUPS];
     program program[PROGRAM_RANKS];
 } program_setting;
 
-/* Group 0: every rank. */
+/* Makes group 0, with every rank. */
 void program_all(program_setting *s);
 /* Rank r's rank in a group, or -1. [P] */
 int program_rank_in(const program_setting *s, int group, int r);
 /* Elements of a collective's input and output on a rank. [P] */
 int64_t program_in_count(const program_setting *s, const program_collective *c);
 int64_t program_out_count(const program_setting *s, const program_collective *c);
-/* The collective of that name in a rank's program, or -1; `near` is looked at first. [P] */
+/* The index of the collective of that name in a rank's program, or -1; tries `near` first. [P] */
 int program_find(const program *p, const char *name, int near);
 
 /* Frees the programs' arrays. */

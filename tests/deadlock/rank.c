@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tick takes longer than a worker needs to take up the collective that the tick before made ready. */
+/* A tick takes longer than a worker needs to start the collective that the previous tick made ready. */
 enum { TICK_COUNT = 1 << 14 };
 enum { GATE = -1, SECTION_GATE = 0, SECTION_STEP = 1 };
 
 /* The descriptor of a collective node. */
 typedef struct node_desc {
-    tutti_coll_args args;          /* first: designs/ reads it as these */
-    int group, lost;               /* group GATE: no collective, but the gate */
-    int64_t part[CASE_MOST_RANKS]; /* last: of each rank of the group, where there are lengths */
+    tutti_coll_args args;          /* first: designs/ reads the descriptor as these */
+    int group, lost;               /* group GATE: not a collective, but the gate */
+    int64_t part[CASE_MOST_RANKS]; /* last: lengths per rank of the group, if the case has them */
 } node_desc;
 
-/* A graph and where the case's tensors are in it. */
+/* A graph, and the case's tensors in it. */
 typedef struct part {
     tutti_graph *graph;
     int tensor[CASE_MOST_TENSORS], send[CASE_MOST_TENSORS]; /* -1: not there */
@@ -35,8 +35,8 @@ struct deadlock_rank {
     int rank;
     part whole, part[CASE_MOST_GROUPS];
     tutti_run_hooks hooks[CASE_MOST_GROUPS];
-    tutti_token sink;     /* takes what a lost token is told */
-    pthread_mutex_t lock; /* protects what follows */
+    tutti_token sink;     /* finishes in place of lost tokens */
+    pthread_mutex_t lock; /* protects the fields below */
     int open;             /* everything has been submitted */
     tutti_token *gate;    /* waits for that */
 };
@@ -64,7 +64,7 @@ static tutti_status add_tensors(const deadlock_case *c, part *p, const case_op *
     return status;
 }
 
-/* The task that computes an op's tensor: a copy elsewhere, and accesses that order it. */
+/* The task that computes an op's tensor: a copy of other data, with accesses that order it. */
 static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op, int chained)
 {
     static const tutti_sum_desc desc = {.count = TICK_COUNT, .inputs = 1};
@@ -120,8 +120,7 @@ static int is_in(const case_op *op, int group)
     return group < 0 || op->group == group;
 }
 
-/* Ticks that wait for no collective: those of the ready order, each after the one before, then the
- * others. */
+/* Ticks that wait for no collective: those of the ready order, one after another, then the others. */
 static tutti_status add_first_ticks(const deadlock_case *c, int rank, int group, part *p)
 {
     const case_program *program = &c->program[rank];
@@ -144,8 +143,8 @@ static tutti_status add_token(part *p, const char *name, int *tensor)
         p->graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, tensor);
 }
 
-/* What holds all ticks until everything has been submitted: else a fast worker computes all there
- * is, in the order of submission. */
+/* Holds all ticks until everything has been submitted: otherwise a fast worker would compute everything in
+ * submission order. */
 static tutti_status add_gate(part *p)
 {
     static const node_desc desc = {.group = GATE};
@@ -195,8 +194,8 @@ static int group_of(const tutti_node *node)
     return ((const node_desc *)node->desc)->group;
 }
 
-/* Copies the place of every collective of a part, and the token it was given, to its twin in the
- * whole graph: each group is placed by itself, as each has an exchange of its own. */
+/* Copies the place of every collective of a part, and its token, to its twin in the whole graph: each group
+ * is placed separately, since each has its own exchange. */
 static tutti_status copy_places(const deadlock_case *c, deadlock_rank *r, int group)
 {
     const tutti_graph *from = r->part[group].graph;
@@ -271,7 +270,7 @@ const tutti_graph *deadlock_rank_part(const deadlock_rank *rank, int group)
     return rank->part[group].graph;
 }
 
-/* ---- hooks: each node's go to the exchange of its group ---- */
+/* ---- hooks: each calls the exchange of the node's group ---- */
 
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
@@ -348,7 +347,7 @@ tutti_status deadlock_rank_submit(deadlock_rank *rank, const tutti_runner *runne
 
 /* ---- inputs and results ---- */
 
-/* NULL (logged): it cannot be had. */
+/* NULL (logged): cannot be acquired. */
 static void *acquire(
     const part *p, const tutti_runner *runner, tutti_run *run, int tensor, tutti_mode mode)
 {

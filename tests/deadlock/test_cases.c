@@ -1,5 +1,5 @@
-/* The language of deadlock cases: what is refused, with file and line; what is meant; and damaged
- * text, which never does more than be refused. */
+/* The language of deadlock cases: what is refused, with file and line; what it means; and damaged text, which is
+ * at worst refused. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "tests/deadlock/case.h"
@@ -62,7 +62,7 @@ START_TEST(a_case_means_what_it_says)
 }
 END_TEST
 
-/* The first lines of a case that is right so far. */
+/* The first lines of a case, right so far. */
 #define HEAD "diagnosis x\nranks 2\nverdict ok\n"
 
 static const char *const refused[] = {
@@ -139,7 +139,7 @@ START_TEST(what_is_wrong_is_refused)
 }
 END_TEST
 
-/* Runs a parse with stderr in a file, and returns what it said. */
+/* Parses the text with stderr in a file, and returns the message. */
 static char *said(const char *text, char line[256])
 {
     FILE *file = tmpfile();
@@ -177,7 +177,7 @@ static size_t roll(dice *d, size_t bound)
     return (size_t)tutti_rng_below(d->seed, d->round, d->next++, bound ? bound : 1);
 }
 
-/* Swaps, doubles or removes a stretch, or writes a byte or a word of the language. */
+/* Swaps, doubles or removes a part, or writes a byte or a word of the language. */
 static void damage(dice *d, char *text)
 {
     static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",

@@ -1,5 +1,5 @@
-/* The static checker (designs/check/check.h): against the bound, against the explorer on random cases, as
- * text, and between ranks before the first step. */
+/* The static checker (designs/check/check.h): compared with the bound, and with the explorer on random cases; as
+ * text; and between ranks before the first step. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -16,7 +16,7 @@
 
 enum { RANDOM_CASES = 200, TEXT_MAX = 8192 };
 
-/* Text that grows. */
+/* Appends to text. */
 static void say(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(char *text, const char *format, ...)
@@ -40,7 +40,7 @@ static tutti_verdict verdict_of(const deadlock_case *c)
 
 /* ---- W > K(P-1)/P ---- */
 
-/* K unordered sums on a lane each, workers that wait. */
+/* K unordered sums, each on its own lane; workers wait. */
 static tutti_clause clause_of(int P, int K, int W)
 {
     char text[TEXT_MAX] = "diagnosis x\ndesign naive\nverdict ok\n";
@@ -55,7 +55,7 @@ static tutti_clause clause_of(int P, int K, int W)
 
 START_TEST(workers_are_judged_at_the_bound)
 {
-    /* Explored as far as the states are few; beyond, by the bound. */
+    /* Explored while the states are few; otherwise by the bound. */
     static const int sizes[][2] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}, {2, 5}, {2, 6}, {3, 2}, {3, 3},
         {3, 4}, {4, 3}, {4, 4}, {2, 16}, {2, 40}, {3, 31}, {8, 20}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -80,7 +80,7 @@ static int roll(dice *d, int bound)
     return (int)tutti_rng_below(d->seed, d->round, d->next++, (uint64_t)bound);
 }
 
-/* The collectives of one rank in an order, one of them perhaps left out or changed. */
+/* The collectives of one rank in some order; one of them may be left out or changed. */
 typedef struct plan {
     int K, groups, order[8], count[8], after[8], group[8];
 } plan;
@@ -137,8 +137,8 @@ static void write_program(const plan *p, int rank, char *text)
     }
 }
 
-/* Designs that are not in the table: any start order with lanes in another sequence, a chain across
- * lanes, workers that are held. The checker has nothing to go by but what they declare and place. */
+/* Designs that are not in the table: any start order with lanes in another sequence, a chain across lanes, workers
+ * that are held. The checker knows only what they declare and place. */
 static int lanes_reversed(int64_t index, int lanes)
 {
     return lanes - 1 - (int)(index % lanes);
@@ -192,7 +192,7 @@ static const struct custom_place {
 } places[] = {{place_reversed, 0, 0}, {place_pairs, 0, 0}, {place_pairs_chained, 1, 0},
     {place_reversed_holding, 0, 1}, {place_pairs_chained_holding, 1, 1}};
 
-/* *fine: whether it declares no more than there is a rule for. */
+/* *fine: whether a rule covers everything that it declares. */
 static tutti_design draw_custom(dice *d, int *fine)
 {
     const struct custom_place *place = &places[roll(d, sizeof places / sizeof *places)];
@@ -209,7 +209,7 @@ static tutti_design draw_custom(dice *d, int *fine)
         .place = place->place};
 }
 
-/* Neither the checker nor an exchange takes it. */
+/* Neither the checker nor an exchange accepts it. */
 static void expect_refused(const deadlock_case *c)
 {
     tutti_check *check;
@@ -221,7 +221,7 @@ static void expect_refused(const deadlock_case *c)
     tutti_check_free(check);
 }
 
-/* A design of the table: the naive one in half of all cases. */
+/* A design of the table: the naive one, or one that keeps the law. */
 static const tutti_design *draw_from_table(dice *d, int naive)
 {
     const tutti_design *drawn[16];
@@ -234,12 +234,12 @@ static const tutti_design *draw_from_table(dice *d, int naive)
 static deadlock_case *draw_case(dice *d, const tutti_design *custom, char text[TEXT_MAX])
 {
     deadlock_case *c = NULL;
-    /* In the explorer `after` holds back the collective, in a case's graph what computes its input:
-     * within one step that is the same. */
+    /* In the explorer `after` holds back the collective, in a case's graph the task that computes its input: within
+     * one step these are equivalent. */
     int steps = roll(d, 4) ? 1 : 2;
     plan p = draw_plan(d, steps == 1);
     int P = 2 + roll(d, 2), odd = roll(d, 2) ? roll(d, P) : -1;
-    int naive = custom || roll(d, 2); /* as which a custom one is read */
+    int naive = custom || roll(d, 2); /* a custom design is parsed as naive */
     const tutti_design *design = draw_from_table(d, naive);
     text[0] = '\0';
     say(text, "diagnosis x\nverdict ok\nranks %d\ndesign %s\nworkers %d\nverify off\n", P,
@@ -254,8 +254,8 @@ static deadlock_case *draw_case(dice *d, const tutti_design *custom, char text[T
     return c;
 }
 
-/* What a world that hangs was running is abandoned (dag/run/run.h: close): no leak to look for. There
- * only in a build with sanitizers. */
+/* A world that hangs abandons its run (dag/run/run.h: close): not a leak. Only defined in builds with
+ * sanitizers. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -319,7 +319,7 @@ START_TEST(random_cases_are_judged_as_they_run)
 }
 END_TEST
 
-/* A design without a whole start rule is not judged, and nothing is started by it. */
+/* A design without a complete start rule is not judged, and starts nothing. */
 START_TEST(a_rule_with_gaps_is_refused)
 {
     static const char text[] = "diagnosis x\nverdict ok\nranks 2\nlanes 1\n"
@@ -342,7 +342,7 @@ START_TEST(a_rule_with_gaps_is_refused)
 }
 END_TEST
 
-/* Places that the driver and the checker would read as something else. */
+/* Places that the driver and the checker would misinterpret. */
 static int lane_too_high(int64_t index, int lanes)
 {
     return (int)index % lanes + 1;
@@ -459,7 +459,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* Has three ranks compare their graphs; returns the clause that they all find broken. */
+/* Three ranks compare their graphs; returns the clause that all of them find broken. */
 static tutti_clause compare_ranks(const char *source, tutti_status checked)
 {
     deadlock_case *c;
@@ -495,7 +495,7 @@ START_TEST(ranks_compare_before_the_first_step)
     snprintf(text, sizeof text, "%srank 1: allreduce a 3\nrank 0 2: allreduce a 4\n", head);
     ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_COUNT);
     tutti_log_set_level(TUTTI_LOG_ERROR);
-    /* The graphs differ in what is between collectives, which the law does not ask about. */
+    /* The graphs differ only between collectives, which the law permits. */
     snprintf(text, sizeof text,
         "%srank 0 1: allreduce a 3\nrank 0 1: allreduce b 4 after a\n"
         "rank 2: allreduce a 3\nrank 2: allreduce b 4\n",

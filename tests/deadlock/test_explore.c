@@ -1,6 +1,6 @@
-/* deadlock: the explorer over the designs, and over the naive one, which must be seen to fail.
+/* deadlock: the explorer on all safe designs, and on the naive one, which it must find to fail.
  *
- * TUTTI_EXPLORE_SCHEDULES=n: how many random schedules (make check-long: a million, and larger
+ * TUTTI_EXPLORE_SCHEDULES=n: number of random schedules (make check-long: a million, and larger
  * exhaustive cases). TUTTI_TEST_SEED replays a seed. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -55,8 +55,8 @@ static void explore(const program_setting *setting, int64_t most, int full, expl
     ck_assert_ok(explore_all(setting, most, full, result));
 }
 
-/* Of the largest cases with lanes only those with 2 and 4, and 2 workers: no worker waits in these
- * designs, so that their number makes no difference, and one lane is what funneled has. */
+/* Of the largest cases with lanes only those with 2 and 4 lanes, and 2 workers: no worker waits in these designs, so
+ * their number makes no difference, and funneled covers one lane. */
 static void explore_design(const tutti_design *design, int P, int K, int steps, explore_result *all)
 {
     int large = K == 4, lanes = design->many_lanes ? K : 1;
@@ -87,7 +87,7 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
 }
 END_TEST
 
-/* A lane that is full holds back what comes next on it, and nothing else. */
+/* A full lane holds back the next collectives on it, and nothing else. */
 START_TEST(every_schedule_on_shallow_lanes_ends_right)
 {
     const tutti_design *design = tutti_designs[_i];
@@ -109,7 +109,7 @@ START_TEST(every_schedule_on_shallow_lanes_ends_right)
 }
 END_TEST
 
-/* Two steps; in the second, chunks go in an order that has just been agreed on. */
+/* Two steps; the second starts chunks in an order that has just been agreed. */
 START_TEST(every_schedule_with_another_order_ends_right)
 {
     const tutti_design *design = tutti_design_find(_i ? "concurrent" : "funneled");
@@ -145,7 +145,7 @@ static void run_in_turns(world *w, int ranks)
     }
 }
 
-/* A batch that makes every ring grow while its first number is not the first of all. */
+/* A batch that makes every ring grow while the ring's first number is not 0. */
 START_TEST(rings_grow)
 {
     const tutti_design *design = tutti_designs[_i];
@@ -167,7 +167,7 @@ START_TEST(rings_grow)
 }
 END_TEST
 
-/* W blocking workers, K collectives on a lane each, P ranks: free of deadlock if and only if
+/* W blocking workers, K collectives each on its own lane, P ranks: free of deadlock if and only if
  * W > K(P-1)/P. */
 START_TEST(naive_hangs_up_to_the_bound)
 {
@@ -220,7 +220,7 @@ START_TEST(naive_sums_wrongly_on_one_lane)
 }
 END_TEST
 
-/* The reduction loses no end: with every step a choice the final states are the same. */
+/* The reduction loses no final state: exploring every step as a choice gives the same set. */
 START_TEST(the_reduction_is_sound)
 {
     const tutti_design *design = tutti_designs[_i];
@@ -251,7 +251,7 @@ int main(void)
     int designs = 0;
     while (tutti_designs[designs]) designs++;
     tutti_log_set_level(TUTTI_LOG_NONE);
-    /* Worlds come and go by the thousand: their memory stays in the heap. */
+    /* Thousands of worlds are opened and closed: keep their memory in the heap. */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     Suite *suite = suite_create("deadlock");

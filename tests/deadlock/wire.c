@@ -38,7 +38,7 @@ static uint64_t key_of(int lane, int peer, int tag, size_t bytes, int is_send)
     return wire_mix(place | (uint64_t)tag, bytes);
 }
 
-/* Wraps what the loop posted; a message that has ended at once stays NULL. */
+/* Wraps the message that the loop posted; one that has ended at once stays NULL. */
 static tutti_status posted(end *e, uint64_t key, tutti_message *inner, tutti_message **message)
 {
     e->state += key;

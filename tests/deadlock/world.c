@@ -29,7 +29,7 @@ static void finish(tutti_token *token, tutti_status status)
     world_task *t = (world_task *)token;
     world_rank *r = t->rank;
     tutti_token *inner = t->inner;
-    if (!inner) return; /* given up before */
+    if (!inner) return; /* given up earlier */
     if (is_lost(r, t->id) && !r->world->wire.broken) return;
     if (!r->failure) r->failure = status;
     t->inner = NULL;
@@ -44,7 +44,7 @@ static tutti_run_hooks hooks_of(const world_rank *r)
     return tutti_exchange_hooks(r->exchange[r->program->collective[k].group]);
 }
 
-/* The runner reserves in program order, the group being known by the node's place in it. */
+/* The runner reserves in program order; the node's position there identifies its group. */
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     world_rank *r = ctx;
@@ -113,7 +113,7 @@ tutti_status world_submit(world *w, uint64_t salt)
 
 /* ---- steps ---- */
 
-/* The place of a collective in its program's order, or -1 when it has none there. */
+/* The index of a collective in its program's order, or -1 if it is not in it. */
 static int place_in_order(const program *p, int k)
 {
     for (int i = 0; i < p->orders; i++)
@@ -121,8 +121,7 @@ static int place_in_order(const program *p, int k)
     return -1;
 }
 
-/* Of the collectives that have an order, the workers start the first that is ready, of the earliest
- * step. */
+/* Of the collectives in the order, workers start the first ready one of the earliest step. */
 static int keep_first_in_order(const world *w, int r, int64_t ids[], int n)
 {
     const program *p = w->rank[r].program;
@@ -165,14 +164,14 @@ void world_run(world *w, int number, int64_t id)
         r->other += wire_mix((uint64_t)id, 1);
         return;
     }
-    /* Who posts at once posts in this order; others only note that it is ready. */
+    /* Designs that start at once post in this order; others only note that it is ready. */
     int64_t turn = w->setting->design->start->at_once ? r->starts++ : 0;
     r->state += wire_mix(wire_mix((uint64_t)id, 2), (uint64_t)turn);
     r->dirty = 1;
     tutti_inline_run(r->run, id);
 }
 
-/* What the ends of a rank have seen. */
+/* The state of a rank's ends. */
 static uint64_t messages_of(const world_rank *r)
 {
     uint64_t state = 0;
@@ -217,14 +216,14 @@ uint64_t world_state(const world *w, int whole)
 
 /* ---- ending what cannot end ---- */
 
-/* Ends what is still in flight without the exchange, which will not look at it again. */
+/* Ends what is still in flight without the exchange, which will not touch it again. */
 static void give_up(world_rank *r)
 {
     for (int64_t i = 0; i < world_tasks(r); i++)
         if (r->task[i].inner) finish(&r->task[i].token, TUTTI_ERR_COMM);
 }
 
-/* With messages failing, passes end what is in flight; what is left then is given up. */
+/* While messages fail, passes end what is in flight; gives up the rest. */
 void world_end_all(world *w)
 {
     enum { MOST_ROUNDS = 10000, GIVES_UP_AFTER = 4 };

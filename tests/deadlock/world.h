@@ -1,15 +1,15 @@
 /* All ranks of a program in one thread: the real graph, inline runner, exchange, driver, engine and
- * design of every rank, over one loop transport. Nothing happens by itself: whoever holds the world
- * chooses every step.
+ * design of every rank, over one loop transport. Nothing happens by itself: the caller chooses
+ * every step.
  *
  *   open -> { submit -> { run, pass }* -> judge }* -> close
  *
- * A step is `run` (a rank's worker runs a task that is ready) or `pass` (its comm thread, or main
- * thread, makes one pass). This is all there is to interleave: a task runs to its end by itself,
- * waits for nothing, and touches its own tensors, so that it can be taken to run when it ends; a
- * collective's task returns at once, and what it does (queue, first messages) it does under the
- * locks that a pass takes. A task that waits for its collective (naive) is counted by the runner:
- * with `workers` of them, no other may run. */
+ * A step is `run` (a rank's worker runs a ready task) or `pass` (its comm thread, or main thread,
+ * makes one pass). Nothing else needs interleaving. A task runs to its end without waiting and
+ * touches only its own tensors, so it can be treated as running when it ends. A collective's task
+ * returns at once, and does its work (queue, first messages) under the locks that a pass takes. A
+ * task that waits for its collective (naive) is counted by the runner: with `workers` of them, no
+ * other may run. */
 #ifndef TUTTI_TEST_WORLD_H
 #define TUTTI_TEST_WORLD_H
 
@@ -20,10 +20,10 @@
 
 typedef enum world_verdict {
     WORLD_RIGHT,    /* every rank has ended with the right sums */
-    WORLD_HANG,     /* ranks wait for ever */
-    WORLD_WRONG,    /* ended, without an error, with a wrong result */
-    WORLD_MISMATCH, /* a rank was told that the ranks disagree */
-    WORLD_ERROR,    /* a rank was told something else */
+    WORLD_HANG,     /* ranks wait forever */
+    WORLD_WRONG,    /* ended without an error, with a wrong result */
+    WORLD_MISMATCH, /* a rank got the error that the ranks disagree */
+    WORLD_ERROR,    /* a rank got another error */
     WORLD_VERDICTS
 } world_verdict;
 
@@ -33,35 +33,35 @@ typedef struct world world;
 
 /* Opens every rank. Borrows the setting until close. Errors are logged. */
 tutti_status world_open(const program_setting *setting, world **w);
-/* Whatever has not ended is made to: its messages fail, which ends every collective. NULL is fine.
- */
+/* Ends whatever is still running: its messages fail, which ends every collective. Accepts NULL. */
 void world_close(world *w);
 wire *world_wire(world *w);
 
-/* Submits the programs' steps on every rank; what was submitted before has ended. */
+/* Submits the programs' steps on every rank; everything submitted before must have ended. */
 tutti_status world_submit(world *w, uint64_t salt);
 
-/* The tasks that rank r's workers may run now, ascending, at most WORLD_TASKS; with an order in the
- * program, of collectives in it only the first. Returns how many. */
+/* The tasks that rank r's workers may run now, ascending, at most WORLD_TASKS; if the program has
+ * an order, only the first of the collectives in it. Returns how many. */
 int world_ready(world *w, int r, int64_t ids[WORLD_TASKS]);
-/* Which collective of the program a task starts, or WORLD_NOT_COLLECTIVE; and in which step. */
+/* The collective of the program that a task starts, or WORLD_NOT_COLLECTIVE; and its step. */
 int world_collective(const world *w, int r, int64_t id, int *step);
 void world_run(world *w, int r, int64_t id);
-/* Whether anything moved. */
+/* One pass of rank r. Returns whether anything moved. */
 int world_pass(world *w, int r);
-/* After so many passes in a row of every rank that move nothing, none will: ranks that compare their
- * collectives look for messages of one rank in a pass. */
+/* After this many consecutive passes of every rank without progress, none will follow: ranks that
+ * verify look for messages of only one rank per pass. */
 int world_quiet_passes(const world *w);
-/* Whether a collective was made ready on the rank since its last pass, which that pass may start.
- */
+/* Whether a collective has become ready on the rank since its last pass; the next pass may start
+ * it. */
 int world_dirty(const world *w, int r);
 int world_ended(const world *w);
-/* What has happened since open: equal for schedules that differ only in the order of steps that do
- * not touch each other. whole = 0: to collectives only; workers that all wait for collectives may
- * leave feeds and computations undone, which then makes no difference. */
+/* What has happened since open: equal for schedules that differ only in the order of independent
+ * steps. whole = 0: counts collectives only; if all workers wait for collectives, feeds and
+ * computations may be left undone, which then makes no difference. */
 uint64_t world_state(const world *w, int whole);
 
-/* When no step moves anything any more. what: a sentence for people, empty when right. */
+/* To be called when no step moves anything any more. what: a sentence for people, empty if
+ * right. */
 world_verdict world_judge(world *w, char *what, size_t size);
 const char *world_verdict_name(world_verdict verdict);
 

@@ -17,7 +17,7 @@ static tutti_status add_tensor(
     return tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, c->dtype, tutti_shape_of(count), tensor);
 }
 
-/* The kernel node that adds the results this collective reads to what is fed. */
+/* The kernel node that adds the results that this collective reads to its fed input. */
 static tutti_status add_reads(world_rank *r, int k)
 {
     const program_collective *c = &r->program->collective[k];
@@ -32,8 +32,7 @@ static tutti_status add_reads(world_rank *r, int k)
         r->graph, c->name, TUTTI_OP_SUM, &desc, sizeof desc, desc.inputs + 1, access, NULL);
 }
 
-/* Float sums stay marks, which the exchange turns into allreduces; the rest are collectives already.
- */
+/* Float sums stay marks, which the exchange turns into allreduces; the others are collectives from the start. */
 static tutti_status add_collective(
     const program_setting *s, tutti_graph *g, const program_collective *c, int recv)
 {
@@ -88,7 +87,7 @@ static tutti_status build_collective(world_rank *r, int k)
     return status;
 }
 
-/* A place that a group's own graph got, written into the rank's graph. */
+/* Copies a place from a group's graph into the rank's graph. */
 static tutti_status carry_over(world_rank *r, int node, const tutti_node *placed, int chain)
 {
     tutti_status status =
@@ -99,7 +98,7 @@ static tutti_status carry_over(world_rank *r, int node, const tutti_node *placed
     return status;
 }
 
-/* Several communicators: each places its own collectives, in a graph that holds no others. */
+/* Several communicators: each places its own collectives, in a graph without the others. */
 static tutti_status place_group(world_rank *r, int group)
 {
     const program *p = r->program;
@@ -140,7 +139,7 @@ static tutti_status place(world_rank *r)
     return status;
 }
 
-/* Any order; rank 0 tells program order where this one is against the data. */
+/* Draws any order; rank 0 sends program order if this one violates data dependencies. */
 static void draw_order(void *ctx, int slots, int32_t order[])
 {
     const program_setting *s = ctx;

@@ -1,4 +1,4 @@
-/* What a world is made of: shared by world_open.c (building) and world.c (stepping). */
+/* The parts of a world, shared by world_open.c (building) and world.c (stepping). */
 #ifndef TUTTI_TEST_WORLD_PARTS_H
 #define TUTTI_TEST_WORLD_PARTS_H
 
@@ -7,7 +7,7 @@
 #include "tests/deadlock/oracle.h"
 #include "tests/deadlock/world.h"
 
-/* A task of the batch: the token that the exchange finishes stands before the runner's. */
+/* A task of the batch: its token, which the exchange finishes, wraps the runner's. */
 typedef struct world_task {
     tutti_token token; /* first */
     tutti_token *inner;
@@ -15,7 +15,7 @@ typedef struct world_task {
     int64_t id;
 } world_task;
 
-/* One step's part for one collective. */
+/* One collective of a step: its tensors, node and blocks. */
 typedef struct world_cell {
     int fed, result; /* tensors */
     int node;        /* of the collective */
@@ -32,9 +32,9 @@ typedef struct world_rank {
     tutti_exchange *exchange[PROGRAM_GROUPS];   /* NULL: not in the group */
     const tutti_transport *end[PROGRAM_GROUPS]; /* borrowed */
     world_cell *cell;                           /* [n] */
-    int *role;                                  /* [tasks] of one step, in the order submitted */
+    int *role;                                  /* [tasks] of one step, in submission order */
     int tasks;
-    int64_t base, ended; /* of the batch: the first id; how many tasks have ended */
+    int64_t base, ended; /* of the batch: the first id; the number of tasks that have ended */
     world_task *task;    /* [steps * tasks] */
     int64_t current;     /* the id being run */
     int64_t starts;      /* collectives, so far */
@@ -52,13 +52,13 @@ struct world {
     world_rank rank[PROGRAM_RANKS];
 };
 
-/* Tasks of a rank in a batch. */
+/* The number of tasks of a rank in a batch. */
 static inline int64_t world_tasks(const world_rank *r)
 {
     return (int64_t)r->tasks * r->program->steps;
 }
 
-/* The hooks that stand between the exchanges and the runner of a rank. */
+/* The hooks between a rank's exchanges and its runner. */
 tutti_run_hooks world_hooks(world_rank *r);
 /* Ends what is in flight on every rank. */
 void world_end_all(world *w);

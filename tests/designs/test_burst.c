@@ -1,5 +1,5 @@
-/* designs: tens of thousands of small collectives submitted at once. However far one rank is behind, what a
- * collective costs does not grow with how many wait, and live ranks answer meanwhile. */
+/* designs: tens of thousands of small collectives submitted at once. However far one rank is behind, the cost of a
+ * collective does not grow with the number that wait, and live ranks answer meanwhile. */
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A time that grows with the square would be minutes: 40,000 * 40,000 entries looked at, twice. */
+/* Quadratic time would take minutes: 40,000 * 40,000 entries visited, twice. */
 enum { BURST = 40000, RANKS = 2, COUNT = 3 };
 static const double late_s = 0.3, patience_s = 60;
 

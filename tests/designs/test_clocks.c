@@ -1,5 +1,5 @@
-/* clocks: the difference to a clock that is hours ahead and fast is found to within what is claimed,
- * however late messages come. Ranks on one thread, over the loop transport. */
+/* clocks: the offset of a clock that is hours ahead and fast is found to within the stated error, however
+ * late messages come. Ranks on one thread, over the loop transport. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/thread/clocks.h"
@@ -21,7 +21,7 @@ static double strange_clock(double t_s)
     return t_s * (1 + drift) + ahead_s;
 }
 
-/* Rank 0's, in place of its own. */
+/* Rank 0's answer, with a strange time in place of its own. */
 static void tell_strange_time(void *ctx, const tutti_control_message *message)
 {
     const tutti_control_message answer = {
@@ -48,7 +48,7 @@ static void close_all(end e[RANKS])
     }
 }
 
-/* All ranks but the first take a sample. */
+/* All ranks except the first take a sample. */
 static void sample_all(end e[RANKS], tutti_clock_sample sample[RANKS])
 {
     double until_s = tutti_clock_s() + 30;
@@ -100,7 +100,7 @@ START_TEST(the_difference_is_within_its_error)
 }
 END_TEST
 
-/* What rank 0 itself answers is its clock, here everybody's. */
+/* Rank 0 answers with its real clock, which all ranks share here. */
 START_TEST(one_clock_has_no_difference)
 {
     tutti_loop_world *world;

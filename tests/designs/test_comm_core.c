@@ -1,4 +1,4 @@
-/* designs: which core the communication thread gets, and that it gets it. */
+/* designs: which core is chosen for the communication thread, and that the thread runs there. */
 #include "dag/base/log.h"
 #include "designs/thread/comm_core.h"
 #include "tests/support/testing.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_RANKS = 4 };
 
-/* What each rank may use, and what each is given. */
+/* The CPUs that each rank may use, and the core that it gets. */
 static const struct row {
     const char *cpus[MOST_RANKS];
     int ranks, workers, core[MOST_RANKS];
@@ -58,7 +58,7 @@ START_TEST(words_and_numbers_are_told_apart)
 }
 END_TEST
 
-/* In a thread of its own, which stays bound. */
+/* Runs in a separate thread, which stays bound. */
 static void *bind_here(void *arg)
 {
     int *cpu = arg;

@@ -1,6 +1,6 @@
-/* designs: ranks as threads, each with its own inline runner in its own random order (or one of them
- * on StarPU), exchange over the loop transport with every design; the result must be the oracle's,
- * bit for bit, whatever the orders. */
+/* designs: ranks as threads, each with an inline runner in random order (or one of them on StarPU), exchange
+ * over the loop transport with every design; the result must equal the oracle's, bit for bit, in any
+ * order. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
@@ -15,7 +15,7 @@
 enum { PARAMETERS = 7, STEPS = 3, MOST_RANKS = 5 };
 static const double patience_s = 30;
 
-/* Sizes that differ, so that a mix-up of two collectives cannot pass. */
+/* Sizes differ, so that confusing two collectives cannot go unnoticed. */
 static int64_t count_of(int parameter)
 {
     return 1 + 37 * parameter;
@@ -25,8 +25,8 @@ static int64_t count_of(int parameter)
 typedef struct variant {
     int64_t bucket_bytes, chunk_bytes;
     tutti_order_options order;
-    int heavy; /* on rank 1 so many long kernels lie between the first gradient and the others, and
-                  each step is waited for */
+    /* Number of long kernels between rank 1's first gradient and the others; each step is waited for. */
+    int heavy;
 } variant;
 
 typedef struct rank_job {
@@ -53,7 +53,7 @@ static tutti_status add_sum(
     return tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, NULL);
 }
 
-/* Kernels that nothing else needs, one after the other: milliseconds each. */
+/* Kernels that nothing depends on, one after another: milliseconds each. */
 static tutti_status add_heavy(tutti_graph *g, int kernels)
 {
     enum { HEAVY = 4 << 20 };
@@ -68,8 +68,8 @@ static tutti_status add_heavy(tutti_graph *g, int kernels)
     return status;
 }
 
-/* For each parameter: g = w + c; sum over ranks; then for each: n = w + g; w = n. Nothing orders one
- * parameter against another. */
+/* For each parameter: g = w + c; sum over ranks; then for each: n = w + g; w = n. Parameters are not
+ * ordered among each other. */
 static tutti_status build_graph(tutti_graph *g, int heavy, int weights[], int constants[])
 {
     tutti_status status = TUTTI_OK;
@@ -163,7 +163,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* workers: rank 0 runs on StarPU with so many (there is one StarPU a process); 0: all are inline. */
+/* workers: of rank 0, which runs on StarPU (one StarPU per process); 0: all ranks are inline. */
 static void run_world_on(int workers, const tutti_design *design, int ranks, int lanes,
     const variant *how, uint64_t seed, rank_job job[])
 {
@@ -231,9 +231,9 @@ START_TEST(every_design_equals_the_oracle)
                 run_world(tutti_designs[d], ranks, lanes, &plain, seed + k, job);
                 for (int r = 0; r < ranks; r++) {
                     compare(&job[r], &oracle[0]);
-                    /* The call to agree, and in worlds of several ranks the nodes. */
-                    int64_t compared =
-                        job[r].verify != TUTTI_VERIFY_OFF; /* before the first step */
+                    /* One call to agree and, with several ranks, the nodes and, if they verify, a
+                     * comparison before the first step. */
+                    int64_t compared = job[r].verify != TUTTI_VERIFY_OFF;
                     int64_t expected = 1 + (ranks > 1 ? PARAMETERS * STEPS + compared : 0);
                     ck_assert_int_eq(job[r].collectives, expected);
                 }
@@ -245,7 +245,7 @@ START_TEST(every_design_equals_the_oracle)
 }
 END_TEST
 
-/* Two ranks: a + b has one result, whatever block of a bucket an element falls into. The tensors have
+/* Two ranks: a + b has only one result, whatever block of a bucket an element falls into. The tensors have
  * 4, 152, 300, 448, 596, 744 and 892 bytes. */
 START_TEST(buckets_give_the_same_sums)
 {
@@ -269,7 +269,7 @@ START_TEST(buckets_give_the_same_sums)
 }
 END_TEST
 
-/* Rank 0 makes the order, of what the slowest rank has seen. */
+/* Rank 0 makes the order from the slowest rank's observations. */
 START_TEST(an_order_minds_the_slowest_rank)
 {
     const variant slow = {.order = {.on = 1, .at = 2}, .heavy = 60};
@@ -285,7 +285,7 @@ END_TEST
 static const variant chunkd = {.chunk_bytes = 100};
 enum { CHUNKS = 34 };
 
-/* How an order is made: slots turned around, or shuffled by chunks that are coprime to their number. */
+/* How an order is made: slots reversed, or shuffled by steps coprime to their number. */
 static void turn_around(void *ctx, int slots, int32_t order[])
 {
     (void)ctx;
@@ -298,7 +298,7 @@ static void shuffle(void *ctx, int slots, int32_t order[])
     for (int i = 0; i < slots; i++) order[i] = i * 11 % slots;
 }
 
-/* Some chunk twice: rank 0 tells program order instead. */
+/* Some chunk twice: rank 0 sends program order instead. */
 static void no_order(void *ctx, int slots, int32_t order[])
 {
     (void)ctx;
@@ -418,8 +418,8 @@ START_TEST(a_queue_lets_only_the_next_of_a_lane_start)
     ck_assert_int_eq(q.started, 0);
     ck_assert_int_eq((int)tutti_queue_ready_group(&q), 0);
     for (int i = 3; i < 6; i++) tutti_queue_ready(&q, tutti_queue_get(&q, i));
-    ck_assert_int_eq(
-        (int)tutti_queue_ready_group(&q), 5); /* 1..5: the next group begins at index 0 */
+    /* 1..5: the next group begins at index 0. */
+    ck_assert_int_eq((int)tutti_queue_ready_group(&q), 5);
     tutti_queue_close(&q);
 }
 END_TEST

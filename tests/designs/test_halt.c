@@ -1,5 +1,5 @@
-/* halt: ranks that run ahead of each other as far as their steps let them stop before the same step, whoever
- * is asked and when, and however late messages come; none waits for ever, and none stops unasked.
+/* halt: ranks that run ahead of each other as far as their steps permit stop before the same step, whichever
+ * rank is asked, whenever, and however late messages come; none waits forever, and none stops unasked.
  * Ranks on one thread, over the loop transport. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -13,8 +13,8 @@ typedef struct end {
     tutti_transport *transport;
     tutti_control *control;
     tutti_halt *halt;
-    int64_t submitted; /* steps below it */
-    int64_t asked_at;  /* it wishes to stop from here on */
+    int64_t submitted; /* all steps below this one */
+    int64_t asked_at;  /* wishes to stop from this step on */
     int stopped;
 } end;
 
@@ -50,7 +50,7 @@ static void close_all(world *w)
     }
 }
 
-/* Whether a step has ended, as early as it can: when all ranks have submitted it. */
+/* Whether a step has ended. It ends as early as possible: when all ranks have submitted it. */
 static int has_ended(const world *w, int64_t step)
 {
     for (int r = 0; r < w->ranks; r++)
@@ -58,7 +58,7 @@ static int has_ended(const world *w, int64_t step)
     return 1;
 }
 
-/* A rank's main thread goes on by a step, if it can. */
+/* A rank's main thread advances by one step, if it can. */
 static void go_on(world *w, end *e)
 {
     tutti_halt_answer answer;
@@ -83,7 +83,7 @@ static int is_over(const world *w)
     return 1;
 }
 
-/* One world: a random rank goes on or passes. Some are slow to pass: every 40th time. */
+/* One world: a random rank advances or passes. Some pass only every 40th time. */
 static void run(world *w)
 {
     tutti_loop_world *loop;

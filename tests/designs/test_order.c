@@ -1,5 +1,5 @@
-/* What the order of a step's collectives is made of: buckets, chunks, what is needed first, the list,
- * the queue that follows it, what is observed. Ranks that follow it: test_designs.c and tests/deadlock. */
+/* The parts of a step's agreed order: buckets, chunks, what is needed first, the list, the queue that
+ * follows it, and observations. Ranks that follow it are in test_designs.c and tests/deadlock. */
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
 #include "dag/base/rng.h"
@@ -57,7 +57,7 @@ START_TEST(buckets_get_smaller_towards_the_end)
         tutti_graph *g;
         ck_assert_ok(tutti_graph_new(&g));
         add_marks(g, "one", rows[i].marks, rows[i].kib);
-        add_marks(g, "two", rows[i].marks, rows[i].kib); /* a section ends by itself */
+        add_marks(g, "two", rows[i].marks, rows[i].kib); /* a new section ends the old one */
         ck_assert_ok(tutti_bucket_fuse(g, rows[i].limit_kib << 10));
         snprintf(twice, sizeof twice, "%s%s", rows[i].sizes, rows[i].sizes);
         ck_assert_str_eq(bucket_sizes(g, text), twice);
@@ -118,7 +118,7 @@ END_TEST
 
 /* ---- what is needed first ---- */
 
-/* forward0 reads w0, forward1 reads w1; then g0 and g1 are summed, and n0 = g0, n1 = g1 and w = n. */
+/* forward0 reads w0, forward1 reads w1; then g0 and g1 are summed; n0 = g0, n1 = g1, w = n. */
 START_TEST(what_the_next_step_reads_first_is_found)
 {
     static const tutti_sum_desc desc = {.count = 1, .inputs = 1};
@@ -178,9 +178,9 @@ START_TEST(what_is_needed_first_overtakes)
     const tutti_piece three[] = {{.chunks = 3, .bytes = 3000, .needed = 9},
         {.chunks = 3, .bytes = 3000, .needed = 5, .ready_s = 0.004},
         {.chunks = 2, .bytes = 2000, .needed = 1, .ready_s = 0.016}};
-    check_order(3, three, 1e-5, "abbccbaa"); /* what is needed last is left for the end */
-    check_order(3, three, 1e-7, "aaabbbcc"); /* a fast link: as they come */
-    /* Expected at 20 ms, it would be waited for if it came a little later. */
+    check_order(3, three, 1e-5, "abbccbaa"); /* what is needed last comes at the end */
+    check_order(3, three, 1e-7, "aaabbbcc"); /* a fast link: in order of arrival */
+    /* Expected at 20 ms; if it came a little later, the others would wait for it. */
     const tutti_piece late[] = {{.chunks = 4, .bytes = 4000, .needed = 9},
         {.chunks = 1, .bytes = 1000, .needed = 1, .ready_s = 0.020}};
     check_order(2, late, 1e-5, "aaaba");
@@ -242,7 +242,7 @@ START_TEST(a_list_has_every_chunk_once)
         tutti_priority_order(pieces, piece, 1e-6, order);
         for (int s = 0; s < slots; s++) ck_assert(!seen[order[s]]++);
         for (int p = 0; p < pieces; begin += piece[p++].chunks) next[p] = begin;
-        for (int s = 0; s < slots; s++) { /* chunks of a piece stay in their order */
+        for (int s = 0; s < slots; s++) { /* chunks of a piece stay in order */
             int p = 0;
             while (p < pieces && next[p] != order[s]) p++;
             ck_assert_int_lt(p, pieces);
@@ -291,7 +291,7 @@ START_TEST(a_queue_follows_an_order_and_waits_for_it)
     }
     ck_assert_int_eq(startable(&q, 0), -1); /* the order is not known */
     q.order = order;
-    ck_assert_int_eq(startable(&q, 0), -1); /* 7 has the first slot and is not submitted */
+    ck_assert_int_eq(startable(&q, 0), -1); /* 7 has the first slot, but is not submitted */
     reserve(&q, 1, 1, 1);
     for (int slot = 0; slot < 4; slot++) {
         int64_t sequence = 4 + order[slot];
@@ -301,7 +301,8 @@ START_TEST(a_queue_follows_an_order_and_waits_for_it)
         ck_assert_int_eq(
             tutti_queue_is_last(&q, tutti_queue_get(&q, sequence)), slot == 3 || !slot);
         tutti_queue_forget(&q, tutti_queue_get(&q, sequence));
-        ck_assert_int_eq((int)q.lowest, slot == 3 ? 8 : 4); /* kept until all of it are gone */
+        /* Kept until all of the group are gone. */
+        ck_assert_int_eq((int)q.lowest, slot == 3 ? 8 : 4);
     }
     ck_assert_ptr_null(tutti_queue_oldest(&q));
     tutti_queue_close(&q);
@@ -349,7 +350,7 @@ START_TEST(the_first_step_is_left_out_and_the_median_counts)
         tutti_observed_end(&o, base, 100, at + late + step);
         tutti_observed_start(&o, base, at + late + step + 1);
         tutti_observed_end(&o, base, 200, at + late + step + 2);
-        tutti_observed_end(&o, base - 3, 1000, at); /* of a step before: too late */
+        tutti_observed_end(&o, base - 3, 1000, at); /* from an earlier step: too late */
         ck_assert_int_eq(o.steps, step);
     }
     ck_assert_double_eq_tol(tutti_observed_ready_s(&o, 0), 0, 1e-9);

@@ -1,6 +1,6 @@
-/* designs: when a collective fails or is no longer waited for, its memory is the program's again, and nothing
- * that is in flight touches it. Ranks are threads; messages that are not copied by the transport lie in
- * the program's memory until they are received. */
+/* designs: when a collective fails or the program gives up waiting for it, its memory belongs to the program
+ * again, and no operation in flight touches it. Ranks are threads; messages that the transport does not copy
+ * stay in the program's memory until they are received. */
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -21,7 +21,7 @@ typedef struct rank {
     int number;
     atomic_int *late; /* how many ranks have given up */
     tutti_status status;
-    int spoilt; /* elements that were written after the program had them back */
+    int spoilt; /* elements written after the program had them back */
 } rank;
 
 static tutti_status open_rank(const rank *r, double timeout_s, tutti_exchange **exchange)
@@ -62,7 +62,7 @@ static void run_all(const tutti_design *design, void *(*body)(void *), rank rank
     tutti_loop_world_free(world);
 }
 
-/* All but the last rank give up waiting, and use their memory for something else; then the last one comes. */
+/* All ranks but the last give up waiting and use their memory for something else; then the last one comes. */
 static void *call_late(void *arg)
 {
     rank *r = arg;
@@ -82,7 +82,7 @@ static void *call_late(void *arg)
     mark(x);
     mark(all);
     atomic_fetch_add(r->late, 1);
-    /* The last one is through with both when the others have brought what they had. */
+    /* The last rank completes both calls once the others have contributed their data. */
     while (atomic_load(r->late) < RANKS) tutti_clock_sleep(1e-3);
     tutti_clock_sleep(20e-3);
     r->spoilt = count_spoilt(x) + count_spoilt(all);
@@ -96,8 +96,8 @@ START_TEST(whoever_gives_up_waiting_has_the_memory_back)
 {
     const tutti_design *design = tutti_designs[_i];
     rank ranks[RANKS];
-    if (design->unsafe || design->start->main_drives)
-        return; /* the main thread gives up nothing */
+    /* A main thread that drives never gives up. */
+    if (design->unsafe || design->start->main_drives) return;
     run_all(design, call_late, ranks);
     for (int r = 0; r < RANKS; r++) {
         ck_assert_int_eq(ranks[r].status, r < RANKS - 1 ? TUTTI_ERR_TIMEOUT : TUTTI_OK);
@@ -123,7 +123,7 @@ static void end(tutti_token *token, tutti_status status)
     atomic_store(&s->ended, 1);
 }
 
-/* In the first, rank 0 has no partner; in the second, counts differ; all of it is in flight when ranks hear of it. */
+/* In the first sum rank 0 has no partner; in the second, counts differ. All are in flight when ranks learn of it. */
 static void insert(rank *r, const tutti_run_hooks *hooks, sum *s, int n)
 {
     const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,

@@ -1,6 +1,6 @@
-/* verify: what ranks compare, the sentence that tells where they differ, and whole exchanges over
- * the loop transport whose last rank does something else: every rank hears of it, and no collective
- * that ends well has a wrong sum. */
+/* verify: what ranks compare, the sentence that reports the difference, and whole exchanges over the
+ * loop transport whose last rank does something else: every rank learns of it, and no collective that
+ * ends well has a wrong sum. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
@@ -45,9 +45,9 @@ START_TEST(a_fingerprint_knows_what_must_agree)
     char name[101] = "", other[101] = "";
     memset(name, 'n', 100);
     memset(other, 'n', 100);
-    other[99] = 'm'; /* past what is kept of it */
+    other[99] = 'm'; /* beyond the part that is kept */
     ck_assert_uint_ne(print_of(name, 1, 0, 0, sum).hash, print_of(other, 1, 0, 0, sum).hash);
-    /* Lengths of parts, and a program's own operator with its name. */
+    /* Lengths of parts, and user operators by name. */
     const int64_t even[] = {4, 4}, odd[] = {3, 5}, same[] = {3, 5};
     tutti_coll_args gather = sum, by_odd = sum, by_same = sum, by_even = sum;
     gather.kind = by_odd.kind = by_same.kind = by_even.kind = TUTTI_GATHER;
@@ -67,7 +67,7 @@ START_TEST(a_fingerprint_knows_what_must_agree)
     by_too.user = &too;
     ck_assert_uint_ne(print_of("w", 1, 0, 0, by_one).hash, print_of("w", 1, 0, 0, by_two).hash);
     ck_assert_uint_eq(print_of("w", 1, 0, 0, by_too).hash, print_of("w", 1, 0, 0, by_two).hash);
-    /* What a kind ignores does not count. */
+    /* Arguments that a kind ignores do not count. */
     tutti_coll_args barrier = {.kind = TUTTI_BARRIER}, full = sum, broadcast = sum, from = sum;
     full.kind = TUTTI_BARRIER;
     ck_assert_uint_eq(print_of("w", 1, 0, 0, barrier).hash, print_of("w", 1, 0, 0, full).hash);
@@ -184,7 +184,7 @@ static int admit(group *g, int rank, tutti_fingerprint f)
     return may_start;
 }
 
-/* One rank runs far ahead of the others: more than fits in what is kept at first. */
+/* One rank runs far ahead of the others, beyond the initial room. */
 START_TEST(ranks_that_agree_are_left_alone)
 {
     enum { FAR = 1000 };
@@ -203,7 +203,7 @@ START_TEST(ranks_that_agree_are_left_alone)
 }
 END_TEST
 
-/* In either mode, the place that comes first in the program is named. */
+/* Either mode names the difference that comes first in the program. */
 START_TEST(a_difference_is_named_with_all_ranks)
 {
     static const char expected[] = "the ranks' collectives differ (number 1 on lane 1): ranks 0, "
@@ -237,8 +237,8 @@ START_TEST(a_difference_is_named_with_all_ranks)
 }
 END_TEST
 
-/* One collective too many on a lane gives those behind it on other lanes another sequence number: seen
- * first there, the cause is waited for. */
+/* One extra collective on a lane shifts the sequence numbers of later ones on other lanes: if the shift is
+ * seen there first, verify waits for the cause. */
 START_TEST(the_cause_of_a_shift_is_named)
 {
     group g;
@@ -262,7 +262,7 @@ START_TEST(the_cause_of_a_shift_is_named)
 }
 END_TEST
 
-/* Where the cause does not come, the shift is told. */
+/* If the cause does not come, the shift is reported. */
 START_TEST(a_shift_without_a_cause_is_told)
 {
     group g;
@@ -274,7 +274,7 @@ START_TEST(a_shift_without_a_cause_is_told)
 }
 END_TEST
 
-/* A rank that has not come to it does not hold up the others' question. */
+/* A rank that has not reached the collective does not delay the others' answer. */
 START_TEST(ranks_that_are_late_are_told_apart)
 {
     group g;
@@ -320,10 +320,10 @@ START_TEST(a_rank_that_leaves_early_is_named)
 }
 END_TEST
 
-/* ---- whole exchanges, a rank a thread ---- */
+/* ---- whole exchanges, one thread per rank ---- */
 
-/* A program: names of sums, in order, and a barrier unless it `just_ends`. Capitals differ from small
- * letters in their arguments. */
+/* A program: names of sums, in order, and a barrier unless it `just_ends`. Capitals and small letters have
+ * different arguments. */
 typedef struct program {
     const char *title, *usual, *last; /* `last`: of the last rank */
     int just_ends;
@@ -441,7 +441,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-/* A sum that ended well is the sum of what all ranks gave under its name. */
+/* A sum that ended well is the sum of all ranks' inputs under its name. */
 static void check_rank(const program *p, const rank_job *job, int ranks)
 {
     int bad = job->barrier != TUTTI_OK;
@@ -457,7 +457,7 @@ static void check_rank(const program *p, const rank_job *job, int ranks)
         ck_assert_msg(i->data[0] == expected, "%s, %s: rank %d: sum of %s is %g, not %g", p->title,
             job->design->name, job->rank, i->name, i->data[0], expected);
     }
-    /* Who just ends may have nothing left that could fail. */
+    /* A rank that just ends may have nothing left that can fail. */
     size_t longest = strlen(strlen(p->last) > strlen(p->usual) ? p->last : p->usual);
     int differs = strcmp(p->usual, p->last) != 0, is_over = strlen(job->text) < longest;
     if (!p->just_ends || !is_over)
@@ -505,7 +505,7 @@ typedef struct leave_job {
     tutti_loop_world *world;
     const tutti_design *design;
     int rank;
-    atomic_int *gone; /* rank 0 has */
+    atomic_int *gone; /* rank 0 has left */
     double left_s;
 } leave_job;
 
@@ -526,8 +526,8 @@ static void *leave(void *arg)
     return NULL;
 }
 
-/* Rank 1 is killed, as it were: rank 0 waits for its bye as long as to set up, and not at all when
- * it has come. */
+/* Rank 1 disappears: rank 0 waits for its goodbye as long as for setting up, and not at all if it has
+ * come. */
 START_TEST(a_rank_that_does_not_leave_is_not_waited_for)
 {
     tutti_loop_world *world;
@@ -547,7 +547,7 @@ START_TEST(a_rank_that_does_not_leave_is_not_waited_for)
 }
 END_TEST
 
-/* Without the lane that ranks talk on, an exchange that compares is refused. */
+/* An exchange that verifies is refused without the control lane. */
 START_TEST(comparing_needs_a_lane)
 {
     tutti_loop_world *world;

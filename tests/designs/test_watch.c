@@ -35,7 +35,7 @@ START_TEST(the_recorder_keeps_the_last)
     ck_assert_ptr_null(tutti_record_get(&record, TUTTI_RECORD_ROOM + 10));
     ck_assert_int_eq((int)tutti_record_get(&record, 10)->sequence, 70);
     ck_assert_int_eq((int)tutti_record_get(&record, 10)->bytes, 40);
-    tutti_record_start(&record, 9); /* has left: nobody else's times change */
+    tutti_record_start(&record, 9); /* overwritten: no other entry's times change */
     ck_assert_double_eq(tutti_record_get(&record, TUTTI_RECORD_ROOM + 9)->started_s, 0);
     tutti_record_start(&record, 10);
     tutti_record_end(&record, 10, TUTTI_ERR_COMM);
@@ -154,7 +154,7 @@ START_TEST(a_sentence_names_who_is_missing)
 }
 END_TEST
 
-/* Who waits for a rank that can go on by itself does not stall, however long. */
+/* Waiting for a rank that can go on by itself is not a stall, however long. */
 START_TEST(a_stall_is_what_no_rank_can_end)
 {
     const double unheard_s = 7;
@@ -164,21 +164,21 @@ START_TEST(a_stall_is_what_no_rank_can_end)
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, unheard_s), unheard_s);
     s[1].can_move = 1; /* it computes, or its program does */
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
-    s[2].answers = 0; /* has come to it and was stopped then: the late one is waited for */
+    s[2].answers = 0; /* arrived, then stopped: the wait is for the late one */
     s[2].heard_s = 30;
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
-    s[2] = computing(18, TUTTI_STALL_NOT_SUBMITTED, 0); /* but not one that is silent and has not */
+    s[2] = computing(18, TUTTI_STALL_NOT_SUBMITTED, 0); /* silent and not arrived: a stall */
     s[2].can_move = 1;
     s[2].answers = 0;
     s[2].heard_s = 30;
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 30);
-    s[2].away = 1; /* unless it hears only now and then, */
+    s[2].away = 1; /* unless it listens only now and then, */
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
     s[1] = arrived(18, 50);
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
     s[2].pulse = TUTTI_PULSE_STOPPED; /* and its process runs */
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 30);
-    s[2] = (tutti_stall_state){.waits = -1}; /* never heard of */
+    s[2] = (tutti_stall_state){.waits = -1}; /* never heard from */
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, unheard_s), unheard_s);
 }
 END_TEST
@@ -189,7 +189,7 @@ START_TEST(a_process_is_seen)
     tutti_pulse_id other = self;
     ck_assert_int_eq((int)self.pid, (int)getpid());
     ck_assert_int_eq(tutti_pulse_of(&self, &self), TUTTI_PULSE_RUNS);
-    other.started--; /* its number has been given to another */
+    other.started--; /* its pid belongs to another process now */
     ck_assert_int_eq(tutti_pulse_of(&self, &other), TUTTI_PULSE_GONE);
     strcpy(other.host, "elsewhere");
     ck_assert_int_eq(tutti_pulse_of(&self, &other), TUTTI_PULSE_UNKNOWN);
@@ -206,12 +206,12 @@ START_TEST(a_late_answer_is_no_accusation)
     int missing[3];
     s[1].answers = s[2].answers = 0;
     s[1].heard_s = 4.5;
-    s[2].heard_s = 0.7; /* it has told that it started */
+    s[2].heard_s = 0.7; /* it has reported its start */
     ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
     ck_assert_int_eq(missing[1], 1);
     ck_assert_str_eq(tutti_stall_line(3, s, 2, 18, text, sizeof text),
         "rank 2 waits in #18, where nothing has moved for 5.0 s (told 0.7 s ago)");
-    s[2] = computing(17, TUTTI_STALL_ENDED, 0.7); /* it has not told about this one */
+    s[2] = computing(17, TUTTI_STALL_ENDED, 0.7); /* it has not reported this one */
     s[2].answers = 0;
     s[2].heard_s = 0.7;
     ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
@@ -287,11 +287,11 @@ enum { RANKS = 2, TENSORS = 3, LENGTH = 1000 };
 /* What rank 1 does that rank 0 does not. */
 typedef enum trouble_kind {
     NO_TROUBLE,
-    LATE_TASK,   /* a task before the first collective takes its time */
+    LATE_TASK,   /* a task before the first collective takes long */
     MANY_TASKS,  /* as long, but in many tasks */
     BOTH_LATE,   /* rank 0, too: nothing is in flight meanwhile */
-    STAYS_OUT,   /* its program takes its time before it submits */
-    LOSES_TOKEN, /* the first collective's task is never told that it has ended */
+    STAYS_OUT,   /* its program takes long before it submits */
+    LOSES_TOKEN, /* the token of the first collective's task never finishes */
 } trouble_kind;
 
 typedef struct stall_job {
@@ -313,7 +313,7 @@ static void take_time(void *arg)
     tutti_clock_sleep(*(const double *)arg);
 }
 
-/* Two tensors a collective: g = s + s; sum of g. */
+/* Two tensors per collective: g = s + s; sum of g. */
 static tutti_status build_stall_graph(tutti_graph *g, int source[TENSORS], int sum[TENSORS])
 {
     tutti_status status = TUTTI_OK;
@@ -438,13 +438,13 @@ static void *run_stall_rank(void *arg)
     if (!status) status = build_stall_graph(graph, source, sum);
     if (!status) status = run_stalling(job, exchange, graph, source, sum);
     job->status = status;
-    if (status) return NULL; /* what is in flight may still use all this */
+    if (status) return NULL; /* operations in flight may still use all this */
     tutti_graph_free(graph);
     tutti_exchange_close(exchange);
     return NULL;
 }
 
-/* What such a rank leaves is no leak: it may still be in use. AddressSanitizer asks for this. */
+/* What such a rank leaves behind is not a leak: it may still be in use. AddressSanitizer calls this. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -501,7 +501,7 @@ static int told(const story *s, const char *words)
     return strstr(s->text, words) != NULL;
 }
 
-/* The i-th design that overlaps; NULL behind the last. */
+/* The i-th design that overlaps; NULL after the last. */
 static const char *threaded(int i)
 {
     for (int d = 0; tutti_designs[d]; d++)
@@ -546,7 +546,7 @@ START_TEST(computing_is_no_stall)
 }
 END_TEST
 
-/* Every line is an object: its quotes and brackets match, and what stands between is a value. */
+/* Whether a line is a valid JSON object. */
 static int is_json_line(const char *line)
 {
     json_error_t error;
@@ -574,7 +574,7 @@ static int check_dump(const char *folder, int rank)
     return collectives;
 }
 
-/* However long its program computes, reads or waits for something else than ranks. */
+/* However long its program computes, reads, or waits for anything but ranks. */
 START_TEST(a_rank_in_its_own_code_is_late)
 {
     const tutti_watch_options watch = {.on = 1, .warn_s = 0.3, .dump_s = 0.6, .abort_s = 1};

@@ -1,10 +1,10 @@
-/* Preloaded by deadlines.sh: the rank NEVER_COMES_RANK stops for ever in MPI_Init_thread or MPI_Finalize. */
+/* Preloaded by deadlines.sh: rank NEVER_COMES_RANK stops forever in MPI_Init_thread or MPI_Finalize. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Before MPI_Init_thread only the launcher can say which rank this is. */
+/* Before MPI_Init_thread only the launcher knows the rank. */
 static void stop_in(const char *call)
 {
     static const char *const launchers[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK"};

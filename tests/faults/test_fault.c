@@ -1,4 +1,4 @@
-/* designs/drive/fault: what TUTTI_FAULT may say, and when a faulty collective may start. */
+/* designs/drive/fault: the values of TUTTI_FAULT, and when a faulty collective may start. */
 #include "designs/drive/fault.h"
 #include "tests/support/testing.h"
 
@@ -69,7 +69,7 @@ START_TEST(only_one_rank)
 }
 END_TEST
 
-/* Six collectives on two lanes in turn. */
+/* Six collectives, alternating between two lanes. */
 static void fill(tutti_queue *queue)
 {
     int64_t sequence;
@@ -159,7 +159,7 @@ START_TEST(extra_comes_once)
     tutti_fault *fault = opened("rank=0,collective=2,do=extra", 0, 2);
     tutti_coll_args args;
     ck_assert(!tutti_fault_adds(fault, 1));
-    ck_assert(tutti_fault_adds(fault, 3)); /* 2 is a chunk of what began at 1 */
+    ck_assert(tutti_fault_adds(fault, 3)); /* 2 is a chunk of the sum that began at 1 */
     ck_assert(!tutti_fault_adds(fault, 3));
     tutti_token *token = tutti_fault_extra(&args);
     ck_assert_ptr_nonnull(token);

@@ -1,4 +1,4 @@
-/* designs/drive/fault_none: a build without faults says so, and refuses TUTTI_FAULT on every rank. */
+/* designs/drive/fault_none: a build without faults refuses TUTTI_FAULT on every rank, with the reason. */
 #include "designs/drive/fault.h"
 #include "tests/support/testing.h"
 
@@ -25,14 +25,14 @@ START_TEST(opens_without_it)
     tutti_fault *fault = (tutti_fault *)&fault;
     ck_assert_ok(tutti_fault_open(0, 2, &fault));
     ck_assert_ptr_null(fault);
-    setenv("TUTTI_FAULT", "", 1); /* as good as unset */
+    setenv("TUTTI_FAULT", "", 1); /* counts as unset */
     ck_assert_ok(tutti_fault_open(0, 2, &fault));
     unsetenv("TUTTI_FAULT");
     tutti_fault_close(fault);
 }
 END_TEST
 
-/* The driver asks only when it has a fault; if it asked without one, collectives would run as ever. */
+/* The driver calls these only with a fault; without one they leave collectives unchanged. */
 START_TEST(does_nothing)
 {
     tutti_entry entry = {.sequence = 2};

@@ -1,4 +1,4 @@
-/* apps/train/replica: how ranks that differ are named. Whole runs: replica.sh. */
+/* apps/train/replica: how differing ranks are named. Whole runs: replica.sh. */
 #include "apps/train/replica.h"
 #include "tests/support/testing.h"
 

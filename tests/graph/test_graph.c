@@ -180,10 +180,10 @@ START_TEST(links_of_a_chain_wait_for_starts)
         {{0, TUTTI_READWRITE}, {1, TUTTI_CHAIN}}, /* 1 after 0 */
         {{1, TUTTI_CHAIN}},                       /* 2 once 1 has started */
         {{0, TUTTI_READ}, {1, TUTTI_CHAIN}},      /* 3 after 1, once 2 has started */
-        {{1, TUTTI_READ}},                        /* 4 is no link: after 3 */
+        {{1, TUTTI_READ}},                        /* 4 is not a link: after 3 */
         {{1, TUTTI_CHAIN}},                       /* 5 after 4, once 3 has started */
         {{1, TUTTI_WRITE}},                       /* 6 after 5 */
-        {{1, TUTTI_CHAIN}},                       /* 7 after 6, which is no link */
+        {{1, TUTTI_CHAIN}},                       /* 7 after 6, which is not a link */
     };
     static const int accesses[] = {1, 2, 1, 2, 1, 1, 1, 1};
     for (int i = 0; i < 8; i++)
@@ -199,7 +199,7 @@ START_TEST(links_of_a_chain_wait_for_starts)
 }
 END_TEST
 
-/* What comes before a node, as "0 1 2 ". */
+/* The numbers that come before a node, as "0 1 2 ". */
 static char *before(tutti_reach *reach, const tutti_node *node, int first, int numbers, char *text)
 {
     const int *number;
@@ -221,10 +221,10 @@ START_TEST(nodes_reach_the_nearest_numbers)
     ck_assert_ok(tutti_reach_new(3, &reach));
 #define NODE(list) (&(tutti_node){.accesses = (int)(sizeof(list) / sizeof *(list)), .access = (list)})
     ck_assert_str_eq(before(reach, NODE(first), 0, 1, text), "");
-    ck_assert_str_eq(before(reach, NODE(between), 0, 0, text), "0 "); /* hands on what is before it */
+    ck_assert_str_eq(before(reach, NODE(between), 0, 0, text), "0 "); /* passes on its predecessors */
     ck_assert_str_eq(before(reach, NODE(sum), 1, 2, text), "0 ");
-    ck_assert_str_eq(before(reach, NODE(link), 3, 1, text), "1 2 "); /* of a chain: as if it ended */
-    ck_assert_str_eq(before(reach, NODE(last), 0, 0, text), "1 2 "); /* stands for what is before it */
+    ck_assert_str_eq(before(reach, NODE(link), 3, 1, text), "1 2 "); /* in a chain: as if it ended */
+    ck_assert_str_eq(before(reach, NODE(last), 0, 0, text), "1 2 "); /* represents its predecessors */
     ck_assert_str_eq(before(reach, &(tutti_node){0}, 0, 0, text), "");
 #undef NODE
     tutti_reach_free(reach);
@@ -282,7 +282,7 @@ START_TEST(fused_marks_share_a_block)
     ck_assert_str_eq(last->name, "c.sum+2");
     ck_assert_int_eq(last->accesses, 3);
     for (int a = 0; a < 3; a++) ck_assert_int_eq(last->access[a].tensor, a);
-    ck_assert_int_eq(tutti_graph_fuse(g, 1, marks), TUTTI_ERR_INVAL); /* fused already */
+    ck_assert_int_eq(tutti_graph_fuse(g, 1, marks), TUTTI_ERR_INVAL); /* already fused */
     tutti_graph_free(g);
 }
 END_TEST

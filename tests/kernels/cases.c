@@ -56,7 +56,7 @@ void test_declare(test_case *c, const char *name, tutti_dtype dtype, int64_t cou
     ck_assert(t->value && t->data);
 }
 
-/* 20 bits that depend on all of stream and index. */
+/* 20 bits that depend on all bits of stream and index. */
 static uint32_t bits_of(uint64_t stream, uint64_t index)
 {
     uint64_t h = (index + 1) * 0x9E3779B97F4A7C15ull ^ stream;
@@ -65,8 +65,7 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
-/* Numbers in [-1, 1) that float represents; statistics are moved above zero, labels are -1 to K-1.
- */
+/* Numbers in [-1, 1) that float represents; statistics are shifted above zero, labels are -1 to K-1. */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
@@ -140,7 +139,7 @@ void test_to_data(const test_tensor *t)
     }
 }
 
-/* x0,x1,...->y names as many inputs as the descriptor says. */
+/* x0,x1,...->y, with as many inputs as the descriptor has. */
 static const char *buffers_text(const test_case *c, int op, char *text, size_t size)
 {
     if (op != TUTTI_OP_SUM) return tutti_kernel_cpu(op)->buffers;
@@ -167,7 +166,7 @@ int test_buffers(
         if (!strncmp(p, "(rw)", 4)) p += 4;
         p += strspn(p, "]");
         const test_tensor *t = test_find(c, name);
-        if (!t) continue; /* optional, and not in this descriptor */
+        if (!t) continue; /* optional, and absent in this descriptor */
         buffer[count] = t;
         written[count++] = out;
     }

@@ -1,10 +1,8 @@
-/* The case list of the kernel tests: a family of ops, a descriptor, and the tensors that go in and
- * out.
+/* The cases of the kernel tests: a family of ops, a descriptor, and the input and output tensors.
  *
- * Every tensor exists twice: `data`, what the kernels see, and `value`, the same numbers in double
- * precision, which the reference works on. Inputs are a function of the case's text and the
- * tensor's name (fill in cases.c; make.py has the same), so that only results are stored as golden
- * numbers. */
+ * Every tensor exists twice: `data`, which the kernels see, and `value`, the same numbers in double
+ * precision for the reference. Inputs are a function of the case's text and the tensor's name (fill
+ * in cases.c; make.py has the same function), so that only results are stored as golden numbers. */
 #ifndef TUTTI_KERNEL_CASES_H
 #define TUTTI_KERNEL_CASES_H
 
@@ -27,8 +25,8 @@ typedef struct test_case test_case;
 
 typedef struct test_family {
     const char *name;
-    int ops, op[MAX_OPS];                  /* in the order in which they use each other's results */
-    void (*tensors)(test_case *c);         /* declares them with test_declare */
+    int ops, op[MAX_OPS];                  /* later ops use the results of earlier ones */
+    void (*tensors)(test_case *c);         /* declares the tensors with test_declare */
     void (*reference)(const test_case *c); /* inputs' values -> outputs' values */
 } test_family;
 
@@ -43,19 +41,19 @@ struct test_case {
     test_tensor tensor[MAX_TENSORS];
 };
 
-/* Reads "family key=value ..." ; false when a word is unknown. Only the descriptor and the family
- * are set. */
+/* Reads "family key=value ..."; false if a word is unknown. Sets only the family, the text and the
+ * descriptor. */
 int test_parse(const char *text, test_case *c);
-/* Declares the tensors, allocates and fills them. test_case_close releases. */
+/* Declares the tensors, allocates and fills them. test_case_close frees them. */
 void test_case_open(test_case *c);
 void test_case_close(test_case *c);
 /* For a family's `tensors`. */
 void test_declare(test_case *c, const char *name, tutti_dtype dtype, int64_t count);
 
-/* The tensor of that name, or NULL; its values, which must exist. */
+/* The tensor of that name, or NULL; test_value: its values, which must exist. */
 const test_tensor *test_find(const test_case *c, const char *name);
 double *test_value(const test_case *c, const char *name);
-/* Reads an element as the kernels wrote it; copies values into data. */
+/* test_element reads an element as the kernels wrote it; test_to_data copies values into data. */
 double test_element(const test_tensor *t, int64_t i);
 void test_to_data(const test_tensor *t);
 
@@ -65,8 +63,8 @@ int test_buffers(
 
 /* families.c */
 extern const test_family *const test_families[];
-/* A key of a family's descriptor: where it lies and how ('i' int64, 'u' uint64, 'd' int, 'f'
- * float); false if none. */
+/* A key of a family's descriptor: its offset and type ('i' int64, 'u' uint64, 'd' int, 'f' float);
+ * false if unknown. */
 int test_field(const test_family *family, const char *key, size_t *offset, char *type);
 
 #endif

@@ -1,4 +1,4 @@
-/* The families of the kernel tests: which tensors an op has, and the descriptors' fields. */
+/* The families of the kernel tests: the tensors of each op, and the descriptors' fields. */
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/conv.h"

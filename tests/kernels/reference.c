@@ -21,7 +21,7 @@ static void zero(const test_case *c, const char *name)
 
 /* ---- conv, dense ---- */
 
-/* One output pixel and filter: its window's products, and what it gives back to dx and dw. */
+/* One output pixel and filter: the products over its window, and its contribution to dx and dw. */
 static void conv_pixel(const test_case *c, int64_t n, int64_t i, int64_t j, int64_t k, int64_t at)
 {
     const tutti_conv_desc *d = (const void *)c->desc.bytes;
@@ -173,7 +173,7 @@ void test_dropout_reference(const test_case *c)
 
 /* ---- pool ---- */
 
-/* The elements of x under one window, of one channel. */
+/* The elements of one channel of x under one window. */
 static int window(
     const tutti_pool_desc *d, int64_t n, int64_t i, int64_t j, int64_t e, int64_t in[])
 {

@@ -1,5 +1,5 @@
-/* What every family's ops compute, in double precision and without tricks, written as the headers
- * of dag/kernels have the formulas: inputs' values -> outputs' values. */
+/* What every family's ops compute, in double precision and without optimizations, following the
+ * formulas in the headers of dag/kernels: inputs' values -> outputs' values. */
 #ifndef TUTTI_KERNEL_REFERENCE_H
 #define TUTTI_KERNEL_REFERENCE_H
 

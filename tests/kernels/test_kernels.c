@@ -1,6 +1,6 @@
-/* dag/kernels: every op on every case of cases.txt equals the reference in double precision,
- * PyTorch's numbers, and finite differences; gives the same bits again, also when others run beside
- * it; and stays on the calling thread. */
+/* dag/kernels: every op on every case of cases.txt agrees with the reference in double precision, with
+ * PyTorch's numbers, and with finite differences; it reproduces the same bits, also while others run;
+ * and it stays on the calling thread. */
 #include "dag/base/clock.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
@@ -19,11 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Errors relative to a tensor's largest number: single precision with sums of a few hundred terms.
- */
+/* Relative to a tensor's largest number: single precision with sums of a few hundred terms. */
 static const double TOLERANCE = 1e-5;
 
-/* Calls `use` with every case, opened, and the seed. */
+/* Opens every case and calls `use` with it and the seed. */
 static void each_case(void (*use)(test_case *c, uint64_t seed), uint64_t seed)
 {
     char line[MAX_TEXT];
@@ -54,7 +53,7 @@ static void count_ops(test_case *c, uint64_t seed)
     for (int i = 0; i < c->family->ops; i++) cases_of[c->family->op[i]]++;
 }
 
-/* An op without one would be compared with nothing, in every test of this file. */
+/* No test of this file would check an op without a case. */
 START_TEST(every_op_has_a_case)
 {
     memset(cases_of, 0, sizeof cases_of);
@@ -163,7 +162,7 @@ END_TEST
 
 /* ---- Against finite differences ---- */
 
-/* What the gradients are of: dy . y, or the weighted loss. */
+/* The function whose gradients are tested: dy . y, or the weighted loss. */
 static double objective(const test_case *c)
 {
     c->family->reference(c);
@@ -241,7 +240,7 @@ static void opened_close(opened *o)
     test_case_close(&o->c);
 }
 
-/* Runs all ops, `rounds` times from the same inputs; a thread's main function. */
+/* Runs all ops `rounds` times from the same inputs; a thread's main function. */
 static void *opened_run(void *argument)
 {
     opened *o = argument;
@@ -269,7 +268,7 @@ static void expect_same_bits(const test_case *a, const test_case *b)
     }
 }
 
-/* One after the other, the first twice over; then both at once. */
+/* Runs them one after another, the first for twice as many rounds; then both at once. */
 static void check_bits(const char *text, int rounds)
 {
     opened one, other;
@@ -312,8 +311,8 @@ static int threads_of_this_process(void)
     return count;
 }
 
-/* main sees to it that OpenMP would take four threads if it were left alone, and that this test is
- * the first to compute: OpenMP keeps threads that it has made. */
+/* main ensures that OpenMP would use four threads by default, and that this test computes first: OpenMP keeps
+ * the threads that it has started. */
 START_TEST(same_bits_on_the_calling_thread)
 {
     int before = threads_of_this_process();
@@ -323,14 +322,14 @@ START_TEST(same_bits_on_the_calling_thread)
     check_bits("norm N=8 H=32 W=32 C=16 eps=1e-5 relu=1", 5);
     check_bits("pool_max N=8 H=32 W=32 C=16 R=3 S=3 stride=2 pad=1", 5);
     for (int i = 0; i < 1000 && threads_of_this_process() != before; i++)
-        tutti_clock_sleep(0.001); /* joined threads leave the list a moment later */
+        tutti_clock_sleep(0.001); /* joined threads leave the list with a delay */
     ck_assert_int_eq(threads_of_this_process(), before);
 }
 END_TEST
 
 /* ---- Errors ---- */
 
-/* What a call writes to stderr is read from a file instead. */
+/* Redirects what a call writes to stderr into a file, to be read back. */
 typedef struct capture {
     FILE *file;
     int saved;
@@ -429,7 +428,7 @@ END_TEST
 
 /* ---- Numbers worth a test of their own ---- */
 
-/* A mean a thousand times the deviation: sums of squares alone would lose the variance. */
+/* A mean of a thousand deviations: plain sums of squares would lose the variance. */
 START_TEST(variance_survives_a_large_mean)
 {
     enum { ROWS = 3000, C = 16 };

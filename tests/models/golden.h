@@ -1,8 +1,8 @@
-/* Golden numbers of a model (tests/golden/net): lines of a kind, a name and numbers, compared with
- * what a trial holds. A failed comparison fails the test.
+/* Golden numbers of a model (tests/golden/net): lines with a kind, a name and numbers, compared
+ * with a trial's values. A failed comparison fails the test.
  *
- * The tolerance is the largest distance allowed, relative to the size of what is compared: for a
- * tensor's norm the norm, for its elements their root mean square. */
+ * The tolerance is the largest allowed distance, relative to the norm for a tensor's norm, and to
+ * the root mean square for its elements. */
 #ifndef TUTTI_GOLDEN_H
 #define TUTTI_GOLDEN_H
 
@@ -23,11 +23,11 @@ typedef struct golden_line {
 
 /* The line of this kind and name. */
 golden_line golden_find(const golden *g, const char *kind, const char *name);
-/* The mean loss of the batch that ran last. */
+/* The mean loss of the last batch. */
 void golden_check_loss(const golden *g, const trial *t, const char *kind, const char *name);
 /* All elements of a tensor, against the line "logits name". */
 void golden_check_logits(const golden *g, const trial *t, const char *tensor, const char *name);
-/* Norm and samples of the tensors that the lines of a kind name, behind a prefix; there must be
+/* Norm and samples of the tensors named by the lines of a kind, after a prefix; there must be
  * `expected` of them. */
 void golden_check_tensors(
     const golden *g, const trial *t, const char *kind, const char *prefix, int expected);

@@ -2,10 +2,10 @@
  * (tests/golden/net/make_large.py), on 64x64 images in 10 classes.
  *
  * Among millions of ReLUs and maxima a few flip by rounding alone: one behind conv9 of vgg16-224
- * moves elements of the gradients below it by up to 1e-2 of their size, where those above it agree to
- * 3e-5. A resnet50 that has not been trained amplifies what is below a flip: 5e-2, and PyTorch's own
- * float32 strays from its float64 by 4e-3 of a gradient's norm. What is wrong by rule is off by as
- * much as there is; the arithmetic of each layer is held closer by resnet20. */
+ * changes elements of the gradients below it by up to 1e-2 of their size, while those above agree to
+ * 3e-5. An untrained resnet50 amplifies the differences below a flip to 5e-2, and PyTorch's own float32
+ * deviates from its float64 by 4e-3 of a gradient's norm. A systematic error is of the order of the
+ * value itself; resnet20 tests the arithmetic of each layer more tightly. */
 #include "apps/models/model.h"
 #include "tests/models/golden.h"
 

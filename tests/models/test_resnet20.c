@@ -2,8 +2,8 @@
  * (tests/golden/net/make.py).
  *
  * Where the tolerance is 2e-5, PyTorch's own float32 stays within 2e-6 of its float64 on these
- * batches; leaving out the weight decay, the smallest of the rules, moves momentum by 1e-3 and
- * weights by 3e-5. */
+ * batches; omitting the weight decay, the smallest effect, changes momentum by 1e-3 and weights by
+ * 3e-5. */
 #include "apps/models/model.h"
 #include "tests/models/golden.h"
 
@@ -32,7 +32,7 @@ static tutti_step_options options_with(int micro_batches)
         .seed = SEED};
 }
 
-/* Runs a section on the batch of this number. */
+/* Runs a section on batch `number`. */
 static void run_batch(trial *t, int section, double number, int step)
 {
     float *images = malloc(BATCH * IMAGE * sizeof *images);

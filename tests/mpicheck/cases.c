@@ -8,7 +8,7 @@ int check_rank, check_size;
 static int run(int argc, char **argv, const check_case *one)
 {
     int provided;
-    /* Cases with threads of their own say so in their name. */
+    /* Names of cases with threads begin with "threads_". */
     if (strncmp(one->name, "threads_", 8) == 0)
         MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     else

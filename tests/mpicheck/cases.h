@@ -1,8 +1,8 @@
-/* What the programs of right and wrong MPI calls share: a list of named cases, one run a process.
+/* Shared by the programs of right and wrong MPI calls: a list of named cases, one run per process.
  *
- *   PROGRAM --list      prints "name ranks verdict words" for each case: verdict ok or nok, and what the report
- *                       of a wrong one has to say
- *   PROGRAM NAME        runs one case; wrong ones need not end without the checker */
+ *   PROGRAM --list      prints "name ranks verdict words" for each case: verdict ok or nok, and the
+ *                       words that the report of a wrong one must contain
+ *   PROGRAM NAME        runs one case; wrong ones may hang without the checker */
 #ifndef TUTTI_TESTS_MPICHECK_CASES_H
 #define TUTTI_TESTS_MPICHECK_CASES_H
 
@@ -11,14 +11,14 @@
 typedef struct check_case {
     const char *name;
     int ranks;
-    const char *words; /* NULL: right; "": any report will do */
+    const char *words; /* NULL: a right case; "": any report will do */
     void (*run)(void);
 } check_case;
 
-/* Rank and size in MPI_COMM_WORLD while a case runs. */
+/* Rank and size in MPI_COMM_WORLD, set while a case runs. */
 extern int check_rank, check_size;
 
-/* The main function of a program of rows. */
+/* The main function of a program of cases. */
 int check_main(int argc, char **argv, const check_case *cases, int count);
 
 #endif

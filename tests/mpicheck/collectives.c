@@ -1,5 +1,5 @@
-/* Collectives, right and wrong: every kind, in a product of what is changed on one rank, the communicator, and
- * the blocking or nonblocking form.  collectives --list, collectives NAME; see cases.h. */
+/* Collectives, right and wrong: every kind, with every change on one rank, every communicator, and in the blocking
+ * and the nonblocking form.  collectives --list, collectives NAME; see cases.h. */
 #include "tests/mpicheck/cases.h"
 
 #include <stdio.h>
@@ -180,9 +180,9 @@ static const struct {
 };
 enum { nkinds = sizeof(kinds) / sizeof(kinds[0]) };
 
-/* What one rank (the second of the communicator) does otherwise. */
+/* What one rank (the second of the communicator) does differently. */
 typedef struct situation {
-    int kind, odd; /* odd: this is that rank */
+    int kind, odd; /* odd: this rank is the one that differs */
     call c;
     MPI_Comm second; /* another communicator of the same ranks */
 } situation;
@@ -331,13 +331,13 @@ static void make_dup(situation *s)
     MPI_Comm_dup(MPI_COMM_WORLD, &s->c.comm);
 }
 
-/* The ranks in reverse, all in one group. */
+/* All ranks in one group, in reverse. */
 static void make_split(situation *s)
 {
     MPI_Comm_split(MPI_COMM_WORLD, 7, -check_rank, &s->c.comm);
 }
 
-/* All but rank 0. */
+/* All ranks except rank 0. */
 static void make_create(situation *s)
 {
     MPI_Group all, some;
@@ -372,7 +372,7 @@ static void run(int kind, int change, int comm, int nonblocking)
     if (own != MPI_COMM_WORLD) MPI_Comm_free(&own);
 }
 
-/* A nonblocking collective on its root may end before the others have come. */
+/* Excludes unsuitable combinations: a nonblocking collective may end on its root before the others have come. */
 static int sensible(int kind, int change, int nonblocking)
 {
     int uses = kinds[kind].uses, needs = changes[change].needs;
@@ -382,7 +382,7 @@ static int sensible(int kind, int change, int nonblocking)
 
 static const char *words_of(int kind, int change)
 {
-    /* Between two of one kind of thing only the data differ. */
+    /* A barrier has no data that could differ. */
     if (changes[change].run == type && kinds[kind].run == barrier) return NULL;
     return changes[change].words;
 }

@@ -1,5 +1,5 @@
-/* The judge of libtutti-mpicheck and those who knock: strangers do not hold it up, nor does a rank that does not read;
- * and a rank does not take another program for the judge. */
+/* The judge of libtutti-mpicheck and its connections: neither strangers nor a rank that does not read delay it, and a
+ * rank does not take another program for the judge. */
 #include "apps/mpicheck/channel.h"
 #include "apps/mpicheck/frame.h"
 #include "apps/mpicheck/judge.h"
@@ -41,7 +41,7 @@ static int knock(const mpicheck_card *card)
     return fd;
 }
 
-/* A stranger that says HELLO with these words. */
+/* Connects as a stranger that sends HELLO with these fields. */
 static int hello(const mpicheck_card *card, int64_t token, int64_t rank)
 {
     mpicheck_frame frame = {0};
@@ -54,7 +54,7 @@ static int hello(const mpicheck_card *card, int64_t token, int64_t rank)
     return fd;
 }
 
-/* Whether the other side closes the line within ten seconds, and says nothing before. */
+/* Whether the other side closes the connection within ten seconds and sends nothing before. */
 static bool turned_away(int fd)
 {
     struct pollfd line = {.fd = fd, .events = POLLIN};
@@ -64,7 +64,7 @@ static bool turned_away(int fd)
     return away;
 }
 
-/* Says a byte now and then, and never all of them. */
+/* Sends a byte now and then, but never a whole HELLO. */
 static void *drip(void *with)
 {
     int fd = *(int *)with;
@@ -106,7 +106,7 @@ static void say_collective(int fd, mpicheck_frame *frame, int number)
     ASSERT(mpicheck_frame_send(frame, fd));
 }
 
-/* So many that what the judge answers does not fit into the socket of a rank that does not read. */
+/* Enough that the judge's answers do not fit into the socket of a rank that does not read. */
 enum { COLLECTIVES = 60000 };
 
 static void *speak(void *with)
@@ -118,7 +118,7 @@ static void *speak(void *with)
     return NULL;
 }
 
-/* Reads the judge's word for all of them. */
+/* Reads the judge's answer for each collective. */
 static void *hear(void *with)
 {
     mpicheck_frame input = {0}, frame;
@@ -183,7 +183,7 @@ static void test_strangers(void)
     mpicheck_judge_join(judge);
 }
 
-/* Who has the token and then says what no frame begins with is cut off, and the others go on. */
+/* A rank that has the token but then sends no valid frame is disconnected, and the others go on. */
 static void test_torn(void)
 {
     mpicheck_card card = {0};
@@ -209,7 +209,7 @@ static int bound(uint32_t address, uint16_t port)
     return -1;
 }
 
-/* Another program with the same port, as on another host of the same name: it takes the line and says something. */
+/* Another program with the same port, as on another host of the same name: it accepts and answers. */
 static void *pretend(void *with)
 {
     char bytes[MPICHECK_FRAME_HELLO_BYTES] = {MPICHECK_FRAME_WELCOME_BYTES};
@@ -230,7 +230,7 @@ static void test_other_program(void)
     close(fd);
     foreign = bound(INADDR_LOOPBACK, card.port);
     if (foreign >= 0) listener = bound(other, card.port);
-    if (listener < 0) return; /* somebody else has got the port */
+    if (listener < 0) return; /* the port is taken */
     card.addresses = 1;
     card.address[0].s_addr = htonl(other);
     mpicheck_judge *judge = mpicheck_judge_start(listener, &card, 1);
@@ -244,7 +244,7 @@ static void test_other_program(void)
     mpicheck_judge_join(judge);
 }
 
-/* One name, two networks. */
+/* One host name, two networks. */
 static void test_place(void)
 {
     uint64_t here = mpicheck_channel_place();
@@ -256,7 +256,7 @@ static void test_place(void)
     ASSERT(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* Ranks that never come do not keep it. */
+/* The judge can quit although ranks never connect. */
 static void test_quit(void)
 {
     mpicheck_card card = {0};

@@ -1,4 +1,4 @@
-/* Wrong programs: messages and collectives that wait for ever. */
+/* Wrong programs: messages and collectives that wait forever. */
 #include "tests/mpicheck/programs.h"
 
 #include <pthread.h>
@@ -158,7 +158,7 @@ static void overlapping(void)
     MPI_Comm pair[3];
     for (int i = 0; i < 3; i++)
         MPI_Comm_split(WORLD, check_rank == i ? MPI_UNDEFINED : 0, 0, &pair[i]);
-    /* Each rank is in two of three pairs, and begins with another one. */
+    /* Each rank is in two of three pairs, and begins with a different one. */
     MPI_Barrier(pair[(check_rank + 1) % 3]);
     MPI_Barrier(pair[(check_rank + 2) % 3]);
 }
@@ -194,7 +194,7 @@ static void *barrier(void *comm)
 
 static void threads_exhausted(void)
 {
-    /* Three collectives, two threads that each block in one, in another order on each rank. */
+    /* Three collectives and two threads that each block in one, in a different order on each rank. */
     MPI_Comm comms[4];
     pthread_t threads[2];
     for (int i = 0; i < 4; i++) MPI_Comm_dup(WORLD, &comms[i]);

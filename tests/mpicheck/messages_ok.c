@@ -1,4 +1,4 @@
-/* Right programs: messages, requests and threads, each with something that a checker could take for wrong. */
+/* Right programs: messages, requests and threads, each with something that a checker might mistake for an error. */
 #include "tests/mpicheck/programs.h"
 
 #include <pthread.h>
@@ -187,7 +187,7 @@ static void many_nonblocking(void)
     }
     MPI_Barrier(WORLD);
     MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
-    /* Two communicators in another order on each rank: nonblocking, so that is right. */
+    /* Two communicators in a different order on each rank: right, because the calls are nonblocking. */
     MPI_Ibarrier(check_rank % 2 ? WORLD : second, &r[0]);
     MPI_Ibarrier(check_rank % 2 ? second : WORLD, &r[1]);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);

@@ -1,4 +1,4 @@
-/* Wrong programs: what is made and freed together, communicators, windows and files. */
+/* Wrong programs: communicators, windows and files, which are made and freed collectively. */
 #include "tests/mpicheck/programs.h"
 
 static int x[64], y[64];

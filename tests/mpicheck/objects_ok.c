@@ -1,4 +1,4 @@
-/* Right programs: what is done with communicators, types, operators, windows and files. */
+/* Right programs: communicators, types, operators, windows and files. */
 #include "tests/mpicheck/programs.h"
 
 #include <stdlib.h>
@@ -201,7 +201,7 @@ static void made_operator(void)
     MPI_Op op, other;
     int x = check_rank, y;
     if (check_rank == 0)
-        MPI_Op_create(largest, 0, &other); /* the order of making is nobody's business */
+        MPI_Op_create(largest, 0, &other); /* ranks may create operators in any order */
     MPI_Op_create(largest, 1, &op);
     MPI_Allreduce(&x, &y, 1, MPI_INT, op, WORLD);
     MPI_Op_free(&op);

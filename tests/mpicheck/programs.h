@@ -1,11 +1,11 @@
-/* The cases of the program `programs`, a table a file: *_ok.c are right, *_nok.c wrong in one way each; their names
- * say it, too. */
+/* The cases of the program `programs`, one table per file: those in *_ok.c are right, those in
+ * *_nok.c wrong in one way each; the case names show it, too. */
 #ifndef TUTTI_TESTS_MPICHECK_PROGRAMS_H
 #define TUTTI_TESTS_MPICHECK_PROGRAMS_H
 
 #include "tests/mpicheck/cases.h"
 
-/* MPICH's MPI_STATUSES_IGNORE is (MPI_Status *)1, which GCC takes for an array of no elements. */
+/* MPICH's MPI_STATUSES_IGNORE is (MPI_Status *)1, which GCC takes for an array without elements. */
 #if defined(MPICH_VERSION) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
@@ -24,7 +24,7 @@ extern const check_table check_messages_ok, check_messages_nok, check_objects_ok
 #define FIRST if (check_rank == 0)
 #define SECOND if (check_rank == 1)
 
-/* One integer from x, to y. */
+/* Sends one integer from x; receives one into y. */
 #define SEND(to, tag) MPI_Send(x, 1, MPI_INT, to, tag, WORLD)
 #define RECV(from, tag) MPI_Recv(y, 1, MPI_INT, from, tag, WORLD, MPI_STATUS_IGNORE)
 

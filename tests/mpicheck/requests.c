@@ -1,4 +1,4 @@
-/* Requests: every way to complete, inspect, start and free one, and what may be freed before. */
+/* Requests: every way to complete, inspect, start and free one, and objects that may be freed earlier. */
 #include "tests/mpicheck/programs.h"
 
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 static int x[16] = {1, 2, 3}, y[64];
 
-/* The last rank is late, so that the others free the communicator before the collective can end. Two ranks and
- * collectives of one round: in others Open MPI 4.1 uses the communicator that it has freed, and crashes by itself. */
+/* The last rank is late, so that the others free the communicator before the collective can end. Only two ranks and
+ * collectives of one round: otherwise Open MPI 4.1 uses the communicator that it has freed, and crashes. */
 static void late(void)
 {
     if (check_rank == check_size - 1) usleep(300000);
@@ -81,7 +81,7 @@ static void get_status(void)
         {
             MPI_Isend(x, 4, MPI_INT, 1, 0, WORLD, &r);
             poll_status(r);
-            x[0]++; /* the buffer is the program's again */
+            x[0]++; /* the buffer belongs to the program again */
         }
         SECOND
         {
@@ -139,7 +139,7 @@ static void get_status_deadlock(void)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* A type may be freed as soon as it has been named, and its handle is another type's next. */
+/* A type may be freed as soon as a call has used it, and another type may then get its handle. */
 static void type_freed_early(void)
 {
     MPI_Request r;
@@ -169,7 +169,7 @@ static void type_freed_early(void)
     SECOND MPI_Recv(y, 2, MPI_INT, 0, 0, WORLD, MPI_STATUS_IGNORE);
 }
 
-/* What is complete at once may have one handle for all. */
+/* Requests that complete at once may share one handle. */
 static void shared_handles(void)
 {
     MPI_Request r[4], in[4];

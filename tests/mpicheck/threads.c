@@ -1,5 +1,5 @@
-/* Several threads inside MPI: one thread's request gets the handle that another's has just had; and all of them hear
- * at one time that the run ends. */
+/* Several threads inside MPI: one thread's request gets a handle that another thread has just freed; and all threads
+ * learn at the same time that the run ends. */
 #include "tests/mpicheck/programs.h"
 
 #include <dlfcn.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* While it is set, the library's calls below come back late once they have freed a request, so that other threads
- * surely get the handle in between. The library calls these functions by their dynamic names. */
+/* If set, the library's calls below return late after they have freed a request, so that other threads are sure to
+ * get the handle in between. The library calls these functions by their dynamic names. */
 static bool slow;
 
 static void later(int found)
@@ -43,7 +43,7 @@ __attribute__((visibility("default"))) int PMPI_Testsome(
     return rc;
 }
 
-/* For one thread at a time. */
+/* Must be called by one thread at a time. */
 __attribute__((visibility("default"))) int PMPI_Abort(MPI_Comm comm, int code)
 {
     typedef int stop(MPI_Comm, int);
@@ -125,7 +125,7 @@ static void *receive(void *number)
     return NULL;
 }
 
-/* Nobody sends; every thread is told to end the run. */
+/* Nobody sends; every thread is ordered to end the run. */
 static void threads_all_receive(void)
 {
     in_threads(receive);

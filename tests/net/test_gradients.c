@@ -10,8 +10,8 @@
 
 enum { SIZE = 8, CHANNELS = 3, CLASSES = 5, BATCH = 7, IMAGE = SIZE * SIZE * CHANNELS };
 
-/* Every kind of layer; a value with three consumers; adds without a ReLU, whose gradients are
- * shared tensors. */
+/* Every kind of layer; a value with three consumers; adds without ReLU, whose gradients are shared
+ * tensors. */
 static void with_norm(tutti_net *net)
 {
     tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
@@ -35,7 +35,7 @@ static void with_norm(tutti_net *net)
 }
 
 /* Without batch normalisation the gradient of a batch is the sum over its images, however they are
- * dealt out. */
+ * distributed. */
 static void without_norm(tutti_net *net)
 {
     tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
@@ -74,7 +74,7 @@ static double norm(const float *x, int64_t count)
     return sqrt(sum);
 }
 
-/* (loss(w + h u) - loss(w - h u)) / 2h, for a direction u of length 1. */
+/* (loss(w + h u) - loss(w - h u)) / 2h for a direction u of length 1. */
 static double slope(trial *t, const data *d, float *w, const float *u, int64_t count, double h)
 {
     float *old = malloc((size_t)count * sizeof *old);
@@ -90,8 +90,8 @@ static double slope(trial *t, const data *d, float *w, const float *u, int64_t c
     return (loss[1] - loss[0]) / (2 * h);
 }
 
-/* A ReLU or maximum that flips within h moves the slope by up to a few percent of the gradient's
- * length, one that flips within both h is rare; what is wrong by rule is wrong for both. */
+/* A ReLU or maximum that flips within h changes the slope by up to a few percent of the gradient's
+ * length. A flip within both values of h is rare; a systematic error shows for both. */
 static void check_slope(trial *t, const data *d, const char *name, float *w, const float *u,
     int64_t count, double want, double length)
 {
@@ -101,7 +101,7 @@ static void check_slope(trial *t, const data *d, const char *name, float *w, con
         name, wide, narrow, want, length);
 }
 
-/* One parameter, along its gradient and along random signs. Gradients here are 0.05 to 3 long. */
+/* One parameter, along its gradient and along random signs. Gradients here have lengths of 0.05 to 3. */
 static void check_parameter(trial *t, const data *d, const char *name, uint64_t seed)
 {
     char gradient_name[80];
@@ -150,7 +150,7 @@ START_TEST(finite_differences_in_micro_batches)
 }
 END_TEST
 
-/* Adds the rank's gradients, all parameters in a row, to sum; returns how many there are. */
+/* Adds the rank's gradients, all parameters in sequence, to sum; returns the number of elements. */
 static int64_t add_gradients(const trial *t, double *sum)
 {
     int64_t total = 0;
@@ -168,7 +168,7 @@ static int64_t add_gradients(const trial *t, double *sum)
 
 enum { MOST_PARAMETERS = 4096 };
 
-/* The gradient of 2*BATCH images as `ranks` ranks with `micro-batches` micro-batches compute it. */
+/* The gradient of 2*BATCH images, computed by `ranks` ranks with `micro_batches` micro-batches. */
 static int64_t gradient_of(const data *d, int ranks, int micro_batches, double *sum)
 {
     memset(sum, 0, MOST_PARAMETERS * sizeof *sum);
@@ -253,8 +253,8 @@ END_TEST
 
 enum { PIPELINED = 5 };
 
-/* PIPELINED steps submitted at once. Twelve micro-batches make nodes of thirteen accesses, which is more
- * than StarPU keeps room for in a task. */
+/* PIPELINED steps submitted at once. Twelve micro-batches make nodes with thirteen accesses, more than
+ * StarPU has room for in a task. */
 static uint64_t train_pipelined(
     const tutti_runner *runner, const data *d, int micro_batches, int workers)
 {
@@ -292,7 +292,7 @@ START_TEST(starpu_gives_the_same_bits)
 }
 END_TEST
 
-/* Rows with label -1 count for nothing: neither in the metrics nor in the gradient. */
+/* Rows with label -1 do not count, neither in the metrics nor in the gradient. */
 START_TEST(padded_rows_do_not_count)
 {
     data *d = (data *)make_data();
@@ -311,7 +311,7 @@ START_TEST(padded_rows_do_not_count)
 }
 END_TEST
 
-/* eval_again counts the mean of its logits and those of the eval before it. */
+/* eval_again evaluates the mean of its logits and those of the preceding eval. */
 START_TEST(two_views_are_averaged)
 {
     data *d = (data *)make_data();

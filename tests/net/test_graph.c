@@ -1,5 +1,4 @@
-/* The step of a small net as text, compared with tests/golden/net, and what holds for every node of
- * it. */
+/* The step of a small net as text, compared with tests/golden/net, and properties of all its nodes. */
 #include "dag/kernels/kernel.h"
 #include "dag/net/step.h"
 #include "tests/support/testing.h"
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Residual, with a fork, both kinds of pooling that remember or not, and dropout, which vanishes in
+/* A residual net with a fork, pooling that remembers (max) and does not (average), and dropout, which vanishes in
  * the evaluation. */
 static void build(tutti_net *net)
 {
@@ -123,7 +122,7 @@ static const tutti_node *find_node(const tutti_step *step, const char *name)
 
 START_TEST(priorities_follow_the_backward_pass)
 {
-    /* Each is more urgent than the next. */
+    /* In order of decreasing priority. */
     static const char *const order[] = {"fc.weight.sum_micro_batches", "fc.dense_bwd_data@0",
         "fc.dense_bwd_weights@0", "drop.dropout_bwd@1", "pool.pool_max_bwd@0",
         "conv2.conv_bwd_data@1", "conv2.conv_bwd_weights@0", "bn1.norm_bwd@0",
@@ -139,7 +138,7 @@ START_TEST(priorities_follow_the_backward_pass)
         if (node->kind == TUTTI_NODE_MARK) ck_assert_int_gt(node->priority, top);
         if (node->section == step->eval) ck_assert_int_eq(node->priority, 0);
     }
-    ck_assert_int_eq(marks, step->parameters + 1); /* and one for the batch norm's statistics */
+    ck_assert_int_eq(marks, step->parameters + 1); /* + 1 for the batch norm's statistics */
     tutti_step_free(step);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* dag/net: shapes, names, parameter counts, and what bad layers are told. Nothing runs here. */
+/* dag/net: shapes, names, parameter counts, and error messages for bad layers. Nothing runs here. */
 #include "dag/net/step.h"
 #include "tests/support/testing.h"
 
@@ -159,7 +159,7 @@ static const struct wrong {
     {wrong_size, {"conv layer huge", "4x4x9223372036854775807", "too many"}},
 };
 
-/* Runs build on a fresh net with standard error caught in text. */
+/* Runs build on a fresh net and captures standard error in text. */
 static tutti_status caught(const struct wrong *wrong, char *text, size_t size)
 {
     FILE *file = tmpfile();
@@ -176,7 +176,7 @@ static tutti_status caught(const struct wrong *wrong, char *text, size_t size)
     rewind(file);
     text[fread(text, 1, size - 1, file)] = 0;
     fclose(file);
-    ck_assert_int_eq(later, -1); /* the failure sticks */
+    ck_assert_int_eq(later, -1); /* the failure is sticky */
     return status;
 }
 
@@ -238,11 +238,9 @@ START_TEST(step_refuses_bad_nets)
     tutti_net_output(net, y);
     ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* no parameters */
     tutti_net_dense(net, "unused", y, 3, TUTTI_INIT_HE_FAN_IN);
-    ck_assert_int_eq(
-        tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* a value that nothing uses */
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* unused value */
     tutti_net_relu(net, "unused", x);
-    ck_assert_int_eq(
-        tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* a net that failed */
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL); /* failed net */
     ck_assert_ptr_null(step);
     tutti_net_free(net);
 }

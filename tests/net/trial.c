@@ -76,7 +76,7 @@ double trial_metric(const trial *t, int which)
     return sum;
 }
 
-/* These tests have one memory node, where a tensor stays in its place. */
+/* These tests have one memory node, where a tensor's address does not change. */
 static void *memory_of(const trial *t, int tensor)
 {
     void *data;

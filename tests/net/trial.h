@@ -1,5 +1,5 @@
-/* A net on a runner, for tests: build, feed a batch, run a step, look at tensors. Failures
- * fail the test. */
+/* A net on a runner, for tests: build, feed a batch, run a step, look at tensors. Any failure fails
+ * the test. */
 #ifndef TUTTI_TRIAL_H
 #define TUTTI_TRIAL_H
 
@@ -16,7 +16,7 @@ typedef struct trial {
 
 typedef void trial_net_fn(tutti_net *net);
 
-/* Builds the net and its step, opens a run, and sets initial weights by options->seed. The inline
+/* Builds the net and its step, opens a run, and sets initial weights from options->seed. The inline
  * runner draws its order from order_seed. */
 void trial_open(
     trial *t, trial_net_fn *build, const tutti_step_options *options, uint64_t order_seed);
@@ -24,20 +24,19 @@ void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *opti
     const tutti_runner *runner, const tutti_run_options *run);
 void trial_close(trial *t);
 
-/* Feeds options.batch images and labels (the rank's batch; cut into micro-batches here), the rate and the
- * step number, and runs a section to its end. */
+/* Feeds options.batch images and labels (the rank's batch, cut into micro-batches here), the rate
+ * and the step number, and runs a section to its end. */
 void trial_run(
     trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number);
 
-/* The same without waiting: what the pointers point to stays until trial_wait, which waits for all.
- */
+/* The same without waiting: the pointed-to data must stay until trial_wait, which waits for all. */
 void trial_submit(trial *t, int section, const float *images, const int32_t *labels,
     const float *rate, const int64_t *number);
 void trial_wait(trial *t);
 
-/* Sum over micro-batches of metrics[which]. */
+/* The sum over micro-batches of metrics[which]. */
 double trial_metric(const trial *t, int which);
-/* A tensor's elements and how many; the test fails when there is none of that name. */
+/* A tensor's elements and their number; the test fails if the name is unknown. */
 float *trial_tensor(const trial *t, const char *name, int64_t *count);
 
 /* Random images (standard normal) and labels 0..classes-1, from element `first` on of the streams

@@ -1,7 +1,7 @@
-/* Every wrong argument that a program can give to the public calls, on all ranks: each is an error that the
- * call returns, and the session goes on.
+/* Every wrong argument that a program can pass to the public calls, on all ranks: each call returns an error, and
+ * the session goes on.
  *
- *     arguments DESIGN    every call; exit status 0 when each returned what it should
+ *     arguments DESIGN    every call; exit status 0 if each returned the expected status
  *     arguments stays     two sessions are open when MPI_Finalize is called
  *     arguments refused   the last rank's options are wrong, the others' right: nobody attaches */
 #include <limits.h>
@@ -74,7 +74,7 @@ static tutti_status attach_sized(const void *options, size_t bytes)
     return status;
 }
 
-/* Programs that were compiled with other headers than the library's. */
+/* Programs compiled with headers of another version. */
 static void refuse_sizes(void)
 {
     struct {
@@ -117,12 +117,12 @@ static void refuse_handles(tutti_session *tutti, starpu_data_handle_t good)
     starpu_data_handle_t other, temporary = vector(NULL, LENGTH, sizeof(double));
     INVAL(tutti_allreduce(tutti, NULL, TUTTI_F64, TUTTI_SUM));
     INVAL(tutti_name(tutti, NULL, "nothing"));
-    INVAL(tutti_allreduce(tutti, good, TUTTI_F32, TUTTI_SUM)); /* twice as many of half the size */
+    INVAL(tutti_allreduce(tutti, good, TUTTI_F32, TUTTI_SUM)); /* elements of half the size */
     INVAL(tutti_allreduce(tutti, good, TUTTI_U8, TUTTI_SUM));
     INVAL(tutti_allgather(tutti, temporary, good, TUTTI_F64));
     INVAL(tutti_allgather(tutti, good, temporary, TUTTI_F64));
     INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* was never written */
-    INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* asking did not change it */
+    INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* still unwritten */
     starpu_data_unregister(temporary);
     starpu_void_data_register(&other);
     INVAL(tutti_allreduce(tutti, other, TUTTI_U8, TUTTI_SUM));
@@ -191,12 +191,12 @@ static void accept(tutti_session *tutti, starpu_data_handle_t good)
     starpu_data_handle_t temporary = vector(NULL, LENGTH, sizeof(double)),
                          received = vector(NULL, LENGTH, sizeof(double)),
                          empty = vector(&inside, 0, sizeof(double));
-    /* a temporary that a task will have written, the same one twice, and one of no elements */
+    /* a temporary that a pending task writes, the same one twice, and one without elements */
     GOOD((tutti_status)starpu_task_insert(&filling, STARPU_W, temporary, 0));
     GOOD(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM));
     GOOD(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM));
     GOOD(tutti_allreduce(tutti, empty, TUTTI_F64, TUTTI_SUM));
-    /* what a broadcast brings needs no value before; bytes may be of anything */
+    /* a broadcast's target needs no value before; bytes may be of any type */
     if (tutti_rank(tutti) == root)
         GOOD((tutti_status)starpu_task_insert(&filling, STARPU_W, received, 0));
     GOOD(tutti_broadcast(tutti, received, TUTTI_F64, root));
@@ -226,7 +226,7 @@ static void use_session(const char *design)
     refuse_sessions(good);
     accept(tutti, good);
     GOOD(tutti_detach(tutti));
-    GOOD(tutti_attach(MPI_COMM_WORLD, &options, &later)); /* is never taken for the one before */
+    GOOD(tutti_attach(MPI_COMM_WORLD, &options, &later)); /* not mistaken for the old session */
     INVAL(tutti_allreduce(tutti, good, TUTTI_F64, TUTTI_SUM));
     INVAL(tutti_wait(tutti, 1));
     INVAL(tutti_detach(tutti));
@@ -234,7 +234,7 @@ static void use_session(const char *design)
     starpu_data_unregister(good);
 }
 
-/* As many programs end: the results are there, and the last calls are forgotten. */
+/* Ends as many programs do: the results are complete, but nobody detaches. */
 static void stay(void)
 {
     static double data[LENGTH];
@@ -253,11 +253,11 @@ int main(int argc, char **argv)
     tutti_session *session;
     int level, rank, size;
     const char *what = argc > 1 ? argv[1] : "funneled";
-    IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* MPI does not run */
+    IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* no MPI */
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* nor StarPU */
+    IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* no StarPU */
     if (starpu_init(NULL)) return 77;
     if (strcmp(what, "refused") == 0) {
         const tutti_attach_options options = {.lanes = rank == size - 1 ? -1 : 0};

@@ -1,12 +1,12 @@
-/* What tests/programs/host.sh runs, as a stranger's program: the host of the library stays in control. Two ranks.
+/* Run by tests/programs/host.sh, as a foreign program: the library's host stays in control. Two ranks.
  *
- *   host stands DESIGN S [abort] rank 1 stands still until the collectives of rank 0 have failed and its patience is
- *                                over; then both go on to MPI_Finalize, rank 0 with a collective in flight. abort: rank
- *                                0 lets Tutti end it (may_abort)
+ *   host stands DESIGN S [abort] rank 1 stops until the collectives of rank 0 have failed and its patience is over;
+ *                                then both go on to MPI_Finalize, rank 0 with a collective in flight. abort: rank 0
+ *                                lets Tutti end it (may_abort)
  *   host absent DESIGN S         rank 1 attaches only after rank 0's tutti_attach has given up
  *   host differs DESIGN S        the ranks' collectives differ
  *
- * Patience lasts S seconds. Messages go to a log of its own: "log: LEVEL: SENTENCE" on stdout. */
+ * Patience lasts S seconds. The program's log handler prints "log: LEVEL: SENTENCE" on stdout. */
 #include <mpi.h>
 #include <signal.h>
 #include <starpu.h>
@@ -77,7 +77,7 @@ static void differ(const tutti_attach_options *options)
     tell("tutti_attach", status);
     if (status) return;
     tutti_allreduce(tutti, handle, TUTTI_U8, TUTTI_SUM);
-    tell("nothing", TUTTI_ERR_INVAL); /* the sentence of the call before */
+    tell("nothing", TUTTI_ERR_INVAL); /* the sentence of the previous call */
     sum(tutti, rank ? TUTTI_SUM : TUTTI_MAX);
     tell("tutti_detach", tutti_detach(tutti));
 }
@@ -101,5 +101,5 @@ int main(int argc, char **argv)
     MPI_Finalize();
     printf("rank %d: has ended MPI\n", rank);
     fflush(stdout);
-    _exit(0); /* starpu_shutdown would wait for what does not end */
+    _exit(0); /* starpu_shutdown would wait for tasks that never end */
 }

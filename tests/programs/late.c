@@ -1,13 +1,13 @@
-/* A StarPU program whose last rank is late, or stands still:
+/* A StarPU program whose last rank is late, or hangs:
  *
  *     late DESIGN CASE SECONDS
  *
- * code      its main thread computes for so many seconds before it inserts what the others wait for
- * task      a task of its takes as long before that
- * left      it has detached, and nothing is compared, while the others go on
+ * code      its main thread sleeps for SECONDS before it inserts the collectives that the others wait for
+ * task      one of its tasks takes SECONDS before that
+ * left      it has detached without verification, while the others go on
  * held      it waits for a collective on data that it has acquired itself
  * acquire   every rank waits for a collective with starpu_data_acquire alone
- * Exit status: 0 when every sum is right; 1 when a wait failed. */
+ * Exit status: 0 if every sum is right; 1 if a wait failed. */
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ typedef struct state {
     tutti_session *tutti;
     starpu_data_handle_t handle;
     float data[LENGTH];
-    int late; /* this rank */
+    int late; /* this rank is late */
     unsigned seconds;
 } state;
 

@@ -1,10 +1,10 @@
 /* A StarPU program whose last rank does something else in the second of three steps:
  *
- *     mismatch DESIGN CHECK ALGORITHM CASE...
+ *     mismatch DESIGN VERIFY ALGORITHM CASE...
  *
- * Each case is a session of its own (tutti_attach ... tutti_detach). A line a rank and case: what
- * tutti_wait said, and after how many seconds. Exit status: 0 when every wait was OK and every sum
- * right; 1 when the ranks were told of a mismatch; 3 when a sum is wrong or something else failed. */
+ * Each case is a separate session (tutti_attach ... tutti_detach). Prints one line per rank and case: the
+ * result of tutti_wait, and after how many seconds. Exit status: 0 if every wait was OK and every sum
+ * right; 1 if the ranks got a mismatch; 3 if a sum is wrong or something else failed. */
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include <tutti/starpu.h>
 
 enum { STEPS = 3, VECTORS = 4, SMALL = 16, LARGE = 20000 };
-enum { A, B, C, D }; /* A and B have one size */
+enum { A, B, C, D }; /* A and B have the same size */
 
 typedef struct state {
     tutti_session *tutti;
@@ -40,7 +40,7 @@ static tutti_status usual(state *s)
     return status ? status : tutti_broadcast(s->tutti, s->handle[D], TUTTI_F32, 0);
 }
 
-/* What the last rank does in place of sum(B), or of the step. */
+/* What the last rank does instead of sum(B), or instead of the whole step. */
 static tutti_status swap(state *s)
 {
     tutti_status status = sum(s, B);
@@ -110,7 +110,7 @@ static tutti_status missing(state *s)
     return status ? status : tutti_broadcast(s->tutti, s->handle[D], TUTTI_F32, 0);
 }
 
-/* steps: how many the last rank makes. */
+/* steps: how many the last rank runs. */
 static const struct row {
     const char *name;
     tutti_status (*step)(state *s);
@@ -137,7 +137,7 @@ static void fill(state *s)
             s->data[v][i] = (float)((s->rank + 1) * (i % 7 + v + 1));
 }
 
-/* Whether this step's results are what they must be. */
+/* Whether this step's results are right. */
 static int right(const state *s)
 {
     float ranks = (float)(s->size * (s->size + 1) / 2);
@@ -147,7 +147,7 @@ static int right(const state *s)
     return 1;
 }
 
-/* Data are registered for one step: this program fills and looks at them between steps. */
+/* Data are registered for one step: between steps this program fills and reads them. */
 static tutti_status run_step(state *s, tutti_status (*step)(state *s))
 {
     static const char *const names[VECTORS] = {"a", "b", "c", "d"};
@@ -203,7 +203,7 @@ int main(int argc, char **argv)
     int granted, worst = 0;
     if (argc < 5) return 2;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &granted);
-#ifdef MPICH_NAME /* which raises errors of requests there: tutti-run(1), MPICH */
+#ifdef MPICH_NAME /* MPICH raises errors of requests on this communicator: tutti-run(1), MPICH */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 #endif
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);

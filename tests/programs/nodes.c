@@ -1,5 +1,5 @@
-/* A program of two StarPU workers, each with a memory node of its own where the environment says so: tasks on
- * both write what Tutti's collectives sum, spread and gather. Exits with 77 where StarPU has one node only. */
+/* A program with two StarPU workers, each with its own memory node if the environment sets that up: tasks on
+ * both write the data that Tutti's collectives sum, broadcast and gather. Exits with 77 if StarPU has only one node. */
 #include <tutti/starpu.h>
 
 #include <mpi.h>
@@ -51,7 +51,7 @@ static int check(int rank, const char *what, float got, float wanted)
     return 1;
 }
 
-/* A task writes on the other node what the program has set in main memory. */
+/* The program sets the values in main memory; a task on the other node adds to them. */
 static void set_five(tutti_handle data)
 {
     starpu_data_acquire(data, STARPU_W);
@@ -60,7 +60,7 @@ static void set_five(tutti_handle data)
     submit(&adder, data, 1, NULL);
 }
 
-/* Returns how much is wrong. */
+/* Returns the number of errors. */
 static int run(tutti_session *tutti)
 {
     int rank = tutti_rank(tutti), size = tutti_size(tutti), wrong = 0;

@@ -1,11 +1,11 @@
-/* What tests/programs/release.sh runs: as a stranger's program, on public headers and libtutti alone.
+/* Run by tests/programs/release.sh: a foreign program, on public headers and libtutti alone.
  *
  *   release allreduce | broadcast | stopped [ALGORITHM]
  *
  * A large collective is in flight when the ranks' next one turns out to differ. After tutti_wait the
- * program does what the manual allows: it gives the memory back to the system and takes it again for
- * something else. Prints what tutti_wait has returned, and how many elements were written afterwards.
- * stopped: the last rank stands still meanwhile, and whoever still sends to it must not free anything. */
+ * program does what the manual allows: it returns the memory to the system and maps it again for
+ * another purpose. Prints the result of tutti_wait, and how many elements were written afterwards.
+ * stopped: the last rank is stopped meanwhile, and a rank that still sends to it must not free anything. */
 #include <tutti/starpu.h>
 
 #include <mpi.h>
@@ -28,7 +28,7 @@ static float *take_memory(void *at)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Lets MPI do what it has left to do. */
+/* Lets MPI finish its pending work. */
 static void make_progress(void)
 {
     for (int i = 0; i < LOOKS; i++) {
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     tutti_status status = tutti_wait(session, stopped ? short_s : patience_s);
     printf("rank %d: %s\n", rank, tutti_status_name(status));
     fflush(stdout);
-    if (status == TUTTI_ERR_TIMEOUT) { /* the data are not the program's: only the end is left */
+    if (status == TUTTI_ERR_TIMEOUT) { /* Tutti still owns the data: the program can only end */
         usleep(500000);
         MPI_Abort(MPI_COMM_WORLD, 4);
     }

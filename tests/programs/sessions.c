@@ -1,12 +1,11 @@
-/* Several sessions of one program at a time, over the rows, the columns and all of a grid of ranks, with
+/* Several concurrent sessions of one program, over the rows, the columns and all ranks of a grid, with
  * MPI_THREAD_SERIALIZED:
  *
  *     sessions DESIGN ALGORITHM ROUNDS
  *
  * Sums of all sessions are in flight together and depend on each other through StarPU's data. The program's
- * own MPI_ functions take the place of the library's and count the threads that are inside MPI. Exit
- * status: 0 when every sum is right and no two threads were inside MPI at once; 2 when a session is
- * refused; else 1. */
+ * own MPI_ functions replace the library's and count the threads inside MPI. Exit status: 0 if every sum is
+ * right and no two threads were inside MPI at once; 2 if a session is refused; else 1. */
 #include <starpu.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -75,7 +74,7 @@ static void set_to_one(void *buffers[], void *arg)
 static struct starpu_codelet one = {
     .cpu_funcs = {set_to_one}, .nbuffers = 1, .modes = {STARPU_W}, .name = "one"};
 
-/* Rows of two ranks; a column is the ranks of one parity. */
+/* Rows of two ranks; a column has the ranks of one parity. */
 static tutti_status attach(state *s, const tutti_attach_options *options)
 {
     MPI_Comm comm[SESSIONS] = {MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_WORLD};
@@ -89,7 +88,7 @@ static tutti_status attach(state *s, const tutti_attach_options *options)
     return status;
 }
 
-/* Sums of ones over rows, then columns of that, then all: in flight behind each other, round after round. */
+/* Sums of ones over rows, then over columns, then over all: in flight one behind another, round after round. */
 static tutti_status run(state *s, int rounds)
 {
     tutti_status status = TUTTI_OK;
@@ -105,7 +104,7 @@ static tutti_status run(state *s, int rounds)
 static int wrong(state *s)
 {
     int found = 0;
-    double want = 0; /* all ranks' sums over their columns of what each row has */
+    double want = 0; /* over all ranks, the sum over the column of each row's sum */
     for (int rank = 0; rank < s->size; rank++)
         for (int other = rank % 2; other < s->size; other += 2)
             want += other / 2 * 2 + 1 < s->size ? 2 : 1;

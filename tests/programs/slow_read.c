@@ -1,4 +1,4 @@
-/* Preloaded into a program: on rank SLOW_READ_RANK the SLOW_READ_AT-th read at an offset of SLOW_READ_BYTES bytes takes
+/* Preloaded into a program: on rank SLOW_READ_RANK, the SLOW_READ_AT-th positioned read of SLOW_READ_BYTES bytes takes
  * SLOW_READ_S seconds longer. */
 #define _LARGEFILE64_SOURCE
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ static const char *setting(const char *name)
     return text ? text : "-1";
 }
 
-/* As the launchers at hand tell it. */
+/* This process's rank, from the launcher's variables. */
 static int rank_here(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};

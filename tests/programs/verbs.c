@@ -1,6 +1,6 @@
-/* What tests/programs/verbs.sh runs: as a stranger's program, on public headers and libtutti alone. Every call
- * that inserts a collective, in place and not, with data of several kinds, and what waits for them. Exits with
- * the number of results that are wrong. */
+/* Run by tests/programs/verbs.sh: a foreign program, on public headers and libtutti alone. Every call that inserts a
+ * collective, in place and not, with data of several kinds, and the calls that wait. Exits with the number of wrong
+ * results. */
 #include <tutti/starpu.h>
 
 #include <complex.h>
@@ -27,7 +27,7 @@ static void expect(int right, const char *what, int line)
 #define GOOD(call) expect((call) == TUTTI_OK, #call, __LINE__)
 #define REFUSED(call) expect((call) == TUTTI_ERR_INVAL, #call, __LINE__)
 
-/* ---- data: vectors of 64-bit numbers that say whose element this is ---- */
+/* ---- data: vectors of 64-bit numbers that encode rank and index ---- */
 
 typedef struct data {
     int64_t x[ROOM];
@@ -52,7 +52,7 @@ static data *vector(int64_t n, int filled)
     return d;
 }
 
-/* Waits for the collectives on it, and hands it back. */
+/* Waits for the collectives on it and returns its elements. */
 static int64_t *take(data *d)
 {
     GOOD(tutti_wait_for(session, d->handle, 60));
@@ -104,7 +104,7 @@ static void reduce(int in_place)
     for (int i = 0; i < 8; i++) free(of[i]);
 }
 
-/* Part r of `parts` begins at *begin; counts NULL: all have N elements. */
+/* The length of part r, which begins at *begin; counts NULL: all parts have N elements. */
 static int64_t part_of(const int64_t *counts, int r, int64_t *begin)
 {
     *begin = counts ? 0 : r * N;
@@ -163,7 +163,7 @@ static void scatter(int in_place, const int64_t *counts)
     free(send), free(recv);
 }
 
-/* What rank r sends rank q; none where there is none. */
+/* How many elements rank r sends to rank q; may be 0. */
 static int64_t piece(int r, int q)
 {
     return (r + 2 * q) % 4;
@@ -260,7 +260,7 @@ static void types(void)
     GOOD(tutti_barrier(session, block));
     GOOD(tutti_wait_for(session, block, INFINITY));
     GOOD(tutti_wait(session, 60));
-    GOOD(tutti_wait(session, 0)); /* all have ended: does not wait */
+    GOOD(tutti_wait(session, 0)); /* all have ended: no waiting */
     starpu_data_unregister(matrix);
     starpu_data_unregister(variable);
     starpu_data_unregister(block);
@@ -271,7 +271,7 @@ static void types(void)
     EXPECT(bits[0] == (1 << size) - 1 && bits[1] == 7 && bits[3] == 0);
 }
 
-/* Registered elements of more than 8 bytes are several of a smaller type. */
+/* Registered elements of more than 8 bytes count as several of a smaller type. */
 static void several(void)
 {
     double _Complex z[N];
@@ -307,7 +307,7 @@ static struct starpu_codelet waiting = {.cpu_funcs = {wait_until_told},
     .nbuffers = 1,
     .modes = {STARPU_RW}};
 
-/* A collective whose data a task keeps back is not waited for with another's handle. */
+/* Waiting for one handle does not wait for a collective whose data a task holds back. */
 static void wait_for_one(void)
 {
     static int told;
@@ -324,7 +324,7 @@ static void wait_for_one(void)
     snprintf(before, sizeof before, "%s", tutti_last_error());
     EXPECT(tutti_wait_for(session, late->handle, 0) == TUTTI_ERR_TIMEOUT);
     EXPECT(tutti_wait(session, 0) == TUTTI_ERR_TIMEOUT);
-    EXPECT(!strcmp(before, tutti_last_error())); /* looking is no error */
+    EXPECT(!strcmp(before, tutti_last_error())); /* polling is not an error */
     EXPECT(tutti_wait(session, 0.01) == TUTTI_ERR_TIMEOUT);
     REFUSED(tutti_wait_for(session, late->handle, -1));
     REFUSED(tutti_wait_for(session, NULL, 1));

@@ -1,6 +1,6 @@
-/* dag/run on a StarPU of two memory nodes (NUMA nodes that hwloc makes up): collectives get the data that tasks have
- * written last, wherever that was, neighbours stay neighbours, and nothing moves or copies what is in flight.
- * Skipped where hwloc or StarPU do not make two nodes. */
+/* dag/run on a StarPU with two memory nodes (NUMA nodes simulated by hwloc): collectives get the data that tasks wrote
+ * last, on whatever node, neighbours stay neighbours, and nothing moves or copies data in flight. Skipped if hwloc or
+ * StarPU do not provide two nodes. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
@@ -20,7 +20,7 @@
 enum { SKIPPED = 77, WORKERS = 2, COUNT = 4 };
 static const double patience_s = 20;
 
-/* ---- a StarPU of two nodes ---- */
+/* ---- a StarPU with two nodes ---- */
 
 /* Before StarPU starts: one processor and one memory node for each of two workers. */
 static void choose_nodes(void)
@@ -28,7 +28,7 @@ static void choose_nodes(void)
     setenv("HWLOC_SYNTHETIC", "numa:2 core:1 pu:1", 1);
     setenv("HWLOC_THISSYSTEM", "1", 1);
     setenv("STARPU_USE_NUMA", "1", 1);
-    setenv("STARPU_HOSTNAME", "two-nodes", 1); /* what StarPU remembers of the machine is not for others */
+    setenv("STARPU_HOSTNAME", "two-nodes", 1); /* keeps StarPU's measurements separate */
     setenv("STARPU_WORKERS_NOBIND", "1", 1);
 }
 
@@ -53,7 +53,7 @@ static int has_two_nodes(void)
     return nodes >= 2 && workers >= WORKERS;
 }
 
-/* ---- collectives that end when the test says so ---- */
+/* ---- collectives that end when the test ends them ---- */
 
 typedef struct late {
     atomic_int started;
@@ -109,7 +109,7 @@ static void insert_on(starpu_data_handle_t handle, tutti_mode mode)
         tutti_insert_collective(insert, "late", &handles, sizeof handles, 1, &handle, &mode));
 }
 
-/* What the collective does: all its elements become this, and it ends. */
+/* The collective's work: sets all elements to `value`, then ends. */
 static void end_with(float value)
 {
     for (int i = 0; i < COUNT; i++) the_late.data[0][i] = value;
@@ -118,7 +118,7 @@ static void end_with(float value)
 
 /* ---- tasks of the program ---- */
 
-/* Elements of a vector, or of a matrix of rows of two. */
+/* An element of a vector, or of a matrix with rows of two. */
 static float *element(void *buffer, int i)
 {
     if (*(enum starpu_data_interface_id *)buffer == STARPU_MATRIX_INTERFACE_ID)
@@ -157,7 +157,7 @@ static void run_on(
 
 /* ---- the tests ---- */
 
-/* A task on each node in turn writes, the collective has to see that and to be seen by both nodes. */
+/* A task on alternating nodes writes; the collective must see its data, and both nodes the collective's result. */
 static void write_sum_read(starpu_data_handle_t handle)
 {
     for (int k = 0; k < 6; k++) {
@@ -196,7 +196,7 @@ START_TEST(data_may_be_where_starpu_puts_them)
     open_insert(_i);
     starpu_vector_data_register(&vector, -1, 0, COUNT, sizeof(float));
     starpu_matrix_data_register(&matrix, -1, 0, 2, 2, 2, sizeof(float));
-    /* at home on the other node, with gaps, which main memory's copy has not */
+    /* home is the other node, with gaps that main memory's copy does not have */
     starpu_matrix_data_register(&far, 1, (uintptr_t)gaps, 5, 2, 2, sizeof(float));
     starpu_data_handle_t handles[] = {vector, matrix, far};
     for (int h = 0; h < 3; h++) {
@@ -233,8 +233,8 @@ START_TEST(who_receives_needs_no_value)
 }
 END_TEST
 
-/* While a collective is in flight, StarPU is asked in every way to copy its data to the other node. A copy taken
- * before the end would be taken for the result. */
+/* While a collective is in flight, StarPU is asked in every way to copy its data to the other node. A copy made before
+ * the end would be mistaken for the result. */
 START_TEST(nothing_copies_what_is_in_flight)
 {
     static const double time_to_go_wrong_s = 0.05;
@@ -278,7 +278,7 @@ static void *wait_for_tasks(void *arg)
     return NULL;
 }
 
-/* starpu_task_wait_for_all waits for collectives as for tasks. */
+/* starpu_task_wait_for_all waits for collectives as it does for tasks. */
 START_TEST(starpu_counts_a_collective)
 {
     float home[COUNT] = {0}, from = 1;
@@ -304,7 +304,7 @@ END_TEST
 
 enum { GRADIENTS = 5, STEPS = 4 };
 
-/* Elements of a gradient: of a few bytes and of some cache lines, so that neighbours have gaps between them or not. */
+/* Elements of a gradient: from a few bytes to several cache lines, so that neighbours have gaps in between or not. */
 static int64_t length_of(int gradient)
 {
     return 3 + 13 * gradient;
@@ -378,7 +378,7 @@ static void *halve(void *arg)
     return NULL;
 }
 
-/* A collective that changes the whole block, behind the back of StarPU. */
+/* A collective that changes the whole block without StarPU's knowledge. */
 static void start_halving(
     void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
 {
@@ -421,8 +421,8 @@ static void run_bucket(const bucket *b, const char *name, float *weights)
     runner->close(run);
 }
 
-/* A bucket's tensors are computed on both nodes, summed together as neighbours, and used on both: the weights are
- * those of the inline runner, run after run, whichever worker did what. */
+/* A bucket's tensors are computed on both nodes, summed together as neighbours, and used on both: the weights equal
+ * those of the inline runner in every run, whichever worker did what. */
 START_TEST(a_bucket_is_summed_where_its_tensors_are_neighbours)
 {
     enum { ALL = 3 * GRADIENTS + 13 * GRADIENTS * (GRADIENTS - 1) / 2, RUNS = 3 };
@@ -446,7 +446,7 @@ int main(void)
     choose_nodes();
     if (!has_two_nodes()) return SKIPPED;
     Suite *suite = suite_create("nodes");
-    /* A case each, for CK_RUN_CASE: StarPU does not survive a failure. Without and with a chain. */
+    /* One case per test, for CK_RUN_CASE: StarPU does not survive a failure. Without and with a chain. */
 #define TWICE(name) tcase_add_loop_test(testing_case(suite, #name), name, 0, 2)
     TWICE(a_collective_has_what_was_written_on_any_node);
     TWICE(data_may_be_where_starpu_puts_them);

@@ -1,6 +1,5 @@
-/* dag/run: both runners give the same result in any legal order, nodes that end later hold no
- * worker, waits have a deadline, the ledger and the meter count right. Each case runs on every
- * runner of the table. */
+/* dag/run: all runners give the same result in any legal order, nodes that end later do not hold a worker, waits
+ * have a deadline, the ledger and the meter count correctly. Each case runs on every runner of the table. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
@@ -51,8 +50,8 @@ static float first(const tutti_runner *runner, tutti_run *run, int tensor)
     return x[0];
 }
 
-/* f(n) = f(n-1) + f(n-2), three tensors in turn: a result that any wrong order spoils. Fed,
- * submitted twice, fetched. */
+/* f(n) = f(n-1) + f(n-2), on three tensors in turn: any wrong order changes the result. Fed, submitted
+ * twice, fetched. */
 static void fibonacci(const tutti_runner *runner, int workers, uint64_t seed)
 {
     tutti_graph *g;
@@ -92,8 +91,8 @@ START_TEST(every_runner_keeps_the_order)
 }
 END_TEST
 
-/* Hooks that end collectives on a thread of their own, in reverse order of readiness, once all
- * `expected` are ready. */
+/* Hooks that end collectives on a separate thread, in reverse order of readiness, once all `expected`
+ * are ready. */
 typedef struct reverse_ender {
     pthread_mutex_t lock;
     int expected, ready;
@@ -132,7 +131,7 @@ static void start(
     pthread_mutex_unlock(&e->lock);
 }
 
-/* Collectives, links of a chain or not, that end only when all are in flight together. */
+/* Collectives, links of a chain or not, that end only once all are in flight together. */
 static void fly_together(const tutti_runner *runner, int workers, uint64_t seed, int linked)
 {
     enum { COLLECTIVES = 6 };
@@ -176,16 +175,15 @@ static void fly_together(const tutti_runner *runner, int workers, uint64_t seed,
     tutti_graph_free(g);
 }
 
-/* With one worker, all collectives can be in flight together only if none of them holds the worker.
- */
+/* With one worker, all collectives can be in flight together only if none of them holds the worker. */
 START_TEST(a_node_that_ends_later_holds_no_worker)
 {
     fly_together(tutti_runners[_i], 1, 3, 0);
 }
 END_TEST
 
-/* The links of a chain start in program order, each as soon as the one before it has started, and what
- * reads their data waits for their ends. */
+/* The links of a chain start in program order, each as soon as its predecessor has started, and readers of
+ * their data wait for their ends. */
 START_TEST(a_chain_is_handed_on_at_the_start)
 {
     const tutti_runner *runner = tutti_runners[_i];
@@ -243,14 +241,14 @@ START_TEST(a_wait_ends_at_its_deadline)
     ck_assert_msg(took > 0.15 && took < 5, "waited %g s", took);
     tutti_token *token = atomic_load(&kept);
     ck_assert_ptr_nonnull(token);
-    tutti_token_finish(token, TUTTI_ERR_COMM); /* a late failure comes out of the next wait */
+    tutti_token_finish(token, TUTTI_ERR_COMM); /* the next wait returns a late failure */
     ck_assert_int_eq(runner->wait(run, runner->point(run), patience_s), TUTTI_ERR_COMM);
     runner->close(run);
     tutti_graph_free(g);
 }
 END_TEST
 
-/* A label out of range is a kernel's failure: it comes out of wait. */
+/* A label out of range makes a kernel fail: wait returns the failure. */
 START_TEST(a_kernel_failure_comes_out_of_wait)
 {
     const tutti_runner *runner = tutti_runners[_i];
@@ -302,7 +300,7 @@ START_TEST(feeds_release_their_data)
 }
 END_TEST
 
-/* The main thread has a tensor once everything that was submitted has ended, and not before. */
+/* The main thread gets a tensor once everything submitted has ended, and not before. */
 START_TEST(a_tensor_is_had_after_the_wait)
 {
     const tutti_runner *runner = tutti_runners[_i];
@@ -362,7 +360,7 @@ START_TEST(ledger_points)
 }
 END_TEST
 
-/* The chain  a -> b -> c0 -> d -> c1  by tensors 0..3, and e, which nobody waits for. */
+/* The chain  a -> b -> c0 -> d -> c1  through tensors 0..3, and e, which nobody waits for. */
 static tutti_ledger *chain_ledger(int64_t id[6])
 {
     static const tutti_access access[6][2] = {{{0, TUTTI_WRITE}},

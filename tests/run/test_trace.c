@@ -1,4 +1,4 @@
-/* The trace: bounded, complete when read, one writer a track; what both runners record. */
+/* The trace: bounded, complete when read, one writer per track; what the runners record. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
@@ -36,7 +36,7 @@ START_TEST(off_records_nothing)
     tutti_trace_switch(trace, 1);
     double begun_s = tutti_trace_begin(trace);
     ck_assert_double_gt(begun_s, 0);
-    tutti_trace_switch(trace, 0); /* what has begun is recorded */
+    tutti_trace_switch(trace, 0); /* spans that have begun are still recorded */
     tutti_trace_task(trace, 0, TUTTI_SPAN_SUM, "one", 7, begun_s);
     ck_assert_int_eq(tutti_trace_count(trace, TUTTI_TRACK_WORKER), 1);
     ck_assert_int_eq(tutti_trace_count(trace, TUTTI_TRACK_MAIN), 0);
@@ -68,7 +68,7 @@ START_TEST(a_full_track_counts_what_it_drops)
     tutti_trace_add(trace, TUTTI_TRACK_WORKER, &span);
     ck_assert_int_eq(tutti_trace_dropped(trace, &lost), 12);
     ck_assert_int_eq(lost, 8);
-    tutti_trace_add(trace, TUTTI_TRACK_WORKER + 1, &span); /* another has room */
+    tutti_trace_add(trace, TUTTI_TRACK_WORKER + 1, &span); /* another track has room */
     ck_assert_int_eq(tutti_trace_count(trace, TUTTI_TRACK_WORKER + 1), 1);
     ck_assert_double_eq(tutti_trace_get(trace, TUTTI_TRACK_WORKER, ROOM - 1)->begin_s, ROOM);
     tutti_trace_close(trace);
@@ -93,7 +93,7 @@ static void *write_spans(void *arg)
     return NULL;
 }
 
-/* While they write, a reader sees complete spans only. */
+/* While threads write, a reader sees only complete spans. */
 START_TEST(each_thread_has_its_track)
 {
     tutti_trace *trace;
@@ -132,7 +132,7 @@ static int tensor(tutti_graph *g, const char *name)
     return t;
 }
 
-/* y += x, written as a sum and then summed over ranks, which ends at once. */
+/* y += x as a sum node, then summed over ranks, which ends at once. */
 static tutti_graph *make_graph(void)
 {
     tutti_graph *g;

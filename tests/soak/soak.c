@@ -1,12 +1,12 @@
-/* A rank of the soak: collectives of mixed kinds and sizes, again and again, and what the process
- * holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
+/* A rank of the soak test: collectives of mixed kinds and sizes, again and again, and the resources that
+ * the process holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
  *
- * own     Tutti's own program: it boots MPI, a graph is submitted to its StarPU runner step by step
+ * own     Tutti's own program: initialises MPI and submits a graph to its StarPU runner step by step
  * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h)
  *
  * Rank 0 prints a line at each of ten points: collectives so far, resident memory, bytes allocated
- * in the heap (requests, pool entries, tasks: whatever is not given back shows here), descriptors,
- * threads. The exit status is 1 when a result is wrong or any of them grows after the first fifth. */
+ * in the heap (requests, pool entries, tasks: any leak shows here), descriptors, threads. The exit
+ * status is 1 if a result is wrong or any resource grows after the first fifth. */
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
 
@@ -21,7 +21,7 @@ static const double patience_s = 60;
 
 enum { POINTS = 10, WARM_POINTS = 2 };
 
-/* Sizes around what is eager, segmented, and nothing at all. */
+/* Small sizes, sizes around the eager limit, and segmented ones. */
 static const int64_t counts[] = {1, 3, 250, 1000, 4096, 9000, 20000};
 enum { SIZES = sizeof counts / sizeof *counts };
 
@@ -57,8 +57,8 @@ static holding look(void)
     return h;
 }
 
-/* Growth since the warm-up that is none: pages that are touched late, and the blocks that are kept
- * for what chance puts in flight together (ours, MPI's and StarPU's). */
+/* Whether the growth since the warm-up is within tolerance: pages touched late, and blocks kept (by Tutti, MPI and
+ * StarPU) for as many operations as were by chance in flight together. */
 static int is_flat(const holding *warm, const holding *now, long collectives)
 {
     static const long resident_slack_kb = 4096, heap_slack_bytes = 512 << 10;

@@ -1,5 +1,5 @@
-/* What every Check program of this tree shares: one process (StarPU and MPI do not survive a fork),
- * quiet on success. */
+/* Shared by every Check program of this tree: one process (StarPU and MPI do not survive a fork),
+ * no output on success. */
 #ifndef TUTTI_TESTING_H
 #define TUTTI_TESTING_H
 
@@ -10,7 +10,7 @@
 /* Runs the suite in this process and returns main's exit status. Frees the suite. */
 int testing_run(Suite *suite);
 
-/* A Check test case with no limit of its own (the guard has it). */
+/* A Check test case without its own time limit (the guard has one). */
 TCase *testing_case(Suite *suite, const char *name);
 
 /* Fails the test with the status's name. */

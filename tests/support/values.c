@@ -5,7 +5,7 @@
 
 enum { INDICES = 16 };
 
-/* One row a type: how a number is written at d[i], and read. */
+/* One row per type: how to write a number at d[i], and how to read it. */
 #define ROWS(X)                                                                                    \
     X(TUTTI_F32, float, d[i] = (float)v, (int64_t)d[i])                                            \
     X(TUTTI_F64, double, d[i] = (double)v, (int64_t)d[i])                                          \

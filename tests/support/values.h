@@ -1,6 +1,7 @@
-/* Whole numbers as elements of any type, and what operators make of them: what tests of collectives compare
- * with. A number is an element's value; of a complex type its real part; of a pair 16 times the value plus
- * the index, so that of equal values the lower index has the lower number. Padding is zero. [P] */
+/* Whole numbers as elements of any type, and the operators' results on them, for tests of
+ * collectives. A number is an element's value; for a complex type, its real part; for a pair, 16
+ * times the value plus the index, so that of equal values the lower index has the lower number.
+ * Padding is zero. [P] */
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H
 
@@ -9,10 +10,10 @@
 enum { VALUES_LARGEST = 16 }; /* bytes of an element */
 
 void values_store(tutti_dtype dtype, void *data, int64_t element, int64_t value);
-/* Whether it is this number, bit for bit; padding may be anything. */
+/* Whether the element is this number, bit for bit; padding may be anything. */
 int values_are(tutti_dtype dtype, const void *data, int64_t element, int64_t value);
 int64_t values_load(tutti_dtype dtype, const void *data, int64_t element);
-/* a op b, by an operator of the list. */
+/* a op b, for an operator of the list. */
 int64_t values_combine(tutti_reduce_op op, int64_t a, int64_t b);
 
 #endif

@@ -1,5 +1,5 @@
-/* apps/tools/doctor*: each check on machines of our own making: a folder that stands for /, a few
- * variables, a few numbers. */
+/* apps/tools/doctor*: each check on made-up machines: a folder in place of /, a few variables, a few
+ * numbers. */
 #include "apps/tools/doctor.h"
 #include "tests/support/testing.h"
 
@@ -13,7 +13,7 @@ static char folder[64];
 static tutti_doctor_machine machine;
 static tutti_doctor_report report;
 
-/* The variables of the machine: "NAME=value", NULL at the end. */
+/* The variables of the machine: "NAME=value", NULL-terminated. */
 static const char *const *variables;
 
 static const char *environment(const char *name)
@@ -55,7 +55,7 @@ static void drop_machine(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Writes a file of the machine, its folders first. */
+/* Writes a file of the machine, and creates its folders. */
 static void put(const char *path, const char *text)
 {
     char full[256];
@@ -71,7 +71,7 @@ static void put(const char *path, const char *text)
     fclose(file);
 }
 
-/* Runs a check and expects this status, worst of all, and these words in what it says. */
+/* Runs a check and expects this worst status, and these words in its findings. */
 static void expect(void (*check)(const tutti_doctor_machine *, tutti_doctor_report *),
     tutti_doctor_status status, const char *words)
 {

@@ -1,5 +1,5 @@
-/* apps/trace: traces of our own making are read, and what they show is known; files that are no traces,
- * or not whole, are refused; damaged ones do no harm. */
+/* apps/trace: made-up traces with known results are read and studied; files that are not traces, or are
+ * incomplete, are refused; damaged ones do no harm. */
 #include "apps/trace/path.h"
 #include "apps/trace/study.h"
 #include "apps/trace/tell.h"
@@ -29,7 +29,7 @@ static void begin_file(int ranks, int lanes, int first_step, int last_step, cons
     fputs("]},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\"}", file);
 }
 
-/* A task of a rank's one worker; times in ms. */
+/* A task on a rank's only worker; times in ms. */
 static void task(int rank, const char *kind, const char *name, int step, double from, double to)
 {
     fprintf(file,
@@ -54,7 +54,7 @@ static void end_file(void)
     fclose(file);
 }
 
-/* Two ranks, of which the second is slower; two collectives, together for a while. */
+/* Two ranks, the second slower; two collectives, in flight together for a while. */
 static void write_straggler(void)
 {
     static const double begin[2][4] = {{10, 30, 50, 80}, {10, 40, 60, 80}},
@@ -117,12 +117,12 @@ START_TEST(what_is_hidden_and_exposed)
     close_to(s.rank[0].last, 0);
     tutti_study_close(&s);
     ck_assert_int_eq(tutti_study_open(&t, 3, &s), TUTTI_ERR_INVAL); /* not there */
-    ck_assert_int_eq(tutti_study_open(&t, 1, &s), TUTTI_ERR_INVAL); /* not whole */
+    ck_assert_int_eq(tutti_study_open(&t, 1, &s), TUTTI_ERR_INVAL); /* incomplete */
     tutti_timeline_free(&t);
 }
 END_TEST
 
-/* A sum in two chunks: what a step has of it is added up, what each takes is a mean. */
+/* A sum in two chunks: amounts per step are added up, times per chunk are means. */
 START_TEST(chunks_have_one_name)
 {
     tutti_timeline t;
@@ -149,7 +149,7 @@ START_TEST(chunks_have_one_name)
 }
 END_TEST
 
-/* From the last update over the collective to the rank that was late, and its tasks. */
+/* The path leads from the last update over the collective to the late rank and its tasks. */
 START_TEST(the_critical_path)
 {
     static const struct {
@@ -181,7 +181,7 @@ START_TEST(the_critical_path)
 }
 END_TEST
 
-/* Between tasks nobody is at work; tasks that take no time do not lead in a circle. */
+/* Between tasks nobody works; tasks of length zero do not make the path cyclic. */
 START_TEST(a_path_with_gaps)
 {
     tutti_timeline t;
@@ -205,7 +205,7 @@ START_TEST(a_path_with_gaps)
 }
 END_TEST
 
-/* What ended on this rank before the step began, which was when another rank ended, is not on it. */
+/* Events that ended on this rank before the step began (when another rank ended) are not on the path. */
 START_TEST(a_path_ends_where_the_step_begins)
 {
     tutti_timeline t;
@@ -242,8 +242,8 @@ static void write_even(const char *design, double backward_ends, double from, do
     end_file();
 }
 
-/* Two equal ranks whose collective c comes after others, o, on the same lane: computing ends at
- * `backward_ends`, o is in flight in between, and c is ready at `ready`. */
+/* Two equal ranks whose collective c follows another one, o, on the same lane: computing ends at
+ * `backward_ends`, c becomes ready at `ready`, and o ends at `o_ends`. */
 static void write_behind(double backward_ends, double ready, double from, double to, double o_ends)
 {
     begin_file(2, 1, 2, 2, "funneled");
@@ -257,7 +257,7 @@ static void write_behind(double backward_ends, double ready, double from, double
     end_file();
 }
 
-/* c starts on rank 0 when it is ready, and on rank 1 only at `other`, while that one computes no more. */
+/* c starts on rank 0 when it is ready, and on rank 1 only at `other`, although that rank computes no more. */
 static void write_late_rank(double backward_ends, double from, double other, double to)
 {
     begin_file(2, 1, 2, 2, "funneled");
@@ -377,7 +377,7 @@ START_TEST(a_trace_cut_short_is_refused)
     write_straggler();
     char *text = read_text(&size);
     for (size_t cut = 0; cut + 2 < size;
-         cut++) { /* without "}" or the last end of line it is whole */
+         cut++) { /* complete even without "}" or the last newline */
         write_text(text, cut);
         ck_assert_int_eq(tutti_timeline_read(path, &t), TUTTI_ERR_FORMAT);
     }
@@ -385,7 +385,7 @@ START_TEST(a_trace_cut_short_is_refused)
 }
 END_TEST
 
-/* Whatever a file holds, reading it and telling of it ends. */
+/* Whatever a file holds, reading and reporting it terminates. */
 static void tell_all(void)
 {
     tutti_timeline t;

@@ -1,6 +1,5 @@
-/* apps/train/checkpoint: what is saved comes back bit for bit; every way to be broken is refused in
- * words that name it; no mutation of the file does harm; a full disk leaves the earlier file alone.
- */
+/* apps/train/checkpoint: saved data come back bit for bit; every kind of damage is refused with a message
+ * that names it; no mutation of the file does harm; a full disk leaves the earlier file intact. */
 #include "apps/train/checkpoint.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -40,7 +39,7 @@ static tutti_status save(const char *to)
         &(tutti_checkpoint_place){.path = to, .keep = keep}, 2, pairs, TENSORS, tensor);
 }
 
-/* Opens and loads; checks the values when both succeed (and no mutation has removed the hash). */
+/* Opens and loads; checks the values if both succeed (and no mutation has removed the hash). */
 static tutti_status load(const char *from)
 {
     float w[CONV] = {0}, b[5] = {0};
@@ -105,7 +104,7 @@ static int files_in_folder(void)
     return count - 2;
 }
 
-/* A file with this header and so many bytes of zeros as data. */
+/* Writes a file with this header and `data_bytes` zeros as data. */
 static void write_header(const char *header, size_t data_bytes)
 {
     char text[4096] = {0};
@@ -146,8 +145,8 @@ START_TEST(other_tensors_are_refused)
     ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
     float w[CONV];
     tutti_checkpoint_tensor tensor = {"conv.weight", TUTTI_F32, tutti_shape_of(5, 3, 3, 3), w};
-    ck_assert_int_eq(
-        tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT); /* others are left over */
+    /* The file has more tensors. */
+    ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
     tensor.shape = tutti_shape_of(3, 5, 3, 3);
     ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
     tensor.name = "conv9.weight";
@@ -234,8 +233,8 @@ START_TEST(every_truncation_is_refused)
 }
 END_TEST
 
-/* Any few bytes changed, removed or repeated: refused, or harmless (spaces, metadata); load checks
- * that values are right. */
+/* A few bytes changed, removed or repeated: refused, or harmless (spaces, metadata); load checks the
+ * values. */
 START_TEST(mutations_do_no_harm)
 {
     enum { ROUNDS = 4000 };
@@ -312,7 +311,7 @@ START_TEST(places_that_cannot_be_written)
 }
 END_TEST
 
-/* Turns a bit of a file's last byte. */
+/* Flips a bit in a file's last byte. */
 static void damage(const char *name)
 {
     char *data;
@@ -322,7 +321,7 @@ static void damage(const char *name)
     free(data);
 }
 
-/* Which file is taken, or minus the status. */
+/* Which file is chosen, or minus the status. */
 static int newest(void)
 {
     tutti_checkpoint *checkpoint;
@@ -347,7 +346,7 @@ START_TEST(an_earlier_one_helps_out)
     ck_assert_int_eq(newest(), 2);
     damage(earliest);
     ck_assert_int_eq(newest(), -(int)TUTTI_ERR_FORMAT);
-    ck_assert_int_eq(remove(earlier), 0); /* behind a gap nothing is looked for */
+    ck_assert_int_eq(remove(earlier), 0); /* the search stops at a gap */
     ck_assert_int_eq(newest(), -(int)TUTTI_ERR_IO);
     ck_assert_int_eq(remove(earliest), 0);
 }

@@ -1,5 +1,5 @@
-/* dag/base/conf: where values come from, what is refused and in which words, --help, and the
- * comparison of ranks. */
+/* dag/base/conf: where values come from, what is refused and with which message, --help, and the
+ * comparison between ranks. */
 #include "dag/base/conf.h"
 #include "tests/support/testing.h"
 
@@ -54,7 +54,7 @@ static tutti_conf_wish wish;
 
 static tutti_status parse(const char *line)
 {
-    static char text[512]; /* the values point into it until the next parse */
+    static char text[512]; /* values point into it until the next parse */
     char *words[32] = {"prog"};
     int n = 1;
     snprintf(text, sizeof text, "%s", line);
@@ -107,7 +107,7 @@ START_TEST(values_come_from_three_places)
 }
 END_TEST
 
-/* A function that has no command line. */
+/* A function without a command line. */
 START_TEST(the_environment_alone_is_read)
 {
     tutti_conf function = conf;
@@ -173,7 +173,7 @@ START_TEST(complaints_name_everything)
     setenv("TUTTI_TEST_DESIGN", "best", 1);
     ck_assert_ptr_nonnull(
         strstr(complaint("--data d"), "TUTTI_TEST_DESIGN='best': unknown design"));
-    ck_assert_ok(parse("--data d --design chained")); /* an option hides a bad variable */
+    ck_assert_ok(parse("--data d --design chained")); /* an option overrides a bad variable */
     setenv("TUTTI_TEST_DESIGN", "", 1);
     ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN='': unknown design"));
     unsetenv("TUTTI_TEST_DESIGN");
@@ -230,7 +230,7 @@ START_TEST(help_tells_all)
 }
 END_TEST
 
-/* A program that takes a file: before, between or behind the options, once, and not as an option. */
+/* A program that takes a file: before, between or after the options, once, and not as an option. */
 START_TEST(an_operand)
 {
     static const tutti_setting rows[] = {
@@ -278,7 +278,7 @@ START_TEST(texts_tell_ranks_apart)
                         "every=3\nbucket=auto\n");
     ck_assert_ok(parse("--data=d"));
     char *b = tutti_conf_text(&conf, &got);
-    ck_assert_int_eq(tutti_conf_compare(a, b, &difference), 0); /* --verbose is a rank's own */
+    ck_assert_int_eq(tutti_conf_compare(a, b, &difference), 0); /* --verbose may differ */
     free(b);
     ck_assert_ok(parse("--data d --design chained --augment"));
     b = tutti_conf_text(&conf, &got);

@@ -1,5 +1,5 @@
-/* apps/train/finite and again: numbers that are not finite are found wherever they stand; a command line
- * is printed so that a shell reads the same words. */
+/* apps/train/finite and again: numbers that are not finite are found at any position; a command line is printed so
+ * that a shell reads the same words. */
 #include "apps/train/again.h"
 #include "apps/train/finite.h"
 #include "tests/support/testing.h"

@@ -1,5 +1,5 @@
-/* apps/train/options: in no option does a number stand for a word, and what is refused is named, with
- * what would be accepted. */
+/* apps/train/options: no option uses a number for a word, and a refused value is named together with the
+ * accepted ones. */
 #include "apps/train/options.h"
 #include "tests/support/testing.h"
 
@@ -9,7 +9,7 @@
 
 static tutti_train_options got;
 
-/* Parses "--data x" and these two words; returns what that writes to stderr. */
+/* Parses "--data x" and these two words; returns the text on stderr. */
 static const char *parse(const char *option, const char *value, tutti_status *status)
 {
     static char text[4096];
@@ -65,8 +65,8 @@ START_TEST(every_other_option)
 }
 END_TEST
 
-/* The smallest number of a range is a number, and a word that is offered is accepted; the default
- * of what has an "auto" is that. */
+/* The lowest value of a range is an ordinary number, and every listed word is accepted; options with
+ * "auto" have it as default. */
 START_TEST(the_ends_of_ranges)
 {
     for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++) {
@@ -80,7 +80,8 @@ START_TEST(the_ends_of_ranges)
             const char *says = parse(option, s->words[i], &status);
             ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, s->words[i], says);
         }
-        if (!strncmp(s->name, "stall", 5) || !strcmp(s->name, "batch")) continue; /* with others */
+        /* These depend on other options. */
+        if (!strncmp(s->name, "stall", 5) || !strcmp(s->name, "batch")) continue;
         snprintf(low, sizeof low, "%g", s->low);
         const char *says = parse(option, low, &status);
         ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, low, says);

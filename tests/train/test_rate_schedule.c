@@ -1,4 +1,4 @@
-/* apps/train/rate_schedule: the formulas of its header at places where their value is known. */
+/* apps/train/rate_schedule: the formulas of its header at points with known values. */
 #include "apps/train/rate_schedule.h"
 #include "tests/support/testing.h"
 

@@ -1,4 +1,4 @@
-/* apps/train/report: JSON lines with the promised fields, lines and bars for people, silence of
+/* apps/train/report: JSON lines with the documented fields, lines and bars for people, silence of
  * other ranks, full disks. */
 #include "apps/terminal/terminal.h"
 #include "apps/train/report.h"
@@ -114,7 +114,7 @@ START_TEST(people_get_lines_or_a_bar)
 }
 END_TEST
 
-/* A bar is never wider than the terminal, uses what there is, and keeps what matters most. */
+/* A bar is never wider than the terminal, uses the available width, and keeps what matters most. */
 START_TEST(bars_fit)
 {
     for (columns = 2; columns < 130; columns++) {

@@ -1,4 +1,4 @@
-/* designs/exchange/exchange: closing and opening again over one MPI, as --design auto does. Under mpirun. */
+/* designs/exchange/exchange: closes and reopens over one MPI, as --design auto does. Under mpirun. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
@@ -14,7 +14,7 @@ static tutti_exchange_options with(const char *design, int lanes)
         .reopens = 1};
 }
 
-/* Every design after others, with sums over all ranks; and no further after a mistake. */
+/* Every design after others, with sums over all ranks; a mistake ends the sequence. */
 START_TEST(designs_follow_each_other)
 {
     const tutti_design *order[32];
@@ -40,13 +40,13 @@ START_TEST(designs_follow_each_other)
         ck_assert(sum == 2 * tutti_exchange_size(exchange));
     }
     tutti_log_set_level(TUTTI_LOG_NONE);
-    options = with("chained", 3); /* which has one lane */
+    options = with("chained", 3); /* chained has one lane */
     ck_assert_int_eq(tutti_exchange_reopen(&exchange, &options), TUTTI_ERR_USAGE);
     ck_assert_ptr_null(exchange);
 }
 END_TEST
 
-/* A transport of the caller's is gone with the first exchange: that is left as it is. */
+/* The first exchange consumes the caller's transport, so reopening leaves that exchange as it is. */
 START_TEST(transports_are_used_once)
 {
     tutti_loop_world *world;

@@ -1,4 +1,4 @@
-/* apps/tune/file: what is remembered, beside others who write, and whatever the file holds. */
+/* apps/tune/file: choices are remembered, also with concurrent writers and whatever the file holds. */
 #include "apps/tune/file.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -14,7 +14,7 @@
 
 static char folder[64], path[128];
 
-/* A new folder, with nothing in it, in memory where there is such a place: disks make one wait. */
+/* A new empty folder, in memory if possible: disks are slow. */
 static void set_up(void)
 {
     strcpy(folder,
@@ -124,7 +124,7 @@ START_TEST(file_bears_damage)
 }
 END_TEST
 
-/* A choice that cannot be is none, and the others are kept. */
+/* An impossible choice is ignored, and the others are kept. */
 START_TEST(file_refuses_what_cannot_be)
 {
     static const char *const bad[] = {"7", "{}", "{\"design\": \"naive\"}",
@@ -162,7 +162,7 @@ START_TEST(file_refuses_what_cannot_be)
 }
 END_TEST
 
-/* Any bytes changed, and cut anywhere: found or not, but nothing worse. */
+/* With any bytes changed, and cut anywhere: found or not, but no harm. */
 START_TEST(file_bears_any_bytes)
 {
     enum { ROUNDS = 1000, MOST = 4096 };

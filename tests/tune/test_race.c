@@ -1,4 +1,4 @@
-/* apps/tune: races and the search, told made-up times. */
+/* apps/tune: races and the search, with made-up times. */
 #include "apps/tune/search.h"
 #include "dag/base/rng.h"
 #include "tests/support/testing.h"
@@ -16,7 +16,7 @@ static double uniform(void)
 
 /* ---- races ---- */
 
-/* The times of a machine: noise of a few percent, slow drift that meets everybody, and now and then a
+/* A machine's times: noise of a few percent, slow drift that affects all candidates, and now and then a
  * disturbance. */
 static double disturbed(double true_s)
 {
@@ -25,7 +25,7 @@ static double disturbed(double true_s)
     return true_s * drift * spike * (1 + 0.02 * (uniform() - 0.5));
 }
 
-/* Runs a race of these true times; returns the winner. */
+/* Runs a race between candidates with these true times; returns the winner. */
 static int race_of(int candidates, const double true_s[], double (*measure)(double), int *blocks)
 {
     tutti_race race;
@@ -53,14 +53,14 @@ START_TEST(race_finds_the_fastest)
     ck_assert_int_eq(race_of(1, one, exactly, &blocks), 0);
     ck_assert_int_eq(blocks, 0);
     ck_assert_int_eq(race_of(4, apart, exactly, &blocks), 1);
-    ck_assert_int_le(blocks, 4 + 3 + 3 + 2 * 2); /* who is far behind is not timed again */
+    ck_assert_int_le(blocks, 4 + 3 + 3 + 2 * 2); /* candidates far behind are not timed again */
     ck_assert_int_eq(race_of(3, alike, exactly, &blocks), 0); /* the simplest of equals */
     ck_assert_int_eq(blocks, 9);
     ck_assert_int_eq(race_of(TUTTI_RACE_MOST, last, exactly, &blocks), 7);
 }
 END_TEST
 
-/* What wins is nearly as fast as the fastest, whatever the noise. */
+/* The winner is nearly as fast as the fastest, despite noise. */
 START_TEST(race_bears_noise)
 {
     enum { RACES = 2000 };
@@ -79,7 +79,7 @@ START_TEST(race_bears_noise)
 }
 END_TEST
 
-/* When time runs out in the midst of a round, what was timed so far decides. */
+/* If time runs out during a round, the times so far decide. */
 START_TEST(race_can_be_left)
 {
     tutti_race race;
@@ -94,7 +94,7 @@ START_TEST(race_can_be_left)
     ck_assert_int_eq(tutti_race_winner(&race), 1);
     tutti_race_time(&race, 1.1);
     ck_assert_int_eq(tutti_race_winner(&race), 1);
-    tutti_race_begin(&race, 2); /* a little faster, once: no reason to leave the default */
+    tutti_race_begin(&race, 2); /* slightly faster, once: not enough to leave the default */
     tutti_race_time(&race, 1.05);
     tutti_race_time(&race, 1);
     ck_assert_int_eq(tutti_race_winner(&race), 0);
@@ -103,7 +103,7 @@ END_TEST
 
 /* ---- the search ---- */
 
-/* Two ranks: the slower one's time counts. Lanes and large buckets help rank 0 and hurt rank 1. */
+/* Two ranks: the slower one's time counts. Lanes and large buckets help rank 0 and slow down rank 1. */
 static double two_ranks(const tutti_configuration *configuration)
 {
     double bucket = configuration->bucket_bytes < 0 ? 100e3 : (double)configuration->bucket_bytes;
@@ -112,7 +112,7 @@ static double two_ranks(const tutti_configuration *configuration)
     return first > second ? first : second;
 }
 
-/* More lanes are better, and 400 kB are. */
+/* More lanes are better, and so are buckets near 400 kB. */
 static double likes_lanes(const tutti_configuration *configuration)
 {
     double bucket = configuration->bucket_bytes < 0 ? 100e3 : (double)configuration->bucket_bytes;
@@ -167,8 +167,8 @@ START_TEST(search_turns_every_knob)
         for (int lanes = 1; lanes <= 8; lanes++)
             for (int64_t bytes = 25000; bytes <= 800000; bytes *= 2) {
                 const tutti_configuration other = {tutti_designs[i], lanes, bytes, -1, 1};
-                ck_assert(!tutti_search_allows(&space, &other) ||
-                          two_ranks(&other) > found / 1.2); /* factors of 4 come that near */
+                /* Steps by factors of 4 get this close. */
+                ck_assert(!tutti_search_allows(&space, &other) || two_ranks(&other) > found / 1.2);
             }
 }
 END_TEST
@@ -179,7 +179,7 @@ START_TEST(search_keeps_what_is_fixed)
     tutti_search_space space = space_of("concurrent");
     space.lanes = 3;
     ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).lanes, 3);
-    space = space_of("funneled"); /* which has no three lanes */
+    space = space_of("funneled"); /* the default has only one lane */
     space.lanes = 3;
     ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).lanes, 3);
     space = space_of("chained");
@@ -223,14 +223,14 @@ START_TEST(search_knows_chunks_and_order)
     space.priority = 0;
     best = search_in(&space, likes_small_chunks, &blocks);
     ck_assert(best.chunk_bytes == 1000000 && !best.priority);
-    /* Nothing is larger than the smallest chunk: there is nothing to choose. */
+    /* Nothing is larger than the smallest chunk: no choice. */
     space = space_of("funneled");
     space.all_bytes = space.default_bytes;
     ck_assert_int_eq(search_in(&space, likes_small_chunks, &blocks).chunk_bytes, -1);
 }
 END_TEST
 
-/* One bucket holds all: a larger one is no other choice. */
+/* One bucket holds everything: a larger one makes no difference. */
 START_TEST(search_knows_small_models)
 {
     int blocks;

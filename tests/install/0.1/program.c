@@ -1,4 +1,4 @@
-/* A program of the days of Tutti 0.1: compiled with that release's header. */
+/* A program from the time of Tutti 0.1, compiled with that release's header. */
 #include <stdio.h>
 #include <tutti/starpu.h>
 

@@ -1,4 +1,4 @@
-/* Stands for libtutti.so.0 when program.c is linked: its functions, of which none is called. */
+/* Replaces libtutti.so.0 when program.c is linked: its functions, none of which is called. */
 #define FUNCTION(name)                                                                             \
     int name(void);                                                                                \
     int name(void)                                                                                 \

@@ -1,4 +1,5 @@
-/* The interface of Tutti 0.1.0 (designs/attach.h there), without its comments: what programs were compiled with. */
+/* The interface of Tutti 0.1.0 (designs/attach.h there), without comments: old programs were
+ * compiled with it. */
 #ifndef TUTTI_ATTACH_H
 #define TUTTI_ATTACH_H
 
