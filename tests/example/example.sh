@@ -45,7 +45,7 @@ grep -q "tutti_attach: TUTTI_DESIGN='careless': unknown design; known are: $(nam
 needs_faults "a rank that stands still"
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 export TUTTI_STALL_DIR=$dir TUTTI_STALL_WARN=$slow TUTTI_STALL_DUMP=$((2 * slow)) TUTTI_STALL_ABORT=$((3 * slow))
-for design in funneled chained concurrent; do
+for design in $(names overlapping); do
     number=17
     [ $design != concurrent ] || number='1[4-7]' # those before it may not have ended
     message=$(TUTTI_DESIGN=$design TUTTI_FAULT=rank=1,collective=17,do=stop "$mpirun" -np 3 "$programs/sgd_parallel" 2>&1) &&
