@@ -5,7 +5,7 @@
 #include <math.h>
 
 /* 8 rounds are visibly uneven for data sets of a few images (tests/data/test_sampler.c); 12 are
- * not. */
+ * not. 16 leave a margin. */
 enum { ROUNDS = 16 };
 
 /* Uniform below `bound`, from the round, the epoch and the unchanged half. */

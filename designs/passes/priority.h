@@ -13,9 +13,9 @@
  *
  * The result is a fixed order of all chunks of a step, made once and the same on every rank
  * (designs/exchange/order.h). It is found by simulating the link. A chunk may overtake others only
- * after 1.25 times the usual ready time of its gradients: the link waits for the head of the order,
- * and a slightly late backward pass must not stall it. Sources of the idea: Jayarajan et al. 2019,
- * "Priority-based Parameter Propagation", MLSys; Peng et al. 2019, "A Generic Communication
+ * 1 ms after 1.25 times the usual ready time of its gradients: the link waits for the head of the
+ * order, and a slightly late backward pass must not stall it. Sources of the idea: Jayarajan et al.
+ * 2019, "Priority-based Parameter Propagation", MLSys; Peng et al. 2019, "A Generic Communication
  * Scheduler for Distributed DNN Training Acceleration", SOSP. */
 #ifndef TUTTI_PRIORITY_H
 #define TUTTI_PRIORITY_H
