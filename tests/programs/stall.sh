@@ -67,7 +67,7 @@ ends() {
 stops() { # DESIGN OPTION...: a rank is stopped
     begin "$@" "${limits[@]}"
     kill -STOP "$(last_rank)"
-    ends "$*" 12 # 4 to the limit, and to the end
+    ends "$*" 9 # 4 to the limit, 5 to the end
     says "$*" 'rank 0: warning: waits for .* in collective #'
     says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had ended [0-9]* collectives'
     says "$*" 'the limit of a stall: all ranks end'
