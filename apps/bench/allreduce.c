@@ -32,35 +32,35 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
         AT(algorithm), .help = "what to compare with mpi, the MPI library's own allreduce"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
-        .help = "smallest size, in float32 elements"},
+        .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
         .help = "largest size"},
     {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
-        .help = "from one size to the next"},
+        .help = "factor from one size to the next"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "1", .low = 1, .high = MOST_LANES, AT(lanes),
-        .help = "allreduces in flight together, each on a communicator of its own (mpi, which "
-                "blocks, does them one by one)"},
+        .help = "allreduces in flight together, each on its own communicator (mpi, which blocks, "
+                "runs them one by one)"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
-        .help = "blocks of every algorithm, in turns"},
+        .help = "blocks per algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
-        .help = "seconds that a block shall take; at least one round"},
+        .help = "duration of a block in seconds; a block has at least one round"},
     {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
         .words = {"unknown"}, AT(link_mbit),
-        .help = "rate of a host's link, to tell what share of it is used"},
+        .help = "rate of a host's link, to print what share of it is used"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which an allreduce is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object a line for every result"},
+        .help = "write one JSON object per line for every result"},
     {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write a line for every sample, with commas between"},
+        .help = "write the samples as CSV, one per line"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench allreduce",
     .usage = "[OPTION]...",
-    .summary = "Times sums over all ranks (tutti-run -n P tutti-bench allreduce ...) by Tutti's "
-               "algorithms and by the MPI library's own, in turns, after checking that they are "
-               "right. Tells time, bytes a second, and how many bytes a rank sends.",
+    .summary = "Times sums over all ranks (tutti-run -n P tutti-bench allreduce ...) with Tutti's "
+               "algorithms and with the MPI library's own, in turns, after checking every sum. "
+               "Prints the time, bytes per second, and how many bytes a rank sends.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

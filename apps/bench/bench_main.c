@@ -10,10 +10,9 @@
 
 static void print_help(FILE *out)
 {
-    fputs("Usage: tutti-bench COMMAND [OPTION]...\n\n"
-          "Measures parts of Tutti, each against something that does the same, after\n"
-          "verifying that it does. Ratios come from one run on one machine.\n\n"
-          "Commands:\n",
+    fputs("Usage: tutti-bench COMMAND [OPTION]...\n\nMeasures parts of Tutti, each in turns with "
+          "something that does the same work,\nand first verifies both. Ratios come from one run "
+          "on one machine.\n\nCommands:\n",
         out);
     for (int i = 0; tutti_benches[i]; i++)
         fprintf(out, "  %-12s %s\n", tutti_benches[i]->name, tutti_benches[i]->summary);
@@ -28,8 +27,8 @@ static int refuse(const char *word)
     for (int i = 0; tutti_benches[i] && used < sizeof known; i++)
         used += (size_t)snprintf(
             known + used, sizeof known - used, "%s%s", i ? ", " : "", tutti_benches[i]->name);
-    tutti_fail(TUTTI_ERR_USAGE, "%s: no such command; known are: %s (see tutti-bench --help)", word,
-        known);
+    tutti_fail(TUTTI_ERR_USAGE, "%s: no such command; known: %s (see tutti-bench --help)",
+        word, known);
     return 2;
 }
 

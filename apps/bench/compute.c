@@ -30,30 +30,27 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
         AT(model), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
-        .help = "images a step"},
+        .help = "images per step"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
-        .help = "steps a block"},
+        .help = "steps per block"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "7", .low = 1, .high = MOST_BLOCKS, AT(blocks),
-        .help = "blocks of every side, in turns"},
+        .help = "blocks of each of the compared programs, in turns"},
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
-        .help = "program to compare with; auto: torch_compute.py where PyTorch is installed; none: "
-                "no program"},
+        .help = "program to compare with; auto: torch_compute.py if PyTorch is installed; none: no "
+                "program"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which a block is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
-        .help = "write one JSON object a line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv),
-        .help = "write a line for every sample, with commas between"},
+        .help = "write one JSON object per line for every result"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv), .help = "write the samples as CSV, one per line"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench compute",
     .usage = "[OPTION]...",
     .summary = "Times training steps of a model on one worker without communication: a plain loop "
-               "over the kernels, the "
-               "StarPU task graph with one worker, and PyTorch on one thread. Verifies first that "
-               "loop and graph give "
-               "the same weights, bit for bit.",
+               "over the kernels, the StarPU task graph with one worker, and PyTorch on one "
+               "thread. First verifies that loop and graph give the same weights, bit for bit.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

@@ -37,41 +37,42 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
-        .help = "results, one JSON object a line; cells that it has results of are not run again"},
-    {TUTTI_CONF_TEXT, "hosts", "LIST", .fallback = "2,4", AT(hosts), .help = "hosts of the boxes"},
+        .help = "file of the results, one JSON object per line; cells that have results in it are "
+                "not run again"},
+    {TUTTI_CONF_TEXT, "hosts", "LIST", .fallback = "2,4", AT(hosts), .help = "numbers of hosts"},
     {TUTTI_CONF_TEXT, "rates", "LIST", .fallback = "1000,200", AT(rates),
         .help = "rates of the links in Mbit/s"},
     {TUTTI_CONF_TEXT, "models", "LIST", .fallback = "resnet20:64,mlp-1024x5:64,vgg16:32,resnet50:8",
-        AT(models), .help = "models, each with the images a step of a rank"},
+        AT(models), .help = "models, each with its batch (images per rank and step)"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "8", .low = 1, .high = 64, AT(lanes),
         .help = "communicators of the concurrent design"},
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
-        .help = "steps a block; auto: as many as 4 seconds hold, 3 to 20"},
+        .help = "steps per block; auto: as many as fit into 4 seconds, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "3", .low = 1, .high = 1000, AT(blocks),
-        .help = "blocks of everything, in turns"},
+        .help = "number of blocks, in turns"},
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
-        .help = "as of tutti-bench step"},
+        .help = "as for tutti-bench step"},
     {TUTTI_CONF_TEXT, "priority", "HOW", .fallback = "on", AT(priority),
-        .help = "as of tutti-bench step: on, off or both"},
+        .help = "as for tutti-bench step: on, off or both"},
     {TUTTI_CONF_REAL_OR, "tuning-time", "S", .fallback = "60", .low = 1, .high = 1e6,
         .words = {"never"}, AT(tuning_time_s),
-        .help = "seconds that --design auto may try in a cell; never: it is left out"},
+        .help = "seconds that --design auto may take per cell; never: do not time it"},
     {TUTTI_CONF_TEXT, "box", "PROGRAM", AT(box),
-        .help = "tutti-box; the one beside tutti-bench when left out"},
+        .help = "the tutti-box to use; if omitted, the one next to tutti-bench"},
     {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
-        AT(cell_timeout_s), .help = "seconds after which a cell is given up"},
-    {TUTTI_CONF_FLAG, "verdict", AT(verdict), .help = "run nothing: judge what --json has"},
+        AT(cell_timeout_s), .help = "seconds after which a cell is abandoned"},
+    {TUTTI_CONF_FLAG, "verdict", AT(verdict),
+        .help = "run nothing, and judge the results in the file of --json"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench step --grid",
     .usage = "--json FILE [OPTION]...",
-    .summary =
-        "Runs tutti-bench step in boxes (tutti-box, which needs root) for every model, number "
-        "of hosts and rate, and prints a table with the verdict of each number. Can be "
-        "interrupted and goes on where it was.",
-    .epilogue = "Exit status: 0, also where numbers miss; 1 when a cell could not be run.",
+    .summary = "Runs tutti-bench step in boxes (tutti-box, which needs root) for every model, "
+               "number of hosts and rate, and prints a table with a verdict on each number. After "
+               "an interruption it continues where it stopped.",
+    .epilogue = "Exit status: 0, even if numbers miss their limits; 1 if a cell could not be run.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

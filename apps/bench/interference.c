@@ -29,34 +29,32 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = 1000, AT(blocks),
-        .help = "blocks of everything, in turns"},
+        .help = "number of blocks, in turns"},
     {TUTTI_CONF_INT, "calls", "N", .fallback = "400", .low = 10, .high = 1000, AT(calls),
-        .help = "allreduces of 1 KiB a block"},
+        .help = "allreduces of 1 KiB per block"},
     {TUTTI_CONF_REAL, "idle-s", "S", .fallback = "2", .low = 0.1, .high = 1000, AT(idle_s),
-        .help = "seconds in which nothing is to do"},
+        .help = "seconds during which there is nothing to do"},
     {TUTTI_CONF_REAL, "step-ms", "MS", .fallback = "10", .low = 0.1, .high = 10000, AT(step_ms),
-        .help = "computation of a step"},
+        .help = "milliseconds of computation per step"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "20", .low = 1, .high = 10000, AT(steps),
-        .help = "steps a block"},
+        .help = "steps per block"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which a wait is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object a line for every result"},
+        .help = "write one JSON object per line for every result"},
     {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write a line for every sample, with commas between"},
+        .help = "write the samples as CSV, one per line"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench interference",
     .usage = "[OPTION]...",
-    .summary =
-        "Measures how Tutti behaves on cores that it shares (tutti-run -n P tutti-bench "
-        "interference "
-        "...): what its threads use while idle, how long a small allreduce takes and what it "
-        "costs beside MPI's own, whether idle workers are in its way, and whether ranks share "
-        "cores fairly. Each number is held against a limit.",
+    .summary = "Measures how Tutti behaves on cores that it shares (tutti-run -n P tutti-bench "
+               "interference ...): the processor time of idle threads, the time of a small "
+               "allreduce, alone and compared with MPI's own, whether idle workers slow it down, "
+               "and whether ranks share cores fairly. Compares each number with a limit.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

@@ -32,28 +32,27 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_DESIGN(AT(design)),
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "65536", .low = 4, .high = 4e9, AT(from),
-        .help = "smallest size, in float32 elements"},
+        .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),
         .help = "largest size"},
     {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
-        .help = "from one size to the next"},
+        .help = "factor from one size to the next"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "9", .low = 1, .high = MOST_BLOCKS, AT(blocks),
-        .help = "times that everything is timed, in turns"},
+        .help = "how often everything is timed, in turns"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
         .help = "seconds after which a wait is an error"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object a line for every result"},
+        .help = "write one JSON object per line for every result"},
     {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write a line for every sample, with commas between"},
+        .help = "write the samples as CSV, one per line"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench overlap",
     .usage = "[OPTION]...",
-    .summary =
-        "Times one allreduce, about as much computation (matrix products on one worker), and "
-        "both together, over all ranks (tutti-run -n P tutti-bench overlap ...). Overlap is the "
-        "part of the shorter that is hidden behind the longer.",
+    .summary = "Times one allreduce, about as much computation (matrix products on one worker), "
+               "and both together, over all ranks (tutti-run -n P tutti-bench overlap ...). "
+               "Overlap is the part of the shorter one that is hidden behind the longer one.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

@@ -20,7 +20,7 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
-        .help = "results of tutti-bench step --grid"},
+        .help = "the results of tutti-bench step --grid"},
     {TUTTI_CONF_TEXT, "svg", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(svg),
         .help = "the picture to write"},
     {0},
@@ -28,10 +28,9 @@ static const tutti_setting settings[] = {
 static const tutti_conf conf = {
     .program = "tutti-bench plot",
     .usage = "--json FILE --svg FILE",
-    .summary =
-        "Draws step time against link rate for every design, the peer and the limit: one "
-        "chart for each model and number of hosts. Points are medians over blocks, bars go from "
-        "the shortest block to the longest.",
+    .summary = "Draws step time against link rate for every design, the peer and the limit: one "
+               "chart for each model and number of hosts. Points are medians over blocks; bars "
+               "span the shortest block to the longest.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

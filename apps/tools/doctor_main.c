@@ -22,28 +22,27 @@ typedef struct values {
 
 static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 1024,
-        .offset = offsetof(values, workers),
-        .help = "StarPU workers that each rank is going to have"},
+        .offset = offsetof(values, workers), .help = "StarPU workers that each rank will have"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "30", .low = 1, .high = 3600,
         .offset = offsetof(values, timeout_s),
-        .help = "seconds after which it ends whatever it waits for, and says what that is"},
+        .help = "end after this many seconds, and say what it was waiting for"},
     {TUTTI_CONF_FLAG, "json", .offset = offsetof(values, json),
-        .help = "one JSON object a line instead of text"},
+        .help = "print one JSON object per line instead of text"},
     {TUTTI_CONF_FLAG, "strict", .offset = offsetof(values, strict),
-        .help = "warnings count: exit status 1"},
+        .help = "exit with status 1 if there are warnings"},
     {TUTTI_CONF_TEXT, "root", "DIR", .offset = offsetof(values, root),
-        .help = "read /proc, /sys and the like below this folder, a copy of another machine's"},
+        .help = "read /proc, /sys and the like below this folder, which holds a copy of another "
+                "machine's"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-doctor",
     .usage = "[OPTION]...",
-    .summary =
-        "Looks at the machine before a run and says what will hurt, a line each: what was seen "
-        "and what to do. With several ranks (tutti-run -n P tutti-doctor) it compares them.",
-    .epilogue =
-        "Exit status: 0 nothing bad; 1 warnings, with --strict; 2 something bad, the deadline, "
-        "or a mistake in the options.",
+    .summary = "Examines a machine before a run and reports what will hurt, one line per check: "
+               "what was found and what to do. With several ranks (tutti-run -n P tutti-doctor) it "
+               "also compares them.",
+    .epilogue = "Exit status: 0 if nothing is bad; 1 for warnings, with --strict; 2 if something "
+                "is bad, for a deadline that passed, or a mistake in the options.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

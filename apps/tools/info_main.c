@@ -99,15 +99,15 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "list", "TABLE", .choice = list_choice, .offset = offsetof(options, list),
-        .help = "print the names of one table only, one a line, for scripts"},
+        .help = "print only the names in one table, one per line, for scripts"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-info",
     .usage = "[OPTION]",
-    .summary = "Prints versions, the MPI thread level that is granted, and the tables of designs, "
-               "transports, algorithms, "
-               "kernels, models, readers, rate schedules and runners of this build.",
+    .summary =
+        "Prints versions, the MPI thread level that MPI grants, and this build's tables of "
+        "designs, transports, algorithms, kernels, models, readers, rate schedules and runners.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

@@ -18,23 +18,21 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "file", "FILE", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND, AT(file),
-        .help = "what --trace of tutti-cifar wrote"},
+        .help = "the file that tutti-cifar --trace wrote"},
     {TUTTI_CONF_INT_OR, "step", "N", .fallback = "all", .low = 1, .high = 1e12, .words = {"all"},
-        AT(step), .help = "look at this step alone; all: at every one that is whole"},
+        AT(step), .help = "analyse this step only; all: every complete step"},
     {TUTTI_CONF_TEXT, "svg", "OUT", AT(svg),
-        .help = "draw the timeline of --step, or of the one of median length, to this file"},
-    {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object"},
+        .help = "draw the timeline of --step, or of the step of median length, to this file"},
+    {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object instead of text"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-trace",
     .usage = "FILE [OPTION]...",
-    .summary =
-        "Tells what a trace shows: how much of the communication is hidden, which collectives "
-        "are exposed, the critical path of a step, what the workers do, and what bounds it "
-        "all.",
-    .epilogue = "Exit status: 0; 2 for a mistake in the options; 1 for everything else. See "
-                "tutti-trace(1).",
+    .summary = "Analyses a trace: how much of the communication is hidden, which collectives are "
+               "exposed, the critical path of a step, what the workers do, and what bounds a step.",
+    .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 1 for everything else. "
+                "See tutti-trace(1).",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };

@@ -49,21 +49,21 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Data"},
     {TUTTI_CONF_TEXT, "data", "DIR", .flags = TUTTI_CONF_REQUIRED, .environment = "TUTTI_DATA",
         AT(data),
-        .help =
-            "folder of the data set; \"synthetic\" for generated images of the model's size, or "
-            "synthetic:HxWxC:CLASSES"},
+        .help = "folder of the data set; \"synthetic\" or synthetic:HxWxC:CLASSES: generated "
+                "images, of the model's size or of this one"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
-        .help = "format of the data set; recognised by content when left out"},
+        .help = "format of the data set; if omitted, recognised by content"},
     {TUTTI_CONF_FLAG, "augment", AT(augment),
-        .help = "pad training images by 4 (mirrored), crop at random, flip each every other epoch"},
+        .help = "pad training images by 4 (mirrored), crop them at random, flip each one every "
+                "other epoch"},
     {TUTTI_CONF_INT_OR, "uncropped", "N", .fallback = "auto", .high = 1000000, .words = {"auto"},
         AT(uncropped),
-        .help = "last epochs in which --augment flips but does not crop, as the test set is; auto: "
-                "a fifth of all"},
+        .help =
+            "number of last epochs in which --augment does not crop; auto: a fifth of all epochs"},
     {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
-        .help = "threads a rank that decode images ahead of the step"},
+        .help = "threads per rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
-        .help = "batches in memory: up to two in flight, the others ahead"},
+        .help = "batches in memory: up to two in use, the others prefetched"},
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
@@ -71,79 +71,75 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and step"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
-        .help = "times through the training set"},
+        .help = "passes over the training set"},
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 1e12, .words = {"auto"},
         AT(steps),
-        .help = "total of steps, those before --resume included; auto: as --epochs says"},
+        .help = "total number of steps, including those before a --resume; auto: as many as "
+                "--epochs takes"},
     {TUTTI_CONF_INT_OR, "stop-after", "N", .fallback = "never", .low = 1, .high = 1e12,
         .words = {"never"}, AT(stop_after),
-        .help = "end after this step, before the run is complete, with the schedule of the whole "
-                "run"},
+        .help = "end after this step, but keep the rate schedule of the whole run"},
     {TUTTI_CONF_REAL_OR, "lr", "X", .fallback = "auto", .high = 1000, .words = {"auto"}, AT(rate),
-        .help =
-            "learning rate at its highest; auto: the model's own (tutti-info lists them for 128 "
-            "images a "
-            "step), in proportion to the images a step"},
+        .help = "highest learning rate; auto: the model's own (tutti-info lists it for 128 images "
+                "per step), in proportion to the images per step"},
     {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
         .choice = rate_schedule_choice, AT(rate_schedule_name),
         .help = "how the learning rate changes"},
     {TUTTI_CONF_INT_OR, "warmup", "N", .fallback = "auto", .high = 1e12, .words = {"auto"},
         AT(warmup),
-        .help = "steps in which the learning rate rises linearly; auto: 10 % of the run for "
+        .help = "steps during which the learning rate rises linearly; auto: 10 % of the run for "
                 "onecycle, else none"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
         .help = "momentum of SGD"},
     {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
-        .help = "momentum in its classical form instead of Nesterov's"},
+        .help = "use classical momentum instead of Nesterov's"},
     {TUTTI_CONF_REAL_OR, "weight-decay", "X", .fallback = "auto", .high = 1000, .words = {"auto"},
         AT(weight_decay), .help = "weight decay, added to the gradient; auto: the model's own"},
     {TUTTI_CONF_REAL_OR, "label-smoothing", "X", .fallback = "auto", .high = 0.999,
         .words = {"auto"}, AT(label_smoothing),
-        .help = "part of each label that is spread over all classes; auto: the model's own"},
+        .help = "part of each label that is spread evenly over all classes; auto: the model's own"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT_OR, "eval-every", "N", .fallback = "1", .low = 1, .high = 1000000,
         .words = {"end", "never"}, AT(eval_every),
-        .help = "epochs between evaluations on the test set; end: one, at the end of the run"},
+        .help = "epochs between evaluations on the test set; end: only one, at the end of the run"},
     {TUTTI_CONF_INT_OR, "eval-views", "N", .fallback = "auto", .low = 1, .high = 2,
         .words = {"auto"}, AT(eval_views),
-        .help = "a test image is judged by 1: itself; 2: the mean of what is predicted for it and "
-                "for its "
-                "mirror image; auto: 2 with --augment, else 1"},
+        .help = "views by which a test image is classified; 1: the image; 2: the mean of the "
+                "outputs for it and its mirror image; auto: 2 with --augment, else 1"},
 
     {TUTTI_CONF_HEADING, .help = "Communication and workers"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled", .choice = design_choice,
         .environment = "TUTTI_DESIGN", AT(design_name),
-        .help = "how collectives of the task graph are run; auto: tries designs, and buckets, "
-                "chunks, lanes and priority unless they are given, before it trains"},
+        .help = "how the collectives of the task graph are run; auto: before training, try all "
+                "designs, and also buckets, chunks, lanes and priority where you give none"},
     {TUTTI_CONF_TEXT, "tuning", "FILE", .environment = "TUTTI_TUNING", AT(tuning),
-        .help = "where --design auto remembers its choice; none: nowhere; "
-                "~/.cache/tutti/tuning.json when left out"},
+        .help = "where --design auto remembers its choice; none: nowhere; if omitted, "
+                "~/.cache/tutti/tuning.json"},
     {TUTTI_CONF_REAL_OR, "tuning-time", "S", .fallback = "auto", .high = 1e6, .words = {"auto"},
         .environment = "TUTTI_TUNING_TIME", AT(tuning_time_s),
         .help = "seconds that --design auto may take; auto: 5, or 2 % of the run if that is more"},
     TUTTI_SETTING_LANES(AT(lanes)),
     {TUTTI_CONF_FLAG, "unsafe", AT(unsafe),
-        .help = "accept --design naive, which can hang and sum the wrong buffers"},
+        .help = "accept --design naive, which can hang or sum the wrong buffers"},
     TUTTI_SETTING_VERIFY(AT(verify_name)),
     {TUTTI_CONF_FLAG, "check-only", AT(check_only),
-        .help = "judge whether the ranks' collectives keep the ordering law, print the verdict, "
-                "and end without training"},
+        .help = "judge whether the ranks' collectives obey the ordering law, print the verdict, "
+                "and exit without training"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
         .environment = "TUTTI_PRIORITY", AT(priority_name),
-        .help =
-            "on: gradients that the next step needs first overtake others, in an order that all "
-            "ranks agree on (funneled, concurrent); off: program order; auto: on, or what "
-            "--design auto finds faster"},
+        .help = "on: gradients that the next step needs first overtake others, in an order agreed "
+                "by all ranks (funneled, concurrent); off: program order; auto: on, or what "
+                "--design auto finds faster"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
         .environment = "TUTTI_TIMEOUT", AT(timeout_s),
-        .help =
-            "seconds after which one wait for a step or a batch is an error, whatever still moves"},
+        .help = "seconds after which a single wait for a step or a batch is an error, even if "
+                "something still moves"},
     TUTTI_SETTING_SETUP_TIMEOUT(AT(setup_timeout_s)),
     TUTTI_SETTING_STALL_WARN(AT(stall_warn_s)),
     TUTTI_SETTING_STALL_DUMP(AT(stall_dump_s)),
@@ -156,43 +152,42 @@ static const tutti_setting settings[] = {
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint),
-        .help = "save weights and all that resuming needs here after every epoch and at the end "
+        .help = "save the weights, and all that resuming needs, after every epoch and at the end "
                 "(safetensors)"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
-        .help = "continue from this checkpoint; from FILE.1, FILE.2 ... where it is damaged"},
+        .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
     {TUTTI_CONF_INT, "keep", "N", .fallback = "1", .low = 0, .high = 1000, AT(keep),
-        .help = "earlier checkpoints that are kept, as FILE.1, FILE.2 ...; so are earlier files of "
-                "--json and --trace"},
+        .help = "number of earlier checkpoints to keep, as FILE.1, FILE.2 ...; earlier files of "
+                "--json and --trace, too"},
     {TUTTI_CONF_FLAG, "overwrite", AT(overwrite),
-        .help = "replace a checkpoint that is there and that is not resumed from"},
+        .help = "replace an existing checkpoint that the run does not continue"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
-        .help = "write one JSON object a line for every step and event; continued with --resume"},
+        .help =
+            "write one JSON object per line for every step and event; --resume continues the file"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
                 "and tutti-trace"},
     {TUTTI_CONF_INT_OR, "trace-first", "N", .fallback = "auto", .low = 1, .high = 1e12,
         .words = {"auto"}, AT(trace_first),
-        .help = "first step of --trace; auto: the fourth, or the first of a run of 6 or less"},
+        .help = "first step that --trace records; auto: the fourth, or the first in a run of 6 "
+                "steps or fewer"},
     {TUTTI_CONF_INT, "trace-steps", "N", .fallback = "10", .low = 1, .high = 1e6, AT(trace_steps),
-        .help = "how many steps --trace records; 65536 spans a worker are kept, more are dropped"},
+        .help = "how many steps --trace records, up to 65536 spans per worker"},
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose),
-        .help = "say more on stderr"},
-    {TUTTI_CONF_FLAG, "quiet", .flags = TUTTI_CONF_LOCAL, AT(quiet), .help = "print errors only"},
+        .help = "print more on stderr"},
+    {TUTTI_CONF_FLAG, "quiet", .flags = TUTTI_CONF_LOCAL, AT(quiet),
+        .help = "print errors and warnings only"},
     {0},
 };
 
 const tutti_conf tutti_train_conf = {
     .program = "tutti-cifar",
     .usage = "--data DIR [OPTION]...",
-    .summary = "Trains an image classifier on all the ranks it is started with (tutti-run -n P "
-               "tutti-cifar ...): every rank "
-               "computes on its own images, and gradients are summed over ranks by collectives "
-               "that are nodes of the "
-               "StarPU task graph.",
-    .epilogue =
-        "Exit status: 0; 2 for a mistake in the options; 130 when SIGINT or SIGTERM ended the run; "
-        "1 for everything else. See "
-        "tutti-cifar(1).",
+    .summary = "Trains an image classifier on P ranks (tutti-run -n P tutti-cifar ...). Every rank "
+               "computes on its own images, and collectives that are nodes of the StarPU task "
+               "graph sum the gradients over all ranks.",
+    .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 130 when SIGINT or "
+                "SIGTERM ended the run; 1 for everything else. See tutti-cifar(1).",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -210,8 +205,8 @@ static tutti_status check_together(const tutti_train_options *o)
     char reason[256];
     int most = tutti_run_starpu_max_workers();
     if (o->workers > most) {
-        snprintf(reason, sizeof reason, "this build of StarPU has at most %d CPU workers a process",
-            most);
+        snprintf(reason, sizeof reason,
+            "this build of StarPU supports at most %d CPU workers per process", most);
         return refuse_number("workers", o->workers, reason);
     }
     if (o->workers > o->batch) {
@@ -226,10 +221,10 @@ static tutti_status check_together(const tutti_train_options *o)
     }
     if (o->design_auto && o->check_only)
         return tutti_conf_refuse(&tutti_train_conf, "check-only", NULL,
-            "judges one design, and tries none: name it with --design");
+            "it judges one design: name it with --design, instead of auto");
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
-            "it can hang and sum the wrong buffers, which it is there to show: add --unsafe");
+            "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     const tutti_watch_options stall = {

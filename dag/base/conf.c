@@ -63,27 +63,26 @@ static void print_range(const tutti_setting *s, FILE *out)
     }
 }
 
-/* "an integer from 1 to 64 is wanted" */
+/* "must be an integer from 1 to 64" */
 static void print_expected(const tutti_setting *setting, FILE *out)
 {
     switch (setting->kind) {
     case TUTTI_CONF_FLAG:
-        fputs("0 or 1 is wanted", out);
+        fputs("must be 0 or 1", out);
         break;
     case TUTTI_CONF_INT:
     case TUTTI_CONF_INT_OR:
     case TUTTI_CONF_REAL:
     case TUTTI_CONF_REAL_OR:
-        fputs(is_int(setting) ? "an integer from " : "a number from ", out);
+        fputs(is_int(setting) ? "must be an integer from " : "must be a number from ", out);
         print_range(setting, out);
-        fputs(" is wanted", out);
         break;
     case TUTTI_CONF_CHOICE:
-        fprintf(out, "unknown %s; known are: ", setting->name);
+        fprintf(out, "unknown %s; known: ", setting->name);
         print_choices(setting, out);
         break;
     default:
-        fputs("a value is wanted", out);
+        fputs("must not be empty", out);
     }
 }
 

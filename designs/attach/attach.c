@@ -119,8 +119,7 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_opt
     if (!given) return TUTTI_OK;
     if (bytes < first || bytes > most)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach_sized: options_bytes is %zu: sizeof(tutti_attach_options) is wanted",
-            bytes);
+            "tutti_attach_sized: options_bytes is %zu: pass sizeof(tutti_attach_options)", bytes);
     for (size_t i = sizeof *options; i < bytes; i++)
         if (*unknown++)
             return tutti_fail(TUTTI_ERR_USAGE,
@@ -142,14 +141,14 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     options->design = tutti_design_find(design);
     if (!options->design) {
         char known[256];
-        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: design '%s' is not known; known are: %s",
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: design '%s' is not known; known: %s",
             design, tutti_design_names(known, sizeof known));
     }
     options->algorithm = given->algorithm ? given->algorithm : e.algorithm;
     options->verify = tutti_verify_mode_find(verify);
     if (options->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: verify '%s' is not known; known are: off, on, full", verify);
+            "tutti_attach: verify '%s' is not known; known: off, on, full", verify);
     status = take_lanes(given, &e, options);
     if (!status) status = take_chunks(given, &e, options);
     if (!status) status = take_stall(given, &e, &options->watch);

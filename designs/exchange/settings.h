@@ -26,13 +26,13 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
 #define TUTTI_SETTING_DESIGN(...)                                                                  \
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "funneled",                                  \
         .choice = tutti_setting_safe_design, .environment = "TUTTI_DESIGN",                        \
-        .help = "how collectives of the task graph are run", __VA_ARGS__}
+        .help = "how the collectives of the task graph are run", __VA_ARGS__}
 
 /* tutti_conf_int */
 #define TUTTI_SETTING_LANES(...)                                                                   \
     {TUTTI_CONF_INT_OR, "lanes", "K", .fallback = "auto", .low = 1,                                \
         .high = TUTTI_SETTING_MOST_LANES, .words = {"auto"}, .environment = "TUTTI_LANES",         \
-        .help = "communicators of the concurrent design; auto: the design's default", __VA_ARGS__}
+        .help = "communicators of the concurrent design; auto: 4", __VA_ARGS__}
 
 /* const char * */
 #define TUTTI_SETTING_ALGORITHM(...)                                                               \
@@ -45,36 +45,36 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
 #define TUTTI_SETTING_VERIFY(...)                                                                  \
     {TUTTI_CONF_CHOICE, "verify", "HOW", .fallback = "on", .choice = tutti_setting_verify,         \
         .environment = "TUTTI_VERIFY",                                                             \
-        .help = "compare the ranks' collectives: off; on: while they run; full: none starts "      \
-                "before all ranks have come to it", __VA_ARGS__}
+        .help = "compare the ranks' collectives; off: not at all; on: while they run; full: none " \
+                "starts before all ranks have reached it", __VA_ARGS__}
 
 /* tutti_conf_real */
 #define TUTTI_SETTING_BUCKET_MB(...)                                                               \
     {TUTTI_CONF_REAL_OR, "bucket-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},     \
         .environment = "TUTTI_BUCKET_MB",                                                          \
-        .help = "gradients are summed together in buckets of at most X MB (10^6 bytes); 0: one "   \
-                "by one; auto: an eighth of all, within 0.066 and 4.2", __VA_ARGS__}
+        .help = "sum gradients together in buckets of at most X MB (10^6 bytes); 0: one by one; "  \
+                "auto: an eighth of all gradients, from 0.066 to 4.2", __VA_ARGS__}
 
 /* tutti_conf_real */
 #define TUTTI_SETTING_CHUNK_MB(...)                                                                \
     {TUTTI_CONF_REAL_OR, "chunk-mb", "X", .fallback = "auto", .high = 1e6, .words = {"auto"},      \
         .environment = "TUTTI_CHUNK_MB",                                                           \
-        .help = "a larger sum is cut into chunks of at most X MB, between which others may go; "   \
-                "0: none is; auto: 1.05", __VA_ARGS__}
+        .help = "cut larger sums into chunks of at most X MB, and let other sums go between them; "\
+                "0: cut none; auto: 1.05", __VA_ARGS__}
 
 /* int64_t */
 #define TUTTI_SETTING_WORKERS(...)                                                                 \
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 65536,                     \
         .environment = "TUTTI_WORKERS",                                                            \
-        .help = "StarPU CPU workers a rank; a batch is cut into as many micro-batches",            \
+        .help = "StarPU CPU workers per rank; the batch is cut into that many micro-batches",      \
         __VA_ARGS__}
 
 /* const char * */
 #define TUTTI_SETTING_COMM_CORE(...)                                                               \
     {TUTTI_CONF_TEXT, "comm-core", "WHERE", .fallback = "auto", .flags = TUTTI_CONF_LOCAL,         \
         .environment = "TUTTI_COMM_CORE",                                                          \
-        .help = "processor of the communication thread: a number, one of those that mpirun lets "  \
-                "this rank use; auto: one beyond the workers, where there is one; none",           \
+        .help = "processor of the communication thread: the number of one that mpirun lets this "  \
+                "rank use; auto: one that no worker needs, if there is one; none: any",            \
         __VA_ARGS__}
 
 /* double */
@@ -87,28 +87,28 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
 #define TUTTI_SETTING_STALL_WARN(...)                                                              \
     {TUTTI_CONF_REAL, "stall-warn", "S", .fallback = "5", .high = TUTTI_SETTING_MOST_S,            \
         .environment = "TUTTI_STALL_WARN",                                                         \
-        .help = "seconds that a collective may stand still before a warning names who is "         \
-                "missing, and why; 0: never", __VA_ARGS__}
+        .help = "seconds that a collective may stand still before a warning names the missing "    \
+                "ranks and the reason; 0: never", __VA_ARGS__}
 
 /* double */
 #define TUTTI_SETTING_STALL_DUMP(...)                                                              \
     {TUTTI_CONF_REAL, "stall-dump", "S", .fallback = "10", .high = TUTTI_SETTING_MOST_S,           \
         .environment = "TUTTI_STALL_DUMP",                                                         \
-        .help = "seconds before every rank writes its last collectives to "                        \
+        .help = "seconds of a stall before every rank writes its last collectives to "             \
                 "tutti-stall.RANK.json and one prints who waits for whom; 0: never", __VA_ARGS__}
 
 /* double */
 #define TUTTI_SETTING_STALL_ABORT(...)                                                             \
     {TUTTI_CONF_REAL, "stall-abort", "S", .fallback = "60", .high = TUTTI_SETTING_MOST_S,          \
         .environment = "TUTTI_STALL_ABORT",                                                        \
-        .help = "seconds without anything moving on any rank before all ranks end; 0: never",      \
+        .help = "seconds of a stall before all ranks end; 0: never",                               \
         __VA_ARGS__}
 
 /* const char *, or NULL */
 #define TUTTI_SETTING_STALL_DIR(...)                                                               \
     {TUTTI_CONF_TEXT, "stall-dir", "DIR", .flags = TUTTI_CONF_LOCAL,                               \
         .environment = "TUTTI_STALL_DIR",                                                          \
-        .help = "folder of tutti-stall.RANK.json; the working one when left out", __VA_ARGS__}
+        .help = "folder for tutti-stall.RANK.json; if omitted, the working directory", __VA_ARGS__}
 
 /* clang-format on */
 

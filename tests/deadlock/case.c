@@ -87,8 +87,8 @@ static tutti_status read_design(reader *r)
     const tutti_design *design = tutti_design_find(word ? word : "");
     char known[256];
     if (!design)
-        return case_refuse(&r->words, "design: '%.40s' is not known; known are: %s",
-            word ? word : "", tutti_design_names(known, sizeof known));
+        return case_refuse(&r->words, "design: '%.40s' is not known; known: %s", word ? word : "",
+            tutti_design_names(known, sizeof known));
     r->c->design = design;
     return TUTTI_OK;
 }

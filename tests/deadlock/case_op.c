@@ -131,7 +131,7 @@ static tutti_status read_key(const case_words *words, char *word, case_op *op)
     } else if (!strcmp(word, "parts")) {
         status = read_parts(words, value, op);
     } else {
-        status = case_refuse(words, "'%.40s=': known are op=, dtype=, root=, parts=", word);
+        status = case_refuse(words, "'%.40s=': known: op=, dtype=, root=, parts=", word);
     }
     return status;
 }

@@ -81,6 +81,5 @@ tutti_status case_read_choice(const case_words *words, const char *what, const c
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
     }
-    return case_refuse(
-        words, "%s: '%.40s' is not known; known are: %s", what, word ? word : "", known);
+    return case_refuse(words, "%s: '%.40s' is not known; known: %s", what, word ? word : "", known);
 }

@@ -38,7 +38,7 @@ for ranks in 1 3; do
 done
 
 message=$(TUTTI_DESIGN=careless "$mpirun" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"
-grep -q "tutti_attach: TUTTI_DESIGN='careless': unknown design; known are: $(names designs | paste -sd ,| sed 's/,/, /g')" <<< "$message" ||
+grep -q "tutti_attach: TUTTI_DESIGN='careless': unknown design; known: $(names designs | paste -sd ,| sed 's/,/, /g')" <<< "$message" ||
     fail "an unknown design: $message"
 
 # Stalls, in a program that is attached.

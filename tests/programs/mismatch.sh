@@ -63,7 +63,7 @@ done
 runs 2 funneled off auto same
 [ $status = 0 ] || { fail "--verify off: status $status"; cat "$dir/err"; }
 runs 2 funneled maybe auto same
-tells "verify 'maybe' is not known; known are: off, on, full"
+tells "verify 'maybe' is not known; known: off, on, full"
 TUTTI_VERIFY=maybe "$mpirun" -np 2 "$apps/sgd_parallel" > "$dir/out" 2> "$dir/err" && fail "TUTTI_VERIFY=maybe is accepted"
-tells "tutti_attach: TUTTI_VERIFY='maybe': unknown verify; known are: off, on, full"
+tells "tutti_attach: TUTTI_VERIFY='maybe': unknown verify; known: off, on, full"
 finish

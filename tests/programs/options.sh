@@ -45,12 +45,12 @@ variable() { # NAME=VALUE TEXT
     [ $status != 0 ] || fail "$1 is accepted"
     grep -qF -e "${1%%=*}='${1#*=}': $2" "$dir/out" || { fail "$1: no sentence"; cat "$dir/out"; }
 }
-variable TUTTI_STALL_WARN=nan 'a number from 0 to 1000000 is wanted'
-variable TUTTI_STALL_DUMP=5x 'a number from 0 to 1000000 is wanted'
-variable TUTTI_STALL_ABORT= 'a number from 0 to 1000000 is wanted'
-variable TUTTI_STALL_ABORT=-1 'a number from 0 to 1000000 is wanted'
-variable TUTTI_LANES=0 'an integer from 1 to 1024 or auto is wanted'
-variable 'TUTTI_LANES= 4' 'an integer from 1 to 1024 or auto is wanted'
+variable TUTTI_STALL_WARN=nan 'must be a number from 0 to 1000000'
+variable TUTTI_STALL_DUMP=5x 'must be a number from 0 to 1000000'
+variable TUTTI_STALL_ABORT= 'must be a number from 0 to 1000000'
+variable TUTTI_STALL_ABORT=-1 'must be a number from 0 to 1000000'
+variable TUTTI_LANES=0 'must be an integer from 1 to 1024 or auto'
+variable 'TUTTI_LANES= 4' 'must be an integer from 1 to 1024 or auto'
 
 # That of libtutti-mpicheck.
 library=$TUTTI_BUILDDIR/.libs/libtutti-mpicheck.so

@@ -21,17 +21,17 @@ two() { # OPTION...: two ranks
 # ---- options
 refuses 2 '--data DIR is missing' two
 refuses 2 '--batch 0: an integer from 1' two --data "$dir/data" --batch 0
-refuses 2 'unknown model; known are: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
-refuses 2 "unknown design; known are: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
-refuses 2 'unknown format; known are: cifar10, cifar100, idx' two --data "$dir/data" --format png
-refuses 2 'unknown rate-schedule; known are: constant, step, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
-refuses 2 'unknown algorithm; known are: auto, ring' two --data "$dir/data" --algorithm best
+refuses 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
+refuses 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
+refuses 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
+refuses 2 'unknown rate-schedule; known: constant, step, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
+refuses 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
 refuses 2 "TUTTI_DESIGN='best': unknown design" env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
-refuses 2 'CPU workers a process' two --data "$dir/data" --batch 1000 --workers 1000
+refuses 2 'CPU workers per process' two --data "$dir/data" --batch 1000 --workers 1000
 refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
 refuses 2 'has one lane' two --data "$dir/data" --lanes 2
-refuses 2 '--lr -1: a number from 0 to 1000 or auto is wanted' two --data "$dir/data" --lr -1
-refuses 2 "TUTTI_BUCKET_MB='-1': a number from 0 to 1000000 or auto is wanted" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
+refuses 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/data" --lr -1
+refuses 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
     --data "$dir/data"
 refuses 2 "TUTTI_STALL_WARN='': a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 "comm_core 'both': neither auto nor none" two --data "$dir/data" --comm-core both

@@ -16,7 +16,7 @@ for table in designs overlapping transports algorithms kernels models readers ra
 done
 [ "$(names overlapping | grep -cx sequential)" = 0 ] && [ "$(names designs | grep -cx naive)" = 0 ] || fail "the oracle overlaps, or naive is safe"
 "$apps/tutti-info" --list pictures > "$dir/bad" 2>&1
-[ $? = 2 ] && grep -q 'known are: designs, overlapping' "$dir/bad" || fail "a table that is none: $(cat "$dir/bad")"
+[ $? = 2 ] && grep -q 'known: designs, overlapping' "$dir/bad" || fail "a table that is none: $(cat "$dir/bad")"
 
 # A peer that says what torch_compute.py says.
 cat > "$dir/peer" << 'END'
@@ -129,7 +129,7 @@ echo '{"event":' > "$dir/bad"
 [ $? = 1 ] && grep -q 'bad:1: this is not JSON' "$dir/out" || fail "results that are none"
 
 "$apps/tutti-bench" nothing 2> "$dir/out"
-[ $? = 2 ] && grep -q 'known are: compute' "$dir/out" || fail "an unknown command"
+[ $? = 2 ] && grep -q 'known: compute' "$dir/out" || fail "an unknown command"
 "$apps/tutti-bench" compute --blocks 0 2> "$dir/out"
 [ $? = 2 ] && grep -q -- '--blocks 0' "$dir/out" || fail "a bad option of a command"
 "$apps/tutti-info" --nothing 2> "$dir/out"

@@ -121,7 +121,7 @@ START_TEST(the_environment_alone_is_read)
     ck_assert_int_eq(tutti_conf_environment(&function, &got), TUTTI_ERR_USAGE);
     ck_assert_str_eq(got.design, "funneled");
     ck_assert_str_eq(tutti_last_error(),
-        "tutti_attach: TUTTI_TEST_BUCKET='many': a number from 0 to 100 or auto is wanted");
+        "tutti_attach: TUTTI_TEST_BUCKET='many': must be a number from 0 to 100 or auto");
     unsetenv("TUTTI_TEST_DESIGN");
     unsetenv("TUTTI_TEST_BUCKET");
 }
@@ -143,14 +143,14 @@ START_TEST(complaints_name_everything)
         {"--data d --lr 1e999", {"--lr 1e999", "a number from 0 to 10"}},
         {"--data d --lr 0x1", {"--lr 0x1", "a number from 0 to 10"}},
         {"--data d --lr 1,5", {"--lr 1,5", "a number from 0 to 10"}},
-        {"--data d --lr auto", {"--lr auto", "a number from 0 to 10 is wanted"}},
+        {"--data d --lr auto", {"--lr auto", "must be a number from 0 to 10"}},
         {"--data d --batch 8.0", {"--batch 8.0", "an integer"}},
-        {"--data d --every 0", {"--every 0", "an integer from 1 to 9, end or never is wanted"}},
-        {"--data d --every -1", {"--every -1", "an integer from 1 to 9, end or never is wanted"}},
+        {"--data d --every 0", {"--every 0", "must be an integer from 1 to 9, end or never"}},
+        {"--data d --every -1", {"--every -1", "must be an integer from 1 to 9, end or never"}},
         {"--data d --every ends", {"--every ends", "end or never"}},
         {"--data d --every auto", {"--every auto", "end or never"}},
-        {"--data d --bucket -1", {"--bucket -1", "a number from 0 to 100 or auto is wanted"}},
-        {"--data d --bucket nan", {"--bucket nan", "a number from 0 to 100 or auto is wanted"}},
+        {"--data d --bucket -1", {"--bucket -1", "must be a number from 0 to 100 or auto"}},
+        {"--data d --bucket nan", {"--bucket nan", "must be a number from 0 to 100 or auto"}},
         {"--data d --bucket -0.5", {"--bucket -0.5", "or auto"}},
         {"--data d --bucket 1x", {"--bucket 1x", "or auto"}},
         {"--data d --bucket=", {"--bucket \"\"", "or auto"}},
