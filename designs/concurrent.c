@@ -16,7 +16,8 @@ static tutti_status place(tutti_graph *graph, int lanes)
 
 const tutti_design tutti_design_concurrent = {
     .name = "concurrent",
-    .summary = "several communicators in flight at once, driven by one thread without blocking",
+    .summary =
+        "collectives in flight on several communicators, driven by one thread that never blocks",
     .start = &tutti_start_queue,
     .many_lanes = 1,
     .needed = TUTTI_THREAD_FUNNELED,

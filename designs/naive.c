@@ -18,8 +18,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
 
 const tutti_design tutti_design_naive = {
     .name = "naive",
-    .summary = "each worker starts what it finds ready and waits (can hang and sum wrongly: "
-               "unsafe)",
+    .summary = "each worker starts what it finds ready and waits (can hang or sum wrongly: unsafe)",
     .start = &tutti_start_ready,
     .many_lanes = 1,
     .unsafe = 1,

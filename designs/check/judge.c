@@ -144,7 +144,7 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
         for (int n = 0; n < check->rank[r].colls; n++)
             if (check->rank[r].coll[n].lost && !verdict->clause)
                 tutti_check_tell(verdict, TUTTI_CLAUSE_TOKEN, r, -1,
-                    "rank %d is never told the end of '%s' (sequence %d): what follows it there "
+                    "rank %d never learns that '%s' (sequence %d) has ended: what follows it there "
                     "never runs",
                     r, check->rank[r].coll[n].name, n);
 }

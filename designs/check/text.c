@@ -79,7 +79,8 @@ static tutti_status take_fields(
     int64_t f[FIELDS], number;
     int fine = 1;
     for (int i = 0; i < FIELDS && fine; i++) fine = take(text, 0, highest[i], &f[i]);
-    if (!fine) return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d is none", rank);
+    if (!fine)
+        return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
     *before = calloc((size_t)f[BEFORES] + 1, sizeof **before);
     if (!*before) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
     for (int i = 0; i < f[BEFORES] && fine; i++) {
@@ -101,7 +102,7 @@ static tutti_status take_fields(
         .before = *before,
         .befores = (int)f[BEFORES]};
     if (fine) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d is none", rank);
+    return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
 }
 
 tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)

@@ -59,8 +59,8 @@ static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_v
         int before = previous_on_lane(r, n);
         if (before < 0 || is_same_node(r, before, n) || is_above(above, words, n, before)) continue;
         tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
-            "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start either "
-            "first, another rank the other",
+            "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start one first "
+            "and another rank the other",
             r->coll[before].name, r->coll[n].name, before, n,
             tutti_check_lane_name(check, &r->coll[n], lane, sizeof lane), rank);
     }

@@ -33,7 +33,8 @@ static void tell_drained(tutti_driver *d)
     const tutti_control_message message = {.kind = TUTTI_CONTROL_DRAINED};
     if (!d->options.control || d->options.verify.at_once) return;
     if (tutti_control_tell(d->options.control, &message))
-        tutti_log(TUTTI_LOG_DEBUG, "not every rank could be told that nothing is in flight here");
+        tutti_log(
+            TUTTI_LOG_DEBUG, "some ranks could not be informed that nothing is in flight here");
 }
 
 void tutti_driver_hear_drained(void *ctx, const tutti_control_message *message)

@@ -40,7 +40,7 @@ static void tell_abort(tutti_driver *d, tutti_status status, const char *sentenc
     if (!d->options.control) return;
     snprintf(message.text, sizeof message.text, "%s", sentence);
     if (tutti_control_tell(d->options.control, &message))
-        tutti_log(TUTTI_LOG_ERROR, "not every rank could be told");
+        tutti_log(TUTTI_LOG_ERROR, "some ranks could not be informed of this failure");
 }
 
 void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence)

@@ -88,7 +88,8 @@ static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wi
     *value++ = '\0';
     if (strcmp(part, "rank") == 0) {
         have[0] = 1;
-        return read_number(value, &wish->rank) ? TUTTI_OK : refuse(text, "the rank is not a number");
+        return read_number(value, &wish->rank) ? TUTTI_OK
+                                               : refuse(text, "the rank is not a number");
     }
     if (strcmp(part, "collective") == 0) {
         have[1] = 1;
@@ -98,7 +99,7 @@ static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wi
     }
     if (strcmp(part, "do") == 0) {
         have[2] = 1;
-        return read_kind(value, wish) ? TUTTI_OK : refuse(text, "what to do is not one of the KINDs");
+        return read_kind(value, wish) ? TUTTI_OK : refuse(text, "do is not one of the KINDs");
     }
     return refuse(text, "a part that is not rank, collective or do");
 }
@@ -127,8 +128,8 @@ tutti_status tutti_fault_open(int rank, int size, tutti_fault **fault)
     tutti_status status = tutti_fault_parse(text, &wish);
     if (status) return status;
     if (wish.rank >= size)
-        return tutti_fail(TUTTI_ERR_USAGE, "%s=%s: there is no rank %" PRId64 " among %d", variable,
-            text, wish.rank, size);
+        return tutti_fail(TUTTI_ERR_USAGE, "%s=%s: there is no rank %" PRId64 ": the run has %d",
+            variable, text, wish.rank, size);
     if (wish.rank != rank) return TUTTI_OK;
     tutti_fault *f = calloc(1, sizeof *f);
     if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a fault");

@@ -18,9 +18,9 @@
 struct tutti_exchange {
     tutti_exchange_options options;
     tutti_boot boot;
-    const void *attached;       /* pointer to the MPI_Comm of an existing program, or NULL */
+    const void *attached;         /* pointer to the MPI_Comm of an existing program, or NULL */
     tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
-    tutti_transport *transport; /* from the caller, until the comm owns it; or NULL */
+    tutti_transport *transport;   /* from the caller, until the comm owns it; or NULL */
     int booted, claimed;
     int missing;   /* a rank was missing when the comm thread ended */
     int comm_core; /* the comm thread's processor, or -1 */
@@ -140,7 +140,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     if (status || !talks(x, transport->size)) return status;
     if (transport->lanes <= x->options.lanes)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "comparing the ranks' collectives takes a lane more than the transport's %d",
+            "comparing the ranks' collectives needs one lane more than the transport's %d",
             transport->lanes);
     lock(transport->lock);
     status = tutti_control_open(transport, x->options.lanes, control);
@@ -191,20 +191,21 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (status) return status;
     if (design->unsafe && !o->unsafe)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "design %s can hang and sum the wrong buffers, which it is there to show: it runs only "
-            "where it is asked for as unsafe",
+            "design %s can hang or sum the wrong buffers, on purpose: it runs only if unsafe is "
+            "set",
             design->name);
     if (!tutti_verify_mode_name(o->verify))
-        return tutti_fail(TUTTI_ERR_INVAL, "no way to compare ranks has the number %d", o->verify);
-    if (o->lanes < 1) return tutti_fail(TUTTI_ERR_USAGE, "lanes is %d: at least 1", o->lanes);
+        return tutti_fail(TUTTI_ERR_INVAL, "unknown way to compare ranks: %d", o->verify);
+    if (o->lanes < 1)
+        return tutti_fail(TUTTI_ERR_USAGE, "lanes is %d: must be at least 1", o->lanes);
     if (o->lanes > 1 && !design->many_lanes)
         return tutti_fail(TUTTI_ERR_USAGE,
             "lanes is %d, but design %s has one lane (concurrent has several)", o->lanes,
             design->name);
     if (o->lanes > 1 && tutti_algorithm_blocks(o->algorithm))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "algorithm '%s' blocks its thread inside MPI, which on %d lanes can deadlock: use "
-            "one lane or another algorithm",
+            "algorithm '%s' blocks its thread inside MPI, which can deadlock on %d lanes: use one "
+            "lane or another algorithm",
             o->algorithm, o->lanes);
     return TUTTI_OK;
 }
@@ -258,7 +259,8 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         return status;
     }
     if (options->reopens && !attached && !transport)
-        status = tutti_mpi_thread_open(TUTTI_THREAD_SERIALIZED, x->options.setup_timeout_s, &x->mpi_thread);
+        status = tutti_mpi_thread_open(
+            TUTTI_THREAD_SERIALIZED, x->options.setup_timeout_s, &x->mpi_thread);
     if (!status) status = start_thread(x);
     if (!status)
         *exchange = x;
@@ -482,8 +484,7 @@ void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announ
 
 void tutti_exchange_attend(tutti_exchange *exchange)
 {
-    if (exchange->options.design->start->main_drives)
-        tutti_comm_thread_pass(exchange->thread);
+    if (exchange->options.design->start->main_drives) tutti_comm_thread_pass(exchange->thread);
 }
 
 int tutti_exchange_pass(tutti_exchange *exchange)

@@ -57,8 +57,8 @@ static tutti_status gather_and_judge(
     tutti_status status = gather(x, TUTTI_I64, 1, &mine, lengths);
     for (int r = 0; r < size && !status; r++) {
         if (lengths[r] < 0)
-            status = tutti_fail(
-                TUTTI_ERR_NOMEM, "check: rank %d cannot say what it is going to submit", r);
+            status =
+                tutti_fail(TUTTI_ERR_NOMEM, "check: rank %d cannot say what it will submit", r);
         if (lengths[r] > bytes) bytes = lengths[r];
     }
     free(lengths);
@@ -112,8 +112,8 @@ tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *g
     if (described || status) return described ? described : status;
     if (!verdict.clause) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_MISMATCH,
-        "the ranks are not going to run the same collectives: %s. Nothing has started; every rank "
-        "must build the same graph",
+        "the ranks would not run the same collectives: %s. Nothing has started; every rank must "
+        "build the same graph",
         verdict.text);
 }
 

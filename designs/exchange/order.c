@@ -238,9 +238,8 @@ static void take_over(tutti_token *token, tutti_status status)
     if (!is_fine(p, p->order)) {
         char text[160];
         snprintf(text, sizeof text,
-            "collective #%" PRId64
-            " \"order\": rank %d has got no order of %d collectives from it: "
-            "do all ranks start the same collectives?",
+            "collective #%" PRId64 " \"order\": rank %d received no order of %d collectives from "
+                                   "it: do all ranks start the same collectives?",
             p->list.sequence, p->rank, p->slots);
         tutti_driver_abort(p->driver, TUTTI_ERR_MISMATCH, text);
         return;

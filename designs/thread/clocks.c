@@ -25,7 +25,7 @@ static void hear_question(void *ctx, const tutti_control_message *message)
     const tutti_control_message answer = {
         .kind = TUTTI_CONTROL_TIME, .value = {(int64_t)(1e9 * tutti_clock_s())}};
     if (tutti_control_send(c->control, message->from, &answer))
-        tutti_log(TUTTI_LOG_WARN, "rank %d could not be told the time", message->from);
+        tutti_log(TUTTI_LOG_WARN, "rank %d could not be sent the time", message->from);
 }
 
 static void hear_answer(void *ctx, const tutti_control_message *message)

@@ -24,7 +24,7 @@ tutti_status tutti_comm_core_check(const char *core)
     int cpu = number_of(core);
     if (cpu < 0)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "comm_core '%s': neither auto nor none nor the number of a processor", core);
+            "comm_core '%s': must be auto, none or the number of a processor", core);
     tutti_cpus allowed = tutti_cpus_allowed();
     if (tutti_cpus_has(&allowed, cpu)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,

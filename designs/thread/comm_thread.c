@@ -110,10 +110,9 @@ static void tell_missing(tutti_comm_thread *t, int left, double limit_s)
     char ranks[256];
     if (left)
         tutti_log(TUTTI_LOG_WARN,
-            "what ranks had in flight when they failed has not ended everywhere within %g s",
-            limit_s);
+            "what was in flight at the failure has not ended on all ranks within %g s", limit_s);
     else
-        tutti_log(TUTTI_LOG_WARN, "the end of rank %s has not come within %g s",
+        tutti_log(TUTTI_LOG_WARN, "rank %s did not leave within %g s",
             tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
 }
 
@@ -204,7 +203,7 @@ static int await_setup(tutti_comm_thread *t)
 static tutti_status open_on_thread(tutti_comm_thread *t)
 {
     if (pthread_create(&t->thread, NULL, t->options.threads ? serve : only_set_up, t))
-        return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread cannot be started");
+        return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread could not be started");
     t->running = t->options.threads;
     if (await_setup(t)) {
         if (!t->running) pthread_join(t->thread, NULL);
@@ -275,7 +274,7 @@ void tutti_comm_thread_silence(tutti_comm_thread *t)
     if (!t->running) return;
     pthread_detach(t->thread);
     if (!tutti_latch_wait(&t->quiet, patience_s))
-        tutti_log(TUTTI_LOG_WARN, "the communication thread stands still inside MPI");
+        tutti_log(TUTTI_LOG_WARN, "the communication thread is stuck inside MPI");
 }
 
 tutti_comm *tutti_comm_thread_comm(tutti_comm_thread *t)
@@ -355,8 +354,8 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *s
     *sample = (tutti_clock_sample){.at_s = tutti_clock_s()};
     if (tutti_comm_size(t->comm) == 1) return TUTTI_OK;
     if (!t->clocks)
-        return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "clocks cannot be compared: the ranks have no lane to talk on");
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "clocks cannot be compared: the ranks have no lane for messages");
     if (tutti_comm_rank(t->comm) == 0) return TUTTI_OK;
     tutti_clocks_start(t->clocks);
     wake(t);
@@ -364,7 +363,7 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *s
         if (!status) status = tutti_driver_see(t->driver).failure;
         if (!status && tutti_clock_s() > until_s)
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
-                "rank 0 has not told the time within %g s: has it left?", t->options.timeout_s);
+                "rank 0 has not sent the time within %g s: has it left?", t->options.timeout_s);
         if (status) return status;
         if (t->running) {
             tutti_clock_sleep(poll_s);
@@ -387,7 +386,7 @@ tutti_status tutti_comm_thread_halt(
     int alone = tutti_comm_size(t->comm) == 1;
     if (!alone && !t->halt)
         return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "ranks cannot stop together: they have no lane to talk on");
+            TUTTI_ERR_UNSUPPORTED, "ranks cannot stop together: they have no lane for messages");
     for (int idle = 0; !alone;) {
         tutti_status status = tutti_halt_ask(t->halt, step, ahead, wish, &answer);
         if (!status && answer == TUTTI_HALT_WAIT) status = tutti_driver_see(t->driver).failure;
@@ -396,7 +395,7 @@ tutti_status tutti_comm_thread_halt(
         if (answer != TUTTI_HALT_WAIT) break;
         if (tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_TIMEOUT,
-                "not all ranks have heard within %g s that the run is to stop: has one left?",
+                "not all ranks have confirmed within %g s that the run is to stop: has one left?",
                 t->options.timeout_s);
         if (t->running) {
             tutti_clock_sleep(poll_s);

@@ -17,7 +17,7 @@ static const char *const texts[] = {
     [TUTTI_DEADLINE_START] = "the communication layer was not set up within %g s: has another rank "
                              "not started?",
     [TUTTI_DEADLINE_END] = "MPI_Finalize has not returned within %g s: has another rank stopped, "
-                           "or not come to its end?",
+                           "or not reached its end?",
 };
 
 static void *await_return(void *arg)

@@ -54,7 +54,7 @@ tutti_status tutti_mpi_thread_open(
     tutti_latch_init(&h->leave);
     if (pthread_create(&h->thread, NULL, live, h)) {
         release(h);
-        return tutti_fail(TUTTI_ERR_NOMEM, "the thread of MPI cannot be started");
+        return tutti_fail(TUTTI_ERR_NOMEM, "MPI's thread could not be started");
     }
     if (!tutti_latch_wait(&h->started, timeout_s))
         return tutti_fail(TUTTI_ERR_TIMEOUT,

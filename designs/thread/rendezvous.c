@@ -42,7 +42,8 @@ tutti_status tutti_rendezvous_new(
     const tutti_coll_args *args, int ranks, tutti_rendezvous **rendezvous)
 {
     if (tutti_coll_trait_of(args->kind)->parts && args->kind != TUTTI_ALLGATHER)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "the main thread waits for no %s",
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "the main thread cannot wait for this collective: %s",
             tutti_coll_kind_name(args->kind));
     int known = (unsigned)args->dtype < TUTTI_DTYPE_COUNT;
     size_t element = known && args->kind != TUTTI_BARRIER ? tutti_dtype_bytes(args->dtype) : 0;

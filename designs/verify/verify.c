@@ -245,7 +245,7 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
     }
     if (ranks > named) used = append(text, size, used, ", ...");
     if (!all[first].come) return append(text, size, used, " does not answer");
-    if (!all[first].known) return append(text, size, used, " not so far");
+    if (!all[first].known) return append(text, size, used, " not there yet");
     used = append(text, size, used, ": ");
     return append(
         text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
@@ -284,7 +284,8 @@ static void conclude_difference(tutti_verify *v)
     }
     if (is_shifted(v))
         used = append(text, size, used,
-            ". On another lane something before it is missing on a rank, or one too many");
+            ". On another lane a rank has started a collective too few or too many before this "
+            "one");
     append(text, size, used, ". Every rank must start the same collectives in the same order");
     v->concluded = 1;
 }
@@ -297,8 +298,7 @@ static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
     if (f) tutti_fingerprint_write(f, text, sizeof text);
     snprintf(v->sentence, sizeof v->sentence,
         "rank %d has ended after %lld collectives on lane %d, but rank %d starts one more: %s. "
-        "Every "
-        "rank must start as many collectives: does rank %d make fewer steps?",
+        "Every rank must start the same number of collectives: does rank %d make fewer steps?",
         gap->rank, (long long)gap->theirs, gap->lane, v->rank, text, gap->rank);
     v->concluded = 1;
 }

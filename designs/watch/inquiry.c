@@ -91,14 +91,14 @@ static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *
     if (!q->ledger || tutti_blocker_find(q->ledger, collective, now_s, &blocker) || !blocker.found)
         return;
     if (!q->whole) {
-        snprintf(text, size, "a task of the program on its data, submitted before it");
+        snprintf(text, size, "a task of the program on the same data, submitted before it");
         return;
     }
     tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
     int lost = blocker.collective >= 0 && blocker.collective != collective &&
                state_of(&end) == TUTTI_STALL_ENDED;
     snprintf(text, size, "%s%s", blocker.text,
-        lost ? ", and has ended, but its task was not told so" : "");
+        lost ? ", which has ended, but its task has not been notified" : "");
 }
 
 /* What a program does that has not submitted the collective. */
@@ -111,9 +111,9 @@ static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size
     else if (!q->waiting)
         snprintf(text, size, "it is in its own code, for %.1f s so far", now_s - q->outside_s);
     else if (*running)
-        snprintf(text, size, "it waits for its tasks, of which run %s", running);
+        snprintf(text, size, "it waits for its tasks, of which these run: %s", running);
     else
-        snprintf(text, size, "it waits for what it has submitted before");
+        snprintf(text, size, "it waits for what it submitted before");
 }
 
 /* What precedes a ready collective. */
@@ -127,7 +127,7 @@ static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t c
         return;
     }
     if (first->sequence < 0 || first->sequence >= collective) return;
-    int used = snprintf(text, size, "collective #%" PRId64 " \"%s\", whose turn is before",
+    int used = snprintf(text, size, "collective #%" PRId64 " \"%s\", which comes first",
         first->sequence, first->name);
     char task[200] = "";
     if (first->state == TUTTI_ENTRY_RESERVED)
@@ -500,15 +500,15 @@ void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s)
         s.submitted, s.ended, look.in_flight, s.tasks, s.idle_s);
     if (look.started.sequence >= 0)
         tutti_log_say("state: the oldest in flight is #%" PRId64 " \"%s\" (%s of %" PRId64
-                      " elements, lane %d), not moved for %.1f s%s",
+                      " elements, lane %d), which has not moved for %.1f s%s",
             look.started.sequence, look.started.name, tutti_coll_kind_name(look.started.kind),
             look.started.count, look.started.lane, s.waits_s,
             look.started.blocked ? ", inside MPI's own collective" : "");
     if (*s.way)
         tutti_log_say(
-            "state: #%" PRId64 " \"%s\" is not started; in the way is %s", s.about, s.name, s.way);
+            "state: #%" PRId64 " \"%s\" has not started; blocked by %s", s.about, s.name, s.way);
     tutti_log_say("state: runs %s; the program %s", *text ? text : "no task",
         doing     ? doing
-        : waiting ? "waits in a call of Tutti"
+        : waiting ? "waits in a call to Tutti"
                   : "is in its own code");
 }

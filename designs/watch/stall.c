@@ -146,15 +146,15 @@ static void add_silence(page *p, const tutti_stall_state *s)
         [TUTTI_PULSE_GONE] = "its process has ended"};
     add(p, "does not answer");
     if (s->known)
-        add(p, " (%.1f s ago it had ended %" PRId64 " collectives and %" PRId64 " tasks)",
+        add(p, " (%.1f s ago it had completed %" PRId64 " collectives and %" PRId64 " tasks)",
             s->heard_s, s->ended, s->tasks);
     if (!is_away(s))
         add(p, ": %s", pulses[s->pulse]);
     else
-        add(p, ", as it hears others only while its program waits in Tutti: %s",
+        add(p, ", because it hears the others only while its program waits in Tutti: %s",
             s->pulse == TUTTI_PULSE_RUNS ? "its program is in its own code, and late"
-                                         : "its program is in its own code, or its process, which "
-                                           "cannot be seen from here, is stopped or dead");
+                                         : "its program is in its own code, or its process is "
+                                           "stopped or dead, which cannot be seen from here");
 }
 
 /* Why a rank has not arrived. */
@@ -166,22 +166,22 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         return;
     }
     if (s->place == TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "has not submitted it: its program is before collective #%" PRId64 "%s%s",
+        add(p, "has not submitted it: its program has yet to submit collective #%" PRId64 "%s%s",
             s->submitted, *way ? "; " : "", way);
     else if (s->place == TUTTI_STALL_STARTED)
-        add(p, "has started it, and goes on with it only while its program waits in Tutti");
+        add(p, "has started it, but continues it only while its program waits in Tutti");
     else if (s->place == TUTTI_STALL_READY)
         add(p, "is ready for it, but may not start it yet");
     else
-        add(p, "has not come to it");
+        add(p, "has not reached it");
     if (*way && s->place == TUTTI_STALL_STARTED)
         add(p, "; %s", way);
     else if (*way && s->place != TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "; in the way is %s", way);
+        add(p, "; blocked by %s", way);
     if (s->can_move)
         add(p, "; it is late, not stuck");
     else if (s->idle_s < alive)
-        add(p, "; but things move there: it is late, not stuck");
+        add(p, "; but it makes progress: it is late, not stuck");
     else
         add(p, "; nothing has moved there for %.1f s", s->idle_s);
 }
@@ -259,8 +259,8 @@ char *tutti_stall_line(
         add(&p, "waits in #%" PRId64 ", where nothing has moved for %.1f s", state->waits,
             state->waits_s);
     else
-        add(&p, "waits in no collective");
-    if (!state->answers && !missing[rank]) add(&p, " (told %.1f s ago)", state->heard_s);
+        add(&p, "is not waiting in a collective");
+    if (!state->answers && !missing[rank]) add(&p, " (reported %.1f s ago)", state->heard_s);
     if (state->answers)
         add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
             state->submitted, state->ended, state->tasks);

@@ -55,12 +55,13 @@ tutti_status tutti_watch_check(const tutti_watch_options *o)
     for (int i = 0; i < 3; i++) {
         if (!(rows[i].s >= 0))
             return tutti_fail(TUTTI_ERR_USAGE,
-                "the time of a stall's %s is %g: seconds, or 0 for never", rows[i].name, rows[i].s);
+                "the time limit for a stall's %s is %g: must be seconds, or 0 for never",
+                rows[i].name, rows[i].s);
         if (!(rows[i].s > 0)) continue;
         if (before >= 0 && rows[i].s <= rows[before].s)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "the time of a stall's %s, %g s, is not after that of its %s, %g s", rows[i].name,
-                rows[i].s, rows[before].name, rows[before].s);
+                "the time limit for a stall's %s, %g s, must be above that for its %s, %g s",
+                rows[i].name, rows[i].s, rows[before].name, rows[before].s);
         before = i;
     }
     return TUTTI_OK;
@@ -105,12 +106,13 @@ static void explain(const tutti_watch *w, int64_t collective, char *text, size_t
     tutti_driver_look look = tutti_driver_see(w->driver);
     if (look.started.blocked)
         snprintf(text, size,
-            "collective #%lld \"%s\", inside MPI's own %s: which rank is missing cannot be asked "
-            "from there",
+            "collective #%lld \"%s\", inside MPI's own %s, from where it cannot ask which rank is "
+            "missing",
             (long long)look.started.sequence, look.started.name,
             tutti_coll_kind_name(look.started.kind));
     else if (collective < 0)
-        snprintf(text, size, "its own tasks: none runs; in the way is %s", w->state[w->rank].way);
+        snprintf(
+            text, size, "its own tasks, none of which runs; blocked by %s", w->state[w->rank].way);
     else
         tutti_stall_sentence(w->ranks, w->state, collective, text, size);
 }
@@ -124,7 +126,7 @@ static void warn(tutti_watch *w, int64_t collective)
     w->warn_at_s = smaller(2 * w->stalled_s, w->stalled_s + longest_silence_s);
     if (!speaks) return;
     explain(w, collective, text, sizeof text);
-    tutti_log(TUTTI_LOG_WARN, "waits for %.1f s in %s", w->stalled_s, text);
+    tutti_log(TUTTI_LOG_WARN, "has waited %.1f s for %s", w->stalled_s, text);
 }
 
 /* What a rank has announced is warned of later. */
@@ -170,7 +172,7 @@ static void report(tutti_watch *w, int64_t collective, double now_s)
     int nobody = collective < 0 && !w->stuck; /* the stall has ended meanwhile */
     if (nobody || tutti_stall_spokesman(w->ranks, w->state) != w->rank) return;
     char text[1024];
-    tutti_log(TUTTI_LOG_WARN, "stall report: who waits for whom, by %s:",
+    tutti_log(TUTTI_LOG_WARN, "stall report: who waits for whom in %s:",
         tutti_stall_title(w->ranks, w->state, collective, text, sizeof text));
     for (int r = 0; r < w->ranks; r++)
         tutti_log(TUTTI_LOG_WARN, "stall report: %s",
@@ -186,14 +188,14 @@ static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
     pthread_mutex_lock(&w->lock);
     w->aborting = 1;
     snprintf(w->sentence, sizeof w->sentence,
-        "no rank can go on, for %g s now, the limit of a stall: all ranks end. %s",
+        "no rank has been able to continue for %g s, the limit of a stall: all ranks end. %s",
         w->options.abort_s, text);
     pthread_mutex_unlock(&w->lock);
 }
 
 static void calm_down(tutti_watch *w)
 {
-    if (w->warned) tutti_log(TUTTI_LOG_INFO, "goes on, after %.1f s", w->stalled_s);
+    if (w->warned) tutti_log(TUTTI_LOG_INFO, "continues after %.1f s", w->stalled_s);
     w->warned = w->dumped = w->reported = 0;
     w->warn_at_s = 0;
 }
@@ -356,7 +358,7 @@ tutti_status tutti_watch_open(const tutti_watch_options *options, tutti_driver *
         tutti_usr1_open();
         if (!w->state || start_thread(w)) {
             tutti_usr1_close();
-            status = tutti_fail(TUTTI_ERR_NOMEM, "the stall inspector cannot be started");
+            status = tutti_fail(TUTTI_ERR_NOMEM, "the stall inspector could not be started");
         }
     }
     if (status)

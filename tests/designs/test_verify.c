@@ -269,7 +269,8 @@ START_TEST(a_shift_without_a_cause_is_told)
     open_group(&g, 2, TUTTI_VERIFY_ON);
     for (int r = 0; r < 2; r++) admit(&g, r, print_of("w", r, 0, 0, sum));
     pass_all(&g);
-    ck_assert_ptr_nonnull(strstr(g.end[0].sentence, "On another lane something before it"));
+    ck_assert_ptr_nonnull(
+        strstr(g.end[0].sentence, "On another lane a rank has started a collective too few"));
     close_group(&g);
 }
 END_TEST
@@ -284,7 +285,8 @@ START_TEST(ranks_that_are_late_are_told_apart)
     pass_all(&g);
     ck_assert_str_eq(g.end[1].sentence,
         "the ranks' collectives differ (number 0 on lane 0): rank 0: #0 'a', allreduce of 8 F32 "
-        "(sum); rank 1: #0 'b', allreduce of 8 F32 (sum); ranks 2, 3 not so far. Every rank must "
+        "(sum); rank 1: #0 'b', allreduce of 8 F32 (sum); ranks 2, 3 not there yet. Every rank "
+        "must "
         "start the same collectives in the same order");
     close_group(&g);
 }
@@ -308,7 +310,8 @@ START_TEST(a_rank_that_leaves_early_is_named)
     pass_all(&g);
     ck_assert_str_eq(g.end[0].sentence,
         "rank 1 has ended after 1 collectives on lane 1, but rank 0 starts one more: #1 'b', "
-        "allreduce of 8 F32 (sum). Every rank must start as many collectives: does rank 1 make "
+        "allreduce of 8 F32 (sum). Every rank must start the same number of collectives: does rank "
+        "1 make "
         "fewer "
         "steps?");
     ck_assert_ok(tutti_verify_leave(g.end[0].verify, 1));

@@ -106,24 +106,24 @@ START_TEST(a_sentence_names_who_is_missing)
 {
     tutti_stall_state s[5] = {arrived(18, 5), computing(18, TUTTI_STALL_SUBMITTED, 5)};
     ck_assert_int_eq((int)tutti_stall_lowest(2, s), 18);
-    ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not come to it; "
-                                         "in the way is task \"bwd\", running "
+    ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not reached it; "
+                                         "blocked by task \"bwd\", running "
                                          "for 5.0 s; nothing has moved there for 5.0 s");
     s[1].can_move = 1;
-    ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not come to it; "
-                                         "in the way is task \"bwd\", running "
+    ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not reached it; "
+                                         "blocked by task \"bwd\", running "
                                          "for 5.0 s; it is late, not stuck");
     s[1] = computing(18, TUTTI_STALL_NOT_SUBMITTED, 0.1);
     strcpy(s[1].way, "it waits for its tasks");
     ck_assert_str_eq(sentence(2, s, 18), "collective #18 \"fc.weight\": rank 1 has not submitted "
-                                         "it: its program is before collective "
+                                         "it: its program has yet to submit collective "
                                          "#17; it waits for its tasks; but "
-                                         "things move there: it is late, not "
+                                         "it makes progress: it is late, not "
                                          "stuck");
     s[1].answers = 0;
     s[1].heard_s = 3;
     ck_assert_str_eq(sentence(2, s, 18),
-        "collective #18 \"fc.weight\": rank 1 does not answer (3.0 s ago it had ended 0 "
+        "collective #18 \"fc.weight\": rank 1 does not answer (3.0 s ago it had completed 0 "
         "collectives "
         "and 0 tasks): it is stopped, dead, or stuck outside of Tutti");
     s[1].pulse = TUTTI_PULSE_STOPPED;
@@ -517,10 +517,10 @@ START_TEST(a_late_task_is_named_and_waited_for)
     ck_assert_int_eq(s.status[0], TUTTI_OK);
     ck_assert_int_eq(s.status[1], TUTTI_OK);
     ck_assert_msg(
-        told(&s, "in collective #0 \"sum0.sum\": rank 1 has not come to it; in the way is task "
+        told(&s, "for collective #0 \"sum0.sum\": rank 1 has not reached it; blocked by task "
                  "\"copy0\", which waits for task \"source0\", running for"),
         "%s", s.text);
-    ck_assert_msg(told(&s, "goes on, after"), "%s", s.text);
+    ck_assert_msg(told(&s, "continues after"), "%s", s.text);
     ck_assert_msg(!told(&s, "error"), "%s", s.text);
 }
 END_TEST
@@ -581,10 +581,11 @@ START_TEST(a_rank_in_its_own_code_is_late)
     story s;
     run_story(threaded(_i), STAYS_OUT, 2.2, &watch, &s);
     ck_assert_msg(!s.status[0] && !s.status[1], "%s", s.text);
-    ck_assert_msg(told(&s, "in collective #0 \"sum0.sum\": rank 1 has not submitted it: "
-                           "its program is before collective #0; it is in its own code, for "),
+    ck_assert_msg(
+        told(&s, "for collective #0 \"sum0.sum\": rank 1 has not submitted it: "
+                 "its program has yet to submit collective #0; it is in its own code, for "),
         "%s", s.text);
-    ck_assert_msg(told(&s, "it is late, not stuck") && told(&s, "goes on, after"), "%s", s.text);
+    ck_assert_msg(told(&s, "it is late, not stuck") && told(&s, "continues after"), "%s", s.text);
     ck_assert_msg(!told(&s, "stall report") && !told(&s, "error"), "%s", s.text);
     int warnings = 0;
     for (const char *at = s.text; (at = strstr(at, "warning: waits")); at++) warnings++;
@@ -615,9 +616,11 @@ START_TEST(a_stuck_rank_ends_all)
     ck_assert_double_lt(tutti_clock_s() - start_s, 8);
     for (int r = 0; r < RANKS; r++) ck_assert_int_eq(s.status[r], TUTTI_ERR_TIMEOUT);
     ck_assert_msg(told(&s, "stall report: rank 0 waits in #3") &&
-                      told(&s, "stall report: rank 1 has not come to it; in the way is task"),
+                      told(&s, "stall report: rank 1 has not reached it; blocked by task"),
         "%s", s.text);
-    ck_assert_msg(told(&s, "no rank can go on, for 1.2 s now, the limit of a stall: all ranks end"),
+    ck_assert_msg(
+        told(
+            &s, "no rank has been able to continue for 1.2 s, the limit of a stall: all ranks end"),
         "%s", s.text);
     ck_assert_int_ge(check_dump(folder, 0), 1);
     check_dump(folder, 1);
@@ -633,10 +636,9 @@ START_TEST(a_lost_token_is_named)
     run_story(threaded(_i), LOSES_TOKEN, 0, &watch, &s);
     ck_assert_double_lt(tutti_clock_s() - start_s, 8); /* not by the end of its wait */
     for (int r = 0; r < RANKS; r++) ck_assert_int_eq(s.status[r], TUTTI_ERR_TIMEOUT);
-    ck_assert_msg(
-        told(&s, "rank 1 has not come to it; in the way is task \"copy0\", which waits for "
-                 "collective #0 \"sum0.sum\", posted") &&
-            told(&s, "and has ended, but its task was not told so"),
+    ck_assert_msg(told(&s, "rank 1 has not reached it; blocked by task \"copy0\", which waits for "
+                           "collective #0 \"sum0.sum\", posted") &&
+                      told(&s, "which has ended, but its task has not been notified"),
         "%s", s.text);
 }
 END_TEST

@@ -50,8 +50,8 @@ for design in $(names overlapping); do
     [ $design != concurrent ] || number='1[4-7]' # those before it may not have ended
     message=$(TUTTI_DESIGN=$design TUTTI_FAULT=rank=1,collective=17,do=stop "$mpirun" -np 3 "$programs/sgd_parallel" 2>&1) &&
         fail "$design: a rank that is stopped: status 0"
-    for wanted in "warning: waits for .* in collective #$number \"allreduce\": rank 1 does not answer" \
-        'stall report: rank 1 does not answer' "error: no rank can go on.* collective #$number \"allreduce\": rank 1 does not answer"; do
+    for wanted in "warning: has waited .* for collective #$number \"allreduce\": rank 1 does not answer" \
+        'stall report: rank 1 does not answer' "error: no rank has been able to continue.* collective #$number \"allreduce\": rank 1 does not answer"; do
         grep -q "$wanted" <<< "$message" || fail "$design: a rank that is stopped: no '$wanted' in: $message"
     done
     [ -s "$dir/tutti-stall.0.json" ] || fail "$design: no dump"

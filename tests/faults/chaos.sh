@@ -47,7 +47,7 @@ pattern() { # KIND RANK NUMBER TENSOR
     for ((number = $3 - 11; number < $3; number++)); do older+="#$number|"; done
     case $1 in
     skip) # of the order that is agreed on, the rank sees for itself that it has none
-        [ "$4" != order ] || differs+="|error: .*collective #$3 \"order\": rank $2 has got no order"
+        [ "$4" != order ] || differs+="|error: .*collective #$3 \"order\": rank $2 received no order"
         echo "$differs" ;;
     extra | resize) echo "$differs" ;;
     swap) echo "$differs|error: .*collective #$3 \"$4\": rank $2 " ;;

@@ -23,15 +23,15 @@ says_not() { # PATTERN
 "$mpirun" -np 1 "$program" funneled code 0 > "$dir/out" 2>&1 # StarPU measures the machine once; two at a time meet in its files
 for design in funneled chained; do
     runs 0 $design code
-    says 'rank 0: warning: waits for .* in collective #2 "allreduce": rank 1 has not submitted it: .*it is in its own code, for'
+    says 'rank 0: warning: has waited .* for collective #2 "allreduce": rank 1 has not submitted it: .*it is in its own code, for'
     says 'it is late, not stuck'
     says_not 'stall report\|error\|all ranks end'
 done
 runs 0 sequential code # which hears nothing meanwhile
-says 'rank 1 does not answer.*, as it hears others only while its program waits in Tutti: its program is in its own code, and late'
+says 'rank 1 does not answer.*, because it hears the others only while its program waits in Tutti: its program is in its own code, and late'
 says_not 'stall report\|error\|all ranks end'
 runs 0 funneled task
-says 'rank 1 has not come to it; in the way is a task of the program on its data'
+says 'rank 1 has not reached it; blocked by a task of the program on the same data'
 says_not 'stall report\|error\|all ranks end'
 runs 1 funneled held # the deadline is the wait's own
 says 'rank [01]: timeout'

@@ -34,7 +34,7 @@ refuses 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/da
 refuses 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
     --data "$dir/data"
 refuses 2 "TUTTI_STALL_WARN='': a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
-refuses 2 "comm_core 'both': neither auto nor none" two --data "$dir/data" --comm-core both
+refuses 2 "comm_core 'both': must be auto, none or" two --data "$dir/data" --comm-core both
 launch_several_programs "$mpi"
 refuses 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 env TUTTI_COMM_CORE=1023 "$apps/tutti-cifar" --data "$dir/data"

@@ -68,8 +68,8 @@ stops() { # DESIGN OPTION...: a rank is stopped
     begin "$@" "${limits[@]}"
     kill -STOP "$(last_rank)"
     ends "$*" 9 # 4 to the limit, 5 to the end
-    says "$*" 'rank 0: warning: waits for .* in collective #'
-    says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had ended [0-9]* collectives'
+    says "$*" 'rank 0: warning: has waited .* for collective #'
+    says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had completed [0-9]* collectives'
     says "$*" 'the limit of a stall: all ranks end'
     json_lines "$dir/tutti-stall.0.json" || fail "$*: tutti-stall.0.json"
     rm -f "$dir"/tutti-stall.*
