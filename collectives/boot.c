@@ -201,15 +201,15 @@ static tutti_status check_attached(const MPI_Comm *comm)
             "MPI %s: attach between MPI_Init_thread and MPI_Finalize",
             ended ? "has been finalised" : "is not initialised");
     if (MPI_Comm_test_inter(*comm, &inter) == MPI_SUCCESS && !inter) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-        "the communicator is no intracommunicator, whose ranks are one group");
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED, "the communicator is an intercommunicator: pass an "
+                                             "intracommunicator, whose ranks are one group");
 }
 
 tutti_status tutti_boot_attach(
     tutti_thread_level needed, const tutti_boot_program *program, tutti_boot *boot)
 {
     if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
-        return tutti_fail(TUTTI_ERR_INVAL, "no MPI thread level has the number %d", (int)needed);
+        return tutti_fail(TUTTI_ERR_INVAL, "unknown MPI thread level %d", (int)needed);
     tutti_status status = program->comm ? check_attached(program->comm) : TUTTI_OK;
     return status ? status : init(needed, needed, program, boot);
 }

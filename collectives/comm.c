@@ -58,8 +58,9 @@ static tutti_status deal_tags(tutti_comm *c, int depth)
     enum { LEAST_IDENTITIES = 8, MOST_NUMBERS = 1 << 14 };
     int64_t tags = c->transport->tags;
     if (tags < 2 * LEAST_IDENTITIES)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "a transport with %lld tags: at least %d",
-            (long long)tags, 2 * LEAST_IDENTITIES);
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "a transport has %lld tags: it must have at least %d", (long long)tags,
+            2 * LEAST_IDENTITIES);
     c->identities = tags / MOST_NUMBERS;
     if (c->identities < LEAST_IDENTITIES) c->identities = LEAST_IDENTITIES;
     c->numbers = tags / c->identities;
@@ -194,10 +195,10 @@ static tutti_status check_operator(const tutti_coll_args *a)
     int own = a->op >= TUTTI_USER_OP && a->op < TUTTI_USER_OPS_END && a->user && a->user->function;
     const char *kind = tutti_coll_kind_name(a->kind);
     if ((unsigned)a->dtype >= TUTTI_DTYPE_COUNT)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s with the element type %d", kind, (int)a->dtype);
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: unknown element type %d", kind, (int)a->dtype);
     if (!tutti_coll_trait_of(a->kind)->reduces || own) return TUTTI_OK;
     if (!tutti_reduce_op_takes(a->op, a->dtype) || a->user)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s (%d) is none for %s", kind,
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s (%d) does not apply to %s", kind,
             tutti_reduce_op_name(a->op), (int)a->op, tutti_dtype_name(a->dtype));
     return TUTTI_OK;
 }
@@ -211,20 +212,20 @@ static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int6
     *all = a->count;
     if (!a->counts) return TUTTI_OK;
     if (!tutti_coll_trait_of(a->kind)->parts)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s has no parts, and so no counts", kind);
+        return tutti_fail(TUTTI_ERR_INVAL, "%s has no parts, and so takes no counts", kind);
     for (int i = 0; i < tutti_coll_counts(a, P); i++)
         if (a->counts[i] < 0 || __builtin_add_overflow(sum[i / P], a->counts[i], &sum[i / P]))
             return tutti_fail(
                 TUTTI_ERR_INVAL, "%s: count %d is %lld", kind, i, (long long)a->counts[i]);
     int64_t wanted = a->kind == TUTTI_ALLTOALL ? 0 : sum[0];
     if (a->count != wanted)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: the counts' sum is %lld, count is %lld", kind,
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: the counts add up to %lld, but count is %lld", kind,
             (long long)wanted, (long long)a->count);
     if (a->kind == TUTTI_ALLTOALL && !a->send && (sum[0] || sum[1]))
-        return tutti_fail(TUTTI_ERR_INVAL, "alltoall with counts in place");
+        return tutti_fail(TUTTI_ERR_INVAL, "alltoall with counts cannot work in place");
     if (a->kind == TUTTI_ALLTOALL && a->counts[rank] != a->counts[P + rank])
         return tutti_fail(TUTTI_ERR_INVAL,
-            "alltoall: rank %d sends itself %lld elements and receives %lld", rank,
+            "alltoall: rank %d sends itself %lld elements but receives %lld", rank,
             (long long)a->counts[rank], (long long)a->counts[P + rank]);
     *all = sum[0] > sum[1] ? sum[0] : sum[1];
     return TUTTI_OK;
@@ -237,7 +238,7 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
     if (lane < 0 || lane >= lanes)
         return tutti_fail(TUTTI_ERR_INVAL, "lane %d of a communicator with %d", lane, lanes);
     if ((unsigned)a->kind >= TUTTI_COLL_KINDS)
-        return tutti_fail(TUTTI_ERR_INVAL, "no collective has the kind %d", (int)a->kind);
+        return tutti_fail(TUTTI_ERR_INVAL, "unknown kind of collective: %d", (int)a->kind);
     if (a->kind == TUTTI_BARRIER) return TUTTI_OK;
     const char *kind = tutti_coll_kind_name(a->kind);
     int64_t bytes, all;

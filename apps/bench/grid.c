@@ -97,7 +97,7 @@ static tutti_status read_numbers(const char *option, const char *list, int *coun
         if (!tutti_number_int(word, &value) || value < 1 || value > 1000000 ||
             *count == MOST_VALUES)
             return tutti_conf_refuse(&conf, option, word,
-                "must be whole numbers above 0 with commas between, at most 16");
+                "must be at most 16 whole numbers above 0, separated by commas");
         values[(*count)++] = (int)value;
     }
     return TUTTI_OK;
@@ -153,7 +153,7 @@ static tutti_status run_program(char *const argv[], double timeout_s)
     }
     if (asked) return tutti_fail(TUTTI_ERR_TIMEOUT, "a cell has not ended after %.0f s", timeout_s);
     if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_IO, "%s has failed (status %d)", argv[0],
+    return tutti_fail(TUTTI_ERR_IO, "%s failed (status %d)", argv[0],
         WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
 }
 

@@ -378,7 +378,8 @@ static tutti_status judge_slicing(bench *b, double ranks_a_core)
     }
     if (!status) {
         char name[80];
-        snprintf(name, sizeof name, "steps, all ranks / ideal (%.2g threads a core)", ranks_a_core);
+        snprintf(
+            name, sizeof name, "steps, all ranks / ideal (%.2g threads per core)", ranks_a_core);
         tutti_timeslices_close(&timeslices);
         tell(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
     }

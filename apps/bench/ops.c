@@ -37,8 +37,9 @@ static tutti_status measure_node(
 {
     void *buf[MOST_BUFFERS];
     if (node->accesses > MOST_BUFFERS)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s has %d buffers, at most %d are measured",
-            node->name, node->accesses, MOST_BUFFERS);
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s has %d buffers, but at most %d can be measured", node->name, node->accesses,
+            MOST_BUFFERS);
     tutti_status status = TUTTI_OK;
     int had = 0;
     for (; had < node->accesses && !status; had += !status) {

@@ -64,7 +64,7 @@ const char *tutti_peer_program(const char *wish, const char *script, char *text,
         }
         snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, path);
         if (system(probe) != 0) {
-            tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is none to compare with");
+            tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
             return NULL;
         }
         snprintf(text, size, "%s %s", python, path);
@@ -119,7 +119,7 @@ static tutti_status read_line(tutti_peer *peer, double timeout_s, char *line)
         struct pollfd ready = {.fd = peer->from, .events = POLLIN};
         if (left <= 0)
             return tutti_fail(
-                TUTTI_ERR_TIMEOUT, "the peer program gave no answer within %.0f s", timeout_s);
+                TUTTI_ERR_TIMEOUT, "the peer program did not answer within %.0f s", timeout_s);
         if (poll(&ready, 1, (int)(1e3 * left) + 1) <= 0) continue;
         ssize_t n = read(peer->from, peer->text + peer->used, LINE - peer->used);
         if (n == 0) return tutti_fail(TUTTI_ERR_IO, "the peer program ended");
@@ -180,7 +180,7 @@ tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s
     if (status) return status;
     double ms = json_number_value(json_object_get(block, "step_ms"));
     json_decref(block);
-    if (!(ms > 0)) return tutti_fail(TUTTI_ERR_FORMAT, "the peer program gave no step_ms");
+    if (!(ms > 0)) return tutti_fail(TUTTI_ERR_FORMAT, "the peer program reported no step_ms");
     *step_s = ms / 1e3;
     return TUTTI_OK;
 }

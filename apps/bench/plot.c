@@ -97,7 +97,7 @@ static void draw(FILE *out, int number, const tutti_grid_rows *rows, const tutti
     tutti_chart_draw(out, number, ACROSS,
         &(tutti_chart){.title = title,
             .x_label = "link, Mbit/s",
-            .y_label = "ms a step (bars: all blocks)",
+            .y_label = "ms per step (bars: all blocks)",
             .lines = lines,
             .line = line});
 }
@@ -121,7 +121,7 @@ static tutti_status write_svg(const tutti_grid_rows *rows, const options *o)
     int charts = list_charts(rows, first);
     if (charts == 0)
         return tutti_fail(
-            TUTTI_ERR_FORMAT, "%s: has no results of steps with a --link-mbit", o->json);
+            TUTTI_ERR_FORMAT, "%s: holds no results of steps with a --link-mbit", o->json);
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);

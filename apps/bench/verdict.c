@@ -129,16 +129,13 @@ int tutti_verdict_print(const tutti_grid_rows *rows)
             exp(t.log_limit / t.cells));
     }
     puts("step/limit, step/peer: medians over blocks of the ratio in a block. hidden: a share, "
-         "from medians; "
-         "unknown where\nthe blocks differ by more than tells it.");
+         "from medians; unknown where\nthe blocks differ too much.");
     if (t.medians > 0)
-        printf(
-            "Of %d rows the file has no ratios by block: their step/limit is a ratio of medians.\n",
-            t.medians);
+        printf("%d row%s no ratios by block in the file: step/limit is a ratio of medians there.\n",
+            t.medians, t.medians == 1 ? " has" : "s have");
     if (t.below > 0)
-        printf(
-            "BELOW: %d rows beat their limit in every block, which no step can: measure again.\n",
-            t.below);
+        printf("BELOW: %d row%s the limit in every block, which no step can: measure again.\n",
+            t.below, t.below == 1 ? " beats" : "s beat");
     printf("%d numbers, %d miss\n", t.numbers, t.misses);
     return t.misses;
 }

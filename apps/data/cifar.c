@@ -125,7 +125,7 @@ static tutti_status check_size(const cifar_format *format, const cifar_part *par
             (long long)rest, (long long)*records, (long long)part->original);
     if (original && *records != part->original)
         return tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: %s: it holds %lld records, the original %lld, as the files beside it do; download "
+            "%s: %s: it holds %lld records, the original %lld, like the files next to it; download "
             "it again",
             file->path, *records < part->original ? "truncated" : "too long", (long long)*records,
             (long long)part->original);

@@ -28,9 +28,9 @@ static const struct {
     {"data_batch_1.mat", "this is the Matlab version of CIFAR-10; download the binary version"},
     {"train.mat", "this is the Matlab version of CIFAR-100; download the binary version"},
     {"cifar-10-binary.tar.gz",
-        "unpack cifar-10-binary.tar.gz with tar -xzf and name the new folder"},
+        "unpack cifar-10-binary.tar.gz with tar -xzf and give the new folder"},
     {"cifar-100-binary.tar.gz",
-        "unpack cifar-100-binary.tar.gz with tar -xzf and name the new folder"},
+        "unpack cifar-100-binary.tar.gz with tar -xzf and give the new folder"},
 };
 
 enum { LIST_BYTES = 1024, MOMENTS_IMAGES = 10000 };
@@ -106,8 +106,8 @@ static tutti_status fail_unknown(const char *path)
     }
     char *below = look_below(path);
     if (below) {
-        tutti_fail(
-            TUTTI_ERR_FORMAT, "%s: holds no known data set, but %s does: name that", path, below);
+        tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no known data set, but %s does: give that folder",
+            path, below);
         free(below);
         return TUTTI_ERR_FORMAT;
     }
@@ -132,7 +132,7 @@ static tutti_status find_by_content(const char *path, const tutti_reader **found
     if (fit == TUTTI_FORMAT_NO) return fail_unknown(path);
     if (several)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "%s: holds several data sets (%s); say which one with the format", path, names);
+            "%s: holds several data sets (%s); choose one with --format", path, names);
     return TUTTI_OK;
 }
 

@@ -57,7 +57,7 @@ tutti_status tutti_data_file_open(const char *path, tutti_data_file *file)
     struct stat st;
     char *copy = NULL;
     if (fstat(fd, &st)) {
-        status = fail_errno("cannot look at it", path);
+        status = fail_errno("cannot examine it", path);
     } else if (!S_ISREG(st.st_mode)) {
         status = tutti_fail(TUTTI_ERR_IO, "%s: is not a regular file", path);
     } else if (!(copy = strdup(path))) {
@@ -124,7 +124,7 @@ tutti_status tutti_folder_check(const char *path)
     if (stat(path, &st)) return fail_errno("cannot find the data folder", path);
     if (!S_ISDIR(st.st_mode))
         return tutti_fail(
-            TUTTI_ERR_IO, "%s: is no folder; name the folder that holds the data set", path);
+            TUTTI_ERR_IO, "%s: is not a folder; give the folder that holds the data set", path);
     DIR *folder = opendir(path);
     if (!folder) return fail_errno("cannot list the data folder", path);
     int entries = 0;

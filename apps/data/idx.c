@@ -87,7 +87,7 @@ static tutti_status parse_header(const uint8_t *header, int dims, idx_array *arr
     const char *path = array->file.path;
     if (header[0] || header[1])
         return tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: is no IDX file: begins with %02x %02x instead of 00 00", path, header[0],
+            "%s: is not an IDX file: it begins with %02x %02x instead of 00 00", path, header[0],
             header[1]);
     if (header[2] != 8)
         return tutti_fail(TUTTI_ERR_FORMAT,
@@ -103,7 +103,7 @@ static tutti_status parse_header(const uint8_t *header, int dims, idx_array *arr
         if (array->dim[d] == 0 || (d > 0 && array->dim[d] > TUTTI_IMAGE_SIDE_MAX))
             return tutti_fail(TUTTI_ERR_FORMAT,
                 "%s: its header declares %lld %s; 1 to %lld can be read", path,
-                (long long)array->dim[d], d ? "pixels a side" : "elements",
+                (long long)array->dim[d], d ? "pixels per side" : "elements",
                 d ? (long long)TUTTI_IMAGE_SIDE_MAX : (long long)UINT32_MAX);
         array->bytes *= array->dim[d]; /* below 2^(32+12+12) */
     }
@@ -320,8 +320,8 @@ static tutti_status idx_read(
 
 const tutti_reader tutti_reader_idx = {
     .name = "idx",
-    .summary = "MNIST and its kin: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-..., "
-               "plain or .gz",
+    .summary = "MNIST and similar sets: train-images-idx3-ubyte, train-labels-idx1-ubyte, "
+               "t10k-..., plain or .gz",
     .recognise = idx_recognise,
     .open = idx_open,
     .read = idx_read,

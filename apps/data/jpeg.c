@@ -66,8 +66,9 @@ static void read_header(jpeg_job *job)
     jpeg_read_header(cinfo, TRUE);
     int width = (int)cinfo->image_width, height = (int)cinfo->image_height;
     if (width > TUTTI_IMAGE_SIDE_MAX || height > TUTTI_IMAGE_SIDE_MAX)
-        fail(job, tutti_fail(TUTTI_ERR_FORMAT, "%s: is %dx%d pixels; at most %d a side can be read",
-                      job->path, width, height, TUTTI_IMAGE_SIDE_MAX));
+        fail(job,
+            tutti_fail(TUTTI_ERR_FORMAT, "%s: is %dx%d pixels; at most %d per side can be read",
+                job->path, width, height, TUTTI_IMAGE_SIDE_MAX));
     if (job->pixels && (width != job->width || height != job->height))
         fail(job, tutti_fail(TUTTI_ERR_FORMAT,
                       "%s: is %dx%d pixels, but the data set's first image is %dx%d; all must have "

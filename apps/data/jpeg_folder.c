@@ -227,9 +227,8 @@ static tutti_status list_class(
             tutti_fail(TUTTI_ERR_FORMAT, "%s: this class holds no .jpg or .jpeg file%s%s", folder,
                 files->others ? ", only others such as " : "", files->others ? files->other : "");
     } else if (files->others) {
-        tutti_log(TUTTI_LOG_WARN,
-            "%s: %zu files that are no .jpg or .jpeg are left out, such as %s", folder,
-            files->others, files->other);
+        tutti_log(TUTTI_LOG_WARN, "%s: skips %zu files that are not .jpg or .jpeg, such as %s",
+            folder, files->others, files->other);
     }
     free(folder);
     return status;

@@ -273,7 +273,7 @@ static tutti_status fail_late(const tutti_prefetch *p, double timeout_s)
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "the batch of step %lld did not come within %g s; %d of %d batches are in use%s",
         (long long)p->next_step, timeout_s, held, p->depth,
-        held == p->depth ? ": none was given back" : ", the data set is read too slowly");
+        held == p->depth ? ": none was returned" : ", the data set is read too slowly");
 }
 
 tutti_status tutti_prefetch_next(tutti_prefetch *p, double timeout_s, const tutti_batch **batch)

@@ -136,7 +136,8 @@ static void synth_close(tutti_dataset *dataset)
 
 const tutti_reader tutti_reader_synthetic = {
     .name = "synthetic",
-    .summary = "no files: made-up images, 32x32x3 of 10 classes or as synthetic:HxWxC:CLASSES says",
+    .summary =
+        "no files: generated images, 32x32x3 in 10 classes or as synthetic:HxWxC:CLASSES says",
     .recognise = synth_recognise,
     .open = synth_open,
     .read = synth_read,

@@ -22,7 +22,7 @@ void tutti_doctor_binding(const tutti_doctor_machine *machine, tutti_doctor_repo
             mine, all > mine ? all : mine);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "binding",
-            "mpirun --bind-to none, or --map-by slot:PE=N with N cores a rank",
+            "mpirun --bind-to none, or --map-by slot:PE=N with N cores per rank",
             "bound to %d of %d cores, but there are %d threads: workers and communication take "
             "turns",
             mine, all, threads);
@@ -59,9 +59,9 @@ void tutti_doctor_quota(const tutti_doctor_machine *machine, tutti_doctor_report
             report, TUTTI_DOCTOR_OK, "quota", NULL, "processor time of %.2g cores", quota);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "quota",
-            "raise the container's limit (docker --cpus, cpu.max), or fewer ranks and workers",
-            "processor time of %.2g cores for %d threads: all are stopped for the rest of each "
-            "period",
+            "raise the container's limit (docker --cpus, cpu.max), or use fewer ranks and workers",
+            "limited to the processor time of %.2g cores for %d threads: all are stopped for the "
+            "rest of each period",
             quota, threads);
 }
 
@@ -76,8 +76,8 @@ void tutti_doctor_load(const tutti_doctor_machine *machine, tutti_doctor_report 
             report, TUTTI_DOCTOR_OK, "load", NULL, "load %.1f on %d cores", load, cores);
     else
         tutti_doctor_say(report, load < cores ? TUTTI_DOCTOR_NOTE : TUTTI_DOCTOR_WARN, "load",
-            "look who is running (top): the slowest rank is everybody's pace",
-            "load %.1f on %d cores before the run has begun", load, cores);
+            "see what else is running (top): the slowest rank sets the pace",
+            "load %.1f on %d cores before the run begins", load, cores);
 }
 
 void tutti_doctor_frequency(const tutti_doctor_machine *machine, tutti_doctor_report *report)
@@ -112,7 +112,7 @@ void tutti_doctor_clock(const tutti_doctor_machine *machine, tutti_doctor_report
     if (is_slow)
         tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "clock",
             "boot with clocksource=tsc, if the kernel's log says that it is stable",
-            "clock source %s: to tell the time takes a microsecond or more", source);
+            "clock source %s: reading the time takes a microsecond or more", source);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "clock", NULL, "clock source %s", source);
 }

@@ -19,9 +19,8 @@ static const known table[] = {
         "MPI_Comm_dup from several threads deadlocks",
         "create communicators on one thread, in one order, as Tutti does"},
     {"Open MPI", VERSION(3, 0, 0), VERSION(5, 0, 99), TUTTI_DOCTOR_NOTE,
-        "a collective that one rank calls in another order is often not noticed: of 48 such "
-        "programs "
-        "Open MPI 4.1.4 let 15 end as if nothing were",
+        "a collective that one rank calls in another order often goes unnoticed: of 48 such "
+        "programs Open MPI 4.1.4 let 15 end as if nothing were wrong",
         "run programs that call MPI themselves once with libtutti-mpicheck.so (tutti-mpicheck(7))"},
     {"Open MPI", VERSION(4, 1, 4), VERSION(4, 1, 4), TUTTI_DOCTOR_NOTE,
         "MPI_Win_create fails in some containers, where the component osc/ucx offers itself and "
@@ -29,12 +28,12 @@ static const known table[] = {
         "for programs with one-sided communication, which Tutti does not use: export "
         "OMPI_MCA_osc=^ucx"},
     {"Open MPI", VERSION(5, 0, 0), VERSION(5, 0, 99), TUTTI_DOCTOR_NOTE,
-        "between ranks of a host that cannot read each other's memory, nothing moves any more once "
-        "512 messages of more than 4 KiB are under way",
+        "between ranks of a host that cannot read each other's memory, all messages stop once 512 "
+        "of more than 4 KiB are under way",
         "export OMPI_MCA_btl_sm_free_list_max=-1, which tutti-run does"},
     {"StarPU", VERSION(1, 3, 0), VERSION(1, 3, 99), TUTTI_DOCTOR_NOTE,
         "idle workers poll and take time from the communication thread",
-        "leave one core a rank free of workers (--workers)"},
+        "leave one core per rank free of workers (--workers)"},
     {"StarPU", VERSION(1, 3, 0), VERSION(1, 3, 99), TUTTI_DOCTOR_NOTE,
         "StarPU-MPI's wait_for_all misses detached requests",
         "wait for your own requests; Tutti does not use StarPU-MPI"},

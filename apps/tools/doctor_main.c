@@ -199,7 +199,7 @@ int main(int argc, char **argv)
     if (!go) return EXIT_SUCCESS;
     tutti_clock_cond_init(&d.changed);
     if (pthread_create(&watcher, NULL, watch, &d)) {
-        tutti_fail(TUTTI_ERR_NOMEM, "the thread with the deadline cannot be started");
+        tutti_fail(TUTTI_ERR_NOMEM, "the thread with the deadline could not be started");
         return STATUS_BAD;
     }
     int result = run(&d);

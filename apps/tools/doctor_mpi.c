@@ -84,9 +84,9 @@ void tutti_doctor_yielding(const tutti_doctor_machine *machine, tutti_doctor_rep
             machine->ranks_here, cores);
     int enough = threads <= cores;
     tutti_doctor_say(report, enough ? TUTTI_DOCTOR_OK : TUTTI_DOCTOR_WARN, "cores",
-        enough
-            ? NULL
-            : "fewer --workers or fewer ranks: times will vary, and communication waits for a core",
+        enough ? NULL
+               : "use fewer --workers or fewer ranks: otherwise times vary, and communication "
+                 "waits for a core",
         "threads on this host: %d ranks x (%d workers + 1 for communication) = %d, cores: %d",
         machine->ranks_here, machine->workers, threads, cores);
 }
@@ -100,8 +100,7 @@ void tutti_doctor_allreduce(const tutti_doctor_machine *machine, tutti_doctor_re
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "allreduce", NULL, "%s=%s", name, chosen);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_NOTE, "allreduce",
-            "Tutti's own algorithms are not concerned; in programs that call MPI_Iallreduce: "
-            "export "
+            "Tutti's own algorithms are not affected; in programs that call MPI_Iallreduce: export "
             "OMPI_MCA_coll_libnbc_iallreduce_algorithm=3",
             "MPI_Iallreduce in place, below 64 KiB or on fewer than 4 ranks sends log2(P) times "
             "the "
@@ -116,7 +115,7 @@ void tutti_doctor_superuser(const tutti_doctor_machine *machine, tutti_doctor_re
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "root", NULL, "not the superuser");
     else if (allowed || !tutti_doctor_open_mpi(machine->mpi))
         tutti_doctor_say(
-            report, TUTTI_DOCTOR_OK, "root", NULL, "the superuser, and mpirun is told");
+            report, TUTTI_DOCTOR_OK, "root", NULL, "the superuser, and mpirun allows it");
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "root",
             "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",

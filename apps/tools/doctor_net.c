@@ -141,12 +141,13 @@ void tutti_doctor_network(const tutti_doctor_machine *machine, tutti_doctor_repo
         subnets, subnets);
     if (*include && names_a_stranger(machine, include, name, sizeof name))
         tutti_doctor_say(report, TUTTI_DOCTOR_BAD, "network",
-            "correct OMPI_MCA_btl_tcp_if_include; a network (10.0.0.0/24) fits hosts that differ",
+            "correct OMPI_MCA_btl_tcp_if_include; a network (10.0.0.0/24) works on hosts with "
+            "different interfaces",
             "OMPI_MCA_btl_tcp_if_include names %s, which this host does not have", name);
     else if (!reals)
         tutti_doctor_say(report, many_hosts ? TUTTI_DOCTOR_BAD : TUTTI_DOCTOR_NOTE, "network",
-            many_hosts ? "give the hosts a network" : NULL, "no interface leads to other hosts%s%s",
-            *decoys ? ": only " : "", decoys);
+            many_hosts ? "connect the hosts to a network" : NULL,
+            "no interface leads to other hosts%s%s", *decoys ? ": only " : "", decoys);
     else if (*include)
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "network", NULL, "TCP uses %s", include);
     else if (false_ones)
@@ -154,7 +155,7 @@ void tutti_doctor_network(const tutti_doctor_machine *machine, tutti_doctor_repo
             advice, "%s; and decoys, which MPI may try for minutes: %s", real, decoys);
     else if (reals > 1)
         tutti_doctor_say(report, many_hosts ? TUTTI_DOCTOR_WARN : TUTTI_DOCTOR_NOTE, "network",
-            "with several hosts: mpirun --mca btl_tcp_if_include with the one that is meant",
+            "with several hosts: mpirun --mca btl_tcp_if_include with the one to use",
             "several interfaces, which MPI uses in turns: %s", real);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "network", NULL, "%s", real);

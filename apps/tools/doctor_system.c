@@ -6,26 +6,26 @@ void tutti_doctor_starpu(const tutti_doctor_machine *machine, tutti_doctor_repor
     int cores = tutti_cpus_count(&machine->allowed);
     if (machine->workers > machine->most_workers)
         tutti_doctor_say(report, TUTTI_DOCTOR_BAD, "workers",
-            "more ranks with fewer --workers each, or a StarPU configured with --enable-maxcpus",
-            "%d workers are wanted and this StarPU build can have %d", machine->workers,
+            "use more ranks with fewer --workers each, or a StarPU configured with "
+            "--enable-maxcpus",
+            "%d workers are requested, but this StarPU build supports %d", machine->workers,
             machine->most_workers);
     else if (machine->most_workers < cores / machine->ranks_here - 1)
         tutti_doctor_say(report, TUTTI_DOCTOR_NOTE, "workers",
-            "to use all cores: more ranks a host, or a StarPU configured with --enable-maxcpus",
-            "%d cores a rank and this StarPU build can have %d workers",
+            "to use all cores: more ranks per host, or a StarPU configured with --enable-maxcpus",
+            "%d cores per rank, but this StarPU build supports %d workers",
             cores / machine->ranks_here, machine->most_workers);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "workers", NULL,
-            "this StarPU build can have %d workers a rank", machine->most_workers);
+            "this StarPU build supports %d workers per rank", machine->most_workers);
     tutti_doctor_say(report, TUTTI_DOCTOR_OK, "buffers", NULL,
-        "a task's own array has room for %d buffers; Tutti allocates where there are more",
-        machine->most_buffers);
+        "a task has room for %d buffers; Tutti allocates memory for more", machine->most_buffers);
     if (machine->home_writable)
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "starpu-home", NULL,
             "StarPU writes its measurements in %s", machine->home);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_BAD, "starpu-home",
-            "export STARPU_HOME=FOLDER that can be written, on a disk of this host",
+            "export STARPU_HOME=FOLDER, a writable one on a disk of this host",
             "StarPU cannot write in %s", machine->home);
 }
 
@@ -40,10 +40,10 @@ void tutti_doctor_shared_memory(const tutti_doctor_machine *machine, tutti_docto
             report, TUTTI_DOCTOR_WARN, "shm", "mount a tmpfs on /dev/shm", "there is no /dev/shm");
     else if (machine->shared_bytes < machine->ranks_here * RANK_MB * mb)
         tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "shm", advice,
-            "%lld MB are free in /dev/shm; ranks on this host: %d, and one may take %d MB",
+            "%lld MB are free in /dev/shm; ranks on this host: %d, each of which may take %d MB",
             (long long)(machine->shared_bytes / mb), machine->ranks_here, RANK_MB);
     else
-        tutti_doctor_say(report, TUTTI_DOCTOR_OK, "shm", NULL, "/dev/shm has room enough");
+        tutti_doctor_say(report, TUTTI_DOCTOR_OK, "shm", NULL, "/dev/shm has enough room");
 }
 
 void tutti_doctor_limits(const tutti_doctor_machine *machine, tutti_doctor_report *report)
@@ -63,7 +63,7 @@ void tutti_doctor_limits(const tutti_doctor_machine *machine, tutti_doctor_repor
     else if (machine->locked_bytes < LITTLE_LOCKED_MB * mb)
         tutti_doctor_say(report, TUTTI_DOCTOR_WARN, "memlock",
             "ulimit -l unlimited, for batch jobs in the daemon's limits",
-            "%lld KB may be locked and InfiniBand locks what it sends",
+            "only %lld KB may be locked, but InfiniBand locks what it sends",
             (long long)(machine->locked_bytes / 1024));
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "memlock", NULL, "memory may be locked");

@@ -122,7 +122,7 @@ static void print_row(const char *name, const char *about)
 static void print_versions(tutti_thread_level level)
 {
     char workers[64];
-    snprintf(workers, sizeof workers, "at most %d CPU workers a process",
+    snprintf(workers, sizeof workers, "at most %d CPU workers per process",
         tutti_run_starpu_max_workers());
     puts("versions");
     print_row("Tutti", PACKAGE_VERSION);
@@ -170,8 +170,8 @@ static void print_kernels(void)
 
 static void print_training(void)
 {
-    puts("\nmodels (trainable numbers for 32x32x3 images of 10 classes; defaults of --lr for 128 "
-         "images a step, --weight-decay and --label-smoothing)");
+    puts("\nmodels (trainable parameters for 32x32x3 images of 10 classes; defaults of --lr for "
+         "128 images per step, --weight-decay and --label-smoothing)");
     for (int i = 0; tutti_models[i]; i++) {
         const tutti_model *m = tutti_models[i];
         char text[256];

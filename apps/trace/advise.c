@@ -30,8 +30,8 @@ static void advise_straggler(
         if (&s->rank[r] != late) others_ms += s->rank[r].compute_ms / (ranks - 1);
     snprintf(text, size,
         "one straggling rank: rank %d starts its collectives %.2f ms after the others, which wait "
-        "for "
-        "it; it computes %.2f ms a step, they %.2f: see what else runs there (tutti-doctor)",
+        "for it; it computes for %.2f ms per step, they for %.2f: see what else runs there "
+        "(tutti-doctor)",
         (int)(late - s->rank), late->behind_ms, late->compute_ms, others_ms);
 }
 
@@ -45,8 +45,7 @@ static void explain(const tutti_study_bucket *b, char *text, size_t size)
     if (uncovered_ms >= b->queued_ms && uncovered_ms >= b->late_ms)
         snprintf(text, size,
             "it is computed late: when it is ready, %.2f ms of computing are left to hide its %.2f "
-            "ms "
-            "in flight: a smaller --bucket-mb or --chunk-mb lets its first part go earlier",
+            "ms in flight: a smaller --bucket-mb or --chunk-mb lets its first part start earlier",
             b->left_ms, b->flight_ms);
     else if (b->late_ms > b->queued_ms)
         snprintf(text, size,
@@ -56,7 +55,7 @@ static void explain(const tutti_study_bucket *b, char *text, size_t size)
     else if (behind_ms >= idle_ms)
         snprintf(text, size,
             "it is queued: ready for %.2f ms before it starts, %.2f of them while the link is busy "
-            "with others: --design concurrent, or a smaller --chunk-mb, lets it pass",
+            "with others: --design concurrent, or a smaller --chunk-mb, lets it overtake them",
             b->queued_ms, behind_ms);
     else
         snprintf(text, size,
@@ -72,8 +71,8 @@ static void advise_bucket(const tutti_study *s, char *text, size_t size)
     char why[400] = "this design hides nothing: --design funneled";
     const tutti_design *design = tutti_design_find(s->timeline->design);
     if (!design || !design->start->main_drives) explain(b, why, sizeof why);
-    snprintf(text, size, "bucket %s is exposed by %.2f ms a step, of %.2f ms in all: %s", b->name,
-        b->exposed_ms, s->mean.exposed_ms, why);
+    snprintf(text, size, "bucket %s is exposed by %.2f ms per step, out of %.2f ms in all: %s",
+        b->name, b->exposed_ms, s->mean.exposed_ms, why);
 }
 
 static double mean_idle(const tutti_study *s)

@@ -102,16 +102,16 @@ static tutti_status take_head(reader *r, const json_t *about)
     tutti_timeline *t = r->t;
     int64_t format, ranks, lanes;
     if (!get_integer(about, "format", 0, INT32_MAX, &format))
-        return refuse(r, "not a trace of Tutti: nothing says so");
+        return refuse(r, "not a trace of Tutti: its head does not say so");
     if (format != TUTTI_TRACE_FORMAT)
-        return refuse(r, "a trace of format %" PRId64 "; this program reads format %d", format,
+        return refuse(r, "its format is %" PRId64 "; this program reads format %d", format,
             TUTTI_TRACE_FORMAT);
     if (!get_integer(about, "ranks", 1, MOST_RANKS, &ranks) ||
         !get_integer(about, "lanes", 1, MOST_LANES, &lanes) ||
         !get_integer(about, "first_step", 1, INT64_MAX, &t->first_step) ||
         !get_integer(about, "last_step", 0, INT64_MAX, &t->last_step) ||
         !get_integer(about, "spans_dropped", 0, INT64_MAX, &t->dropped))
-        return refuse(r, "the head lacks a number, or has one that cannot be");
+        return refuse(r, "the head lacks a number, or has an impossible one");
     t->ranks = (int)ranks;
     t->lanes = (int)lanes;
     t->design = keep(t, json_object_get(about, "design"));

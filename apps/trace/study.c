@@ -121,7 +121,7 @@ static tutti_status find_times(tutti_study *s)
         tutti_study_step *step = &s->step[k];
         if (!isfinite(step->end_ms))
             return tutti_fail(
-                TUTTI_ERR_INVAL, "%s: has nothing of step %" PRId64, t->path, step->step);
+                TUTTI_ERR_INVAL, "%s: holds nothing of step %" PRId64, t->path, step->step);
         if (isfinite(before_ms)) step->begin_ms = fmin(before_ms, step->end_ms);
         before_ms = step->end_ms;
     }
@@ -356,14 +356,14 @@ static tutti_status find_steps(tutti_study *s, int64_t step)
     const tutti_timeline *t = s->timeline;
     int64_t first = step ? step : t->first_step, last = step ? step : t->last_step;
     if (last < t->first_step)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: has no step as a whole%s", t->path,
-            t->dropped ? ": spans were dropped, record fewer steps" : "");
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: holds no complete step%s", t->path,
+            t->dropped ? ": spans were dropped; record fewer steps" : "");
     if (first < t->first_step || last > t->last_step)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: has no step %" PRId64 " as a whole; it has %" PRId64 " to %" PRId64, t->path, step,
-            t->first_step, t->last_step);
+            "%s: does not hold all of step %" PRId64 "; it holds %" PRId64 " to %" PRId64, t->path,
+            step, t->first_step, t->last_step);
     if (last - first >= t->events)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: has fewer spans than steps", t->path);
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: holds fewer spans than steps", t->path);
     s->steps = (int)(last - first + 1);
     s->step = calloc((size_t)s->steps, sizeof *s->step);
     s->rank = calloc((size_t)t->ranks, sizeof *s->rank);

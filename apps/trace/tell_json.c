@@ -86,7 +86,7 @@ tutti_status tutti_tell_json(
         s->mean.exposed_ms, "hidden_pct", tutti_study_hidden_pct(&s->mean), "advice", advice,
         "steps", steps_of(s), "collectives", collectives_of(s), "critical_path",
         path_of(typical, path), "workers", workers_of(s), "by_rank", ranks_of(s));
-    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "%s: cannot be told as JSON", t->path);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "%s: cannot be written as JSON", t->path);
     int failed =
         json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', out) == EOF;
     json_decref(all);

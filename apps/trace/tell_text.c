@@ -25,7 +25,7 @@ static void tell_buckets(const tutti_study *s, FILE *out)
     int shown = s->buckets < MOST_BUCKETS ? s->buckets : MOST_BUCKETS;
     double rest_ms = 0;
     if (!s->buckets) return;
-    fprintf(out, "\n%-40s %5s %9s %9s %9s %9s %9s\n", "collective: in a step, and each", "count",
+    fprintf(out, "\n%-40s %5s %9s %9s %9s %9s %9s\n", "collective: per step, and each", "count",
         "MB", "exposed", "in flight", "queued", "late");
     for (int i = 0; i < s->buckets; i++) {
         const tutti_study_bucket *b = &s->bucket[i];
@@ -103,11 +103,11 @@ void tutti_tell_text(
     const tutti_timeline *t = s->timeline;
     char advice[512];
     fprintf(out,
-        "%s: %s on %d ranks, design %s, %d lane%s; whole steps %" PRId64 " to %" PRId64 "\n",
+        "%s: %s on %d ranks, design %s, %d lane%s; complete steps %" PRId64 " to %" PRId64 "\n",
         t->path, t->model, t->ranks, t->design, t->lanes, t->lanes == 1 ? "" : "s", t->first_step,
         t->last_step);
     if (t->dropped)
-        fprintf(out, "%" PRId64 " spans were dropped: later steps are not whole (record fewer)\n",
+        fprintf(out, "%" PRId64 " spans were dropped: later steps are incomplete (record fewer)\n",
             t->dropped);
     fputc('\n', out);
     tell_steps(s, out);

@@ -63,7 +63,7 @@ static tutti_status tell(const options *o, const tutti_study *study)
     if (!status && o->svg) status = draw(o, study, typical, &path);
     tutti_path_free(&path);
     if (!status && fflush(stdout))
-        status = tutti_fail(TUTTI_ERR_IO, "%s: what it shows could not be written", o->file);
+        status = tutti_fail(TUTTI_ERR_IO, "%s: the analysis could not be written", o->file);
     return status;
 }
 

@@ -283,7 +283,7 @@ static tutti_status open_whole(const char *target, tutti_checkpoint **checkpoint
         status = open_one(name, next != NULL, checkpoint);
         if (!status) {
             *earlier = n;
-            if (n > 0) tutti_log(TUTTI_LOG_WARN, "going on from the earlier checkpoint %s", name);
+            if (n > 0) tutti_log(TUTTI_LOG_WARN, "continuing from the earlier checkpoint %s", name);
         }
         free(name);
         int damaged = status == TUTTI_ERR_FORMAT || status == TUTTI_ERR_IO;

@@ -73,7 +73,7 @@ static tutti_status verify(const char *part)
     tutti_status status = tutti_checkpoint_open(part, &checkpoint);
     if (status)
         return tutti_fail(TUTTI_ERR_IO,
-            "checkpoint: could not be saved, as %s does not hold what was written (an earlier "
+            "checkpoint: could not be saved, because %s does not hold what was written (an earlier "
             "checkpoint is untouched)",
             part);
     tutti_checkpoint_close(checkpoint);

@@ -70,9 +70,8 @@ tutti_status tutti_finding_refuse(
     if (found->kind == TUTTI_FINDING_WEIGHTS) {
         int tensor = tutti_state_tensor(s, (int)found->what);
         return tutti_fail(TUTTI_ERR_KERNEL,
-            "after step %" PRId64
-            " the tensor \"%s\" of rank %d holds what is not a finite number, "
-            "and is not saved: try a lower --lr%s",
+            "after step %" PRId64 " the tensor \"%s\" of rank %d holds a value that is not finite, "
+                                  "and is not saved: try a lower --lr%s",
             step, tutti_graph_get_tensor(s->step->graph, tensor)->name, rank, text);
     }
     int after = found->kind == TUTTI_FINDING_AFTER;

@@ -23,7 +23,7 @@ const char *tutti_interrupt_name(int signal)
 
 static _Noreturn void end_at_once(const tutti_interrupt *i, int number)
 {
-    tutti_log(TUTTI_LOG_WARN, "%s again: ends at once", tutti_interrupt_name(number));
+    tutti_log(TUTTI_LOG_WARN, "%s again: ending at once", tutti_interrupt_name(number));
     signal(number, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &i->set, NULL);
     raise(number);
@@ -42,7 +42,7 @@ static void *take(void *arg)
             atomic_store(&i->asked, number);
             if (!atomic_load(&i->hushed))
                 tutti_log(TUTTI_LOG_WARN,
-                    "%s: the run ends after this step; once more, and it ends at once",
+                    "%s: the run ends after this step; send it again to end at once",
                     tutti_interrupt_name(number));
         } else if (tutti_clock_s() - first_s > same_wish_s) {
             end_at_once(i, number);
@@ -68,7 +68,7 @@ tutti_status tutti_interrupt_open(tutti_interrupt **interrupt)
     if (pthread_create(&i->thread, NULL, take, i)) {
         pthread_sigmask(SIG_UNBLOCK, &i->set, NULL);
         free(i);
-        return tutti_fail(TUTTI_ERR_NOMEM, "the thread that hears of signals cannot be started");
+        return tutti_fail(TUTTI_ERR_NOMEM, "the thread for signals could not be started");
     }
     *interrupt = i;
     return TUTTI_OK;

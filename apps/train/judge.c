@@ -17,7 +17,7 @@ tutti_status tutti_train_judge(tutti_trainer *trainer)
     double judged_s = tutti_clock_s() - start_s - compared_s;
     if (status) return status;
     if (trainer->rank == 0)
-        printf("ordering law %s%s: %d collectives a step, design %s, ranks %d, lanes %d, workers "
+        printf("ordering law %s%s: %d collectives per step, design %s, ranks %d, lanes %d, workers "
                "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",
             tutti_trainer_collectives(trainer), tutti_exchange_design(trainer->exchange)->name,

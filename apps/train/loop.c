@@ -417,12 +417,12 @@ static void tell_end(const loop *l, int64_t done)
     if (command)
         tutti_log(TUTTI_LOG_WARN,
             "interrupted by %s after step %" PRId64 " of %" PRId64
-            ", which is saved in %s. To go on: %s",
+            ", which is saved in %s. To continue: %s",
             name, l->saved ? done : l->s->first_step, l->s->steps, from, command);
     else
         tutti_log(TUTTI_LOG_WARN,
             "interrupted by %s after step %" PRId64 " of %" PRId64 ": nothing is saved%s", name,
-            done, l->s->steps, o->checkpoint ? "" : ", as there is no --checkpoint");
+            done, l->s->steps, o->checkpoint ? "" : ", because there is no --checkpoint");
     free(command);
 }
 

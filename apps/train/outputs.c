@@ -44,8 +44,8 @@ static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
     const char *lost = is_there(target) ? o->checkpoint : is_there(earlier) ? earlier : NULL;
     if (lost)
         status = tutti_fail(TUTTI_ERR_USAGE,
-            "--checkpoint %s: %s is there already, and this run does not go on from it: add "
-            "--resume %s to go on, or --overwrite to replace it",
+            "--checkpoint %s: %s already exists, and this run does not continue from it: add "
+            "--resume %s to continue, or --overwrite to replace it",
             o->checkpoint, lost, o->checkpoint);
     free(earlier);
     free(target);

@@ -33,7 +33,7 @@ const tutti_rate_schedule_kind tutti_rate_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
     {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
-    {"onecycle", "linear from 1/25 up, then linear down to 1/10000", 1. / 25, 0.1, shape_onecycle},
+    {"onecycle", "linear up from 1/25, then linear down to 1/10000", 1. / 25, 0.1, shape_onecycle},
     {0},
 };
 

@@ -109,14 +109,15 @@ static tutti_status name_difference(
         differing++;
     }
     if (first < 0)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "the ranks' hashes differ and their tensors do not");
+        return tutti_fail(TUTTI_ERR_INTERNAL, "the ranks' hashes differ but their tensors do not");
     if (s->rank != 0) return TUTTI_ERR_MISMATCH;
     char who[1024];
     for (int r = 0; r < s->ranks; r++) column[r] = all[(size_t)r * tensors + first];
     return tutti_fail(TUTTI_ERR_MISMATCH,
-        "after step %" PRId64 " the ranks no longer hold the same weights: \"%s\" is the first of "
-        "%d tensors that differ: %s. Memory or messages of a rank were damaged: --resume from an "
-        "earlier checkpoint, and look at that rank's host when it happens again",
+        "after step %" PRId64
+        " the ranks no longer hold the same weights: \"%s\" is the first of %d tensors that "
+        "differ: %s. Memory or messages of a rank were damaged: --resume from an earlier "
+        "checkpoint, and check that rank's host if it happens again",
         step, tutti_graph_get_tensor(s->step->graph, tutti_state_tensor(s, first))->name, differing,
         tutti_replica_describe(s->ranks, column, who, sizeof who));
 }

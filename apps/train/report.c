@@ -181,17 +181,17 @@ static void print_line(tutti_report *report, const tutti_report_step *s)
 static void print_start(FILE *out, const tutti_report_start *s)
 {
     fprintf(out,
-        "design %s: %d rank%s, %d lane%s, %d collectives a step, algorithm %s, %s granted\n",
+        "design %s: %d rank%s, %d lane%s, %d collectives per step, algorithm %s, %s granted\n",
         s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
         s->collectives, s->algorithm, s->thread_level);
-    fprintf(out, "%s, %d worker%s a rank, kernels of %s\n", s->runner, s->workers,
+    fprintf(out, "%s, %d worker%s per rank, kernels from %s\n", s->runner, s->workers,
         s->workers == 1 ? "" : "s", s->library);
     if (s->comm_core >= 0) fprintf(out, "communication of rank 0 on processor %d\n", s->comm_core);
     fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
     fprintf(out,
         "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n",
         s->data, s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
-    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images, %" PRId64 " an epoch", s->steps,
+    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images, %" PRId64 " per epoch", s->steps,
         s->ranks, s->batch, s->steps_per_epoch);
     if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
     fputc('\n', out);

@@ -43,7 +43,7 @@ static tutti_status saver_start(tutti_trainer *trainer, int64_t step, saver **ma
     tutti_clock_cond_init(&w->ended);
     if (pthread_create(&w->thread, NULL, write_checkpoint, w)) {
         free(w);
-        return tutti_fail(TUTTI_ERR_NOMEM, "the thread that saves cannot be started");
+        return tutti_fail(TUTTI_ERR_NOMEM, "the thread that saves could not be started");
     }
     *made = w;
     return TUTTI_OK;

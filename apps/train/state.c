@@ -20,8 +20,9 @@ static const struct {
     {"model", MUST_BE_EQUAL, 1}, {"shape", MUST_BE_EQUAL, 1}, {"classes", MUST_BE_EQUAL, 1},
     {"seed", BETTER_EQUAL, 1}, {"batch", BETTER_EQUAL, 1}, {"ranks", BETTER_EQUAL, 1},
     {"images", BETTER_EQUAL, 0}, {"steps", BETTER_EQUAL, 0}, {"lr", BETTER_EQUAL, 0},
-    {"rate-schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0}, {"weight-decay", BETTER_EQUAL, 0},
-    {"label-smoothing", BETTER_EQUAL, 0}, {"augment", BETTER_EQUAL, 0}};
+    {"rate-schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0},
+    {"weight-decay", BETTER_EQUAL, 0}, {"label-smoothing", BETTER_EQUAL, 0},
+    {"augment", BETTER_EQUAL, 0}};
 static const char choice_key[] = "choice";
 enum { WORDS = sizeof words / sizeof *words };
 typedef char word_text[WORDS][WORD_SIZE];
@@ -50,8 +51,8 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train.count);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
-    snprintf(
-        text[i++], WORD_SIZE, "%s, warm-up %" PRId64, s->rate_schedule.kind->name, s->rate_schedule.warmup);
+    snprintf(text[i++], WORD_SIZE, "%s, warm-up %" PRId64, s->rate_schedule.kind->name,
+        s->rate_schedule.warmup);
     snprintf(text[i++], WORD_SIZE, "%.6g%s", (double)r->momentum, r->nesterov ? " nesterov" : "");
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
@@ -111,8 +112,8 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
     write_words(s, step, text);
     for (int i = 0; i < WORDS; i++) pair[i] = (tutti_checkpoint_pair){words[i].key, text[i]};
     if (s->options->design_auto)
-        pair[pairs++] =
-            (tutti_checkpoint_pair){choice_key, tutti_configuration_store(&s->tuning.configuration, choice)};
+        pair[pairs++] = (tutti_checkpoint_pair){
+            choice_key, tutti_configuration_store(&s->tuning.configuration, choice)};
     status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     release_tensors(s, tensors, list);
     if (!status) s->outputs.continues = 1;
@@ -130,7 +131,8 @@ int tutti_state_choice(
 {
     const char *choice = tutti_checkpoint_value(checkpoint, choice_key);
     return choice && says(checkpoint, "ranks", s->ranks) &&
-           says(checkpoint, "batch", s->options->batch) && tutti_configuration_restore(choice, configuration);
+           says(checkpoint, "batch", s->options->batch) &&
+           tutti_configuration_restore(choice, configuration);
 }
 
 /* Adds "lr was 0.1 and is 0.05" to a list. */
@@ -148,9 +150,8 @@ static tutti_status check_words(
     for (int i = 0; i < WORDS; i++) {
         const char *has = tutti_checkpoint_value(checkpoint, words[i].key);
         if (!has && words[i].since_0_1)
-            return tutti_fail(TUTTI_ERR_FORMAT,
-                "checkpoint %s: not one of %s: it does not tell its %s", path,
-                tutti_train_conf.program, words[i].key);
+            return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: not written by %s: it has no %s",
+                path, tutti_train_conf.program, words[i].key);
         if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
         if (words[i].rule == MUST_BE_EQUAL)
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s",

@@ -237,11 +237,11 @@ static void check_element(proof *p, int rank, int64_t i)
     for (int r = 0; r < p->P; r++) {
         int times = out->times[i * p->P + r], due = r >= wanted.first && r <= wanted.last;
         if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
-            wrong(p, rank, i, "lacks a contribution, or has one too often");
+            wrong(p, rank, i, "lacks a contribution, or has one more than once");
     }
     int same = shape->kind == TUTTI_ALLREDUCE;
     if (same && out->cells[i].how != p->of[0][TUTTI_SPACE_OUT].cells[i].how)
-        wrong(p, rank, i, "is put together in another way than on rank 0");
+        wrong(p, rank, i, "is combined in another way than on rank 0");
 }
 
 /* Proves one order of events. *how: a hash of how all promised elements were combined. */

@@ -88,7 +88,7 @@ static tutti_status pair_channel(walk *w, int from, int to)
                 r < 0 ? "sent" : "expected", r < 0 ? "expected" : "sent");
         if (step_of(w, s)->count != step_of(w, r)->count)
             return tutti_fail(TUTTI_ERR_MISMATCH,
-                "message %d of rank %d to rank %d has %lld elements, and %lld are expected", k,
+                "message %d of rank %d to rank %d has %lld elements, but %lld are expected", k,
                 from, to, (long long)step_of(w, s)->count, (long long)step_of(w, r)->count);
         w->partner[s] = r;
         w->partner[r] = s;
@@ -164,7 +164,7 @@ static tutti_status stuck(const walk *w)
     while (g < w->n && w->started[g] && (w->partner[g] < 0 || w->started[w->partner[g]])) g++;
     const tutti_sched_step *step = step_of(w, g);
     return tutti_fail(TUTTI_ERR_MISMATCH,
-        "a circle of waiting: step %d of rank %d, a %s (peer %d), never happens",
+        "circular wait: step %d of rank %d, a %s (peer %d), never happens",
         g - w->base[w->owner[g]], w->owner[g], words[step->kind], step->peer);
 }
 

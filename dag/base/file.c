@@ -162,13 +162,13 @@ tutti_status tutti_file_begin(const tutti_file_options *options, tutti_file *fil
     if (status) return status;
     int error = look_at_earlier(file->path, &mode);
     if (error == EINVAL)
-        status = refuse(options, "cannot be replaced, as it is not a regular file", error);
+        status = refuse(options, "cannot be replaced, because it is not a regular file", error);
     else if (error)
         status = refuse(options, "cannot be written", error);
     else if (!(file->part = tutti_file_part(file->path)))
         status = no_memory(options);
     else if ((error = create_part(file, mode)))
-        status = refuse(options, "cannot create a file beside it", error);
+        status = refuse(options, "cannot create a file next to it", error);
     if (!status) return TUTTI_OK;
     free(file->path);
     free(file->part);

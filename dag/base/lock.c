@@ -177,11 +177,11 @@ static tutti_status refuse_held(
     if (equal(self->boot, w->boot) && equal(self->process, w->process) &&
         equal(self->began, w->began))
         return tutti_fail(
-            TUTTI_ERR_IO, "%s %s: two files of this run have this one name", l->what, l->path);
+            TUTTI_ERR_IO, "%s %s: two files of this run have the same name", l->what, l->path);
     if (!*w->host)
         return tutti_fail(TUTTI_ERR_IO,
-            "%s %s: another run is writing it, or has left %s, which does not tell whose it is: "
-            "delete that file when no run writes here",
+            "%s %s: another run is writing it, or has left %s, which does not name its run: delete "
+            "that file if no run writes here",
             l->what, l->path, l->name);
     if (why == HELD)
         return tutti_fail(TUTTI_ERR_IO,

@@ -64,7 +64,7 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
     tutti_dtype dtype, tutti_shape shape, int *tensor)
 {
     if (tutti_graph_find(graph, name) >= 0)
-        return tutti_fail(TUTTI_ERR_INVAL, "graph: there is a tensor '%s' already", name);
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: there already is a tensor '%s'", name);
     int64_t count = tutti_shape_count(&shape);
     size_t bytes =
         count < 0 ? SIZE_MAX : tutti_mem_product((size_t)count, tutti_dtype_bytes(dtype));
@@ -184,7 +184,7 @@ static tutti_status check_fusible(const tutti_graph *graph, int count, const int
     if (node->kind != TUTTI_NODE_MARK || (m > 0 && mark[m] <= mark[m - 1]) ||
         node->section != last->section)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: node '%s' cannot be fused: not a mark behind the others", node->name);
+            "graph: node '%s' cannot be fused: it is not a mark after the others", node->name);
     int tensor = node->access[0].tensor;
     const tutti_tensor *t = &graph->tensor[tensor], *first = &graph->tensor[last->access[0].tensor];
     if (t->dtype != first->dtype || t->block != tensor || t->block_bytes != t->bytes)
@@ -252,7 +252,7 @@ tutti_status tutti_graph_set_collective(
     if (status) return status;
     tutti_node *n = &graph->node[node];
     if (n->kind != TUTTI_NODE_MARK)
-        return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' is no mark", n->name);
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: node '%s' is not a mark", n->name);
     void *copy = copy_of(desc, desc_bytes);
     if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for node '%s'", n->name);
     free((void *)n->desc);

@@ -11,15 +11,15 @@ static tutti_status check_options(const tutti_step_options *o)
 {
     if (o->batch < 1 || o->micro_batches < 1 || o->micro_batches > o->batch)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: a batch of %lld in %d micro-batches: at least 1 image a micro-batch",
+            "step: a batch of %lld in %d micro-batches: each needs at least 1 image",
             (long long)o->batch, o->micro_batches);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
     if (!(o->momentum >= 0 && isfinite(o->momentum) && o->weight_decay >= 0 &&
             isfinite(o->weight_decay)))
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: momentum %g and weight decay %g: finite and not negative", (double)o->momentum,
-            (double)o->weight_decay);
+            "step: momentum %g and weight decay %g must be finite and not negative",
+            (double)o->momentum, (double)o->weight_decay);
     return TUTTI_OK;
 }
 
@@ -48,10 +48,8 @@ static tutti_status check_norms(const tutti_builder *b)
         const tutti_layer *layer = &b->net->layer[l];
         if (layer->kind->statistics && least * layer->out.H * layer->out.W < 2)
             return tutti_fail(TUTTI_ERR_INVAL,
-                "step: norm layer %s would see one element a channel (a micro-batch of 1 image, "
-                "1x1): "
-                "take a larger batch or "
-                "fewer micro-batches",
+                "step: norm layer %s would see one element per channel (a micro-batch of 1 image, "
+                "1x1): use a larger batch or fewer micro-batches",
                 layer->name);
     }
     return TUTTI_OK;

@@ -30,9 +30,8 @@ tutti_status tutti_layer_check_window(const tutti_layer *layer, tutti_window win
     long long R = window.R, stride = window.stride, pad = window.pad;
     if (R < 1 || stride < 1 || pad < 0 || pad >= R)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "net: %s layer %s: window %lldx%lld, stride %lld, padding %lld make no sense (at least "
-            "1, at least 1, 0 to "
-            "window - 1)",
+            "net: %s layer %s: window %lldx%lld, stride %lld, padding %lld are not valid (at least "
+            "1, at least 1, and 0 to window - 1)",
             kind, layer->name, R, R, stride, pad);
     char text[TUTTI_EXTENT_TEXT];
     tutti_extent x = layer->from[0];

@@ -11,7 +11,7 @@ static tutti_status infer(tutti_layer *layer)
         tutti_layer_check_window(layer, (tutti_window){conv->R, conv->stride, conv->pad});
     if (status != TUTTI_OK) return status;
     if (conv->K < 1)
-        return tutti_fail(TUTTI_ERR_INVAL, "net: conv layer %s: %lld filters; at least 1",
+        return tutti_fail(TUTTI_ERR_INVAL, "net: conv layer %s: %lld filters; must be at least 1",
             layer->name, (long long)conv->K);
     layer->out = (tutti_extent){
         .H = tutti_conv_out(layer->from[0].H, conv->R, conv->stride, conv->pad),
@@ -99,6 +99,6 @@ static const tutti_layer_kind kind = {.name = "conv",
 tutti_value tutti_net_conv(
     tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
 }

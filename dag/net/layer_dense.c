@@ -7,7 +7,7 @@
 static tutti_status infer(tutti_layer *layer)
 {
     if (layer->as.dense.K < 1)
-        return tutti_fail(TUTTI_ERR_INVAL, "net: dense layer %s: %lld outputs; at least 1",
+        return tutti_fail(TUTTI_ERR_INVAL, "net: dense layer %s: %lld outputs; must be at least 1",
             layer->name, (long long)layer->as.dense.K);
     layer->out = (tutti_extent){1, 1, layer->as.dense.K};
     return TUTTI_OK;
@@ -72,6 +72,6 @@ static const tutti_layer_kind kind = {.name = "dense",
 tutti_value tutti_net_dense(
     tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.dense = {K, init}});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.dense = {K, init}});
 }

@@ -18,6 +18,6 @@ static const tutti_layer_kind kind = {.name = "input", .infer = infer};
 tutti_value tutti_net_input(tutti_net *net, int64_t H, int64_t W, int64_t C)
 {
     if (net->status == TUTTI_OK && net->layers > 0)
-        net->status = tutti_fail(TUTTI_ERR_INVAL, "net: the input comes first, and once");
+        net->status = tutti_fail(TUTTI_ERR_INVAL, "net: the input must come first, and only once");
     return tutti_net_append(net, "images", (tutti_layer){.kind = &kind, .as.input = {H, W, C}});
 }

@@ -41,8 +41,9 @@ static tutti_status check_inputs(const tutti_net *net, tutti_layer *layer)
 {
     for (int i = 0; i < layer->inputs; i++) {
         if (layer->in[i] < 0 || layer->in[i] >= net->layers)
-            return tutti_fail(TUTTI_ERR_INVAL, "net: %s layer %s: input %d is no value of this net",
-                layer->kind->name, layer->name, layer->in[i]);
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "net: %s layer %s: input %d is not a value of this net", layer->kind->name,
+                layer->name, layer->in[i]);
         layer->from[i] = net->layer[layer->in[i]].out;
     }
     return TUTTI_OK;
@@ -90,7 +91,8 @@ tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer
 static tutti_status declare_output(tutti_net *net, tutti_value logits)
 {
     if (logits < 0 || logits >= net->layers)
-        return tutti_fail(TUTTI_ERR_INVAL, "net: the output, %d, is no value of this net", logits);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "net: the output, %d, is not a value of this net", logits);
     char text[TUTTI_EXTENT_TEXT];
     const tutti_layer *layer = &net->layer[logits];
     if (layer->out.H != 1 || layer->out.W != 1)

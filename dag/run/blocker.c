@@ -86,7 +86,7 @@ static void describe_root(
     else if (root->began_s > 0)
         snprintf(text, size, "task \"%s\", running for %.1f s", root->task.name, age_s);
     else if (*running)
-        snprintf(text, size, "task \"%s\", which no worker is free for (they run %s)",
+        snprintf(text, size, "task \"%s\", for which no worker is free (they run %s)",
             root->task.name, running);
     else
         snprintf(text, size, "task \"%s\", which no worker has begun", root->task.name);

@@ -79,16 +79,15 @@ tutti_status tutti_handle_count(
 {
     const char *what = use->what;
     if ((unsigned)use->dtype >= TUTTI_DTYPE_COUNT)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: no element type has the number %d (TUTTI_F32 and so on, tutti/dtype.h)", what,
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: unknown element type %d (see tutti/dtype.h)", what,
             (int)use->dtype);
     if (!starpu_is_initialized())
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "%s: StarPU does not run (starpu_shutdown comes after tutti_detach)", what);
+            "%s: StarPU is not running (call starpu_shutdown after tutti_detach)", what);
     if (!data) return tutti_fail(TUTTI_ERR_INVAL, "%s: the handle is NULL", what);
     if (!element_bytes(data))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: the handle is of another kind than vector, variable, matrix and block", what);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: the handle is not a vector, variable, matrix or block", what);
     if (has_gaps(data))
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s: the matrix or block has gaps (leading dimension above its row length)", what);
@@ -96,7 +95,8 @@ tutti_status tutti_handle_count(
     if (status) return status;
     if (starpu_data_get_nb_children(data) > 0)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: the data are partitioned: give the parts, or starpu_data_unpartition first", what);
+            "%s: the data are partitioned: pass the parts, or call starpu_data_unpartition first",
+            what);
     if (use->reads && !will_have_value(data))
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s: the data have no value: no task that writes them was submitted before", what);
@@ -107,6 +107,6 @@ tutti_status tutti_handle_count(
 tutti_status tutti_handle_outside_tasks(const char *what)
 {
     if (!starpu_is_initialized() || starpu_worker_get_id() < 0) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL,
-        "%s: called inside a task: the calls are for the program's main thread", what);
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "%s: called inside a task: call it from the program's main thread", what);
 }

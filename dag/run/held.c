@@ -120,8 +120,9 @@ tutti_status tutti_held_submit(tutti_held *held)
             wanted->handle, HOME, tutti_starpu_mode(wanted->mode), arrive, held);
         if (!rc) continue;
         wanted->refused = 1;
-        held->refused = tutti_fail(TUTTI_ERR_INTERNAL,
-            "StarPU does not give the data of task '%s': %s", held->request.name, strerror(-rc));
+        held->refused =
+            tutti_fail(TUTTI_ERR_INTERNAL, "StarPU does not hand over the data of task '%s': %s",
+                held->request.name, strerror(-rc));
         arrive(held);
     }
     arrive(held);

@@ -59,7 +59,7 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
     size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[])
 {
     if (handles > MOST_HANDLES)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles", name, handles);
+        return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles are too many", name, handles);
     tutti_status room = tutti_uses_reserve(&insert->uses, insert->ledger, handles);
     if (room) return room;
     int own = handles;

@@ -183,11 +183,9 @@ tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s)
     char names[512];
     int64_t unfinished = name_unfinished(ledger, tutti_ledger_point(ledger), names, sizeof names);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
-        "%lld collectives hold their data %.1f s after the failure, as another rank does not let "
-        "them end: messages "
-        "may still be read from and written to these data, which must not be freed or used; end "
-        "the program. The "
-        "first are: %s",
+        "%lld collectives still hold their data %.1f s after the failure, because another rank "
+        "does not let them end: messages may still read and write these data, which must not be "
+        "freed or used; end the program. The first are: %s",
         (long long)unfinished, waited_s, names);
 }
 

@@ -31,7 +31,8 @@ int tutti_process_lock_take(const char *name, double at_most_s)
         tutti_clock_sleep(look_every_s);
     }
     if (error)
-        tutti_log(TUTTI_LOG_WARN, "no lock for \"%s\": %s; going ahead", name, strerror(error));
+        tutti_log(
+            TUTTI_LOG_WARN, "no lock for \"%s\": %s; continuing without it", name, strerror(error));
     return file;
 }
 

@@ -293,7 +293,7 @@ static tutti_status start(tutti_run *run)
     int workers = (int)starpu_cpu_worker_get_count();
     if (workers == run->options.workers) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-        "StarPU started %d CPU workers, not %d (this build can have %d)", workers,
+        "StarPU started %d CPU workers, not %d (this build supports %d)", workers,
         run->options.workers, tutti_run_starpu_max_workers());
 }
 
@@ -342,11 +342,8 @@ static tutti_status starpu_feed(
 {
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "feed");
     if (status) return status;
-    instance proto = {.target = tensor,
-        .data = (void *)data,
-        .bytes = bytes,
-        .release = release,
-        .arg = arg};
+    instance proto = {
+        .target = tensor, .data = (void *)data, .bytes = bytes, .release = release, .arg = arg};
     tutti_access access = {tensor, TUTTI_WRITE};
     const task_label label = {
         tutti_graph_get_tensor(run->binding.graph, tensor)->name, 0, 1, &access};
@@ -372,9 +369,8 @@ static tutti_status starpu_submit(tutti_run *run, int section)
         if (node->section != section || !tutti_node_runs(node)) continue;
         const instance proto = {.target = n};
         const task_label label = {node->name, node->priority, node->accesses, node->access};
-        status = node->kind == TUTTI_NODE_COLLECTIVE
-                     ? submit_collective(run, node)
-                     : submit(run, &kernel_codelet, &proto, &label);
+        status = node->kind == TUTTI_NODE_COLLECTIVE ? submit_collective(run, node)
+                                                     : submit(run, &kernel_codelet, &proto, &label);
     }
     return status;
 }
@@ -398,7 +394,7 @@ static tutti_status starpu_acquire(
     starpu_data_handle_t handle = run->handle[tensor];
     int rc = starpu_data_acquire_on_node(handle, STARPU_MAIN_RAM, tutti_starpu_mode(mode));
     if (rc)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses to give tensor '%s': %s",
+        return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses to hand over tensor '%s': %s",
             tutti_graph_get_tensor(run->binding.graph, tensor)->name, strerror(-rc));
     *data = run->binding.memory[tensor];
     return TUTTI_OK;

@@ -39,7 +39,7 @@ tutti_status tutti_wait_over(tutti_ledger *ledger, const tutti_binding *binding,
 {
     if (tutti_ledger_reached(ledger, tutti_ledger_point(ledger))) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL,
-        "tensor '%s' cannot be had before all that was submitted has ended",
+        "tensor '%s' cannot be copied before all that was submitted has ended",
         tutti_graph_get_tensor(binding->graph, tensor)->name);
 }
 

@@ -41,8 +41,8 @@ static tutti_status take_seconds(
     double given, const char *field, int may_be_never, double otherwise, double *seconds)
 {
     if (!(given <= TUTTI_SETTING_MOST_S) || (given < 0 && !may_be_never))
-        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: %s is %g: seconds up to %d%s", field,
-            given, TUTTI_SETTING_MOST_S, may_be_never ? ", below 0 for never" : "");
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_attach: %s is %g: must be seconds, at most %d%s",
+            field, given, TUTTI_SETTING_MOST_S, may_be_never ? ", or negative for never" : "");
     *seconds = given < 0 ? 0 : given > 0 ? given : otherwise;
     return TUTTI_OK;
 }
@@ -78,7 +78,7 @@ static tutti_status take_lanes(
     int otherwise = design->many_lanes ? (int)tutti_conf_int_or(e->lanes, 0) : 0;
     if (given->lanes < 0 || given->lanes > TUTTI_SETTING_MOST_LANES)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: lanes is %d: a number from 1 to %d, or 0 for the default", given->lanes,
+            "tutti_attach: lanes is %d: must be from 1 to %d, or 0 for the default", given->lanes,
             TUTTI_SETTING_MOST_LANES);
     if (given->lanes > 1 && !design->many_lanes)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -95,8 +95,8 @@ static tutti_status take_chunks(
     tutti_conf_real chunk_mb = {.value = given->chunk_mb < 0 ? 0 : given->chunk_mb};
     if (!(given->chunk_mb <= most_mb))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach: chunk_mb is %g: MB up to %.0f, below 0 for no chunks", given->chunk_mb,
-            most_mb);
+            "tutti_attach: chunk_mb is %g: must be MB, at most %.0f, or negative for no chunks",
+            given->chunk_mb, most_mb);
     int64_t bytes = tutti_conf_bytes(given->chunk_mb != 0 ? chunk_mb : e->chunk_mb);
     options->chunk_bytes = bytes < 0 ? tutti_chunk_default_bytes() : bytes;
     return TUTTI_OK;
@@ -125,8 +125,8 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_opt
             return tutti_fail(TUTTI_ERR_USAGE,
                 "tutti_attach: the program was compiled with the headers of a later Tutti than "
                 "this "
-                "library, " TUTTI_VERSION ", and sets an option that is not known here: install "
-                "that Tutti, or compile the program again");
+                "library, " TUTTI_VERSION ", and sets an option that the library does not know: "
+                "install that Tutti, or compile the program again");
     memcpy(options, given, known);
     return TUTTI_OK;
 }
@@ -182,14 +182,13 @@ static void leave_at_the_end(void *ctx)
     if (!s->exchange) return; /* tutti_attach has failed */
     if (!s->detached) {
         tutti_log(TUTTI_LOG_ERROR,
-            "tutti_detach: was not called before MPI_Finalize, where this session is closed now");
+            "tutti_detach: not called before MPI_Finalize, which now closes this session");
         status = tutti_detach(s);
     }
     if ((status || s->exchange) && s->may_abort) tutti_boot_abort(1);
     if (!s->exchange) return;
     tutti_log(TUTTI_LOG_WARN,
-        "MPI_Finalize was called while collectives of a session are in flight, "
-        "which do not end now");
+        "MPI_Finalize was called while collectives of a session were in flight: they will not end");
     tutti_exchange_silence(s->exchange);
 }
 
@@ -239,7 +238,7 @@ tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_st
 {
     char sentence[TUTTI_ERROR_TEXT];
     if (!status || tutti_error_count() != errors) return status;
-    snprintf(sentence, sizeof sentence, "%s: %s; the log of this or another rank says what",
+    snprintf(sentence, sizeof sentence, "%s: %s; the log of this or another rank says why",
         function, tutti_status_text(status));
     tutti_error_adopt(sentence);
     return status;

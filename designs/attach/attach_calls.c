@@ -47,8 +47,7 @@ static tutti_status check_operator(request *r)
     if (a->user) return TUTTI_OK;
     if ((unsigned)a->op >= TUTTI_REDUCE_OPS)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: no operator has the number %d (TUTTI_SUM and so on, tutti/op.h; tutti_operator)",
-            r->what, (int)a->op);
+            "%s: unknown operator %d (see tutti/op.h and tutti_operator)", r->what, (int)a->op);
     if ((unsigned)a->dtype < TUTTI_DTYPE_COUNT && !tutti_reduce_op_takes(a->op, a->dtype))
         return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s does not go with %s (tutti/op.h)",
             r->what, tutti_reduce_op_name(a->op), tutti_dtype_name(a->dtype));
@@ -63,7 +62,8 @@ static tutti_status take_counts(request *r, int64_t **all)
     *all = NULL;
     if (!r->counted) return TUTTI_OK;
     if (!r->counts || (alltoall && !r->recv_counts))
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: counts is NULL: one for each rank", r->what);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: counts is NULL: pass one count for each rank", r->what);
     int64_t *counts = malloc(2 * part), sum = 0;
     if (!counts) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory", r->what);
     memcpy(counts, r->counts, part);
@@ -105,8 +105,8 @@ static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
     if (status) return status;
     if (all_parts && elements % size)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: %" PRId64 " elements are not parts of one length for %d ranks", r->what, elements,
-            size);
+            "%s: %" PRId64 " elements do not divide into equal parts for %d ranks", r->what,
+            elements, size);
     r->args.count = all_parts ? elements / size : elements;
     return TUTTI_OK;
 }
@@ -334,7 +334,7 @@ static tutti_status check_timeout(const char *function, double timeout_s)
 {
     if (timeout_s >= 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL,
-        "%s: timeout_s is %g: seconds, 0 or more (INFINITY: no limit)", function, timeout_s);
+        "%s: timeout_s is %g: must be 0 or more seconds (INFINITY: no limit)", function, timeout_s);
 }
 
 /* The end of a wait. A wait with timeout_s 0 returns TIMEOUT and reports nothing. */

@@ -21,8 +21,8 @@ tutti_status tutti_operators_add(
     tutti_operators *o, const tutti_user_op *op, tutti_reduce_op *number)
 {
     if (o->ops == MOST)
-        return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "tutti_operator: a session has at most %d", (int)MOST);
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "tutti_operator: a session can have at most %d operators", (int)MOST);
     tutti_user_op **wider = realloc(o->op, ((size_t)o->ops + 1) * sizeof *wider);
     if (wider) o->op = wider;
     tutti_user_op *copy = wider ? copy_of(op) : NULL;

@@ -52,6 +52,6 @@ tutti_status tutti_sessions_check(const void *session, const char *what)
     pthread_mutex_unlock(&lock);
     if (open) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL,
-        known ? "%s: the session was detached" : "%s: the session is none that tutti_attach gave",
+        known ? "%s: the session was detached" : "%s: the session does not come from tutti_attach",
         what);
 }

@@ -366,7 +366,7 @@ START_TEST(one_writer_a_file)
         ck_assert_str_eq(content("f.0123456789abcde.part"), "the user's own");
         unlink(named("f.0123456789abcde.part"));
         SAYING(ck_assert_int_eq(tutti_lock_take("test", path, &(tutti_lock *){0}), TUTTI_ERR_IO));
-        ck_assert_said("two files of this run have this one name");
+        ck_assert_said("two files of this run have the same name");
         tutti_lock_release(lock);
         ck_assert_int_eq(files_in_folder(), 0);
     }
@@ -411,7 +411,7 @@ START_TEST(other_hosts_are_believed)
     tutti_lock_release(lock);
     put_plain("f.lock", "");
     SAYING(ck_assert_int_eq(tutti_lock_take("test", path, &lock), TUTTI_ERR_IO));
-    ck_assert_said("does not tell whose it is: delete that file");
+    ck_assert_said("does not name its run: delete that file");
     unlink(named("f.lock"));
     put_plain("victim", "safe");
     ck_assert_int_eq(symlink("victim", named("f.lock")), 0);

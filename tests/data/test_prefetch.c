@@ -264,7 +264,7 @@ START_TEST(held_batches_are_named)
     for (int i = 0; i < DEPTH; i++) ck_assert_ok(tutti_prefetch_next(p, 30, &held[i]));
     fixture_capture();
     tutti_status status = tutti_prefetch_next(p, 0.02, &more);
-    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "none was given back"));
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "none was returned"));
     ck_assert_int_eq(status, TUTTI_ERR_TIMEOUT);
     /* Held batches stay unchanged while others are filled, in whatever order they are released. */
     tutti_prefetch_release((void *)held[1]);

@@ -111,7 +111,8 @@ START_TEST(near_misses_get_advice)
     char below[4096];
     snprintf(below, sizeof below, "%s/cifar-10-batches-bin", folder);
     fixture_cifar10(below, 5, 1);
-    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "/cifar-10-batches-bin", "name that");
+    refuse(
+        TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "/cifar-10-batches-bin", "give that folder");
 }
 END_TEST
 
@@ -211,8 +212,8 @@ static const struct {
     {0, 7, 2, "declares 2 images of 4x4 (32 bytes)"},
     {0, 7, 4, "declares 4 images of 4x4 (64 bytes)"},
     {0, 7, 0, "declares 0 elements"},
-    {0, 8, 0xff, "pixels a side"},
-    {0, 11, 0, "declares 0 pixels a side"},
+    {0, 8, 0xff, "pixels per side"},
+    {0, 11, 0, "declares 0 pixels per side"},
     {0, 15, 5, "declares 3 images of 4x5"},
     {1, 3, 3, "3 dimensions"},
     {1, 4, 0x7f, "labels"},

@@ -17,15 +17,15 @@ for design in $(names designs); do runs $design; done
 runs funneled
 says 'tutti_attach: session is NULL' 1 # before the ranks have numbers
 says "tutti_attach: design 'best' is not known"
-says 'tutti_attach: lanes is -1: a number from 1 to 1024'
+says 'tutti_attach: lanes is -1: must be from 1 to 1024'
 says 'tutti_attach: stall_warn_s is nan'
 says 'tutti_allreduce: the session is NULL'
 says 'tutti_allreduce: the session was detached'
-says 'tutti_detach: the session is none that tutti_attach gave'
+says 'tutti_detach: the session does not come from tutti_attach'
 says 'tutti_allreduce: the handle is NULL'
 says 'tutti_allreduce: the data are registered with elements of 8 bytes, but F32 has 4'
-says 'tutti_allreduce: no element type has the number 17'
-says 'tutti_reduce: no operator has the number -1'
+says 'tutti_allreduce: unknown element type 17'
+says 'tutti_reduce: unknown operator -1'
 says 'tutti_broadcast: root 2 of 2 ranks'
 says 'tutti_allreduce: the data have no value'
 says 'tutti_allreduce: the data are partitioned'
@@ -35,7 +35,7 @@ says 'tutti_wait: called inside a task'
 grep -e '--[a-z]' "$dir/err" && fail 'a message of the library speaks of an option of programs'
 
 runs stays
-says 'tutti_detach: was not called before MPI_Finalize, where this session is closed now'
+says 'tutti_detach: not called before MPI_Finalize, which now closes this session'
 runs refused
 says "options is \"accepted\" on rank 0 and \"refused\" on rank 1" 1
 finish

@@ -33,7 +33,7 @@ hash=$(field weights_hash)
 # ---- what is there is not lost
 before=$(sha256sum whole whole.1)
 ends_with 2 "a checkpoint that is there" cifar 1 "${run[@]}" --steps 1 --checkpoint whole
-says 'this run does not go on from it: add --resume' "a checkpoint that is there"
+says 'this run does not continue from it: add --resume' "a checkpoint that is there"
 ends_with 2 "the next run with its earlier one" cifar 1 "${run[@]}" --steps 6 --resume whole.1 --checkpoint whole
 mv whole gone
 ends_with 2 "only an earlier one is there" cifar 1 "${run[@]}" --steps 1 --checkpoint whole
@@ -123,7 +123,7 @@ trains 2 "${run[@]}" --steps 15 --stop-after 10 --checkpoint part --overwrite
 damage part
 ends_with 0 "a damaged checkpoint" cifar 2 "${run[@]}" --steps 15 --resume part --checkpoint part --json json --keep 2
 says 'damaged: its data do not have the hash' "a damaged checkpoint"
-says 'going on from the earlier checkpoint part.1' "a damaged checkpoint"
+says 'continuing from the earlier checkpoint part.1' "a damaged checkpoint"
 grep -q 'error:' out && { fail "a damaged checkpoint: called an error"; cat out; }
 [ "$(field weights_hash)" = "$hash" ] || fail "a damaged checkpoint: other weights at the end"
 [ -e part.damaged ] && cmp part whole && [ "$(step_of part.1) $(step_of part.2)" = "10 5" ] || { fail "a damaged checkpoint"; ls -l; }

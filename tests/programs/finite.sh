@@ -37,5 +37,5 @@ ends 1 'the loss after step 27 is not a finite number on the test images' --lr 1
 perl -e 'binmode STDIN; local $/; $_ = <STDIN>; my $n = unpack "V", substr $_, 0, 4;
     s/"data_xxh3"/"data_xxhX"/; /"fc2.weight":.*?"data_offsets": ?\[(\d+)/ or die "no tensor fc2.weight";
     substr($_, 8 + $n + $1 + 4000, 4) = pack "V", 0x7fc00000; binmode STDOUT; print' < "$dir/saved" > "$dir/spoilt" || fail "perl"
-ends 2 'after step 25 the tensor "fc2.weight" of rank 0 holds what is not a finite number' --lr 0.01 --steps 25 --resume "$dir/spoilt" --overwrite
+ends 2 'after step 25 the tensor "fc2.weight" of rank 0 holds a value that is not finite' --lr 0.01 --steps 25 --resume "$dir/spoilt" --overwrite
 finish

@@ -74,7 +74,7 @@ interrupts() { # DESIGN SIGNAL WHOM P
     ends
     [ $status != 0 ] || fail "status 0 after $signal to $whom, $design"
     if [ "$whom" != launcher ]; then
-        says "interrupted by SIG$signal after step [0-9]* of 1000000, which is saved in $dir/part. To go on: .* --resume $dir/part\$"
+        says "interrupted by SIG$signal after step [0-9]* of 1000000, which is saved in $dir/part. To continue: .* --resume $dir/part\$"
         [ $status = 130 ] || fail "status $status instead of 130: $signal to $whom, $design"
         all_with 130 "$ranks"
     elif [ "$mpi" != openmpi5 ]; then # whose launcher passes nothing on after a signal: see tutti-run(1)
@@ -87,7 +87,7 @@ interrupts() { # DESIGN SIGNAL WHOM P
 interrupts funneled TERM 1 2
 # The printed command goes on, and ends with the weights of a run that never stopped.
 step=$(saved_step)
-command=$(sed -n 's/.*To go on: //p' "$dir/out")
+command=$(sed -n 's/.*To continue: //p' "$dir/out")
 [ "$(grep -o -- --resume <<< "$command" | wc -l)" = 1 ] || fail "the command: $command"
 [[ $command == "$mpirun -np 2 "* ]] || fail "the command: $command"
 eval "${command/ --json $dir\/json/ --json $dir/resumed} --stop-after $((step + 3))" > "$dir/out" 2>&1 || { fail "status $?: $command"; cat "$dir/out"; }
@@ -108,7 +108,7 @@ await '"step":20,'
 kill -TERM $launcher
 ends
 [ $status = 130 ] || fail "alone: status $status"
-says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, as there is no --checkpoint'
+says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, because there is no --checkpoint'
 
 # While starting: rank 1 comes late.
 late() { launch_several_programs "$mpi"; exec "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'sleep 3; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }
@@ -153,7 +153,7 @@ done
 [ -s "$dir/status.0" ] || fail "a second signal does not end rank 0"
 kill -KILL "$stopped" 2> /dev/null # a launcher may wait for it
 ends 10
-says 'SIGTERM again: ends at once'
+says 'SIGTERM again: ending at once'
 [ $status != 0 ] || fail "a second signal: status 0"
 
 # tutti-run does not start again what was interrupted, whoever was, and gives the ranks time to save.

@@ -108,7 +108,7 @@ row='{"event":"step","model":"m","batch":1,"ranks":2,"link_mbit":1000,"limit_ms"
 } > "$dir/made"
 "$apps/tutti-bench" step --grid --verdict --json "$dir/made" > "$dir/out" 2>&1 || fail "--verdict of made rows: status $?"
 for text in 'fast .*0.900 BELOW *unknown' 'even .*0.990 ok *1.000 ok' 'wild .*1.200 MISS *unknown' 'old .*0.980 ok *1.000 ok' \
-    'Of 1 rows the file has no ratios by block' 'BELOW: 1 rows'; do
+    '1 row has no ratios by block in the file' 'BELOW: 1 row beats'; do
     grep -q "$text" "$dir/out" || { fail "--verdict does not tell: $text"; cat "$dir/out"; }
 done
 "$apps/tutti-bench" plot --json "$dir/made" --svg "$dir/svg" && [ "$(grep -c 'class="bar"' "$dir/svg")" = 4 ] || fail "a bar for each point with blocks"

@@ -395,7 +395,7 @@ START_TEST(a_blocker_is_named)
                              "worker has begun");
     tutti_ledger_begin(l, id[5]);
     ck_assert_ok(tutti_blocker_find(l, 40, now_s + 3, &b));
-    ck_assert_str_eq(b.text, "task \"b\", which waits for task \"a\", which no worker is free for "
+    ck_assert_str_eq(b.text, "task \"b\", which waits for task \"a\", for which no worker is free "
                              "(they run \"e\" (3.0 s))");
     tutti_ledger_begin(l, id[0]);
     ck_assert_ok(tutti_blocker_find(l, 40, now_s + 5, &b));

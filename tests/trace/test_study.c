@@ -297,9 +297,10 @@ START_TEST(advice)
     advises(
         "it is computed late: when it is ready, 11.00 ms of computing are left to hide its 40.00");
     write_behind(100, 40, 90, 120, 90);
-    advises("bucket c is exposed by 20.00 ms a step, of 20.00 ms in all: it is queued: ready for "
-            "50.00 ms "
-            "before it starts, 50.00 of them while the link is busy");
+    advises(
+        "bucket c is exposed by 20.00 ms per step, out of 20.00 ms in all: it is queued: ready for "
+        "50.00 ms "
+        "before it starts, 50.00 of them while the link is busy");
     write_behind(100, 40, 90, 120, 32);
     advises(
         "it is held back: ready for 50.00 ms before it starts, 50.00 of them while nothing is in");

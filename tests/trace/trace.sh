@@ -40,7 +40,7 @@ refuses() { # STATUS WORDS ARGUMENT...
     rc=$?
     [ $rc = "$status" ] && grep -qF -- "$words" "$dir/out" || { fail "status $rc: tutti-trace $*"; cat "$dir/out"; }
 }
-refuses 1 'has no step 9' "$dir/trace" --step 9
+refuses 1 'does not hold all of step 9' "$dir/trace" --step 9
 head -c 20000 "$dir/trace" > "$dir/cut"
 refuses 1 "$dir/cut:" "$dir/cut"
 refuses 1 'it does not begin like one' "$dir/json"
