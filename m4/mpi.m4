@@ -37,7 +37,7 @@ AC_DEFUN([TUTTI_MPI_NAME], [
 AC_DEFUN([TUTTI_MPI_ASK_WRAPPER], [
   AC_MSG_CHECKING([what $MPICC adds])
   tutti_shown=`$MPICC -show 2> /dev/null`
-  AS_IF([test -z "$tutti_shown"], [AC_MSG_ERROR([MPICC=$MPICC: $MPICC -show tells nothing: is it the compiler wrapper of an MPI?])])
+  AS_IF([test -z "$tutti_shown"], [AC_MSG_ERROR([MPICC=$MPICC: $MPICC -show prints nothing: is it the compiler wrapper of an MPI?])])
   for word in $tutti_shown; do
     AS_CASE([$word],
       [-I* | -D* | -pthread], [MPI_CFLAGS="$MPI_CFLAGS $word"],

@@ -21,7 +21,7 @@ void mpicheck_buffer(const char *which, const void *buffer, int count, MPI_Datat
     PMPI_Type_get_true_extent(type, &bound, &extent);
     if (bound > 65536 || bound < 0) return;
     mpicheck_finding(
-        'E', "the %s is a null pointer, and %d elements are to be there", which, count);
+        'E', "the %s is a null pointer, but %d elements are expected there", which, count);
     mpicheck_process_await_verdict();
 }
 
@@ -102,8 +102,7 @@ static void check_buffers(const mpicheck_collective *call)
         call->send.buffer == call->recv.buffer &&
         elements(&call->send, call->send.counts ? peers(call) : 1) > 0 &&
         elements(recv, recv->counts ? peers(call) : 1) > 0) {
-        mpicheck_finding(
-            'E', "the send buffer is also the receive buffer; MPI_IN_PLACE is the way to say so");
+        mpicheck_finding('E', "the send buffer is also the receive buffer; use MPI_IN_PLACE");
         mpicheck_process_await_verdict();
     }
 }

@@ -226,7 +226,7 @@ static void leak(void *value, void *severity)
     const mpicheck_comm *comm = value;
     if (comm->site != 0)
         mpicheck_finding_at(
-            *(char *)severity, comm->maker, comm->site, "what it has made is never freed");
+            *(char *)severity, comm->maker, comm->site, "what it created is never freed");
 }
 
 void mpicheck_comm_leaks(char severity)

@@ -62,7 +62,7 @@ static void hear_leave(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
         return;
     }
     mpicheck_report_add(
-        &report, "tutti-mpicheck: error: rank %d ends without having called MPI_Finalize\n", rank);
+        &report, "tutti-mpicheck: error: rank %d exits without calling MPI_Finalize\n", rank);
     mpicheck_report_error(judge, &report);
 }
 

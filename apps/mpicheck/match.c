@@ -190,8 +190,8 @@ bool mpicheck_tracker_unmatched(mpicheck_judge *judge)
     for (int i = 0; i < judge->ncomms; i++) {
         mpicheck_tracker_comm *comm = judge->order[i];
         if (comm->nslots == 0) continue;
-        describe(judge, comm, comm->slots[0], comm->finished,
-            "some ranks have never made this call", "");
+        describe(
+            judge, comm, comm->slots[0], comm->finished, "some ranks never made this call", "");
         return true;
     }
     return false;

@@ -136,8 +136,8 @@ __attribute__((constructor)) static void warn_of_fortran(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     if (rank && strcmp(rank, "0") == 0 && calls_unseen())
-        fprintf(stderr, "tutti-mpicheck: the program calls MPI from Fortran, which cannot be seen "
-                        "with this MPI; nothing is checked\n");
+        fprintf(stderr, "tutti-mpicheck: the program calls MPI from Fortran, which the library "
+                        "cannot see with this MPI; nothing is checked\n");
 }
 
 static bool setting(const char *name)
@@ -155,7 +155,7 @@ static double seconds(const char *name, double otherwise)
     double value = strtod(text, &end);
     int plain = *text && !text[strspn(text, "0123456789.eE+-")];
     if (plain && !*end && value >= 0 && value <= 1e6) return value;
-    fprintf(stderr, "tutti-mpicheck: %s='%s': seconds from 0 to 1000000 are wanted, 0 for never\n",
+    fprintf(stderr, "tutti-mpicheck: %s='%s': must be seconds from 0 to 1000000, 0 for never\n",
         name, text);
     _exit(MPICHECK_STATUS);
 }

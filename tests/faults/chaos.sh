@@ -76,7 +76,7 @@ run_once() {
 
 # What a run must not leave behind.
 check_left() { # WHAT
-    if grep -q 'tutti-run: mpirun goes on .* after its last process has ended' "$dir/out"; then
+    if grep -q 'tutti-run: mpirun still runs .* after its last process ended' "$dir/out"; then
         stood=$((stood + 1))
     elif grep -Eq 'tutti-run: (killing|removing) what is left' "$dir/out"; then
         fail "$1: left behind"

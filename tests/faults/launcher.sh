@@ -133,7 +133,7 @@ ends 137 "a launcher that is killed"
 export SAY='tutti: rank 1: error: a deadline passed'
 start_launcher --max-restarts 0 --linger 1
 ends 1 "a launcher that lingers"
-grep -q 'goes on 1 s after a rank has told an error' out || { fail "a launcher that lingers: not told"; cat out; }
+grep -q 'still runs 1 s after a rank reported an error' out || { fail "a launcher that lingers: not told"; cat out; }
 grep -q "^$SAY\$" out || { fail "errors are not passed on"; cat out; }
 start_launcher --linger 20
 sleep 0.5
@@ -158,13 +158,13 @@ END
 chmod +x mpirun
 started=$SECONDS
 "${restart[@]}" --linger 1 ./mpirun idle --checkpoint file > out 2>&1 || { fail "a launcher that is left alone: status $?"; cat out; }
-grep -q 'mpirun goes on 1 s after its last process has ended: killing it' out || { fail "a launcher that is left alone: not told"; cat out; }
+grep -q 'mpirun still runs 1 s after its last process ended: killing it' out || { fail "a launcher that is left alone: not told"; cat out; }
 grep -q 'ended with status 137' out || { fail "a launcher that is left alone: not killed"; cat out; }
 [ $((SECONDS - started)) -lt 30 ] || fail "a launcher that is left alone: took $((SECONDS - started)) s"
 "${restart[@]}" --linger 1 ./mpirun busy --checkpoint file > out 2>&1 || { fail "a launcher that works on: status $?"; cat out; }
-grep -q 'goes on' out && { fail "a launcher that works on is ended"; cat out; }
+grep -q 'still runs' out && { fail "a launcher that works on is ended"; cat out; }
 "${restart[@]}" --linger 0 ./mpirun busy --checkpoint file > out 2>&1 || { fail "no patience, and no need of any: status $?"; cat out; }
-grep -q 'goes on' out && { fail "a launcher that has processes is ended"; cat out; }
+grep -q 'still runs' out && { fail "a launcher that has processes is ended"; cat out; }
 setsid "$apps/tutti-run" ./mpirun once --checkpoint file > out 2>&1 &
 run=$!
 wait $run || { fail "a session of its own: status $?"; cat out; }

@@ -227,7 +227,7 @@ static const check_case cases[] = {
     {"halves_nok", 4, "", halves},
     {"overlapping_nok", 3, "deadlock", overlapping},
     {"early_end_nok", 3, "deadlock", early_end},
-    {"exits_nok", 3, "without having called MPI_Finalize", exits},
+    {"exits_nok", 3, "without calling MPI_Finalize", exits},
     {"dies_nok", 3, "has died", dies},
     {"loops_differ_nok", 3, "deadlock", loops_differ},
     {"threads_exhausted_nok", 2, "deadlock", threads_exhausted},

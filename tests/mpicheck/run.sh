@@ -40,7 +40,7 @@ judge() {
         if [ $status != 0 ] || grep -aq 'tutti-mpicheck: ' "$said"; then outcome='FALSE POSITIVE'; fi
     elif [ $status = 124 ]; then
         outcome='FALSE NEGATIVE'
-    elif { [ $status = 86 ] || [[ $words = 'has died' || $words = 'without having'* ]]; } && grep -a 'tutti-mpicheck: error: ' "$said" | grep -aqF -- "$words"; then
+    elif { [ $status = 86 ] || [[ $words = 'has died' || $words = 'without calling'* ]]; } && grep -a 'tutti-mpicheck: error: ' "$said" | grep -aqF -- "$words"; then
         outcome='true positive'
     elif [ $status != 0 ] && grep -aq 'tutti-mpicheck: error: ' "$said"; then
         outcome='OTHER REPORT'

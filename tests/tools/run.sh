@@ -24,7 +24,7 @@ with 0 "$run" -n 2 sh -c 'echo "<$1>" "<$2>"' - 'a  b' '"c"'
 [ ! -s err ] || { fail "something was said where all is well"; cat err; }
 with 3 "$run" --ranks=2 sh -c 'exit 3'
 with 127 env MPIRUN=no-such-mpirun "$run" -n 2 true
-grep -q 'there is no no-such-mpirun' err || { fail "a launcher that is not there"; cat err; }
+grep -q 'no-such-mpirun, which starts the ranks, was not found' err || { fail "a launcher that is not there"; cat err; }
 with 2 "$run" -n 1 "$apps/tutti-doctor" --json : -np 2 "$apps/tutti-doctor" --json
 grep -q '"summary","ranks":3,' out || { fail "several programs are not one world"; cat out err; }
 
@@ -54,7 +54,7 @@ for wrong in '-n 0' '-n two' '-n 0x2' '--pause 1.5' '--pause -1' '--grace' '--li
     grep -q -- "^tutti-run: ${wrong%% *} .*must be a whole number" err || { fail "$wrong"; cat err; }
 done
 with 2 "$run" -n 2
-grep -q 'what is to be run' err || { fail "-n without a program"; cat err; }
+grep -q 'there is no command to run' err || { fail "-n without a program"; cat err; }
 with 2 "$run" -n 2 --max-restarts 1 true
 grep -q 'no --checkpoint' err || { fail "restarts without a checkpoint"; cat err; }
 finish
