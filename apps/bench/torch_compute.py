@@ -202,10 +202,10 @@ def probe():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--probe", action="store_true", help="only tell whether this PyTorch is worth comparing with")
+    parser.add_argument("--probe", action="store_true", help="only report whether this PyTorch is worth comparing with")
     parser.add_argument("--model", choices=sorted(MODELS), default="resnet20")
-    parser.add_argument("--batch", type=positive, default=64, help="images a step (default 64)")
-    parser.add_argument("--steps", type=positive, default=20, help="steps a block (default 20)")
+    parser.add_argument("--batch", type=positive, default=64, help="images per step (default 64)")
+    parser.add_argument("--steps", type=positive, default=20, help="steps per block (default 20)")
     parser.add_argument("--warmup", type=positive, default=5, help="steps before the first block (default 5)")
     parser.add_argument("--blocks", type=positive, help="run a block for each of this many lines read on stdin")
     parser.add_argument("--variant", choices=("eager", "jit", "nchw"), default="eager")

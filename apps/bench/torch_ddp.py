@@ -22,13 +22,13 @@ from torch_compute import MODELS, Training, positive, probe, say, time_block
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--probe", action="store_true", help="only tell whether this PyTorch is worth comparing with")
+    parser.add_argument("--probe", action="store_true", help="only report whether this PyTorch is worth comparing with")
     parser.add_argument("--model", choices=sorted(MODELS), default="resnet20")
-    parser.add_argument("--batch", type=positive, default=64, help="images a step of a rank (default 64)")
-    parser.add_argument("--steps", type=positive, default=20, help="steps a block (default 20)")
+    parser.add_argument("--batch", type=positive, default=64, help="images per rank and step (default 64)")
+    parser.add_argument("--steps", type=positive, default=20, help="steps per block (default 20)")
     parser.add_argument("--warmup", type=positive, default=3, help="steps before the first block (default 3)")
     parser.add_argument("--blocks", type=positive, default=1, help="how many lines to read on stdin (default 1)")
-    parser.add_argument("--threads", type=positive, default=1, help="threads of a rank (default 1)")
+    parser.add_argument("--threads", type=positive, default=1, help="threads per rank (default 1)")
     parser.add_argument("--bucket-mb", type=positive, default=25, help="DDP's bucket_cap_mb (default 25)")
     args = parser.parse_args()
     if args.probe:

@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         starpu_data_unregister(handles[i]); /* also waits for the last sort */
     CHECK(tutti_detach(tutti));
     for (int64_t i = 1; i < mine; i++) CHECK(y[i - 1] > y[i]);
-    printf("rank %d: numbers %lld to %lld of %d, from %lld to %lld; rank %d has most, %ld\n", rank,
+    printf("rank %d: numbers %lld to %lld of %d, from %lld to %lld; rank %d has the most, %ld\n", rank,
         (long long)(upto - mine), (long long)upto, size * COUNT, (long long)y[0],
         (long long)(mine ? y[mine - 1] : 0), load.index, load.value);
     free(x), free(samples), free(all), free(splitters), free(out), free(in), free(y);

@@ -37,7 +37,7 @@ typedef enum tutti_reduce_op {
 
 /* A program's own operator: result[i] = left[i] op right[i] for i < count elements of dtype.
  * `result` is `left` or `right`: read an element's operands before you write its result. The
- * operator must be associative, because collectives group the operands as they like, and its result
+ * operator must be associative, because collectives group the operands in any way, and its result
  * must depend on its operands alone. Called on any thread, and on several threads at once. */
 typedef void (*tutti_op_function)(
     void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result);

@@ -28,7 +28,7 @@ extern "C" {
     X(TUTTI_ERR_COMM, "comm", "the communication layer reported a failure")                        \
     X(TUTTI_ERR_KERNEL, "kernel", "a compute kernel failed")                                       \
     X(TUTTI_ERR_INTERNAL, "internal", "Tutti broke one of its own rules")                          \
-    X(TUTTI_ERR_INTERRUPTED, "interrupted", "a signal asked for the end")
+    X(TUTTI_ERR_INTERRUPTED, "interrupted", "a signal interrupted the run")
 
 typedef enum tutti_status {
 #define TUTTI_STATUS_ENUM(code, name, sentence) code,

@@ -71,7 +71,7 @@ within() { awk -v x="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(x >= low && x 
 
 "$box" up "$a" --hosts 3 --rate none --host 1:up=20mbit --host 2:down=none --host 3:down=10mbit || fail "up: status $?"
 "$box" list | grep -q "^$a: 3 hosts, stays" || fail "list: $("$box" list)"
-refuses 1 "there is a box $a already" up "$a"
+refuses 1 "a box $a already exists" up "$a"
 slow=$(pump 1 2 3000000) down=$(pump 2 3 2000000) fast=$(pump 2 1 20000000)
 within "$slow" 10 21 || fail "a link of 20 Mbit/s up gave $slow"
 within "$down" 5 11 || fail "a link of 10 Mbit/s down gave $down"
