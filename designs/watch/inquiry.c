@@ -98,7 +98,7 @@ static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *
     int lost = blocker.collective >= 0 && blocker.collective != collective &&
                state_of(&end) == TUTTI_STALL_ENDED;
     snprintf(text, size, "%s%s", blocker.text,
-        lost ? ", which has ended, but its task has not been notified" : "");
+        lost ? ", which has ended without its task noticing" : "");
 }
 
 /* What a program does that has not submitted the collective. */

@@ -153,7 +153,7 @@ static const struct wrong {
     {wrong_dense, {"dense layer empty", "0 outputs"}},
     {wrong_name, {"two layers", "same"}},
     {wrong_long_name, {"a name has 1 to 63 characters"}},
-    {wrong_input, {"relu layer future", "no value"}},
+    {wrong_input, {"relu layer future", "not a value"}},
     {wrong_second_input, {"the input must come first"}},
     {wrong_output, {"images", "4x4x2", "1x1xclasses"}},
     {wrong_size, {"conv layer huge", "4x4x9223372036854775807", "too many"}},

@@ -9,7 +9,7 @@ refuses() { # OPTION VALUE COMMAND...
     shift 2
     timeout 20 "$@" "$option=$value" > "$dir/out" 2>&1 || status=$?
     [ $status = 2 ] || fail "status $status instead of 2: $* $option=$value"
-    grep -qF -e "$option ${value:-\"\"}: a" "$dir/out" || { fail "no reason: $* $option=$value"; cat "$dir/out"; }
+    grep -qF -e "$option ${value:-\"\"}: must be a" "$dir/out" || { fail "no reason: $* $option=$value"; cat "$dir/out"; }
 }
 
 # Options with a range in --help, as "--steps" in a line each.
@@ -57,7 +57,7 @@ library=$TUTTI_BUILDDIR/.libs/libtutti-mpicheck.so
 for wrong in -1 nan 5x ''; do
     timeout 60 "$mpirun" -np 1 env LD_PRELOAD="$library" TUTTI_MPICHECK_TIMEOUT="$wrong" "$apps/tutti-info" > "$dir/out" 2>&1 &&
         fail "TUTTI_MPICHECK_TIMEOUT='$wrong' is accepted"
-    grep -qF "TUTTI_MPICHECK_TIMEOUT='$wrong': seconds from 0" "$dir/out" || { fail "TUTTI_MPICHECK_TIMEOUT='$wrong': no sentence"; cat "$dir/out"; }
+    grep -qF "TUTTI_MPICHECK_TIMEOUT='$wrong': must be seconds from 0" "$dir/out" || { fail "TUTTI_MPICHECK_TIMEOUT='$wrong': no sentence"; cat "$dir/out"; }
 done
 TUTTI_LANES=auto "$mpirun" -np 1 "$TUTTI_BUILDDIR/tests/programs/mismatch" concurrent on auto same > "$dir/out" 2>&1 ||
     { fail "TUTTI_LANES=auto: status $?"; cat "$dir/out"; }

@@ -272,7 +272,7 @@ START_TEST(test_system)
     expect(tutti_doctor_starpu, TUTTI_DOCTOR_BAD, "--enable-maxcpus");
     machine.workers = 1;
     tutti_cpus_parse("0-63", &machine.allowed);
-    expect(tutti_doctor_starpu, TUTTI_DOCTOR_NOTE, "32 cores a rank");
+    expect(tutti_doctor_starpu, TUTTI_DOCTOR_NOTE, "32 cores per rank");
     machine.home_writable = 0;
     expect(tutti_doctor_starpu, TUTTI_DOCTOR_BAD, "export STARPU_HOME");
     expect(tutti_doctor_shared_memory, TUTTI_DOCTOR_OK, "room");
@@ -300,7 +300,7 @@ START_TEST(test_variables)
     expect(tutti_doctor_superuser, TUTTI_DOCTOR_WARN, "OMPI_ALLOW_RUN_AS_ROOT=1");
     set_variables("OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
         "OMPI_MCA_coll_libnbc_iallreduce_algorithm=3");
-    expect(tutti_doctor_superuser, TUTTI_DOCTOR_OK, "told");
+    expect(tutti_doctor_superuser, TUTTI_DOCTOR_OK, "allows");
     expect(tutti_doctor_allreduce, TUTTI_DOCTOR_OK, "=3");
 }
 END_TEST

@@ -178,7 +178,8 @@ START_TEST(complaints_name_everything)
     ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_DESIGN='': unknown design"));
     unsetenv("TUTTI_TEST_DESIGN");
     setenv("TUTTI_TEST_BUCKET", "-1", 1);
-    ck_assert_ptr_nonnull(strstr(complaint("--data d"), "TUTTI_TEST_BUCKET='-1': a number from 0"));
+    ck_assert_ptr_nonnull(
+        strstr(complaint("--data d"), "TUTTI_TEST_BUCKET='-1': must be a number from 0"));
     unsetenv("TUTTI_TEST_BUCKET");
 }
 END_TEST

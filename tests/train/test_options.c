@@ -39,7 +39,7 @@ static void refuses(const tutti_setting *s, const char *value)
     tutti_status status;
     snprintf(option, sizeof option, "--%s", s->name);
     snprintf(wanted, sizeof wanted, "%s %s: %s", option, *value ? value : "\"\"",
-        is_number(s) ? "a" : "");
+        is_number(s) ? "must be a" : "");
     const char *says = parse(option, value, &status);
     ck_assert_msg(status == TUTTI_ERR_USAGE, "%s %s is accepted", option, value);
     ck_assert_msg(strstr(says, wanted) != NULL, "\"%s\" lacks \"%s\"", says, wanted);
