@@ -4,6 +4,7 @@
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
+#include "apps/bench/settings.h"
 #include "apps/session/weights.h"
 #include "apps/terminal/terminal.h"
 #include "apps/tune/workload.h"
@@ -39,12 +40,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
         .help = "program to compare with; auto: torch_compute.py where PyTorch is installed; none: "
                 "no program"},
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which a block is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
-        .help = "write one JSON object a line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv),
-        .help = "write a line for every sample, with commas between"},
+    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {

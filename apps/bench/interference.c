@@ -1,6 +1,7 @@
 #include "apps/bench/interference.h"
 
 #include "apps/bench/result.h"
+#include "apps/bench/settings.h"
 #include "apps/bench/timeslices.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
@@ -40,12 +41,9 @@ static const tutti_setting settings[] = {
         .help = "steps a block"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which a wait is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object a line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write a line for every sample, with commas between"},
+    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {

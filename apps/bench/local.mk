@@ -17,6 +17,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
+	apps/bench/settings.h \
 	apps/bench/share.c apps/bench/share.h \
 	apps/bench/timeslices.c apps/bench/timeslices.h \
 	apps/bench/step.c apps/bench/step.h \

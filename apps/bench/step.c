@@ -3,6 +3,7 @@
 #include "apps/bench/address.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/grid.h"
+#include "apps/bench/settings.h"
 #include "apps/bench/step_rows.h"
 #include "apps/bench/step_tell.h"
 #include "apps/bench/step_turns.h"
@@ -59,12 +60,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers; the first that is up when left out"},
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which a block is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object a line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write a line for every sample, with commas between"},
+    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {
