@@ -39,8 +39,8 @@ typedef struct tutti_training_session_options {
     /* How the ranks exchange; without a design nothing is summed over ranks. Its workers, meter and
      * trace are those of the session. */
     tutti_exchange_options exchange;
-    /* The MPI_Comm of a program that has initialised MPI (tutti_exchange_attach); NULL: the session
-     * initialises MPI. */
+    /* The MPI_Comm of a program that has initialised MPI (tutti_exchange_attach), valid until close;
+     * NULL: the session initialises MPI. */
     const void *comm;
     /* Without an exchange: which rank's share of the computation this is; ranks 0: the only one. */
     int rank, ranks;

@@ -53,8 +53,7 @@ void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *st
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */
 tutti_status tutti_trainer_hash(const tutti_trainer *trainer, char *text);
 
-/* Shuts everything down. All ranks call it. Returns what
- * tutti_training_session_close does. */
+/* Shuts everything down. All ranks call it. Returns what tutti_training_session_close does. */
 tutti_status tutti_trainer_leave(tutti_trainer *trainer);
 
 #endif
