@@ -32,6 +32,7 @@ include tests/models/local.mk
 include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk
+include tests/session/local.mk
 include tests/tune/local.mk
 include tests/mpicheck/local.mk
 include tests/soak/local.mk

@@ -4,6 +4,7 @@
 #include "apps/bench/counting.h"
 #include "apps/bench/link.h"
 #include "apps/bench/result.h"
+#include "apps/bench/settings.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
 #include "config.h"
@@ -47,12 +48,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
         .words = {"unknown"}, AT(link_mbit),
         .help = "rate of a host's link, to print what share of it is used"},
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which an allreduce is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object per line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write the samples as CSV, one per line"},
+    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {

@@ -4,6 +4,8 @@
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
+#include "apps/bench/settings.h"
+#include "apps/session/weights.h"
 #include "apps/terminal/terminal.h"
 #include "apps/tune/workload.h"
 #include "config.h"
@@ -38,11 +40,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
         .help = "program to compare with; auto: torch_compute.py if PyTorch is installed; none: no "
                 "program"},
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "300", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which a block is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
-        .help = "write one JSON object per line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv), .help = "write the samples as CSV, one per line"},
+    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {
@@ -63,36 +63,43 @@ static const char *const titles[SIDES] = {"plain loop", "StarPU graph, 1 worker"
 typedef struct bench {
     options o;
     tutti_result *result;
-    tutti_workload workload[SIDES];
+    tutti_workload workload;
+    tutti_training_session session[SIDES];
     tutti_peer *peer;
     double *step_s[SIDES + 1]; /* one value per block; the last row is the peer's */
 } bench;
 
 /* ---- verifying ---- */
 
-static size_t weights_bytes(const tutti_workload *workload)
+static size_t weights_bytes(const tutti_training_session *session)
 {
     size_t bytes = 0;
-    for (int i = 0; i < workload->step->parameters; i++)
-        bytes += tutti_graph_get_tensor(workload->step->graph, workload->step->parameter[i])->bytes;
+    for (int i = 0; i < session->step->parameters; i++)
+        bytes += tutti_graph_get_tensor(session->graph, session->step->parameter[i])->bytes;
     return bytes;
 }
 
-/* The weights after a few steps, all parameters in sequence; the caller frees them. */
-static tutti_status weights_after(tutti_workload *workload, int steps, char **weights)
+static tutti_status append(void *at, const tutti_tensor *tensor, void *data)
+{
+    char **to = at;
+    memcpy(*to, data, tensor->bytes);
+    *to += tensor->bytes;
+    return TUTTI_OK;
+}
+
+/* The weights after a few steps, all parameters in sequence, which the caller frees, and the loss. */
+static tutti_status weights_after(
+    bench *b, tutti_training_session *session, int steps, char **weights, double *loss)
 {
     double seconds;
-    char *copy = malloc(weights_bytes(workload)), *at = copy;
-    tutti_status status = copy ? tutti_workload_start(workload)
+    char *copy = malloc(weights_bytes(session)), *at = copy;
+    tutti_status status = copy ? tutti_workload_start(&b->workload, session)
                                : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the weights");
-    if (!status) status = tutti_workload_steps(workload, steps, &seconds);
-    for (int i = 0; i < workload->step->parameters && !status; i++) {
-        int tensor = workload->step->parameter[i];
-        size_t bytes = tutti_graph_get_tensor(workload->step->graph, tensor)->bytes;
-        status = tutti_run_read(workload->runner, workload->run, tensor, at, bytes);
-        at += bytes;
-    }
-    tutti_workload_stop(workload);
+    if (!status) status = tutti_workload_steps(&b->workload, session, steps, &seconds);
+    if (!status) status = tutti_workload_loss(session, loss);
+    if (!status)
+        status = tutti_weights_walk(session, session->step->parameters, TUTTI_READ, append, &at);
+    tutti_training_session_stop(session);
     if (status)
         free(copy);
     else
@@ -103,30 +110,31 @@ static tutti_status weights_after(tutti_workload *workload, int steps, char **we
 static tutti_status verify(bench *b)
 {
     char *weights[SIDES] = {NULL};
+    double loss[SIDES];
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < SIDES && !status; i++)
-        status = weights_after(&b->workload[i], VERIFY_STEPS, &weights[i]);
-    if (!status && memcmp(weights[PLAIN], weights[GRAPH], weights_bytes(&b->workload[PLAIN])) != 0)
+        status = weights_after(b, &b->session[i], VERIFY_STEPS, &weights[i], &loss[i]);
+    if (!status && memcmp(weights[PLAIN], weights[GRAPH], weights_bytes(&b->session[PLAIN])) != 0)
         status = tutti_fail(TUTTI_ERR_INTERNAL,
             "after %d steps the graph's weights are not the plain loop's", VERIFY_STEPS);
     if (!status)
         printf(
             "verified: after %d steps (loss %.4f) both sides have the same weights, bit for bit\n",
-            VERIFY_STEPS, tutti_workload_loss(&b->workload[GRAPH]));
+            VERIFY_STEPS, loss[GRAPH]);
     for (int i = 0; i < SIDES; i++) free(weights[i]);
     return status;
 }
 
 /* ---- timing ---- */
 
-static tutti_status time_workload(bench *b, int i, int64_t block)
+static tutti_status time_side(bench *b, int i, int64_t block)
 {
     double seconds;
-    tutti_workload *workload = &b->workload[i];
-    tutti_status status = tutti_workload_start(workload);
-    if (!status) status = tutti_workload_steps(workload, WARM_STEPS, &seconds);
-    if (!status) status = tutti_workload_steps(workload, (int)b->o.steps, &seconds);
-    tutti_workload_stop(workload); /* a stopped one takes no time from the others */
+    tutti_training_session *session = &b->session[i];
+    tutti_status status = tutti_workload_start(&b->workload, session);
+    if (!status) status = tutti_workload_steps(&b->workload, session, WARM_STEPS, &seconds);
+    if (!status) status = tutti_workload_steps(&b->workload, session, (int)b->o.steps, &seconds);
+    tutti_training_session_stop(session); /* a stopped one takes no time from the others */
     if (!status) b->step_s[i][block] = seconds / (double)b->o.steps;
     return status;
 }
@@ -139,7 +147,7 @@ static tutti_status time_blocks(bench *b)
         snprintf(text, sizeof text, "block %" PRId64 "/%" PRId64, block + 1, b->o.blocks);
         tutti_terminal_show(stderr, columns, text);
         for (int i = 0; i < SIDES; i++) {
-            tutti_status status = time_workload(b, i, block);
+            tutti_status status = time_side(b, i, block);
             if (status) return status;
         }
         if (!b->peer) continue;
@@ -162,11 +170,10 @@ static void tell_ratio(
     tutti_result_series(b->result, name, unit, (int)b->o.blocks, ratio);
 }
 
-static void tell_speed(bench *b, const char *name, int workload)
+static void tell_speed(bench *b, const char *name, int side)
 {
     double speed[MOST_BLOCKS];
-    for (int64_t k = 0; k < b->o.blocks; k++)
-        speed[k] = (double)b->o.batch / b->step_s[workload][k];
+    for (int64_t k = 0; k < b->o.blocks; k++) speed[k] = (double)b->o.batch / b->step_s[side][k];
     tutti_result_series(b->result, name, "images/s", (int)b->o.blocks, speed);
 }
 
@@ -181,9 +188,9 @@ static void tell_results(bench *b)
 static tutti_status tell_ops(bench *b)
 {
     printf("\nkernels of the plain loop\n");
-    tutti_status status = tutti_workload_start(&b->workload[PLAIN]);
-    if (!status) status = tutti_ops_measure(&b->workload[PLAIN], OP_REPEATS, b->result);
-    tutti_workload_stop(&b->workload[PLAIN]);
+    tutti_status status = tutti_workload_start(&b->workload, &b->session[PLAIN]);
+    if (!status) status = tutti_ops_measure(&b->session[PLAIN], OP_REPEATS, b->result);
+    tutti_training_session_stop(&b->session[PLAIN]);
     return status;
 }
 
@@ -200,12 +207,19 @@ static tutti_status start_peer(bench *b)
     return tutti_peer_start(command, b->o.timeout_s, &b->peer);
 }
 
+/* A side's session, with one worker and no exchange. */
+static tutti_status open_side(bench *b, int i)
+{
+    const tutti_training_session_options side = {.runner = runners[i], .workers = 1};
+    tutti_status status = tutti_training_session_open(&side, &b->session[i]);
+    if (!status) status = tutti_workload_build(&b->workload, &b->session[i]);
+    return status ? status : tutti_training_session_apply(&b->session[i]);
+}
+
 static tutti_status set_up(bench *b)
 {
-    tutti_workload_options workload = {.model = tutti_model_find(b->o.model),
+    b->workload = (tutti_workload){.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
-        .micro_batches = 1,
-        .ranks = 1,
         .seed = 1,
         .timeout_s = b->o.timeout_s};
     tutti_status status = tutti_result_open(b->o.json, b->o.csv, &b->result);
@@ -214,15 +228,14 @@ static tutti_status set_up(bench *b)
         if (!b->step_s[i])
             status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the times of blocks");
     }
-    for (int i = 0; i < SIDES && !status; i++)
-        status = tutti_workload_open(&workload, runners[i], &b->workload[i]);
+    for (int i = 0; i < SIDES && !status; i++) status = open_side(b, i);
     return status;
 }
 
 static tutti_status take_down(bench *b)
 {
     tutti_peer_stop(b->peer);
-    for (int i = 0; i < SIDES; i++) tutti_workload_close(&b->workload[i]);
+    for (int i = 0; i < SIDES; i++) tutti_training_session_close(&b->session[i]);
     for (int i = 0; i <= SIDES; i++) free(b->step_s[i]);
     return tutti_result_close(b->result);
 }

@@ -1,6 +1,7 @@
 #include "apps/bench/interference.h"
 
 #include "apps/bench/result.h"
+#include "apps/bench/settings.h"
 #include "apps/bench/timeslices.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
@@ -40,12 +41,9 @@ static const tutti_setting settings[] = {
         .help = "steps per block"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which a wait is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object per line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write the samples as CSV, one per line"},
+    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {
@@ -63,7 +61,7 @@ typedef struct bench {
     options o;
     tutti_world world;
     tutti_result *result; /* rank 0's */
-    tutti_exchange *exchange;
+    tutti_training_session session;
     float *data; /* [LARGE] */
 } bench;
 
@@ -107,7 +105,7 @@ static tutti_status check_sum(const bench *b, int64_t count)
 /* The maximum over all ranks, through the exchange. */
 static tutti_status worst(bench *b, double *value)
 {
-    return tutti_exchange_call(b->exchange, "the slowest time",
+    return tutti_exchange_call(b->session.exchange, "the slowest time",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
             .dtype = TUTTI_F64,
             .op = TUTTI_MAX,
@@ -183,9 +181,9 @@ static tutti_status judge_engine(bench *b)
 
 static tutti_status judge_idle(bench *b)
 {
-    double used = tutti_exchange_comm_cpu_s(b->exchange), begun = tutti_clock_s();
+    double used = tutti_exchange_comm_cpu_s(b->session.exchange), begun = tutti_clock_s();
     tutti_clock_sleep(b->o.idle_s);
-    used = tutti_exchange_comm_cpu_s(b->exchange) - used;
+    used = tutti_exchange_comm_cpu_s(b->session.exchange) - used;
     used = 100 * used / (tutti_clock_s() - begun);
     tutti_status status = worst(b, &used);
     if (!status) tell(b, "idle communication thread, of a core", "%", used, 2);
@@ -203,7 +201,7 @@ static tutti_status time_call(bench *b, int64_t count, double *seconds)
 {
     tutti_coll_args args = sum_of(b, count);
     double begun = tutti_clock_s();
-    tutti_status status = tutti_exchange_call(b->exchange, "a timed sum", &args);
+    tutti_status status = tutti_exchange_call(b->session.exchange, "a timed sum", &args);
     *seconds = tutti_clock_s() - begun;
     return status;
 }
@@ -211,7 +209,7 @@ static tutti_status time_call(bench *b, int64_t count, double *seconds)
 static tutti_status time_calls(bench *b, calls *c)
 {
     enum { LARGE_CALLS = 10 };
-    tutti_status status = tutti_exchange_agree(b->exchange, TUTTI_OK, NULL);
+    tutti_status status = tutti_exchange_agree(b->session.exchange, TUTTI_OK, NULL);
     for (int64_t i = 0; i < b->o.calls && !status; i++)
         status = time_call(b, SMALL, &c->small_s[c->smalls++]);
     for (int i = 0; i < LARGE_CALLS && !status; i++)
@@ -251,10 +249,10 @@ static tutti_status time_both(bench *b, calls *bare, calls *beside)
         tutti_timeslices timeslices;
         tutti_clock_sleep(settling_s);
         status = time_calls(b, bare);
-        if (!status) status = tutti_timeslices_open(b->exchange, 1, (int)b->o.workers, &timeslices);
+        if (!status) status = tutti_timeslices_start(&b->session, 1, &timeslices);
         if (!status) tutti_clock_sleep(settling_s);
         if (!status) status = time_calls(b, beside);
-        if (!status) tutti_timeslices_close(&timeslices);
+        if (!status) tutti_training_session_clear(&b->session);
     }
     return status;
 }
@@ -303,12 +301,12 @@ static tutti_status plan(bench *b, int *products)
     enum { TRIAL = 50, TRIAL_STEPS = 5 };
     tutti_timeslices timeslices;
     double seconds, wanted;
-    tutti_status status = tutti_timeslices_open(b->exchange, TRIAL, (int)b->o.workers, &timeslices);
+    tutti_status status = tutti_timeslices_start(&b->session, TRIAL, &timeslices);
     if (status) return status;
     for (int r = 0; r < 2 && !status; r++)
         status = tutti_timeslices_run(
-            &timeslices, timeslices.alone, TRIAL_STEPS, b->o.timeout_s, &seconds);
-    if (!status) tutti_timeslices_close(&timeslices);
+            &b->session, timeslices.alone, TRIAL_STEPS, b->o.timeout_s, &seconds);
+    if (!status) tutti_training_session_clear(&b->session);
     wanted = TRIAL * 1e-3 * b->o.step_ms * TRIAL_STEPS / seconds;
     if (!status) status = worst(b, &wanted);
     *products = wanted < 1 ? 1 : wanted > 100000 ? 100000 : (int)wanted;
@@ -317,28 +315,27 @@ static tutti_status plan(bench *b, int *products)
 
 /* Times each rank alone while the others sleep. Turns follow the clock, since a rank that waits in a
  * collective polls. *alone_s: of the slowest. */
-static tutti_status time_alone(bench *b, tutti_timeslices *timeslices, double *alone_s)
+static tutti_status time_alone(bench *b, int section, double *alone_s)
 {
     double turn_s = 3e-3 * b->o.step_ms * (double)b->o.steps + 0.05;
-    tutti_status status = tutti_exchange_agree(b->exchange, TUTTI_OK, NULL);
+    tutti_status status = tutti_exchange_agree(b->session.exchange, TUTTI_OK, NULL);
     double begun = tutti_clock_s();
     *alone_s = 0;
     for (int r = 0; r < b->world.boot.size && !status; r++) {
         tutti_clock_sleep(begun + r * turn_s - tutti_clock_s());
         if (r == b->world.boot.rank)
-            status = tutti_timeslices_run(
-                timeslices, timeslices->alone, b->o.steps, b->o.timeout_s, alone_s);
+            status =
+                tutti_timeslices_run(&b->session, section, b->o.steps, b->o.timeout_s, alone_s);
     }
     tutti_clock_sleep(begun + b->world.boot.size * turn_s - tutti_clock_s());
     return status ? status : worst(b, alone_s);
 }
 
-static tutti_status time_together(bench *b, tutti_timeslices *timeslices, double *seconds)
+static tutti_status time_together(bench *b, int section, double *seconds)
 {
-    tutti_status status = tutti_exchange_agree(b->exchange, TUTTI_OK, NULL);
+    tutti_status status = tutti_exchange_agree(b->session.exchange, TUTTI_OK, NULL);
     if (!status)
-        status = tutti_timeslices_run(
-            timeslices, timeslices->together, b->o.steps, b->o.timeout_s, seconds);
+        status = tutti_timeslices_run(&b->session, section, b->o.steps, b->o.timeout_s, seconds);
     return status ? status : worst(b, seconds);
 }
 
@@ -368,19 +365,18 @@ static tutti_status judge_slicing(bench *b, double ranks_a_core)
     tutti_timeslices timeslices;
     double *ratio = calloc((size_t)b->o.blocks, sizeof *ratio);
     tutti_status status = ratio ? plan(b, &products) : TUTTI_ERR_NOMEM;
-    if (!status)
-        status = tutti_timeslices_open(b->exchange, products, (int)b->o.workers, &timeslices);
+    if (!status) status = tutti_timeslices_start(&b->session, products, &timeslices);
     for (int64_t block = 0; block < b->o.blocks && !status; block++) {
         double alone, together;
-        status = time_alone(b, &timeslices, &alone);
-        if (!status) status = time_together(b, &timeslices, &together);
+        status = time_alone(b, timeslices.alone, &alone);
+        if (!status) status = time_together(b, timeslices.together, &together);
         if (!status) ratio[block] = together / (alone * ranks_a_core);
     }
     if (!status) {
         char name[80];
         snprintf(
             name, sizeof name, "steps, all ranks / ideal (%.2g threads per core)", ranks_a_core);
-        tutti_timeslices_close(&timeslices);
+        tutti_training_session_clear(&b->session);
         tell(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
     }
     free(ratio);
@@ -391,18 +387,19 @@ static tutti_status judge_slicing(bench *b, double ranks_a_core)
 
 static tutti_status measure_over_exchange(bench *b, double ranks_a_core)
 {
-    const tutti_exchange_options with = {.design = tutti_design_find("funneled"),
-        .comm_core = b->o.comm_core,
-        .workers = (int)b->o.workers,
-        .timeout_s = b->o.timeout_s};
-    tutti_status status = tutti_exchange_attach(b->world.boot.comm, &with, &b->exchange);
-    if (!status && b->result && tutti_exchange_comm_core(b->exchange) >= 0)
+    const tutti_training_session_options with = {.workers = (int)b->o.workers,
+        .exchange = {.design = tutti_design_find("funneled"),
+            .comm_core = b->o.comm_core,
+            .timeout_s = b->o.timeout_s},
+        .comm = b->world.boot.comm};
+    tutti_status status = tutti_training_session_open(&with, &b->session);
+    if (!status && b->result && tutti_exchange_comm_core(b->session.exchange) >= 0)
         printf("communication thread of rank 0 on processor %d\n",
-            tutti_exchange_comm_core(b->exchange));
+            tutti_exchange_comm_core(b->session.exchange));
     if (!status) status = judge_idle(b);
     if (!status) status = judge_calls(b);
     if (!status && ranks_a_core > 1) status = judge_slicing(b, ranks_a_core);
-    return status ? status : tutti_exchange_close(b->exchange);
+    return status ? status : tutti_training_session_close(&b->session);
 }
 
 static tutti_status measure(bench *b)

@@ -17,16 +17,20 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
+	apps/bench/settings.h \
 	apps/bench/share.c apps/bench/share.h \
 	apps/bench/timeslices.c apps/bench/timeslices.h \
 	apps/bench/step.c apps/bench/step.h \
+	apps/bench/step_rows.c apps/bench/step_rows.h \
+	apps/bench/step_tell.c apps/bench/step_tell.h \
+	apps/bench/step_turns.c apps/bench/step_turns.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
-apps_tutti_bench_LDADD = libtune.la libmodels.la libcore.la $(JANSSON_LIBS)
+apps_tutti_bench_LDADD = libtune.la libsession.la libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py apps/bench/torch_ddp.py
 
 # The commit that results name: looked up at every make, written when it has changed.

@@ -33,7 +33,7 @@ static tutti_status measure_kernel(const tutti_node *node, void *buf[], int repe
 
 /* Acquires the node's tensors and measures its kernel. */
 static tutti_status measure_node(
-    tutti_workload *workload, const tutti_node *node, int repeats, row *r)
+    tutti_training_session *session, const tutti_node *node, int repeats, row *r)
 {
     void *buf[MOST_BUFFERS];
     if (node->accesses > MOST_BUFFERS)
@@ -43,13 +43,12 @@ static tutti_status measure_node(
     tutti_status status = TUTTI_OK;
     int had = 0;
     for (; had < node->accesses && !status; had += !status) {
-        const tutti_tensor *t =
-            tutti_graph_get_tensor(workload->step->graph, node->access[had].tensor);
-        status = workload->runner->acquire(
-            workload->run, node->access[had].tensor, TUTTI_READWRITE, t->bytes, &buf[had]);
+        const tutti_tensor *t = tutti_graph_get_tensor(session->graph, node->access[had].tensor);
+        status = session->runner->acquire(
+            session->run, node->access[had].tensor, TUTTI_READWRITE, t->bytes, &buf[had]);
     }
     if (!status) status = measure_kernel(node, buf, repeats, r);
-    while (had-- > 0) workload->runner->release(workload->run, node->access[had].tensor);
+    while (had-- > 0) session->runner->release(session->run, node->access[had].tensor);
     return status;
 }
 
@@ -63,15 +62,15 @@ static void print_row(tutti_result *result, int op, const row *r, int repeats, d
                     "nodes", r->nodes, "ms", ms, "gflops", gflops, "part_pct", part));
 }
 
-tutti_status tutti_ops_measure(tutti_workload *workload, int repeats, tutti_result *result)
+tutti_status tutti_ops_measure(tutti_training_session *session, int repeats, tutti_result *result)
 {
     row rows[TUTTI_OP_COUNT] = {{0}};
     double total_s = 0;
-    const tutti_graph *graph = workload->step->graph;
+    const tutti_graph *graph = session->graph;
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->section != workload->step->train || node->kind != TUTTI_NODE_KERNEL) continue;
-        tutti_status status = measure_node(workload, node, repeats, &rows[node->op]);
+        if (node->section != session->step->train || node->kind != TUTTI_NODE_KERNEL) continue;
+        tutti_status status = measure_node(session, node, repeats, &rows[node->op]);
         if (status) return status;
     }
     for (int op = 0; op < TUTTI_OP_COUNT; op++) total_s += rows[op].seconds;

@@ -2,8 +2,10 @@
 
 #include "apps/bench/choices.h"
 #include "apps/bench/result.h"
+#include "apps/bench/settings.h"
 #include "apps/bench/share.h"
 #include "apps/bench/world.h"
+#include "apps/session/session.h"
 #include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
@@ -11,7 +13,6 @@
 #include "dag/base/median.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/kernel.h"
-#include "designs/exchange/exchange.h"
 #include "designs/exchange/settings.h"
 
 #include <inttypes.h>
@@ -39,12 +40,9 @@ static const tutti_setting settings[] = {
         .help = "factor from one size to the next"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "9", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "how often everything is timed, in turns"},
-    {TUTTI_CONF_REAL, "timeout", "S", .fallback = "120", .low = 1, .high = 1e6, AT(timeout_s),
-        .help = "seconds after which a wait is an error"},
-    {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_LOCAL, AT(json),
-        .help = "write one JSON object per line for every result"},
-    {TUTTI_CONF_TEXT, "csv", "FILE", .flags = TUTTI_CONF_LOCAL, AT(csv),
-        .help = "write the samples as CSV, one per line"},
+    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
 static const tutti_conf conf = {
@@ -65,18 +63,11 @@ typedef struct bench {
     options o;
     tutti_world world;
     tutti_result *result; /* rank 0's */
-    int nodes;            /* products in a section, at the current size */
+    tutti_training_session session;
+    int section[SECTIONS];
+    int nodes; /* products in a section, at the current size */
     double took_s[SECTIONS][MOST_BLOCKS];
 } bench;
-
-/* A graph with its exchange and runner. */
-typedef struct stage {
-    tutti_exchange *exchange;
-    tutti_graph *graph;
-    const tutti_runner *runner;
-    tutti_run *run;
-    int section[SECTIONS];
-} stage;
 
 static tutti_status add_tensor(
     tutti_graph *graph, const char *name, tutti_shape shape, tutti_role role, int *tensor)
@@ -85,66 +76,62 @@ static tutti_status add_tensor(
 }
 
 /* One section: the mark first, as after a backward pass, then the products. */
-static tutti_status add_section(stage *st, int which, int nodes, int sum, const int operand[3])
+static tutti_status add_section(
+    tutti_graph *graph, int which, int nodes, int sum, const int operand[3], int *section)
 {
     const tutti_dense_desc desc = {.N = SIDE, .C = SIDE, .K = SIDE};
     const tutti_access access[] = {
         {operand[0], TUTTI_READ}, {operand[1], TUTTI_READ}, {operand[2], TUTTI_WRITE}};
     int node;
-    tutti_status status = tutti_graph_section(st->graph, titles[which], &st->section[which]);
-    if (!status && which != COMPUTE) status = tutti_graph_mark(st->graph, sum, &node);
+    tutti_status status = tutti_graph_section(graph, titles[which], section);
+    if (!status && which != COMPUTE) status = tutti_graph_mark(graph, sum, &node);
     for (int i = 0; i < nodes && which != COMMUNICATE && !status; i++)
         status = tutti_graph_kernel(
-            st->graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, &node);
+            graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, &node);
     return status;
 }
 
-static tutti_status build_graph(stage *st, int64_t count, int nodes)
+static tutti_status add_sections(
+    tutti_graph *graph, int64_t count, int nodes, int section[SECTIONS])
 {
     static const char *const names[] = {"x", "w", "y"};
     int sum, operand[3];
-    tutti_status status = tutti_graph_new(&st->graph);
-    if (!status)
-        status = add_tensor(st->graph, "sum", tutti_shape_of(count), TUTTI_ROLE_GRADIENT, &sum);
+    tutti_status status =
+        add_tensor(graph, "sum", tutti_shape_of(count), TUTTI_ROLE_GRADIENT, &sum);
     for (int i = 0; i < 3 && !status; i++)
         status = add_tensor(
-            st->graph, names[i], tutti_shape_of(SIDE, SIDE), TUTTI_ROLE_SCRATCH, &operand[i]);
-    for (int s = 0; s < SECTIONS && !status; s++) status = add_section(st, s, nodes, sum, operand);
+            graph, names[i], tutti_shape_of(SIDE, SIDE), TUTTI_ROLE_SCRATCH, &operand[i]);
+    for (int s = 0; s < SECTIONS && !status; s++)
+        status = add_section(graph, s, nodes, sum, operand, &section[s]);
     return status;
 }
 
-static tutti_status leave_stage(stage *st)
+/* Sections of this many elements and products, ready to run. */
+static tutti_status start(bench *b, int64_t count, int nodes)
 {
-    if (st->run) st->runner->close(st->run);
-    tutti_status status = tutti_exchange_close(st->exchange); /* borrows names */
-    tutti_graph_free(st->graph);
-    *st = (stage){0};
-    return status;
-}
-
-static tutti_status enter_stage(bench *b, int64_t count, int nodes, stage *st)
-{
-    tutti_exchange_options exchange = {.design = tutti_design_find(b->o.design),
-        .algorithm = b->o.algorithm,
-        .timeout_s = b->o.timeout_s};
-    *st = (stage){.runner = tutti_runner_find("starpu")};
-    tutti_status status = tutti_exchange_attach(b->world.boot.comm, &exchange, &st->exchange);
-    if (!status) status = build_graph(st, count, nodes);
-    if (!status) status = tutti_exchange_apply(st->exchange, st->graph);
-    tutti_run_options run = {.workers = 1, .hooks = tutti_exchange_hooks(st->exchange)};
-    return status ? status : st->runner->open(st->graph, &run, &st->run);
+    const tutti_training_session_options how = {.workers = 1,
+        .exchange = {.design = tutti_design_find(b->o.design),
+            .algorithm = b->o.algorithm,
+            .timeout_s = b->o.timeout_s},
+        .comm = b->world.boot.comm};
+    tutti_status status = tutti_training_session_open(&how, &b->session);
+    if (!status) status = tutti_training_session_blank(&b->session);
+    if (!status) status = add_sections(b->session.graph, count, nodes, b->section);
+    if (!status) status = tutti_training_session_apply(&b->session);
+    return status ? status : tutti_training_session_start(&b->session);
 }
 
 /* Seconds for a section on the slowest rank. */
-static tutti_status time_section(bench *b, stage *st, int which, double *seconds)
+static tutti_status time_section(bench *b, int which, double *seconds)
 {
-    tutti_status status = tutti_exchange_agree(st->exchange, TUTTI_OK, NULL);
+    tutti_training_session *s = &b->session;
+    tutti_status status = tutti_exchange_agree(s->exchange, TUTTI_OK, NULL);
     double begun = tutti_clock_s();
-    if (!status) status = st->runner->submit(st->run, st->section[which]);
-    if (!status) status = st->runner->wait(st->run, st->runner->point(st->run), b->o.timeout_s);
+    if (!status) status = s->runner->submit(s->run, b->section[which]);
+    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), b->o.timeout_s);
     *seconds = tutti_clock_s() - begun;
     if (status) return status;
-    return tutti_exchange_call(st->exchange, "the slowest time",
+    return tutti_exchange_call(s->exchange, "the slowest time",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
             .dtype = TUTTI_F64,
             .op = TUTTI_MAX,
@@ -155,14 +142,13 @@ static tutti_status time_section(bench *b, stage *st, int which, double *seconds
 /* Plans as many products as take about as long as the allreduce. */
 static tutti_status plan(bench *b, int64_t count)
 {
-    stage st;
     double compute = 1, communicate = 1;
-    tutti_status status = enter_stage(b, count, TRIAL_NODES, &st);
+    tutti_status status = start(b, count, TRIAL_NODES);
     for (int warm = 0; warm < 3 && !status; warm++) {
-        status = time_section(b, &st, COMPUTE, &compute);
-        if (!status) status = time_section(b, &st, COMMUNICATE, &communicate);
+        status = time_section(b, COMPUTE, &compute);
+        if (!status) status = time_section(b, COMMUNICATE, &communicate);
     }
-    if (!status) status = leave_stage(&st);
+    if (!status) status = tutti_training_session_close(&b->session);
     if (status) return status;
     double nodes = TRIAL_NODES * communicate / compute;
     b->nodes = nodes < 1 ? 1 : nodes > MOST_NODES ? MOST_NODES : (int)nodes;
@@ -171,15 +157,14 @@ static tutti_status plan(bench *b, int64_t count)
 
 static tutti_status measure(bench *b, int64_t count)
 {
-    stage st;
     double ignored;
     tutti_status status = plan(b, count);
-    if (!status) status = enter_stage(b, count, b->nodes, &st);
-    for (int s = 0; s < SECTIONS && !status; s++) status = time_section(b, &st, s, &ignored);
+    if (!status) status = start(b, count, b->nodes);
+    for (int s = 0; s < SECTIONS && !status; s++) status = time_section(b, s, &ignored);
     for (int64_t block = 0; block < b->o.blocks && !status; block++)
         for (int s = 0; s < SECTIONS && !status; s++)
-            status = time_section(b, &st, s, &b->took_s[s][block]);
-    if (!status) status = leave_stage(&st);
+            status = time_section(b, s, &b->took_s[s][block]);
+    if (!status) status = tutti_training_session_close(&b->session);
     return status;
 }
 

@@ -47,42 +47,31 @@ static tutti_status add_step(
     return status;
 }
 
-tutti_status tutti_timeslices_open(
-    tutti_exchange *exchange, int products, int workers, tutti_timeslices *timeslices)
+tutti_status tutti_timeslices_start(
+    tutti_training_session *session, int products, tutti_timeslices *timeslices)
 {
     operands t;
-    *timeslices = (tutti_timeslices){.runner = tutti_runner_find("starpu")};
-    tutti_status status = tutti_graph_new(&timeslices->graph);
-    if (!status) status = add_tensors(timeslices->graph, &t);
-    if (!status) status = add_step(timeslices->graph, &t, products, 0, &timeslices->alone);
-    if (!status) status = add_step(timeslices->graph, &t, products, 1, &timeslices->together);
-    if (!status) status = tutti_exchange_apply(exchange, timeslices->graph);
-    const tutti_run_options options = {.workers = workers, .hooks = tutti_exchange_hooks(exchange)};
-    if (!status) status = timeslices->runner->open(timeslices->graph, &options, &timeslices->run);
-    if (status) tutti_timeslices_close(timeslices);
-    return status;
+    tutti_status status = tutti_training_session_blank(session);
+    if (!status) status = add_tensors(session->graph, &t);
+    if (!status) status = add_step(session->graph, &t, products, 0, &timeslices->alone);
+    if (!status) status = add_step(session->graph, &t, products, 1, &timeslices->together);
+    if (!status) status = tutti_training_session_apply(session);
+    return status ? status : tutti_training_session_start(session);
 }
 
 tutti_status tutti_timeslices_run(
-    tutti_timeslices *timeslices, int section, int64_t steps, double timeout_s, double *seconds)
+    tutti_training_session *session, int section, int64_t steps, double timeout_s, double *seconds)
 {
-    const tutti_runner *runner = timeslices->runner;
+    const tutti_runner *runner = session->runner;
     tutti_status status = TUTTI_OK;
     int64_t point[AHEAD] = {0};
     double begun = tutti_clock_s();
     for (int64_t i = 0; i < steps + AHEAD && !status; i++) {
-        if (i >= AHEAD) status = runner->wait(timeslices->run, point[i % AHEAD], timeout_s);
+        if (i >= AHEAD) status = runner->wait(session->run, point[i % AHEAD], timeout_s);
         if (i >= steps || status) continue;
-        status = runner->submit(timeslices->run, section);
-        point[i % AHEAD] = runner->point(timeslices->run);
+        status = runner->submit(session->run, section);
+        point[i % AHEAD] = runner->point(session->run);
     }
     *seconds = tutti_clock_s() - begun;
     return status;
-}
-
-void tutti_timeslices_close(tutti_timeslices *timeslices)
-{
-    if (timeslices->run) timeslices->runner->close(timeslices->run);
-    tutti_graph_free(timeslices->graph);
-    *timeslices = (tutti_timeslices){0};
 }

@@ -20,10 +20,9 @@ static tutti_status take(tutti_step_traffic *t, const tutti_node *node)
     return TUTTI_OK;
 }
 
-tutti_status tutti_step_traffic_open(tutti_world *world, const tutti_graph *graph, int section,
-    const char *algorithm, tutti_step_traffic *traffic)
+tutti_status tutti_step_traffic_plan(
+    const tutti_graph *graph, int section, tutti_step_traffic *traffic)
 {
-    tutti_transport *transport;
     int nodes = tutti_graph_nodes(graph);
     *traffic = (tutti_step_traffic){.args = calloc((size_t)nodes + 1, sizeof *traffic->args)};
     if (!traffic->args) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d collectives", nodes);
@@ -33,12 +32,19 @@ tutti_status tutti_step_traffic_open(tutti_world *world, const tutti_graph *grap
         if (node->section == section && node->kind == TUTTI_NODE_COLLECTIVE)
             status = take(traffic, node);
     }
-    if (!status) status = tutti_transport_mpi(world->boot.comm, 1, &transport);
+    if (status) tutti_step_traffic_close(traffic);
+    return status;
+}
+
+tutti_status tutti_step_traffic_open(
+    tutti_world *world, const char *algorithm, tutti_step_traffic *traffic)
+{
+    tutti_transport *transport;
+    tutti_status status = tutti_transport_mpi(world->boot.comm, 1, &transport);
     if (!status) status = tutti_transport_counting(transport, &traffic->sent, &transport);
     if (!status)
         status = tutti_comm_new(
             transport, &(tutti_comm_options){.algorithm = algorithm}, &traffic->comm);
-    if (status) tutti_step_traffic_close(traffic);
     return status;
 }
 

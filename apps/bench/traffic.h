@@ -16,11 +16,16 @@ typedef struct tutti_step_traffic {
     tutti_comm *comm;
 } tutti_step_traffic;
 
-/* Takes the collective nodes of a section of an applied graph. NOMEM; errors of tutti_comm_new. */
-tutti_status tutti_step_traffic_open(tutti_world *world, const tutti_graph *graph, int section,
-    const char *algorithm, tutti_step_traffic *traffic);
+/* Takes the collective nodes of a section of an applied graph, which need not live on. Calls no
+ * MPI. NOMEM. */
+tutti_status tutti_step_traffic_plan(
+    const tutti_graph *graph, int section, tutti_step_traffic *traffic);
+/* Opens what is planned. All ranks call it. Errors of tutti_transport_mpi and tutti_comm_new. */
+tutti_status tutti_step_traffic_open(
+    tutti_world *world, const char *algorithm, tutti_step_traffic *traffic);
 /* Starts all collectives in order and waits for all, `steps` times. */
 tutti_status tutti_step_traffic_run(tutti_step_traffic *traffic, int64_t steps, double timeout_s);
+/* Accepts a zeroed one. */
 void tutti_step_traffic_close(tutti_step_traffic *traffic);
 
 #endif

@@ -20,13 +20,13 @@ static int exit_code(tutti_status status)
 
 static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 {
-    tutti_report_options options = {.active = s->rank == 0,
+    tutti_report_options options = {.active = s->session.rank == 0,
         .json = s->options->json,
         .keep = (int)s->options->keep,
         .append = s->options->resume != NULL};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
     tutti_status status =
-        tutti_exchange_agree(s->exchange, tutti_report_open(&options, report), NULL);
+        tutti_exchange_agree(s->session.exchange, tutti_report_open(&options, report), NULL);
     if (status) return status;
     tutti_report_start start;
     tutti_trainer_describe(s, &start);
@@ -64,7 +64,7 @@ static tutti_status run(
     if (!status) status = open_report(&trainer, &report);
     if (!status) status = train(&trainer, report);
     tutti_status closed = tutti_report_close(report);
-    status = tutti_exchange_agree(trainer.exchange, status ? status : closed, NULL);
+    status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
 done:
     tutti_status left = tutti_trainer_leave(&trainer);
     return status ? status : left;

@@ -1,6 +1,6 @@
 #include "apps/train/finite.h"
 
-#include "apps/train/state.h"
+#include "apps/session/weights.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -32,20 +32,21 @@ int tutti_finite_block(const float *data, int64_t count)
     return is_finite(bits, count - i);
 }
 
-int tutti_finite_find(const tutti_trainer *s)
+/* Counts finite tensors, up to the first other one. */
+static tutti_status count_finite(void *ctx, const tutti_tensor *tensor, void *data)
 {
-    for (int i = 0; i < tutti_state_tensors(s); i++) {
-        int tensor = tutti_state_tensor(s, i);
-        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor);
-        if (t->dtype != TUTTI_F32) continue;
-        void *data;
-        if (s->runner->acquire(s->run, tensor, TUTTI_READ, t->bytes, &data))
-            return i; /* logged; what cannot be checked is not saved */
-        int finite = tutti_finite_block(data, tutti_shape_count(&t->shape));
-        s->runner->release(s->run, tensor);
-        if (!finite) return i;
-    }
-    return -1;
+    int *count = ctx;
+    if (tensor->dtype == TUTTI_F32 && !tutti_finite_block(data, tutti_shape_count(&tensor->shape)))
+        return TUTTI_ERR_KERNEL;
+    ++*count;
+    return TUTTI_OK;
+}
+
+int tutti_finite_find(const tutti_training_session *session)
+{
+    int finite = 0, tensors = tutti_weights_count(session);
+    /* A tensor that cannot be read (logged) counts as one that is not: it must not be saved. */
+    return tutti_weights_walk(session, tensors, TUTTI_READ, count_finite, &finite) ? finite : -1;
 }
 
 /* ---- all ranks' findings ---- */
@@ -66,13 +67,14 @@ tutti_status tutti_finding_refuse(
     char text[512], who[32] = "on the test images";
     kept(s, saved, text, sizeof text);
     if (rank >= 0) snprintf(who, sizeof who, "on rank %d", rank);
-    if (s->rank != 0) return TUTTI_ERR_KERNEL;
+    if (s->session.rank != 0) return TUTTI_ERR_KERNEL;
     if (found->kind == TUTTI_FINDING_WEIGHTS) {
-        int tensor = tutti_state_tensor(s, (int)found->what);
+        int tensor = tutti_weights_tensor(&s->session, (int)found->what);
         return tutti_fail(TUTTI_ERR_KERNEL,
-            "after step %" PRId64 " the tensor \"%s\" of rank %d holds a value that is not finite, "
-                                  "and is not saved: try a lower --lr%s",
-            step, tutti_graph_get_tensor(s->step->graph, tensor)->name, rank, text);
+            "after step %" PRId64
+            " the tensor \"%s\" of rank %d holds a value that is not finite, "
+            "and is not saved: try a lower --lr%s",
+            step, tutti_graph_get_tensor(s->session.graph, tensor)->name, rank, text);
     }
     int after = found->kind == TUTTI_FINDING_AFTER;
     return tutti_fail(TUTTI_ERR_KERNEL,
@@ -83,16 +85,17 @@ tutti_status tutti_finding_refuse(
 tutti_status tutti_finding_agree(
     const tutti_trainer *s, int64_t step, int64_t saved, const tutti_finding *mine, int *signal)
 {
-    tutti_finding *all = calloc((size_t)s->ranks, sizeof *all);
-    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for what %d ranks found", s->ranks);
-    tutti_status status = tutti_exchange_call(s->exchange, "what the ranks found",
+    tutti_finding *all = calloc((size_t)s->session.ranks, sizeof *all);
+    if (!all)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for what %d ranks found", s->session.ranks);
+    tutti_status status = tutti_exchange_call(s->session.exchange, "what the ranks found",
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
             .count = sizeof *mine / sizeof(int64_t),
             .send = mine,
             .recv = all});
     int worst = 0;
-    for (int r = 1; r < s->ranks && !status; r++)
+    for (int r = 1; r < s->session.ranks && !status; r++)
         if (all[r].kind > all[worst].kind) worst = r;
     if (!status && all[worst].kind > TUTTI_FINDING_SIGNAL)
         status = tutti_finding_refuse(s, step, saved, worst, &all[worst]);

@@ -7,15 +7,15 @@
 
 /* Whether all of these are finite. [P] */
 int tutti_finite_block(const float *data, int64_t count);
-/* The first tensor of the state (apps/train/state.h) with a value that is not finite, or -1. Cost:
+/* The first of the weights (apps/session/weights.h) with a value that is not finite, or -1. Cost:
  * one pass over the tensors. */
-int tutti_finite_find(const tutti_trainer *trainer);
+int tutti_finite_find(const tutti_training_session *session);
 
 /* What one rank has found, in order of increasing weight. */
 typedef enum tutti_finding_kind {
     TUTTI_FINDING_NONE,
     TUTTI_FINDING_SIGNAL,  /* what: the signal */
-    TUTTI_FINDING_WEIGHTS, /* what: the tensor's number in the state */
+    TUTTI_FINDING_WEIGHTS, /* what: the tensor's number among the weights */
     TUTTI_FINDING_AFTER,   /* the loss of the last batch, after its update */
     TUTTI_FINDING_LOSS     /* what: the step, from 1, whose loss is not finite */
 } tutti_finding_kind;

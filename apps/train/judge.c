@@ -6,22 +6,21 @@
 
 tutti_status tutti_train_judge(tutti_trainer *trainer)
 {
-    const tutti_train_options *o = trainer->options;
+    const tutti_training_session *on = &trainer->session;
     tutti_verdict verdict;
     double start_s = tutti_clock_s();
-    tutti_status status = tutti_exchange_check(trainer->exchange, trainer->step->graph);
+    tutti_status status = tutti_exchange_check(on->exchange, on->graph);
     double compared_s = tutti_clock_s() - start_s;
     if (!status)
-        status = tutti_exchange_judge(
-            trainer->exchange, trainer->step->graph, (int)o->workers, &verdict);
+        status = tutti_exchange_judge(on->exchange, on->graph, on->options.workers, &verdict);
     double judged_s = tutti_clock_s() - start_s - compared_s;
     if (status) return status;
-    if (trainer->rank == 0)
+    if (on->rank == 0)
         printf("ordering law %s%s: %d collectives per step, design %s, ranks %d, lanes %d, workers "
                "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",
-            tutti_trainer_collectives(trainer), tutti_exchange_design(trainer->exchange)->name,
-            trainer->ranks, tutti_exchange_lanes(trainer->exchange), (int)o->workers,
-            1e3 * compared_s, 1e3 * judged_s);
+            tutti_training_session_collectives(on), tutti_exchange_design(on->exchange)->name,
+            on->ranks, tutti_exchange_lanes(on->exchange), on->options.workers, 1e3 * compared_s,
+            1e3 * judged_s);
     return verdict.clause ? TUTTI_ERR_MISMATCH : TUTTI_OK;
 }

@@ -25,4 +25,4 @@ libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
 bin_PROGRAMS += apps/tutti-cifar
 apps_tutti_cifar_SOURCES = apps/train/cifar_main.c
-apps_tutti_cifar_LDADD = libtrain.la libtune.la libdata.la libmodels.la libcore.la
+apps_tutti_cifar_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la

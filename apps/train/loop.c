@@ -75,48 +75,39 @@ static void close_flights(flight flights[AHEAD])
 
 /* ---- one step ---- */
 
-static tutti_status feed_batch(tutti_trainer *s, const tutti_batch *batch)
+static tutti_status fetch_metrics(tutti_training_session *on, flight *f)
 {
-    int64_t pixels = (int64_t)s->train.height * s->train.width * s->train.channels;
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < s->step->micro_batches && !status; i++) {
-        const tutti_micro_batch *micro_batch = &s->step->micro_batch[i];
-        status = s->runner->feed(s->run, micro_batch->images,
-            batch->images + micro_batch->first * pixels,
-            (size_t)(micro_batch->count * pixels) * sizeof(float), NULL, NULL);
-        if (!status)
-            status =
-                s->runner->feed(s->run, micro_batch->labels, batch->labels + micro_batch->first,
-                    (size_t)micro_batch->count * sizeof(int32_t), NULL, NULL);
-    }
+    for (int i = 0; i < on->step->micro_batches && !status; i++)
+        status = on->runner->fetch(on->run, on->step->micro_batch[i].metrics,
+            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
     return status;
 }
 
 /* Submits a section for the flight's batch and the fetches of its metrics. */
-static tutti_status submit(tutti_trainer *s, int section, flight *f)
+static tutti_status submit(tutti_training_session *on, int section, flight *f)
 {
-    double begun_s = tutti_trace_begin(s->trace);
-    tutti_status status = feed_batch(s, f->batch);
-    if (!status) status = s->runner->submit(s->run, section);
-    for (int i = 0; i < s->step->micro_batches && !status; i++)
-        status = s->runner->fetch(s->run, s->step->micro_batch[i].metrics,
-            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
-    f->point = s->runner->point(s->run);
-    tutti_trace_main(s->trace, TUTTI_SPAN_SUBMIT, "submit", begun_s);
+    double begun_s = tutti_trace_begin(on->trace);
+    tutti_status status = tutti_training_session_feed(on, f->batch->images, f->batch->labels);
+    if (!status) status = on->runner->submit(on->run, section);
+    if (!status) status = fetch_metrics(on, f);
+    f->point = on->runner->point(on->run);
+    tutti_trace_main(on->trace, TUTTI_SPAN_SUBMIT, "submit", begun_s);
     return status;
 }
 
 /* Waits until a flight has landed, releases its batch and adds its metrics to `sum`. */
 static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 {
-    double begun_s = tutti_trace_begin(s->trace);
-    tutti_status status = s->runner->wait(s->run, f->point, s->options->timeout_s);
-    tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
+    tutti_training_session *on = &s->session;
+    double begun_s = tutti_trace_begin(on->trace);
+    tutti_status status = on->runner->wait(on->run, f->point, s->options->timeout_s);
+    tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;
     tutti_prefetch_release((void *)f->batch);
     f->batch = NULL;
-    for (int i = 0; i < s->step->micro_batches; i++)
+    for (int i = 0; i < on->step->micro_batches; i++)
         for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];
     return TUTTI_OK;
 }
@@ -129,20 +120,20 @@ static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *s
     if (tutti_prefetch_await(batches, 0)) return;
     snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (reader %s)", split,
         s->train.reader->name);
-    tutti_exchange_note(s->exchange, s->doing, 0);
+    tutti_exchange_note(s->session.exchange, s->doing, 0);
     while (!tutti_prefetch_await(batches, moment_s) && tutti_clock_s() < until_s)
-        tutti_exchange_attend(s->exchange);
-    tutti_exchange_note(s->exchange, NULL, 0);
+        tutti_exchange_attend(s->session.exchange);
+    tutti_exchange_note(s->session.exchange, NULL, 0);
 }
 
 /* Takes the next batch of a split into a free flight. */
 static tutti_status board(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, flight *f)
 {
-    double begun_s = tutti_trace_begin(s->trace);
+    double begun_s = tutti_trace_begin(s->session.trace);
     await_batch(s, batches, split);
     tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
-    tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
+    tutti_trace_main(s->session.trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
     if (status) return status;
     f->step = step;
     f->busy = 1;
@@ -152,7 +143,7 @@ static tutti_status board(
 static void report_step(loop *l, const flight *f, const sums *step, double took_s)
 {
     tutti_trainer *s = l->s;
-    if (s->rank != 0) return;
+    if (s->session.rank != 0) return;
     tutti_stopwatch_lap(&l->watch);
     tutti_report_on_step(
         l->report, &(tutti_report_step){.epoch = f->step / s->steps_per_epoch + 1,
@@ -164,7 +155,7 @@ static void report_step(loop *l, const flight *f, const sums *step, double took_
                        .loss = step->value[0] / step->value[2],
                        .rate = f->rate,
                        .step_ms = 1e3 * took_s,
-                       .images_per_s = (double)(s->ranks * s->options->batch) / took_s,
+                       .images_per_s = (double)(s->session.ranks * s->options->batch) / took_s,
                        .hidden_pct = tutti_stopwatch_hidden_pct(&l->watch)});
 }
 
@@ -189,19 +180,20 @@ static tutti_status retire(loop *l, flight *f)
 static tutti_status train_step(loop *l, int64_t step, int *stop)
 {
     tutti_trainer *s = l->s;
+    tutti_training_session *on = &s->session;
     flight *f = &l->flight[step % AHEAD];
     tutti_tracer_step(&l->tracer, step + 1);
     tutti_status status = retire(l, f);
     int wish = l->lost || tutti_interrupt_asked(s->interrupt);
-    if (!status) status = tutti_exchange_halt(s->exchange, step, AHEAD, wish, stop);
+    if (!status) status = tutti_exchange_halt(on->exchange, step, AHEAD, wish, stop);
     if (status || *stop) return status;
     status = board(s, l->batches, "train", step, f);
     if (status) return status;
     f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);
-    status = s->runner->feed(s->run, s->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
+    status = on->runner->feed(on->run, on->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
     if (!status)
-        status = s->runner->feed(s->run, s->step->counter, &f->step, sizeof f->step, NULL, NULL);
-    if (!status) status = submit(s, s->step->train, f);
+        status = on->runner->feed(on->run, on->step->counter, &f->step, sizeof f->step, NULL, NULL);
+    if (!status) status = submit(on, on->step->train, f);
     tutti_tracer_step(&l->tracer, 0);
     return status;
 }
@@ -221,8 +213,8 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
-        .rank = s->rank,
-        .ranks = s->ranks,
+        .rank = s->session.rank,
+        .ranks = s->session.ranks,
         .batch = s->options->batch,
         .first_step = train ? s->first_step : 0,
         .augment = train && s->options->augment,
@@ -252,22 +244,21 @@ static tutti_status settle(loop *l, int64_t done, tutti_finding mine, int *toget
 
 static tutti_finding look_at_weights(const loop *l)
 {
-    int tensor = tutti_finite_find(l->s);
+    int tensor = tutti_finite_find(&l->s->session);
     return tensor < 0 ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_WEIGHTS, tensor};
 }
 
 /* The loss of the last batch after its update: the batch is still in the graph's tensors. */
 static tutti_status try_weights(loop *l, tutti_finding *found)
 {
-    tutti_trainer *s = l->s;
+    tutti_training_session *on = &l->s->session;
     flight *f = &l->flight[0];
     double loss = 0;
-    tutti_status status = s->runner->submit(s->run, s->step->eval);
-    for (int i = 0; i < s->step->micro_batches && !status; i++)
-        status = s->runner->fetch(s->run, s->step->micro_batch[i].metrics,
-            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
-    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options->timeout_s);
-    for (int i = 0; i < s->step->micro_batches; i++) loss += f->metrics[i * TUTTI_METRICS];
+    tutti_status status = on->runner->submit(on->run, on->step->eval);
+    if (!status) status = fetch_metrics(on, f);
+    if (!status)
+        status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
+    for (int i = 0; i < on->step->micro_batches; i++) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
     return status;
 }
@@ -276,12 +267,13 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
  * that is asked to end skips the rest. */
 static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 {
+    tutti_training_session *on = &s->session;
     int64_t views = s->options->views;
-    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, s->ranks, s->options->batch);
+    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, on->ranks, s->options->batch);
     flight flights[AHEAD] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
-    tutti_status status = open_flights(flights, s->step->micro_batches);
+    tutti_status status = open_flights(flights, on->step->micro_batches);
     if (!status) status = open_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
         if (step < steps && tutti_interrupt_asked(s->interrupt)) steps = step;
@@ -289,7 +281,7 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
         if (f->busy) status = land(s, f, &sum[f->step % views]);
         if (status || step >= steps) continue;
         status = board(s, batches, "test", step, f);
-        if (!status) status = submit(s, step % views ? s->step->eval_again : s->step->eval, f);
+        if (!status) status = submit(on, step % views ? on->step->eval_again : on->step->eval, f);
     }
     if (status) return status; /* flights and batches may still be in use: the run ends */
     tutti_prefetch_close(batches);
@@ -300,7 +292,7 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
 /* Sums over all ranks. */
 static tutti_status add_ranks(tutti_trainer *s, sums all[1 + VIEWS])
 {
-    return tutti_exchange_call(s->exchange, "the epoch's sums",
+    return tutti_exchange_call(s->session.exchange, "the epoch's sums",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
             .dtype = TUTTI_F64,
             .op = TUTTI_SUM,
@@ -365,9 +357,9 @@ static agenda find_due(const loop *l, int64_t done)
     int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
     int64_t epochs = done / s->steps_per_epoch;
     const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
-    int checks = s->ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
+    int checks = s->session.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
     int check = replica->word ? epoch_ends : done % replica->value == 0;
-    return (agenda){.trace = s->trace && done == l->tracer.due,
+    return (agenda){.trace = s->session.trace && done == l->tracer.due,
         .check = checks && (last || check),
         .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
         .save = o->checkpoint && (last || epoch_ends) && !is_saved(s, done)};
@@ -401,7 +393,7 @@ static agenda find_last(loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
     return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
-        .check = l->s->ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
+        .check = l->s->session.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
         .save = o->checkpoint && done > l->s->first_step};
 }
 
@@ -411,8 +403,8 @@ static void tell_end(const loop *l, int64_t done)
     const tutti_train_options *o = l->s->options;
     const char *name = tutti_interrupt_name(l->signal),
                *from = l->saved ? o->checkpoint : o->resume;
-    if (l->s->rank != 0) return;
-    char *command = from ? tutti_again_command(o->words, l->s->ranks, from) : NULL;
+    if (l->s->session.rank != 0) return;
+    char *command = from ? tutti_again_command(o->words, l->s->session.ranks, from) : NULL;
     tutti_report_on_interrupt(l->report, name, done, command);
     if (command)
         tutti_log(TUTTI_LOG_WARN,
@@ -483,16 +475,17 @@ static void summarise(loop *l, tutti_report_summary *summary)
     const tutti_trainer *s = l->s;
     const tutti_stopwatch *w = &l->watch;
     double steps = w->steps > 0 ? (double)w->steps : 1;
-    *summary = (tutti_report_summary){.design = tutti_exchange_design(s->exchange)->name,
+    *summary = (tutti_report_summary){.design = tutti_exchange_design(s->session.exchange)->name,
         .design_auto = s->options->design_auto,
         .model = s->options->model->name,
-        .ranks = s->ranks,
+        .ranks = s->session.ranks,
         .steps = s->first_step > s->last_step ? s->first_step : s->last_step,
         .batch = s->options->batch,
         .trained = s->last_step > s->first_step ? s->last_step - s->first_step : 0,
         .step_ms_median = 1e3 * tutti_stopwatch_median_s(w),
-        .images_per_s =
-            w->seconds > 0 ? (double)(w->steps * s->ranks * s->options->batch) / w->seconds : 0,
+        .images_per_s = w->seconds > 0
+                            ? (double)(w->steps * s->session.ranks * s->options->batch) / w->seconds
+                            : 0,
         .compute_ms = 1e3 * w->compute_s / steps,
         .comm_ms = 1e3 * w->comm_s / steps,
         .hidden_pct = tutti_stopwatch_hidden_pct(w),
@@ -510,8 +503,8 @@ tutti_status tutti_loop_run(
     int64_t steps =
         trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
-    tutti_status status = open_flights(l.flight, trainer->step->micro_batches);
-    if (!status) status = tutti_stopwatch_open(trainer->meter, steps, &l.watch);
+    tutti_status status = open_flights(l.flight, trainer->session.step->micro_batches);
+    if (!status) status = tutti_stopwatch_open(trainer->session.meter, steps, &l.watch);
     if (!status) status = open_batches(trainer, 1, &l.batches);
     if (!status) status = open_tracer(&l, together);
     if (!status) status = run_steps(&l, together);

@@ -1,7 +1,7 @@
 #include "apps/train/replica.h"
 
+#include "apps/session/weights.h"
 #include "apps/train/hash.h"
-#include "apps/train/state.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 
@@ -13,17 +13,10 @@
 
 /* ---- this rank's hashes ---- */
 
-static tutti_status hash_tensors(const tutti_trainer *s, uint64_t hash[])
+static tutti_status hash_tensor(void *ctx, const tutti_tensor *tensor, void *data)
 {
-    for (int i = 0; i < tutti_state_tensors(s); i++) {
-        int tensor = tutti_state_tensor(s, i);
-        size_t bytes = tutti_graph_get_tensor(s->step->graph, tensor)->bytes;
-        void *data;
-        tutti_status status = s->runner->acquire(s->run, tensor, TUTTI_READ, bytes, &data);
-        if (status) return status;
-        hash[i] = tutti_hash_block(data, bytes);
-        s->runner->release(s->run, tensor);
-    }
+    uint64_t **next = ctx;
+    *(*next)++ = tutti_hash_block(data, tensor->bytes);
     return TUTTI_OK;
 }
 
@@ -32,7 +25,7 @@ static tutti_status hash_tensors(const tutti_trainer *s, uint64_t hash[])
 static tutti_status gather(
     const tutti_trainer *s, int64_t count, const uint64_t mine[], uint64_t all[])
 {
-    return tutti_exchange_call(s->exchange, "the weights' hashes",
+    return tutti_exchange_call(s->session.exchange, "the weights' hashes",
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
             .count = count,
@@ -103,30 +96,31 @@ static tutti_status name_difference(
 {
     int first = -1, differing = 0;
     for (int i = tensors - 1; i >= 0; i--) {
-        for (int r = 0; r < s->ranks; r++) column[r] = all[(size_t)r * tensors + i];
-        if (all_equal(s->ranks, column)) continue;
+        for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + i];
+        if (all_equal(s->session.ranks, column)) continue;
         first = i;
         differing++;
     }
     if (first < 0)
         return tutti_fail(TUTTI_ERR_INTERNAL, "the ranks' hashes differ but their tensors do not");
-    if (s->rank != 0) return TUTTI_ERR_MISMATCH;
+    if (s->session.rank != 0) return TUTTI_ERR_MISMATCH;
     char who[1024];
-    for (int r = 0; r < s->ranks; r++) column[r] = all[(size_t)r * tensors + first];
+    for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + first];
     return tutti_fail(TUTTI_ERR_MISMATCH,
-        "after step %" PRId64
-        " the ranks no longer hold the same weights: \"%s\" is the first of %d tensors that "
-        "differ: %s. Memory or messages of a rank were damaged: --resume from an earlier "
-        "checkpoint, and check that rank's host if it happens again",
-        step, tutti_graph_get_tensor(s->step->graph, tutti_state_tensor(s, first))->name, differing,
-        tutti_replica_describe(s->ranks, column, who, sizeof who));
+        "after step %" PRId64 " the ranks no longer hold the same weights: \"%s\" is the first of "
+        "%d tensors that differ: %s. Memory or messages of a rank were damaged: --resume from an "
+        "earlier checkpoint, and check that rank's host if it happens again",
+        step,
+        tutti_graph_get_tensor(s->session.graph, tutti_weights_tensor(&s->session, first))->name,
+        differing, tutti_replica_describe(s->session.ranks, column, who, sizeof who));
 }
 
 static tutti_status find_difference(const tutti_trainer *s, int64_t step, const uint64_t mine[])
 {
-    int tensors = tutti_state_tensors(s);
-    uint64_t *all = malloc(tutti_mem_product((size_t)s->ranks * sizeof *all, (size_t)tensors));
-    uint64_t *column = malloc((size_t)s->ranks * sizeof *column);
+    int tensors = tutti_weights_count(&s->session);
+    uint64_t *all =
+        malloc(tutti_mem_product((size_t)s->session.ranks * sizeof *all, (size_t)tensors));
+    uint64_t *column = malloc((size_t)s->session.ranks * sizeof *column);
     tutti_status status =
         all && column ? TUTTI_OK
                       : tutti_fail(TUTTI_ERR_NOMEM, "no memory to find the tensor that differs");
@@ -139,17 +133,21 @@ static tutti_status find_difference(const tutti_trainer *s, int64_t step, const 
 
 tutti_status tutti_replica_check(const tutti_trainer *s, int64_t step)
 {
-    if (s->ranks == 1) return TUTTI_OK;
-    size_t tensors = (size_t)tutti_state_tensors(s);
-    uint64_t *mine = malloc(tensors * sizeof *mine), *all = malloc((size_t)s->ranks * sizeof *all);
+    if (s->session.ranks == 1) return TUTTI_OK;
+    size_t tensors = (size_t)tutti_weights_count(&s->session);
+    uint64_t *mine = malloc(tensors * sizeof *mine),
+             *all = malloc((size_t)s->session.ranks * sizeof *all);
     tutti_status status =
         mine && all ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");
-    if (!status) status = hash_tensors(s, mine);
+    if (!status) {
+        uint64_t *next = mine;
+        status = tutti_weights_walk(&s->session, (int)tensors, TUTTI_READ, hash_tensor, &next);
+    }
     if (!status) {
         uint64_t own = tutti_hash_block(mine, tensors * sizeof *mine);
         status = gather(s, 1, &own, all);
     }
-    if (!status && !all_equal(s->ranks, all)) status = find_difference(s, step, mine);
+    if (!status && !all_equal(s->session.ranks, all)) status = find_difference(s, step, mine);
     free(mine);
     free(all);
     return status;

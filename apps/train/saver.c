@@ -95,7 +95,7 @@ static word saver_word(saver **w)
 
 static tutti_status tell(const tutti_trainer *s, word *said)
 {
-    return tutti_exchange_call(s->exchange, "the checkpoint's state",
+    return tutti_exchange_call(s->session.exchange, "the checkpoint's state",
         &(tutti_coll_args){.kind = TUTTI_BROADCAST,
             .dtype = TUTTI_I32,
             .count = sizeof *said / sizeof(int32_t),
@@ -106,7 +106,7 @@ tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int *together)
 {
     saver *writing = NULL;
     word said = {0};
-    if (s->rank == 0) {
+    if (s->session.rank == 0) {
         said.status = saver_start(s, step, &writing);
         said.ended = said.status != TUTTI_OK;
     }

@@ -3,6 +3,7 @@
 #include "apps/train/trainer.h"
 
 #include "apps/data/prefetch.h"
+#include "apps/session/weights.h"
 #include "apps/train/hash.h"
 #include "apps/train/state.h"
 #include "dag/base/clock.h"
@@ -21,7 +22,7 @@ enum { SPANS_TRACED = 1 << 16 /* per worker, with --trace */ };
 static tutti_status note_interrupt(const tutti_trainer *s, tutti_status status)
 {
     int signal = tutti_interrupt_asked(s->interrupt);
-    if (status == TUTTI_ERR_INTERRUPTED && s->rank == 0)
+    if (status == TUTTI_ERR_INTERRUPTED && s->session.rank == 0)
         tutti_log(TUTTI_LOG_WARN, "interrupted by %s before the first step: nothing has changed",
             tutti_interrupt_name(signal));
     return status;
@@ -31,13 +32,13 @@ static tutti_status note_interrupt(const tutti_trainer *s, tutti_status status)
 static tutti_status agree(tutti_trainer *s, tutti_status mine)
 {
     if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
-    return note_interrupt(s, tutti_exchange_agree(s->exchange, mine, NULL));
+    return note_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
 }
 
 static tutti_status broadcast(
     tutti_trainer *s, const char *name, tutti_dtype dtype, int64_t count, void *data)
 {
-    return tutti_exchange_call(s->exchange, name,
+    return tutti_exchange_call(s->session.exchange, name,
         &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
 }
 
@@ -61,10 +62,8 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
-/* The exchange's options. */
-static tutti_exchange_options exchange_options(const tutti_trainer *s)
+static tutti_exchange_options exchange_options(const tutti_train_options *o, const char *settings)
 {
-    const tutti_train_options *o = s->options;
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = o->algorithm,
@@ -72,40 +71,35 @@ static tutti_exchange_options exchange_options(const tutti_trainer *s)
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
         .comm_core = o->comm_core,
-        .workers = (int)o->workers,
         .unsafe = o->unsafe,
         .verify = o->verify,
         .timeout_s = o->timeout_s,
         .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s),
-        .meter = s->meter,
-        .trace = s->trace,
         .watch = {.on = 1,
             .warn_s = o->stall_warn_s,
             .dump_s = o->stall_dump_s,
             .abort_s = o->stall_abort_s,
             .folder = o->stall_dir,
             .give_up = give_up},
-        .reopens = o->design_auto};
+        .reopens = o->design_auto,
+        .settings = settings};
 }
 
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
     tutti_status parsed, tutti_trainer *trainer)
 {
     *trainer = (tutti_trainer){.options = options, .interrupt = interrupt};
-    tutti_status status = tutti_meter_new(&trainer->meter);
-    if (!status && options->trace)
-        status = tutti_trace_open((int)options->workers, SPANS_TRACED, &trainer->trace);
-    if (status) return status;
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
-    tutti_exchange_options exchange = exchange_options(trainer);
-    exchange.settings = settings;
-    status = tutti_exchange_open(&exchange, &trainer->exchange);
+    const tutti_training_session_options session = {.workers = (int)options->workers,
+        .metered = 1,
+        .spans = options->trace ? SPANS_TRACED : 0,
+        .exchange = exchange_options(options, settings)};
+    tutti_status status = tutti_training_session_open(&session, &trainer->session);
+    if (status == TUTTI_ERR_TIMEOUT) return status; /* the settings may still be read */
     free(settings);
     if (status) return status;
-    trainer->rank = tutti_exchange_rank(trainer->exchange);
-    trainer->ranks = tutti_exchange_size(trainer->exchange);
-    if (trainer->rank != 0) tutti_interrupt_hush(interrupt);
+    if (trainer->session.rank != 0) tutti_interrupt_hush(interrupt);
     return agree(trainer, parsed);
 }
 
@@ -122,7 +116,7 @@ void tutti_trainer_end_all(tutti_status status)
 
 static tutti_status claim_outputs(tutti_trainer *s)
 {
-    return s->rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
+    return s->session.rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
 }
 
 /* ---- data ---- */
@@ -155,7 +149,7 @@ static tutti_status open_data(tutti_trainer *s)
     s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
     if (!s->mean || !s->deviation)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the channels' means");
-    return s->rank == 0 ? tutti_dataset_moments(a, s->mean, s->deviation) : TUTTI_OK;
+    return s->session.rank == 0 ? tutti_dataset_moments(a, s->mean, s->deviation) : TUTTI_OK;
 }
 
 /* Every rank must see the data set that rank 0 sees. */
@@ -173,8 +167,8 @@ static tutti_status compare_data(tutti_trainer *s)
         status = tutti_fail(TUTTI_ERR_MISMATCH,
             "%s differs between ranks: rank 0 has %" PRId64 " training images of %" PRId64
             "x%" PRId64 "x%" PRId64 ", rank %d has %" PRId64 " of %dx%dx%d",
-            s->options->data, first[0], first[2], first[3], first[4], s->rank, d->count, d->height,
-            d->width, d->channels);
+            s->options->data, first[0], first[2], first[3], first[4], s->session.rank, d->count,
+            d->height, d->width, d->channels);
     status = agree(s, status);
     if (!status) status = broadcast(s, "the channels' means", TUTTI_F32, d->channels, s->mean);
     if (!status)
@@ -193,16 +187,16 @@ static int64_t epochs_with_crops(const tutti_trainer *s)
 static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    s->steps_per_epoch = tutti_prefetch_steps(&s->train, 1, s->ranks, o->batch);
+    s->steps_per_epoch = tutti_prefetch_steps(&s->train, 1, s->session.ranks, o->batch);
     if (s->steps_per_epoch < 1)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s has %" PRId64 " training images, too few for one step of %d x --batch %" PRId64,
-            o->data, s->train.count, s->ranks, o->batch);
+            o->data, s->train.count, s->session.ranks, o->batch);
     s->steps = tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
     s->last_step = stop < s->steps ? stop : s->steps;
     s->crop_epochs = epochs_with_crops(s);
-    double images = (double)o->batch * s->ranks;
+    double images = (double)o->batch * s->session.ranks;
     double rate = tutti_conf_real_or(o->rate, o->model->recipe.rate * images / 128);
     int64_t warmup =
         tutti_conf_int_or(o->warmup, tutti_rate_schedule_warmup(o->rate_schedule, s->steps));
@@ -211,6 +205,12 @@ static tutti_status plan_steps(tutti_trainer *s)
 }
 
 /* ---- the design ---- */
+
+static tutti_model_input model_input(const tutti_trainer *s)
+{
+    return (tutti_model_input){
+        s->train.height, s->train.width, s->train.channels, s->train.classes};
+}
 
 static int is_interrupted(void *interrupt)
 {
@@ -223,15 +223,12 @@ static tutti_status choose_design(tutti_trainer *s)
     int together;
     tutti_configuration known;
     int knows = s->outputs.resumed && tutti_state_choice(s, s->outputs.resumed, &known);
-    const tutti_model_input input = {
-        s->train.height, s->train.width, s->train.channels, s->train.classes};
-    const tutti_tune_options options = {.exchange = exchange_options(s),
-        .design_free = 1,
+    const tutti_model_input input = model_input(s);
+    const tutti_tune_options options = {.design_free = 1,
         .priority_free = o->priority_free,
         .workload = {.model = o->model,
             .input = &input,
             .batch = o->batch,
-            .micro_batches = (int)o->workers,
             .seed = (uint64_t)o->seed,
             .timeout_s = o->timeout_s},
         .steps = s->last_step,
@@ -241,65 +238,38 @@ static tutti_status choose_design(tutti_trainer *s)
         .file = o->tuning,
         .interrupted = is_interrupted,
         .ctx = s->interrupt};
-    tutti_status status = tutti_tune(&options, &s->exchange, &s->tuning, &together);
+    tutti_status status = tutti_tune(&options, &s->session, &s->tuning, &together);
     if (status && !together) tutti_trainer_end_all(status);
     return note_interrupt(s, status);
 }
 
-/* ---- net and runner ---- */
+/* ---- the session ---- */
 
 static tutti_status build(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    tutti_status status = tutti_net_new(&s->net);
-    if (status) return status;
-    o->model->build(s->net, s->train.height, s->train.width, s->train.channels, s->train.classes);
-    status = tutti_net_status(s->net);
-    if (status) return status;
+    const tutti_model_input input = model_input(s);
     const tutti_model_recipe *recipe = &o->model->recipe;
-    s->recipe = (tutti_step_options){.batch = o->batch,
-        .micro_batches = (int)o->workers,
-        .ranks = s->ranks,
-        .rank = s->rank,
+    const tutti_step_options step = {.batch = o->batch,
         .momentum = (float)o->momentum,
         .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
         .nesterov = !o->no_nesterov && o->momentum > 0,
         .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
         .seed = (uint64_t)o->seed};
-    return tutti_step_build(s->net, &s->recipe, &s->step);
-}
-
-static tutti_status start_runner(tutti_trainer *s)
-{
-    s->runner = tutti_runner_find("starpu");
-    tutti_run_options options = {.workers = (int)s->options->workers,
-        .hooks = tutti_exchange_hooks(s->exchange),
-        .meter = s->meter,
-        .trace = s->trace};
-    return s->runner->open(s->step->graph, &options, &s->run);
+    return tutti_training_session_build(&s->session, o->model, &input, &step);
 }
 
 static tutti_status begin_weights(tutti_trainer *s)
 {
-    if (!s->options->resume)
-        return tutti_step_init(s->step, s->net, s->runner, s->run, (uint64_t)s->options->seed);
-    if (s->rank != 0) return TUTTI_OK;
+    if (!s->options->resume) return tutti_training_session_init(&s->session);
+    if (s->session.rank != 0) return TUTTI_OK;
     tutti_status status = tutti_state_load(s, s->outputs.resumed, &s->first_step);
     return status ? status : tutti_outputs_resumed(&s->outputs);
 }
 
-static tutti_status broadcast_tensors(tutti_trainer *s, int tensors, const int tensor[])
+static tutti_status share_tensor(void *trainer, const tutti_tensor *t, void *data)
 {
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < tensors && !status; i++) {
-        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor[i]);
-        void *data;
-        status = s->runner->acquire(s->run, tensor[i], TUTTI_READWRITE, t->bytes, &data);
-        if (status) break;
-        status = broadcast(s, t->name, t->dtype, tutti_shape_count(&t->shape), data);
-        s->runner->release(s->run, tensor[i]);
-    }
-    return status;
+    return broadcast(trainer, t->name, t->dtype, tutti_shape_count(&t->shape), data);
 }
 
 static tutti_status share_weights(tutti_trainer *s)
@@ -309,56 +279,46 @@ static tutti_status share_weights(tutti_trainer *s)
     tutti_status status = broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
     s->first_step = first[0];
     s->resumed_here = first[1] != 0;
-    if (!status) status = broadcast_tensors(s, s->step->parameters, s->step->parameter);
-    if (!status) status = broadcast_tensors(s, s->step->states, s->step->state);
-    return status;
+    if (status) return status;
+    return tutti_weights_walk(
+        &s->session, tutti_weights_count(&s->session), TUTTI_READWRITE, share_tensor, s);
 }
 
 tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
-    tutti_exchange_note(s->exchange, "opens its files", 1);
+    tutti_exchange_note(s->session.exchange, "opens its files", 1);
     tutti_status status = agree(s, claim_outputs(s));
-    tutti_exchange_note(s->exchange, "opens the data set", 1);
+    tutti_exchange_note(s->session.exchange, "opens the data set", 1);
     if (!status) status = agree(s, open_data(s));
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
     if (!status && s->options->design_auto) status = choose_design(s);
-    tutti_exchange_note(s->exchange, "builds the model and starts StarPU", 1);
+    tutti_exchange_note(s->session.exchange, "builds the model and starts StarPU", 1);
     if (!status) status = agree(s, build(s));
-    if (!status) status = agree(s, tutti_exchange_apply(s->exchange, s->step->graph));
-    if (!status) status = agree(s, start_runner(s));
+    if (!status) status = agree(s, tutti_training_session_apply(&s->session));
+    if (!status) status = agree(s, tutti_training_session_start(&s->session));
     if (!status) status = agree(s, begin_weights(s));
-    tutti_exchange_note(s->exchange, NULL, 0);
+    tutti_exchange_note(s->session.exchange, NULL, 0);
     if (!status) status = share_weights(s);
     return status;
 }
 
-int tutti_trainer_collectives(const tutti_trainer *s)
-{
-    int count = 0;
-    for (int n = 0; n < tutti_graph_nodes(s->step->graph); n++) {
-        const tutti_node *node = tutti_graph_get_node(s->step->graph, n);
-        count += node->kind == TUTTI_NODE_COLLECTIVE && node->section == s->step->train;
-    }
-    return count;
-}
-
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
-    *start = (tutti_report_start){.design = tutti_exchange_design(s->exchange)->name,
+    *start = (tutti_report_start){.design = tutti_exchange_design(s->session.exchange)->name,
         .design_auto = s->options->design_auto,
         .algorithm = s->options->algorithm,
-        .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->exchange)),
+        .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = tutti_kernel_library(),
         .model = s->options->model->name,
         .data = s->train.reader->name,
-        .ranks = s->ranks,
-        .lanes = tutti_exchange_lanes(s->exchange),
+        .ranks = s->session.ranks,
+        .lanes = tutti_exchange_lanes(s->session.exchange),
         .workers = (int)s->options->workers,
-        .comm_core = tutti_exchange_comm_core(s->exchange),
-        .collectives = tutti_trainer_collectives(s),
-        .parameters = tutti_net_parameters(s->net),
+        .comm_core = tutti_exchange_comm_core(s->session.exchange),
+        .collectives = tutti_training_session_collectives(&s->session),
+        .parameters = tutti_net_parameters(s->session.net),
         .train_images = s->train.count,
         .test_images = s->test.count,
         .height = s->train.height,
@@ -375,20 +335,19 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 
 /* ---- leaving ---- */
 
+static tutti_status add_tensor(void *hash, const tutti_tensor *tensor, void *data)
+{
+    tutti_hash_add(hash, data, tensor->bytes);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 {
     tutti_hash *hash;
     tutti_status status = tutti_hash_new(&hash);
     if (status) return status;
-    for (int i = 0; i < s->step->parameters && !status; i++) {
-        int tensor = s->step->parameter[i];
-        size_t bytes = tutti_graph_get_tensor(s->step->graph, tensor)->bytes;
-        void *data;
-        status = s->runner->acquire(s->run, tensor, TUTTI_READ, bytes, &data);
-        if (status) break;
-        tutti_hash_add(hash, data, bytes);
-        s->runner->release(s->run, tensor);
-    }
+    status =
+        tutti_weights_walk(&s->session, s->session.step->parameters, TUTTI_READ, add_tensor, hash);
     if (!status) tutti_hash_text(hash, text);
     tutti_hash_free(hash);
     return status;
@@ -396,16 +355,11 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 
 tutti_status tutti_trainer_leave(tutti_trainer *s)
 {
-    if (s->run) s->runner->close(s->run);
-    tutti_status status = tutti_exchange_close(s->exchange); /* before the owner of the names */
-    tutti_step_free(s->step);
-    tutti_net_free(s->net);
+    tutti_status status = tutti_training_session_close(&s->session);
     if (s->train.reader) tutti_dataset_close(&s->train);
     if (s->test.reader) tutti_dataset_close(&s->test);
     free(s->mean);
     free(s->deviation);
-    tutti_meter_free(s->meter);
-    tutti_trace_close(s->trace);
     tutti_outputs_release(&s->outputs);
     *s = (tutti_trainer){0};
     return status;

@@ -1,5 +1,6 @@
 #include "apps/train/state.h"
 
+#include "apps/session/weights.h"
 #include "config.h"
 #include "dag/base/log.h"
 
@@ -37,7 +38,7 @@ static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
 
 static void write_words(const tutti_trainer *s, int64_t step, word_text text)
 {
-    const tutti_step_options *r = &s->recipe;
+    const tutti_step_options *r = &s->session.recipe;
     int i = 0;
     snprintf(text[i++], WORD_SIZE, "%s", tutti_train_conf.program);
     snprintf(text[i++], WORD_SIZE, "%s", PACKAGE_VERSION);
@@ -47,7 +48,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%d", s->train.classes);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
-    snprintf(text[i++], WORD_SIZE, "%d", s->ranks);
+    snprintf(text[i++], WORD_SIZE, "%d", s->session.ranks);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train.count);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
@@ -59,38 +60,28 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     write_augmentation(s, text[i++]);
 }
 
-int tutti_state_tensors(const tutti_trainer *s)
-{
-    return s->step->parameters + s->step->states;
-}
-
-int tutti_state_tensor(const tutti_trainer *s, int i)
-{
-    const tutti_step *step = s->step;
-    return i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
-}
-
 /* Releases `had` tensors, and frees the list. */
-static void release_tensors(const tutti_trainer *s, int had, tutti_checkpoint_tensor *list)
+static void release_tensors(
+    const tutti_training_session *on, int had, tutti_checkpoint_tensor *list)
 {
-    while (had-- > 0) s->runner->release(s->run, tutti_state_tensor(s, had));
+    while (had-- > 0) on->runner->release(on->run, tutti_weights_tensor(on, had));
     free(list);
 }
 
 /* Acquires all tensors of a checkpoint, until release_tensors. */
 static tutti_status acquire_tensors(
-    const tutti_trainer *s, tutti_mode mode, int *tensors, tutti_checkpoint_tensor **made)
+    const tutti_training_session *on, tutti_mode mode, int *tensors, tutti_checkpoint_tensor **made)
 {
-    *tensors = tutti_state_tensors(s);
+    *tensors = tutti_weights_count(on);
     tutti_checkpoint_tensor *list = calloc((size_t)*tensors, sizeof *list);
     if (!list) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %d tensors", *tensors);
     for (int i = 0; i < *tensors; i++) {
-        int tensor = tutti_state_tensor(s, i);
-        const tutti_tensor *t = tutti_graph_get_tensor(s->step->graph, tensor);
+        int tensor = tutti_weights_tensor(on, i);
+        const tutti_tensor *t = tutti_graph_get_tensor(on->graph, tensor);
         void *data;
-        tutti_status status = s->runner->acquire(s->run, tensor, mode, t->bytes, &data);
+        tutti_status status = on->runner->acquire(on->run, tensor, mode, t->bytes, &data);
         if (status) {
-            release_tensors(s, i, list);
+            release_tensors(on, i, list);
             return status;
         }
         list[i] = (tutti_checkpoint_tensor){t->name, t->dtype, t->shape, data};
@@ -107,7 +98,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
     tutti_checkpoint_pair pair[WORDS + 1];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
-    tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
+    tutti_status status = acquire_tensors(&s->session, TUTTI_READ, &tensors, &list);
     if (status) return status;
     write_words(s, step, text);
     for (int i = 0; i < WORDS; i++) pair[i] = (tutti_checkpoint_pair){words[i].key, text[i]};
@@ -115,7 +106,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
         pair[pairs++] = (tutti_checkpoint_pair){
             choice_key, tutti_configuration_store(&s->tuning.configuration, choice)};
     status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
-    release_tensors(s, tensors, list);
+    release_tensors(&s->session, tensors, list);
     if (!status) s->outputs.continues = 1;
     return status;
 }
@@ -130,7 +121,7 @@ int tutti_state_choice(
     const tutti_trainer *s, const tutti_checkpoint *checkpoint, tutti_configuration *configuration)
 {
     const char *choice = tutti_checkpoint_value(checkpoint, choice_key);
-    return choice && says(checkpoint, "ranks", s->ranks) &&
+    return choice && says(checkpoint, "ranks", s->session.ranks) &&
            says(checkpoint, "batch", s->options->batch) &&
            tutti_configuration_restore(choice, configuration);
 }
@@ -186,9 +177,9 @@ tutti_status tutti_state_load(const tutti_trainer *s, tutti_checkpoint *checkpoi
     write_words(s, 0, text);
     tutti_status status = check_words(checkpoint, path, text);
     if (!status) status = read_step(checkpoint, path, &done);
-    if (!status) status = acquire_tensors(s, TUTTI_READWRITE, &tensors, &list);
+    if (!status) status = acquire_tensors(&s->session, TUTTI_READWRITE, &tensors, &list);
     if (!status) status = tutti_checkpoint_load(checkpoint, tensors, list);
     if (!status) *step = done;
-    if (list) release_tensors(s, tensors, list);
+    if (list) release_tensors(&s->session, tensors, list);
     return status;
 }

@@ -17,10 +17,6 @@
 #include "apps/train/checkpoint.h"
 #include "apps/train/trainer.h"
 
-/* The tensors in the order of a checkpoint: how many, and each one's number in the graph. */
-int tutti_state_tensors(const tutti_trainer *trainer);
-int tutti_state_tensor(const tutti_trainer *trainer, int i);
-
 /* The choice of --design auto for the run of a checkpoint. Returns whether there is one and this
  * run has the same number of ranks and the same batch. */
 int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *checkpoint,

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct tutti_stopwatch {
-    tutti_meter *meter; /* borrowed */
+    tutti_meter *meter; /* the session's */
     int64_t warm;       /* steps still to be ignored */
     double total_s;     /* of all steps, including ignored ones */
     double begun_s, last_s;

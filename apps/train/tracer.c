@@ -39,8 +39,8 @@ tutti_status tutti_tracer_open(tutti_trainer *trainer, tutti_tracer *tracer)
     *tracer = (tutti_tracer){.trainer = trainer, .due = -1};
     if (!trainer->options->trace) return TUTTI_OK;
     tutti_status status = find_steps(tracer);
-    status = tutti_exchange_agree(trainer->exchange, status, NULL);
-    return status ? status : tutti_exchange_clock(trainer->exchange, &tracer->before);
+    status = tutti_exchange_agree(trainer->session.exchange, status, NULL);
+    return status ? status : tutti_exchange_clock(trainer->session.exchange, &tracer->before);
 }
 
 int tutti_tracer_cut(tutti_tracer *t, int64_t done)
@@ -52,7 +52,7 @@ int tutti_tracer_cut(tutti_tracer *t, int64_t done)
 
 void tutti_tracer_step(tutti_tracer *tracer, int64_t step)
 {
-    tutti_trace *trace = tracer->trainer->trace;
+    tutti_trace *trace = tracer->trainer->session.trace;
     if (!trace) return;
     if (step && step == tracer->first) tutti_trace_switch(trace, 1);
     tutti_trace_set_step(trace, step);
@@ -61,13 +61,13 @@ void tutti_tracer_step(tutti_tracer *tracer, int64_t step)
 static void tell(const tutti_tracer *t)
 {
     const tutti_trainer *s = t->trainer;
-    int64_t lost_step, dropped = tutti_trace_dropped(s->trace, &lost_step);
+    int64_t lost_step, dropped = tutti_trace_dropped(s->session.trace, &lost_step);
     if (dropped)
         tutti_log(TUTTI_LOG_WARN,
             "--trace: %" PRId64 " spans did not fit and were dropped, from step %" PRId64
             " on (--trace-steps %" PRId64 ")",
             dropped, lost_step, s->options->trace_steps);
-    if (s->rank == 0 && !t->status)
+    if (s->session.rank == 0 && !t->status)
         tutti_log(TUTTI_LOG_INFO, "steps %" PRId64 " to %" PRId64 " are traced in %s", t->first,
             t->last, s->options->trace);
 }
@@ -75,20 +75,21 @@ static void tell(const tutti_tracer *t)
 tutti_status tutti_tracer_write(tutti_tracer *t)
 {
     tutti_trainer *s = t->trainer;
-    const tutti_trace_about about = {.design = tutti_exchange_design(s->exchange)->name,
+    const tutti_trace_about about = {.design = tutti_exchange_design(s->session.exchange)->name,
         .model = s->options->model->name,
         .algorithm = s->options->algorithm,
-        .lanes = tutti_exchange_lanes(s->exchange),
+        .lanes = tutti_exchange_lanes(s->session.exchange),
         .first_step = t->first,
         .last_step = t->last};
     const tutti_file_options file = {
         .what = "trace", .path = s->options->trace, .keep = (int)s->options->keep};
-    tutti_trace_rank rank = {.rank = s->rank, .before = t->before};
-    tutti_trace_switch(s->trace, 0);
-    tutti_exchange_note(s->exchange, "writes a trace", 1);
-    tutti_status status = tutti_exchange_clock(s->exchange, &rank.after);
-    if (!status) t->status = tutti_trace_save(s->exchange, s->trace, &about, &rank, &file);
-    tutti_exchange_note(s->exchange, NULL, 0);
+    tutti_trace_rank rank = {.rank = s->session.rank, .before = t->before};
+    tutti_trace_switch(s->session.trace, 0);
+    tutti_exchange_note(s->session.exchange, "writes a trace", 1);
+    tutti_status status = tutti_exchange_clock(s->session.exchange, &rank.after);
+    if (!status)
+        t->status = tutti_trace_save(s->session.exchange, s->session.trace, &about, &rank, &file);
+    tutti_exchange_note(s->session.exchange, NULL, 0);
     if (t->status == TUTTI_ERR_COMM || t->status == TUTTI_ERR_TIMEOUT) status = t->status;
     if (!status) tell(t);
     return status;

@@ -1,5 +1,5 @@
-/* Everything that one rank of a training run holds: exchange, data, net, step graph and runner, set
- * up in stages.
+/* Everything that one rank of a training run holds: the training session, the data and the files,
+ * set up in stages.
  *
  *   join -> prepare -> { loop } -> leave
  *
@@ -10,31 +10,23 @@
 #define TUTTI_TRAIN_TRAINER_H
 
 #include "apps/data/reader.h"
+#include "apps/session/session.h"
 #include "apps/train/interrupt.h"
 #include "apps/train/options.h"
 #include "apps/train/outputs.h"
 #include "apps/train/report.h"
 #include "apps/train/rate_schedule.h"
-#include "dag/net/step.h"
 #include "apps/tune/tune.h"
 
 typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
     tutti_interrupt *interrupt;         /* borrowed; NULL: default actions of signals */
-    tutti_meter *meter;
-    tutti_trace *trace; /* NULL without --trace */
-    tutti_exchange *exchange;
-    tutti_tune_result tuning; /* of --design auto */
-    tutti_outputs outputs;    /* of rank 0 */
-    int rank, ranks;
-    char doing[96];            /* what this rank reports to the others */
-    tutti_dataset train, test; /* reader NULL: not open */
-    float *mean, *deviation;   /* of each channel of the training images, on a scale of 0..1 */
-    tutti_step_options recipe; /* of the step */
-    tutti_net *net;
-    tutti_step *step;
-    const tutti_runner *runner;
-    tutti_run *run;
+    tutti_training_session session;     /* traced with --trace */
+    tutti_tune_result tuning;           /* of --design auto */
+    tutti_outputs outputs;              /* of rank 0 */
+    char doing[96];                     /* what this rank reports to the others */
+    tutti_dataset train, test;          /* reader NULL: not open */
+    float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */
     tutti_rate_schedule rate_schedule;
     int64_t steps_per_epoch;
     int64_t steps;       /* of the whole run */
@@ -56,14 +48,12 @@ _Noreturn void tutti_trainer_end_all(tutti_status status);
  * and gives every rank the same weights: initial ones from the seed, or those of --resume. */
 tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
-/* The collectives of a training step of a prepared trainer; a bucket counts once. */
-int tutti_trainer_collectives(const tutti_trainer *trainer);
 void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
 
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */
 tutti_status tutti_trainer_hash(const tutti_trainer *trainer, char *text);
 
-/* Shuts everything down. All ranks call it. Returns what tutti_exchange_close does. */
+/* Shuts everything down. All ranks call it. Returns what tutti_training_session_close does. */
 tutti_status tutti_trainer_leave(tutti_trainer *trainer);
 
 #endif

@@ -34,18 +34,18 @@ static tutti_status describe_hosts(tutti_exchange *exchange, char text[40])
     return status;
 }
 
-tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_workload_options *workload,
+tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_workload *workload,
     const char *fixed, char text[TUTTI_KEY_TEXT])
 {
     char hosts[40];
     const tutti_model_input *in = tutti_workload_input(workload);
-    tutti_status status = describe_hosts(exchange, hosts);
+    tutti_status status = describe_hosts(session->exchange, hosts);
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " workers=%d ranks=%d hosts=%s %s tutti=%s mpi=%s starpu=%s kernels=%s",
         workload->model->name, in->H, in->W, in->C, in->classes, workload->batch,
-        workload->micro_batches, tutti_exchange_size(exchange), hosts, fixed, PACKAGE_VERSION,
+        session->options.workers, session->ranks, hosts, fixed, PACKAGE_VERSION,
         tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;
 }

@@ -11,7 +11,7 @@ enum { TUTTI_KEY_TEXT = 1024 };
  * model, what it runs on, and what the user has fixed (`fixed`, words like the others). Fills text
  * on rank 0, which reads the file; all ranks call it. Errors as of tutti_exchange_call; NOMEM.
  * [M] */
-tutti_status tutti_tune_key(tutti_exchange *exchange, const tutti_workload_options *workload,
+tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_workload *workload,
     const char *fixed, char text[TUTTI_KEY_TEXT]);
 
 #endif

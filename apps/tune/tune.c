@@ -23,8 +23,9 @@ typedef struct turn {
 
 typedef struct tuner {
     const tutti_tune_options *o;
-    tutti_exchange **exchange;
-    int rank, ranks, together;
+    tutti_training_session *session;
+    tutti_exchange_options base; /* that candidates change */
+    int together;
     double begun_s;
     tutti_tune_result *result;
 
@@ -42,14 +43,14 @@ typedef struct tuner {
 
 static tutti_status call(tuner *t, const char *name, const tutti_coll_args *args)
 {
-    tutti_status status = tutti_exchange_call(*t->exchange, name, args);
+    tutti_status status = tutti_exchange_call(t->session->exchange, name, args);
     if (status) t->together = 0;
     return status;
 }
 
 static tutti_status agree(tuner *t, tutti_status mine)
 {
-    return tutti_exchange_agree(*t->exchange, mine, NULL);
+    return tutti_exchange_agree(t->session->exchange, mine, NULL);
 }
 
 /* Rank 0's turn on all ranks. */
@@ -57,7 +58,7 @@ static tutti_status share(tuner *t, turn *what)
 {
     enum { NUMBERS = 3 + TUTTI_CONFIGURATION_NUMBERS };
     int64_t number[NUMBERS] = {what->try, what->warm, what->steps};
-    if (t->rank == 0) tutti_configuration_pack(&what->configuration, &number[3]);
+    if (t->session->rank == 0) tutti_configuration_pack(&what->configuration, &number[3]);
     tutti_status status = call(t, "the tuner's turn",
         &(tutti_coll_args){
             .kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = NUMBERS, .recv = number});
@@ -81,40 +82,31 @@ static tutti_status slowest(tuner *t, double *step_s)
 
 static tutti_status reopen(tuner *t, const tutti_configuration *configuration, int trial)
 {
-    tutti_exchange_options options = tutti_configuration_apply(configuration, &t->o->exchange);
-    options.settings = NULL; /* compared when the exchange was first opened */
+    tutti_exchange_options options = tutti_configuration_apply(configuration, &t->base);
     if (trial) options.order.at = ORDER_AT;
-    tutti_status status = tutti_exchange_reopen(t->exchange, &options);
+    tutti_status status = tutti_training_session_reopen(t->session, &options);
     if (status) t->together = 0;
     return status;
 }
 
-static tutti_status open_workload(const tuner *t, tutti_workload *workload)
-{
-    tutti_workload_options options = t->o->workload;
-    options.exchange = NULL;
-    options.meter = t->o->exchange.meter;
-    options.rank = t->rank;
-    options.ranks = t->ranks;
-    return tutti_workload_open(&options, "starpu", workload);
-}
-
-/* After a failure not shared by all ranks the workload stays: its steps may still run. */
+/* After a failure not shared by all ranks the run stays: its steps may not have ended. */
 static tutti_status run_workload(tuner *t, const turn *what, double *step_s, double *hidden_pct)
 {
-    tutti_workload workload = {0};
-    tutti_exchange_note(*t->exchange, "prepares steps to try a design with", 1);
+    const tutti_workload *workload = &t->o->workload;
+    tutti_exchange_note(t->session->exchange, "prepares steps to try a design with", 1);
     int ends = t->o->interrupted && t->o->interrupted(t->o->ctx);
-    tutti_status status = agree(t, ends ? TUTTI_ERR_INTERRUPTED : open_workload(t, &workload));
-    if (!status) status = agree(t, tutti_workload_join(&workload, *t->exchange));
-    if (!status) status = agree(t, tutti_workload_start(&workload));
-    tutti_exchange_note(*t->exchange, NULL, 0);
+    tutti_status status =
+        agree(t, ends ? TUTTI_ERR_INTERRUPTED : tutti_workload_build(workload, t->session));
+    if (!status) status = agree(t, tutti_training_session_apply(t->session));
+    if (!status) status = agree(t, tutti_workload_start(workload, t->session));
+    tutti_exchange_note(t->session->exchange, NULL, 0);
     if (!status) {
-        status = tutti_workload_pace(&workload, what->warm, what->steps, step_s, hidden_pct);
+        status =
+            tutti_workload_pace(workload, t->session, what->warm, what->steps, step_s, hidden_pct);
         if (status) t->together = 0;
     }
     if (!status) status = slowest(t, step_s);
-    if (t->together) tutti_workload_close(&workload);
+    if (t->together) tutti_training_session_stop(t->session);
     return status;
 }
 
@@ -230,7 +222,7 @@ static void measure_marks(const tutti_graph *graph, tutti_search_space *space)
 
 static tutti_status open_search(tuner *t)
 {
-    const tutti_exchange_options *e = &t->o->exchange;
+    const tutti_exchange_options *e = &t->base;
     tutti_search_space space = {.design_free = t->o->design_free,
         .lanes = e->lanes,
         .bucket_bytes = e->bucket_bytes,
@@ -238,11 +230,10 @@ static tutti_status open_search(tuner *t)
         .priority = t->o->priority_free ? -1 : e->order.on,
         .algorithm = e->algorithm,
         .base = e->design};
-    tutti_workload workload;
-    tutti_status status = open_workload(t, &workload);
+    tutti_status status = tutti_workload_build(&t->o->workload, t->session);
     if (status) return status;
-    measure_marks(workload.step->graph, &space);
-    tutti_workload_close(&workload);
+    measure_marks(t->session->graph, &space);
+    tutti_training_session_clear(t->session);
     tutti_search_begin(&t->search, &space);
     t->gain = 1;
     return TUTTI_OK;
@@ -251,14 +242,14 @@ static tutti_status open_search(tuner *t)
 /* Makes the key, with what the user has fixed. */
 static tutti_status make_key(tuner *t)
 {
-    const tutti_exchange_options *e = &t->o->exchange;
+    const tutti_exchange_options *e = &t->base;
     char fixed[256];
     snprintf(fixed, sizeof fixed,
         "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%s verify=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
         (long long)e->chunk_bytes, t->o->priority_free ? -1 : e->order.on,
         e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
-    tutti_status status = tutti_tune_key(*t->exchange, &t->o->workload, fixed, t->key);
+    tutti_status status = tutti_tune_key(t->session, &t->o->workload, fixed, t->key);
     if (status) t->together = 0;
     return status;
 }
@@ -327,7 +318,7 @@ static tutti_status try_all(tuner *t, turn *next)
         if (!status) status = run_workload(t, next, &step_s, &hidden_pct);
         if (status) break;
         t->spent_s = tutti_clock_s() - begun_s;
-        if (t->rank == 0) {
+        if (t->session->rank == 0) {
             record(t, step_s, hidden_pct);
             *next = decide(t);
         }
@@ -337,61 +328,62 @@ static tutti_status try_all(tuner *t, turn *next)
 }
 
 /* An empty run, which keeps StarPU from restarting with every block. */
-static tutti_status hold_starpu(const tuner *t, tutti_graph **graph, tutti_run **run)
+static tutti_status hold_starpu(const tuner *t, tutti_training_session *held)
 {
-    const tutti_run_options options = {.workers = t->o->workload.micro_batches};
-    tutti_status status = tutti_graph_new(graph);
-    return status ? status : tutti_runner_find("starpu")->open(*graph, &options, run);
+    const tutti_training_session_options options = {.workers = t->session->options.workers};
+    tutti_status status = tutti_training_session_open(&options, held);
+    if (!status) status = tutti_training_session_blank(held);
+    if (!status) status = tutti_training_session_apply(held);
+    if (!status) status = tutti_training_session_start(held);
+    return status;
 }
 
 static tutti_status choose(tuner *t)
 {
     char place[PATH_MAX];
-    const char *path = t->rank == 0 ? tutti_tuning_path(t->o->file, place) : NULL;
-    tutti_graph *nothing = NULL;
-    tutti_run *held = NULL;
+    const char *path = t->session->rank == 0 ? tutti_tuning_path(t->o->file, place) : NULL;
+    tutti_training_session held = {0};
     turn next = {0};
     tutti_status status = make_key(t);
-    if (!status) status = agree(t, t->rank == 0 ? open_search(t) : TUTTI_OK);
+    if (!status) status = agree(t, t->session->rank == 0 ? open_search(t) : TUTTI_OK);
     if (status) return status;
-    if (t->rank == 0 && !go_on(t, &next.configuration) && !remember(t, path, &next.configuration))
+    if (t->session->rank == 0 && !go_on(t, &next.configuration) &&
+        !remember(t, path, &next.configuration))
         next = decide(t);
-    if (!status) status = agree(t, hold_starpu(t, &nothing, &held));
+    if (!status) status = agree(t, hold_starpu(t, &held));
     if (!status) status = try_all(t, &next);
     if (!t->together) return status;
-    if (held) tutti_runner_find("starpu")->close(held);
-    tutti_graph_free(nothing);
+    tutti_training_session_close(&held);
     if (!status) status = reopen(t, &next.configuration, 0);
     if (status) return status;
     t->result->configuration = next.configuration;
-    if (t->rank != 0 || t->result->remembered) return TUTTI_OK;
+    if (t->session->rank != 0 || t->result->remembered) return TUTTI_OK;
     t->result->default_ms = t->result->step_ms * t->gain;
     tell_choice(t);
     save(t, path);
     return TUTTI_OK;
 }
 
-tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exchange,
+tutti_status tutti_tune(const tutti_tune_options *options, tutti_training_session *session,
     tutti_tune_result *result, int *together)
 {
     tuner t = {.o = options,
-        .exchange = exchange,
-        .rank = tutti_exchange_rank(*exchange),
-        .ranks = tutti_exchange_size(*exchange),
+        .session = session,
+        .base = session->options.exchange,
         .together = 1,
         .begun_s = tutti_clock_s(),
         .result = result};
-    *result = (tutti_tune_result){.configuration = {.design = options->exchange.design,
-                                      .lanes = tutti_exchange_lanes(*exchange),
-                                      .bucket_bytes = options->exchange.bucket_bytes,
-                                      .chunk_bytes = options->exchange.chunk_bytes,
-                                      .priority = options->exchange.order.on}};
+    *result = (tutti_tune_result){.configuration = {.design = t.base.design,
+                                      .lanes = tutti_exchange_lanes(session->exchange),
+                                      .bucket_bytes = t.base.bucket_bytes,
+                                      .chunk_bytes = t.base.chunk_bytes,
+                                      .priority = t.base.order.on}};
     tutti_status status = TUTTI_OK;
-    if (t.ranks > 1)
+    if (session->ranks > 1)
         status = choose(&t);
     else
         tutti_log(TUTTI_LOG_INFO, "auto: --design %s, as one rank has nobody to exchange with",
-            options->exchange.design->name);
+            t.base.design->name);
     result->seconds = tutti_clock_s() - t.begun_s;
     *together = t.together;
     return status;

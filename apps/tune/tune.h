@@ -20,15 +20,12 @@
 #include "apps/tune/workload.h"
 
 typedef struct tutti_tune_options {
-    /* What the exchange was opened with. The design is where the search begins; lanes other than 0,
-     * buckets and chunks other than -1, and an order that is off are fixed. */
-    tutti_exchange_options exchange;
-    int design_free;                 /* 0: the design is fixed */
-    int priority_free;               /* 0: priority as in `exchange` */
-    tutti_workload_options workload; /* what to run; its exchange is not used */
-    int64_t steps;                   /* of the run that follows; 0: unknown */
-    double most_s;                   /* seconds that the search may take; 0: none */
-    int time_auto; /* 1: 5 s, or 2 % of the steps that follow, whichever is more */
+    int design_free;         /* 0: the design is fixed */
+    int priority_free;       /* 0: priority is fixed */
+    tutti_workload workload; /* what to run */
+    int64_t steps;           /* of the run that follows; 0: unknown */
+    double most_s;           /* seconds that the search may take; 0: none */
+    int time_auto;           /* 1: 5 s, or 2 % of the steps that follow, whichever is more */
     const tutti_configuration *known; /* rank 0: the choice of the resumed run, or NULL */
     /* Whether this rank was asked to end; called between blocks of steps. Then all ranks return
      * INTERRUPTED. NULL: never. */
@@ -45,11 +42,13 @@ typedef struct tutti_tune_result {
     double step_ms, default_ms, hidden_pct; /* of rank 0; 0: not timed */
 } tutti_tune_result;
 
-/* All ranks call it with an exchange that can be reopened and has nothing in flight. On success it
- * is open with result->configuration, the same on all ranks; rank 0 has logged why. On failure it
- * may be closed (NULL); *together: whether all ranks return this failure, so that they can leave in
- * order. */
-tutti_status tutti_tune(const tutti_tune_options *options, tutti_exchange **exchange,
+/* All ranks call it with an open, metered session whose exchange can be reopened and has nothing in
+ * flight. The exchange's options are where the search begins; of these, lanes other than 0, and
+ * buckets and chunks other than -1, are fixed. On success the session is open with
+ * result->configuration, the same on all ranks; rank 0 has logged why. On failure it may be closed,
+ * or hold what was tried last; *together: whether all ranks return this failure, so that they can
+ * leave in order. */
+tutti_status tutti_tune(const tutti_tune_options *options, tutti_training_session *session,
     tutti_tune_result *result, int *together);
 
 #endif

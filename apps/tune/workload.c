@@ -1,5 +1,6 @@
 #include "apps/tune/workload.h"
 
+#include "apps/session/weights.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
@@ -11,128 +12,115 @@
 
 enum { AHEAD = 2 };
 
-const tutti_model_input *tutti_workload_input(const tutti_workload_options *options)
+const tutti_model_input *tutti_workload_input(const tutti_workload *w)
 {
-    return options->input ? options->input : &options->model->input;
+    return w->input ? w->input : &w->model->input;
 }
 
-/* Values per image. */
-static int64_t image_size(const tutti_workload *s)
+tutti_status tutti_workload_build(const tutti_workload *w, tutti_training_session *session)
 {
-    const tutti_model_input *in = tutti_workload_input(&s->options);
-    return (int64_t)in->H * in->W * in->C;
+    const tutti_step_options recipe = {
+        .batch = w->batch, .momentum = 0.9f, .weight_decay = 1e-4f, .seed = w->seed};
+    return tutti_training_session_build(session, w->model, tutti_workload_input(w), &recipe);
 }
 
-static tutti_status make_batch(tutti_workload *s)
+/* ---- the batch ---- */
+
+/* What every step reads. */
+typedef struct inputs {
+    float *images, rate;
+    int32_t *labels;
+    int64_t counter;
+} inputs;
+
+static void free_inputs(inputs *in)
 {
-    int64_t batch = s->options.batch, pixels = batch * image_size(s);
-    uint64_t seed = s->options.seed + (uint64_t)s->options.rank;
-    s->images = tutti_mem_aligned(tutti_mem_product((size_t)pixels, sizeof *s->images));
-    s->labels = tutti_mem_aligned(tutti_mem_product((size_t)batch, sizeof *s->labels));
-    if (!s->images || !s->labels)
-        return tutti_fail(
-            TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)batch);
-    for (int64_t i = 0; i < pixels; i++)
-        s->images[i] = (float)tutti_rng_normal(seed, tutti_rng_stream("images"), (uint64_t)i);
-    for (int64_t i = 0; i < batch; i++)
-        s->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
-            (uint64_t)tutti_workload_input(&s->options)->classes);
-    return TUTTI_OK;
+    if (!in) return;
+    free(in->images);
+    free(in->labels);
+    free(in);
 }
 
-static tutti_status build(tutti_workload *s)
+static inputs *new_inputs(const tutti_workload *w, int64_t values)
 {
-    tutti_status status = tutti_net_new(&s->net);
-    if (status) return status;
-    const tutti_model_input *in = tutti_workload_input(&s->options);
-    s->options.model->build(s->net, in->H, in->W, in->C, in->classes);
-    status = tutti_net_status(s->net);
-    if (status) return status;
-    tutti_step_options options = {.batch = s->options.batch,
-        .micro_batches = s->options.micro_batches,
-        .ranks = s->options.ranks,
-        .rank = s->options.rank,
-        .momentum = 0.9f,
-        .weight_decay = 1e-4f,
-        .seed = s->options.seed};
-    return tutti_step_build(s->net, &options, &s->step);
+    inputs *in = calloc(1, sizeof *in);
+    if (!in) return NULL;
+    in->rate = 0.001f;
+    in->images = tutti_mem_aligned(tutti_mem_product((size_t)values, sizeof *in->images));
+    in->labels = tutti_mem_aligned(tutti_mem_product((size_t)w->batch, sizeof *in->labels));
+    if (in->images && in->labels) return in;
+    free_inputs(in);
+    return NULL;
 }
 
-tutti_status tutti_workload_join(tutti_workload *s, tutti_exchange *exchange)
+/* Draws the images and labels of a rank. */
+static void draw(const tutti_workload *w, int rank, int64_t values, inputs *in)
 {
-    s->options.exchange = exchange;
-    return tutti_exchange_apply(exchange, s->step->graph);
+    uint64_t seed = w->seed + (uint64_t)rank;
+    for (int64_t i = 0; i < values; i++)
+        in->images[i] = (float)tutti_rng_normal(seed, tutti_rng_stream("images"), (uint64_t)i);
+    for (int64_t i = 0; i < w->batch; i++)
+        in->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
+            (uint64_t)tutti_workload_input(w)->classes);
 }
 
-tutti_status tutti_workload_open(
-    const tutti_workload_options *options, const char *runner, tutti_workload *workload)
+/* With OK the inputs have been copied; otherwise they may still be read. */
+static tutti_status feed(const tutti_workload *w, tutti_training_session *s, const inputs *in)
 {
-    tutti_workload s = {.options = *options, .runner = tutti_runner_find(runner), .rate = 0.001f};
-    tutti_status status = make_batch(&s);
-    if (!status) status = build(&s);
-    if (!status && options->exchange) status = tutti_workload_join(&s, options->exchange);
-    if (status)
-        tutti_workload_close(&s);
-    else
-        *workload = s;
-    return status;
-}
-
-static tutti_status feed_batch(tutti_workload *s)
-{
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < s->step->micro_batches && !status; i++) {
-        const tutti_micro_batch *micro_batch = &s->step->micro_batch[i];
-        status = s->runner->feed(s->run, micro_batch->images,
-            s->images + micro_batch->first * image_size(s),
-            (size_t)(micro_batch->count * image_size(s)) * sizeof *s->images, NULL, NULL);
-        if (!status)
-            status = s->runner->feed(s->run, micro_batch->labels, s->labels + micro_batch->first,
-                (size_t)micro_batch->count * sizeof *s->labels, NULL, NULL);
-    }
+    const tutti_runner *runner = s->runner;
+    tutti_status status = tutti_training_session_feed(s, in->images, in->labels);
     if (!status)
-        status = s->runner->feed(s->run, s->step->rate, &s->rate, sizeof s->rate, NULL, NULL);
-    return status;
-}
-
-tutti_status tutti_workload_start(tutti_workload *s)
-{
-    tutti_run_options options = {.workers = s->options.micro_batches, .meter = s->options.meter};
-    if (s->options.exchange) options.hooks = tutti_exchange_hooks(s->options.exchange);
-    tutti_status status = s->runner->open(s->step->graph, &options, &s->run);
-    if (status) return status;
-    s->counter = 0;
-    status = tutti_step_init(s->step, s->net, s->runner, s->run, s->options.seed);
-    if (!status) status = feed_batch(s);
+        status = runner->feed(s->run, s->step->rate, &in->rate, sizeof in->rate, NULL, NULL);
     if (!status)
         status =
-            s->runner->feed(s->run, s->step->counter, &s->counter, sizeof s->counter, NULL, NULL);
-    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), s->options.timeout_s);
+            runner->feed(s->run, s->step->counter, &in->counter, sizeof in->counter, NULL, NULL);
+    if (!status) status = runner->wait(s->run, runner->point(s->run), w->timeout_s);
     return status;
 }
 
-void tutti_workload_stop(tutti_workload *s)
+tutti_status tutti_workload_start(const tutti_workload *w, tutti_training_session *s)
 {
-    if (s->run) s->runner->close(s->run);
-    s->run = NULL;
+    int64_t values = w->batch * s->image_values;
+    inputs *in = new_inputs(w, values);
+    if (!in)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)w->batch);
+    draw(w, s->rank, values, in);
+    tutti_status status = tutti_training_session_start(s);
+    if (!status) status = tutti_training_session_init(s);
+    if (status) {
+        free_inputs(in);
+        return status;
+    }
+    status = feed(w, s, in);
+    if (!status) free_inputs(in);
+    return status;
 }
 
-/* Checks that the loss of the last step is finite. */
-static tutti_status check_loss(tutti_workload *s)
+/* ---- steps ---- */
+
+tutti_status tutti_workload_loss(tutti_training_session *s, double *loss)
 {
-    double metrics[TUTTI_METRICS] = {0};
+    double sum[TUTTI_METRICS] = {0};
     for (int i = 0; i < s->step->micro_batches; i++) {
-        double micro_batch[TUTTI_METRICS];
-        tutti_status status = tutti_run_read(
-            s->runner, s->run, s->step->micro_batch[i].metrics, micro_batch, sizeof micro_batch);
+        double part[TUTTI_METRICS];
+        tutti_status status =
+            tutti_run_read(s->runner, s->run, s->step->micro_batch[i].metrics, part, sizeof part);
         if (status) return status;
-        for (int k = 0; k < TUTTI_METRICS; k++) metrics[k] += micro_batch[k];
+        for (int k = 0; k < TUTTI_METRICS; k++) sum[k] += part[k];
     }
-    if (!isfinite(metrics[0]))
-        return tutti_fail(TUTTI_ERR_KERNEL, "the loss on the runner \"%s\" is not a finite number",
-            s->runner->name);
-    for (int k = 0; k < TUTTI_METRICS; k++) s->metrics[k] = metrics[k];
+    *loss = sum[0] / sum[2];
     return TUTTI_OK;
+}
+
+static tutti_status check_loss(tutti_training_session *s)
+{
+    double loss;
+    tutti_status status = tutti_workload_loss(s, &loss);
+    if (!status && !isfinite(loss))
+        status = tutti_fail(TUTTI_ERR_KERNEL,
+            "the loss on the runner \"%s\" is not a finite number", s->runner->name);
+    return status;
 }
 
 typedef struct interval {
@@ -140,83 +128,73 @@ typedef struct interval {
     tutti_meter_reading meter;
 } interval;
 
-static interval look(const tutti_workload *s)
+static interval look(const tutti_training_session *s)
 {
     interval now = {.s = tutti_clock_s()};
-    if (s->options.meter) now.meter = tutti_meter_read(s->options.meter);
+    if (s->meter) now.meter = tutti_meter_read(s->meter);
     return now;
 }
 
-/* Runs warm + steps + after steps, AHEAD in flight; *from: when the first `warm` have ended, *to: when `steps` more
- * have. */
-static tutti_status run_steps(
-    tutti_workload *s, int warm, int steps, int after, interval *from, interval *to)
+/* A series of steps: when `warm` of them have ended the clock starts, after `steps` more it stops. */
+typedef struct series {
+    int warm, steps, after;
+    interval from, to;
+} series;
+
+/* Runs a series with AHEAD steps in flight. */
+static tutti_status run_series(const tutti_workload *w, tutti_training_session *s, series *r)
 {
     int64_t point[AHEAD] = {0};
-    int all = warm + steps + after;
+    int all = r->warm + r->steps + r->after;
     tutti_status status = TUTTI_OK;
-    *from = look(s);
+    r->from = look(s);
     for (int i = 0; i < all + AHEAD && !status; i++) {
         int landed = i - AHEAD;
         if (landed >= 0 && landed < all)
-            status = s->runner->wait(s->run, point[landed % AHEAD], s->options.timeout_s);
-        if (landed == warm - 1) *from = look(s);
-        if (landed == warm + steps - 1) *to = look(s);
+            status = s->runner->wait(s->run, point[landed % AHEAD], w->timeout_s);
+        if (landed == r->warm - 1) r->from = look(s);
+        if (landed == r->warm + r->steps - 1) r->to = look(s);
         if (!status && i < all) status = s->runner->submit(s->run, s->step->train);
         point[i % AHEAD] = s->runner->point(s->run);
     }
     return status;
 }
 
-tutti_status tutti_workload_steps(tutti_workload *s, int steps, double *seconds)
+tutti_status tutti_workload_steps(
+    const tutti_workload *w, tutti_training_session *s, int steps, double *seconds)
 {
-    interval from, to;
-    tutti_status status = run_steps(s, 0, steps, 0, &from, &to);
+    series r = {.steps = steps};
+    tutti_status status = run_series(w, s, &r);
     if (status) return status;
-    *seconds = to.s - from.s;
+    *seconds = r.to.s - r.from.s;
     return check_loss(s);
 }
 
-tutti_status tutti_workload_pace(
-    tutti_workload *s, int warm, int steps, double *step_s, double *hidden_pct)
+tutti_status tutti_workload_pace(const tutti_workload *w, tutti_training_session *s, int warm,
+    int steps, double *step_s, double *hidden_pct)
 {
-    interval from, to;
-    tutti_status status = run_steps(s, warm, steps, 1, &from, &to);
+    series r = {.warm = warm, .steps = steps, .after = 1};
+    tutti_status status = run_series(w, s, &r);
     if (status) return status;
-    double comm_s = to.meter.comm_s - from.meter.comm_s;
-    *step_s = (to.s - from.s) / steps;
-    *hidden_pct = comm_s > 0 ? 100 * (to.meter.hidden_s - from.meter.hidden_s) / comm_s : 0;
+    double comm_s = r.to.meter.comm_s - r.from.meter.comm_s;
+    *step_s = (r.to.s - r.from.s) / steps;
+    *hidden_pct = comm_s > 0 ? 100 * (r.to.meter.hidden_s - r.from.meter.hidden_s) / comm_s : 0;
     return check_loss(s);
 }
 
-tutti_status tutti_workload_hash(const tutti_workload *s, uint64_t *hash)
+/* ---- the weights ---- */
+
+static tutti_status add_words(void *ctx, const tutti_tensor *tensor, void *data)
 {
-    uint64_t h = 14695981039346656037u;
-    for (int i = 0; i < s->step->parameters; i++) {
-        int tensor = s->step->parameter[i];
-        size_t bytes = tutti_graph_get_tensor(s->step->graph, tensor)->bytes;
-        void *data;
-        tutti_status status = s->runner->acquire(s->run, tensor, TUTTI_READ, bytes, &data);
-        if (status) return status;
-        const uint32_t *word = data;
-        for (size_t k = 0; k < bytes / sizeof *word; k++) h = (h ^ word[k]) * 1099511628211u;
-        s->runner->release(s->run, tensor);
-    }
-    *hash = h;
+    uint64_t *hash = ctx;
+    const uint32_t *word = data;
+    for (size_t k = 0; k < tensor->bytes / sizeof *word; k++)
+        *hash = (*hash ^ word[k]) * 1099511628211u;
     return TUTTI_OK;
 }
 
-double tutti_workload_loss(const tutti_workload *s)
+tutti_status tutti_workload_hash(const tutti_training_session *s, uint64_t *hash)
 {
-    return s->metrics[0] / s->metrics[2];
-}
-
-void tutti_workload_close(tutti_workload *s)
-{
-    tutti_workload_stop(s);
-    tutti_step_free(s->step);
-    tutti_net_free(s->net);
-    free(s->images);
-    free(s->labels);
-    *s = (tutti_workload){0};
+    *hash = 14695981039346656037u;
+    return tutti_weights_walk(s, s->step->parameters, TUTTI_READ, add_words, hash);
 }

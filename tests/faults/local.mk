@@ -26,7 +26,7 @@ tests_faults_test_fault_none_LDADD = libtesting.la
 
 tests_faults_test_replica_SOURCES = tests/faults/test_replica.c
 tests_faults_test_replica_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_faults_test_replica_LDADD = libtrain.la libtune.la libdata.la libmodels.la libtesting.la
+tests_faults_test_replica_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libtesting.la
 
 # A disk that takes its time, for saver.sh; -rpath makes a shared object of it.
 check_LTLIBRARIES += tests/faults/slow_disk.la

@@ -36,6 +36,7 @@ designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h co
 designs/attach        | dag/base/ dag/run/insert.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/                                    | data sees base only
+apps/session          | dag/base/ dag/graph/ dag/net/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models and the exchange, not who uses it
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors
 '

@@ -77,6 +77,8 @@ apps/models/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": models see net
 apps/models/a.c|#include "dag/net/net.h"|
 apps/data/a.c|#include "dag/run/run.h"|"dag/run/run.h": data sees base only
 apps/data/a.c|#include "dag/base/log.h"|
+apps/session/a.c|#include "apps/tune/workload.h"|"apps/tune/workload.h": a session knows
+apps/session/a.c|#include "designs/exchange/exchange.h"|
 apps/train/a.c|#include "designs/design.h"|
 apps/train/a.c|#include "tests/support/testing.h"|"tests/support/testing.h": programs see
 apps/train/a.c|#include "loop.h"|"loop.h" is not written from the top

@@ -23,8 +23,8 @@ tests_train_test_report_LDADD = $(train_test_libs)
 
 tests_train_test_options_SOURCES = tests/train/test_options.c
 tests_train_test_options_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_train_test_options_LDADD = libtrain.la libtune.la libdata.la libmodels.la libcore.la libtesting.la
+tests_train_test_options_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
 
 tests_train_test_finite_SOURCES = tests/train/test_finite.c
 tests_train_test_finite_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_train_test_finite_LDADD = libtrain.la libtune.la libdata.la libmodels.la libcore.la libtesting.la
+tests_train_test_finite_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la

@@ -3,10 +3,10 @@ check_PROGRAMS += $(tune_tests)
 TESTS += $(tune_tests)
 tests_tune_test_race_SOURCES = tests/tune/test_race.c
 tests_tune_test_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_tune_test_race_LDADD = libtune.la libmodels.la libtesting.la
+tests_tune_test_race_LDADD = libtune.la libsession.la libmodels.la libtesting.la
 tests_tune_test_file_SOURCES = tests/tune/test_file.c
 tests_tune_test_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_tune_test_file_LDADD = libtune.la libmodels.la libtesting.la $(JANSSON_LIBS)
+tests_tune_test_file_LDADD = libtune.la libsession.la libmodels.la libtesting.la $(JANSSON_LIBS)
 
 # Run by reopen.sh, under mpirun.
 check_PROGRAMS += tests/tune/reopens

@@ -1,0 +1,68 @@
+#include "apps/bench/step_rows.h"
+
+#include "designs/design.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *tutti_step_choice_design(int i)
+{
+    static const char *const sets[] = {"all", "auto"};
+    enum { SETS = sizeof sets / sizeof *sets };
+    if (i < SETS) return sets[i];
+    int seen = SETS;
+    for (int d = 0; tutti_designs[d]; d++)
+        if (!tutti_designs[d]->unsafe && seen++ == i) return tutti_designs[d]->name;
+    return NULL;
+}
+
+tutti_step_row *tutti_step_rows_find(tutti_step_bench *b, tutti_row_kind kind)
+{
+    for (int i = 0; i < b->rows; i++)
+        if (b->row[i].kind == kind) return &b->row[i];
+    return NULL;
+}
+
+void tutti_step_rows_add(
+    tutti_step_bench *b, tutti_row_kind kind, const char *name, tutti_configuration configuration)
+{
+    b->row[b->rows++] =
+        (tutti_step_row){.kind = kind, .name = name, .configuration = configuration};
+}
+
+/* "funneled, program order"; the text lives as long as the program. */
+static const char *plain_name(const tutti_design *design)
+{
+    static char names[TUTTI_STEP_MOST_DESIGNS][48];
+    int i = 0;
+    while (tutti_designs[i] != design) i++;
+    snprintf(names[i], sizeof names[i], "%s, program order", design->name);
+    return names[i];
+}
+
+/* A design as it is and, if it can reorder its collectives, also in program order. */
+static void add_design(tutti_step_bench *b, const tutti_design *design)
+{
+    int can = design->start->reorders, both = strcmp(b->o.priority, "both") == 0;
+    tutti_configuration configuration = {.design = design,
+        .lanes = design->many_lanes ? (int)tutti_conf_int_or(b->o.lanes, 0) : 0,
+        .bucket_bytes = tutti_conf_bytes(b->o.bucket_mb),
+        .chunk_bytes = tutti_conf_bytes(b->o.chunk_mb),
+        .priority = strcmp(b->o.priority, "off") != 0};
+    tutti_step_rows_add(b, TUTTI_ROW_DESIGN, design->name, configuration);
+    configuration.priority = 0;
+    if (can && both) tutti_step_rows_add(b, TUTTI_ROW_DESIGN, plain_name(design), configuration);
+}
+
+void tutti_step_rows_list(tutti_step_bench *b)
+{
+    int each = !strcmp(b->o.design, "all") || !strcmp(b->o.design, "auto");
+    tutti_step_rows_add(b, TUTTI_ROW_COMPUTE, "computation alone", (tutti_configuration){0});
+    tutti_step_rows_add(b, TUTTI_ROW_COMMUNICATE, "communication alone", (tutti_configuration){0});
+    for (int i = 0; tutti_step_choice_design(i); i++) {
+        const tutti_design *design = tutti_design_find(tutti_step_choice_design(i));
+        if (!design) continue;
+        int wanted = each ? tutti_design_overlaps(design) : !strcmp(design->name, b->o.design);
+        if (wanted) add_design(b, design);
+    }
+}

@@ -1,0 +1,69 @@
+/* What tutti-bench step times: rows, each with its time in every block. Threads: [M]. */
+#ifndef TUTTI_BENCH_STEP_ROWS_H
+#define TUTTI_BENCH_STEP_ROWS_H
+
+#include "apps/bench/peer.h"
+#include "apps/bench/result.h"
+#include "apps/bench/traffic.h"
+#include "apps/bench/world.h"
+#include "apps/tune/configuration.h"
+#include "dag/base/conf.h"
+
+enum {
+    TUTTI_STEP_MOST_BLOCKS = 1000,
+    TUTTI_STEP_MOST_DESIGNS = 16,
+    TUTTI_STEP_MOST_ROWS = 2 * TUTTI_STEP_MOST_DESIGNS + 4
+};
+
+typedef struct tutti_step_bench_options {
+    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority;
+    int64_t batch, blocks, workers;
+    tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
+    tutti_conf_int lanes;
+    tutti_conf_real bucket_mb, chunk_mb;
+    tutti_conf_real link_mbit; /* 0: unknown */
+    double timeout_s, tuning_time_s;
+} tutti_step_bench_options;
+
+/* The designs that keep the ordering law, "all" for those that overlap, and "auto" for these and the
+ * configuration chosen by trials; for tutti_setting.choice. [P] */
+const char *tutti_step_choice_design(int i);
+
+/* What is timed, in the order of turns. */
+typedef enum tutti_row_kind {
+    TUTTI_ROW_COMPUTE,
+    TUTTI_ROW_COMMUNICATE,
+    TUTTI_ROW_DESIGN,
+    TUTTI_ROW_PEER
+} tutti_row_kind;
+
+typedef struct tutti_step_row {
+    tutti_row_kind kind;
+    const char *name;
+    tutti_configuration configuration; /* its design is NULL in rows of other kinds */
+    /* per block: seconds of a step; share hidden, NAN: unknown */
+    double step_s[TUTTI_STEP_MOST_BLOCKS], hidden[TUTTI_STEP_MOST_BLOCKS];
+    /* for a design: computation alone, just before and after it */
+    double beside_s[TUTTI_STEP_MOST_BLOCKS];
+} tutti_step_row;
+
+typedef struct tutti_step_bench {
+    tutti_step_bench_options o;
+    tutti_world world;
+    tutti_result *result; /* rank 0's */
+    tutti_step_traffic traffic;
+    int64_t sent_bytes; /* by this rank per step */
+    tutti_peer *peer;
+    tutti_outlook outlook; /* the last one that a design returned */
+    int rows;
+    tutti_step_row row[TUTTI_STEP_MOST_ROWS];
+} tutti_step_bench;
+
+/* Adds the rows that the options ask for, but those of trials and of the peer. */
+void tutti_step_rows_list(tutti_step_bench *bench);
+void tutti_step_rows_add(tutti_step_bench *bench, tutti_row_kind kind, const char *name,
+    tutti_configuration configuration);
+/* The first row of a kind, or NULL. */
+tutti_step_row *tutti_step_rows_find(tutti_step_bench *bench, tutti_row_kind kind);
+
+#endif

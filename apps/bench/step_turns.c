@@ -1,0 +1,213 @@
+#include "apps/bench/step_turns.h"
+
+#include "apps/terminal/terminal.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VERIFY_STEPS = 6, WARM_STEPS = 7 };
+
+/* Limits for the steps of a block if the bench chooses them. */
+enum { LEAST_STEPS = 3, MOST_STEPS = 20 };
+static const double block_s = 4;
+
+/* ---- a session ---- */
+
+tutti_workload tutti_step_workload(const tutti_step_bench *b)
+{
+    return (tutti_workload){.model = tutti_model_find(b->o.model),
+        .batch = b->o.batch,
+        .seed = 1,
+        .timeout_s = b->o.timeout_s};
+}
+
+tutti_status tutti_step_session_open(const tutti_step_bench *b,
+    const tutti_configuration *configuration, tutti_training_session *session)
+{
+    const tutti_exchange_options exchange = {
+        .algorithm = b->o.algorithm, .comm_core = b->o.comm_core, .timeout_s = b->o.timeout_s};
+    const tutti_training_session_options options = {.workers = (int)b->o.workers,
+        .metered = 1,
+        .exchange = tutti_configuration_apply(configuration, &exchange),
+        .comm = b->world.boot.comm,
+        .rank = b->world.boot.rank,
+        .ranks = b->world.boot.size};
+    return tutti_training_session_open(&options, session);
+}
+
+/* Opens a session and starts the workload in it. */
+static tutti_status start(const tutti_step_bench *b, const tutti_configuration *configuration,
+    tutti_training_session *session)
+{
+    const tutti_workload workload = tutti_step_workload(b);
+    tutti_status status = tutti_step_session_open(b, configuration, session);
+    if (!status) status = tutti_workload_build(&workload, session);
+    if (!status) status = tutti_training_session_apply(session);
+    return status ? status : tutti_workload_start(&workload, session);
+}
+
+/* ---- verifying ---- */
+
+/* The weights' hash after a few steps, and their time; MISMATCH if ranks differ. */
+static tutti_status hash_after(
+    tutti_step_bench *b, const tutti_configuration *configuration, double half[2], double *seconds)
+{
+    const tutti_workload workload = tutti_step_workload(b);
+    tutti_training_session session;
+    double range[4];
+    uint64_t hash = 0;
+    tutti_status status = start(b, configuration, &session);
+    if (!status) status = tutti_workload_steps(&workload, &session, VERIFY_STEPS, seconds);
+    if (!status) status = tutti_workload_hash(&session, &hash);
+    if (!status) status = tutti_training_session_close(&session);
+    if (status) return status;
+    half[0] = (double)(hash >> 32);
+    half[1] = (double)(hash & 0xffffffff);
+    for (int i = 0; i < 4; i++) range[i] = i < 2 ? half[i] : -half[i - 2];
+    status = tutti_world_max(&b->world, 4, range);
+    if (!status && (range[0] != -range[2] || range[1] != -range[3]))
+        status = tutti_fail(TUTTI_ERR_MISMATCH, "%s: after %d steps ranks have different weights",
+            configuration->design->name, VERIFY_STEPS);
+    return status;
+}
+
+/* Sets the number of steps per block, the same on all ranks, from the time of a step. */
+static tutti_status settle_steps(tutti_step_bench *b, double step_s)
+{
+    tutti_status status = tutti_world_max(&b->world, 1, &step_s);
+    if (status || !b->o.steps.word) return status;
+    double steps = ceil(block_s / step_s);
+    b->o.steps = (tutti_conf_int){.value = steps < LEAST_STEPS  ? LEAST_STEPS
+                                           : steps > MOST_STEPS ? MOST_STEPS
+                                                                : (int)steps};
+    return TUTTI_OK;
+}
+
+tutti_status tutti_step_turns_verify(tutti_step_bench *b)
+{
+    double first[2], half[2], seconds = 0;
+    int designs = 0;
+    for (int i = 0; i < b->rows; i++) {
+        if (b->row[i].kind != TUTTI_ROW_DESIGN) continue;
+        tutti_status status = hash_after(b, &b->row[i].configuration, half, &seconds);
+        if (status) return status;
+        if (designs++ == 0) memcpy(first, half, sizeof first);
+        if (memcmp(first, half, sizeof first) != 0)
+            return tutti_fail(TUTTI_ERR_MISMATCH,
+                "%s: after %d steps the weights are not those of the first design", b->row[i].name,
+                VERIFY_STEPS);
+    }
+    tutti_status status = settle_steps(b, seconds / VERIFY_STEPS);
+    if (status) return status;
+    if (b->result)
+        printf("verified: after %d steps %d designs on %d ranks have the same weights, bit for "
+               "bit\nmedians over %" PRId64 " blocks of %" PRId64 " steps\n",
+            VERIFY_STEPS, designs, b->world.boot.size, b->o.blocks, b->o.steps.value);
+    return TUTTI_OK;
+}
+
+/* ---- timing ---- */
+
+static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t block)
+{
+    const tutti_workload workload = tutti_step_workload(b);
+    tutti_training_session session;
+    tutti_status status = start(b, &r->configuration, &session);
+    if (!status && !session.exchange)
+        status = tutti_world_barrier(&b->world); /* nothing else synchronizes the ranks */
+    if (!status)
+        status = tutti_workload_pace(&workload, &session, WARM_STEPS, (int)b->o.steps.value,
+            &r->step_s[block], &r->hidden[block]);
+    if (status) return status;
+    r->hidden[block] = session.exchange && session.ranks > 1 ? r->hidden[block] / 100 : NAN;
+    tutti_outlook outlook = {0};
+    if (session.exchange) outlook = tutti_exchange_outlook(session.exchange);
+    if (outlook.known) b->outlook = outlook;
+    return tutti_training_session_close(&session);
+}
+
+static tutti_status time_traffic(tutti_step_bench *b, tutti_step_row *r, int64_t block)
+{
+    tutti_status status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
+    if (!status) status = tutti_world_barrier(&b->world);
+    double begun = tutti_clock_s();
+    if (!status) status = tutti_step_traffic_run(&b->traffic, b->o.steps.value, b->o.timeout_s);
+    r->step_s[block] = (tutti_clock_s() - begun) / (double)b->o.steps.value;
+    return status;
+}
+
+static tutti_status time_peer(tutti_step_bench *b, tutti_step_row *r, int64_t block)
+{
+    tutti_status status = tutti_world_barrier(&b->world);
+    return status ? status : tutti_peer_block(b->peer, b->o.timeout_s, &r->step_s[block]);
+}
+
+static void show_progress(const tutti_step_bench *b, int64_t block, const char *name)
+{
+    char text[160];
+    snprintf(text, sizeof text, "block %" PRId64 "/%" PRId64 " %s", block + 1, b->o.blocks, name);
+    tutti_terminal_show(stderr, tutti_terminal_columns(STDERR_FILENO), text);
+}
+
+/* A row's turn in a block. A step over all ranks takes as long as the slowest rank. Computation alone counts as the
+ * mean over ranks: nothing synchronizes them there, and on shared cores the rank that falls behind takes longer than
+ * any rank does in a real step, where the others wait for it. */
+static tutti_status take_turn(tutti_step_bench *b, tutti_step_row *r, int64_t block)
+{
+    static tutti_status (*const time_row[])(tutti_step_bench *, tutti_step_row *, int64_t) = {
+        [TUTTI_ROW_COMPUTE] = time_session,
+        [TUTTI_ROW_COMMUNICATE] = time_traffic,
+        [TUTTI_ROW_DESIGN] = time_session,
+        [TUTTI_ROW_PEER] = time_peer};
+    if (b->result) show_progress(b, block, r->name);
+    tutti_status status = time_row[r->kind](b, r, block);
+    if (status) return status;
+    if (r->kind == TUTTI_ROW_COMPUTE) return tutti_world_mean(&b->world, &r->step_s[block]);
+    return tutti_world_max(&b->world, 1, &r->step_s[block]);
+}
+
+static int list_designs(tutti_step_bench *b, tutti_step_row *design[])
+{
+    int designs = 0;
+    for (int i = 0; i < b->rows; i++)
+        if (b->row[i].kind == TUTTI_ROW_DESIGN) design[designs++] = &b->row[i];
+    return designs;
+}
+
+/* compute, design, compute, design, ..., compute: each design is compared with the computation alone just before and
+ * after it. Each block begins with another design. */
+static tutti_status time_designs(tutti_step_bench *b, int64_t block)
+{
+    tutti_step_row *design[TUTTI_STEP_MOST_ROWS],
+        *compute = tutti_step_rows_find(b, TUTTI_ROW_COMPUTE);
+    int designs = list_designs(b, design);
+    tutti_status status = take_turn(b, compute, block);
+    double before_s = compute->step_s[block], sum_s = before_s;
+    for (int i = 0; i < designs && !status; i++) {
+        tutti_step_row *r = design[(i + block) % designs];
+        status = take_turn(b, r, block);
+        if (!status) status = take_turn(b, compute, block);
+        r->beside_s[block] = (before_s + compute->step_s[block]) / 2;
+        before_s = compute->step_s[block];
+        sum_s += before_s;
+    }
+    compute->step_s[block] = sum_s / (designs + 1);
+    return status;
+}
+
+tutti_status tutti_step_turns_run(tutti_step_bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t block = 0; block < b->o.blocks && !status; block++) {
+        status = time_designs(b, block);
+        for (int i = 0; i < b->rows && !status; i++)
+            if (b->row[i].kind == TUTTI_ROW_COMMUNICATE || b->row[i].kind == TUTTI_ROW_PEER)
+                status = take_turn(b, &b->row[i], block);
+    }
+    if (b->result) tutti_terminal_clear(stderr, tutti_terminal_columns(STDERR_FILENO));
+    return status;
+}

@@ -1,0 +1,266 @@
+#include "apps/session/session.h"
+
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static tutti_status expect(
+    const tutti_training_session *s, tutti_training_stage stage, const char *call)
+{
+    static const char *const names[] = {"closed", "open", "built", "applied", "started"};
+    if (s->stage == stage) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "a training session that is %s cannot %s: it must be %s",
+        names[s->stage], call, names[stage]);
+}
+
+/* ---- open ---- */
+
+static tutti_status find_runner(const char *name, const tutti_runner **runner)
+{
+    char known[256] = "";
+    *runner = tutti_runner_find(name ? name : "starpu");
+    if (*runner) return TUTTI_OK;
+    for (int i = 0; tutti_runners[i]; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", tutti_runners[i]->name);
+    }
+    return tutti_fail(TUTTI_ERR_INVAL, "no runner \"%s\"; known are: %s", name, known);
+}
+
+/* These options with what belongs to the session. */
+static tutti_exchange_options exchange_options(
+    const tutti_training_session *s, const tutti_exchange_options *exchange)
+{
+    tutti_exchange_options options = *exchange;
+    options.workers = s->options.workers;
+    options.meter = s->meter;
+    options.trace = s->trace;
+    return options;
+}
+
+static tutti_status open_exchange(tutti_training_session *s)
+{
+    const tutti_exchange_options options = exchange_options(s, &s->options.exchange);
+    tutti_status status = s->options.comm
+                              ? tutti_exchange_attach(s->options.comm, &options, &s->exchange)
+                              : tutti_exchange_open(&options, &s->exchange);
+    if (status) return status;
+    s->rank = tutti_exchange_rank(s->exchange);
+    s->ranks = tutti_exchange_size(s->exchange);
+    return TUTTI_OK;
+}
+
+/* Closes what has failed to open. */
+static void give_up(tutti_training_session *s, tutti_status status)
+{
+    if (status == TUTTI_ERR_TIMEOUT) /* a thread of the exchange may still use the rest */
+        *s = (tutti_training_session){0};
+    else
+        tutti_training_session_close(s);
+}
+
+tutti_status tutti_training_session_open(
+    const tutti_training_session_options *options, tutti_training_session *session)
+{
+    tutti_training_session s = {
+        .options = *options, .rank = options->rank, .ranks = options->ranks ? options->ranks : 1};
+    tutti_status status = find_runner(options->runner, &s.runner);
+    if (!status && options->metered) status = tutti_meter_new(&s.meter);
+    if (!status && options->spans)
+        status = tutti_trace_open(options->workers, options->spans, &s.trace);
+    if (!status && options->exchange.design) status = open_exchange(&s);
+    s.options.exchange.settings = NULL; /* compared, and the caller's again */
+    s.stage = TUTTI_TRAINING_OPEN;
+    if (status) give_up(&s, status);
+    *session = s;
+    return status;
+}
+
+/* ---- built, applied ---- */
+
+/* Room for one more graph. */
+static tutti_status reserve(tutti_training_session *s)
+{
+    tutti_graph **seen = realloc(s->seen, (size_t)(s->graphs + 1) * sizeof *seen);
+    if (!seen) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of graphs");
+    s->seen = seen;
+    return TUTTI_OK;
+}
+
+static void keep(tutti_training_session *s, tutti_graph *graph)
+{
+    s->seen[s->graphs++] = s->graph = graph;
+    s->stage = TUTTI_TRAINING_BUILT;
+}
+
+static tutti_status build_net(
+    const tutti_model *model, const tutti_model_input *input, tutti_net **net)
+{
+    tutti_status status = tutti_net_new(net);
+    if (status) return status;
+    model->build(*net, input->H, input->W, input->C, input->classes);
+    return tutti_net_status(*net);
+}
+
+tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
+    const tutti_model_input *input, const tutti_step_options *recipe)
+{
+    tutti_net *net = NULL;
+    tutti_step *step;
+    tutti_step_options complete = *recipe;
+    complete.micro_batches = s->options.workers;
+    complete.rank = s->rank;
+    complete.ranks = s->ranks;
+    tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
+    if (!status) status = reserve(s);
+    if (!status) status = build_net(model, input, &net);
+    if (!status) status = tutti_step_build(net, &complete, &step);
+    if (status) {
+        tutti_net_free(net);
+        return status;
+    }
+    s->net = net;
+    s->step = step;
+    s->recipe = complete;
+    s->image_values = (int64_t)input->H * input->W * input->C;
+    keep(s, step->graph);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_training_session_blank(tutti_training_session *s)
+{
+    tutti_graph *graph;
+    tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "make a graph");
+    if (!status) status = reserve(s);
+    if (!status) status = tutti_graph_new(&graph);
+    if (!status) keep(s, graph);
+    return status;
+}
+
+tutti_status tutti_training_session_apply(tutti_training_session *s)
+{
+    tutti_status status = expect(s, TUTTI_TRAINING_BUILT, "apply its exchange");
+    if (!status && s->exchange) status = tutti_exchange_apply(s->exchange, s->graph);
+    if (!status) s->stage = TUTTI_TRAINING_APPLIED;
+    return status;
+}
+
+int tutti_training_session_collectives(const tutti_training_session *s)
+{
+    int count = 0;
+    for (int n = 0; s->step && n < tutti_graph_nodes(s->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(s->graph, n);
+        count += node->kind == TUTTI_NODE_COLLECTIVE && node->section == s->step->train;
+    }
+    return count;
+}
+
+/* ---- started ---- */
+
+tutti_status tutti_training_session_start(tutti_training_session *s)
+{
+    tutti_run_options options = {
+        .workers = s->options.workers, .meter = s->meter, .trace = s->trace};
+    tutti_status status = expect(s, TUTTI_TRAINING_APPLIED, "start a run");
+    if (status) return status;
+    if (s->exchange) options.hooks = tutti_exchange_hooks(s->exchange);
+    status = s->runner->open(s->graph, &options, &s->run);
+    if (!status) s->stage = TUTTI_TRAINING_STARTED;
+    return status;
+}
+
+static tutti_status expect_model(const tutti_training_session *s, const char *call)
+{
+    tutti_status status = expect(s, TUTTI_TRAINING_STARTED, call);
+    if (status || s->step) return status;
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "a training session without a model cannot %s: build one", call);
+}
+
+tutti_status tutti_training_session_init(tutti_training_session *s)
+{
+    tutti_status status = expect_model(s, "take initial weights");
+    return status ? status : tutti_step_init(s->step, s->net, s->runner, s->run, s->recipe.seed);
+}
+
+tutti_status tutti_training_session_feed(
+    tutti_training_session *s, const float *images, const int32_t *labels)
+{
+    tutti_status status = expect_model(s, "take a batch");
+    for (int i = 0; !status && i < s->recipe.micro_batches; i++) {
+        const tutti_micro_batch *part = &s->step->micro_batch[i];
+        status = s->runner->feed(s->run, part->images, images + part->first * s->image_values,
+            (size_t)(part->count * s->image_values) * sizeof *images, NULL, NULL);
+        if (!status)
+            status = s->runner->feed(s->run, part->labels, labels + part->first,
+                (size_t)part->count * sizeof *labels, NULL, NULL);
+    }
+    return status;
+}
+
+/* ---- back again ---- */
+
+void tutti_training_session_stop(tutti_training_session *s)
+{
+    if (!s->run) return;
+    s->runner->close(s->run);
+    s->run = NULL;
+    s->stage = TUTTI_TRAINING_APPLIED;
+}
+
+/* Once no exchange can name anything in them. */
+static void free_graphs(tutti_training_session *s)
+{
+    for (int i = 0; i < s->graphs; i++) tutti_graph_free(s->seen[i]);
+    free(s->seen);
+    s->seen = NULL;
+    s->graphs = 0;
+}
+
+void tutti_training_session_clear(tutti_training_session *s)
+{
+    tutti_training_session_stop(s);
+    if (s->step) s->step->graph = NULL; /* it is among those seen */
+    tutti_step_free(s->step);
+    tutti_net_free(s->net);
+    s->step = NULL;
+    s->net = NULL;
+    s->graph = NULL;
+    s->recipe = (tutti_step_options){0};
+    s->image_values = 0;
+    if (!s->exchange) free_graphs(s);
+    if (s->stage > TUTTI_TRAINING_OPEN) s->stage = TUTTI_TRAINING_OPEN;
+}
+
+tutti_status tutti_training_session_reopen(
+    tutti_training_session *s, const tutti_exchange_options *exchange)
+{
+    tutti_training_session_clear(s);
+    tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "reopen its exchange");
+    if (!status && !s->exchange)
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "a training session without an exchange has nothing to reopen");
+    if (status) return status;
+    const tutti_exchange_options options = exchange_options(s, exchange);
+    status = tutti_exchange_reopen(&s->exchange, &options);
+    if (status) {
+        give_up(s, status);
+        return status;
+    }
+    free_graphs(s);
+    s->options.exchange = *exchange;
+    s->options.exchange.settings = NULL;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_training_session_close(tutti_training_session *s)
+{
+    tutti_training_session_clear(s);
+    tutti_status status = tutti_exchange_close(s->exchange);
+    free_graphs(s);
+    tutti_meter_free(s->meter);
+    tutti_trace_close(s->trace);
+    *s = (tutti_training_session){0};
+    return status;
+}

@@ -1,0 +1,110 @@
+/* A training session: one rank's exchange with what runs on it. It owns the exchange, the model as
+ * a graph of steps, the run of that graph, and the meter and the trace of both, and closes them in
+ * the one right order, whatever stage it has reached.
+ *
+ *   stage     what there is                                reached by
+ *   OPEN      exchange, meter, trace                       open, reopen, clear
+ *   BUILT     net and step, or a graph without a model     build, blank
+ *   APPLIED   the graph's collectives and their places     apply, stop
+ *   STARTED   the run: the graph's memory, and workers     start
+ *
+ *   open -> { build -> apply -> start -> init -> { feed, submit, wait }* -> stop -> clear }*
+ *        -> [reopen -> { build ... }*] -> close
+ *
+ * A call in the wrong stage is INVAL (logged: the call and the stage). Users read the fields and
+ * call the exchange and the runner; only the functions below open and close them. A graph lives
+ * until its exchange is closed or reopened, because the exchange may report the names in it.
+ *
+ * Threads: [M]. */
+#ifndef TUTTI_TRAINING_SESSION_H
+#define TUTTI_TRAINING_SESSION_H
+
+#include "apps/models/model.h"
+#include "dag/net/step.h"
+#include "designs/exchange/exchange.h"
+
+typedef enum tutti_training_stage {
+    TUTTI_TRAINING_CLOSED,
+    TUTTI_TRAINING_OPEN,
+    TUTTI_TRAINING_BUILT,
+    TUTTI_TRAINING_APPLIED,
+    TUTTI_TRAINING_STARTED
+} tutti_training_stage;
+
+typedef struct tutti_training_session_options {
+    const char *runner; /* NULL: "starpu" */
+    int workers;        /* of the run; a batch is cut into as many micro-batches */
+    int metered;        /* 1: with a meter */
+    int64_t spans;      /* with a trace, which has room for this many spans per track; 0: without */
+    /* How the ranks exchange; without a design nothing is summed over ranks. Its workers, meter and
+     * trace are those of the session. */
+    tutti_exchange_options exchange;
+    /* The MPI_Comm of a program that has initialised MPI (tutti_exchange_attach), valid until close;
+     * NULL: the session initialises MPI. */
+    const void *comm;
+    /* Without an exchange: which rank's share of the computation this is; ranks 0: the only one. */
+    int rank, ranks;
+} tutti_training_session_options;
+
+/* Zeroed: closed. */
+typedef struct tutti_training_session {
+    tutti_training_stage stage;
+    tutti_training_session_options options; /* exchange: as last opened, without `settings` */
+    int rank, ranks;
+    tutti_meter *meter;       /* NULL: not metered */
+    tutti_trace *trace;       /* NULL: not traced */
+    tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
+    /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
+    tutti_net *net;
+    tutti_step *step;
+    tutti_step_options recipe;
+    int64_t image_values; /* in one image */
+    tutti_graph *graph;   /* the step's, or the one that blank made; NULL: not BUILT */
+    const tutti_runner *runner;
+    tutti_run *run; /* NULL: not STARTED */
+    /* every graph that the exchange has seen and the current one, which is the last */
+    int graphs;
+    tutti_graph **seen;
+} tutti_training_session;
+
+/* All ranks call it if there is an exchange. On failure the session is closed; after TIMEOUT its
+ * memory stays, because a thread of the exchange may still use it. INVAL (logged): an unknown
+ * runner. NOMEM; errors of tutti_exchange_open and tutti_exchange_attach. */
+tutti_status tutti_training_session_open(
+    const tutti_training_session_options *options, tutti_training_session *session);
+/* Clears the session and opens its exchange with other options over the same MPI
+ * (tutti_exchange_reopen, and its errors). All ranks call it. On failure the session is closed, as
+ * with open. INVAL (logged) without an exchange; then the session stays open. */
+tutti_status tutti_training_session_reopen(
+    tutti_training_session *session, const tutti_exchange_options *exchange);
+
+/* Builds a model and its step for images and classes of `input`. The step is cut for the workers
+ * and the ranks of the session, whatever the recipe says of them. INVAL (logged), NOMEM. */
+tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
+    const tutti_model_input *input, const tutti_step_options *recipe);
+/* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */
+tutti_status tutti_training_session_blank(tutti_training_session *session);
+/* Turns the graph's marks into collectives (tutti_exchange_apply, and its errors); without an
+ * exchange marks cost nothing. All ranks call it. */
+tutti_status tutti_training_session_apply(tutti_training_session *session);
+/* Opens the runner; memory is zeroed. Errors as of tutti_runner.open. */
+tutti_status tutti_training_session_start(tutti_training_session *session);
+/* Writes the model's initial weights and state, which the recipe's seed determines. */
+tutti_status tutti_training_session_init(tutti_training_session *session);
+/* Feeds a batch of images (N,H,W,C) and labels, micro-batch by micro-batch, as nodes: both must
+ * stay valid until a wait for a later point has returned. Errors as of tutti_runner.feed. */
+tutti_status tutti_training_session_feed(
+    tutti_training_session *session, const float *images, const int32_t *labels);
+
+/* Closes the run, if there is one; the weights are gone, and no worker is left. */
+void tutti_training_session_stop(tutti_training_session *session);
+/* Stops, and takes model and graph away. */
+void tutti_training_session_clear(tutti_training_session *session);
+/* Closes everything. All ranks call it if there is an exchange. Accepts a closed session. Returns
+ * what tutti_exchange_close does. */
+tutti_status tutti_training_session_close(tutti_training_session *session);
+
+/* The collectives of a training step; a bucket counts once. 0 before apply. */
+int tutti_training_session_collectives(const tutti_training_session *session);
+
+#endif
