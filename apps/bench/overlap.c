@@ -96,7 +96,7 @@ static tutti_status add_section(stage *st, int which, int nodes, int sum, const 
     if (!status && which != COMPUTE) status = tutti_graph_mark(st->graph, sum, &node);
     for (int i = 0; i < nodes && which != COMMUNICATE && !status; i++)
         status = tutti_graph_kernel(
-            st->graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, &node);
+            st->graph, "product", &tutti_op_dense, &desc, sizeof desc, 3, access, &node);
     return status;
 }
 

@@ -102,3 +102,23 @@ TUTTI_CPU_FN(shortcut_bwd)
     shortcut_bwd(args, buf[0], buf[1]);
     return TUTTI_OK;
 }
+
+const tutti_op tutti_op_shortcut = {.name = "shortcut",
+    .buffers = "x->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_shortcut_desc)};
+const tutti_op tutti_op_shortcut_bwd = {.name = "shortcut_bwd",
+    .buffers = "dy->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_shortcut_desc)};
+const tutti_op tutti_op_sum = {.name = "sum",
+    .buffers = "x0,x1,...->y",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_sum_desc)};
+
+const tutti_kernel tutti_kernels_arith_cpu[] = {
+    TUTTI_CPU_LOOP(shortcut, shortcut_open, shortcut_run),
+    TUTTI_CPU_LOOP(shortcut_bwd, shortcut_open, shortcut_bwd_run),
+    TUTTI_CPU_LOOP(sum, sum_open, sum_run),
+    {0},
+};

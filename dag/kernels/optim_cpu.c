@@ -53,3 +53,13 @@ TUTTI_CPU_FN(sgd)
     sgd(args, *rate, buf[0], buf[2], buf[3]);
     return TUTTI_OK;
 }
+
+const tutti_op tutti_op_sgd = {.name = "sgd",
+    .buffers = "g,rate->w(rw),v(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_sgd_desc)};
+
+const tutti_kernel tutti_kernels_optim_cpu[] = {
+    TUTTI_CPU_LOOP(sgd, sgd_open, sgd_run),
+    {0},
+};

@@ -73,9 +73,9 @@ static tutti_status loss(tutti_builder *b, int s)
     tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->micro_batch[s].labels),
         tutti_writes(dlogits), tutti_writes(b->step->micro_batch[s].metrics)};
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_SOFTMAX_XENT), s);
+    snprintf(name, sizeof name, "%s@%d", tutti_op_softmax_xent.name, s);
     status = tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_SOFTMAX_XENT, &desc, sizeof desc, 4, access, &node);
+        b->graph, name, &tutti_op_softmax_xent, &desc, sizeof desc, 4, access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(
         b->graph, node, tutti_site_priority(b->net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));

@@ -108,7 +108,7 @@ static tutti_status append_sum(tutti_gradients *g, const char *name, int priorit
     access[inputs] = (tutti_access){y, TUTTI_WRITE};
     int node;
     tutti_status status = tutti_graph_kernel(
-        g->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, &node);
+        g->graph, name, &tutti_op_sum, &desc, sizeof desc, inputs + 1, access, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(g->graph, node, priority);
     return status;
 }

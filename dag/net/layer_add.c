@@ -29,7 +29,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_reads(site->x[1]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_SUM, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_sum, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -45,7 +45,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
 }
 
 static const tutti_layer_kind kind = {

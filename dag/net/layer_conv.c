@@ -62,7 +62,7 @@ static tutti_status forward(tutti_site *site)
     if (desc.bias) access[n++] = tutti_reads(site->parameter[1]);
     access[n++] = tutti_writes(site->y);
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_CONV, &desc, sizeof desc, n, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_conv, &desc, sizeof desc, n, access);
 }
 
 static tutti_status backward_data(tutti_site *site, const tutti_conv_desc *desc)
@@ -72,7 +72,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_conv_desc *desc)
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_CONV_BWD_DATA, desc, sizeof *desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_conv_bwd_data, desc, sizeof *desc, 3, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -86,7 +86,7 @@ static tutti_status backward(tutti_site *site)
     access[n++] = tutti_reads(site->dy);
     access[n++] = tutti_writes(site->dparameter[0]);
     if (desc.bias) access[n++] = tutti_writes(site->dparameter[1]);
-    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, TUTTI_OP_CONV_BWD_WEIGHTS, &desc,
+    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_conv_bwd_weights, &desc,
         sizeof desc, n, access);
 }
 

@@ -39,7 +39,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_reads(site->parameter[1]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_DENSE, &desc, sizeof desc, 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_dense, &desc, sizeof desc, 4, access);
 }
 
 static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc)
@@ -49,7 +49,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DENSE_BWD_DATA, desc, sizeof *desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dense_bwd_data, desc, sizeof *desc, 3, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -59,7 +59,7 @@ static tutti_status backward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->dy),
         tutti_writes(site->dparameter[0]), tutti_writes(site->dparameter[1])};
-    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, TUTTI_OP_DENSE_BWD_WEIGHTS, &desc,
+    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_dense_bwd_weights, &desc,
         sizeof desc, 4, access);
 }
 

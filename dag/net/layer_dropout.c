@@ -33,7 +33,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_reads(site->counter), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_DROPOUT, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_dropout, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status evaluate(tutti_site *site)
@@ -50,7 +50,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->counter), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DROPOUT_BWD, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dropout_bwd, &desc, sizeof desc, 3, access);
 }
 
 static const tutti_layer_kind kind = {.name = "dropout",

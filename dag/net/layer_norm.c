@@ -36,7 +36,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_writes(site->y), tutti_writes(site->stats), tutti_writes(site->saved)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM, &desc, sizeof desc, desc.relu ? 5 : 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_norm, &desc, sizeof desc, desc.relu ? 5 : 4, access);
 }
 
 static tutti_status evaluate(tutti_site *site)
@@ -45,7 +45,7 @@ static tutti_status evaluate(tutti_site *site)
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_reads(site->running), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM_INFER, &desc, sizeof desc, 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_norm_infer, &desc, sizeof desc, 4, access);
 }
 
 /* One kernel computes both gradients, so dx has a buffer even if nobody wants it. */
@@ -64,7 +64,7 @@ static tutti_status backward(tutti_site *site)
     access[n++] = tutti_writes(site->dx[0]);
     access[n++] = tutti_writes(site->dparameter[0]);
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_NORM_BWD, &desc, sizeof desc, n, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_norm_bwd, &desc, sizeof desc, n, access);
 }
 
 static const tutti_layer_kind kind = {.name = "norm",

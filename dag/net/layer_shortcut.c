@@ -38,7 +38,7 @@ static tutti_status forward(tutti_site *site)
     tutti_shortcut_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_SHORTCUT, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_shortcut, &desc, sizeof desc, 2, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -48,7 +48,7 @@ static tutti_status backward(tutti_site *site)
     tutti_shortcut_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_SHORTCUT_BWD, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_shortcut_bwd, &desc, sizeof desc, 2, access);
 }
 
 static const tutti_layer_kind kind = {

@@ -43,12 +43,11 @@ tutti_status tutti_site_gradient(tutti_site *site, int i)
         site->gradients, site->N * tutti_extent_count(site->layer->from[i]), &site->dx[i]);
 }
 
-tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op, const void *desc,
-    size_t desc_bytes, int accesses, const tutti_access access[])
+tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, const tutti_op *op,
+    const void *desc, size_t desc_bytes, int accesses, const tutti_access access[])
 {
     char name[TUTTI_SITE_NAME];
-    snprintf(
-        name, sizeof name, "%s.%s@%d", site->layer->name, tutti_op_name(op), site->micro_batch);
+    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, op->name, site->micro_batch);
     int node;
     tutti_status status =
         tutti_graph_kernel(site->graph, name, op, desc, desc_bytes, accesses, access, &node);

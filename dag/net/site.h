@@ -58,8 +58,8 @@ tutti_status tutti_site_stats(tutti_site *site);
 /* A buffer for the gradient of input i, in site->dx[i]. */
 tutti_status tutti_site_gradient(tutti_site *site, int i);
 
-tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op, const void *desc,
-    size_t desc_bytes, int accesses, const tutti_access access[]);
+tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, const tutti_op *op,
+    const void *desc, size_t desc_bytes, int accesses, const tutti_access access[]);
 
 static inline tutti_access tutti_reads(int tensor)
 {

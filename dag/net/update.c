@@ -26,7 +26,7 @@ static tutti_status sum_micro_batches(
     snprintf(name, sizeof name, "%s.%s.sum_micro_batches", layer, suffix);
     tutti_sum_desc desc = {.count = count, .inputs = micro_batches};
     tutti_status status = tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, micro_batches + 1, b->access, &node);
+        b->graph, name, &tutti_op_sum, &desc, sizeof desc, micro_batches + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(b->graph, node, mark_priority(b) - 1);
     return TUTTI_OK;
@@ -71,9 +71,9 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
     int node, running = tutti_builder_site(b, l, 0)->running;
     tutti_access access[] = {tutti_reads(b->statistics[l]), tutti_updates(running)};
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.%s", layer->name, tutti_op_name(TUTTI_OP_NORM_RUNNING));
+    snprintf(name, sizeof name, "%s.%s", layer->name, tutti_op_norm_running.name);
     return tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_NORM_RUNNING, &desc, sizeof desc, 2, access, &node);
+        b->graph, name, &tutti_op_norm_running, &desc, sizeof desc, 2, access, &node);
 }
 
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix)
@@ -104,6 +104,6 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
         tutti_updates(t->weight), tutti_updates(t->momentum)};
     char name[TUTTI_SITE_NAME];
     int node;
-    snprintf(name, sizeof name, "%s.%s.%s", layer, suffix, tutti_op_name(TUTTI_OP_SGD));
-    return tutti_graph_kernel(b->graph, name, TUTTI_OP_SGD, &desc, sizeof desc, 4, access, &node);
+    snprintf(name, sizeof name, "%s.%s.%s", layer, suffix, tutti_op_sgd.name);
+    return tutti_graph_kernel(b->graph, name, &tutti_op_sgd, &desc, sizeof desc, 4, access, &node);
 }

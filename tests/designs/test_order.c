@@ -133,7 +133,7 @@ START_TEST(what_the_next_step_reads_first_is_found)
                 g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &t[p][k]));
         }
 #define SUM(x, y)                                                                                  \
-    ck_assert_ok(tutti_graph_kernel(g, "k", TUTTI_OP_SUM, &desc, sizeof desc, 2,                   \
+    ck_assert_ok(tutti_graph_kernel(g, "k", &tutti_op_sum, &desc, sizeof desc, 2,                  \
         (tutti_access[]){{x, TUTTI_READ}, {y, TUTTI_WRITE}}, NULL))
     SUM(t[0][0], t[0][3]);
     SUM(t[1][0], t[1][3]);
