@@ -7,7 +7,7 @@
 #include "apps/tune/workload.h"
 
 /* Runs the "train" section of a started workload `repeats` times in program order and prints a
- * table: op, nodes, ms per step, GFLOP/s, share of the step. Changes the workload's weights. */
+ * table: op, nodes, ms per step, GFLOP/s, GB/s, share of the step. Changes the workload's weights. */
 tutti_status tutti_ops_measure(tutti_workload *workload, int repeats, tutti_result *result);
 
 #endif

@@ -294,6 +294,17 @@ void tutti_graph_set_priority(tutti_graph *graph, int node, int priority)
     graph->node[node].priority = priority;
 }
 
+int64_t tutti_graph_node_bytes(const tutti_graph *graph, int node)
+{
+    const tutti_node *n = &graph->node[node];
+    int64_t total = 0;
+    for (int a = 0; a < n->accesses; a++) {
+        int64_t bytes = (int64_t)graph->tensor[n->access[a].tensor].bytes;
+        total += n->access[a].mode == TUTTI_READWRITE ? 2 * bytes : bytes;
+    }
+    return total;
+}
+
 int tutti_graph_tensors(const tutti_graph *graph)
 {
     return graph->tensors;

@@ -145,6 +145,10 @@ const char *tutti_graph_section_name(const tutti_graph *graph, int section);
 /* The tensor of that name, or -1. */
 int tutti_graph_find(const tutti_graph *graph, const char *name);
 
+/* The bytes that a node moves if it reads each tensor that it reads once, and writes each that it
+ * writes once. [P] */
+int64_t tutti_graph_node_bytes(const tutti_graph *graph, int node);
+
 /* One line per node: "12 conv1.backward_weights: x r, dy r -> dw w". */
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out);
 

@@ -70,12 +70,14 @@ tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int f
 tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
 void tutti_cpu_free(void *args);
 
-/* The heads of a family's functions: those that open, run and close kernels, and an op's flops. */
+/* The heads of a family's functions: those that open, run and close kernels, and those that count an
+ * op's flops and bytes. */
 #define TUTTI_CPU_OPEN(name) static tutti_status name##_open(const void *desc, void **args)
 #define TUTTI_CPU_FN(name)                                                                         \
     static tutti_status name##_run(const void *args, void *const buf[], void *queue)
 #define TUTTI_CPU_CLOSE(name) static void name##_close(void *args)
 #define TUTTI_CPU_FLOPS(name) static double name##_flops(const void *desc)
+#define TUTTI_CPU_BYTES(name) static double name##_bytes(const void *desc, size_t element)
 
 /* A row for float32 on the CPU. */
 #define TUTTI_CPU_ROW(op, open, fn, close)                                                         \

@@ -39,6 +39,9 @@ typedef struct tutti_op {
     size_t desc_bytes; /* size of the family's descriptor struct */
     /* Operations of one run; multiply and add count as two. NULL: not worth counting. [P] */
     double (*flops)(const void *desc);
+    /* Bytes that one run must read and write, when the elements of the first buffer have this size.
+     * NULL: it reads each buffer that it reads once, and writes each that it writes once. [P] */
+    double (*bytes)(const void *desc, size_t element);
 } tutti_op;
 
 /* Kinds of devices. */

@@ -73,6 +73,18 @@ START_TEST(bad_input_is_refused)
 }
 END_TEST
 
+START_TEST(bytes_of_a_node)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a"), b = tensor(g, "b"), c = tensor(g, "c"), each = 2 * 3 * 4;
+    int n =
+        node(g, "n", 3, (tutti_access[]){{a, TUTTI_READ}, {b, TUTTI_WRITE}, {c, TUTTI_READWRITE}});
+    ck_assert_int_eq(tutti_graph_node_bytes(g, n), 4 * each);
+    tutti_graph_free(g);
+}
+END_TEST
+
 static void print_first(tutti_graph *g, FILE *out)
 {
     tutti_graph_print(g, 0, out);
@@ -319,6 +331,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "graph");
     tcase_add_test(tcase, shapes);
     tcase_add_test(tcase, bad_input_is_refused);
+    tcase_add_test(tcase, bytes_of_a_node);
     tcase_add_test(tcase, print_before_and_after_placing);
     tcase_add_test(tcase, dot_shows_edges);
     tcase_add_test(tcase, edges_follow_the_rule);

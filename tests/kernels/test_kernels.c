@@ -8,6 +8,7 @@
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
 #include "tests/kernels/cases.h"
 #include "tests/support/testing.h"
 
@@ -505,6 +506,13 @@ START_TEST(table_is_complete)
     const tutti_dense_desc dense = {.N = 2, .C = 3, .K = 5};
     ck_assert_double_eq(tutti_op_conv.flops(&conv), 2 * 2 * 4 * 3 * 5 * 27);
     ck_assert_double_eq(tutti_op_dense.flops(&dense), 60);
+    const tutti_shortcut_desc shortcut = {.N = 2, .H = 5, .W = 4, .C = 3, .K = 6, .stride = 2};
+    ck_assert_double_eq(tutti_op_shortcut.bytes(&shortcut, 4), 4 * 2 * 3 * 2 * (3 + 6));
+    ck_assert_double_eq(tutti_op_shortcut_bwd.bytes(&shortcut, 2), 2 * 2 * 3 * (3 * 2 + 5 * 4));
+    tutti_sgd_desc sgd = {.count = 10};
+    ck_assert_double_eq(tutti_op_sgd.bytes(&sgd, 2), 10 * 2 + 10 * 2 * 4 + 4);
+    sgd.momentum = 0.9f;
+    ck_assert_double_eq(tutti_op_sgd.bytes(&sgd, 2), 10 * 2 + 10 * 4 * 4 + 4);
 }
 END_TEST
 
