@@ -66,7 +66,8 @@ static tutti_status loss(tutti_builder *b, int s)
         .K = site->layer->out.C,
         .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
         .smoothing = b->options->label_smoothing};
-    tutti_status status = tutti_gradients_take(b->gradients[s], desc.N * desc.K, &dlogits);
+    tutti_status status =
+        tutti_gradients_take(b->gradients[s], site->layer->dtype, desc.N * desc.K, &dlogits);
     if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);

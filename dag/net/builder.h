@@ -36,9 +36,10 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *options);
 /* Declares inputs, parameters and state, and sets up every site. Values are declared with their
  * nodes. */
 tutti_status tutti_builder_declare(tutti_builder *b);
-/* A float32 tensor "<prefix><layer>.<suffix>", followed by "@<micro-batch>" if micro_batch >= 0. */
+/* A tensor "<prefix><layer>.<suffix>", followed by "@<micro-batch>" if micro_batch >= 0. */
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
-    const char *suffix, int micro_batch, tutti_role role, tutti_shape shape, int *tensor);
+    const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
+    int *tensor);
 
 /* For parameter p of layer l: [sum over micro-batches] -> mark; and what follows the mark: sgd. */
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix);

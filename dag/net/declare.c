@@ -29,7 +29,7 @@ static tutti_status declare_inputs(tutti_builder *b)
         snprintf(images, sizeof images, "images@%d", s);
         snprintf(labels, sizeof labels, "labels@%d", s);
         snprintf(metrics, sizeof metrics, "metrics@%d", s);
-        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, TUTTI_F32,
+        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, b->net->layer[0].dtype,
             tutti_shape_of(micro_batch->count, x.H, x.W, x.C), &micro_batch->images);
         if (status == TUTTI_OK)
             status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
@@ -42,12 +42,13 @@ static tutti_status declare_inputs(tutti_builder *b)
 }
 
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
-    const char *suffix, int micro_batch, tutti_role role, tutti_shape shape, int *tensor)
+    const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
+    int *tensor)
 {
     char name[TUTTI_SITE_NAME], place[16] = "";
     if (micro_batch >= 0) snprintf(place, sizeof place, "@%d", micro_batch);
     snprintf(name, sizeof name, "%s%s.%s%s", prefix, layer, suffix, place);
-    return tutti_graph_tensor(b->graph, name, role, TUTTI_F32, shape, tensor);
+    return tutti_graph_tensor(b->graph, name, role, dtype, shape, tensor);
 }
 
 /* Declares parameter, momentum and gradient; with several micro-batches, also the gradient of
@@ -58,15 +59,16 @@ static tutti_status declare_parameter(
     const char *layer = b->net->layer[l].name, *suffix = parameter->suffix;
     tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_shape shape = parameter->shape;
+    tutti_dtype dtype = parameter->dtype;
     t->count = tutti_shape_count(&shape);
-    tutti_status status =
-        tutti_builder_tensor(b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, shape, &t->weight);
-    if (status == TUTTI_OK)
-        status =
-            tutti_builder_tensor(b, "m.", layer, suffix, -1, TUTTI_ROLE_STATE, shape, &t->momentum);
+    tutti_status status = tutti_builder_tensor(
+        b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
-            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, shape, &t->gradient);
+            b, "m.", layer, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, &t->momentum);
+    if (status == TUTTI_OK)
+        status = tutti_builder_tensor(
+            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, dtype, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     b->step->parameter[b->step->parameters++] = t->weight;
     b->step->state[b->step->states++] = t->momentum;
@@ -76,7 +78,7 @@ static tutti_status declare_parameter(
         site->dparameter[p] = t->gradient;
         if (b->options->micro_batches > 1)
             status = tutti_builder_tensor(
-                b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, shape, &site->dparameter[p]);
+                b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, dtype, shape, &site->dparameter[p]);
     }
     return status;
 }
@@ -86,7 +88,7 @@ static tutti_status declare_running(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     int running;
     tutti_status status = tutti_builder_tensor(b, "", layer->name, "running", -1, TUTTI_ROLE_STATE,
-        tutti_shape_of(2, layer->out.C), &running);
+        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out.C), &running);
     if (status != TUTTI_OK) return status;
     b->step->state[b->step->states++] = running;
     for (int s = 0; s < b->options->micro_batches; s++)

@@ -40,10 +40,11 @@ static tutti_status declare(tutti_builder *b, int s)
 {
     const tutti_site *site = tutti_builder_site(b, b->net->output, s);
     tutti_shape shape = tutti_shape_of(site->N, site->layer->out.C);
-    tutti_status status = tutti_builder_tensor(
-        b, "", "views", "first", s, TUTTI_ROLE_SCRATCH, shape, &b->step->micro_batch[s].seen);
+    tutti_dtype dtype = site->layer->dtype;
+    tutti_status status = tutti_builder_tensor(b, "", "views", "first", s, TUTTI_ROLE_SCRATCH,
+        dtype, shape, &b->step->micro_batch[s].seen);
     return status == TUTTI_OK ? tutti_builder_tensor(b, "", "views", "sum", s, TUTTI_ROLE_SCRATCH,
-                                    shape, &b->step->micro_batch[s].both)
+                                    dtype, shape, &b->step->micro_batch[s].both)
                               : status;
 }
 

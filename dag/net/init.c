@@ -54,6 +54,9 @@ static tutti_status start_tensor(const target *t, const char *prefix, const char
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: no tensor %s: the step was built from another net", name);
     const tutti_tensor *found = tutti_graph_get_tensor(t->graph, tensor);
+    if (found->dtype != TUTTI_F32)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "step: no initial values for %s: it is %s, not %s",
+            name, tutti_dtype_name(found->dtype), tutti_dtype_name(TUTTI_F32));
     void *data;
     tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
     if (status) return status;

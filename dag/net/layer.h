@@ -7,6 +7,7 @@
 #ifndef TUTTI_LAYER_H
 #define TUTTI_LAYER_H
 
+#include "dag/base/dtype.h"
 #include "dag/graph/shape.h"
 #include "dag/net/net.h"
 
@@ -34,6 +35,7 @@ typedef enum tutti_start {
 
 typedef struct tutti_parameter {
     const char *suffix; /* "weight": the tensor is "<layer>.weight" */
+    tutti_dtype dtype;  /* of the parameter, its gradient and its momentum */
     tutti_shape shape;
     tutti_start start;
     double spread;
@@ -48,7 +50,10 @@ typedef struct tutti_layer {
     tutti_value in[TUTTI_LAYER_INPUTS];
     tutti_extent from[TUTTI_LAYER_INPUTS]; /* of the inputs */
     tutti_extent out;                      /* of the value */
-    union {                                /* the kind's settings */
+    /* Element types of the inputs and the value, and of their gradients. A value has the type of
+     * the first input unless its kind's infer sets another. */
+    tutti_dtype from_dtype[TUTTI_LAYER_INPUTS], dtype;
+    union { /* the kind's settings */
         tutti_extent input;
         tutti_conv_layer conv;
         struct {

@@ -12,6 +12,10 @@ static tutti_status infer(tutti_layer *layer)
     if (a.H != b.H || a.W != b.W || a.C != b.C)
         return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: shapes differ: %s and %s",
             layer->name, tutti_extent_print(a, left), tutti_extent_print(b, right));
+    if (layer->from_dtype[0] != layer->from_dtype[1])
+        return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: types differ: %s and %s",
+            layer->name, tutti_dtype_name(layer->from_dtype[0]),
+            tutti_dtype_name(layer->from_dtype[1]));
     if (layer->in[0] == layer->in[1])
         return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: adds a value (%s) to itself",
             layer->name, tutti_extent_print(a, left));
@@ -53,6 +57,6 @@ static const tutti_layer_kind kind = {
 
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}, .as.relu = relu != 0});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}, .as.relu = relu != 0});
 }

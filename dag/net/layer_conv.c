@@ -25,12 +25,15 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
     const tutti_conv_layer *conv = &layer->as.conv;
     int64_t C = layer->from[0].C, area = conv->R * conv->R;
-    p[0] = (tutti_parameter){
-        .suffix = "weight", .shape = tutti_shape_of(conv->K, conv->R, conv->R, C)};
+    p[0] = (tutti_parameter){.suffix = "weight",
+        .dtype = TUTTI_F32,
+        .shape = tutti_shape_of(conv->K, conv->R, conv->R, C)};
     tutti_parameter_init(&p[0], conv->init, C * area, conv->K * area);
     if (!conv->bias) return 1;
-    p[1] = (tutti_parameter){
-        .suffix = "bias", .shape = tutti_shape_of(conv->K), .start = TUTTI_START_ZERO};
+    p[1] = (tutti_parameter){.suffix = "bias",
+        .dtype = TUTTI_F32,
+        .shape = tutti_shape_of(conv->K),
+        .start = TUTTI_START_ZERO};
     return 2;
 }
 
@@ -99,6 +102,6 @@ static const tutti_layer_kind kind = {.name = "conv",
 tutti_value tutti_net_conv(
     tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
 }

@@ -16,10 +16,12 @@ static tutti_status infer(tutti_layer *layer)
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
     int64_t C = tutti_extent_count(layer->from[0]), K = layer->as.dense.K;
-    p[0] = (tutti_parameter){.suffix = "weight", .shape = tutti_shape_of(K, C)};
+    p[0] = (tutti_parameter){.suffix = "weight", .dtype = TUTTI_F32, .shape = tutti_shape_of(K, C)};
     tutti_parameter_init(&p[0], layer->as.dense.init, C, K);
-    p[1] =
-        (tutti_parameter){.suffix = "bias", .shape = tutti_shape_of(K), .start = TUTTI_START_ZERO};
+    p[1] = (tutti_parameter){.suffix = "bias",
+        .dtype = TUTTI_F32,
+        .shape = tutti_shape_of(K),
+        .start = TUTTI_START_ZERO};
     return 2;
 }
 
@@ -72,6 +74,6 @@ static const tutti_layer_kind kind = {.name = "dense",
 tutti_value tutti_net_dense(
     tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.dense = {K, init}});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.dense = {K, init}});
 }

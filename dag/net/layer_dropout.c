@@ -61,6 +61,6 @@ static const tutti_layer_kind kind = {.name = "dropout",
 
 tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.rate = rate});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.rate = rate});
 }

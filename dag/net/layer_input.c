@@ -10,6 +10,7 @@ static tutti_status infer(tutti_layer *layer)
             "net: images of %lldx%lldx%lld: every size must be at least 1", (long long)x.H,
             (long long)x.W, (long long)x.C);
     layer->out = x;
+    layer->dtype = TUTTI_F32;
     return TUTTI_OK;
 }
 

@@ -13,6 +13,7 @@ static tutti_status infer(tutti_layer *layer)
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
     p[0] = (tutti_parameter){.suffix = "scaleshift",
+        .dtype = TUTTI_F32,
         .shape = tutti_shape_of(2, layer->out.C),
         .start = TUTTI_START_ONE_ZERO};
     return 1;
@@ -77,6 +78,6 @@ static const tutti_layer_kind kind = {.name = "norm",
 
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.relu = relu != 0});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.relu = relu != 0});
 }

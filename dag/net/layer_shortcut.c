@@ -58,6 +58,5 @@ tutti_value tutti_net_shortcut(
     tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride)
 {
     return tutti_net_append(net, name,
-        (tutti_layer){
-            .kind = &kind, .inputs = 1, .in = {x}, .as.shortcut = {K, stride}});
+        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.shortcut = {K, stride}});
 }

@@ -44,7 +44,9 @@ static tutti_status check_inputs(const tutti_net *net, tutti_layer *layer)
             return tutti_fail(TUTTI_ERR_INVAL, "net: %s layer %s: input %d is no value of this net",
                 layer->kind->name, layer->name, layer->in[i]);
         layer->from[i] = net->layer[layer->in[i]].out;
+        layer->from_dtype[i] = net->layer[layer->in[i]].dtype;
     }
+    if (layer->inputs) layer->dtype = layer->from_dtype[0];
     return TUTTI_OK;
 }
 

@@ -48,7 +48,7 @@ typedef struct tutti_step_options {
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
-    int images, labels;   /* (n,H,W,C) float32; (n) int32 */
+    int images, labels;   /* (n,H,W,C), of the net's input type; (n) int32 */
     int seen, both;       /* (n,K): logits of the first view; sum of both views (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;

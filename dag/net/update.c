@@ -48,8 +48,8 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out.C;
-    tutti_status status = tutti_builder_tensor(
-        b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH, tutti_shape_of(2, C), total);
+    tutti_status status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
+        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
     if (status != TUTTI_OK) return status;
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
