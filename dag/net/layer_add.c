@@ -23,13 +23,18 @@ static tutti_status infer(tutti_layer *layer)
     return TUTTI_OK;
 }
 
+static int fused_relu(const tutti_site *site)
+{
+    return *(const int *)tutti_layer_settings(site->layer);
+}
+
 static tutti_status forward(tutti_site *site)
 {
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
     tutti_sum_desc desc = {.count = site->N * tutti_extent_count(site->layer->out),
         .inputs = 2,
-        .relu = site->layer->as.relu};
+        .relu = fused_relu(site)};
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_reads(site->x[1]), tutti_writes(site->y)};
     return tutti_site_kernel(
@@ -38,7 +43,7 @@ static tutti_status forward(tutti_site *site)
 
 static tutti_status backward(tutti_site *site)
 {
-    if (!site->layer->as.relu) {
+    if (!fused_relu(site)) {
         site->dx[0] = site->dx[1] = site->dy;
         return TUTTI_OK;
     }
@@ -57,6 +62,7 @@ static const tutti_layer_kind kind = {
 
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu)
 {
+    int fused = relu != 0;
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}, .as.relu = relu != 0});
+        net, name, (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}}, &fused, sizeof fused);
 }

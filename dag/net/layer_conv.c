@@ -5,8 +5,7 @@
 
 static tutti_status infer(tutti_layer *layer)
 {
-    tutti_conv_layer *conv = &layer->as.conv;
-    if (conv->stride == 0) conv->stride = 1;
+    const tutti_conv_layer *conv = tutti_layer_settings(layer);
     tutti_status status =
         tutti_layer_check_window(layer, (tutti_window){conv->R, conv->stride, conv->pad});
     if (status != TUTTI_OK) return status;
@@ -23,7 +22,7 @@ static tutti_status infer(tutti_layer *layer)
 
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
-    const tutti_conv_layer *conv = &layer->as.conv;
+    const tutti_conv_layer *conv = tutti_layer_settings(layer);
     int64_t C = layer->from[0].C, area = conv->R * conv->R;
     p[0] = (tutti_parameter){.suffix = "weight",
         .dtype = TUTTI_F32,
@@ -39,7 +38,7 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 
 static tutti_conv_desc describe(const tutti_site *site)
 {
-    const tutti_conv_layer *conv = &site->layer->as.conv;
+    const tutti_conv_layer *conv = tutti_layer_settings(site->layer);
     tutti_extent x = site->layer->from[0];
     return (tutti_conv_desc){.N = site->N,
         .H = x.H,
@@ -102,6 +101,8 @@ static const tutti_layer_kind kind = {.name = "conv",
 tutti_value tutti_net_conv(
     tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer)
 {
-    return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
+    tutti_conv_layer settings = *layer;
+    if (settings.stride == 0) settings.stride = 1;
+    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}},
+        &settings, sizeof settings);
 }

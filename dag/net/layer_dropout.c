@@ -6,11 +6,17 @@
 #include "dag/kernels/act.h"
 #include "dag/net/site.h"
 
+static float rate_of(const tutti_layer *layer)
+{
+    return *(const float *)tutti_layer_settings(layer);
+}
+
 static tutti_status infer(tutti_layer *layer)
 {
-    if (!(layer->as.rate >= 0 && layer->as.rate < 1))
+    float rate = rate_of(layer);
+    if (!(rate >= 0 && rate < 1))
         return tutti_fail(TUTTI_ERR_INVAL, "net: dropout layer %s: rate %g is not in [0, 1)",
-            layer->name, (double)layer->as.rate);
+            layer->name, (double)rate);
     layer->out = layer->from[0];
     return TUTTI_OK;
 }
@@ -22,7 +28,7 @@ static tutti_dropout_desc describe(const tutti_site *site)
         .offset = site->first * each,
         .seed = site->seed,
         .stream = tutti_rng_stream(site->layer->name),
-        .rate = site->layer->as.rate};
+        .rate = rate_of(site->layer)};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -62,5 +68,5 @@ static const tutti_layer_kind kind = {.name = "dropout",
 tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate)
 {
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.rate = rate});
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &rate, sizeof rate);
 }

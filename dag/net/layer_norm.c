@@ -22,8 +22,9 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 static tutti_norm_desc describe(const tutti_site *site)
 {
     tutti_extent x = site->layer->out;
+    const int *relu = tutti_layer_settings(site->layer);
     return (tutti_norm_desc){
-        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = site->layer->as.relu};
+        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = *relu};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -78,6 +79,7 @@ static const tutti_layer_kind kind = {.name = "norm",
 
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
 {
+    int fused = relu != 0;
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.relu = relu != 0});
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &fused, sizeof fused);
 }

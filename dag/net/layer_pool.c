@@ -6,7 +6,7 @@
 
 static tutti_pool_desc describe_at(const tutti_layer *layer, int64_t N)
 {
-    tutti_window window = layer->as.pool;
+    tutti_window window = *(const tutti_window *)tutti_layer_settings(layer);
     tutti_extent x = layer->from[0];
     int whole = !window.R;
     return (tutti_pool_desc){.N = N,
@@ -32,7 +32,7 @@ static tutti_status infer_whole(tutti_layer *layer)
 
 static tutti_status infer(tutti_layer *layer)
 {
-    tutti_window window = layer->as.pool;
+    tutti_window window = *(const tutti_window *)tutti_layer_settings(layer);
     tutti_extent x = layer->from[0];
     tutti_status status = tutti_layer_check_window(layer, window);
     if (status != TUTTI_OK) return status;
@@ -103,7 +103,7 @@ static tutti_value append_pool(tutti_net *net, const tutti_layer_kind *kind, con
     tutti_value x, tutti_window window)
 {
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}, .as.pool = window});
+        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}}, &window, sizeof window);
 }
 
 tutti_value tutti_net_max_pool(

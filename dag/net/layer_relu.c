@@ -38,5 +38,6 @@ static const tutti_layer_kind kind = {
 
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x)
 {
-    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, NULL, 0);
 }

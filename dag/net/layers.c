@@ -70,6 +70,16 @@ static tutti_status make_room(tutti_net *net)
     return TUTTI_OK;
 }
 
+static tutti_status keep_settings(tutti_layer *layer, const void *settings, size_t bytes)
+{
+    if (bytes > sizeof layer->settings)
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+            "net: the settings of a %s layer have %zu bytes, more than %zu (TUTTI_LAYER_SETTINGS)",
+            layer->kind->name, bytes, sizeof layer->settings);
+    if (bytes) memcpy(layer->settings, settings, bytes);
+    return TUTTI_OK;
+}
+
 static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *layer)
 {
     tutti_status status = check_name(net, name);
@@ -83,8 +93,10 @@ static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *la
     return status;
 }
 
-tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer)
+tutti_value tutti_net_append(
+    tutti_net *net, const char *name, tutti_layer layer, const void *settings, size_t bytes)
 {
+    if (net->status == TUTTI_OK) net->status = keep_settings(&layer, settings, bytes);
     if (net->status == TUTTI_OK) net->status = try_append(net, name, &layer);
     return net->status == TUTTI_OK ? net->layers - 1 : -1;
 }

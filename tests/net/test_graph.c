@@ -217,7 +217,8 @@ START_TEST(each_value_has_its_type)
     tutti_value x = tutti_net_input(net, 4, 4, 3);
     x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 2, .R = 3, .pad = 1});
     x = tutti_net_relu(net, "narrow", x);
-    x = tutti_net_append(net, "wide", (tutti_layer){.kind = &wide, .inputs = 1, .in = {x}});
+    x = tutti_net_append(
+        net, "wide", (tutti_layer){.kind = &wide, .inputs = 1, .in = {x}}, NULL, 0);
     x = tutti_net_relu(net, "follows", x);
     x = tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN);
     tutti_net_output(net, x);
