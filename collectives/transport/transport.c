@@ -1,7 +1,8 @@
 #include "collectives/transport/transport.h"
 
 const tutti_transport_about tutti_transports[] = {
-    {"mpi", "MPI nonblocking send and recv on a communicator a lane"},
-    {"loop", "ranks as threads of one process, for tests"},
+#define ROW(name, summary) {#name, summary},
+    TUTTI_TRANSPORT_LIST(ROW)
+#undef ROW
     {NULL, NULL},
 };
