@@ -65,8 +65,8 @@ typedef struct tutti_transport_about {
     const char *name, *summary;
 } tutti_transport_about;
 
-/* X(name, summary): the transports of this build. Each is a file that defines the function that opens
- * it, declared below. */
+/* X(name, summary): the transports of this build. Each is a file with the function that opens it,
+ * which is declared below. */
 #define TUTTI_TRANSPORT_LIST(X)                                                                    \
     X(mpi, "MPI nonblocking send and recv on a communicator a lane")                               \
     X(loop, "ranks as threads of one process, for tests")

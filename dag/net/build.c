@@ -3,9 +3,13 @@
 #include "dag/kernels/loss.h"
 #include "dag/net/builder.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static const tutti_update_rule *rule_of(const tutti_step_options *o)
+{
+    return o->rule ? o->rule : &tutti_update_sgd;
+}
 
 static tutti_status check_options(const tutti_step_options *o)
 {
@@ -15,12 +19,7 @@ static tutti_status check_options(const tutti_step_options *o)
             (long long)o->batch, o->micro_batches);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
-    if (!(o->momentum >= 0 && isfinite(o->momentum) && o->weight_decay >= 0 &&
-            isfinite(o->weight_decay)))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: momentum %g and weight decay %g: finite and not negative", (double)o->momentum,
-            (double)o->weight_decay);
-    return TUTTI_OK;
+    return rule_of(o)->check(o);
 }
 
 static tutti_status check_net(const tutti_net *net)
@@ -172,9 +171,11 @@ static tutti_status open_builder(tutti_builder *b)
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
     step->micro_batches = b->options->micro_batches;
+    step->rule = rule_of(b->options);
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
-    step->state = calloc(layers * (TUTTI_LAYER_PARAMETERS + 1), sizeof *step->state);
+    step->state =
+        calloc(layers * (TUTTI_LAYER_PARAMETERS * TUTTI_UPDATE_STATES + 1), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);

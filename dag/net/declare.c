@@ -51,7 +51,19 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     return tutti_graph_tensor(b->graph, name, role, dtype, shape, tensor);
 }
 
-/* Declares parameter, momentum and gradient; with several micro-batches, also the gradient of
+static tutti_status declare_states(
+    tutti_builder *b, const char *layer, const tutti_parameter *parameter, tutti_trained *t)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++) {
+        status = tutti_builder_tensor(b, b->step->rule->prefix[i], layer, parameter->suffix, -1,
+            TUTTI_ROLE_STATE, parameter->dtype, parameter->shape, &t->state[i]);
+        if (status == TUTTI_OK) b->step->state[b->step->states++] = t->state[i];
+    }
+    return status;
+}
+
+/* Declares parameter, states and gradient; with several micro-batches, also the gradient of
  * each. */
 static tutti_status declare_parameter(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
@@ -63,15 +75,12 @@ static tutti_status declare_parameter(
     t->count = tutti_shape_count(&shape);
     tutti_status status = tutti_builder_tensor(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
-    if (status == TUTTI_OK)
-        status = tutti_builder_tensor(
-            b, "m.", layer, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, &t->momentum);
+    if (status == TUTTI_OK) status = declare_states(b, layer, parameter, t);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
             b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, dtype, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     b->step->parameter[b->step->parameters++] = t->weight;
-    b->step->state[b->step->states++] = t->momentum;
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_site *site = tutti_builder_site(b, l, s);
         site->parameter[p] = t->weight;

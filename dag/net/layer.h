@@ -40,7 +40,7 @@ typedef enum tutti_start {
 
 typedef struct tutti_parameter {
     const char *suffix; /* "weight": the tensor is "<layer>.weight" */
-    tutti_dtype dtype;  /* of the parameter, its gradient and its momentum */
+    tutti_dtype dtype;  /* of the parameter, its gradient and its states */
     tutti_shape shape;
     tutti_start start;
     double spread;

@@ -2,7 +2,6 @@
 
 #include "dag/kernels/arith.h"
 #include "dag/kernels/norm.h"
-#include "dag/kernels/optim.h"
 
 #include <stdio.h>
 
@@ -89,21 +88,10 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
     return status == TUTTI_OK ? mark(b, t->gradient) : status;
 }
 
-/* The update has the lowest priority: it fills the time in which a worker would otherwise wait for
- * the last sums over ranks. */
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
-    const tutti_step_options *o = b->options;
-    const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
-    const char *layer = b->net->layer[l].name;
-    tutti_sgd_desc desc = {.count = t->count,
-        .momentum = o->momentum,
-        .weight_decay = o->weight_decay,
-        .nesterov = o->nesterov};
-    tutti_access access[] = {tutti_reads(t->gradient), tutti_reads(b->step->rate),
-        tutti_updates(t->weight), tutti_updates(t->momentum)};
     char name[TUTTI_SITE_NAME];
-    int node;
-    snprintf(name, sizeof name, "%s.%s.%s", layer, suffix, tutti_op_sgd.name);
-    return tutti_graph_kernel(b->graph, name, &tutti_op_sgd, &desc, sizeof desc, 4, access, &node);
+    snprintf(name, sizeof name, "%s.%s", b->net->layer[l].name, suffix);
+    return b->step->rule->append(
+        b->graph, name, &b->trained[l * TUTTI_LAYER_PARAMETERS + p], b->step, b->options);
 }
