@@ -34,6 +34,7 @@ libcore_la_SOURCES += \
 # What runs graphs of kernels.
 libnet_la_SOURCES += \
 	dag/run/binding.c dag/run/binding.h \
+	dag/run/codelets.c dag/run/codelets.h \
 	dag/run/copy.c dag/run/table.c \
 	dag/run/inline.c dag/run/inline.h \
 	dag/run/scheduler.c dag/run/scheduler.h \

@@ -87,7 +87,7 @@ static tutti_status add_section(
     if (!status && which != COMPUTE) status = tutti_graph_mark(graph, sum, &node);
     for (int i = 0; i < nodes && which != COMMUNICATE && !status; i++)
         status = tutti_graph_kernel(
-            graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, &node);
+            graph, "product", &tutti_op_dense, &desc, sizeof desc, 3, access, &node);
     return status;
 }
 

@@ -29,7 +29,7 @@ static tutti_status add_copy(tutti_graph *graph, const char *name, int from, int
 {
     const tutti_sum_desc desc = {.count = SUMMED, .inputs = 1};
     const tutti_access access[] = {{from, TUTTI_READ}, {to, TUTTI_WRITE}};
-    return tutti_graph_kernel(graph, name, TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL);
+    return tutti_graph_kernel(graph, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
 }
 
 static tutti_status add_step(
@@ -41,7 +41,7 @@ static tutti_status add_step(
     if (!status) status = add_copy(graph, "begin", t->sum, t->x);
     for (int i = 0; i < products && !status; i++)
         status = tutti_graph_kernel(
-            graph, "product", TUTTI_OP_DENSE, &desc, sizeof desc, 3, access, NULL);
+            graph, "product", &tutti_op_dense, &desc, sizeof desc, 3, access, NULL);
     if (!status) status = add_copy(graph, "end", t->y, t->sum);
     if (!status && summed) status = tutti_graph_mark(graph, t->sum, NULL);
     return status;

@@ -48,7 +48,8 @@ static const char *algorithm_name(int i)
 
 static const char *kernel_name(int i)
 {
-    return i < TUTTI_OP_COUNT ? tutti_op_name(i) : NULL;
+    const tutti_op *op = tutti_op_get(i);
+    return op ? op->name : NULL;
 }
 
 static const char *model_name(int i)
@@ -161,11 +162,9 @@ static void print_communication(void)
 
 static void print_kernels(void)
 {
+    const tutti_op *op;
     puts("\nkernels (buffers read -> written)");
-    for (int op = 0; op < TUTTI_OP_COUNT; op++) {
-        const tutti_kernel *kernel = tutti_kernel_cpu(op);
-        if (kernel) print_row(kernel->name, kernel->buffers);
-    }
+    for (int i = 0; (op = tutti_op_get(i)); i++) print_row(op->name, op->buffers);
 }
 
 static void print_training(void)

@@ -1,7 +1,8 @@
 #include "collectives/transport/transport.h"
 
 const tutti_transport_about tutti_transports[] = {
-    {"mpi", "nonblocking MPI send and receive, on one communicator per lane"},
-    {"loop", "ranks as threads of one process, for tests"},
-    {NULL, NULL},
+#define ROW(name, summary) {#name, summary},
+    TUTTI_TRANSPORT_LIST(ROW)
+#undef ROW
+        {NULL, NULL},
 };

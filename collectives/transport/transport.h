@@ -65,7 +65,13 @@ typedef struct tutti_transport_about {
     const char *name, *summary;
 } tutti_transport_about;
 
-/* The transports of this build; a row with a NULL name ends the table. [P] */
+/* X(name, summary): the transports of this build. Each is a file with the function that opens it,
+ * which is declared below. */
+#define TUTTI_TRANSPORT_LIST(X)                                                                    \
+    X(mpi, "nonblocking MPI send and receive, on one communicator per lane")                       \
+    X(loop, "ranks as threads of one process, for tests")
+
+/* The list as a table; a row with a NULL name ends it. [P] */
 extern const tutti_transport_about tutti_transports[];
 
 /* Over a communicator: `comm` points to an MPI_Comm (tutti_boot.comm), collective over it.

@@ -136,8 +136,8 @@ static tutti_status append(tutti_graph *graph, const tutti_node *proto, int *nod
     return TUTTI_OK;
 }
 
-tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc,
-    size_t desc_bytes, int accesses, const tutti_access access[], int *node)
+tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const struct tutti_op *op,
+    const void *desc, size_t desc_bytes, int accesses, const tutti_access access[], int *node)
 {
     tutti_node proto = {.name = name,
         .kind = TUTTI_NODE_KERNEL,
@@ -157,8 +157,7 @@ tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node)
     char name[256];
     snprintf(name, sizeof name, "%s.sum", graph->tensor[tensor].name);
     tutti_access access = {tensor, TUTTI_READWRITE};
-    tutti_node proto = {
-        .name = name, .kind = TUTTI_NODE_MARK, .op = -1, .accesses = 1, .access = &access};
+    tutti_node proto = {.name = name, .kind = TUTTI_NODE_MARK, .accesses = 1, .access = &access};
     return append(graph, &proto, node);
 }
 
@@ -293,6 +292,17 @@ tutti_status tutti_graph_add_access(tutti_graph *graph, int node, tutti_access a
 void tutti_graph_set_priority(tutti_graph *graph, int node, int priority)
 {
     graph->node[node].priority = priority;
+}
+
+int64_t tutti_graph_node_bytes(const tutti_graph *graph, int node)
+{
+    const tutti_node *n = &graph->node[node];
+    int64_t total = 0;
+    for (int a = 0; a < n->accesses; a++) {
+        int64_t bytes = (int64_t)graph->tensor[n->access[a].tensor].bytes;
+        total += n->access[a].mode == TUTTI_READWRITE ? 2 * bytes : bytes;
+    }
+    return total;
 }
 
 int tutti_graph_tensors(const tutti_graph *graph)

@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 typedef struct tutti_graph tutti_graph;
+struct tutti_op; /* dag/kernels/kernel.h */
 
 /* What a tensor is for. Parameters and state outlive a step; the rest is scratch within one. */
 typedef enum tutti_role {
@@ -58,7 +59,7 @@ typedef struct tutti_access {
 } tutti_access;
 
 typedef enum tutti_node_kind {
-    TUTTI_NODE_KERNEL, /* op is a tutti_op of dag/kernels/kernel.h, desc its descriptor struct */
+    TUTTI_NODE_KERNEL, /* computes op; desc is its descriptor struct */
     /* "sum these tensors over all ranks here": read-write accesses to one tensor, or to the tensors
      * of a bucket, which lie in one block; desc is empty */
     TUTTI_NODE_MARK,
@@ -83,7 +84,7 @@ typedef struct tutti_place {
 typedef struct tutti_node {
     const char *name;
     tutti_node_kind kind;
-    int op;
+    const struct tutti_op *op; /* of a kernel; borrowed, and only its address matters here */
     const void *desc;
     size_t desc_bytes;
     int accesses;
@@ -111,8 +112,8 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
 tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *section);
 
 /* Appends a kernel node. desc (desc_bytes) is copied. Accesses name each tensor at most once. */
-tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, int op, const void *desc,
-    size_t desc_bytes, int accesses, const tutti_access access[], int *node);
+tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const struct tutti_op *op,
+    const void *desc, size_t desc_bytes, int accesses, const tutti_access access[], int *node);
 
 /* Appends a mark: the tensor is to be summed over all ranks at this point, in place. */
 tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node);
@@ -143,6 +144,10 @@ const tutti_node *tutti_graph_get_node(const tutti_graph *graph, int node);
 const char *tutti_graph_section_name(const tutti_graph *graph, int section);
 /* The tensor of that name, or -1. */
 int tutti_graph_find(const tutti_graph *graph, const char *name);
+
+/* The bytes that a node moves if it reads each tensor that it reads once, and writes each that it
+ * writes once. [P] */
+int64_t tutti_graph_node_bytes(const tutti_graph *graph, int node);
 
 /* One line per node: "12 conv1.backward_weights: x r, dy r -> dw w". */
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out);

@@ -8,6 +8,8 @@
 #ifndef TUTTI_ACT_H
 #define TUTTI_ACT_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stdint.h>
 
 typedef struct tutti_relu_desc {
@@ -19,5 +21,7 @@ typedef struct tutti_dropout_desc {
     uint64_t seed, stream;
     float rate; /* in [0, 1) */
 } tutti_dropout_desc;
+
+extern const tutti_op tutti_op_relu, tutti_op_relu_bwd, tutti_op_dropout, tutti_op_dropout_bwd;
 
 #endif

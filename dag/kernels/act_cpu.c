@@ -139,3 +139,28 @@ TUTTI_CPU_FN(dropout)
     dropout(d, d->seed + (uint64_t)*step, buf[0], buf[2]);
     return TUTTI_OK;
 }
+
+const tutti_op tutti_op_relu = {.name = "relu",
+    .buffers = "x->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_relu_desc)};
+const tutti_op tutti_op_relu_bwd = {.name = "relu_bwd",
+    .buffers = "y,dy->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_relu_desc)};
+const tutti_op tutti_op_dropout = {.name = "dropout",
+    .buffers = "x,step->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_dropout_desc)};
+const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
+    .buffers = "dy,step->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_dropout_desc)};
+
+const tutti_kernel tutti_kernels_act_cpu[] = {
+    TUTTI_CPU_LOOP(relu, relu_open, relu_run),
+    TUTTI_CPU_LOOP(relu_bwd, relu_open, relu_bwd_run),
+    TUTTI_CPU_LOOP(dropout, dropout_open, dropout_run),
+    TUTTI_CPU_LOOP(dropout_bwd, dropout_open, dropout_run),
+    {0},
+};

@@ -10,6 +10,8 @@
 #ifndef TUTTI_ARITH_H
 #define TUTTI_ARITH_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stdint.h>
 
 typedef struct tutti_sum_desc {
@@ -21,5 +23,7 @@ typedef struct tutti_sum_desc {
 typedef struct tutti_shortcut_desc {
     int64_t N, H, W, C, K, stride;
 } tutti_shortcut_desc;
+
+extern const tutti_op tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum;
 
 #endif

@@ -102,3 +102,41 @@ TUTTI_CPU_FN(shortcut_bwd)
     shortcut_bwd(args, buf[0], buf[1]);
     return TUTTI_OK;
 }
+
+/* Every stride-th pixel is read, and all of y is written. */
+TUTTI_CPU_BYTES(shortcut)
+{
+    const tutti_shortcut_desc *d = desc;
+    int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
+    return (double)(d->N * P * Q * (d->C + d->K)) * (double)element;
+}
+
+/* The channels of zeros are not read, and all of dx is written. */
+TUTTI_CPU_BYTES(shortcut_bwd)
+{
+    const tutti_shortcut_desc *d = desc;
+    int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
+    return (double)(d->N * (P * Q + d->H * d->W) * d->C) * (double)element;
+}
+
+const tutti_op tutti_op_shortcut = {.name = "shortcut",
+    .buffers = "x->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_shortcut_desc),
+    .bytes = shortcut_bytes};
+const tutti_op tutti_op_shortcut_bwd = {.name = "shortcut_bwd",
+    .buffers = "dy->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_shortcut_desc),
+    .bytes = shortcut_bwd_bytes};
+const tutti_op tutti_op_sum = {.name = "sum",
+    .buffers = "x0,x1,...->y",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_sum_desc)};
+
+const tutti_kernel tutti_kernels_arith_cpu[] = {
+    TUTTI_CPU_LOOP(shortcut, shortcut_open, shortcut_run),
+    TUTTI_CPU_LOOP(shortcut_bwd, shortcut_open, shortcut_bwd_run),
+    TUTTI_CPU_LOOP(sum, sum_open, sum_run),
+    {0},
+};

@@ -9,6 +9,8 @@
 #ifndef TUTTI_CONV_H
 #define TUTTI_CONV_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stdint.h>
 
 typedef struct tutti_conv_desc {
@@ -22,5 +24,7 @@ static inline int64_t tutti_conv_out(int64_t in, int64_t window, int64_t stride,
 {
     return (in + 2 * pad - window) / stride + 1;
 }
+
+extern const tutti_op tutti_op_conv, tutti_op_conv_bwd_data, tutti_op_conv_bwd_weights;
 
 #endif

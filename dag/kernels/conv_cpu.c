@@ -54,3 +54,26 @@ TUTTI_CPU_FLOPS(conv)
            (double)tutti_conv_out(d->W, d->S, d->stride, d->pad) * (double)d->K * (double)d->R *
            (double)d->S * (double)d->C;
 }
+
+const tutti_op tutti_op_conv = {.name = "conv",
+    .buffers = "x,w,[b]->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_conv_desc),
+    .flops = conv_flops};
+const tutti_op tutti_op_conv_bwd_data = {.name = "conv_bwd_data",
+    .buffers = "dy,w->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_conv_desc),
+    .flops = conv_flops};
+const tutti_op tutti_op_conv_bwd_weights = {.name = "conv_bwd_weights",
+    .buffers = "x,dy->dw,[db]",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_conv_desc),
+    .flops = conv_flops};
+
+const tutti_kernel tutti_kernels_conv_cpu[] = {
+    TUTTI_CPU_ROW(conv, conv_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(conv_bwd_data, conv_bwd_data_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(conv_bwd_weights, conv_bwd_weights_open, tutti_onednn_run, tutti_onednn_close),
+    {0},
+};

@@ -34,9 +34,3 @@ void tutti_cpu_free(void *args)
 {
     free(args);
 }
-
-double tutti_cpu_no_flops(const void *desc)
-{
-    (void)desc;
-    return 0;
-}

@@ -1,4 +1,4 @@
-/* What the CPU kernels share, and the functions that table_cpu.c lists. Internal to dag/kernels.
+/* What the CPU kernels share, and the rows that table.c collects. Internal to dag/kernels.
  *
  * The elementwise loops use vectors of 16 floats, which the compiler lowers to what the machine
  * has. A function marked TUTTI_CLONES is compiled for several instruction sets, and the loader
@@ -8,6 +8,7 @@
 #define TUTTI_CPU_H
 
 #include "dag/base/status.h"
+#include "dag/kernels/kernel.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -68,56 +69,27 @@ tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int f
 /* For kernels that need only their descriptor: a copy of it, and its release. */
 tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
 void tutti_cpu_free(void *args);
-/* For kernels not worth counting. */
-double tutti_cpu_no_flops(const void *desc);
 
-/* The functions that table_cpu.c lists, by their names without prefix. */
-#define TUTTI_CPU_OPEN(name) tutti_status tutti_##name##_open_cpu(const void *desc, void **args)
+/* The heads of a family's functions: those that open, run and close kernels, and those that count an
+ * op's flops and bytes. */
+#define TUTTI_CPU_OPEN(name) static tutti_status name##_open(const void *desc, void **args)
 #define TUTTI_CPU_FN(name)                                                                         \
-    tutti_status tutti_##name##_cpu(const void *args, void *const buf[], void *queue)
-#define TUTTI_CPU_CLOSE(name) void tutti_##name##_close_cpu(void *args)
-#define TUTTI_CPU_FLOPS(name) double tutti_##name##_flops(const void *desc)
+    static tutti_status name##_run(const void *args, void *const buf[], void *queue)
+#define TUTTI_CPU_CLOSE(name) static void name##_close(void *args)
+#define TUTTI_CPU_FLOPS(name) static double name##_flops(const void *desc)
+#define TUTTI_CPU_BYTES(name) static double name##_bytes(const void *desc, size_t element)
 
-TUTTI_CPU_OPEN(conv);
-TUTTI_CPU_OPEN(conv_bwd_data);
-TUTTI_CPU_OPEN(conv_bwd_weights);
-TUTTI_CPU_FLOPS(conv);
+/* A row for float32 on the CPU. */
+#define TUTTI_CPU_ROW(op, open, fn, close)                                                         \
+    {                                                                                              \
+        &tutti_op_##op, TUTTI_CPU, TUTTI_F32, open, fn, close                                      \
+    }
+/* The same for a kernel that needs only its descriptor. */
+#define TUTTI_CPU_LOOP(op, open, fn) TUTTI_CPU_ROW(op, open, fn, tutti_cpu_free)
 
-TUTTI_CPU_OPEN(dense);
-TUTTI_CPU_OPEN(dense_bwd_data);
-TUTTI_CPU_OPEN(dense_bwd_weights);
-TUTTI_CPU_FLOPS(dense);
-
-TUTTI_CPU_OPEN(norm);
-TUTTI_CPU_CLOSE(norm);
-TUTTI_CPU_FN(norm);
-TUTTI_CPU_FN(norm_infer);
-TUTTI_CPU_FN(norm_bwd);
-TUTTI_CPU_OPEN(norm_running);
-TUTTI_CPU_FN(norm_running);
-
-TUTTI_CPU_OPEN(relu);
-TUTTI_CPU_FN(relu);
-TUTTI_CPU_FN(relu_bwd);
-TUTTI_CPU_OPEN(dropout);
-TUTTI_CPU_FN(dropout);
-
-TUTTI_CPU_OPEN(pool_max);
-TUTTI_CPU_OPEN(pool_max_bwd);
-TUTTI_CPU_OPEN(pool_avg);
-TUTTI_CPU_OPEN(pool_avg_bwd);
-
-TUTTI_CPU_OPEN(shortcut);
-TUTTI_CPU_FN(shortcut);
-TUTTI_CPU_FN(shortcut_bwd);
-TUTTI_CPU_OPEN(sum);
-TUTTI_CPU_FN(sum);
-
-TUTTI_CPU_OPEN(xent);
-TUTTI_CPU_FN(softmax_xent);
-TUTTI_CPU_FN(xent_eval);
-
-TUTTI_CPU_OPEN(sgd);
-TUTTI_CPU_FN(sgd);
+/* The rows of each family; the last one has no op. */
+extern const tutti_kernel tutti_kernels_act_cpu[], tutti_kernels_arith_cpu[],
+    tutti_kernels_conv_cpu[], tutti_kernels_dense_cpu[], tutti_kernels_loss_cpu[],
+    tutti_kernels_norm_cpu[], tutti_kernels_optim_cpu[], tutti_kernels_pool_cpu[];
 
 #endif

@@ -34,3 +34,26 @@ TUTTI_CPU_FLOPS(dense)
     const tutti_dense_desc *d = desc;
     return 2.0 * (double)d->N * (double)d->C * (double)d->K;
 }
+
+const tutti_op tutti_op_dense = {.name = "dense",
+    .buffers = "x,w,[b]->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_dense_desc),
+    .flops = dense_flops};
+const tutti_op tutti_op_dense_bwd_data = {.name = "dense_bwd_data",
+    .buffers = "dy,w->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_dense_desc),
+    .flops = dense_flops};
+const tutti_op tutti_op_dense_bwd_weights = {.name = "dense_bwd_weights",
+    .buffers = "x,dy->dw,[db]",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_dense_desc),
+    .flops = dense_flops};
+
+const tutti_kernel tutti_kernels_dense_cpu[] = {
+    TUTTI_CPU_ROW(dense, dense_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(dense_bwd_data, dense_bwd_data_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(dense_bwd_weights, dense_bwd_weights_open, tutti_onednn_run, tutti_onednn_close),
+    {0},
+};

@@ -1,74 +1,76 @@
-/* The kernels: what can be computed on tensors, and the one function type that computes it.
+/* Ops and kernels: what can be computed on tensors, and the functions that compute it.
  *
- * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) defines a
- * descriptor: a plain struct of numbers that specifies the computation. `open` turns a descriptor
- * into what the kernel needs at run time (cached primitives, scratch memory); `fn` computes, any
- * number of times, one call at a time per opened kernel (different opened kernels run in parallel);
- * `close` releases. table_cpu.c lists the CPU kernels.
+ * Each family (conv.h, dense.h, norm.h, act.h, pool.h, arith.h, loss.h, optim.h) declares its ops
+ * and defines a descriptor: a plain struct of numbers that specifies the computation. An op is the
+ * same on every device. A kernel computes an op on one kind of device, for one element type:
+ * `open` turns a descriptor into what the kernel needs at run time (cached primitives, scratch
+ * memory); `fn` computes, any number of times, one call at a time per opened kernel (different
+ * opened kernels run in parallel); `close` releases.
  *
- * All tensors are dense float32 unless a family says otherwise; images are N,H,W,C; convolution
- * weights (K,R,S,C); dense weights (K,C). Threads: open/close [M], fn [A]. Every kernel runs on the
- * calling thread only and gives the same bits for the same input, run after run. */
+ * <family>_cpu.c defines the family's ops, and its kernels for the CPU as rows of a table; table.c
+ * collects the tables. The rows are the only list of ops: whoever needs a list walks through them.
+ *
+ * All tensors are dense; images are N,H,W,C; convolution weights (K,R,S,C); dense weights (K,C).
+ * Threads: open/close [M], fn [A]. Every kernel runs on the calling thread only and gives the same
+ * bits for the same input, run after run. */
 #ifndef TUTTI_KERNEL_H
 #define TUTTI_KERNEL_H
 
+#include "dag/base/dtype.h"
 #include "dag/base/status.h"
 
 #include <stddef.h>
 
-/* X(op, name, buffers): buffers is the order in which a node lists its accesses, separated by ",";
- * -> precedes what is written; [..] is present only when the descriptor says so. */
-#define TUTTI_OP_LIST(X)                                                                           \
-    X(CONV, "conv", "x,w,[b]->y")                                                                  \
-    X(CONV_BWD_DATA, "conv_bwd_data", "dy,w->dx")                                                  \
-    X(CONV_BWD_WEIGHTS, "conv_bwd_weights", "x,dy->dw,[db]")                                       \
-    X(DENSE, "dense", "x,w,[b]->y")                                                                \
-    X(DENSE_BWD_DATA, "dense_bwd_data", "dy,w->dx")                                                \
-    X(DENSE_BWD_WEIGHTS, "dense_bwd_weights", "x,dy->dw,[db]")                                     \
-    X(NORM, "norm", "x,scaleshift->y,stats,[mask]")                                                \
-    X(NORM_INFER, "norm_infer", "x,scaleshift,running->y")                                         \
-    X(NORM_BWD, "norm_bwd", "x,dy,scaleshift,stats,[mask]->dx,dscaleshift")                        \
-    X(NORM_RUNNING, "norm_running", "stats_sum->running(rw)")                                      \
-    X(RELU, "relu", "x->y")                                                                        \
-    X(RELU_BWD, "relu_bwd", "y,dy->dx")                                                            \
-    X(DROPOUT, "dropout", "x,step->y")                                                             \
-    X(DROPOUT_BWD, "dropout_bwd", "dy,step->dx")                                                   \
-    X(POOL_MAX, "pool_max", "x->y,argmax")                                                         \
-    X(POOL_MAX_BWD, "pool_max_bwd", "dy,argmax->dx")                                               \
-    X(POOL_AVG, "pool_avg", "x->y")                                                                \
-    X(POOL_AVG_BWD, "pool_avg_bwd", "dy->dx")                                                      \
-    X(SHORTCUT, "shortcut", "x->y")                                                                \
-    X(SHORTCUT_BWD, "shortcut_bwd", "dy->dx")                                                      \
-    X(SUM, "sum", "x0,x1,...->y")                                                                  \
-    X(SOFTMAX_XENT, "softmax_xent", "logits,labels->dlogits,metrics")                              \
-    X(XENT_EVAL, "xent_eval", "logits,labels->metrics")                                            \
-    X(SGD, "sgd", "g,rate->w(rw),v(rw)")
+/* The part of a training step that an op belongs to. */
+typedef enum tutti_op_part {
+    TUTTI_PART_FORWARD,
+    TUTTI_PART_BACKWARD,
+    TUTTI_PART_SUM, /* of micro-batches, statistics, or values */
+    TUTTI_PART_UPDATE,
+} tutti_op_part;
 
-typedef enum tutti_op {
-#define TUTTI_OP_ENUM(op, name, buffers) TUTTI_OP_##op,
-    TUTTI_OP_LIST(TUTTI_OP_ENUM)
-#undef TUTTI_OP_ENUM
-        TUTTI_OP_COUNT
+/* An op's address identifies it: compare addresses, not names. */
+typedef struct tutti_op {
+    const char *name; /* unique: "conv" */
+    /* The order in which a node lists its accesses, separated by ","; -> precedes what is written;
+     * [..] is present only when the descriptor says so: "x,w,[b]->y". */
+    const char *buffers;
+    tutti_op_part part;
+    size_t desc_bytes; /* size of the family's descriptor struct */
+    /* Operations of one run; multiply and add count as two. NULL: not worth counting. [P] */
+    double (*flops)(const void *desc);
+    /* Bytes that one run must read and write, when the elements of the first buffer have this size.
+     * NULL: it reads each buffer that it reads once, and writes each that it writes once. [P] */
+    double (*bytes)(const void *desc, size_t element);
 } tutti_op;
 
+/* Kinds of devices. */
+typedef enum tutti_device { TUTTI_CPU } tutti_device;
+
 /* The kernel function type. args: what open returned; buf: one pointer per buffer, in the op's
- * order; queue: NULL on the CPU, a stream on CUDA. */
+ * order; queue: NULL on the CPU. */
 typedef tutti_status tutti_kernel_fn(const void *args, void *const buf[], void *queue);
 
+/* A row of the table. dtype: the element type of the op's first buffer. */
 typedef struct tutti_kernel {
-    const char *name, *buffers;
-    size_t desc_bytes; /* size of the family's descriptor struct */
+    const tutti_op *op;
+    tutti_device device;
+    tutti_dtype dtype;
     /* INVAL (logged) for an invalid descriptor; UNSUPPORTED, NOMEM. */
     tutti_status (*open)(const void *desc, void **args);
     tutti_kernel_fn *fn;
-    void (*close)(void *args);         /* accepts NULL */
-    double (*flops)(const void *desc); /* multiply and add count as two; 0: not worth counting */
+    void (*close)(void *args); /* accepts NULL */
 } tutti_kernel;
 
-/* The CPU kernel of an op; NULL when op is not a tutti_op. [P] */
-const tutti_kernel *tutti_kernel_cpu(int op);
-/* "conv", ...; "unknown". [P] */
-const char *tutti_op_name(int op);
+/* The i-th row, from 0; NULL past the end. [P] */
+const tutti_kernel *tutti_kernel_get(int i);
+/* The row of this op, device and type; NULL when there is none. [P] */
+const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, tutti_dtype dtype);
+/* The i-th op, from 0, in the order of their first rows; NULL past the end. [P] */
+const tutti_op *tutti_op_get(int i);
+
+/* "CPU"; "unknown". [P] */
+const char *tutti_device_name(tutti_device device);
 /* The library that computes, with its version: "oneDNN 2.6.3". [P] */
 const char *tutti_kernel_library(void);
 

@@ -4,7 +4,7 @@ libnet_la_SOURCES += \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \
 	dag/kernels/cpu.c dag/kernels/cpu.h \
 	dag/kernels/dense.h dag/kernels/dense_cpu.c \
-	dag/kernels/kernel.h dag/kernels/table_cpu.c \
+	dag/kernels/kernel.h dag/kernels/table.c \
 	dag/kernels/loss.h dag/kernels/loss_cpu.c \
 	dag/kernels/norm.h dag/kernels/norm_cpu.c \
 	dag/kernels/onednn.c dag/kernels/onednn.h \

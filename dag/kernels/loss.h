@@ -15,6 +15,8 @@
 #ifndef TUTTI_LOSS_H
 #define TUTTI_LOSS_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stdint.h>
 
 enum { TUTTI_METRICS = 3 };
@@ -24,5 +26,7 @@ typedef struct tutti_xent_desc {
     float weight, smoothing;
     int views;
 } tutti_xent_desc;
+
+extern const tutti_op tutti_op_softmax_xent, tutti_op_xent_eval;
 
 #endif

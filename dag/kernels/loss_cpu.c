@@ -108,3 +108,18 @@ TUTTI_CPU_FN(xent_eval)
     (void)queue;
     return xent(args, buf[0], buf[1], NULL, buf[2]);
 }
+
+const tutti_op tutti_op_softmax_xent = {.name = "softmax_xent",
+    .buffers = "logits,labels->dlogits,metrics",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_xent_desc)};
+const tutti_op tutti_op_xent_eval = {.name = "xent_eval",
+    .buffers = "logits,labels->metrics",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_xent_desc)};
+
+const tutti_kernel tutti_kernels_loss_cpu[] = {
+    TUTTI_CPU_LOOP(softmax_xent, xent_open, softmax_xent_run),
+    TUTTI_CPU_LOOP(xent_eval, xent_open, xent_eval_run),
+    {0},
+};

@@ -16,6 +16,8 @@
 #ifndef TUTTI_NORM_H
 #define TUTTI_NORM_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +34,7 @@ typedef struct tutti_norm_running_desc {
     int64_t C;
     float momentum, weight, unbias;
 } tutti_norm_running_desc;
+
+extern const tutti_op tutti_op_norm, tutti_op_norm_infer, tutti_op_norm_bwd, tutti_op_norm_running;
 
 #endif

@@ -363,3 +363,28 @@ TUTTI_CPU_FN(norm_running)
     }
     return TUTTI_OK;
 }
+
+const tutti_op tutti_op_norm = {.name = "norm",
+    .buffers = "x,scaleshift->y,stats,[mask]",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
+    .buffers = "x,scaleshift,running->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
+    .buffers = "x,dy,scaleshift,stats,[mask]->dx,dscaleshift",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_running = {.name = "norm_running",
+    .buffers = "stats_sum->running(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_norm_running_desc)};
+
+const tutti_kernel tutti_kernels_norm_cpu[] = {
+    TUTTI_CPU_ROW(norm, norm_open, norm_run, norm_close),
+    TUTTI_CPU_ROW(norm_infer, norm_open, norm_infer_run, norm_close),
+    TUTTI_CPU_ROW(norm_bwd, norm_open, norm_bwd_run, norm_close),
+    TUTTI_CPU_LOOP(norm_running, norm_running_open, norm_running_run),
+    {0},
+};

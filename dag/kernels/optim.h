@@ -6,6 +6,8 @@
 #ifndef TUTTI_OPTIM_H
 #define TUTTI_OPTIM_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stdint.h>
 
 typedef struct tutti_sgd_desc {
@@ -13,5 +15,7 @@ typedef struct tutti_sgd_desc {
     float momentum, weight_decay;
     int nesterov;
 } tutti_sgd_desc;
+
+extern const tutti_op tutti_op_sgd;
 
 #endif

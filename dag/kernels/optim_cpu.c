@@ -53,3 +53,22 @@ TUTTI_CPU_FN(sgd)
     sgd(args, *rate, buf[0], buf[2], buf[3]);
     return TUTTI_OK;
 }
+
+/* Without momentum, v is left alone. */
+TUTTI_CPU_BYTES(sgd)
+{
+    const tutti_sgd_desc *d = desc;
+    double weights = (d->momentum > 0 ? 4 : 2) * (double)d->count * sizeof(float);
+    return (double)d->count * (double)element + weights + sizeof(float);
+}
+
+const tutti_op tutti_op_sgd = {.name = "sgd",
+    .buffers = "g,rate->w(rw),v(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_sgd_desc),
+    .bytes = sgd_bytes};
+
+const tutti_kernel tutti_kernels_optim_cpu[] = {
+    TUTTI_CPU_LOOP(sgd, sgd_open, sgd_run),
+    {0},
+};

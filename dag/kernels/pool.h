@@ -6,6 +6,8 @@
 #ifndef TUTTI_POOL_H
 #define TUTTI_POOL_H
 
+#include "dag/kernels/kernel.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +17,8 @@ typedef struct tutti_pool_desc {
 
 /* Bytes of the argmax workspace of a maximum pooling, at least 1. [M] */
 size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc);
+
+extern const tutti_op tutti_op_pool_max, tutti_op_pool_max_bwd, tutti_op_pool_avg,
+    tutti_op_pool_avg_bwd;
 
 #endif

@@ -58,3 +58,28 @@ size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc)
     size_t bytes = check(desc) ? 0 : tutti_onednn_pool_workspace(desc);
     return bytes ? bytes : 1;
 }
+
+const tutti_op tutti_op_pool_max = {.name = "pool_max",
+    .buffers = "x->y,argmax",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_pool_desc)};
+const tutti_op tutti_op_pool_max_bwd = {.name = "pool_max_bwd",
+    .buffers = "dy,argmax->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_pool_desc)};
+const tutti_op tutti_op_pool_avg = {.name = "pool_avg",
+    .buffers = "x->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_pool_desc)};
+const tutti_op tutti_op_pool_avg_bwd = {.name = "pool_avg_bwd",
+    .buffers = "dy->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_pool_desc)};
+
+const tutti_kernel tutti_kernels_pool_cpu[] = {
+    TUTTI_CPU_ROW(pool_max, pool_max_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(pool_max_bwd, pool_max_bwd_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(pool_avg, pool_avg_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW(pool_avg_bwd, pool_avg_bwd_open, tutti_onednn_run, tutti_onednn_close),
+    {0},
+};

@@ -3,9 +3,13 @@
 #include "dag/kernels/loss.h"
 #include "dag/net/builder.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static const tutti_update_rule *rule_of(const tutti_step_options *o)
+{
+    return o->rule ? o->rule : &tutti_update_sgd;
+}
 
 static tutti_status check_options(const tutti_step_options *o)
 {
@@ -15,12 +19,7 @@ static tutti_status check_options(const tutti_step_options *o)
             (long long)o->batch, o->micro_batches);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
-    if (!(o->momentum >= 0 && isfinite(o->momentum) && o->weight_decay >= 0 &&
-            isfinite(o->weight_decay)))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: momentum %g and weight decay %g must be finite and not negative",
-            (double)o->momentum, (double)o->weight_decay);
-    return TUTTI_OK;
+    return rule_of(o)->check(o);
 }
 
 static tutti_status check_net(const tutti_net *net)
@@ -64,16 +63,17 @@ static tutti_status loss(tutti_builder *b, int s)
         .K = site->layer->out.C,
         .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
         .smoothing = b->options->label_smoothing};
-    tutti_status status = tutti_gradients_take(b->gradients[s], desc.N * desc.K, &dlogits);
+    tutti_status status =
+        tutti_gradients_take(b->gradients[s], site->layer->dtype, desc.N * desc.K, &dlogits);
     if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);
     tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->micro_batch[s].labels),
         tutti_writes(dlogits), tutti_writes(b->step->micro_batch[s].metrics)};
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_SOFTMAX_XENT), s);
+    snprintf(name, sizeof name, "%s@%d", tutti_op_softmax_xent.name, s);
     status = tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_SOFTMAX_XENT, &desc, sizeof desc, 4, access, &node);
+        b->graph, name, &tutti_op_softmax_xent, &desc, sizeof desc, 4, access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(
         b->graph, node, tutti_site_priority(b->net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
@@ -169,9 +169,11 @@ static tutti_status open_builder(tutti_builder *b)
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
     step->micro_batches = b->options->micro_batches;
+    step->rule = rule_of(b->options);
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
-    step->state = calloc(layers * (TUTTI_LAYER_PARAMETERS + 1), sizeof *step->state);
+    step->state =
+        calloc(layers * (TUTTI_LAYER_PARAMETERS * TUTTI_UPDATE_STATES + 1), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);

@@ -6,12 +6,7 @@
 
 #include "dag/net/site.h"
 #include "dag/net/step.h"
-
-/* A parameter's tensors, which all micro-batches share. */
-typedef struct tutti_trained {
-    int weight, gradient, momentum;
-    int64_t count;
-} tutti_trained;
+#include "dag/net/update.h"
 
 typedef struct tutti_builder {
     const tutti_net *net;
@@ -36,11 +31,12 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *options);
 /* Declares inputs, parameters and state, and sets up every site. Values are declared with their
  * nodes. */
 tutti_status tutti_builder_declare(tutti_builder *b);
-/* A float32 tensor "<prefix><layer>.<suffix>", followed by "@<micro-batch>" if micro_batch >= 0. */
+/* A tensor "<prefix><layer>.<suffix>", followed by "@<micro-batch>" if micro_batch >= 0. */
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
-    const char *suffix, int micro_batch, tutti_role role, tutti_shape shape, int *tensor);
+    const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
+    int *tensor);
 
-/* For parameter p of layer l: [sum over micro-batches] -> mark; and what follows the mark: sgd. */
+/* For parameter p of layer l: [sum over micro-batches] -> mark; and what follows the mark: the update. */
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix);
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
 /* For the statistics of layer l: sum over micro-batches -> mark; and what follows the mark: running

@@ -29,7 +29,7 @@ static tutti_status declare_inputs(tutti_builder *b)
         snprintf(images, sizeof images, "images@%d", s);
         snprintf(labels, sizeof labels, "labels@%d", s);
         snprintf(metrics, sizeof metrics, "metrics@%d", s);
-        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, TUTTI_F32,
+        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, b->net->layer[0].dtype,
             tutti_shape_of(micro_batch->count, x.H, x.W, x.C), &micro_batch->images);
         if (status == TUTTI_OK)
             status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
@@ -42,15 +42,28 @@ static tutti_status declare_inputs(tutti_builder *b)
 }
 
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
-    const char *suffix, int micro_batch, tutti_role role, tutti_shape shape, int *tensor)
+    const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
+    int *tensor)
 {
     char name[TUTTI_SITE_NAME], place[16] = "";
     if (micro_batch >= 0) snprintf(place, sizeof place, "@%d", micro_batch);
     snprintf(name, sizeof name, "%s%s.%s%s", prefix, layer, suffix, place);
-    return tutti_graph_tensor(b->graph, name, role, TUTTI_F32, shape, tensor);
+    return tutti_graph_tensor(b->graph, name, role, dtype, shape, tensor);
 }
 
-/* Declares parameter, momentum and gradient; with several micro-batches, also the gradient of
+static tutti_status declare_states(
+    tutti_builder *b, const char *layer, const tutti_parameter *parameter, tutti_trained *t)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++) {
+        status = tutti_builder_tensor(b, b->step->rule->prefix[i], layer, parameter->suffix, -1,
+            TUTTI_ROLE_STATE, parameter->dtype, parameter->shape, &t->state[i]);
+        if (status == TUTTI_OK) b->step->state[b->step->states++] = t->state[i];
+    }
+    return status;
+}
+
+/* Declares parameter, states and gradient; with several micro-batches, also the gradient of
  * each. */
 static tutti_status declare_parameter(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
@@ -58,25 +71,23 @@ static tutti_status declare_parameter(
     const char *layer = b->net->layer[l].name, *suffix = parameter->suffix;
     tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_shape shape = parameter->shape;
+    tutti_dtype dtype = parameter->dtype;
     t->count = tutti_shape_count(&shape);
-    tutti_status status =
-        tutti_builder_tensor(b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, shape, &t->weight);
-    if (status == TUTTI_OK)
-        status =
-            tutti_builder_tensor(b, "m.", layer, suffix, -1, TUTTI_ROLE_STATE, shape, &t->momentum);
+    tutti_status status = tutti_builder_tensor(
+        b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
+    if (status == TUTTI_OK) status = declare_states(b, layer, parameter, t);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
-            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, shape, &t->gradient);
+            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, dtype, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     b->step->parameter[b->step->parameters++] = t->weight;
-    b->step->state[b->step->states++] = t->momentum;
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_site *site = tutti_builder_site(b, l, s);
         site->parameter[p] = t->weight;
         site->dparameter[p] = t->gradient;
         if (b->options->micro_batches > 1)
             status = tutti_builder_tensor(
-                b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, shape, &site->dparameter[p]);
+                b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, dtype, shape, &site->dparameter[p]);
     }
     return status;
 }
@@ -86,7 +97,7 @@ static tutti_status declare_running(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     int running;
     tutti_status status = tutti_builder_tensor(b, "", layer->name, "running", -1, TUTTI_ROLE_STATE,
-        tutti_shape_of(2, layer->out.C), &running);
+        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out.C), &running);
     if (status != TUTTI_OK) return status;
     b->step->state[b->step->states++] = running;
     for (int s = 0; s < b->options->micro_batches; s++)

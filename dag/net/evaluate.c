@@ -19,7 +19,7 @@ static tutti_status see(tutti_builder *b, int s, int again)
     access[n++] = into;
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s@%d", again ? "views.sum" : "views.first", s);
-    return tutti_graph_kernel(b->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, n, access, &node);
+    return tutti_graph_kernel(b->graph, name, &tutti_op_sum, &desc, sizeof desc, n, access, &node);
 }
 
 static tutti_status judge(tutti_builder *b, int s, int logits, int views)
@@ -31,19 +31,20 @@ static tutti_status judge(tutti_builder *b, int s, int logits, int views)
         tutti_reads(logits), tutti_reads(micro_batch->labels), tutti_writes(micro_batch->metrics)};
     char name[TUTTI_SITE_NAME];
     int node;
-    snprintf(name, sizeof name, "%s@%d", tutti_op_name(TUTTI_OP_XENT_EVAL), s);
+    snprintf(name, sizeof name, "%s@%d", tutti_op_xent_eval.name, s);
     return tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_XENT_EVAL, &desc, sizeof desc, 3, access, &node);
+        b->graph, name, &tutti_op_xent_eval, &desc, sizeof desc, 3, access, &node);
 }
 
 static tutti_status declare(tutti_builder *b, int s)
 {
     const tutti_site *site = tutti_builder_site(b, b->net->output, s);
     tutti_shape shape = tutti_shape_of(site->N, site->layer->out.C);
-    tutti_status status = tutti_builder_tensor(
-        b, "", "views", "first", s, TUTTI_ROLE_SCRATCH, shape, &b->step->micro_batch[s].seen);
+    tutti_dtype dtype = site->layer->dtype;
+    tutti_status status = tutti_builder_tensor(b, "", "views", "first", s, TUTTI_ROLE_SCRATCH,
+        dtype, shape, &b->step->micro_batch[s].seen);
     return status == TUTTI_OK ? tutti_builder_tensor(b, "", "views", "sum", s, TUTTI_ROLE_SCRATCH,
-                                    shape, &b->step->micro_batch[s].both)
+                                    dtype, shape, &b->step->micro_batch[s].both)
                               : status;
 }
 

@@ -9,6 +9,7 @@
 
 typedef struct buffer {
     int tensor, holds;
+    tutti_dtype dtype;
     int64_t count, released; /* released: the number of its latest release */
 } buffer;
 
@@ -50,19 +51,20 @@ static buffer *find(tutti_gradients *g, int tensor)
     return NULL;
 }
 
-static buffer *latest_idle(tutti_gradients *g, int64_t count)
+static buffer *latest_idle(tutti_gradients *g, tutti_dtype dtype, int64_t count)
 {
     buffer *best = NULL;
     for (int i = 0; i < g->buffers; i++) {
         buffer *b = &g->buffer[i];
-        if (!b->holds && b->count == count && (!best || b->released > best->released)) best = b;
+        if (b->holds || b->dtype != dtype || b->count != count) continue;
+        if (!best || b->released > best->released) best = b;
     }
     return best;
 }
 
-tutti_status tutti_gradients_take(tutti_gradients *g, int64_t count, int *tensor)
+tutti_status tutti_gradients_take(tutti_gradients *g, tutti_dtype dtype, int64_t count, int *tensor)
 {
-    buffer *idle = latest_idle(g, count);
+    buffer *idle = latest_idle(g, dtype, count);
     if (idle) {
         idle->holds = 1;
         *tensor = idle->tensor;
@@ -74,10 +76,10 @@ tutti_status tutti_gradients_take(tutti_gradients *g, int64_t count, int *tensor
     char name[48];
     snprintf(name, sizeof name, "gradient%d@%d", g->buffers, g->micro_batch);
     int made;
-    tutti_status status = tutti_graph_tensor(
-        g->graph, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count), &made);
+    tutti_status status =
+        tutti_graph_tensor(g->graph, name, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(count), &made);
     if (status != TUTTI_OK) return status;
-    g->buffer[g->buffers++] = (buffer){.tensor = made, .holds = 1, .count = count};
+    g->buffer[g->buffers++] = (buffer){.tensor = made, .holds = 1, .dtype = dtype, .count = count};
     *tensor = made;
     return TUTTI_OK;
 }
@@ -108,7 +110,7 @@ static tutti_status append_sum(tutti_gradients *g, const char *name, int priorit
     access[inputs] = (tutti_access){y, TUTTI_WRITE};
     int node;
     tutti_status status = tutti_graph_kernel(
-        g->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, &node);
+        g->graph, name, &tutti_op_sum, &desc, sizeof desc, inputs + 1, access, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(g->graph, node, priority);
     return status;
 }
@@ -118,19 +120,19 @@ static tutti_status append_sum(tutti_gradients *g, const char *name, int priorit
  * in. */
 static tutti_status fold(tutti_gradients *g, const char *name, int priority, int tensor, int *total)
 {
-    int64_t count = find(g, tensor)->count;
+    const buffer like = *find(g, tensor);
     tutti_status status = TUTTI_OK;
     int x[2] = {*total, tensor}, y;
     if (x[0] == x[1]) {
-        status = tutti_gradients_take(g, count, &x[1]);
+        status = tutti_gradients_take(g, like.dtype, like.count, &x[1]);
         if (status != TUTTI_OK) return status;
-        status = append_sum(g, name, priority, count, 1, x, x[1]);
+        status = append_sum(g, name, priority, like.count, 1, x, x[1]);
         tutti_gradients_drop(g, tensor);
         if (status != TUTTI_OK) return status;
     }
-    status = tutti_gradients_take(g, count, &y);
+    status = tutti_gradients_take(g, like.dtype, like.count, &y);
     if (status != TUTTI_OK) return status;
-    status = append_sum(g, name, priority, count, 2, x, y);
+    status = append_sum(g, name, priority, like.count, 2, x, y);
     tutti_gradients_drop(g, x[0]);
     tutti_gradients_drop(g, x[1]);
     *total = y;

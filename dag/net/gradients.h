@@ -3,7 +3,7 @@
  * A value with several consumers gets one contribution from each; once all have been added, the
  * gradient is their sum, in the order in which they were added. A contribution may be shared (an
  * add passes the same tensor to both inputs), so buffers are reference-counted. A buffer that
- * nobody holds is reused for the next gradient of the same size; the one released last is
+ * nobody holds is reused for the next gradient of the same type and size; the one released last is
  * preferred, as it is most likely to be in the cache. Reuse adds an edge from the buffer's last
  * reader to its next writer; each micro-batch has a separate pool, so the edge never joins two
  * micro-batches. Threads: [M]. */
@@ -17,8 +17,9 @@ typedef struct tutti_gradients tutti_gradients;
 tutti_status tutti_gradients_new(tutti_graph *graph, int micro_batch, tutti_gradients **gradients);
 void tutti_gradients_free(tutti_gradients *gradients);
 
-/* A buffer of `count` float32, held by the caller. */
-tutti_status tutti_gradients_take(tutti_gradients *gradients, int64_t count, int *tensor);
+/* A buffer of `count` elements, held by the caller. */
+tutti_status tutti_gradients_take(
+    tutti_gradients *gradients, tutti_dtype dtype, int64_t count, int *tensor);
 /* Adds a contribution to a value's gradient, which holds the buffer, too. */
 tutti_status tutti_gradients_add(tutti_gradients *gradients, int value, int tensor);
 /* The gradient of a value whose contributions have all been added: the contribution itself if there

@@ -4,6 +4,7 @@
 #include "dag/base/rng.h"
 #include "dag/net/site.h"
 #include "dag/net/step.h"
+#include "dag/net/update.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,7 @@ typedef struct target {
     const tutti_runner *runner;
     tutti_run *run;
     uint64_t seed;
+    const tutti_update_rule *rule;
 } target;
 
 static tutti_status start_tensor(const target *t, const char *prefix, const char *layer,
@@ -54,6 +56,9 @@ static tutti_status start_tensor(const target *t, const char *prefix, const char
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: no tensor %s: the step was built from another net", name);
     const tutti_tensor *found = tutti_graph_get_tensor(t->graph, tensor);
+    if (found->dtype != TUTTI_F32)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "step: no initial values for %s: it is %s, not %s",
+            name, tutti_dtype_name(found->dtype), tutti_dtype_name(TUTTI_F32));
     void *data;
     tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
     if (status) return status;
@@ -70,8 +75,8 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
         const char *suffix = parameter[p].suffix;
         tutti_status status =
             start_tensor(t, "", layer->name, suffix, parameter[p].start, parameter[p].spread);
-        if (status == TUTTI_OK)
-            status = start_tensor(t, "m.", layer->name, suffix, TUTTI_START_ZERO, 0);
+        for (int i = 0; t->rule->prefix[i] && status == TUTTI_OK; i++)
+            status = start_tensor(t, t->rule->prefix[i], layer->name, suffix, TUTTI_START_ZERO, 0);
         if (status != TUTTI_OK) return status;
     }
     if (!layer->kind->statistics) return TUTTI_OK;
@@ -81,7 +86,8 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
     const tutti_runner *runner, tutti_run *run, uint64_t seed)
 {
-    target t = {.graph = step->graph, .runner = runner, .run = run, .seed = seed};
+    target t = {
+        .graph = step->graph, .runner = runner, .run = run, .seed = seed, .rule = step->rule};
     for (int l = 0; l < net->layers; l++) {
         tutti_status status = start_layer(&t, &net->layer[l]);
         if (status != TUTTI_OK) return status;

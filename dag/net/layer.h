@@ -2,17 +2,23 @@
  *
  * Layer i has value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions (the
  * shape of its value, its parameters, the nodes of the forward, evaluation and backward passes),
- * and the function of net.h that appends it. A new kind is a new file with both, that function's
- * line in net.h, and a member of `as` below if it has settings. Threads: [M]. */
+ * a struct of its settings, and the function of net.h that appends it. A new kind is a new file with
+ * these, and that function's line in net.h. Threads: [M]. */
 #ifndef TUTTI_LAYER_H
 #define TUTTI_LAYER_H
 
+#include "dag/base/dtype.h"
 #include "dag/graph/shape.h"
 #include "dag/net/net.h"
 
 #include <stddef.h>
 
-enum { TUTTI_LAYER_NAME = 64, TUTTI_LAYER_INPUTS = 2, TUTTI_LAYER_PARAMETERS = 2 };
+enum {
+    TUTTI_LAYER_NAME = 64,
+    TUTTI_LAYER_INPUTS = 2,
+    TUTTI_LAYER_PARAMETERS = 2,
+    TUTTI_LAYER_SETTINGS = 64, /* bytes */
+};
 
 /* Shape of a value without the batch size. Features have H = W = 1. */
 typedef struct tutti_extent {
@@ -34,6 +40,7 @@ typedef enum tutti_start {
 
 typedef struct tutti_parameter {
     const char *suffix; /* "weight": the tensor is "<layer>.weight" */
+    tutti_dtype dtype;  /* of the parameter, its gradient and its states */
     tutti_shape shape;
     tutti_start start;
     double spread;
@@ -48,21 +55,18 @@ typedef struct tutti_layer {
     tutti_value in[TUTTI_LAYER_INPUTS];
     tutti_extent from[TUTTI_LAYER_INPUTS]; /* of the inputs */
     tutti_extent out;                      /* of the value */
-    union {                                /* the kind's settings */
-        tutti_extent input;
-        tutti_conv_layer conv;
-        struct {
-            int64_t K;
-            tutti_init init;
-        } dense;
-        tutti_window pool;
-        struct {
-            int64_t K, stride;
-        } shortcut;
-        float rate; /* dropout */
-        int relu;   /* norm, add */
-    } as;
+    /* Element types of the inputs and the value, and of their gradients. A value has the type of
+     * the first input unless its kind's infer sets another. */
+    tutti_dtype from_dtype[TUTTI_LAYER_INPUTS], dtype;
+    /* the kind's struct; read it through tutti_layer_settings */
+    _Alignas(max_align_t) char settings[TUTTI_LAYER_SETTINGS];
 } tutti_layer;
+
+/* The settings of a layer: the struct that its kind's file has appended it with. */
+static inline const void *tutti_layer_settings(const tutti_layer *layer)
+{
+    return layer->settings;
+}
 
 struct tutti_site; /* dag/net/site.h: a layer at one micro-batch */
 
@@ -90,9 +94,11 @@ struct tutti_net {
     tutti_value output; /* -1 until declared */
 };
 
-/* Appends a layer of this kind with these inputs and settings, and infers its shapes. Returns the
- * new value, or -1 if this or an earlier call has failed. */
-tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer);
+/* Appends a layer of this kind with these inputs, and infers its shapes. settings: the kind's
+ * struct (copied), at most TUTTI_LAYER_SETTINGS bytes; NULL, 0 for a kind without. Returns the new
+ * value, or -1 if this or an earlier call has failed. */
+tutti_value tutti_net_append(
+    tutti_net *net, const char *name, tutti_layer layer, const void *settings, size_t bytes);
 
 /* Lists the parameters of a layer and returns how many; 0 for a kind without. */
 int tutti_layer_parameters(

@@ -12,11 +12,20 @@ static tutti_status infer(tutti_layer *layer)
     if (a.H != b.H || a.W != b.W || a.C != b.C)
         return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: shapes differ: %s and %s",
             layer->name, tutti_extent_print(a, left), tutti_extent_print(b, right));
+    if (layer->from_dtype[0] != layer->from_dtype[1])
+        return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: types differ: %s and %s",
+            layer->name, tutti_dtype_name(layer->from_dtype[0]),
+            tutti_dtype_name(layer->from_dtype[1]));
     if (layer->in[0] == layer->in[1])
         return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: adds a value (%s) to itself",
             layer->name, tutti_extent_print(a, left));
     layer->out = a;
     return TUTTI_OK;
+}
+
+static int fused_relu(const tutti_site *site)
+{
+    return *(const int *)tutti_layer_settings(site->layer);
 }
 
 static tutti_status forward(tutti_site *site)
@@ -25,16 +34,16 @@ static tutti_status forward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_sum_desc desc = {.count = site->N * tutti_extent_count(site->layer->out),
         .inputs = 2,
-        .relu = site->layer->as.relu};
+        .relu = fused_relu(site)};
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_reads(site->x[1]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_SUM, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_sum, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status backward(tutti_site *site)
 {
-    if (!site->layer->as.relu) {
+    if (!fused_relu(site)) {
         site->dx[0] = site->dx[1] = site->dy;
         return TUTTI_OK;
     }
@@ -45,7 +54,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
 }
 
 static const tutti_layer_kind kind = {
@@ -53,6 +62,7 @@ static const tutti_layer_kind kind = {
 
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}, .as.relu = relu != 0});
+    int fused = relu != 0;
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 2, .in = {a, b}}, &fused, sizeof fused);
 }

@@ -5,8 +5,7 @@
 
 static tutti_status infer(tutti_layer *layer)
 {
-    tutti_conv_layer *conv = &layer->as.conv;
-    if (conv->stride == 0) conv->stride = 1;
+    const tutti_conv_layer *conv = tutti_layer_settings(layer);
     tutti_status status =
         tutti_layer_check_window(layer, (tutti_window){conv->R, conv->stride, conv->pad});
     if (status != TUTTI_OK) return status;
@@ -23,20 +22,23 @@ static tutti_status infer(tutti_layer *layer)
 
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
-    const tutti_conv_layer *conv = &layer->as.conv;
+    const tutti_conv_layer *conv = tutti_layer_settings(layer);
     int64_t C = layer->from[0].C, area = conv->R * conv->R;
-    p[0] = (tutti_parameter){
-        .suffix = "weight", .shape = tutti_shape_of(conv->K, conv->R, conv->R, C)};
+    p[0] = (tutti_parameter){.suffix = "weight",
+        .dtype = TUTTI_F32,
+        .shape = tutti_shape_of(conv->K, conv->R, conv->R, C)};
     tutti_parameter_init(&p[0], conv->init, C * area, conv->K * area);
     if (!conv->bias) return 1;
-    p[1] = (tutti_parameter){
-        .suffix = "bias", .shape = tutti_shape_of(conv->K), .start = TUTTI_START_ZERO};
+    p[1] = (tutti_parameter){.suffix = "bias",
+        .dtype = TUTTI_F32,
+        .shape = tutti_shape_of(conv->K),
+        .start = TUTTI_START_ZERO};
     return 2;
 }
 
 static tutti_conv_desc describe(const tutti_site *site)
 {
-    const tutti_conv_layer *conv = &site->layer->as.conv;
+    const tutti_conv_layer *conv = tutti_layer_settings(site->layer);
     tutti_extent x = site->layer->from[0];
     return (tutti_conv_desc){.N = site->N,
         .H = x.H,
@@ -62,7 +64,7 @@ static tutti_status forward(tutti_site *site)
     if (desc.bias) access[n++] = tutti_reads(site->parameter[1]);
     access[n++] = tutti_writes(site->y);
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_CONV, &desc, sizeof desc, n, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_conv, &desc, sizeof desc, n, access);
 }
 
 static tutti_status backward_data(tutti_site *site, const tutti_conv_desc *desc)
@@ -72,7 +74,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_conv_desc *desc)
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_CONV_BWD_DATA, desc, sizeof *desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_conv_bwd_data, desc, sizeof *desc, 3, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -86,7 +88,7 @@ static tutti_status backward(tutti_site *site)
     access[n++] = tutti_reads(site->dy);
     access[n++] = tutti_writes(site->dparameter[0]);
     if (desc.bias) access[n++] = tutti_writes(site->dparameter[1]);
-    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, TUTTI_OP_CONV_BWD_WEIGHTS, &desc,
+    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_conv_bwd_weights, &desc,
         sizeof desc, n, access);
 }
 
@@ -99,6 +101,8 @@ static const tutti_layer_kind kind = {.name = "conv",
 tutti_value tutti_net_conv(
     tutti_net *net, const char *name, tutti_value x, const tutti_conv_layer *layer)
 {
-    return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.conv = *layer});
+    tutti_conv_layer settings = *layer;
+    if (settings.stride == 0) settings.stride = 1;
+    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}},
+        &settings, sizeof settings);
 }

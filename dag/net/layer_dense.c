@@ -4,31 +4,39 @@
 #include "dag/kernels/dense.h"
 #include "dag/net/site.h"
 
+typedef struct dense_layer {
+    int64_t K;
+    tutti_init init;
+} dense_layer;
+
 static tutti_status infer(tutti_layer *layer)
 {
-    if (layer->as.dense.K < 1)
+    const dense_layer *dense = tutti_layer_settings(layer);
+    if (dense->K < 1)
         return tutti_fail(TUTTI_ERR_INVAL, "net: dense layer %s: %lld outputs; must be at least 1",
-            layer->name, (long long)layer->as.dense.K);
-    layer->out = (tutti_extent){1, 1, layer->as.dense.K};
+            layer->name, (long long)dense->K);
+    layer->out = (tutti_extent){1, 1, dense->K};
     return TUTTI_OK;
 }
 
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
-    int64_t C = tutti_extent_count(layer->from[0]), K = layer->as.dense.K;
-    p[0] = (tutti_parameter){.suffix = "weight", .shape = tutti_shape_of(K, C)};
-    tutti_parameter_init(&p[0], layer->as.dense.init, C, K);
-    p[1] =
-        (tutti_parameter){.suffix = "bias", .shape = tutti_shape_of(K), .start = TUTTI_START_ZERO};
+    const dense_layer *dense = tutti_layer_settings(layer);
+    int64_t C = tutti_extent_count(layer->from[0]), K = dense->K;
+    p[0] = (tutti_parameter){.suffix = "weight", .dtype = TUTTI_F32, .shape = tutti_shape_of(K, C)};
+    tutti_parameter_init(&p[0], dense->init, C, K);
+    p[1] = (tutti_parameter){.suffix = "bias",
+        .dtype = TUTTI_F32,
+        .shape = tutti_shape_of(K),
+        .start = TUTTI_START_ZERO};
     return 2;
 }
 
 static tutti_dense_desc describe(const tutti_site *site)
 {
-    return (tutti_dense_desc){.N = site->N,
-        .C = tutti_extent_count(site->layer->from[0]),
-        .K = site->layer->as.dense.K,
-        .bias = 1};
+    const dense_layer *dense = tutti_layer_settings(site->layer);
+    return (tutti_dense_desc){
+        .N = site->N, .C = tutti_extent_count(site->layer->from[0]), .K = dense->K, .bias = 1};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -39,7 +47,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_reads(site->parameter[1]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_DENSE, &desc, sizeof desc, 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_dense, &desc, sizeof desc, 4, access);
 }
 
 static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc)
@@ -49,7 +57,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DENSE_BWD_DATA, desc, sizeof *desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dense_bwd_data, desc, sizeof *desc, 3, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -59,7 +67,7 @@ static tutti_status backward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->dy),
         tutti_writes(site->dparameter[0]), tutti_writes(site->dparameter[1])};
-    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, TUTTI_OP_DENSE_BWD_WEIGHTS, &desc,
+    return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_dense_bwd_weights, &desc,
         sizeof desc, 4, access);
 }
 
@@ -72,6 +80,7 @@ static const tutti_layer_kind kind = {.name = "dense",
 tutti_value tutti_net_dense(
     tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init)
 {
-    return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.dense = {K, init}});
+    const dense_layer settings = {K, init};
+    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}},
+        &settings, sizeof settings);
 }

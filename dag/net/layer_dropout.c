@@ -6,11 +6,17 @@
 #include "dag/kernels/act.h"
 #include "dag/net/site.h"
 
+static float rate_of(const tutti_layer *layer)
+{
+    return *(const float *)tutti_layer_settings(layer);
+}
+
 static tutti_status infer(tutti_layer *layer)
 {
-    if (!(layer->as.rate >= 0 && layer->as.rate < 1))
+    float rate = rate_of(layer);
+    if (!(rate >= 0 && rate < 1))
         return tutti_fail(TUTTI_ERR_INVAL, "net: dropout layer %s: rate %g is not in [0, 1)",
-            layer->name, (double)layer->as.rate);
+            layer->name, (double)rate);
     layer->out = layer->from[0];
     return TUTTI_OK;
 }
@@ -22,7 +28,7 @@ static tutti_dropout_desc describe(const tutti_site *site)
         .offset = site->first * each,
         .seed = site->seed,
         .stream = tutti_rng_stream(site->layer->name),
-        .rate = site->layer->as.rate};
+        .rate = rate_of(site->layer)};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -33,7 +39,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_reads(site->counter), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_DROPOUT, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_dropout, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status evaluate(tutti_site *site)
@@ -50,7 +56,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->counter), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_DROPOUT_BWD, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dropout_bwd, &desc, sizeof desc, 3, access);
 }
 
 static const tutti_layer_kind kind = {.name = "dropout",
@@ -61,6 +67,6 @@ static const tutti_layer_kind kind = {.name = "dropout",
 
 tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.rate = rate});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &rate, sizeof rate);
 }

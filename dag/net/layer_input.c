@@ -4,12 +4,13 @@
 
 static tutti_status infer(tutti_layer *layer)
 {
-    tutti_extent x = layer->as.input;
+    tutti_extent x = *(const tutti_extent *)tutti_layer_settings(layer);
     if (x.H < 1 || x.W < 1 || x.C < 1)
         return tutti_fail(TUTTI_ERR_INVAL,
             "net: images of %lldx%lldx%lld: every size must be at least 1", (long long)x.H,
             (long long)x.W, (long long)x.C);
     layer->out = x;
+    layer->dtype = TUTTI_F32;
     return TUTTI_OK;
 }
 
@@ -19,5 +20,6 @@ tutti_value tutti_net_input(tutti_net *net, int64_t H, int64_t W, int64_t C)
 {
     if (net->status == TUTTI_OK && net->layers > 0)
         net->status = tutti_fail(TUTTI_ERR_INVAL, "net: the input must come first, and only once");
-    return tutti_net_append(net, "images", (tutti_layer){.kind = &kind, .as.input = {H, W, C}});
+    const tutti_extent images = {H, W, C};
+    return tutti_net_append(net, "images", (tutti_layer){.kind = &kind}, &images, sizeof images);
 }

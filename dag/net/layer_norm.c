@@ -13,6 +13,7 @@ static tutti_status infer(tutti_layer *layer)
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
     p[0] = (tutti_parameter){.suffix = "scaleshift",
+        .dtype = TUTTI_F32,
         .shape = tutti_shape_of(2, layer->out.C),
         .start = TUTTI_START_ONE_ZERO};
     return 1;
@@ -21,8 +22,9 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 static tutti_norm_desc describe(const tutti_site *site)
 {
     tutti_extent x = site->layer->out;
+    const int *relu = tutti_layer_settings(site->layer);
     return (tutti_norm_desc){
-        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = site->layer->as.relu};
+        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = *relu};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -36,7 +38,7 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_writes(site->y), tutti_writes(site->stats), tutti_writes(site->saved)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM, &desc, sizeof desc, desc.relu ? 5 : 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_norm, &desc, sizeof desc, desc.relu ? 5 : 4, access);
 }
 
 static tutti_status evaluate(tutti_site *site)
@@ -45,7 +47,7 @@ static tutti_status evaluate(tutti_site *site)
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_reads(site->running), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_NORM_INFER, &desc, sizeof desc, 4, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_norm_infer, &desc, sizeof desc, 4, access);
 }
 
 /* One kernel computes both gradients, so dx has a buffer even if nobody wants it. */
@@ -64,7 +66,7 @@ static tutti_status backward(tutti_site *site)
     access[n++] = tutti_writes(site->dx[0]);
     access[n++] = tutti_writes(site->dparameter[0]);
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_NORM_BWD, &desc, sizeof desc, n, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_norm_bwd, &desc, sizeof desc, n, access);
 }
 
 static const tutti_layer_kind kind = {.name = "norm",
@@ -77,6 +79,7 @@ static const tutti_layer_kind kind = {.name = "norm",
 
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}, .as.relu = relu != 0});
+    int fused = relu != 0;
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &fused, sizeof fused);
 }

@@ -6,7 +6,7 @@
 
 static tutti_pool_desc describe_at(const tutti_layer *layer, int64_t N)
 {
-    tutti_window window = layer->as.pool;
+    tutti_window window = *(const tutti_window *)tutti_layer_settings(layer);
     tutti_extent x = layer->from[0];
     int whole = !window.R;
     return (tutti_pool_desc){.N = N,
@@ -32,7 +32,7 @@ static tutti_status infer_whole(tutti_layer *layer)
 
 static tutti_status infer(tutti_layer *layer)
 {
-    tutti_window window = layer->as.pool;
+    tutti_window window = *(const tutti_window *)tutti_layer_settings(layer);
     tutti_extent x = layer->from[0];
     tutti_status status = tutti_layer_check_window(layer, window);
     if (status != TUTTI_OK) return status;
@@ -56,7 +56,7 @@ static tutti_status max_forward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_writes(site->y), tutti_writes(site->saved)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_POOL_MAX, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_pool_max, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status max_backward(tutti_site *site)
@@ -67,7 +67,7 @@ static tutti_status max_backward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->dy), tutti_reads(site->saved), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_POOL_MAX_BWD, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_pool_max_bwd, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status avg_forward(tutti_site *site)
@@ -77,7 +77,7 @@ static tutti_status avg_forward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_POOL_AVG, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_pool_avg, &desc, sizeof desc, 2, access);
 }
 
 static tutti_status avg_backward(tutti_site *site)
@@ -87,7 +87,7 @@ static tutti_status avg_backward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_POOL_AVG_BWD, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_pool_avg_bwd, &desc, sizeof desc, 2, access);
 }
 
 static const tutti_layer_kind max_pool = {
@@ -103,7 +103,7 @@ static tutti_value append_pool(tutti_net *net, const tutti_layer_kind *kind, con
     tutti_value x, tutti_window window)
 {
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}, .as.pool = window});
+        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}}, &window, sizeof window);
 }
 
 tutti_value tutti_net_max_pool(

@@ -19,7 +19,7 @@ static tutti_status forward(tutti_site *site)
     tutti_relu_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_RELU, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_relu, &desc, sizeof desc, 2, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -30,7 +30,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[] = {
         tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_RELU_BWD, &desc, sizeof desc, 3, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
 }
 
 static const tutti_layer_kind kind = {
@@ -38,5 +38,6 @@ static const tutti_layer_kind kind = {
 
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x)
 {
-    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}});
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, NULL, 0);
 }

@@ -2,9 +2,14 @@
 #include "dag/kernels/arith.h"
 #include "dag/net/site.h"
 
+typedef struct shortcut_layer {
+    int64_t K, stride;
+} shortcut_layer;
+
 static tutti_status infer(tutti_layer *layer)
 {
-    int64_t K = layer->as.shortcut.K, stride = layer->as.shortcut.stride;
+    const shortcut_layer *shortcut = tutti_layer_settings(layer);
+    int64_t K = shortcut->K, stride = shortcut->stride;
     tutti_extent x = layer->from[0];
     char text[TUTTI_EXTENT_TEXT];
     if (K < x.C)
@@ -22,13 +27,10 @@ static tutti_status infer(tutti_layer *layer)
 
 static tutti_shortcut_desc describe(const tutti_site *site)
 {
+    const shortcut_layer *shortcut = tutti_layer_settings(site->layer);
     tutti_extent x = site->layer->from[0];
-    return (tutti_shortcut_desc){.N = site->N,
-        .H = x.H,
-        .W = x.W,
-        .C = x.C,
-        .K = site->layer->as.shortcut.K,
-        .stride = site->layer->as.shortcut.stride};
+    return (tutti_shortcut_desc){
+        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .K = shortcut->K, .stride = shortcut->stride};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -38,7 +40,7 @@ static tutti_status forward(tutti_site *site)
     tutti_shortcut_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, TUTTI_OP_SHORTCUT, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_FORWARD, &tutti_op_shortcut, &desc, sizeof desc, 2, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -48,7 +50,7 @@ static tutti_status backward(tutti_site *site)
     tutti_shortcut_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
-        site, TUTTI_PHASE_BACKWARD_DATA, TUTTI_OP_SHORTCUT_BWD, &desc, sizeof desc, 2, access);
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_shortcut_bwd, &desc, sizeof desc, 2, access);
 }
 
 static const tutti_layer_kind kind = {
@@ -57,7 +59,7 @@ static const tutti_layer_kind kind = {
 tutti_value tutti_net_shortcut(
     tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride)
 {
-    return tutti_net_append(net, name,
-        (tutti_layer){
-            .kind = &kind, .inputs = 1, .in = {x}, .as.shortcut = {K, stride}});
+    const shortcut_layer settings = {K, stride};
+    return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}},
+        &settings, sizeof settings);
 }

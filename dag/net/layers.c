@@ -45,7 +45,9 @@ static tutti_status check_inputs(const tutti_net *net, tutti_layer *layer)
                 "net: %s layer %s: input %d is not a value of this net", layer->kind->name,
                 layer->name, layer->in[i]);
         layer->from[i] = net->layer[layer->in[i]].out;
+        layer->from_dtype[i] = net->layer[layer->in[i]].dtype;
     }
+    if (layer->inputs) layer->dtype = layer->from_dtype[0];
     return TUTTI_OK;
 }
 
@@ -69,6 +71,16 @@ static tutti_status make_room(tutti_net *net)
     return TUTTI_OK;
 }
 
+static tutti_status keep_settings(tutti_layer *layer, const void *settings, size_t bytes)
+{
+    if (bytes > sizeof layer->settings)
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+            "net: the settings of a %s layer have %zu bytes, more than %zu (TUTTI_LAYER_SETTINGS)",
+            layer->kind->name, bytes, sizeof layer->settings);
+    if (bytes) memcpy(layer->settings, settings, bytes);
+    return TUTTI_OK;
+}
+
 static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *layer)
 {
     tutti_status status = check_name(net, name);
@@ -82,8 +94,10 @@ static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *la
     return status;
 }
 
-tutti_value tutti_net_append(tutti_net *net, const char *name, tutti_layer layer)
+tutti_value tutti_net_append(
+    tutti_net *net, const char *name, tutti_layer layer, const void *settings, size_t bytes)
 {
+    if (net->status == TUTTI_OK) net->status = keep_settings(&layer, settings, bytes);
     if (net->status == TUTTI_OK) net->status = try_append(net, name, &layer);
     return net->status == TUTTI_OK ? net->layers - 1 : -1;
 }

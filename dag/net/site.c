@@ -15,7 +15,8 @@ tutti_status tutti_site_output(tutti_site *site)
     tutti_extent out = site->layer->out;
     tutti_shape shape = out.H == 1 && out.W == 1 ? tutti_shape_of(site->N, out.C)
                                                  : tutti_shape_of(site->N, out.H, out.W, out.C);
-    return tutti_graph_tensor(site->graph, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, shape, &site->y);
+    return tutti_graph_tensor(
+        site->graph, name, TUTTI_ROLE_SCRATCH, site->layer->dtype, shape, &site->y);
 }
 
 static tutti_status remember(
@@ -34,21 +35,21 @@ tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, 
 
 tutti_status tutti_site_stats(tutti_site *site)
 {
-    return remember(site, "stats", TUTTI_F32, tutti_shape_of(2, site->layer->out.C), &site->stats);
+    return remember(
+        site, "stats", TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, site->layer->out.C), &site->stats);
 }
 
 tutti_status tutti_site_gradient(tutti_site *site, int i)
 {
-    return tutti_gradients_take(
-        site->gradients, site->N * tutti_extent_count(site->layer->from[i]), &site->dx[i]);
+    return tutti_gradients_take(site->gradients, site->layer->from_dtype[i],
+        site->N * tutti_extent_count(site->layer->from[i]), &site->dx[i]);
 }
 
-tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op, const void *desc,
-    size_t desc_bytes, int accesses, const tutti_access access[])
+tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, const tutti_op *op,
+    const void *desc, size_t desc_bytes, int accesses, const tutti_access access[])
 {
     char name[TUTTI_SITE_NAME];
-    snprintf(
-        name, sizeof name, "%s.%s@%d", site->layer->name, tutti_op_name(op), site->micro_batch);
+    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, op->name, site->micro_batch);
     int node;
     tutti_status status =
         tutti_graph_kernel(site->graph, name, op, desc, desc_bytes, accesses, access, &node);

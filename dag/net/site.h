@@ -13,6 +13,9 @@
 
 enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
 
+/* Statistics have this type whatever their layer's value has: sums of many numbers need its digits. */
+#define TUTTI_STATISTICS_DTYPE TUTTI_F32
+
 typedef struct tutti_site {
     tutti_graph *graph;
     const tutti_layer *layer;
@@ -53,13 +56,13 @@ tutti_status tutti_site_output(tutti_site *site);
 /* Scratch of `bytes` bytes that forward saves for backward; *tensor is left alone if it exists
  * already. */
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor);
-/* Batch statistics, (2,C) float32, in site->stats; left alone likewise. */
+/* Batch statistics, (2,C), in site->stats; left alone likewise. */
 tutti_status tutti_site_stats(tutti_site *site);
 /* A buffer for the gradient of input i, in site->dx[i]. */
 tutti_status tutti_site_gradient(tutti_site *site, int i);
 
-tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, tutti_op op, const void *desc,
-    size_t desc_bytes, int accesses, const tutti_access access[]);
+tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, const tutti_op *op,
+    const void *desc, size_t desc_bytes, int accesses, const tutti_access access[]);
 
 static inline tutti_access tutti_reads(int tensor)
 {

@@ -10,7 +10,7 @@
  *           loss of each micro-batch
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
  *              [sum over micro-batches] -> mark
- *           from the last layer: sgd of each parameter, running statistics of each batch norm
+ *           from the last layer: update of each parameter, running statistics of each batch norm
  *   eval    forward of each micro-batch with running statistics, metrics of each micro-batch
  *
  * Both sections share parameters, state, inputs and activations. The gradient of the images is not
@@ -23,7 +23,7 @@
  * n/(n-1) is their mean.
  *
  * Tensor names: parameters as in PyTorch, with batch norm's pair in one
- * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", momentum "m.<name>", running statistics
+ * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", SGD's momentum "m.<name>", running statistics
  * "<layer>.running"; values "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1.
  *
  * Threads: [M]. */
@@ -34,11 +34,16 @@
 #include "dag/net/net.h"
 #include "dag/run/run.h"
 
+/* What follows the sum of a parameter's gradient over all ranks (dag/net/update.h). */
+typedef struct tutti_update_rule tutti_update_rule;
+extern const tutti_update_rule tutti_update_sgd;
+
 typedef struct tutti_step_options {
     int64_t batch;     /* images per rank */
     int micro_batches; /* 1 .. batch; sizes differ by at most one, larger ones first */
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
+    const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
     float momentum, weight_decay;
     int nesterov;
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
@@ -48,7 +53,7 @@ typedef struct tutti_step_options {
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
-    int images, labels;   /* (n,H,W,C) float32; (n) int32 */
+    int images, labels;   /* (n,H,W,C), of the net's input type; (n) int32 */
     int seen, both;       /* (n,K): logits of the first view; sum of both views (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;
@@ -63,7 +68,8 @@ typedef struct tutti_step {
     int micro_batches;
     tutti_micro_batch *micro_batch;
     int parameters, *parameter; /* tensors, in net order: the order of hashes and checkpoints */
-    int states, *state;         /* running statistics and momentum */
+    int states, *state;         /* running statistics, and what the update rule keeps */
+    const tutti_update_rule *rule;
 } tutti_step;
 
 /* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused
@@ -73,7 +79,7 @@ tutti_status tutti_step_build(
 void tutti_step_free(tutti_step *step); /* accepts NULL */
 
 /* Writes the initial values of every parameter and state into the run's memory; they depend only on
- * the seed and the parameter's name. Running mean 0, variance 1; momentum 0; biases and shifts 0;
+ * the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0; biases and shifts 0;
  * scales 1. To be called when nothing is submitted. INVAL (logged) when the step was built from
  * another net. */
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,

@@ -2,7 +2,6 @@
 
 #include "dag/kernels/arith.h"
 #include "dag/kernels/norm.h"
-#include "dag/kernels/optim.h"
 
 #include <stdio.h>
 
@@ -26,7 +25,7 @@ static tutti_status sum_micro_batches(
     snprintf(name, sizeof name, "%s.%s.sum_micro_batches", layer, suffix);
     tutti_sum_desc desc = {.count = count, .inputs = micro_batches};
     tutti_status status = tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, micro_batches + 1, b->access, &node);
+        b->graph, name, &tutti_op_sum, &desc, sizeof desc, micro_batches + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(b->graph, node, mark_priority(b) - 1);
     return TUTTI_OK;
@@ -48,8 +47,8 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out.C;
-    tutti_status status = tutti_builder_tensor(
-        b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH, tutti_shape_of(2, C), total);
+    tutti_status status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
+        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
     if (status != TUTTI_OK) return status;
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
@@ -71,9 +70,9 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
     int node, running = tutti_builder_site(b, l, 0)->running;
     tutti_access access[] = {tutti_reads(b->statistics[l]), tutti_updates(running)};
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.%s", layer->name, tutti_op_name(TUTTI_OP_NORM_RUNNING));
+    snprintf(name, sizeof name, "%s.%s", layer->name, tutti_op_norm_running.name);
     return tutti_graph_kernel(
-        b->graph, name, TUTTI_OP_NORM_RUNNING, &desc, sizeof desc, 2, access, &node);
+        b->graph, name, &tutti_op_norm_running, &desc, sizeof desc, 2, access, &node);
 }
 
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix)
@@ -89,21 +88,10 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
     return status == TUTTI_OK ? mark(b, t->gradient) : status;
 }
 
-/* The update has the lowest priority: it fills the time in which a worker would otherwise wait for
- * the last sums over ranks. */
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
-    const tutti_step_options *o = b->options;
-    const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
-    const char *layer = b->net->layer[l].name;
-    tutti_sgd_desc desc = {.count = t->count,
-        .momentum = o->momentum,
-        .weight_decay = o->weight_decay,
-        .nesterov = o->nesterov};
-    tutti_access access[] = {tutti_reads(t->gradient), tutti_reads(b->step->rate),
-        tutti_updates(t->weight), tutti_updates(t->momentum)};
     char name[TUTTI_SITE_NAME];
-    int node;
-    snprintf(name, sizeof name, "%s.%s.%s", layer, suffix, tutti_op_name(TUTTI_OP_SGD));
-    return tutti_graph_kernel(b->graph, name, TUTTI_OP_SGD, &desc, sizeof desc, 4, access, &node);
+    snprintf(name, sizeof name, "%s.%s", b->net->layer[l].name, suffix);
+    return b->step->rule->append(
+        b->graph, name, &b->trained[l * TUTTI_LAYER_PARAMETERS + p], b->step, b->options);
 }

@@ -28,17 +28,18 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
     const tutti_node *node = tutti_graph_get_node(b->graph, i);
     if (node->accesses > b->widest) b->widest = node->accesses;
     if (node->kind != TUTTI_NODE_KERNEL) return TUTTI_OK;
-    const tutti_kernel *kernel = tutti_kernel_cpu(node->op);
-    if (!kernel)
-        return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "node '%s': no CPU kernel for op %d", node->name, node->op);
-    if (kernel->desc_bytes != node->desc_bytes)
+    if (node->op->desc_bytes != node->desc_bytes)
         return tutti_fail(TUTTI_ERR_INTERNAL,
-            "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name, kernel->name,
-            kernel->desc_bytes, node->desc_bytes);
+            "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name, node->op->name,
+            node->op->desc_bytes, node->desc_bytes);
+    tutti_dtype dtype = tutti_graph_get_tensor(b->graph, node->access[0].tensor)->dtype;
+    const tutti_kernel *kernel = tutti_kernel_find(node->op, TUTTI_CPU, dtype);
+    if (!kernel)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "node '%s': no kernel computes %s for %s on a %s",
+            node->name, node->op->name, tutti_dtype_name(dtype), tutti_device_name(TUTTI_CPU));
     tutti_status status = kernel->open(node->desc, &b->args[i]);
     if (status)
-        return tutti_fail(status, "node '%s': %s cannot be opened", node->name, kernel->name);
+        return tutti_fail(status, "node '%s': %s cannot be opened", node->name, node->op->name);
     b->kernel[i] = kernel;
     return TUTTI_OK;
 }
@@ -91,6 +92,6 @@ tutti_status tutti_binding_execute(
     tutti_meter_leave(meter, TUTTI_METER_COMPUTE, mark);
     if (status)
         return tutti_fail(status, "node '%s': %s failed",
-            tutti_graph_get_node(binding->graph, node)->name, binding->kernel[node]->name);
+            tutti_graph_get_node(binding->graph, node)->name, binding->kernel[node]->op->name);
     return TUTTI_OK;
 }

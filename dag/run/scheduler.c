@@ -41,9 +41,9 @@ static void sift_up(queue *q, size_t i)
         swap(&q->heap[i], &q->heap[(i - 1) / 2]);
 }
 
-static void sift_down(queue *q)
+static void sift_down(queue *q, size_t i)
 {
-    for (size_t i = 0;;) {
+    for (;;) {
         size_t first = i, left = 2 * i + 1;
         for (size_t child = left; child < left + 2 && child < q->count; child++)
             if (goes_first(&q->heap[child], &q->heap[first])) first = child;
@@ -51,6 +51,15 @@ static void sift_down(queue *q)
         swap(&q->heap[i], &q->heap[first]);
         i = first;
     }
+}
+
+/* The last task takes the place of the i-th. */
+static void remove_at(queue *q, size_t i)
+{
+    q->heap[i] = q->heap[--q->count];
+    if (i == q->count) return;
+    sift_up(q, i);
+    sift_down(q, i);
 }
 
 static void open_queue(unsigned context)
@@ -97,21 +106,39 @@ static int push(struct starpu_task *task)
     return 0;
 }
 
+/* Removes the first task that this worker can run; NULL when there is none. */
+static struct starpu_task *take_first(queue *q)
+{
+    int worker = starpu_worker_get_id();
+    size_t first = q->count;
+    unsigned implementation, chosen = 0;
+    for (size_t i = 0; i < q->count; i++) {
+        if (first < q->count && !goes_first(&q->heap[i], &q->heap[first])) continue;
+        if (!starpu_worker_can_execute_task_first_impl(
+                (unsigned)worker, q->heap[i].task, &implementation))
+            continue;
+        first = i;
+        chosen = implementation;
+        if (i == 0) break; /* no other goes before it */
+    }
+    if (first == q->count) return NULL;
+    struct starpu_task *task = q->heap[first].task;
+    starpu_task_set_implementation(task, chosen);
+    remove_at(q, first);
+    return task;
+}
+
 static struct starpu_task *pop(unsigned context)
 {
     static const double nap_s = 1e-3;
     queue *q = starpu_sched_ctx_get_policy_data(context);
-    struct starpu_task *task = NULL;
     starpu_worker_relax_on(); /* others may look at this worker while it sleeps */
     pthread_mutex_lock(&q->lock);
-    if (!q->count) {
+    struct starpu_task *task = take_first(q);
+    if (!task) {
         struct timespec until = tutti_clock_after(nap_s);
         pthread_cond_timedwait(&q->pushed, &q->lock, &until);
-    }
-    if (q->count) {
-        task = q->heap[0].task;
-        q->heap[0] = q->heap[--q->count];
-        sift_down(q);
+        task = take_first(q);
     }
     pthread_mutex_unlock(&q->lock);
     starpu_worker_relax_off();

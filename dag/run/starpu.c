@@ -1,10 +1,11 @@
-/* Nodes as StarPU tasks: one codelet, edges by StarPU's own sequential consistency; collectives are
- * in dag/run/collective_task.h. Tensors are registered in main memory, where the binding has laid
+/* Nodes as StarPU tasks: edges by StarPU's own sequential consistency; codelets are in
+ * dag/run/codelets.h, collectives in dag/run/collective_task.h. Tensors are registered in main memory, where the binding has laid
  * them out, so that collectives find the tensors of a bucket one after the other. */
 #include "dag/run/starpu.h"
 
 #include "dag/base/log.h"
 #include "dag/run/binding.h"
+#include "dag/run/codelets.h"
 #include "dag/run/collective_task.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
@@ -25,6 +26,7 @@ struct tutti_run {
     tutti_run_options options;
     tutti_ledger *ledger;
     starpu_data_handle_t *handle; /* one per tensor */
+    tutti_codelets *codelets;     /* of the kernels */
     int started;                  /* StarPU runs */
 };
 
@@ -102,8 +104,6 @@ static void run_fetch(void *buffers[], void *arg)
 }
 
 /* Not const: StarPU keeps its bookkeeping in codelets. Tutti does not change them. */
-static struct starpu_codelet kernel_codelet = {
-    .cpu_funcs = {run_kernel}, .nbuffers = STARPU_VARIABLE_NBUFFERS, .name = "tutti_kernel"};
 static struct starpu_codelet feed_codelet = {
     .cpu_funcs = {run_feed}, .nbuffers = 1, .modes = {STARPU_W}, .name = "tutti_feed"};
 static struct starpu_codelet fetch_codelet = {
@@ -266,6 +266,7 @@ static void starpu_close(tutti_run *run)
         starpu_shutdown();
     }
     free(run->handle);
+    tutti_codelets_close(run->codelets);
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
     free(run);
@@ -325,6 +326,7 @@ static tutti_status starpu_open(
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a run");
     r->options = *options;
     tutti_status status = tutti_binding_open(graph, &r->binding);
+    if (!status) status = tutti_codelets_open(&r->binding, run_kernel, &r->codelets);
     if (!status) status = tutti_ledger_new(&r->ledger);
     if (!status) status = start(r);
     if (!status) status = register_tensors(r);
@@ -369,8 +371,9 @@ static tutti_status starpu_submit(tutti_run *run, int section)
         if (node->section != section || !tutti_node_runs(node)) continue;
         const instance proto = {.target = n};
         const task_label label = {node->name, node->priority, node->accesses, node->access};
-        status = node->kind == TUTTI_NODE_COLLECTIVE ? submit_collective(run, node)
-                                                     : submit(run, &kernel_codelet, &proto, &label);
+        status = node->kind == TUTTI_NODE_COLLECTIVE
+                     ? submit_collective(run, node)
+                     : submit(run, tutti_codelets_get(run->codelets, n), &proto, &label);
     }
     return status;
 }

@@ -116,23 +116,13 @@ void tutti_trace_main(tutti_trace *trace, tutti_span_kind kind, const char *name
 
 tutti_span_kind tutti_span_kind_of(const tutti_node *node)
 {
-    static const unsigned char kinds[TUTTI_OP_COUNT] = {
-        [TUTTI_OP_CONV_BWD_DATA] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_CONV_BWD_WEIGHTS] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_DENSE_BWD_DATA] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_DENSE_BWD_WEIGHTS] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_NORM_BWD] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_RELU_BWD] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_DROPOUT_BWD] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_POOL_MAX_BWD] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_POOL_AVG_BWD] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_SHORTCUT_BWD] = TUTTI_SPAN_BACKWARD,
-        [TUTTI_OP_SUM] = TUTTI_SPAN_SUM,
-        [TUTTI_OP_NORM_RUNNING] = TUTTI_SPAN_UPDATE,
-        [TUTTI_OP_SGD] = TUTTI_SPAN_UPDATE,
+    static const unsigned char kind_of_part[] = {
+        [TUTTI_PART_FORWARD] = TUTTI_SPAN_FORWARD,
+        [TUTTI_PART_BACKWARD] = TUTTI_SPAN_BACKWARD,
+        [TUTTI_PART_SUM] = TUTTI_SPAN_SUM,
+        [TUTTI_PART_UPDATE] = TUTTI_SPAN_UPDATE,
     };
-    if (node->kind == TUTTI_NODE_COLLECTIVE) return TUTTI_SPAN_START;
-    return node->op >= 0 && node->op < TUTTI_OP_COUNT ? kinds[node->op] : TUTTI_SPAN_FORWARD;
+    return node->kind == TUTTI_NODE_COLLECTIVE ? TUTTI_SPAN_START : kind_of_part[node->op->part];
 }
 
 const char *tutti_span_kind_name(int kind)

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-/* X(kind, name). The first four are kernels; a node's op decides which. */
+/* X(kind, name). The first four are kernels: the parts of a step (dag/kernels/kernel.h). */
 #define TUTTI_SPAN_LIST(X)                                                                         \
     X(FORWARD, "forward")                                                                          \
     X(BACKWARD, "backward")                                                                        \
@@ -76,7 +76,7 @@ void tutti_trace_task(tutti_trace *trace, int worker, tutti_span_kind kind, cons
     int64_t step, double begin_s);
 void tutti_trace_main(tutti_trace *trace, tutti_span_kind kind, const char *name, double begin_s);
 
-/* The kind of span that a node makes, and a kind's name: "backward". [P] */
+/* The kind of span that a kernel or collective node makes, and a kind's name: "backward". [P] */
 tutti_span_kind tutti_span_kind_of(const tutti_node *node);
 const char *tutti_span_kind_name(int kind); /* NULL: no such kind */
 

@@ -4,12 +4,18 @@
 
 #include <stdlib.h>
 
-/* The bucket being filled. */
+/* A bucket being filled. */
+typedef struct bucket {
+    int64_t bytes;
+    int *mark, marks;
+} bucket;
+
+/* One open bucket per element type. */
 typedef struct filling {
     tutti_graph *graph;
-    int64_t limit, bytes;
-    int64_t left; /* bytes of the section's marks that are in no bucket yet, not even this one */
-    int *mark, marks;
+    int64_t limit;
+    int64_t left; /* bytes of the section's marks that are in no bucket yet, not even an open one */
+    bucket open[TUTTI_DTYPE_COUNT];
 } filling;
 
 static const tutti_tensor *marked_tensor(const tutti_graph *graph, int node)
@@ -41,71 +47,86 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
 }
 
 /* The size limit of this bucket. */
-static int64_t limit_of(const filling *f)
+static int64_t limit_of(const filling *f, const bucket *b)
 {
     enum { LEAST = 16 << 10 };
-    int64_t half = (f->left + f->bytes) / 2, most = half < LEAST ? LEAST : half;
+    int64_t half = (f->left + b->bytes) / 2, most = half < LEAST ? LEAST : half;
     return most < f->limit ? most : f->limit;
 }
 
-static tutti_status close_bucket(filling *f)
+static tutti_status close_bucket(filling *f, bucket *b)
 {
-    int marks = f->marks;
-    f->marks = 0;
-    f->bytes = 0;
-    return marks ? tutti_graph_fuse(f->graph, marks, f->mark) : TUTTI_OK;
+    int marks = b->marks;
+    b->marks = 0;
+    b->bytes = 0;
+    return marks ? tutti_graph_fuse(f->graph, marks, b->mark) : TUTTI_OK;
+}
+
+static tutti_status close_all(filling *f)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < TUTTI_DTYPE_COUNT && !status; i++) status = close_bucket(f, &f->open[i]);
+    return status;
 }
 
 /* Whether a node uses a sum of the bucket: then its marks cannot wait for later ones. */
-static int uses(const filling *f, const tutti_node *node)
+static int uses(const filling *f, const bucket *b, const tutti_node *node)
 {
-    for (int m = 0; m < f->marks; m++) {
-        int tensor = tutti_graph_get_node(f->graph, f->mark[m])->access[0].tensor;
+    for (int m = 0; m < b->marks; m++) {
+        int tensor = tutti_graph_get_node(f->graph, b->mark[m])->access[0].tensor;
         for (int a = 0; a < node->accesses; a++)
             if (node->access[a].tensor == tensor) return 1;
     }
     return 0;
 }
 
-static int fits(const filling *f, int n)
+static tutti_status close_used(filling *f, const tutti_node *node)
 {
-    const tutti_node *first = tutti_graph_get_node(f->graph, f->mark[0]);
-    const tutti_tensor *tensor = marked_tensor(f->graph, n);
-    return f->bytes + (int64_t)tensor->bytes <= limit_of(f) &&
-           tensor->dtype == marked_tensor(f->graph, f->mark[0])->dtype &&
-           tutti_graph_get_node(f->graph, n)->section == first->section;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < TUTTI_DTYPE_COUNT && !status; i++)
+        if (uses(f, &f->open[i], node)) status = close_bucket(f, &f->open[i]);
+    return status;
 }
 
 static tutti_status take(filling *f, int n)
 {
-    tutti_status status = f->marks && !fits(f, n) ? close_bucket(f) : TUTTI_OK;
-    int64_t bytes = (int64_t)marked_tensor(f->graph, n)->bytes;
-    f->mark[f->marks++] = n;
-    f->bytes += bytes;
+    const tutti_tensor *tensor = marked_tensor(f->graph, n);
+    bucket *b = &f->open[tensor->dtype];
+    int64_t bytes = (int64_t)tensor->bytes;
+    tutti_status status = TUTTI_OK;
+    if (b->marks && b->bytes + bytes > limit_of(f, b)) status = close_bucket(f, b);
+    b->mark[b->marks++] = n;
+    b->bytes += bytes;
     f->left -= bytes;
     return status;
+}
+
+static tutti_status fuse(filling *f, int nodes)
+{
+    tutti_status status = TUTTI_OK;
+    int section = -1;
+    for (int n = 0; n < nodes && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(f->graph, n);
+        if (node->section != section) {
+            status = close_all(f);
+            section = node->section;
+            f->left = marked_bytes(f->graph, section);
+        }
+        if (status) return status;
+        status = is_mark(f->graph, n) ? take(f, n) : close_used(f, node);
+    }
+    return status ? status : close_all(f);
 }
 
 tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
 {
     if (bytes <= 0) return TUTTI_OK;
-    int nodes = tutti_graph_nodes(graph);
+    size_t nodes = (size_t)tutti_graph_nodes(graph);
     filling f = {.graph = graph, .limit = bytes};
-    f.mark = calloc((size_t)nodes + 1, sizeof *f.mark);
-    if (!f.mark) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for buckets");
-    tutti_status status = TUTTI_OK;
-    int section = -1;
-    for (int n = 0; n < nodes && !status; n++) {
-        if (tutti_graph_get_node(graph, n)->section != section) {
-            section = tutti_graph_get_node(graph, n)->section;
-            f.left = marked_bytes(graph, section);
-        }
-        if (is_mark(graph, n))
-            status = take(&f, n);
-        else if (uses(&f, tutti_graph_get_node(graph, n)))
-            status = close_bucket(&f);
-    }
-    if (!status) status = close_bucket(&f);
-    free(f.mark);
+    int *marks = calloc(TUTTI_DTYPE_COUNT * (nodes + 1), sizeof *marks);
+    if (!marks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for buckets");
+    for (size_t i = 0; i < TUTTI_DTYPE_COUNT; i++) f.open[i].mark = marks + i * (nodes + 1);
+    tutti_status status = fuse(&f, (int)nodes);
+    free(marks);
     return status;
 }

@@ -85,7 +85,7 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
             access[accesses++] = (tutti_access){p->tensor[op->after[i]], TUTTI_READ};
     snprintf(name, sizeof name, "tick %s", c->tensor[op->tensor]);
     return tutti_graph_kernel(
-        p->graph, name, TUTTI_OP_SUM, &desc, sizeof desc, accesses, access, NULL);
+        p->graph, name, &tutti_op_sum, &desc, sizeof desc, accesses, access, NULL);
 }
 
 static tutti_status add_collective(const deadlock_case *c, part *p, const case_op *op)

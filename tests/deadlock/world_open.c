@@ -29,7 +29,7 @@ static tutti_status add_reads(world_rank *r, int k)
     access[desc.inputs] = (tutti_access){r->cell[k].result, TUTTI_WRITE};
     r->role[r->tasks++] = WORLD_NOT_COLLECTIVE;
     return tutti_graph_kernel(
-        r->graph, c->name, TUTTI_OP_SUM, &desc, sizeof desc, desc.inputs + 1, access, NULL);
+        r->graph, c->name, &tutti_op_sum, &desc, sizeof desc, desc.inputs + 1, access, NULL);
 }
 
 /* Float sums stay marks, which the exchange turns into allreduces; the others are collectives from the start. */

@@ -50,7 +50,7 @@ static tutti_status add_sum(
     tutti_access access[3];
     for (int i = 0; i < inputs; i++) access[i] = (tutti_access){input[i], TUTTI_READ};
     access[inputs] = (tutti_access){output, TUTTI_WRITE};
-    return tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, inputs + 1, access, NULL);
+    return tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, inputs + 1, access, NULL);
 }
 
 /* Kernels that nothing depends on, one after another: milliseconds each. */

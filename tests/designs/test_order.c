@@ -66,6 +66,45 @@ START_TEST(buckets_get_smaller_towards_the_end)
 }
 END_TEST
 
+/* Appends marks of 4 KiB: 'f' float32, 'd' float64; or 'r', a node that reads the first mark's sum. */
+static void add_typed(tutti_graph *g, const char *kinds)
+{
+    static const tutti_sum_desc desc = {.count = 1024, .inputs = 1};
+    int first = -1, t;
+    for (int i = 0; kinds[i]; i++) {
+        const char name[] = {kinds[i], (char)('0' + i), 0};
+        tutti_dtype dtype = kinds[i] == 'd' ? TUTTI_F64 : TUTTI_F32;
+        int64_t count = 4096 / (int64_t)tutti_dtype_bytes(dtype);
+        ck_assert_ok(
+            tutti_graph_tensor(g, name, TUTTI_ROLE_GRADIENT, dtype, tutti_shape_of(count), &t));
+        if (first < 0) first = t;
+        if (kinds[i] != 'r') {
+            ck_assert_ok(tutti_graph_mark(g, t, NULL));
+            continue;
+        }
+        ck_assert_ok(tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, 2,
+            (tutti_access[]){{first, TUTTI_READ}, {t, TUTTI_WRITE}}, NULL));
+    }
+}
+
+/* Types that alternate still share buckets, and a use of one type's sum closes only its bucket. */
+START_TEST(each_type_has_its_bucket)
+{
+    static const struct {
+        const char *kinds, *sizes;
+    } rows[] = {{"fdfdfd", "12 12 "}, {"fdfrdf", "8 8 4 "}, {"ffff", "16 "}};
+    char text[128];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_graph *g;
+        ck_assert_ok(tutti_graph_new(&g));
+        add_typed(g, rows[i].kinds);
+        ck_assert_ok(tutti_bucket_fuse(g, 1 << 20));
+        ck_assert_str_eq(bucket_sizes(g, text), rows[i].sizes);
+        tutti_graph_free(g);
+    }
+}
+END_TEST
+
 /* ---- chunks ---- */
 
 static tutti_graph *graph_of(int64_t count, int holds)
@@ -133,7 +172,7 @@ START_TEST(what_the_next_step_reads_first_is_found)
                 g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &t[p][k]));
         }
 #define SUM(x, y)                                                                                  \
-    ck_assert_ok(tutti_graph_kernel(g, "k", TUTTI_OP_SUM, &desc, sizeof desc, 2,                   \
+    ck_assert_ok(tutti_graph_kernel(g, "k", &tutti_op_sum, &desc, sizeof desc, 2,                  \
         (tutti_access[]){{x, TUTTI_READ}, {y, TUTTI_WRITE}}, NULL))
     SUM(t[0][0], t[0][3]);
     SUM(t[1][0], t[1][3]);
@@ -366,6 +405,7 @@ int main(void)
     Suite *suite = suite_create("order");
     TCase *tcase = testing_case(suite, "order");
     tcase_add_test(tcase, buckets_get_smaller_towards_the_end);
+    tcase_add_test(tcase, each_type_has_its_bucket);
     tcase_add_loop_test(tcase, chunks_are_the_whole_and_no_larger_than_asked_for, 0, 9);
     tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);
     tcase_add_test(tcase, what_is_needed_first_overtakes);

@@ -330,7 +330,8 @@ static tutti_status build_stall_graph(tutti_graph *g, int source[TENSORS], int s
         const tutti_access access[] = {{source[i], TUTTI_READ}, {sum[i], TUTTI_WRITE}};
         snprintf(name, sizeof name, "copy%d", i);
         if (!status)
-            status = tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL);
+            status =
+                tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
         if (!status) status = tutti_graph_mark(g, sum[i], NULL);
     }
     return status;

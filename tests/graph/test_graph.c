@@ -16,7 +16,7 @@ static int tensor(tutti_graph *g, const char *name)
 static int node(tutti_graph *g, const char *name, int accesses, const tutti_access access[])
 {
     int n, desc = 42;
-    ck_assert_ok(tutti_graph_kernel(g, name, 7, &desc, sizeof desc, accesses, access, &n));
+    ck_assert_ok(tutti_graph_kernel(g, name, NULL, &desc, sizeof desc, accesses, access, &n));
     return n;
 }
 
@@ -59,8 +59,8 @@ START_TEST(bad_input_is_refused)
         tutti_graph_tensor(g, "b", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(INT64_MAX, 9), &t),
         TUTTI_ERR_INVAL);
     tutti_access twice[] = {{a, TUTTI_READ}, {a, TUTTI_WRITE}}, unknown[] = {{a + 1, TUTTI_READ}};
-    ck_assert_int_eq(tutti_graph_kernel(g, "n", 0, NULL, 0, 2, twice, &n), TUTTI_ERR_INVAL);
-    ck_assert_int_eq(tutti_graph_kernel(g, "n", 0, NULL, 0, 1, unknown, &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_kernel(g, "n", NULL, NULL, 0, 2, twice, &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_kernel(g, "n", NULL, NULL, 0, 1, unknown, &n), TUTTI_ERR_INVAL);
     ck_assert_int_eq(tutti_graph_mark(g, 5, &n), TUTTI_ERR_INVAL);
     int plain = node(g, "plain", 1, (tutti_access[]){{a, TUTTI_WRITE}});
     ck_assert_int_eq(tutti_graph_set_collective(g, plain, "x", 1), TUTTI_ERR_INVAL);
@@ -70,6 +70,18 @@ START_TEST(bad_input_is_refused)
     ck_assert_int_eq(tutti_graph_nodes(g), 1);
     tutti_graph_free(g);
     tutti_graph_free(NULL);
+}
+END_TEST
+
+START_TEST(bytes_of_a_node)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a"), b = tensor(g, "b"), c = tensor(g, "c"), each = 2 * 3 * 4;
+    int n =
+        node(g, "n", 3, (tutti_access[]){{a, TUTTI_READ}, {b, TUTTI_WRITE}, {c, TUTTI_READWRITE}});
+    ck_assert_int_eq(tutti_graph_node_bytes(g, n), 4 * each);
+    tutti_graph_free(g);
 }
 END_TEST
 
@@ -213,18 +225,23 @@ static char *before(tutti_reach *reach, const tutti_node *node, int first, int n
 START_TEST(nodes_reach_the_nearest_numbers)
 {
     enum { A, B, TOKEN };
-    const tutti_access first[] = {{A, TUTTI_WRITE}}, between[] = {{A, TUTTI_READ}, {B, TUTTI_WRITE}},
+    const tutti_access first[] = {{A, TUTTI_WRITE}},
+                       between[] = {{A, TUTTI_READ}, {B, TUTTI_WRITE}},
                        sum[] = {{B, TUTTI_READWRITE}, {TOKEN, TUTTI_CHAIN}},
                        link[] = {{TOKEN, TUTTI_CHAIN}}, last[] = {{B, TUTTI_READ}};
     char text[64];
     tutti_reach *reach;
     ck_assert_ok(tutti_reach_new(3, &reach));
-#define NODE(list) (&(tutti_node){.accesses = (int)(sizeof(list) / sizeof *(list)), .access = (list)})
+#define NODE(list)                                                                                 \
+    (&(tutti_node){.accesses = (int)(sizeof(list) / sizeof *(list)), .access = (list)})
     ck_assert_str_eq(before(reach, NODE(first), 0, 1, text), "");
-    ck_assert_str_eq(before(reach, NODE(between), 0, 0, text), "0 "); /* passes on its predecessors */
+    ck_assert_str_eq(
+        before(reach, NODE(between), 0, 0, text), "0 "); /* passes on its predecessors */
     ck_assert_str_eq(before(reach, NODE(sum), 1, 2, text), "0 ");
-    ck_assert_str_eq(before(reach, NODE(link), 3, 1, text), "1 2 "); /* in a chain: as if it ended */
-    ck_assert_str_eq(before(reach, NODE(last), 0, 0, text), "1 2 "); /* represents its predecessors */
+    ck_assert_str_eq(
+        before(reach, NODE(link), 3, 1, text), "1 2 "); /* in a chain: as if it ended */
+    ck_assert_str_eq(
+        before(reach, NODE(last), 0, 0, text), "1 2 "); /* represents its predecessors */
     ck_assert_str_eq(before(reach, &(tutti_node){0}, 0, 0, text), "");
 #undef NODE
     tutti_reach_free(reach);
@@ -314,6 +331,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "graph");
     tcase_add_test(tcase, shapes);
     tcase_add_test(tcase, bad_input_is_refused);
+    tcase_add_test(tcase, bytes_of_a_node);
     tcase_add_test(tcase, print_before_and_after_placing);
     tcase_add_test(tcase, dot_shows_edges);
     tcase_add_test(tcase, edges_follow_the_rule);

@@ -140,9 +140,9 @@ void test_to_data(const test_tensor *t)
 }
 
 /* x0,x1,...->y, with as many inputs as the descriptor has. */
-static const char *buffers_text(const test_case *c, int op, char *text, size_t size)
+static const char *buffers_text(const test_case *c, const tutti_op *op, char *text, size_t size)
 {
-    if (op != TUTTI_OP_SUM) return tutti_kernel_cpu(op)->buffers;
+    if (op != &tutti_op_sum) return op->buffers;
     int inputs = ((const tutti_sum_desc *)c->desc.bytes)->inputs, at = 0;
     for (int i = 0; i < inputs; i++)
         at += snprintf(text + at, size - (size_t)at, "%sx%d", i ? "," : "", i);
@@ -150,8 +150,8 @@ static const char *buffers_text(const test_case *c, int op, char *text, size_t s
     return text;
 }
 
-int test_buffers(
-    const test_case *c, int op, const test_tensor *buffer[MAX_BUFFERS], int written[MAX_BUFFERS])
+int test_buffers(const test_case *c, const tutti_op *op, const test_tensor *buffer[MAX_BUFFERS],
+    int written[MAX_BUFFERS])
 {
     char expanded[256], name[16];
     int count = 0, out = 0;

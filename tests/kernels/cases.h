@@ -25,7 +25,8 @@ typedef struct test_case test_case;
 
 typedef struct test_family {
     const char *name;
-    int ops, op[MAX_OPS];                  /* later ops use the results of earlier ones */
+    int ops;
+    const tutti_op *op[MAX_OPS];           /* later ops use the results of earlier ones */
     void (*tensors)(test_case *c);         /* declares the tensors with test_declare */
     void (*reference)(const test_case *c); /* inputs' values -> outputs' values */
 } test_family;
@@ -58,8 +59,8 @@ double test_element(const test_tensor *t, int64_t i);
 void test_to_data(const test_tensor *t);
 
 /* The tensors that an op takes, in order, and which of them it writes. Returns how many. */
-int test_buffers(
-    const test_case *c, int op, const test_tensor *buffer[MAX_BUFFERS], int written[MAX_BUFFERS]);
+int test_buffers(const test_case *c, const tutti_op *op, const test_tensor *buffer[MAX_BUFFERS],
+    int written[MAX_BUFFERS]);
 
 /* families.c */
 extern const test_family *const test_families[];

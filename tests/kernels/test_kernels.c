@@ -8,6 +8,7 @@
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
 #include "tests/kernels/cases.h"
 #include "tests/support/testing.h"
 
@@ -45,30 +46,39 @@ static void each_case(void (*use)(test_case *c, uint64_t seed), uint64_t seed)
 
 /* ---- Every op has a case ---- */
 
-static int cases_of[TUTTI_OP_COUNT];
+static const tutti_op *wanted;
+static int cases_of_wanted;
 
-static void count_ops(test_case *c, uint64_t seed)
+static void count_wanted(test_case *c, uint64_t seed)
 {
     (void)seed;
-    for (int i = 0; i < c->family->ops; i++) cases_of[c->family->op[i]]++;
+    for (int i = 0; i < c->family->ops; i++) cases_of_wanted += c->family->op[i] == wanted;
 }
 
 /* No test of this file would check an op without a case. */
 START_TEST(every_op_has_a_case)
 {
-    memset(cases_of, 0, sizeof cases_of);
-    each_case(count_ops, 1);
-    for (int op = 0; op < TUTTI_OP_COUNT; op++)
-        ck_assert_msg(cases_of[op] > 0,
+    for (int i = 0; (wanted = tutti_op_get(i)); i++) {
+        cases_of_wanted = 0;
+        each_case(count_wanted, 1);
+        ck_assert_msg(cases_of_wanted > 0,
             "%s: no line of tests/kernels/cases.txt runs it (a family of tests/kernels/families.c)",
-            tutti_op_name(op));
+            wanted->name);
+    }
 }
 END_TEST
 
-/* Opens, runs and closes one op on the case's tensors. */
-static void run_op(const test_case *c, int op)
+static const tutti_kernel *kernel_of(const tutti_op *op)
 {
-    const tutti_kernel *kernel = tutti_kernel_cpu(op);
+    const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, TUTTI_F32);
+    ck_assert_msg(kernel != NULL, "%s", op->name);
+    return kernel;
+}
+
+/* Opens, runs and closes one op on the case's tensors. */
+static void run_op(const test_case *c, const tutti_op *op)
+{
+    const tutti_kernel *kernel = kernel_of(op);
     const test_tensor *tensor[MAX_BUFFERS];
     int written[MAX_BUFFERS], count = test_buffers(c, op, tensor, written);
     void *buf[MAX_BUFFERS], *args = NULL;
@@ -230,13 +240,12 @@ static void opened_open(opened *o, const char *text, int rounds)
     ck_assert_msg(test_parse(text, &o->c), "%s", text);
     test_case_open(&o->c);
     for (int i = 0; i < o->c.family->ops; i++)
-        ck_assert_ok(tutti_kernel_cpu(o->c.family->op[i])->open(&o->c.desc, &o->args[i]));
+        ck_assert_ok(kernel_of(o->c.family->op[i])->open(&o->c.desc, &o->args[i]));
 }
 
 static void opened_close(opened *o)
 {
-    for (int i = 0; i < o->c.family->ops; i++)
-        tutti_kernel_cpu(o->c.family->op[i])->close(o->args[i]);
+    for (int i = 0; i < o->c.family->ops; i++) kernel_of(o->c.family->op[i])->close(o->args[i]);
     test_case_close(&o->c);
 }
 
@@ -248,11 +257,12 @@ static void *opened_run(void *argument)
         for (int i = 0; i < o->c.tensors; i++) test_to_data(&o->c.tensor[i]);
         for (int i = 0; !o->status && i < o->c.family->ops; i++) {
             const test_tensor *tensor[MAX_BUFFERS];
-            int written[MAX_BUFFERS], op = o->c.family->op[i];
+            int written[MAX_BUFFERS];
+            const tutti_op *op = o->c.family->op[i];
             int count = test_buffers(&o->c, op, tensor, written);
             void *buf[MAX_BUFFERS];
             for (int b = 0; b < count; b++) buf[b] = tensor[b]->data;
-            o->status = tutti_kernel_cpu(op)->fn(o->args[i], buf, NULL);
+            o->status = kernel_of(op)->fn(o->args[i], buf, NULL);
         }
     }
     return NULL;
@@ -392,7 +402,7 @@ START_TEST(bad_descriptors_are_refused)
         for (int op = 0; op < c.family->ops; op++) {
             void *args = &c;
             capture_begin(&errors);
-            tutti_status status = tutti_kernel_cpu(c.family->op[op])->open(&c.desc, &args);
+            tutti_status status = kernel_of(c.family->op[op])->open(&c.desc, &args);
             capture_end(&errors, message, sizeof message);
             ck_assert_msg(status == TUTTI_ERR_INVAL, "%s: %s", rows[i], tutti_status_name(status));
             ck_assert_msg(strstr(message, "error") != NULL, "%s: silent", rows[i]);
@@ -408,17 +418,17 @@ START_TEST(label_out_of_range_is_named)
     const int32_t labels[] = {0, -1, 4};
     float logits[12] = {0}, dlogits[12];
     double metrics[TUTTI_METRICS];
-    for (int op = TUTTI_OP_SOFTMAX_XENT; op <= TUTTI_OP_XENT_EVAL; op++) {
+    for (int i = 0; i < 2; i++) {
+        const tutti_kernel *kernel = kernel_of(i ? &tutti_op_xent_eval : &tutti_op_softmax_xent);
         void *train[] = {logits, (void *)labels, dlogits, metrics};
         void *eval[] = {logits, (void *)labels, metrics}, *args = NULL;
         capture errors;
         char message[512];
-        ck_assert_ok(tutti_kernel_cpu(op)->open(&desc, &args));
+        ck_assert_ok(kernel->open(&desc, &args));
         capture_begin(&errors);
-        tutti_status status =
-            tutti_kernel_cpu(op)->fn(args, op == TUTTI_OP_SOFTMAX_XENT ? train : eval, NULL);
+        tutti_status status = kernel->fn(args, i ? eval : train, NULL);
         capture_end(&errors, message, sizeof message);
-        tutti_kernel_cpu(op)->close(args);
+        kernel->close(args);
         ck_assert_int_eq(status, TUTTI_ERR_KERNEL);
         ck_assert_msg(strstr(message, "row 2 has label 4") != NULL, "%s", message);
         ck_assert_ptr_eq(strchr(message, '\n'), message + strlen(message) - 1);
@@ -440,9 +450,9 @@ START_TEST(variance_survives_a_large_mean)
     ck_assert(x && y);
     for (int i = 0; i < ROWS * C; i++) x[i] = 1000 + (float)tutti_rng_normal(7, 1, (uint64_t)i);
     for (int c = 0; c < 2 * C; c++) scaleshift[c] = c < C;
-    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_NORM)->open(&desc, &args));
-    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_NORM)->fn(args, buf, NULL));
-    tutti_kernel_cpu(TUTTI_OP_NORM)->close(args);
+    ck_assert_ok(kernel_of(&tutti_op_norm)->open(&desc, &args));
+    ck_assert_ok(kernel_of(&tutti_op_norm)->fn(args, buf, NULL));
+    kernel_of(&tutti_op_norm)->close(args);
     for (int r = 0; r < ROWS; r++) sum += (double)x[r * C];
     for (int r = 0; r < ROWS; r++)
         squares += ((double)x[r * C] - sum / ROWS) * ((double)x[r * C] - sum / ROWS);
@@ -458,9 +468,9 @@ START_TEST(not_a_number_is_not_hidden)
     const tutti_sum_desc sum = {.count = 2, .inputs = 1, .relu = 1};
     float x[] = {NAN, -1}, y[2];
     void *buf[] = {x, y}, *args = NULL;
-    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_SUM)->open(&sum, &args));
-    ck_assert_ok(tutti_kernel_cpu(TUTTI_OP_SUM)->fn(args, buf, NULL));
-    tutti_kernel_cpu(TUTTI_OP_SUM)->close(args);
+    ck_assert_ok(kernel_of(&tutti_op_sum)->open(&sum, &args));
+    ck_assert_ok(kernel_of(&tutti_op_sum)->fn(args, buf, NULL));
+    kernel_of(&tutti_op_sum)->close(args);
     ck_assert(isnan(y[0]));
     ck_assert(y[1] >= 0 && y[1] <= 0);
 }
@@ -468,23 +478,41 @@ END_TEST
 
 START_TEST(table_is_complete)
 {
-    for (int op = 0; op < TUTTI_OP_COUNT; op++) {
-        const tutti_kernel *kernel = tutti_kernel_cpu(op);
-        ck_assert(kernel->open && kernel->fn && kernel->close && kernel->flops);
-        ck_assert_str_eq(kernel->name, tutti_op_name(op));
-        ck_assert_uint_gt(kernel->desc_bytes, 0);
-        ck_assert(strstr(kernel->buffers, "->") != NULL);
+    const tutti_op *op, *other;
+    const tutti_kernel *kernel;
+    int ops = 0;
+    for (; (op = tutti_op_get(ops)); ops++) {
+        ck_assert_uint_gt(op->desc_bytes, 0);
+        ck_assert(strstr(op->buffers, "->") != NULL);
+        ck_assert_int_eq(strstr(op->name, "_bwd") != NULL, op->part == TUTTI_PART_BACKWARD);
+        for (int i = 0; i < ops && (other = tutti_op_get(i)); i++)
+            ck_assert_str_ne(op->name, other->name);
+        ck_assert_ptr_nonnull(kernel_of(op));
+    }
+    for (int i = 0; (kernel = tutti_kernel_get(i)); i++) {
+        ck_assert(kernel->open && kernel->fn && kernel->close);
+        ck_assert_str_ne(tutti_device_name(kernel->device), "unknown");
+        ck_assert_ptr_eq(tutti_kernel_find(kernel->op, kernel->device, kernel->dtype), kernel);
         kernel->close(NULL);
     }
-    ck_assert_ptr_null(tutti_kernel_cpu(-1));
-    ck_assert_ptr_null(tutti_kernel_cpu(TUTTI_OP_COUNT));
-    ck_assert_str_eq(tutti_op_name(TUTTI_OP_COUNT), "unknown");
+    ck_assert_int_gt(ops, 20);
+    ck_assert_ptr_null(tutti_op_get(-1));
+    ck_assert_ptr_null(tutti_kernel_get(-1));
+    ck_assert_ptr_null(tutti_kernel_find(&tutti_op_conv, TUTTI_CPU, TUTTI_I64));
+    ck_assert_str_eq(tutti_device_name((tutti_device)-1), "unknown");
     ck_assert_uint_gt(strlen(tutti_kernel_library()), 0);
     const tutti_conv_desc conv = {
         .N = 2, .H = 8, .W = 6, .C = 3, .K = 5, .R = 3, .S = 3, .stride = 2, .pad = 1};
     const tutti_dense_desc dense = {.N = 2, .C = 3, .K = 5};
-    ck_assert_double_eq(tutti_kernel_cpu(TUTTI_OP_CONV)->flops(&conv), 2 * 2 * 4 * 3 * 5 * 27);
-    ck_assert_double_eq(tutti_kernel_cpu(TUTTI_OP_DENSE)->flops(&dense), 60);
+    ck_assert_double_eq(tutti_op_conv.flops(&conv), 2 * 2 * 4 * 3 * 5 * 27);
+    ck_assert_double_eq(tutti_op_dense.flops(&dense), 60);
+    const tutti_shortcut_desc shortcut = {.N = 2, .H = 5, .W = 4, .C = 3, .K = 6, .stride = 2};
+    ck_assert_double_eq(tutti_op_shortcut.bytes(&shortcut, 4), 4 * 2 * 3 * 2 * (3 + 6));
+    ck_assert_double_eq(tutti_op_shortcut_bwd.bytes(&shortcut, 2), 2 * 2 * 3 * (3 * 2 + 5 * 4));
+    tutti_sgd_desc sgd = {.count = 10};
+    ck_assert_double_eq(tutti_op_sgd.bytes(&sgd, 2), 10 * 2 + 10 * 2 * 4 + 4);
+    sgd.momentum = 0.9f;
+    ck_assert_double_eq(tutti_op_sgd.bytes(&sgd, 2), 10 * 2 + 10 * 4 * 4 + 4);
 }
 END_TEST
 

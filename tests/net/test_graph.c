@@ -1,5 +1,7 @@
 /* The step of a small net as text, compared with tests/golden/net, and properties of all its nodes. */
+#include "dag/kernels/act.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/site.h"
 #include "dag/net/step.h"
 #include "tests/support/testing.h"
 
@@ -162,6 +164,84 @@ START_TEST(micro_batches_are_independent)
 }
 END_TEST
 
+/* A ReLU whose value is float64 whatever its input is. */
+static tutti_status wide_infer(tutti_layer *layer)
+{
+    layer->out = layer->from[0];
+    layer->dtype = TUTTI_F64;
+    return TUTTI_OK;
+}
+
+static tutti_status wide_forward(tutti_site *site)
+{
+    tutti_status status = tutti_site_output(site);
+    if (status) return status;
+    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out)};
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_relu, &desc, sizeof desc, 2, access);
+}
+
+static tutti_status wide_backward(tutti_site *site)
+{
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status) return status;
+    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out)};
+    tutti_access access[] = {
+        tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
+}
+
+static const tutti_layer_kind wide = {
+    .name = "wide", .infer = wide_infer, .forward = wide_forward, .backward = wide_backward};
+
+/* The type of an access of the node of that name. */
+static tutti_dtype type_of(const tutti_graph *graph, const char *name, int access)
+{
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (!strcmp(node->name, name))
+            return tutti_graph_get_tensor(graph, node->access[access].tensor)->dtype;
+    }
+    ck_abort_msg("no node %s", name);
+}
+
+/* conv -> relu -> wide -> dense: all values but the first two are float64, and so are their gradients,
+ * which do not share buffers with those of equal size; parameters stay what their layers say. */
+START_TEST(each_value_has_its_type)
+{
+    tutti_net *net;
+    tutti_step *step;
+    ck_assert_ok(tutti_net_new(&net));
+    tutti_value x = tutti_net_input(net, 4, 4, 3);
+    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 2, .R = 3, .pad = 1});
+    x = tutti_net_relu(net, "narrow", x);
+    x = tutti_net_append(
+        net, "wide", (tutti_layer){.kind = &wide, .inputs = 1, .in = {x}}, NULL, 0);
+    x = tutti_net_relu(net, "follows", x);
+    x = tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN);
+    tutti_net_output(net, x);
+    const tutti_step_options options = {.batch = 2, .micro_batches = 1, .ranks = 1};
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    const struct {
+        const char *node;
+        int access;
+        tutti_dtype dtype;
+    } rows[] = {{"narrow.relu@0", 1, TUTTI_F32}, {"wide.relu@0", 0, TUTTI_F32},
+        {"wide.relu@0", 1, TUTTI_F64}, {"follows.relu@0", 1, TUTTI_F64},
+        {"fc.dense@0", 1, TUTTI_F32}, {"fc.dense@0", 3, TUTTI_F64},
+        {"fc.dense_bwd_data@0", 2, TUTTI_F64}, {"fc.dense_bwd_weights@0", 2, TUTTI_F32},
+        {"wide.relu_bwd@0", 1, TUTTI_F64}, {"wide.relu_bwd@0", 2, TUTTI_F32},
+        {"narrow.relu_bwd@0", 2, TUTTI_F32}, {"softmax_xent@0", 2, TUTTI_F64}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ck_assert_msg(type_of(step->graph, rows[i].node, rows[i].access) == rows[i].dtype, "%s %d",
+            rows[i].node, rows[i].access);
+    tutti_step_free(step);
+    tutti_net_free(net);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step graph");
@@ -171,5 +251,6 @@ int main(void)
     tcase_add_test(tcase, lists_of_parameters_and_states);
     tcase_add_test(tcase, priorities_follow_the_backward_pass);
     tcase_add_test(tcase, micro_batches_are_independent);
+    tcase_add_test(tcase, each_value_has_its_type);
     return testing_run(suite);
 }

@@ -323,7 +323,7 @@ static void add_sum(tutti_graph *g, const char *name, int i, int a, int b, int y
 {
     tutti_sum_desc desc = {.count = length_of(i), .inputs = 2};
     tutti_access access[] = {{a, TUTTI_READ}, {b, TUTTI_READ}, {y, TUTTI_WRITE}};
-    ck_assert_ok(tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, 3, access, NULL));
+    ck_assert_ok(tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, 3, access, NULL));
 }
 
 typedef struct bucket {

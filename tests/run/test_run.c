@@ -30,7 +30,7 @@ static void add(tutti_graph *g, const char *name, int a, int b, int y)
 {
     tutti_sum_desc desc = {.count = COUNT, .inputs = 2};
     tutti_access access[] = {{a, TUTTI_READ}, {b, TUTTI_READ}, {y, TUTTI_WRITE}};
-    ck_assert_ok(tutti_graph_kernel(g, name, TUTTI_OP_SUM, &desc, sizeof desc, 3, access, NULL));
+    ck_assert_ok(tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, 3, access, NULL));
 }
 
 static tutti_run *open_run(const tutti_runner *runner, const tutti_graph *g, int workers,
@@ -148,7 +148,7 @@ static void fly_together(const tutti_runner *runner, int workers, uint64_t seed,
         tutti_sum_desc desc = {.count = COUNT, .inputs = 1};
         tutti_access access[] = {{one, TUTTI_READ}, {gradient, TUTTI_WRITE}};
         ck_assert_ok(
-            tutti_graph_kernel(g, "copy", TUTTI_OP_SUM, &desc, sizeof desc, 2, access, NULL));
+            tutti_graph_kernel(g, "copy", &tutti_op_sum, &desc, sizeof desc, 2, access, NULL));
         ck_assert_ok(tutti_graph_mark(g, gradient, &mark));
         ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
         if (linked)
@@ -264,7 +264,7 @@ START_TEST(a_kernel_failure_comes_out_of_wait)
     tutti_xent_desc desc = {.N = 1, .K = 2, .weight = 1};
     tutti_access access[] = {{logits, TUTTI_READ}, {labels, TUTTI_READ}, {metrics, TUTTI_WRITE}};
     ck_assert_ok(
-        tutti_graph_kernel(g, "loss", TUTTI_OP_XENT_EVAL, &desc, sizeof desc, 3, access, NULL));
+        tutti_graph_kernel(g, "loss", &tutti_op_xent_eval, &desc, sizeof desc, 3, access, NULL));
     tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
     int32_t label = 2;
     ck_assert_ok(runner->feed(run, labels, &label, sizeof label, NULL, NULL));

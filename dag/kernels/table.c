@@ -1,0 +1,59 @@
+/* The table of kernels: the rows of every family. */
+#include "dag/kernels/cpu.h"
+#include "dag/kernels/kernel.h"
+#include "dag/kernels/onednn.h"
+
+/* Each ends with a row without an op. */
+static const tutti_kernel *const families[] = {
+    tutti_kernels_conv_cpu,
+    tutti_kernels_dense_cpu,
+    tutti_kernels_norm_cpu,
+    tutti_kernels_act_cpu,
+    tutti_kernels_pool_cpu,
+    tutti_kernels_arith_cpu,
+    tutti_kernels_loss_cpu,
+    tutti_kernels_optim_cpu,
+};
+
+const tutti_kernel *tutti_kernel_get(int i)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const tutti_kernel *row = families[f]; row->op; row++)
+            if (i-- == 0) return row;
+    return NULL;
+}
+
+const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, tutti_dtype dtype)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const tutti_kernel *row = families[f]; row->op; row++)
+            if (row->op == op && row->device == device && row->dtype == dtype) return row;
+    return NULL;
+}
+
+/* Whether an earlier row has the op of this one. */
+static int is_repeated(int row)
+{
+    const tutti_op *op = tutti_kernel_get(row)->op;
+    for (int r = 0; r < row; r++)
+        if (tutti_kernel_get(r)->op == op) return 1;
+    return 0;
+}
+
+const tutti_op *tutti_op_get(int i)
+{
+    const tutti_kernel *row;
+    for (int r = 0; (row = tutti_kernel_get(r)); r++)
+        if (!is_repeated(r) && i-- == 0) return row->op;
+    return NULL;
+}
+
+const char *tutti_device_name(tutti_device device)
+{
+    return device == TUTTI_CPU ? "CPU" : "unknown";
+}
+
+const char *tutti_kernel_library(void)
+{
+    return tutti_onednn_version();
+}

@@ -1,0 +1,30 @@
+/* An update rule: what follows the sum of a parameter's gradient over all ranks. A rule is a file
+ * update_<name>.c and its line in step.h. Threads: [M]. */
+#ifndef TUTTI_UPDATE_H
+#define TUTTI_UPDATE_H
+
+#include "dag/net/step.h"
+
+enum { TUTTI_UPDATE_STATES = 2 };
+
+/* A parameter's tensors, which all micro-batches share. */
+typedef struct tutti_trained {
+    int weight, gradient;
+    int state[TUTTI_UPDATE_STATES]; /* as the rule lists them */
+    int64_t count;
+} tutti_trained;
+
+struct tutti_update_rule {
+    /* What it keeps for each parameter from step to step, in tensors of the parameter's shape and type
+     * that begin as zeros: prefixes of the parameter's name ("m."), NULL after the last. */
+    const char *prefix[TUTTI_UPDATE_STATES + 1];
+    /* INVAL (logged): options that the rule cannot take. */
+    tutti_status (*check)(const tutti_step_options *options);
+    /* Appends the nodes that update one parameter; nodes are named "<name>.<op>". They have the lowest
+     * priority, and fill the time in which a worker would otherwise wait for the last sums over
+     * ranks. */
+    tutti_status (*append)(tutti_graph *graph, const char *name, const tutti_trained *trained,
+        const tutti_step *step, const tutti_step_options *options);
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* Stochastic gradient descent (dag/kernels/optim.h). */
+#include "dag/base/log.h"
+#include "dag/kernels/optim.h"
+#include "dag/net/site.h"
+#include "dag/net/update.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static tutti_status check(const tutti_step_options *o)
+{
+    if (!(o->momentum >= 0 && isfinite(o->momentum) && o->weight_decay >= 0 &&
+            isfinite(o->weight_decay)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: momentum %g and weight decay %g must be finite and not negative",
+            (double)o->momentum, (double)o->weight_decay);
+    return TUTTI_OK;
+}
+
+static tutti_status append(tutti_graph *graph, const char *name, const tutti_trained *trained,
+    const tutti_step *step, const tutti_step_options *options)
+{
+    tutti_sgd_desc desc = {.count = trained->count,
+        .momentum = options->momentum,
+        .weight_decay = options->weight_decay,
+        .nesterov = options->nesterov};
+    tutti_access access[] = {tutti_reads(trained->gradient), tutti_reads(step->rate),
+        tutti_updates(trained->weight), tutti_updates(trained->state[0])};
+    char node[TUTTI_SITE_NAME];
+    snprintf(node, sizeof node, "%s.%s", name, tutti_op_sgd.name);
+    return tutti_graph_kernel(graph, node, &tutti_op_sgd, &desc, sizeof desc, 4, access, NULL);
+}
+
+const tutti_update_rule tutti_update_sgd = {.prefix = {"m."}, .check = check, .append = append};

@@ -1,0 +1,21 @@
+/* One StarPU codelet per op and element type of a bound graph, so that StarPU's schedulers,
+ * performance models (as "tutti_conv_f32") and traces (as "conv") tell ops apart. [M] */
+#ifndef TUTTI_CODELETS_H
+#define TUTTI_CODELETS_H
+
+#include "dag/run/binding.h"
+
+struct starpu_codelet;
+
+typedef struct tutti_codelets tutti_codelets;
+
+/* The codelets' CPU function is `run`. The binding is borrowed only by this call. NOMEM. */
+tutti_status tutti_codelets_open(const tutti_binding *binding,
+    void (*run)(void *buffers[], void *arg), tutti_codelets **codelets);
+/* After StarPU has been shut down, because it saves the models then. Accepts NULL. */
+void tutti_codelets_close(tutti_codelets *codelets);
+
+/* The codelet of a kernel node. */
+struct starpu_codelet *tutti_codelets_get(tutti_codelets *codelets, int node);
+
+#endif
