@@ -61,7 +61,8 @@ typedef struct tutti_session tutti_session;
 typedef starpu_data_handle_t tutti_handle;
 
 /* Fields that are 0 or NULL take their defaults: begin with  tutti_attach_options options = {0};
- * A later release may add fields at the end. */
+ * A field that is set hides its environment variable, even one with a bad value. A later release
+ * may add fields at the end. */
 typedef struct tutti_attach_options {
     /* "funneled", "concurrent", "chained", "sequential"; NULL: environment TUTTI_DESIGN, or
      * funneled. With "sequential", collectives run inside tutti_wait, so wait with it, not with
