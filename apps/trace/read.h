@@ -1,4 +1,4 @@
-/* Reads a trace back; apps/trace/write.h describes the file.
+/* Reads a trace back; designs/trace/write.h describes the file.
  *
  * The file is read line by line, so that only its spans take memory. Every line is checked; a file
  * that is not a complete trace of Tutti is refused with its name, the line and the reason. Threads:

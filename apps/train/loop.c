@@ -95,7 +95,7 @@ static tutti_status feed_batch(tutti_trainer *s, const tutti_batch *batch)
 /* Submits a section for the flight's batch and the fetches of its metrics. */
 static tutti_status submit(tutti_trainer *s, int section, flight *f)
 {
-    double begun_s = tutti_trace_begin(s->trace);
+    double begun_s = tutti_trace_now(s->trace);
     tutti_status status = feed_batch(s, f->batch);
     if (!status) status = s->runner->submit(s->run, section);
     for (int i = 0; i < s->step->micro_batches && !status; i++)
@@ -109,7 +109,7 @@ static tutti_status submit(tutti_trainer *s, int section, flight *f)
 /* Waits until a flight has landed, releases its batch and adds its metrics to `sum`. */
 static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 {
-    double begun_s = tutti_trace_begin(s->trace);
+    double begun_s = tutti_trace_now(s->trace);
     tutti_status status = s->runner->wait(s->run, f->point, s->options->timeout_s);
     tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
@@ -139,7 +139,7 @@ static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *s
 static tutti_status board(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, flight *f)
 {
-    double begun_s = tutti_trace_begin(s->trace);
+    double begun_s = tutti_trace_now(s->trace);
     await_batch(s, batches, split);
     tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
     tutti_trace_main(s->trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
