@@ -41,10 +41,10 @@ typedef struct tutti_timeline {
 tutti_status tutti_timeline_read(const char *path, tutti_timeline *timeline);
 void tutti_timeline_free(tutti_timeline *timeline);
 
-/* Whether spans of this kind are tasks that run a kernel on a worker. [P] */
+/* Whether spans of this kind are tasks that compute on a worker. [P] */
 static inline int tutti_span_computes(tutti_span_kind kind)
 {
-    return kind <= TUTTI_SPAN_UPDATE;
+    return kind <= TUTTI_SPAN_TASK;
 }
 
 #endif

@@ -17,12 +17,13 @@
 
 #include <stdint.h>
 
-/* X(kind, name). The first four are kernels; a node's op decides which. */
+/* X(kind, name). The first four are kernels; a node's op decides which. Those up to TASK compute. */
 #define TUTTI_SPAN_LIST(X)                                                                         \
     X(FORWARD, "forward")                                                                          \
     X(BACKWARD, "backward")                                                                        \
     X(SUM, "sum") /* of micro-batches, statistics, or values */                                    \
     X(UPDATE, "update")                                                                            \
+    X(TASK, "task")             /* of a program that attaches */                                   \
     X(COPY, "copy")             /* a feed or a fetch */                                            \
     X(START, "start")           /* a worker hands a collective to its design */                    \
     X(COLLECTIVE, "collective") /* from its start to its end */                                    \

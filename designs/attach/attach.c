@@ -304,6 +304,9 @@ tutti_status tutti_detach(tutti_session *session)
     session->detached = 1;
     status = tutti_insert_wait(session->insert, patience_s);
     if (status) tutti_exchange_explain(session->exchange, status);
+    tutti_status traced = tutti_recording_close(session->recording, status);
+    session->recording = NULL;
+    if (!status) status = traced;
     if (!tutti_insert_ended(session->insert)) {
         tutti_sessions_close(session);
         /* what is in flight may still use everything */

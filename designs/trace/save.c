@@ -185,6 +185,8 @@ tutti_status tutti_trace_save(tutti_exchange *x, const tutti_trace *trace,
                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
     status = tutti_exchange_agree(x, status, NULL);
     if (!status) status = share_digests(x, trace, rank, &mine, all);
+    rank->dropped = 0;
+    for (int r = 0; r < ranks && !status; r++) rank->dropped += all[r].dropped;
     if (!status) status = pass_all(x, about, &mine, all, place);
     status = tutti_exchange_agree(x, status, NULL);
 done:
