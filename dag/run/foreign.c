@@ -104,12 +104,12 @@ static void after_task(struct starpu_task *task, unsigned context)
     tutti_foreign *f;
     worker *w = enter(&f);
     if (w) {
-        if (w->task == task && w->recording == f) {
+        if (w->task == task && w->recording == f) { /* not one that ends inside another */
+            w->task = NULL;
             tutti_span_kind kind = tutti_held_is(task) ? TUTTI_SPAN_START : TUTTI_SPAN_TASK;
             tutti_trace_task(f->trace, (int)(w - workers), kind, w->name,
                 tutti_trace_step(f->trace), w->begin_s);
         }
-        w->task = NULL;
         leave(w);
     }
     if (own[context].post) own[context].post(task, context);

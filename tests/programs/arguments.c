@@ -295,7 +295,7 @@ int main(int argc, char **argv)
         stay();
     } else {
         refuse_options();
-        hide_variables();
+        if (strcmp(what, "funneled") == 0) hide_variables();
         refuse_sizes();
         use_session(what);
     }

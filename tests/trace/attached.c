@@ -19,9 +19,11 @@ enum { LENGTH = 50000, STEPS = 3, WORK = 4, WORK_MS = 3 };
 
 static int failures, rank;
 
+/* Every rank has the status, and a sentence, whichever rank it comes from. */
 static void expect(int line, tutti_status wanted, tutti_status got)
 {
-    if (got == wanted) return;
+    int says = !wanted || wanted == TUTTI_ERR_MISMATCH || strstr(tutti_last_error(), "trac");
+    if (got == wanted && says) return;
     printf("rank %d, line %d: %s instead of %s: %s\n", rank, line, tutti_status_name(got),
         tutti_status_name(wanted), tutti_last_error());
     failures++;

@@ -51,7 +51,8 @@ says 'tutti_trace_begin: file is NULL: rank 0 writes it' 1
 says 'tutti_trace_begin: file is empty: rank 0 writes it' 1
 says 'tutti_trace_begin: /dev/null is a device' 1
 says "tutti_trace_begin: TUTTI_TRACE_SPANS='many': an integer from 1 to" 2
-says "trace $dir/folder/gone/trace" 1
+says "trace $dir/folder/gone/trace: cannot be locked" 1
+says "trace $dir/folder/gone/trace: cannot create a file" 1
 says 'tutti_trace_begin: the session was detached' 2
 [ "$(ls "$dir/folder")" = "$(printf 'good\ngood.1')" ] || fail "what is left: $(ls "$dir/folder")"
 
