@@ -1,4 +1,4 @@
-# What reads traces back; what writes them belongs to programs that train (apps/train/local.mk).
+# What reads traces back; designs/trace writes them.
 noinst_LTLIBRARIES += libtrace.la
 libtrace_la_SOURCES = \
 	apps/trace/advise.c \

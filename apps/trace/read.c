@@ -1,6 +1,6 @@
 #include "apps/trace/read.h"
 
-#include "apps/trace/write.h"
+#include "designs/trace/write.h"
 #include "dag/base/log.h"
 
 #include <errno.h>

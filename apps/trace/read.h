@@ -1,4 +1,4 @@
-/* Reads a trace back; apps/trace/write.h describes the file.
+/* Reads a trace back; designs/trace/write.h describes the file.
  *
  * The file is read line by line, so that only its spans take memory. Every line is checked; a file
  * that is not a complete trace of Tutti is refused with its name, the line and the reason. Threads:
@@ -41,10 +41,10 @@ typedef struct tutti_timeline {
 tutti_status tutti_timeline_read(const char *path, tutti_timeline *timeline);
 void tutti_timeline_free(tutti_timeline *timeline);
 
-/* Whether spans of this kind are tasks that run a kernel on a worker. [P] */
+/* Whether spans of this kind are tasks that compute on a worker. [P] */
 static inline int tutti_span_computes(tutti_span_kind kind)
 {
-    return kind <= TUTTI_SPAN_UPDATE;
+    return kind <= TUTTI_SPAN_TASK;
 }
 
 #endif

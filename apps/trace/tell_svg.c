@@ -25,6 +25,7 @@ static const char *const colours[TUTTI_SPAN_KINDS] = {
     [TUTTI_SPAN_BACKWARD] = "#0072b2",
     [TUTTI_SPAN_SUM] = "#cc79a7",
     [TUTTI_SPAN_UPDATE] = "#009e73",
+    [TUTTI_SPAN_TASK] = "#56b4e9",
     [TUTTI_SPAN_COPY] = "#999999",
     [TUTTI_SPAN_START] = "#000000",
     [TUTTI_SPAN_COLLECTIVE] = "#e69f00",
@@ -178,10 +179,18 @@ static void draw_rank(canvas *c, int rank, const tutti_path *path)
 
 /* ---- around them ---- */
 
+static int occurs(const tutti_timeline *t, int kind)
+{
+    int64_t i = 0;
+    while (i < t->events && (int)t->event[i].kind != kind) i++;
+    return i < t->events;
+}
+
 static void draw_legend(const canvas *c)
 {
     double x = LEFT;
     for (int kind = 0; kind < TUTTI_SPAN_KINDS; kind++) {
+        if (!occurs(c->timeline, kind)) continue;
         const char *name = tutti_span_kind_name(kind);
         fprintf(c->out,
             "<rect x=\"%.1f\" y=\"34\" width=\"14\" height=\"14\" fill=\"%s\"/>"

@@ -79,11 +79,19 @@ static void tell_path(const tutti_study_step *step, const tutti_path *p, FILE *o
     if (lines > MOST_PARTS) fprintf(out, "%10s and %d more\n", "", lines - MOST_PARTS);
 }
 
+/* Whether some worker has tasks of this kind. */
+static int occurs(const tutti_study *s, int kind)
+{
+    int i = 0;
+    while (i < s->workers && s->worker[i].busy[kind] <= 0) i++;
+    return i < s->workers;
+}
+
 static void tell_workers(const tutti_study *s, FILE *out)
 {
     fprintf(out, "\n%-20s", "worker, % of time");
     for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
-        fprintf(out, " %9s", tutti_span_kind_name(kind));
+        if (occurs(s, kind)) fprintf(out, " %9s", tutti_span_kind_name(kind));
     fprintf(out, " %9s\n", "idle");
     for (int i = 0; i < s->workers && i < MOST_WORKERS; i++) {
         const tutti_study_worker *w = &s->worker[i];
@@ -91,7 +99,7 @@ static void tell_workers(const tutti_study *s, FILE *out)
         snprintf(name, sizeof name, "rank %d worker %d", w->rank, w->worker);
         fprintf(out, "%-20s", name);
         for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
-            fprintf(out, " %9.1f", 100 * w->busy[kind]);
+            if (occurs(s, kind)) fprintf(out, " %9.1f", 100 * w->busy[kind]);
         fprintf(out, " %9.1f\n", 100 * w->idle);
     }
     if (s->workers > MOST_WORKERS) fprintf(out, "and %d more\n", s->workers - MOST_WORKERS);

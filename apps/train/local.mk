@@ -2,7 +2,6 @@
 noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
-	apps/trace/print.c apps/trace/save.c apps/trace/write.h \
 	apps/train/again.c apps/train/again.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/finite.c apps/train/finite.h \

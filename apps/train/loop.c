@@ -87,7 +87,7 @@ static tutti_status fetch_metrics(tutti_training_session *on, flight *f)
 /* Submits a section for the flight's batch and the fetches of its metrics. */
 static tutti_status submit(tutti_training_session *on, int section, flight *f)
 {
-    double begun_s = tutti_trace_begin(on->trace);
+    double begun_s = tutti_trace_now(on->trace);
     tutti_status status = tutti_training_session_feed(on, f->batch->images, f->batch->labels);
     if (!status) status = on->runner->submit(on->run, section);
     if (!status) status = fetch_metrics(on, f);
@@ -100,7 +100,7 @@ static tutti_status submit(tutti_training_session *on, int section, flight *f)
 static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
 {
     tutti_training_session *on = &s->session;
-    double begun_s = tutti_trace_begin(on->trace);
+    double begun_s = tutti_trace_now(on->trace);
     tutti_status status = on->runner->wait(on->run, f->point, s->options->timeout_s);
     tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
@@ -130,7 +130,7 @@ static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *s
 static tutti_status board(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, flight *f)
 {
-    double begun_s = tutti_trace_begin(s->session.trace);
+    double begun_s = tutti_trace_now(s->session.trace);
     await_batch(s, batches, split);
     tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
     tutti_trace_main(s->session.trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);

@@ -1,6 +1,6 @@
 #include "apps/train/tracer.h"
 
-#include "apps/trace/write.h"
+#include "designs/trace/write.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>

@@ -199,7 +199,7 @@ static void store_fallbacks(const tutti_conf *conf, void *values)
     }
 }
 
-/* Stores the environment's values of settings not given on the command line. */
+/* Stores the environment's values of settings whose origin is still the fallback. */
 static tutti_status store_environment(
     const tutti_conf *conf, void *values, tutti_conf_origin origin[])
 {
@@ -215,10 +215,13 @@ static tutti_status store_environment(
     return TUTTI_OK;
 }
 
-tutti_status tutti_conf_environment(const tutti_conf *conf, void *values)
+tutti_status tutti_conf_environment(
+    const tutti_conf *conf, void *values, tutti_conf_origin origin[])
 {
     store_fallbacks(conf, values);
-    tutti_status status = store_environment(conf, values, NULL);
+    for (int row = 0; origin && conf->settings[row].kind != TUTTI_CONF_END; row++)
+        if (origin[row] != TUTTI_CONF_FROM_OPTION) origin[row] = TUTTI_CONF_FROM_FALLBACK;
+    tutti_status status = store_environment(conf, values, origin);
     if (status) store_fallbacks(conf, values);
     return status;
 }

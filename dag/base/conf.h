@@ -119,9 +119,12 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
     tutti_conf_origin origin[], tutti_conf_wish *wish);
 
 /* For a function without a command line: stores the environment's values, else the fallbacks, in
- * `values`. USAGE: a bad value (logged, with the program's name and the variable); then every value
- * is its fallback. [A] */
-tutti_status tutti_conf_environment(const tutti_conf *conf, void *values);
+ * `values`. Its caller gives the rows whose origin[row] is FROM_OPTION: they keep their fallbacks,
+ * and their variables are not read. The other origins are set. origin NULL: no row is given. USAGE:
+ * a bad value (logged, with the program's name and the variable); then every value is its fallback.
+ * [A] */
+tutti_status tutti_conf_environment(
+    const tutti_conf *conf, void *values, tutti_conf_origin origin[]);
 
 /* As tutti_conf_parse, and answers --help and --version on stdout. *run: whether to go on. */
 tutti_status tutti_conf_start(

@@ -45,7 +45,7 @@ static void start(void *arg, void *const buf[])
     int holds = task.node->place.holds;
     tutti_span_kind kind = tutti_span_kind_of(task.node);
     const char *name = task.node->name;
-    double begun_s = tutti_trace_begin(task.trace);
+    double begun_s = tutti_trace_now(task.trace);
     tutti_latch_init(&ended);
     if (holds) s->ended = &ended;
     task.hooks->start(task.hooks->ctx, task.node, s->sequence, buf, &s->token);

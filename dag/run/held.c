@@ -61,6 +61,11 @@ static void discard(struct starpu_task *task)
 
 static struct starpu_codelet start_codelet = {.cpu_funcs = {run_start}, .name = "tutti_collective"};
 
+int tutti_held_is(const struct starpu_task *task)
+{
+    return task->cl == &start_codelet;
+}
+
 /* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
  * ended another collective, so a worker starts the collective. */
 static void arrive(void *arg)

@@ -45,5 +45,7 @@ tutti_status tutti_held_submit(tutti_held *held);
 /* Releases the data and frees `held`. Called once, after start or refused was called, or before
  * submit. [A] */
 void tutti_held_end(tutti_held *held);
+/* Whether this is the task that starts a collective. [A] */
+int tutti_held_is(const struct starpu_task *task);
 
 #endif

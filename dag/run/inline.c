@@ -297,7 +297,7 @@ static void start_collective(tutti_run *run, instance *i, const tutti_node *node
     i->holds = node->place.holds;
     run->held += i->holds;
     pthread_mutex_unlock(&run->lock);
-    double begun_s = tutti_trace_begin(run->options.trace);
+    double begun_s = tutti_trace_now(run->options.trace);
     hooks->start(hooks->ctx, node, i->sequence, run->buf, &i->token);
     pthread_mutex_lock(&run->lock);
     instance *left = find(run, id);
@@ -308,7 +308,7 @@ static void start_collective(tutti_run *run, instance *i, const tutti_node *node
 
 static tutti_status run_kernel(tutti_run *run, const instance *i, const tutti_node *node)
 {
-    double begun_s = tutti_trace_begin(run->options.trace);
+    double begun_s = tutti_trace_now(run->options.trace);
     tutti_status status =
         tutti_binding_execute(&run->binding, i->target, run->buf, run->options.meter);
     tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, i->step, begun_s);
@@ -321,7 +321,7 @@ static void run_instance(tutti_run *run, instance *i)
     tutti_status status = TUTTI_OK;
     tutti_ledger_begin(run->ledger, i->id);
     if (i->work != WORK_NODE) {
-        double begun_s = tutti_trace_begin(run->options.trace);
+        double begun_s = tutti_trace_now(run->options.trace);
         if (i->work == WORK_FEED)
             memcpy(memory[i->target], i->data, i->bytes);
         else

@@ -68,7 +68,7 @@ static void run_kernel(void *buffers[], void *arg)
     tutti_ledger_begin(run->ledger, i->id);
     collect(run, i->target, buffers, buf);
     tutti_status status = tutti_ledger_failure(run->ledger);
-    double begun_s = tutti_trace_begin(run->options.trace);
+    double begun_s = tutti_trace_now(run->options.trace);
     if (!status) status = tutti_binding_execute(&run->binding, i->target, buf, run->options.meter);
     if (begun_s > 0)
         trace_node(run, tutti_graph_get_node(run->binding.graph, i->target), i->step, begun_s);
@@ -88,7 +88,7 @@ static void run_feed(void *buffers[], void *arg)
 {
     instance *i = arg;
     tutti_ledger_begin(i->run->ledger, i->id);
-    double begun_s = tutti_trace_begin(i->run->options.trace);
+    double begun_s = tutti_trace_now(i->run->options.trace);
     memcpy((void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->data, i->bytes);
     if (i->release) i->release(i->arg);
     end_copy(i, begun_s);
@@ -98,7 +98,7 @@ static void run_fetch(void *buffers[], void *arg)
 {
     instance *i = arg;
     tutti_ledger_begin(i->run->ledger, i->id);
-    double begun_s = tutti_trace_begin(i->run->options.trace);
+    double begun_s = tutti_trace_now(i->run->options.trace);
     memcpy(i->data, (const void *)STARPU_VECTOR_GET_PTR(buffers[0]), i->bytes);
     end_copy(i, begun_s);
 }

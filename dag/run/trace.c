@@ -68,7 +68,7 @@ int tutti_trace_on(const tutti_trace *trace)
     return trace && atomic_load_explicit(&trace->on, memory_order_relaxed);
 }
 
-double tutti_trace_begin(const tutti_trace *trace)
+double tutti_trace_now(const tutti_trace *trace)
 {
     return tutti_trace_on(trace) ? tutti_clock_s() : 0;
 }

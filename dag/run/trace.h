@@ -17,12 +17,14 @@
 
 #include <stdint.h>
 
-/* X(kind, name). The first four are kernels: the parts of a step (dag/kernels/kernel.h). */
+/* X(kind, name). The first four are kernels: the parts of a step (dag/kernels/kernel.h).
+ * Those up to TASK compute. */
 #define TUTTI_SPAN_LIST(X)                                                                         \
     X(FORWARD, "forward")                                                                          \
     X(BACKWARD, "backward")                                                                        \
     X(SUM, "sum") /* of micro-batches, statistics, or values */                                    \
     X(UPDATE, "update")                                                                            \
+    X(TASK, "task")             /* of a program that attaches */                                   \
     X(COPY, "copy")             /* a feed or a fetch */                                            \
     X(START, "start")           /* a worker hands a collective to its design */                    \
     X(COLLECTIVE, "collective") /* from its start to its end */                                    \
@@ -68,7 +70,7 @@ int64_t tutti_trace_step(const tutti_trace *trace); /* 0 for NULL */
 int tutti_trace_on(const tutti_trace *trace);
 /* The time, for a span that begins now; 0 when the recorder is NULL or off: then nothing need be
  * added. */
-double tutti_trace_begin(const tutti_trace *trace);
+double tutti_trace_now(const tutti_trace *trace);
 /* Adds a span to a track if its begin_s is not 0; a full track drops it. */
 void tutti_trace_add(tutti_trace *trace, int track, const tutti_span *span);
 /* Add a span that ends now, of a worker or of the main thread; nothing if begin_s is 0. */

@@ -19,22 +19,55 @@ typedef struct environment {
     double stall_warn_s, stall_dump_s, stall_abort_s, setup_timeout_s;
 } environment;
 
+enum {
+    DESIGN,
+    ALGORITHM,
+    VERIFY,
+    LANES,
+    CHUNK_MB,
+    STALL_WARN,
+    STALL_DUMP,
+    STALL_ABORT,
+    STALL_DIR,
+    SETUP_TIMEOUT,
+    ROWS
+};
+
 #define AT(member) .offset = offsetof(environment, member)
-static const tutti_setting settings[] = {
-    TUTTI_SETTING_DESIGN(AT(design)),
-    TUTTI_SETTING_ALGORITHM(AT(algorithm)),
-    TUTTI_SETTING_VERIFY(AT(verify)),
-    TUTTI_SETTING_LANES(AT(lanes)),
-    TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
-    TUTTI_SETTING_STALL_WARN(AT(stall_warn_s)),
-    TUTTI_SETTING_STALL_DUMP(AT(stall_dump_s)),
-    TUTTI_SETTING_STALL_ABORT(AT(stall_abort_s)),
-    TUTTI_SETTING_STALL_DIR(AT(stall_dir)),
-    TUTTI_SETTING_SETUP_TIMEOUT(AT(setup_timeout_s)),
-    {0},
+static const tutti_setting settings[ROWS + 1] = {
+    [DESIGN] = TUTTI_SETTING_DESIGN(AT(design)),
+    [ALGORITHM] = TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    [VERIFY] = TUTTI_SETTING_VERIFY(AT(verify)),
+    [LANES] = TUTTI_SETTING_LANES(AT(lanes)),
+    [CHUNK_MB] = TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
+    [STALL_WARN] = TUTTI_SETTING_STALL_WARN(AT(stall_warn_s)),
+    [STALL_DUMP] = TUTTI_SETTING_STALL_DUMP(AT(stall_dump_s)),
+    [STALL_ABORT] = TUTTI_SETTING_STALL_ABORT(AT(stall_abort_s)),
+    [STALL_DIR] = TUTTI_SETTING_STALL_DIR(AT(stall_dir)),
+    [SETUP_TIMEOUT] = TUTTI_SETTING_SETUP_TIMEOUT(AT(setup_timeout_s)),
 };
 #undef AT
 static const tutti_conf conf = {.program = "tutti_attach", .settings = settings};
+
+/* A field that the program sets hides its variable, whatever that holds. */
+static tutti_status read_environment(const tutti_attach_options *given, environment *e)
+{
+    const int set[ROWS] = {
+        [DESIGN] = given->design != NULL,
+        [ALGORITHM] = given->algorithm != NULL,
+        [VERIFY] = given->verify != NULL,
+        [LANES] = given->lanes != 0,
+        [CHUNK_MB] = given->chunk_mb != 0,
+        [STALL_WARN] = given->stall_warn_s != 0,
+        [STALL_DUMP] = given->stall_dump_s != 0,
+        [STALL_ABORT] = given->stall_abort_s != 0,
+        [SETUP_TIMEOUT] = given->setup_timeout_s != 0,
+    };
+    tutti_conf_origin origin[ROWS];
+    for (int row = 0; row < ROWS; row++)
+        origin[row] = set[row] ? TUTTI_CONF_FROM_OPTION : TUTTI_CONF_FROM_FALLBACK;
+    return tutti_conf_environment(&conf, e, origin);
+}
 
 /* One field: 0 takes the environment's value; below 0 means never, if the field allows that. */
 static tutti_status take_seconds(
@@ -104,8 +137,8 @@ static tutti_status take_chunks(
 
 /* Padding at the end would become fields of a later release, with undefined contents: there must be none. Each release
  * names its last field here. */
-_Static_assert(sizeof(tutti_attach_options) ==
-                   offsetof(tutti_attach_options, chunk_mb) + sizeof(double),
+_Static_assert(
+    sizeof(tutti_attach_options) == offsetof(tutti_attach_options, chunk_mb) + sizeof(double),
     "the options end with their last field");
 
 /* Reads options of a program that was compiled with another size of them. */
@@ -134,7 +167,7 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_opt
 static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
 {
     environment e;
-    tutti_status status = tutti_conf_environment(&conf, &e);
+    tutti_status status = read_environment(given, &e);
     if (status) return status;
     const char *design = given->design ? given->design : e.design;
     const char *verify = given->verify ? given->verify : e.verify;
@@ -269,6 +302,9 @@ tutti_status tutti_detach(tutti_session *session)
     session->detached = 1;
     status = tutti_insert_wait(session->insert, patience_s);
     if (status) tutti_exchange_explain(session->exchange, status);
+    tutti_status traced = tutti_recording_close(session->recording, status);
+    session->recording = NULL;
+    if (!status) status = traced;
     if (!tutti_insert_ended(session->insert)) {
         tutti_sessions_close(session);
         /* what is in flight may still use everything */

@@ -61,7 +61,8 @@ typedef struct tutti_session tutti_session;
 typedef starpu_data_handle_t tutti_handle;
 
 /* Fields that are 0 or NULL take their defaults: begin with  tutti_attach_options options = {0};
- * A later release may add fields at the end. */
+ * A field that is set hides its environment variable, even one with a bad value. A later release
+ * may add fields at the end. */
 typedef struct tutti_attach_options {
     /* "funneled", "concurrent", "chained", "sequential"; NULL: environment TUTTI_DESIGN, or
      * funneled. With "sequential", collectives run inside tutti_wait, so wait with it, not with
@@ -218,6 +219,35 @@ TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
  * on other handles may go on after it; after a failure it waits for all, as tutti_wait does. The
  * program's own tasks on the data belong to StarPU: starpu_data_acquire waits for both. */
 TUTTI_API tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double timeout_s);
+
+/* ---- traces ----
+ *
+ * A trace shows when each collective of a session was inserted, ready, started and ended on every
+ * rank, in which lane and of how many bytes; when StarPU's workers ran the program's tasks; and
+ * when the main thread was inside tutti_wait. All ranks' spans come into one file, on the clock of
+ * rank 0, for tutti-trace(1), which tells how much of the communication was hidden, and for
+ * ui.perfetto.dev.
+ *
+ * Not shown: tasks that occupy no worker, copies that StarPU makes, tasks that end later than their
+ * function (starpu_task_end_dep_add), tasks that are under way when the trace begins or ends, and
+ * tasks in scheduling contexts that were created since it began. To see tasks, Tutti puts its own
+ * hooks before those of the scheduling policy (pre_exec_hook, post_exec_hook).
+ *
+ * Both calls are collective over the session, and wait as tutti_wait does, at most 60 s, for
+ * everything inserted so far. They return the same status on all ranks. */
+
+/* Begins a trace. Rank 0 will write `file`; the other ranks' file is ignored. An earlier file is
+ * kept as FILE.1. INVAL: the session is being traced already; rank 0's file is NULL, empty, or a
+ * device. IO: the file cannot be created, or another program writes it. UNSUPPORTED: another
+ * session of the process is being traced. USAGE: TUTTI_TRACE_SPANS. Also NOMEM, and tutti_wait's.
+ * Nothing has begun if it fails. */
+TUTTI_API tutti_status tutti_trace_begin(tutti_session *session, const char *file);
+/* Ends the trace and writes it; so does tutti_detach. A worker keeps up to TUTTI_TRACE_SPANS spans;
+ * later ones are dropped and counted in the file, with a warning on every rank. INVAL: no trace has
+ * begun. IO: the file could not be written; an earlier one is as it was. TIMEOUT while collectives
+ * are in flight: the trace goes on, and every rank may call again. After any other status it has
+ * ended; if the session has failed, no file is written. */
+TUTTI_API tutti_status tutti_trace_end(tutti_session *session);
 
 #ifdef __cplusplus
 }

@@ -353,7 +353,10 @@ tutti_status tutti_wait(tutti_session *session, double timeout_s)
     if (!status) status = check_timeout(function, timeout_s);
     if (status) return status;
     unsigned errors = tutti_error_count();
+    tutti_trace *spans = tutti_recording_spans(session->recording);
+    double begun_s = timeout_s > 0 ? tutti_trace_now(spans) : 0;
     status = tutti_insert_wait(session->insert, timeout_s);
+    tutti_trace_main(spans, TUTTI_SPAN_WAIT, function, begun_s);
     return end_wait(session, function, errors, timeout_s, status);
 }
 
@@ -365,6 +368,9 @@ tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double ti
     if (!status) status = check_timeout(function, timeout_s);
     if (status) return status;
     unsigned errors = tutti_error_count();
+    tutti_trace *spans = tutti_recording_spans(session->recording);
+    double begun_s = timeout_s > 0 ? tutti_trace_now(spans) : 0;
     status = tutti_insert_wait_for(session->insert, data, timeout_s);
+    tutti_trace_main(spans, TUTTI_SPAN_WAIT, function, begun_s);
     return end_wait(session, function, errors, timeout_s, status);
 }

@@ -27,7 +27,7 @@ typedef struct tutti_driver tutti_driver;
 typedef struct tutti_driver_options {
     const tutti_start_rule *start;
     tutti_meter *meter; /* may be NULL; borrowed */
-    tutti_trace *trace; /* may be NULL; borrowed */
+    tutti_trace *trace; /* may be NULL; borrowed. Changed with the queue lock held */
     /* NULL: ranks exchange no control messages. Borrowed; the driver polls it and handles
      * TUTTI_CONTROL_ABORT. */
     tutti_control *control;
@@ -48,6 +48,9 @@ void tutti_driver_close(tutti_driver *driver); /* after the last pass; accepts N
 /* Takes the next sequence number for a collective at this place; its further chunks take the
  * numbers that follow. -1: out of memory (logged). [M] */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);
+/* Records collectives that end from here on into another trace, or into none (NULL); the one before
+ * is not touched any more. [M] */
+void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace);
 /* The collective's buffers are ready: its chunks start when the order allows, and its token is
  * finished when all have ended. [A] */
 void tutti_driver_ready(

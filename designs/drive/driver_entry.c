@@ -20,6 +20,13 @@ static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_reco
     tutti_trace_add(d->options.trace, TUTTI_TRACK_COLLECTIVES, &span);
 }
 
+void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace)
+{
+    pthread_mutex_lock(&driver->queue_lock);
+    driver->options.trace = trace;
+    pthread_mutex_unlock(&driver->queue_lock);
+}
+
 void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 {
     pthread_mutex_lock(&d->queue_lock);

@@ -179,6 +179,8 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
 static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
+    const tutti_algorithm *algorithm = tutti_algorithm_find(o->algorithm);
+    if (algorithm) o->algorithm = algorithm->name; /* the caller's text need not last */
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;
@@ -346,6 +348,11 @@ int tutti_exchange_size(const tutti_exchange *exchange)
 int tutti_exchange_lanes(const tutti_exchange *exchange)
 {
     return exchange->options.lanes;
+}
+
+const char *tutti_exchange_algorithm(const tutti_exchange *exchange)
+{
+    return exchange->options.algorithm;
 }
 
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange)
@@ -526,6 +533,11 @@ tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *
     tutti_status status = tutti_comm_thread_clock(exchange->thread, sample);
     waits(exchange, 0);
     return tutti_exchange_agree(exchange, status, NULL);
+}
+
+void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace)
+{
+    tutti_driver_trace(tutti_comm_thread_driver(exchange->thread), trace);
 }
 
 tutti_status tutti_exchange_halt(

@@ -91,6 +91,7 @@ void tutti_exchange_explain(tutti_exchange *exchange, tutti_status status);
 int tutti_exchange_rank(const tutti_exchange *exchange);
 int tutti_exchange_size(const tutti_exchange *exchange);
 int tutti_exchange_lanes(const tutti_exchange *exchange);
+const char *tutti_exchange_algorithm(const tutti_exchange *exchange); /* "auto", "ring", ... */
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 /* The thread level that MPI granted; SINGLE over a loop transport. */
 tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange);
@@ -144,8 +145,12 @@ tutti_status tutti_exchange_call(
  * ended on this rank (designs/thread/halt.h). TIMEOUT, COMM, UNSUPPORTED. */
 tutti_status tutti_exchange_halt(
     tutti_exchange *exchange, int64_t step, int ahead, int wish, int *stop);
-/* Offset of this rank's clock from rank 0's. All ranks call it, with options.trace. */
+/* Offset of this rank's clock from rank 0's. All ranks call it. UNSUPPORTED (logged) if the ranks
+ * exchange no control messages: options.trace is NULL, and verify and watch are off. */
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
+/* Instead of options.trace: records collectives that end from here on into this trace (borrowed);
+ * with NULL, into none, and the one before is not touched any more. */
+void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace);
 /* Exchanges every rank's status; all ranks return the first failure in rank order, so that all
  * leave together. *rank (may be NULL): whose it is, or -1. */
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);

@@ -33,7 +33,8 @@ designs/drive         | dag/base/ dag/run/meter.h dag/run/token.h dag/run/trace.
 designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver
 designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/boot.h collectives/control.h collectives/value/ designs/drive/driver.h designs/watch/watch.h | threads pass over a driver
 designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
-designs/attach        | dag/base/ dag/run/insert.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h | the attach surface knows the exchange
+designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
+designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/                                    | data sees base only
 apps/session          | dag/base/ dag/graph/ dag/net/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models and the exchange, not who uses it

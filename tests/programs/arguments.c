@@ -74,6 +74,35 @@ static tutti_status attach_sized(const void *options, size_t bytes)
     return status;
 }
 
+/* A field that is set hides its variable, whatever that holds; one that is not set takes it. */
+static void hide_variables(void)
+{
+    static const struct {
+        const char *variable, *value;
+        tutti_attach_options hides, other;
+    } rows[] = {
+        {"TUTTI_DESIGN", "auto", {.design = "chained"}, {.verify = "on"}},
+        {"TUTTI_ALGORITHM", "best", {.algorithm = "ring"}, {.design = "chained"}},
+        {"TUTTI_VERIFY", "", {.verify = "off"}, {.design = "chained"}},
+        {"TUTTI_LANES", "many", {.design = "concurrent", .lanes = 2}, {.design = "concurrent"}},
+        {"TUTTI_CHUNK_MB", "1x", {.chunk_mb = -1}, {.lanes = 1}},
+        {"TUTTI_STALL_WARN", "nan", {.stall_warn_s = -1}, {.stall_dump_s = 10}},
+        {"TUTTI_STALL_DUMP", "5x", {.stall_dump_s = 9}, {.stall_warn_s = 5}},
+        {"TUTTI_STALL_ABORT", "-1", {.stall_abort_s = 30}, {.stall_warn_s = 5}},
+        {"TUTTI_SETUP_TIMEOUT", "0", {.setup_timeout_s = 60}, {.stall_warn_s = 5}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        setenv(rows[i].variable, rows[i].value, 1);
+        tutti_status hidden = attach_with(rows[i].hides), seen = attach_with(rows[i].other);
+        if (hidden || !strstr(tutti_last_error(), rows[i].variable)) {
+            printf("%s: %s, %s\n", rows[i].variable, tutti_status_name(hidden), tutti_last_error());
+            failures++;
+        }
+        IS(TUTTI_ERR_USAGE, seen);
+        unsetenv(rows[i].variable);
+    }
+}
+
 /* Programs compiled with headers of another version. */
 static void refuse_sizes(void)
 {
@@ -266,6 +295,7 @@ int main(int argc, char **argv)
         stay();
     } else {
         refuse_options();
+        if (strcmp(what, "funneled") == 0) hide_variables();
         refuse_sizes();
         use_session(what);
     }

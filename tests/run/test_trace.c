@@ -28,14 +28,14 @@ START_TEST(off_records_nothing)
     int64_t lost;
     ck_assert_ok(tutti_trace_open(1, ROOM, &trace));
     ck_assert(!tutti_trace_on(trace) && !tutti_trace_on(NULL));
-    ck_assert_double_eq(tutti_trace_begin(trace), 0);
-    ck_assert_double_eq(tutti_trace_begin(NULL), 0);
-    tutti_trace_task(trace, 0, TUTTI_SPAN_FORWARD, "none", 1, tutti_trace_begin(trace));
-    tutti_trace_main(NULL, TUTTI_SPAN_WAIT, "none", tutti_trace_begin(NULL));
+    ck_assert_double_eq(tutti_trace_now(trace), 0);
+    ck_assert_double_eq(tutti_trace_now(NULL), 0);
+    tutti_trace_task(trace, 0, TUTTI_SPAN_FORWARD, "none", 1, tutti_trace_now(trace));
+    tutti_trace_main(NULL, TUTTI_SPAN_WAIT, "none", tutti_trace_now(NULL));
     tutti_trace_set_step(NULL, 3);
     ck_assert_int_eq(tutti_trace_step(NULL), 0);
     tutti_trace_switch(trace, 1);
-    double begun_s = tutti_trace_begin(trace);
+    double begun_s = tutti_trace_now(trace);
     ck_assert_double_gt(begun_s, 0);
     tutti_trace_switch(trace, 0); /* spans that have begun are still recorded */
     tutti_trace_task(trace, 0, TUTTI_SPAN_SUM, "one", 7, begun_s);

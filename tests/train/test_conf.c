@@ -114,14 +114,31 @@ START_TEST(the_environment_alone_is_read)
     function.program = "tutti_attach";
     function.usage = NULL;
     setenv("TUTTI_TEST_DESIGN", "chained", 1);
-    ck_assert_ok(tutti_conf_environment(&function, &got));
+    ck_assert_ok(tutti_conf_environment(&function, &got, NULL));
     ck_assert_str_eq(got.design, "chained");
     ck_assert_int_eq(got.batch, 8);
     setenv("TUTTI_TEST_BUCKET", "many", 1);
-    ck_assert_int_eq(tutti_conf_environment(&function, &got), TUTTI_ERR_USAGE);
+    ck_assert_int_eq(tutti_conf_environment(&function, &got, NULL), TUTTI_ERR_USAGE);
     ck_assert_str_eq(got.design, "funneled");
     ck_assert_str_eq(tutti_last_error(),
         "tutti_attach: TUTTI_TEST_BUCKET='many': must be a number from 0 to 100 or auto");
+    /* the rows that the caller gives hide their variables, and only those */
+    for (int row = 0; settings[row].kind != TUTTI_CONF_END; row++) {
+        const char *variable = settings[row].environment;
+        origin[row] = variable && strcmp(variable, "TUTTI_TEST_BUCKET") == 0
+                          ? TUTTI_CONF_FROM_OPTION
+                          : TUTTI_CONF_FROM_ENVIRONMENT;
+    }
+    ck_assert_ok(tutti_conf_environment(&function, &got, origin));
+    ck_assert_str_eq(got.design, "chained");
+    for (int row = 0; settings[row].kind != TUTTI_CONF_END; row++) {
+        const char *variable = settings[row].environment;
+        ck_assert_int_eq(
+            origin[row], !variable                                    ? TUTTI_CONF_FROM_FALLBACK
+                         : strcmp(variable, "TUTTI_TEST_BUCKET") == 0 ? TUTTI_CONF_FROM_OPTION
+                         : strcmp(variable, "TUTTI_TEST_DESIGN") == 0 ? TUTTI_CONF_FROM_ENVIRONMENT
+                                                                      : TUTTI_CONF_FROM_FALLBACK);
+    }
     unsetenv("TUTTI_TEST_DESIGN");
     unsetenv("TUTTI_TEST_BUCKET");
 }

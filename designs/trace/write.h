@@ -32,6 +32,7 @@ typedef struct tutti_trace_rank {
     const char *host;
     tutti_clock_sample before, after; /* of the rank's clock */
     double base_s;                    /* time 0 of the trace, on rank 0's clock */
+    int64_t dropped;                  /* spans of all ranks that did not fit */
 } tutti_trace_rank;
 
 /* What the file records about the run. */
@@ -45,7 +46,7 @@ typedef struct tutti_trace_about {
 tutti_status tutti_trace_print(const tutti_trace *trace, const tutti_trace_rank *rank, FILE *out);
 
 /* Gathers all ranks' spans on rank 0, which writes them to `place`. All ranks call it after
- * recording has stopped, and return the same. Fills in rank->base_s and rank->host. IO (logged,
+ * recording has stopped, and return the same. Fills in rank->base_s, host and dropped. IO (logged,
  * with the file's name), NOMEM, and errors of the exchange. */
 tutti_status tutti_trace_save(tutti_exchange *exchange, const tutti_trace *trace,
     const tutti_trace_about *about, tutti_trace_rank *rank, const tutti_file_options *place);

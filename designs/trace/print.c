@@ -1,4 +1,4 @@
-#include "apps/trace/write.h"
+#include "designs/trace/write.h"
 #include "dag/base/json.h"
 #include "dag/base/log.h"
 

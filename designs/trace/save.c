@@ -1,5 +1,4 @@
-#include "apps/trace/write.h"
-#include "config.h"
+#include "designs/trace/write.h"
 #include "dag/base/file.h"
 #include "dag/base/json.h"
 #include "dag/base/log.h"
@@ -8,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <tutti/version.h>
 #include <unistd.h>
 
 enum { CHUNK = 1 << 20 };
@@ -94,7 +94,7 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
         "\"first_step\":%" PRId64 ",\"last_step\":%" PRId64 ",\"spans_dropped\":%" PRId64,
         TUTTI_TRACE_FORMAT, ranks, about->lanes, about->first_step, last_whole(about, ranks, all),
         dropped);
-    put_text(out, "program", "tutti " PACKAGE_VERSION);
+    put_text(out, "program", "tutti " TUTTI_VERSION);
     put_text(out, "design", about->design);
     put_text(out, "model", about->model);
     put_text(out, "algorithm", about->algorithm);
@@ -185,6 +185,8 @@ tutti_status tutti_trace_save(tutti_exchange *x, const tutti_trace *trace,
                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
     status = tutti_exchange_agree(x, status, NULL);
     if (!status) status = share_digests(x, trace, rank, &mine, all);
+    rank->dropped = 0;
+    for (int r = 0; r < ranks && !status; r++) rank->dropped += all[r].dropped;
     if (!status) status = pass_all(x, about, &mine, all, place);
     status = tutti_exchange_agree(x, status, NULL);
 done:
