@@ -6,6 +6,7 @@
 #include "dag/run/insert.h"
 #include "designs/attach/names.h"
 #include "designs/attach/operators.h"
+#include "designs/attach/priorities.h"
 #include "designs/exchange/exchange.h"
 
 struct tutti_session {
@@ -13,6 +14,8 @@ struct tutti_session {
     tutti_insert *insert;
     tutti_names *names;
     tutti_operators operators;
+    tutti_priorities priorities;
+    int warned; /* that the design ignores priorities */
     int rank, size;
     int may_abort;
     int detached; /* the program has called tutti_detach */
