@@ -232,3 +232,8 @@ tutti_status tutti_control_poll(tutti_control *control, int all, int *moved)
     for (int i = 0; i < looks && !status; i++) status = hear(control, next_in_turn(control), moved);
     return status;
 }
+
+tutti_status tutti_control_poll_rank(tutti_control *control, int rank, int *moved)
+{
+    return hear(control, rank, moved);
+}

@@ -35,6 +35,8 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_HEARD,  /* the sender knows the limit (halt.c) */
     /* after a failure: nothing of the sender is in flight (driver_drain.c) */
     TUTTI_CONTROL_DRAINED,
+    TUTTI_CONTROL_READY, /* these collectives are ready here (driver_grant.c) */
+    TUTTI_CONTROL_GRANT, /* these start next, in this order (driver_grant.c) */
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 
@@ -75,6 +77,8 @@ tutti_status tutti_control_tell(tutti_control *control, const tutti_control_mess
 /* Receives messages from every rank (all), or from the next one in turn, at a cost that does not
  * depend on the number of ranks. *moved is set to 1 when one came. */
 tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);
+/* Receives messages from this rank only. */
+tutti_status tutti_control_poll_rank(tutti_control *control, int rank, int *moved);
 /* How many sends are under way. */
 int tutti_control_sending(const tutti_control *control);
 

@@ -12,7 +12,8 @@ tutti_status tutti_place_in_order(
             index = 0;
         }
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
-        tutti_place place = {.lane = lane(index, lanes), .index = index};
+        tutti_place place = {
+            .lane = lane(index, lanes), .index = index, .priority = node->place.priority};
         tutti_status status = tutti_graph_set_place(graph, i, place);
         if (status) return status;
         index++;

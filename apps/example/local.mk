@@ -1,9 +1,12 @@
-# A StarPU program before and after Tutti: what doc/starpu.md walks through; and one that sorts with most of the collectives.
+# A StarPU program before and after Tutti: what doc/starpu.md walks through; one that sorts with most of the collectives;
+# and one that shows what priorities gain.
 # The parallel ones link the library as a stranger's program does: public headers, libtutti, nothing else of this tree.
-noinst_PROGRAMS += apps/sgd_sequential apps/sgd_parallel apps/sample_sort
+noinst_PROGRAMS += apps/sgd_sequential apps/sgd_parallel apps/sample_sort apps/layers
 apps_sgd_sequential_SOURCES = apps/example/sgd_sequential.c
 apps_sgd_sequential_LDADD = $(STARPU_LIBS)
 apps_sgd_parallel_SOURCES = apps/example/sgd_parallel.c
 apps_sgd_parallel_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 apps_sample_sort_SOURCES = apps/example/sample_sort.c
 apps_sample_sort_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+apps_layers_SOURCES = apps/example/layers.c
+apps_layers_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)

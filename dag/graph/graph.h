@@ -79,6 +79,9 @@ typedef struct tutti_place {
     /* collectives of its section, chunks counted, where ranks may agree on another order
      * (designs/exchange/order.h); 0: they do not */
     int slots;
+    /* Among the collectives that wait to start, larger goes first (designs/drive/driver_grant.c).
+     * 0: program order. The same on every rank */
+    int priority;
 } tutti_place;
 
 typedef struct tutti_node {

@@ -55,11 +55,11 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
     return TUTTI_OK;
 }
 
-tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,
-    size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[])
+tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_node *node,
+    int handles, const tutti_insert_handle handle[], const tutti_mode mode[])
 {
     if (handles > MOST_HANDLES)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles are too many", name, handles);
+        return tutti_fail(TUTTI_ERR_INTERNAL, "%s: %d handles are too many", node->name, handles);
     tutti_status room = tutti_uses_reserve(&insert->uses, insert->ledger, handles);
     if (room) return room;
     int own = handles;
@@ -72,11 +72,14 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, con
         all[handles] = insert->token;
         modes[handles++] = TUTTI_CHAIN;
     }
-    insertion *i = calloc(1, sizeof *i + desc_bytes);
-    if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", name);
-    memcpy(i->desc, desc, desc_bytes);
-    i->node = (tutti_node){
-        .name = name, .kind = TUTTI_NODE_COLLECTIVE, .desc = i->desc, .desc_bytes = desc_bytes};
+    insertion *i = calloc(1, sizeof *i + node->desc_bytes);
+    if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", node->name);
+    memcpy(i->desc, node->desc, node->desc_bytes);
+    i->node = (tutti_node){.name = node->name,
+        .kind = TUTTI_NODE_COLLECTIVE,
+        .desc = i->desc,
+        .desc_bytes = node->desc_bytes,
+        .place = {.priority = node->priority}};
     const tutti_collective_task task = {.node = &i->node,
         .hooks = &insert->hooks,
         .ledger = insert->ledger,

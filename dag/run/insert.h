@@ -11,9 +11,17 @@ typedef struct tutti_insert tutti_insert;
 /* StarPU must be running (UNSUPPORTED otherwise). chain: every inserted node is a link
  * of one chain (TUTTI_CHAIN). */
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert);
-/* Submits a collective node with this descriptor (copied) on these data: at most 3 handles. */
-tutti_status tutti_insert_collective(tutti_insert *insert, const char *name, const void *desc,
-    size_t desc_bytes, int handles, const tutti_insert_handle handle[], const tutti_mode mode[]);
+/* A collective, with its descriptor (copied) and the priority of its place. */
+typedef struct tutti_insert_node {
+    const char *name; /* kept until it ends */
+    const void *desc;
+    size_t desc_bytes;
+    int priority;
+} tutti_insert_node;
+
+/* Submits a collective node on these data: at most 3 handles. */
+tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_node *node,
+    int handles, const tutti_insert_handle handle[], const tutti_mode mode[]);
 /* As a runner's wait, for everything inserted so far. With any status but TIMEOUT, all of it has
  * ended and its data may be unregistered. After a failure this may take a few seconds beyond
  * timeout_s; it is TIMEOUT (logged), too, when another rank keeps it from ending. */

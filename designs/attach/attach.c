@@ -229,6 +229,7 @@ static void release(tutti_session *session)
 {
     tutti_names_close(session->names);
     tutti_operators_free(&session->operators);
+    tutti_priorities_free(&session->priorities);
     tutti_sessions_close(session);
 }
 
@@ -246,6 +247,7 @@ static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_atta
     tutti_exchange_options exchange = {0};
     exchange.on_end = leave_at_the_end;
     exchange.on_end_ctx = s;
+    exchange.priorities.on = 1;
     s->may_abort = options->may_abort;
     status = open_exchange(comm, refused, options, &exchange, &s->exchange);
     if (!status) {

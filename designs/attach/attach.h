@@ -127,6 +127,26 @@ TUTTI_API int tutti_size(const tutti_session *session);
  * NOMEM. */
 TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name);
 
+/* Sets the priority of the collectives that are inserted on the data of this handle from here on
+ * (recv, where a call has send and recv; send, where recv is NULL). data NULL: of all collectives
+ * on data without a priority of their own. Larger goes first; the default is 0. Call this again
+ * when the handle is registered again. Every rank must give the same priorities (MISMATCH
+ * otherwise).
+ *
+ *     tutti_priority(tutti, first_layer_handle, 1);     the next iteration needs it first
+ *
+ * Priorities decide which of the collectives that are ready on all ranks starts next. A collective
+ * that some rank does not have ready holds up none, whatever its priority: the link is never idle
+ * while anything could be sent. A collective that has started is not interrupted; about four chunks
+ * (chunk_mb) are under way at a time, so an urgent one waits for no more than those.
+ *
+ * From the first collective with a priority on, ranks agree on every start, which takes it the time
+ * of a few small messages (two for each level of a binary tree of the ranks); many are agreed on
+ * together. The order of the starts may change from run to run; the results do not. The designs
+ * "chained" and "sequential" start collectives in program order and ignore priorities (rank 0 logs
+ * it once). INVAL, NOMEM. */
+TUTTI_API tutti_status tutti_priority(tutti_session *session, tutti_handle data, int priority);
+
 /* ---- collectives ----
  *
  * Calls with one handle work in place. Calls with send and recv leave send unchanged and overwrite

@@ -16,6 +16,7 @@ typedef struct request {
     tutti_handle send, recv;
     const int64_t *counts, *recv_counts; /* recv_counts: of an alltoall */
     int counted;                         /* the call takes counts */
+    int priority;
     tutti_coll_args args;
     char what[160]; /* "tutti_allreduce of "fc.weight"" */
 } request;
@@ -35,6 +36,7 @@ static tutti_status begin(request *r)
     tutti_status status = tutti_session_enter(r->session, r->function);
     if (status) return status;
     const char *name = given_name(r);
+    r->priority = tutti_priorities_find(&r->session->priorities, main_handle(r));
     snprintf(r->what, sizeof r->what, name ? "%s of \"%s\"" : "%s", r->function, name);
     return TUTTI_OK;
 }
@@ -161,9 +163,11 @@ static tutti_status submit(request *r)
     memcpy(desc, a, sizeof *a);
     if (counts) memcpy(desc + sizeof *a, a->counts, counts);
     const char *name = given_name(r);
-    tutti_status status =
-        tutti_insert_collective(r->session->insert, name ? name : tutti_coll_kind_name(a->kind),
-            desc, sizeof *a + counts, handles, handle, mode);
+    const tutti_insert_node node = {.name = name ? name : tutti_coll_kind_name(a->kind),
+        .desc = desc,
+        .desc_bytes = sizeof *a + counts,
+        .priority = r->priority};
+    tutti_status status = tutti_insert_collective(r->session->insert, &node, handles, handle, mode);
     free(desc);
     return status;
 }

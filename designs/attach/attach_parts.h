@@ -6,6 +6,7 @@
 #include "dag/run/insert.h"
 #include "designs/attach/names.h"
 #include "designs/attach/operators.h"
+#include "designs/attach/priorities.h"
 #include "designs/attach/recording.h"
 #include "designs/exchange/exchange.h"
 
@@ -14,6 +15,8 @@ struct tutti_session {
     tutti_insert *insert;
     tutti_names *names;
     tutti_operators operators;
+    tutti_priorities priorities;
+    int warned; /* that the design ignores priorities */
     tutti_recording *recording; /* NULL: it is not being traced */
     int rank, size;
     int may_abort;

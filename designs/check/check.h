@@ -11,7 +11,8 @@
  *
  *   missing    a rank never starts a collective that another rank of its group starts
  *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them
- *   kind, type, count, root, operator      the n-th collectives agree in name but not in this
+ *   kind, type, count, root, operator, priority    the n-th collectives agree in name but not in
+ *              this
  *   token      a collective's end is never reported, so what waits for it never runs
  *   cycle      collectives wait for each other in a ring, across ranks and communicators
  *   workers    collectives that hold their workers can occupy every worker while each waits for a
@@ -41,6 +42,7 @@
     X(TUTTI_CLAUSE_COUNT, "count")                                                                 \
     X(TUTTI_CLAUSE_ROOT, "root")                                                                   \
     X(TUTTI_CLAUSE_OPERATOR, "operator")                                                           \
+    X(TUTTI_CLAUSE_PRIORITY, "priority")                                                           \
     X(TUTTI_CLAUSE_TOKEN, "token")                                                                 \
     X(TUTTI_CLAUSE_CYCLE, "cycle")                                                                 \
     X(TUTTI_CLAUSE_WORKERS, "workers")
@@ -73,6 +75,7 @@ typedef struct tutti_check_coll {
     int group, lane;
     int64_t number; /* on its lane of its group, from 0 */
     int64_t index;  /* of its place: 0 begins a section */
+    int priority;   /* of its place */
     int chunk;      /* of its node; a node's chunks have consecutive numbers */
     int holds;      /* its worker waits for its end */
     int lost;       /* its end is never reported */

@@ -58,6 +58,10 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
         tutti_check_tell(verdict, TUTTI_CLAUSE_KIND, rank, other,
             "%s is %s on rank %d and %s on rank %d", where, tutti_coll_kind_name(a->kind), rank,
             tutti_coll_kind_name(b->kind), other);
+    else if (a->priority != b->priority)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_PRIORITY, rank, other,
+            "%s has the priority %d on rank %d and %d on rank %d", where, a->priority, rank,
+            b->priority, other);
     else if (!trait->data)
         return;
     else if (a->dtype != b->dtype)

@@ -1,5 +1,5 @@
 /* One rank's collectives as text, one per line:
- *   kind dtype op root count counts group lane index chunk holds lost N before... name */
+ *   kind dtype op root count counts group lane index priority chunk holds lost N before... name */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -12,9 +12,9 @@
 
 static void print(const tutti_check_coll *c, FILE *out)
 {
-    fprintf(out, "%d %d %d %d %" PRId64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d", (int)c->kind,
-        (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->group, c->lane, c->index,
-        c->chunk, c->holds, c->lost, c->befores);
+    fprintf(out, "%d %d %d %d %" PRId64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d %d",
+        (int)c->kind, (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->group, c->lane,
+        c->index, c->priority, c->chunk, c->holds, c->lost, c->befores);
     for (int i = 0; i < c->befores; i++) fprintf(out, " %d", c->before[i]);
     fprintf(out, " %s\n", c->name);
 }
@@ -62,6 +62,7 @@ enum {
     GROUP,
     LANE,
     INDEX,
+    PRIORITY,
     CHUNK,
     HOLDS,
     LOST,
@@ -75,10 +76,11 @@ static tutti_status take_fields(
 {
     const int64_t highest[FIELDS] = {TUTTI_COLL_KINDS - 1, TUTTI_DTYPE_COUNT - 1,
         TUTTI_USER_OPS_END - 1, INT32_MAX, INT64_MAX, INT64_MAX, check->groups - 1, INT32_MAX,
-        INT64_MAX, INT32_MAX, 1, 1, check->rank[rank].colls};
+        INT64_MAX, INT32_MAX, INT32_MAX, 1, 1, check->rank[rank].colls};
+    const int64_t lowest[FIELDS] = {[PRIORITY] = INT32_MIN};
     int64_t f[FIELDS], number;
     int fine = 1;
-    for (int i = 0; i < FIELDS && fine; i++) fine = take(text, 0, highest[i], &f[i]);
+    for (int i = 0; i < FIELDS && fine; i++) fine = take(text, lowest[i], highest[i], &f[i]);
     if (!fine)
         return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
     *before = calloc((size_t)f[BEFORES] + 1, sizeof **before);
@@ -96,6 +98,7 @@ static tutti_status take_fields(
         .group = (int)f[GROUP],
         .lane = (int)f[LANE],
         .index = f[INDEX],
+        .priority = (int)f[PRIORITY],
         .chunk = (int)f[CHUNK],
         .holds = (int)f[HOLDS],
         .lost = (int)f[LOST],

@@ -129,6 +129,7 @@ static tutti_status submit_chunk(
         .group = group,
         .lane = tutti_chunk_lane(&node->place, chunk),
         .index = node->place.index,
+        .priority = node->place.priority,
         .chunk = chunk,
         .holds = node->place.holds,
         .before = (int *)near.before, /* copied */

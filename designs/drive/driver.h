@@ -24,6 +24,12 @@
 
 typedef struct tutti_driver tutti_driver;
 
+/* Priorities of places (driver_grant.c). */
+typedef struct tutti_priority_options {
+    int on;         /* 0: they are ignored */
+    int64_t window; /* bytes that have been granted and have not ended; 0: any number */
+} tutti_priority_options;
+
 typedef struct tutti_driver_options {
     const tutti_start_rule *start;
     tutti_meter *meter; /* may be NULL; borrowed */
@@ -31,7 +37,8 @@ typedef struct tutti_driver_options {
     /* NULL: ranks exchange no control messages. Borrowed; the driver polls it and handles
      * TUTTI_CONTROL_ABORT. */
     tutti_control *control;
-    tutti_verify_options verify; /* how ranks compare their collectives over control */
+    tutti_verify_options verify;       /* how ranks compare their collectives over control */
+    tutti_priority_options priorities; /* need control, and a start rule that reorders */
     /* Called from any thread after an entry became ready or was started elsewhere: the passing
      * thread should not sleep now. */
     void (*wake)(void *ctx);
@@ -113,7 +120,7 @@ typedef struct tutti_driver_look {
     tutti_status failure;      /* of tutti_driver_fail */
     tutti_driver_entry oldest; /* of those that have not ended */
     /* The oldest in flight, or one that is inside MPI. If none, the oldest at the gate where ranks
-     * wait for each other (verify FULL). */
+     * wait for each other (verify FULL, and priorities). */
     tutti_driver_entry started;
     int main_drives; /* collectives run, and messages are received, only while main passes */
     int ready;       /* how many collectives are ready, if main drives */

@@ -40,6 +40,7 @@ void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status stat
         tutti_observed_end(d->observed, done.base, tutti_entry_bytes(&done), tutti_clock_s());
     d->ended++;
     pthread_mutex_unlock(&d->queue_lock);
+    if (done.state == TUTTI_ENTRY_STARTED) tutti_driver_grant_end(d, &done);
     tutti_coll_free(done.request);
     if (d->fault && !status) tutti_fault_end(d->fault, &done);
     if (done.state == TUTTI_ENTRY_STARTED)

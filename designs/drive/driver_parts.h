@@ -1,5 +1,5 @@
 /* The inside of a driver, shared by driver_pass.c (posting, and a pass over all), driver_start.c
- * (which collective may start), driver_entry.c (how one starts and ends), driver_fail.c (failing,
+ * (which collective may start), driver_grant.c (priorities), driver_entry.c (how one starts and ends), driver_fail.c (failing,
  * notifying the other ranks, leaving), driver_drain.c (ending what is in flight after a failure),
  * driver_order.c (the order of a step's collectives) and driver_show.c (reports). */
 #ifndef TUTTI_DRIVER_PARTS_H
@@ -22,12 +22,17 @@ typedef struct tutti_drain {
     int others_clean; /* how many have reported that */
 } tutti_drain;
 
+/* The agreement of the ranks on what goes next, where collectives have priorities. */
+typedef struct tutti_granting tutti_granting;
+
 struct tutti_driver {
     tutti_driver_options options;
     tutti_comm *comm;
-    tutti_verify *verify; /* NULL when nothing is compared */
-    tutti_fault *fault;   /* NULL except in tests of failures */
-    int64_t *asking;      /* [lanes] the sequence number that asks to start, or -1 */
+    tutti_verify *verify;               /* NULL when nothing is compared */
+    tutti_fault *fault;                 /* NULL except in tests of failures */
+    tutti_granting *granting;           /* NULL: priorities are ignored */
+    int64_t seen_prior_from, seen_next; /* of the queue, as this pass has seen them */
+    int64_t *asking;                    /* [lanes] the sequence number that asks to start, or -1 */
     /* Protects calls on comm and verify; taken first of the two locks. The transport's lock, which
      * drivers may share, or own_lock. */
     pthread_mutex_t *comm_lock;
@@ -61,6 +66,17 @@ void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks);
 /* Whether something is ready that a pass may start. queue_lock held. */
 int tutti_driver_may_start(tutti_driver *d);
 
+/* Opens the agreement if the driver has priorities. NOMEM. */
+tutti_status tutti_driver_grant_open(tutti_driver *d);
+void tutti_driver_grant_close(tutti_driver *d);
+/* Receives what the neighbours report and grant. comm_lock held. */
+tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved);
+/* Reports what is ready, and on rank 0 grants what goes next. comm_lock held. */
+tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved);
+/* If a rank has left, tells verify what waits here for a grant. comm_lock held. */
+void tutti_driver_grant_expect(tutti_driver *d);
+/* A collective that had started has ended. comm_lock held. */
+void tutti_driver_grant_end(tutti_driver *d, const tutti_entry *entry);
 /* Posts this entry on its lane; if that fails the driver fails, and the drain ends the entry.
  * comm_lock held. */
 void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready);

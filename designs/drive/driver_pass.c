@@ -13,10 +13,14 @@ static tutti_status listen(tutti_driver *d, int *moved)
     if (!d->options.control) return TUTTI_OK;
     pthread_mutex_lock(&d->queue_lock);
     int all = !d->queue.started || d->options.verify.mode == TUTTI_VERIFY_FULL;
+    d->seen_prior_from = d->queue.prior_from;
+    d->seen_next = d->queue.next;
     pthread_mutex_unlock(&d->queue_lock);
     tutti_status status = tutti_control_poll(d->options.control, all, moved);
+    if (!status && !all) status = tutti_driver_grant_listen(d, moved);
     if (!status && d->verify) status = tutti_verify_pass(d->verify, &sentence);
     if (sentence) tutti_driver_abort(d, TUTTI_ERR_MISMATCH, sentence);
+    if (!status && d->verify) tutti_driver_grant_expect(d);
     pthread_mutex_lock(&d->queue_lock);
     d->curious = !status && !d->failure && d->verify && tutti_verify_curious(d->verify);
     pthread_mutex_unlock(&d->queue_lock);
@@ -43,11 +47,14 @@ tutti_status tutti_driver_open(
     if (!d) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to drive collectives");
     d->options = *options;
     d->comm = comm;
+    d->seen_prior_from = -1;
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
     if (!status) status = tutti_record_open(&d->record);
     if (!status) status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
     if (!status) status = open_asking(d);
+    if (!status) status = tutti_driver_grant_open(d);
     if (status) {
+        tutti_driver_grant_close(d);
         tutti_verify_close(d->verify);
         free(d->asking);
         tutti_fault_close(d->fault);
@@ -70,6 +77,7 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_record_close(&driver->record);
     tutti_fault_close(driver->fault);
     tutti_verify_close(driver->verify);
+    tutti_driver_grant_close(driver);
     free(driver->asking);
     pthread_mutex_destroy(&driver->own_lock);
     pthread_mutex_destroy(&driver->queue_lock);
@@ -84,6 +92,7 @@ int tutti_driver_pass(tutti_driver *driver)
     pthread_mutex_lock(driver->comm_lock);
     tutti_status status = listen(driver, &moved);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
+    if (!tutti_driver_failure(driver) && !status) status = tutti_driver_grant_pass(driver, &moved);
     if (!tutti_driver_failure(driver) && !status) {
         started = tutti_driver_start_next(driver);
         status = tutti_coll_progress(driver->comm, &moved);
@@ -102,19 +111,21 @@ int tutti_driver_busy(tutti_driver *driver)
 {
     tutti_queue *queue = &driver->queue;
     pthread_mutex_lock(&driver->queue_lock);
-    int busy =
-        queue->started > 0 || driver->held || driver->curious || tutti_driver_may_start(driver);
+    int busy = queue->started > 0 || driver->held || driver->curious || queue->ungranted ||
+               tutti_driver_may_start(driver);
     if (driver->failure) busy = tutti_driver_draining(driver);
     pthread_mutex_unlock(&driver->queue_lock);
     return busy;
 }
 
-static int64_t reserve(tutti_driver *d, const tutti_place *place, const char *name)
+static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *name)
 {
     int64_t sequence;
     double now_s = tutti_clock_s();
+    tutti_place place = *given;
+    if (!d->granting) place.priority = 0;
     pthread_mutex_lock(&d->queue_lock);
-    tutti_status status = tutti_queue_reserve(&d->queue, place, name, &sequence);
+    tutti_status status = tutti_queue_reserve(&d->queue, &place, name, &sequence);
     for (int64_t s = sequence; !status && s < d->queue.next; s++) {
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         entry->reserved_s = now_s;

@@ -48,7 +48,7 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
     const tutti_entry *oldest = tutti_queue_oldest(queue);
     if (oldest) look.oldest = show(oldest);
     const tutti_entry *started = foremost(queue);
-    int gate = driver->options.verify.mode == TUTTI_VERIFY_FULL;
+    int gate = driver->options.verify.mode == TUTTI_VERIFY_FULL || (oldest && oldest->prior);
     if (started)
         look.started = show(started);
     else if (gate && oldest && oldest->state == TUTTI_ENTRY_READY)

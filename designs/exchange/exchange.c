@@ -80,7 +80,7 @@ static tutti_status compare_ranks(const tutti_exchange *x)
 static int talks(const tutti_exchange *x, int ranks)
 {
     const tutti_exchange_options *o = &x->options;
-    return ranks > 1 && (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace);
+    return ranks > 1 && (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
 }
 
 static tutti_status boot(tutti_exchange *x)
@@ -175,6 +175,13 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     x->booted = 0;
 }
 
+/* Of what collectives with priorities are granted at a time: the link stays busy while one ends and the next begins. */
+static int64_t window_of(int64_t chunk_bytes)
+{
+    enum { IN_FLIGHT = 4 };
+    return IN_FLIGHT * (chunk_bytes ? chunk_bytes : tutti_chunk_default_bytes());
+}
+
 /* Also fills in defaults. */
 static tutti_status check_options(tutti_exchange_options *o)
 {
@@ -187,6 +194,7 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (o->workers < 1) o->workers = 1;
     if (o->manual) o->watch.on = 0;
     if (o->chunk_bytes < 0) o->chunk_bytes = tutti_chunk_default_bytes();
+    if (!o->priorities.window) o->priorities.window = window_of(o->chunk_bytes);
     tutti_status status = tutti_design_check(design);
     if (!status) status = tutti_watch_check(&o->watch);
     if (!status) status = tutti_comm_core_check(o->comm_core);
@@ -198,6 +206,9 @@ static tutti_status check_options(tutti_exchange_options *o)
             design->name);
     if (!tutti_verify_mode_name(o->verify))
         return tutti_fail(TUTTI_ERR_INVAL, "unknown way to compare ranks: %d", o->verify);
+    if (o->priorities.on && o->order.on)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "a step's collectives follow an agreed order, or priorities: not both");
     if (o->lanes < 1)
         return tutti_fail(TUTTI_ERR_USAGE, "lanes is %d: must be at least 1", o->lanes);
     if (o->lanes > 1 && !design->many_lanes)
@@ -239,6 +250,7 @@ static tutti_status start_thread(tutti_exchange *x)
         .meter = o->meter,
         .trace = o->trace,
         .verify = {.mode = verify_mode(o), .at_once = o->manual},
+        .priorities = o->priorities,
         .setup = setup,
         .teardown = teardown,
         .ctx = x};
@@ -416,6 +428,7 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
     tutti_coll_args args =
         tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
     tutti_place place = tutti_chunk_place(&args, o->chunk_bytes, o->lanes, &x->inserted);
+    place.priority = node->place.priority;
     return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &place, node->name);
 }
 

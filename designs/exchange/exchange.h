@@ -32,9 +32,12 @@ typedef struct tutti_exchange_options {
      * -1: tutti_chunk_default_bytes. */
     int64_t chunk_bytes;
     tutti_order_options order; /* the agreed order of a step's collectives; off: program order */
-    const char *comm_core;     /* of the comm thread, designs/thread/comm_core.h; NULL: "none" */
-    int workers;               /* per rank; comm_core "auto" leaves each a core; 0: 1 */
-    int unsafe;                /* 1: a design that breaks the ordering law is accepted */
+    /* Priorities of places, for what is not in a graph; window 0: four chunks. Not with `order`.
+     * Ignored where the start rule does not reorder. */
+    tutti_priority_options priorities;
+    const char *comm_core; /* of the comm thread, designs/thread/comm_core.h; NULL: "none" */
+    int workers;           /* per rank; comm_core "auto" leaves each a core; 0: 1 */
+    int unsafe;            /* 1: a design that breaks the ordering law is accepted */
     /* Whether ranks compare their collectives (designs/verify/verify.h). */
     tutti_verify_mode verify;
     tutti_watch_options watch; /* the stall inspector (designs/watch/watch.h); unused with manual */
@@ -66,7 +69,7 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* The same over a given transport (ranks as threads), which has the design's lanes, and one more if
- * `verify`, `watch` or `trace` is on. Takes ownership of the transport, also on failure. */
+ * `verify`, `watch`, `priorities` or `trace` is on. Takes ownership of the transport, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* Closes an exchange whose runners are closed and opens it with other options over the same MPI. It

@@ -11,17 +11,18 @@ static const tutti_entry_list empty_list = {.first = -1, .last = -1};
 
 tutti_status tutti_queue_open(tutti_queue *queue, int lanes)
 {
-    *queue = (tutti_queue){.lanes = lanes, .room = FIRST_ROOM};
+    *queue = (tutti_queue){.lanes = lanes, .room = FIRST_ROOM, .prior_from = -1};
     queue->ring = calloc(FIRST_ROOM, sizeof *queue->ring);
     queue->cursor = calloc((size_t)lanes, sizeof *queue->cursor);
     queue->flying = calloc((size_t)lanes, sizeof *queue->flying);
     queue->ready = calloc((size_t)lanes, sizeof *queue->ready);
-    if (!queue->ring || !queue->cursor || !queue->flying || !queue->ready) {
+    queue->granted = calloc((size_t)lanes, sizeof *queue->granted);
+    if (!queue->ring || !queue->cursor || !queue->flying || !queue->ready || !queue->granted) {
         tutti_queue_close(queue);
         return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
     }
-    queue->flight = empty_list;
-    for (int i = 0; i < lanes; i++) queue->ready[i] = empty_list;
+    queue->flight = queue->fresh = empty_list;
+    for (int i = 0; i < lanes; i++) queue->ready[i] = queue->granted[i] = empty_list;
     return TUTTI_OK;
 }
 
@@ -31,6 +32,7 @@ void tutti_queue_close(tutti_queue *queue)
     free(queue->cursor);
     free(queue->flying);
     free(queue->ready);
+    free(queue->granted);
     memset(queue, 0, sizeof *queue);
 }
 
@@ -56,6 +58,7 @@ tutti_status tutti_queue_reserve(
     }
     *sequence = queue->next;
     if (place->index == 0) queue->base = queue->next;
+    if (place->priority && queue->prior_from < 0) queue->prior_from = queue->next;
     for (int i = 0; i < chunks; i++, queue->next++)
         *tutti_queue_get(queue, queue->next) = (tutti_entry){.sequence = queue->next,
             .index = place->index,
@@ -64,6 +67,8 @@ tutti_status tutti_queue_reserve(
             .chunks = chunks,
             .slots = place->slots,
             .ordered = queue->ordering && place->slots == queue->slots,
+            .prior = queue->prior_from >= 0,
+            .priority = place->priority,
             .lane = tutti_chunk_lane(place, i),
             .state = TUTTI_ENTRY_RESERVED,
             .before = -1,
@@ -76,6 +81,11 @@ tutti_status tutti_queue_reserve(
 tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence)
 {
     return &queue->ring[sequence & (queue->room - 1)];
+}
+
+static tutti_entry *find(tutti_queue *queue, int64_t sequence)
+{
+    return sequence < 0 ? NULL : tutti_queue_get(queue, sequence);
 }
 
 /* The entry at this slot; NULL: not known, or not submitted yet. */
@@ -111,6 +121,7 @@ tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane)
         if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED ||
             entry->state == TUTTI_ENTRY_GONE)
             continue;
+        if (entry->prior) return find(queue, queue->granted[lane].first);
         return entry->state == TUTTI_ENTRY_READY && has_room(queue, entry) ? entry : NULL;
     }
     return NULL;
@@ -141,29 +152,63 @@ int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry)
 
 static void append(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
 {
+    entry->in = list;
     entry->before = list->last;
     entry->after = -1;
     *(list->last < 0 ? &list->first : &tutti_queue_get(queue, list->last)->after) = entry->sequence;
     list->last = entry->sequence;
 }
 
-static void take_out(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
+static void take_out(tutti_queue *queue, tutti_entry *entry)
 {
+    tutti_entry_list *list = entry->in;
     int64_t before = entry->before, after = entry->after;
     *(before < 0 ? &list->first : &tutti_queue_get(queue, before)->after) = after;
     *(after < 0 ? &list->last : &tutti_queue_get(queue, after)->before) = before;
     entry->before = entry->after = -1;
+    entry->in = NULL;
+}
+
+/* Whether it is ready and waits for its grant. */
+static int is_ungranted(const tutti_queue *queue, const tutti_entry *entry)
+{
+    return entry->prior && entry->state == TUTTI_ENTRY_READY &&
+           entry->in != &queue->granted[entry->lane];
+}
+
+static void leave_ready(tutti_queue *queue, tutti_entry *entry)
+{
+    queue->ungranted -= is_ungranted(queue, entry);
+    take_out(queue, entry);
 }
 
 void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry)
 {
     entry->state = TUTTI_ENTRY_READY;
+    append(queue, entry->prior ? &queue->fresh : &queue->ready[entry->lane], entry);
+    queue->ungranted += entry->prior;
+}
+
+tutti_entry *tutti_queue_report(tutti_queue *queue)
+{
+    tutti_entry *entry = find(queue, queue->fresh.first);
+    if (!entry) return NULL;
+    take_out(queue, entry);
     append(queue, &queue->ready[entry->lane], entry);
+    return entry;
+}
+
+int tutti_queue_grant(tutti_queue *queue, tutti_entry *entry)
+{
+    if (!is_ungranted(queue, entry)) return 0;
+    leave_ready(queue, entry);
+    append(queue, &queue->granted[entry->lane], entry);
+    return 1;
 }
 
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
 {
-    take_out(queue, &queue->ready[entry->lane], entry);
+    leave_ready(queue, entry);
     append(queue, &queue->flight, entry);
     entry->state = TUTTI_ENTRY_STARTED;
     queue->started++;
@@ -186,11 +231,11 @@ static int64_t forgettable(tutti_queue *queue)
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
 {
     if (entry->state == TUTTI_ENTRY_STARTED) {
-        take_out(queue, &queue->flight, entry);
+        take_out(queue, entry);
         queue->started--;
         queue->flying[entry->lane] -= tutti_entry_bytes(entry);
     } else if (entry->state == TUTTI_ENTRY_READY) {
-        take_out(queue, &queue->ready[entry->lane], entry);
+        leave_ready(queue, entry);
     }
     entry->state = TUTTI_ENTRY_GONE;
     last_chunk(queue, entry)->left--;
@@ -199,11 +244,6 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
         if (!gone) break;
         queue->lowest += gone;
     }
-}
-
-static tutti_entry *find(tutti_queue *queue, int64_t sequence)
-{
-    return sequence < 0 ? NULL : tutti_queue_get(queue, sequence);
 }
 
 tutti_entry *tutti_queue_first_started(tutti_queue *queue)
@@ -218,7 +258,10 @@ tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry)
 
 tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane)
 {
-    return find(queue, queue->ready[lane].first);
+    const tutti_entry_list *list[] = {&queue->granted[lane], &queue->ready[lane], &queue->fresh};
+    int i = 0;
+    while (i < 2 && list[i]->first < 0) i++;
+    return find(queue, list[i]->first);
 }
 
 int64_t tutti_queue_ready_group(tutti_queue *queue)

@@ -7,6 +7,11 @@
  * order agreed on by the ranks (designs/exchange/order.h): there slot `base + i` holds number `base
  * + order[i]`.
  *
+ * From the first number with a priority on, all entries are `prior`: they leave program order, and
+ * start in the order in which they are granted (designs/drive/driver_grant.c).
+ *
+ *   ready: fresh --report--> reported --grant--> granted --take--> started
+ *
  * Reserve, ready, start and forget take amortised constant time. tutti_queue_oldest, for reports,
  * is linear.
  *
@@ -33,21 +38,24 @@ typedef struct tutti_entry {
     int chunk, chunks; /* number of this chunk, and the node's count */
     int slots;         /* of its place */
     int ordered;       /* its group follows the agreed order, which may not be known yet */
+    int prior;         /* it starts when it is granted */
+    int priority;      /* of its place */
     int lane;
     tutti_entry_state state;
     tutti_coll_args args;
     tutti_token *token;
     tutti_coll_request *request;
-    double started;             /* the meter's mark */
-    double reserved_s, moved_s; /* when it was reserved, and when it last moved */
-    int64_t moves;              /* of the request, at the last look */
-    int64_t number;             /* in the flight recorder */
-    int64_t before, after;      /* its neighbours in its list, by sequence; -1: none */
-    int left;                   /* in a node's last chunk: how many chunks have not ended */
-    const char *name;           /* of the node; borrowed */
+    double started;              /* the meter's mark */
+    double reserved_s, moved_s;  /* when it was reserved, and when it last moved */
+    int64_t moves;               /* of the request, at the last look */
+    int64_t number;              /* in the flight recorder */
+    struct tutti_entry_list *in; /* its list; NULL: none */
+    int64_t before, after;       /* its neighbours there, by sequence; -1: none */
+    int left;                    /* in a node's last chunk: how many chunks have not ended */
+    const char *name;            /* of the node; borrowed */
 } tutti_entry;
 
-/* Entries in one state, in the order in which they entered it; -1: none. */
+/* Entries in one state, in the order in which they entered it; -1: none. It stays where it is. */
 typedef struct tutti_entry_list {
     int64_t first, last;
 } tutti_entry_list;
@@ -58,14 +66,18 @@ typedef struct tutti_queue {
     int64_t lowest, next; /* numbers below lowest are gone */
     int64_t base;         /* of the group being reserved */
     int lanes;
-    int64_t *cursor;         /* per lane: the next to start has its first slot from here on */
-    int64_t *flying;         /* per lane: bytes of what has started */
-    tutti_entry_list *ready; /* per lane */
-    tutti_entry_list flight; /* those that have started */
-    int started;             /* the length of flight */
-    int64_t gone;            /* this many from lowest on are known to be gone */
-    int64_t group_end;       /* entries from lowest up to here are known ready, in one group */
-    int ordering;            /* groups of `slots` slots follow an order from here on */
+    int64_t *cursor;           /* per lane: the next to start has its first slot from here on */
+    int64_t *flying;           /* per lane: bytes of what has started */
+    tutti_entry_list *ready;   /* per lane; not those that are fresh or granted */
+    tutti_entry_list flight;   /* those that have started */
+    int64_t prior_from;        /* the first prior number; -1: none */
+    tutti_entry_list fresh;    /* prior, ready, not reported */
+    tutti_entry_list *granted; /* per lane: in the order in which they start */
+    int ungranted;             /* prior and ready: fresh or reported */
+    int started;               /* the length of flight */
+    int64_t gone;              /* this many from lowest on are known to be gone */
+    int64_t group_end;         /* entries from lowest up to here are known ready, in one group */
+    int ordering;              /* groups of `slots` slots follow an order from here on */
     int slots;
     const int32_t *order; /* [slots] the order; NULL: not known yet. Borrowed */
     /* The next of such a group starts on a lane only with at most this many bytes, or one entry, in
@@ -84,19 +96,27 @@ void tutti_queue_close(tutti_queue *queue);
 tutti_status tutti_queue_reserve(
     tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence);
 tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence);
-/* The next entry of this lane in slot order, if it is ready; NULL otherwise. */
+/* The next entry of this lane in slot order, if it is ready; where the next is prior, the first
+ * that is granted there. NULL otherwise. */
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane);
 /* The first in slot order that has not ended, or NULL. */
 tutti_entry *tutti_queue_oldest(tutti_queue *queue);
 /* Whether all other chunks of this entry's node have ended. */
 int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry);
-void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry);  /* RESERVED -> READY */
+void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry); /* RESERVED -> READY */
+/* The prior entry that has been ready longest without being reported, which counts as reported now;
+ * NULL: none. */
+tutti_entry *tutti_queue_report(tutti_queue *queue);
+/* Of what is prior, this entry starts next on its lane, after those granted before. Returns 0, and
+ * does nothing, if it is not ready, or granted already. */
+int tutti_queue_grant(tutti_queue *queue, tutti_entry *entry);
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STARTED */
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry); /* -> GONE */
 /* The entry longest in flight, and the next one in an entry's list; NULL: none. */
 tutti_entry *tutti_queue_first_started(tutti_queue *queue);
 tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry);
-/* The entry that has been ready longest on this lane; NULL: none. */
+/* The entry that has been ready longest on this lane; NULL: none. Of prior entries, any that is
+ * ready. */
 tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane);
 /* The number of entries of the oldest group if all of them are ready (they begin at lowest); 0
  * otherwise. */

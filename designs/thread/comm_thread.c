@@ -83,6 +83,7 @@ static tutti_status set_up(tutti_comm_thread *t)
         .trace = t->options.trace,
         .control = t->control,
         .verify = t->options.verify,
+        .priorities = t->options.priorities,
         .wake = wake,
         .tick = tick,
         .ctx = t};

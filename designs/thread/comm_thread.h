@@ -22,9 +22,10 @@ typedef struct tutti_comm_thread_options {
     double timeout_s; /* of one call */
     double setup_timeout_s; /* of setup on the thread, and of leaving */
     tutti_watch_options watch;
-    tutti_meter *meter;          /* may be NULL */
-    tutti_trace *trace;          /* may be NULL */
-    tutti_verify_options verify; /* used if setup opens a control */
+    tutti_meter *meter;                /* may be NULL */
+    tutti_trace *trace;                /* may be NULL */
+    tutti_verify_options verify;       /* used if setup opens a control */
+    tutti_priority_options priorities; /* likewise */
     /* Called once, on the thread that uses the communicator, before and after everything else.
      * control stays NULL if ranks exchange no control messages. orderly: no rank is missing. */
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);

@@ -41,6 +41,7 @@ void tutti_fingerprint_make(
         .kind = (int32_t)a->kind,
         .dtype = trait->data ? (int32_t)a->dtype : 0,
         .op = trait->reduces ? (int32_t)a->op : 0,
+        .priority = entry->priority,
         .counts = trait->parts ? tutti_coll_counts_hash(a, ranks) : 0};
     snprintf(f->name, sizeof f->name, "%s", name);
     if (trait->reduces) snprintf(f->op_name, sizeof f->op_name, "%s", tutti_coll_op_name(a));
@@ -52,6 +53,7 @@ void tutti_fingerprint_make(
                                (uint64_t)f->dtype << 8 | (uint64_t)f->op);
     f->hash = mix_text(f->hash, name);
     if (f->counts) f->hash = mix(f->hash, f->counts);
+    if (f->priority) f->hash = mix(f->hash, (uint64_t)(int64_t)f->priority);
     if (trait->reduces && a->user)
         f->hash = mix_text(mix(f->hash, (uint64_t)a->user->commutes), a->user->name);
 }
@@ -62,7 +64,7 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
     const tutti_coll_trait *trait = tutti_coll_trait_of((tutti_coll_kind)f->kind);
     const char *kind = tutti_coll_kind_name((tutti_coll_kind)f->kind);
     char name[TUTTI_FINGERPRINT_NAME + 4] = "", chunk[40] = "";
-    char data[80] = "", op[TUTTI_FINGERPRINT_OP + 4] = "", root[24] = "";
+    char data[80] = "", op[TUTTI_FINGERPRINT_OP + 4] = "", root[24] = "", priority[32] = "";
     if (strcmp(f->name, kind) != 0) snprintf(name, sizeof name, " '%s'", f->name);
     if (f->chunks > 1)
         snprintf(chunk, sizeof chunk, " (chunk %d of %d)", (int)f->chunk + 1, (int)f->chunks);
@@ -73,7 +75,8 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
     if (trait->rooted)
         snprintf(root, sizeof root, " %s rank %d",
             f->kind == TUTTI_REDUCE || f->kind == TUTTI_GATHER ? "to" : "from", (int)f->root);
-    snprintf(text, size, "#%lld%s%s, %s%s%s%s", (long long)f->sequence, name, chunk, kind, data, op,
-        root);
+    if (f->priority) snprintf(priority, sizeof priority, ", priority %d", (int)f->priority);
+    snprintf(text, size, "#%lld%s%s, %s%s%s%s%s", (long long)f->sequence, name, chunk, kind, data,
+        op, root, priority);
     return text;
 }

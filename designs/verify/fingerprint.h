@@ -14,6 +14,7 @@ typedef struct tutti_fingerprint {
     int32_t lane, root;
     int32_t chunk, chunks;              /* chunk: of its node's `chunks` */
     int32_t kind, dtype, op;            /* tutti_coll_kind, tutti_dtype, tutti_reduce_op */
+    int32_t priority;                   /* of its place */
     uint64_t counts;                    /* tutti_coll_counts_hash */
     char name[TUTTI_FINGERPRINT_NAME];  /* cut to fit; the hash covers all of it */
     char op_name[TUTTI_FINGERPRINT_OP]; /* likewise */

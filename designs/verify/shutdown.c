@@ -92,6 +92,11 @@ int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t start
     return 1;
 }
 
+int tutti_shutdown_heard(const tutti_shutdown *shutdown)
+{
+    return shutdown->heard;
+}
+
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size)
 {
     const tutti_shutdown *f = shutdown;

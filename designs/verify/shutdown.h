@@ -17,6 +17,8 @@ tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[
 /* Whether every other rank has sent BYE, with the counts `started` or after a failure; NULL: with
  * any counts. */
 int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t started[]);
+/* How many other ranks have sent BYE. */
+int tutti_shutdown_heard(const tutti_shutdown *shutdown);
 /* Writes the ranks that have not ("1, 3") into text; returns text. */
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size);
 

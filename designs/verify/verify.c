@@ -39,7 +39,9 @@ struct tutti_verify {
     tutti_compare *compare; /* one of the two, by mode */
     tutti_gate *gate;
     tutti_shutdown *shutdown;
-    int64_t *offered; /* [lanes] how many have been offered for starting */
+    int64_t *offered;           /* [lanes] how many have been offered for starting */
+    int64_t *reached;           /* [lanes] and of these, one more that is expected to be */
+    tutti_fingerprint expected; /* the last of those */
     tutti_fingerprint *history;
     int64_t remembered; /* fingerprints entered in the history */
     suspicion suspicion;
@@ -71,9 +73,10 @@ static void take_answer(void *ctx, const tutti_control_message *message);
 static tutti_status open_parts(tutti_verify *v)
 {
     v->offered = calloc((size_t)v->lanes, sizeof *v->offered);
+    v->reached = calloc((size_t)v->lanes, sizeof *v->reached);
     v->history = calloc(HISTORY, sizeof *v->history);
     v->suspicion.answer = calloc((size_t)v->size, sizeof *v->suspicion.answer);
-    if (!v->offered || !v->history || !v->suspicion.answer)
+    if (!v->offered || !v->reached || !v->history || !v->suspicion.answer)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d ranks", v->size);
     tutti_status status = tutti_shutdown_open(v->control, v->lanes, &v->shutdown);
     if (status) return status;
@@ -93,7 +96,7 @@ tutti_status tutti_verify_open(
     v->rank = tutti_control_rank(control);
     v->size = tutti_control_size(control);
     v->lanes = lanes;
-    v->suspicion.lane = -1;
+    v->suspicion.lane = v->expected.lane = -1;
     tutti_status status = open_parts(v);
     if (status) {
         tutti_verify_close(v);
@@ -112,6 +115,7 @@ void tutti_verify_close(tutti_verify *verify)
     tutti_gate_close(verify->gate);
     tutti_shutdown_close(verify->shutdown);
     free(verify->offered);
+    free(verify->reached);
     free(verify->history);
     free(verify->suspicion.answer);
     free(verify);
@@ -130,7 +134,7 @@ static const tutti_fingerprint *remember(const tutti_verify *v, int lane, int64_
 
 static tutti_status offer(tutti_verify *v, const tutti_fingerprint *f)
 {
-    v->offered[f->lane]++;
+    if (++v->offered[f->lane] > v->reached[f->lane]) v->reached[f->lane] = v->offered[f->lane];
     v->history[v->remembered++ % HISTORY] = *f;
     return v->gate ? tutti_gate_come(v->gate, f->lane, f->number, f->hash)
                    : tutti_compare_add(v->compare, f->lane, f->hash);
@@ -295,6 +299,7 @@ static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
 {
     char text[TUTTI_FINGERPRINT_TEXT] = "collectives";
     const tutti_fingerprint *f = remember(v, gap->lane, gap->theirs);
+    if (!f && v->expected.lane == gap->lane) f = &v->expected;
     if (f) tutti_fingerprint_write(f, text, sizeof text);
     snprintf(v->sentence, sizeof v->sentence,
         "rank %d has ended after %lld collectives on lane %d, but rank %d starts one more: %s. "
@@ -333,7 +338,7 @@ tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence)
     if (!status && verify->compare) status = tutti_compare_pass(verify->compare);
     if (!status && verify->suspicion.lane >= 0)
         status = investigate(verify);
-    else if (!status && tutti_shutdown_finds_gap(verify->shutdown, verify->offered, &gap))
+    else if (!status && tutti_shutdown_finds_gap(verify->shutdown, verify->reached, &gap))
         conclude_leaving(verify, &gap);
     if (verify->concluded) *sentence = verify->sentence;
     return status;
@@ -345,6 +350,17 @@ int tutti_verify_curious(const tutti_verify *verify)
 }
 
 /* ---- leaving ---- */
+
+int tutti_verify_deserted(const tutti_verify *verify)
+{
+    return tutti_shutdown_heard(verify->shutdown) > 0;
+}
+
+void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerprint)
+{
+    verify->expected = *fingerprint;
+    verify->reached[fingerprint->lane] = verify->offered[fingerprint->lane] + 1;
+}
 
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
 {

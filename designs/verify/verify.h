@@ -58,6 +58,11 @@ tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence);
 /* Whether passes must go on although nothing is in flight: a difference is being investigated. */
 int tutti_verify_curious(const tutti_verify *verify);
 
+/* Whether a rank has left. */
+int tutti_verify_deserted(const tutti_verify *verify);
+/* This collective is ready here, the next on its lane, and waits for the other ranks before it asks
+ * to start: if one has left without it, pass says so. */
+void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerprint);
 /* This rank starts nothing more. failed: its counts of started collectives are not compared.
  * COMM. */
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed);

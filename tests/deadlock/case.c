@@ -52,6 +52,7 @@ static tutti_status add_op(const reader *r, int rank, const case_op *op)
             return case_refuse(&r->words, "after: rank %d has no collective on '%s' above", rank,
                 r->c->tensor[op->after[a]]);
     p->op[p->ops++] = *op;
+    r->c->priorities |= op->priority != 0;
     return TUTTI_OK;
 }
 

@@ -33,6 +33,7 @@ typedef struct case_op {
     int group;            /* 0: every rank */
     tutti_coll_args args; /* without buffers; root is a rank of the group */
     int after[CASE_MOST_AFTER], afters; /* tensors whose collectives of this step must end before */
+    int priority;                       /* of its place */
     int lost;                           /* its token is dropped: its end goes unnoticed */
     int has_parts;                      /* with given lengths, whose sum is args.count */
     int64_t part[CASE_MOST_RANKS];
@@ -57,6 +58,7 @@ typedef struct deadlock_case {
     /* The broken clause of the ordering law (designs/check/check.h); "" if right. */
     char clause[CASE_NAME];
     char verify[CASE_NAME]; /* "off", "on" or "full": what ranks compare at run time */
+    int priorities;         /* some collective has one */
     int groups, tensors;
     case_group group[CASE_MOST_GROUPS];
     char tensor[CASE_MOST_TENSORS][CASE_NAME];

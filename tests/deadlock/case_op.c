@@ -128,10 +128,13 @@ static tutti_status read_key(const case_words *words, char *word, case_op *op)
     } else if (!strcmp(word, "root")) {
         status = case_read_number(words, "root", value, 0, CASE_MOST_RANKS - 1, &number);
         if (!status) op->args.root = (int)number;
+    } else if (!strcmp(word, "priority")) {
+        status = case_read_number(words, "priority", value, 0, 100, &number);
+        if (!status) op->priority = (int)number;
     } else if (!strcmp(word, "parts")) {
         status = read_parts(words, value, op);
     } else {
-        status = case_refuse(words, "'%.40s=': known: op=, dtype=, root=, parts=", word);
+        status = case_refuse(words, "'%.40s=': known: op=, dtype=, root=, parts=, priority=", word);
     }
     return status;
 }
@@ -160,8 +163,8 @@ static tutti_status read_details(case_words *words, const deadlock_case *c, case
             op->lost = 1;
         else
             status = case_refuse(words,
-                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, 'on GROUP', "
-                "'after TENSOR', 'lost'",
+                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, "
+                "priority=, 'on GROUP', 'after TENSOR', 'lost'",
                 word);
     }
     return status;

@@ -12,7 +12,8 @@
  * do as well; it makes more steps possible and none impossible. What remains is the order in
  * which workers reach collectives, on each rank and between ranks, and when a pass sees them.
  * The full exploration, in which every step is a choice, ends in the same states; explore_all
- * can do both. */
+ * can do both. With priorities it need not: what rank 0 grants depends on which of its passes sees
+ * which report. */
 #ifndef TUTTI_TEST_EXPLORE_H
 #define TUTTI_TEST_EXPLORE_H
 

@@ -31,6 +31,7 @@ static program_collective translate(
         .count = shortened(op->args.count),
         .parts = deadlock_case_parts(op),
         .group = op->group,
+        .priority = op->priority,
         .lost = op->lost};
     snprintf(to.name, sizeof to.name, "%s", c->tensor[op->tensor]);
     for (int i = 0; i < op->afters; i++) {
@@ -63,6 +64,7 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .lanes = c->lanes,
         .eager_bytes = (size_t)large_count,
         .verify = tutti_verify_mode_find(c->verify),
+        .priorities = {.on = c->priorities, .window = 1},
         .groups = c->groups};
     if (c->ranks > PROGRAM_RANKS || c->groups > PROGRAM_GROUPS || s->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: more than the explorer can hold", c->name);

@@ -114,6 +114,18 @@ static const tutti_design *draw_design(dice *d)
     return safe[below(d, designs)];
 }
 
+/* In some settings without an agreed order: of no collective, of all, or from one on; a window of one or of all. */
+static void draw_priorities(uint64_t seed, program_setting *s)
+{
+    dice d = {.seed = wire_mix(seed, 9)};
+    if (s->ordered || below(&d, 2)) return;
+    s->priorities.on = 1;
+    s->priorities.window = below(&d, 3) ? 1 + below(&d, 64) : INT64_MAX;
+    int from = below(&d, s->program[0].n + 1), kinds = 1 + below(&d, 4);
+    for (int k = from; k < s->program[0].n; k++)
+        s->program[0].collective[k].priority = below(&d, kinds + 1) - 1;
+}
+
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
@@ -133,6 +145,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.ordered = below(&d, 2);
     s.order_seed = wire_mix(seed, 7);
     s.depth = (int)(wire_mix(seed, 8) & 3);
+    draw_priorities(seed, &s);
     for (int k = 0; k < s.program[0].n && !status; k++)
         draw_collective(&d, &s, s.program[0].collective, most, k);
     if (!status) status = copy_to_all(&s);
@@ -163,10 +176,10 @@ char *explore_describe(const program_setting *s, char *text, size_t size)
         "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, verify %s, "
         "chunks of "
         "%lld "
-        "bytes, %s order",
+        "bytes, %s order%s",
         s->design->name, s->ranks, s->workers, s->lanes, s->depth,
         s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
         tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
-        s->ordered ? "agreed" : "program");
+        s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "");
     return text;
 }

@@ -81,6 +81,7 @@ static tutti_status open_exchanges(judge *j)
             .lanes = c->lanes,
             .unsafe = 1,
             .verify = tutti_verify_mode_find(c->verify),
+            .priorities = {.on = c->priorities, .window = 1},
             .timeout_s = 10 * j->deadline_s};
         if (place >= 0 && !status)
             status = tutti_exchange_attach(&j->group[g], &options, &j->exchange[g]);

@@ -9,8 +9,7 @@
 #define TUTTI_TEST_PROGRAM_H
 
 #include "collectives/value/args.h"
-#include "designs/design.h"
-#include "designs/verify/verify.h"
+#include "designs/drive/driver.h"
 
 enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 8, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 
@@ -28,6 +27,7 @@ typedef struct program_collective {
      * of equal counts). */
     uint64_t reads;
     int after[PROGRAM_AFTER], afters; /* earlier collectives whose end it waits for */
+    int priority;                     /* of its place */
     int lost;                         /* its end goes unnoticed */
 } program_collective;
 
@@ -52,7 +52,8 @@ typedef struct program_setting {
     int64_t chunk_bytes; /* larger sums are cut; 0: none */
     int ordered;         /* from the second step on, ranks follow an agreed order (one group) */
     uint64_t order_seed; /* draws that order */
-    int groups;          /* communicators; number 0 has every rank */
+    tutti_priority_options priorities; /* not with `ordered` */
+    int groups;                        /* communicators; number 0 has every rank */
     program_group group[PROGRAM_GROUPS];
     program program[PROGRAM_RANKS];
 } program_setting;

@@ -104,6 +104,9 @@ static tutti_status add_collective(const deadlock_case *c, part *p, const case_o
     if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, bytes);
     if (status) return status;
     tutti_graph_set_priority(p->graph, node, 1);
+    const tutti_place place = {.lane = -1, .priority = op->priority};
+    status = tutti_graph_set_place(p->graph, node, place);
+    if (status) return status;
     if (op->args.kind != TUTTI_ALLGATHER) return TUTTI_OK;
     return tutti_graph_add_access(p->graph, node, (tutti_access){p->send[op->tensor], TUTTI_READ});
 }

@@ -414,11 +414,11 @@ END_TEST
 
 START_TEST(text_that_is_none_is_refused)
 {
-    static const char *const bad[] = {"x", "0 0 0 0 1 0 0 0 0 0 0 0 0",
-        "99 0 0 0 1 0 0 0 0 0 0 0 0 a\n", "0 99 0 0 1 0 0 0 0 0 0 0 0 a\n",
-        "0 0 0 0 1 -1 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 1 0 0 0 0 0 0 a\n",
-        "0 0 0 0 -1 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 0 0 0 0 0 0 1 0 a\n",
-        "0 0 0 0 1 0 0 0 0 0 0 0 99999999999999999999 0 a\n"};
+    static const char *const bad[] = {"x", "0 0 0 0 1 0 0 0 0 0 0 0 0 0",
+        "99 0 0 0 1 0 0 0 0 0 0 0 0 0 a\n", "0 99 0 0 1 0 0 0 0 0 0 0 0 0 a\n",
+        "0 0 0 0 1 -1 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 1 0 0 0 0 0 0 0 a\n",
+        "0 0 0 0 -1 0 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 0 0 0 0 0 0 0 1 0 a\n",
+        "0 0 0 0 1 0 0 0 0 0 0 0 0 99999999999999999999 0 a\n"};
     tutti_log_set_level(TUTTI_LOG_ERROR - 1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tutti_check *check;

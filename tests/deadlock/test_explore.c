@@ -132,6 +132,37 @@ START_TEST(every_schedule_with_another_order_ends_right)
 }
 END_TEST
 
+static void give_priorities(program_setting *s, int from)
+{
+    s->priorities.on = 1;
+    s->priorities.window = 1;
+    for (int r = 0; r < s->ranks; r++)
+        for (int k = from; k < s->program[r].n; k++)
+            s->program[r].collective[k].priority = k % 5 + 1;
+}
+
+/* Every step is a choice with two sums; with three, and three ranks, the reduced exploration has those in which rank 0 has
+ * seen all reports there are. From the first sum on, or after one in program order. */
+START_TEST(every_schedule_with_priorities_ends_right)
+{
+    const tutti_design *design = tutti_design_find(_i ? "concurrent" : "funneled");
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    for (int from = 0; from <= 1; from++) {
+        for (int K = 2; K <= 3; K++) {
+            program_setting setting;
+            ck_assert_ok(explore_sums(design, K, K, 1, 0, &setting));
+            setting.lanes = 1 + _i;
+            give_priorities(&setting, from);
+            explore(&setting, deep() ? INT64_MAX : 2000, K == 2, &all);
+            program_clear(&setting);
+        }
+    }
+    print(_i ? "concurrent, priorities" : "funneled, priorities", &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
 static void run_in_turns(world *w, int ranks)
 {
     int64_t ids[WORLD_TASKS];
@@ -145,16 +176,17 @@ static void run_in_turns(world *w, int ranks)
     }
 }
 
-/* A batch that makes every ring grow while the ring's first number is not 0. */
+/* A batch that makes every ring grow while the ring's first number is not 0; with priorities, too. */
 START_TEST(rings_grow)
 {
-    const tutti_design *design = tutti_designs[_i];
+    const tutti_design *design = tutti_designs[_i / 2];
     program_setting setting;
     world *w;
     char what[256];
     if (design->unsafe) return;
     ck_assert_ok(explore_sums(design, 2, 100, 6, 0, &setting));
     setting.lanes = design->many_lanes ? 3 : 1;
+    if (_i % 2) give_priorities(&setting, 50);
     ck_assert_ok(world_open(&setting, &w));
     for (int batch = 0; batch < 2; batch++) {
         for (int r = 0; r < 2; r++) setting.program[r].steps = batch ? 6 : 2;
@@ -260,7 +292,8 @@ int main(void)
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
-    tcase_add_loop_test(tcase, rings_grow, 0, designs);
+    tcase_add_loop_test(tcase, every_schedule_with_priorities_ends_right, 0, 2);
+    tcase_add_loop_test(tcase, rings_grow, 0, 2 * designs);
     tcase_add_test(tcase, naive_hangs_up_to_the_bound);
     tcase_add_test(tcase, naive_sums_wrongly_on_one_lane);
     tcase_add_loop_test(tcase, the_reduction_is_sound, 0, designs);

@@ -150,7 +150,8 @@ int world_ready(world *w, int r, int64_t ids[WORLD_TASKS])
 
 int world_quiet_passes(const world *w)
 {
-    return w->setting->verify == TUTTI_VERIFY_OFF ? 1 : w->setting->ranks;
+    const program_setting *s = w->setting;
+    return s->verify == TUTTI_VERIFY_OFF && !s->priorities.on ? 1 : s->ranks;
 }
 
 void world_run(world *w, int number, int64_t id)

@@ -49,7 +49,7 @@ void world_run(world *w, int r, int64_t id);
 /* One pass of rank r. Returns whether anything moved. */
 int world_pass(world *w, int r);
 /* After this many consecutive passes of every rank without progress, none will follow: ranks that
- * verify look for messages of only one rank per pass. */
+ * verify, or have priorities, look for messages of only one rank per pass. */
 int world_quiet_passes(const world *w);
 /* Whether a collective has become ready on the rank since its last pass; the next pass may start
  * it. */

@@ -52,7 +52,8 @@ static tutti_status add_collective(
     tutti_status status = tutti_graph_mark(g, recv, &node);
     if (!status && (c->kind != TUTTI_ALLREDUCE || c->op != TUTTI_SUM))
         status = tutti_graph_set_collective(g, node, &desc, bytes);
-    return status;
+    const tutti_place place = {.lane = -1, .priority = c->priority};
+    return status ? status : tutti_graph_set_place(g, node, place);
 }
 
 static tutti_status build_collective(world_rank *r, int k)
@@ -156,7 +157,7 @@ static tutti_status open_exchange(world_rank *r, int group)
     world *w = r->world;
     const program_setting *s = w->setting;
     tutti_transport *transport;
-    int control = s->verify != TUTTI_VERIFY_OFF && s->group[group].size > 1;
+    int control = (s->verify != TUTTI_VERIFY_OFF || s->priorities.on) && s->group[group].size > 1;
     tutti_status status = wire_transport(&w->wire, w->loop[group],
         program_rank_in(s, group, r->number), s->lanes + control, &transport);
     if (status) return status;
@@ -169,6 +170,7 @@ static tutti_status open_exchange(world_rank *r, int group)
         .verify = s->verify,
         .chunk_bytes = r->program->chunk_bytes ? r->program->chunk_bytes : s->chunk_bytes,
         .order = {.on = s->ordered, .at = 1, .make = draw_order, .ctx = (void *)s},
+        .priorities = s->priorities,
         .manual = 1};
     return tutti_exchange_open_over(transport, &options, &r->exchange[group]);
 }

@@ -1,5 +1,5 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
-	tests/designs/test_halt tests/designs/test_order tests/designs/test_release tests/designs/test_verify tests/designs/test_watch
+	tests/designs/test_halt tests/designs/test_order tests/designs/test_priority tests/designs/test_release tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
 tests_designs_test_burst_SOURCES = tests/designs/test_burst.c
@@ -20,6 +20,9 @@ tests_designs_test_halt_LDADD = libtesting.la
 tests_designs_test_order_SOURCES = tests/designs/test_order.c
 tests_designs_test_order_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_order_LDADD = libtesting.la
+tests_designs_test_priority_SOURCES = tests/designs/test_priority.c
+tests_designs_test_priority_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_priority_LDADD = libtesting.la
 tests_designs_test_release_SOURCES = tests/designs/test_release.c
 tests_designs_test_release_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_release_LDADD = libtesting.la

@@ -23,7 +23,7 @@ typedef struct sum {
 typedef struct rank {
     tutti_loop_world *world;
     const tutti_design *design;
-    int number, lanes;
+    int number, lanes, priorities;
     sum *sums;
     atomic_int ended;
     _Atomic tutti_status status;
@@ -47,7 +47,7 @@ static void insert_all(rank *r, const tutti_run_hooks *hooks)
             .kind = TUTTI_NODE_COLLECTIVE,
             .desc = &args,
             .desc_bytes = sizeof args,
-            .place = {.lane = n % r->lanes, .index = n}};
+            .place = {.lane = n % r->lanes, .index = n, .priority = r->priorities ? n % 7 - 1 : 0}};
         *s = (sum){.token.finish = end, .rank = r};
         for (int i = 0; i < COUNT; i++) s->x[i] = n + i + r->number;
         void *buf[] = {s->x};
@@ -70,6 +70,7 @@ static void *run(void *arg)
     const tutti_exchange_options options = {.design = r->design,
         .lanes = r->lanes,
         .verify = TUTTI_VERIFY_ON,
+        .priorities = {.on = 1},
         .watch = {.on = 1, .warn_s = 0.1},
         .timeout_s = patience_s};
     tutti_status status = tutti_transport_loop(r->world, r->number, r->lanes + 1, &transport);
@@ -89,9 +90,11 @@ static void *run(void *arg)
     return NULL;
 }
 
+/* Twice: without priorities, and with. */
 START_TEST(a_burst_ends_soon)
 {
-    const tutti_design *design = tutti_designs[_i];
+    const tutti_design *design = tutti_designs[_i / 2];
+    int priorities = _i % 2;
     if (!tutti_design_overlaps(design)) return;
     tutti_loop_world *world;
     rank ranks[RANKS];
@@ -99,15 +102,19 @@ START_TEST(a_burst_ends_soon)
     double began_s = tutti_clock_s();
     ck_assert_ok(tutti_loop_world_new(RANKS, NULL, &world));
     for (int r = 0; r < RANKS; r++) {
-        ranks[r] = (rank){
-            .world = world, .design = design, .number = r, .lanes = design->many_lanes ? 3 : 1};
+        ranks[r] = (rank){.world = world,
+            .design = design,
+            .number = r,
+            .lanes = design->many_lanes ? 3 : 1,
+            .priorities = priorities};
         ranks[r].sums = calloc(BURST, sizeof *ranks[r].sums);
         ck_assert_ptr_nonnull(ranks[r].sums);
     }
     for (int r = 0; r < RANKS; r++)
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run, &ranks[r]), 0);
     for (int r = 0; r < RANKS; r++) pthread_join(thread[r], NULL);
-    printf("%s: %.2f s\n", design->name, tutti_clock_s() - began_s);
+    printf("%s%s: %.2f s\n", design->name, priorities ? " with priorities" : "",
+        tutti_clock_s() - began_s);
     for (int r = 0; r < RANKS; r++) {
         ck_assert_ok(ranks[r].status);
         ck_assert_int_eq(ranks[r].ended, BURST);
@@ -125,6 +132,6 @@ int main(void)
     tutti_log_set_level(TUTTI_LOG_ERROR);
     Suite *suite = suite_create("burst");
     TCase *tcase = testing_case(suite, "burst");
-    tcase_add_loop_test(tcase, a_burst_ends_soon, 0, designs);
+    tcase_add_loop_test(tcase, a_burst_ends_soon, 0, 2 * designs);
     return testing_run(suite);
 }

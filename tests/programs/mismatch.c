@@ -110,24 +110,50 @@ static tutti_status missing(state *s)
     return status ? status : tutti_broadcast(s->tutti, s->handle[D], TUTTI_F32, 0);
 }
 
-/* steps: how many the last rank runs. */
+/* A usual step with priorities, which handles that are registered later do not inherit. */
+static tutti_status with_priorities(state *s, int a, int c)
+{
+    tutti_status status = tutti_priority(s->tutti, s->handle[A], a);
+    if (!status) status = tutti_priority(s->tutti, s->handle[C], c);
+    if (!status) status = usual(s);
+    if (!status) status = tutti_priority(s->tutti, s->handle[A], 0);
+    return status ? status : tutti_priority(s->tutti, s->handle[C], 0);
+}
+
+static tutti_status prior(state *s)
+{
+    return with_priorities(s, 1, 2);
+}
+
+static tutti_status prior_otherwise(state *s)
+{
+    return with_priorities(s, 1, -2);
+}
+
+/* steps: how many the last rank runs; others: what the other ranks do in the second step. */
 static const struct row {
     const char *name;
     tutti_status (*step)(state *s);
     int steps;
-} rows[] = {{"same", usual, STEPS}, {"swap", swap, STEPS}, {"swap-sizes", swap_sizes, STEPS},
-    {"kind", kind, STEPS},
-    {
-        "op",
-        operator,
-        STEPS },
-        {"type", type, STEPS},
-        {"count", count, STEPS},
-        {"root", root, STEPS},
-        {"extra", extra, STEPS},
-        {"missing", missing, STEPS},
-        {"fewer-steps", usual, STEPS - 1},
-        {"more-steps", usual, STEPS + 1},
+    tutti_status (*others)(state *s);
+} rows[] = {
+    {"same", usual, STEPS, usual},
+    {"swap", swap, STEPS, usual},
+    {"swap-sizes", swap_sizes, STEPS, usual},
+    {"kind", kind, STEPS, usual},
+    {"op", operator, STEPS, usual},
+    {"type", type, STEPS, usual},
+    {"count", count, STEPS, usual},
+    {"root", root, STEPS, usual},
+    {"extra", extra, STEPS, usual},
+    {"missing", missing, STEPS, usual},
+    {"fewer-steps", usual, STEPS - 1, usual},
+    {"more-steps", usual, STEPS + 1, usual},
+    {"priority", prior, STEPS, prior},
+    {"priority-differs", prior_otherwise, STEPS, prior},
+    {"priority-none", usual, STEPS, prior},
+    {"priority-fewer-steps", prior, STEPS - 1, prior},
+    {"priority-more-steps", prior, STEPS + 1, prior},
 };
 
 static void fill(state *s)
@@ -165,6 +191,12 @@ static tutti_status run_step(state *s, tutti_status (*step)(state *s))
     return status;
 }
 
+static tutti_status (*step_of(const struct row *row, int odd, int step))(state *s)
+{
+    if (step != 1) return usual;
+    return odd ? row->step : row->others;
+}
+
 /* Returns the exit status. */
 static int run_case(state *s, const struct row *row, const tutti_attach_options *options)
 {
@@ -175,7 +207,7 @@ static int run_case(state *s, const struct row *row, const tutti_attach_options 
     double start_s = MPI_Wtime(), waited_s = 0;
     for (int i = 0; i < steps && !status && good; i++) {
         start_s = MPI_Wtime();
-        status = run_step(s, odd && i == 1 ? row->step : usual);
+        status = run_step(s, step_of(row, odd, i));
         waited_s = MPI_Wtime() - start_s;
         if (!status && !(odd && i == 1)) good = right(s);
     }

@@ -48,6 +48,22 @@ tells "rank 1: #8 'd', broadcast of 8 F32 from rank 1"                          
 tells "rank 1: #5 'd', allreduce of 8 F32 (sum)"                                                 # extra
 tells "rank 1 has ended after 9 collectives on lane 0, but rank 0 starts one more: #9 'a'"       # fewer-steps
 tells "rank 0 has ended after 13 collectives on lane 0, but rank 1 starts one more: #13 'a'"     # more-steps
+wrong=(priority-differs priority-none priority-fewer-steps priority-more-steps)
+all_wrong 2 funneled on auto
+tells "rank 0: #6 'c', allreduce of 20000 F32 (sum), priority 2"                                 # priority-differs
+tells "rank 1: #6 'c', allreduce of 20000 F32 (sum), priority -2"
+tells "rank 0 gives them from collective #5 on, rank 1 has inserted #5 \"a\" without one"        # priority-none
+tells "rank 1 has ended after 9 collectives on lane 0, but rank 0 starts one more: #9 'a'"       # priority-fewer-steps
+tells "rank 0 has ended after 13 collectives on lane 0, but rank 1 starts one more: #13 'a'"     # priority-more-steps
+all_wrong 4 concurrent on auto
+runs 3 funneled off auto priority-none # which is seen without any comparison
+[ $status = 1 ] || { fail "priority-none, --verify off: status $status"; cat "$dir/err"; }
+for design in funneled concurrent chained sequential; do
+    runs 3 $design full auto same priority same
+    [ $status = 0 ] || { fail "priority, $design: status $status"; cat "$dir/err"; }
+done
+runs 2 chained on auto priority
+tells "tutti_priority: the design chained starts collectives in program order, whatever their priority"
 wrong=(swap count extra fewer-steps) # the tests of designs have all cases with every design
 all_wrong 3 concurrent on ring
 all_wrong 2 chained full auto

@@ -105,8 +105,8 @@ static void close_insert(void)
 static void insert_on(starpu_data_handle_t handle, tutti_mode mode)
 {
     const int handles = 1;
-    ck_assert_ok(
-        tutti_insert_collective(insert, "late", &handles, sizeof handles, 1, &handle, &mode));
+    const tutti_insert_node node = {.name = "late", .desc = &handles, .desc_bytes = sizeof handles};
+    ck_assert_ok(tutti_insert_collective(insert, &node, 1, &handle, &mode));
 }
 
 /* The collective's work: sets all elements to `value`, then ends. */

@@ -12,7 +12,7 @@ build=${TUTTI_BUILDDIR:?}
 # A mutant may loop for ever; the right program takes a few seconds.
 limit=$((60 * ${TUTTI_TEST_SLOWDOWN:-1}))
 export TUTTI_EXPLORE_SCHEDULES=3000 CK_FORK=no
-few='queue_in_ready_order chain_misses_a_node tag_constant message_not_awaited worker_not_counted segments_halved'
+few='queue_in_ready_order chain_misses_a_node tag_constant message_not_awaited worker_not_counted segments_halved grant_before_all_are_ready'
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -27,6 +27,7 @@ link() {
     case $test in
     test_explore) path=tests/deadlock/test_explore-test_explore.o ;;
     test_designs) path=tests/designs/test_designs-test_designs.o ;;
+    test_priority) path=tests/designs/test_priority-test_priority.o ;;
     test_release) path=tests/designs/test_release-test_release.o ;;
     test_loop) path='tests/collectives/test_loop-test_loop.o tests/collectives/test_loop-cases.o' ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;

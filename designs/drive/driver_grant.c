@@ -1,0 +1,322 @@
+/* Priorities where nobody knows the graph (programs that attach): the ranks agree on what starts next while they run.
+ *
+ *   every rank   reports to its parent what is ready on it and below it      rank 0
+ *   rank 0       grants, of what is ready on all ranks, the most urgent      /    \
+ *   every rank   passes grants on to its children, and starts collectives  rank 1  rank 2 ...
+ *                on each lane in the order of the grants
+ *
+ * Rank 0 grants no more than a window of bytes at a time: what has started cannot be overtaken. Nothing waits for a
+ * collective that some rank does not have ready, so the link is never idle while anything could be sent, and it does
+ * not matter which tasks a program has between its collectives.
+ *
+ * It begins with the first collective that has a priority, the same on all ranks, which compare it. Collectives before
+ * it go in program order, and a lane starts what is granted after all of those. comm_lock is held everywhere. */
+#include "designs/drive/driver_parts.h"
+#include "designs/drive/grants.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = TUTTI_CONTROL_TEXT / 8, MOST_NEIGHBOURS = 3 };
+enum { FIRST, RANGES }; /* values of READY; its words are ranges: the first number, how many */
+enum { COUNT, NUMBER }; /* values of GRANT: how many numbers, and how many were granted before */
+
+struct tutti_granting {
+    int rank, parent; /* parent -1: rank 0 */
+    int child[2], children;
+    int opened;          /* grants has been opened */
+    int announced;       /* the neighbours know where this rank's priorities begin */
+    int64_t heard_first; /* where those of a neighbour begin; -1: not heard */
+    int heard_from;
+    int64_t given; /* numbers granted so far */
+    tutti_grants grants;
+    tutti_control_message report; /* under construction */
+    tutti_status status;          /* of a message handler */
+};
+
+static void hear_ready(void *ctx, const tutti_control_message *message);
+static void hear_grant(void *ctx, const tutti_control_message *message);
+
+tutti_status tutti_driver_grant_open(tutti_driver *d)
+{
+    tutti_control *control = d->options.control;
+    if (!d->options.priorities.on || !control || !d->options.start->reorders) return TUTTI_OK;
+    tutti_granting *g = calloc(1, sizeof *g);
+    if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for priorities");
+    *g = (tutti_granting){.rank = tutti_control_rank(control), .heard_first = -1};
+    g->parent = g->rank ? (g->rank - 1) / 2 : -1;
+    for (int below = 2 * g->rank + 1; below <= 2 * g->rank + 2; below++)
+        if (below < tutti_control_size(control)) g->child[g->children++] = below;
+    g->report.kind = TUTTI_CONTROL_READY;
+    tutti_control_handle(control, TUTTI_CONTROL_READY, hear_ready, d);
+    tutti_control_handle(control, TUTTI_CONTROL_GRANT, hear_grant, d);
+    d->granting = g;
+    return TUTTI_OK;
+}
+
+void tutti_driver_grant_close(tutti_driver *d)
+{
+    if (d->granting) tutti_grants_close(&d->granting->grants);
+    free(d->granting);
+}
+
+/* ---- messages ---- */
+
+static tutti_status tell_children(tutti_driver *d, const tutti_control_message *message)
+{
+    const tutti_granting *g = d->granting;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < g->children && !status; i++)
+        status = tutti_control_send(d->options.control, g->child[i], message);
+    return status;
+}
+
+static tutti_status send_report(tutti_driver *d)
+{
+    tutti_granting *g = d->granting;
+    tutti_status status = tutti_control_send(d->options.control, g->parent, &g->report);
+    g->report.value[RANGES] = 0;
+    return status;
+}
+
+/* Adds a number to the report for the parent. */
+static tutti_status report(tutti_driver *d, int64_t sequence)
+{
+    tutti_control_message *m = &d->granting->report;
+    int64_t ranges = m->value[RANGES];
+    uint64_t *last = &m->word[2 * ranges - (ranges > 0 ? 2 : 0)];
+    if (ranges && last[0] + last[1] == (uint64_t)sequence) {
+        last[1]++;
+        return TUTTI_OK;
+    }
+    tutti_status status = 2 * ranges + 2 > WORDS ? send_report(d) : TUTTI_OK;
+    ranges = m->value[RANGES]++;
+    m->word[2 * ranges] = (uint64_t)sequence;
+    m->word[2 * ranges + 1] = 1;
+    return status;
+}
+
+/* The neighbours learn at once where this rank's priorities begin, also those from which nothing comes. */
+static tutti_status announce(tutti_driver *d)
+{
+    tutti_granting *g = d->granting;
+    if (g->announced) return TUTTI_OK;
+    g->announced = 1;
+    g->report.value[FIRST] = d->seen_prior_from;
+    const tutti_control_message message = {
+        .kind = TUTTI_CONTROL_READY, .value = {[FIRST] = d->seen_prior_from}};
+    tutti_status status = tell_children(d, &message);
+    return status || g->parent < 0 ? status
+                                   : tutti_control_send(d->options.control, g->parent, &message);
+}
+
+/* ---- ready ---- */
+
+/* The entry of a number; NULL: it is not submitted here, or has ended. Queue lock held. */
+static tutti_entry *find(tutti_driver *d, int64_t sequence)
+{
+    int known = sequence >= d->queue.lowest && sequence < d->queue.next;
+    return known ? tutti_queue_get(&d->queue, sequence) : NULL;
+}
+
+/* Ready here and on all ranks below. */
+static tutti_status complete(tutti_driver *d, int64_t sequence)
+{
+    if (d->granting->parent >= 0) return report(d, sequence);
+    pthread_mutex_lock(&d->queue_lock);
+    const tutti_entry *entry = find(d, sequence);
+    tutti_candidate candidate = {.sequence = sequence};
+    if (entry) candidate.bytes = tutti_entry_bytes(entry);
+    if (entry) candidate.priority = entry->priority;
+    pthread_mutex_unlock(&d->queue_lock);
+    return tutti_grants_add(&d->granting->grants, &candidate);
+}
+
+/* This rank, or one of its children, has the collective ready. */
+static tutti_status count(tutti_driver *d, int64_t first, int64_t sequence)
+{
+    tutti_granting *g = d->granting;
+    int is_complete = 0;
+    tutti_status status = TUTTI_OK;
+    if (!g->opened)
+        status = tutti_grants_open(&g->grants, first, 1 + g->children, d->options.priorities.window,
+            TUTTI_COMM_DEPTH * d->queue.lanes);
+    g->opened = !status;
+    if (!status) status = tutti_grants_report(&g->grants, sequence, &is_complete);
+    return status || !is_complete ? status : complete(d, sequence);
+}
+
+static void hear_ready(void *ctx, const tutti_control_message *message)
+{
+    tutti_driver *d = ctx;
+    tutti_granting *g = d->granting;
+    int64_t first = message->value[FIRST], ranges = message->value[RANGES];
+    if (tutti_driver_failure(d) || ranges < 0 || 2 * ranges > WORDS) return;
+    int differs = d->seen_prior_from >= 0 && first != d->seen_prior_from;
+    int strange = differs || (g->heard_first >= 0 && first != g->heard_first);
+    if (g->heard_first < 0 || differs) {
+        g->heard_first = first;
+        g->heard_from = message->from;
+    }
+    if (strange) return; /* this rank or that one ends all, once both know where they begin */
+    for (int64_t i = 0; i < ranges; i++)
+        for (uint64_t k = 0; k < message->word[2 * i + 1] && !g->status; k++)
+            g->status = count(d, first, (int64_t)(message->word[2 * i] + k));
+}
+
+/* Reports what has become ready here. */
+static tutti_status report_fresh(tutti_driver *d, int *moved)
+{
+    for (;;) {
+        pthread_mutex_lock(&d->queue_lock);
+        const tutti_entry *entry = tutti_queue_report(&d->queue);
+        int64_t sequence = entry ? entry->sequence : -1;
+        pthread_mutex_unlock(&d->queue_lock);
+        if (sequence < 0) return TUTTI_OK;
+        *moved = 1;
+        tutti_status status = count(d, d->seen_prior_from, sequence);
+        if (status) return status;
+    }
+}
+
+/* ---- granted ---- */
+
+/* What is granted is ready on all ranks. It may have gone here, with a fault, or after a failure. */
+static tutti_status grant(tutti_driver *d, int64_t sequence)
+{
+    pthread_mutex_lock(&d->queue_lock);
+    tutti_entry *entry = find(d, sequence);
+    int granted = entry && tutti_queue_grant(&d->queue, entry);
+    int strange = sequence >= d->queue.next || (entry && entry->state == TUTTI_ENTRY_RESERVED);
+    pthread_mutex_unlock(&d->queue_lock);
+    if (granted || !strange) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INTERNAL,
+        "collective #%" PRId64 " is to start, but it is not ready on rank %d", sequence,
+        d->granting->rank);
+}
+
+/* The numbers are in the message, in the order in which they start. */
+static tutti_status pass_on(tutti_driver *d, const tutti_control_message *message)
+{
+    tutti_status status = tell_children(d, message);
+    for (int64_t i = 0; i < message->value[COUNT] && !status; i++)
+        status = grant(d, (int64_t)message->word[i]);
+    d->granting->given += message->value[COUNT];
+    return status;
+}
+
+static void hear_grant(void *ctx, const tutti_control_message *message)
+{
+    tutti_driver *d = ctx;
+    tutti_granting *g = d->granting;
+    int64_t numbers = message->value[COUNT];
+    if (tutti_driver_failure(d) || g->status || numbers < 0 || numbers > WORDS) return;
+    g->status = pass_on(d, message);
+}
+
+/* On rank 0. */
+static tutti_status give(tutti_driver *d, int *moved)
+{
+    tutti_granting *g = d->granting;
+    tutti_status status = TUTTI_OK;
+    for (int64_t sequence; !status;) {
+        tutti_control_message message = {
+            .kind = TUTTI_CONTROL_GRANT, .value = {[NUMBER] = g->given}};
+        while (message.value[COUNT] < WORDS && tutti_grants_next(&g->grants, &sequence))
+            message.word[message.value[COUNT]++] = (uint64_t)sequence;
+        if (!message.value[COUNT]) break;
+        *moved = 1;
+        status = pass_on(d, &message);
+    }
+    return status;
+}
+
+void tutti_driver_grant_end(tutti_driver *d, const tutti_entry *entry)
+{
+    if (!d->granting || !entry->prior || d->granting->parent >= 0 || !d->granting->opened) return;
+    tutti_grants_end(&d->granting->grants, tutti_entry_bytes(entry));
+}
+
+/* ---- ranks that leave ---- */
+
+/* A rank that has left has nothing that waits: what waits here it has not inserted, unless its grant is on the way. */
+void tutti_driver_grant_expect(tutti_driver *d)
+{
+    if (!d->granting || d->seen_prior_from < 0 || !tutti_verify_deserted(d->verify)) return;
+    for (int lane = 0; lane < d->queue.lanes; lane++) {
+        tutti_fingerprint print;
+        pthread_mutex_lock(&d->queue_lock);
+        int64_t first = d->queue.ready[lane].first;
+        int waits = first >= 0 && tutti_queue_get(&d->queue, first)->prior;
+        tutti_entry entry = waits ? *tutti_queue_get(&d->queue, first) : (tutti_entry){0};
+        pthread_mutex_unlock(&d->queue_lock);
+        if (!waits) continue;
+        tutti_fingerprint_make(
+            &entry, tutti_comm_posted(d->comm, lane), tutti_comm_size(d->comm), &print);
+        tutti_verify_expect(d->verify, &print);
+    }
+}
+
+/* ---- the same on all ranks ---- */
+
+static void end_with(tutti_driver *d, int64_t first, int from, int64_t number, const char *name)
+{
+    char text[TUTTI_CONTROL_TEXT], here[160] = "has given none";
+    if (number < 0)
+        snprintf(here, sizeof here, "from #%" PRId64 " on", d->seen_prior_from);
+    else if (*name)
+        snprintf(
+            here, sizeof here, "has inserted #%" PRId64 " \"%.60s\" without one", number, name);
+    snprintf(text, sizeof text,
+        "the ranks' priorities differ: rank %d gives them from collective #%" PRId64
+        " on, rank %d %s. Every rank must give the same priorities, before it inserts the same "
+        "collectives",
+        from, first, d->granting->rank, here);
+    tutti_driver_abort(d, TUTTI_ERR_MISMATCH, text);
+}
+
+/* Ends the driver if a neighbour's priorities begin elsewhere. Two ranks that differ, neighbours or not, are joined by
+ * neighbours of which two differ. */
+static void compare(tutti_driver *d)
+{
+    tutti_granting *g = d->granting;
+    int64_t first = g->heard_first;
+    char name[TUTTI_RECORD_NAME] = "";
+    if (first < 0 || first == d->seen_prior_from) return;
+    if (d->seen_prior_from >= 0) {
+        end_with(d, first, g->heard_from, -1, name);
+        return;
+    }
+    if (d->seen_next <= first) return; /* it may still come */
+    pthread_mutex_lock(&d->queue_lock);
+    const tutti_entry *entry = find(d, first);
+    if (entry && entry->name) snprintf(name, sizeof name, "%s", entry->name);
+    pthread_mutex_unlock(&d->queue_lock);
+    end_with(d, first, g->heard_from, first, name);
+}
+
+tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved)
+{
+    const tutti_granting *g = d->granting;
+    tutti_status status = TUTTI_OK;
+    if (!g || d->seen_prior_from < 0) return TUTTI_OK;
+    if (g->parent >= 0) status = tutti_control_poll_rank(d->options.control, g->parent, moved);
+    for (int i = 0; i < g->children && !status; i++)
+        status = tutti_control_poll_rank(d->options.control, g->child[i], moved);
+    return status;
+}
+
+tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved)
+{
+    tutti_granting *g = d->granting;
+    if (!g || (d->seen_prior_from < 0 && g->heard_first < 0)) return TUTTI_OK;
+    compare(d);
+    if (d->seen_prior_from < 0 || tutti_driver_failure(d)) return TUTTI_OK;
+    tutti_status status = g->status ? g->status : announce(d);
+    if (!status) status = report_fresh(d, moved);
+    if (!status && g->report.value[RANGES]) status = send_report(d);
+    if (!status && g->parent < 0 && g->opened) status = give(d, moved);
+    return status;
+}
