@@ -103,8 +103,8 @@ START_TEST(a_fingerprint_is_written)
     a.op = TUTTI_USER_OP;
     a.user = &join;
     f = print_of("w", 3, 0, 0, a);
-    ck_assert_str_eq(
-        tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', allreduce of 8 F32 (join)");
+    ck_assert_str_eq(tutti_fingerprint_write(&f, text, sizeof text),
+        "#3 'w', allreduce of 8 F32 (join, user-defined operator 1)");
     a.kind = TUTTI_BARRIER;
     f = print_of("w", 3, 0, 0, a);
     ck_assert_str_eq(tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', barrier");
