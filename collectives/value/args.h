@@ -114,5 +114,8 @@ tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P);
 /* A hash of the counts for ranks to compare: 0 without counts; 1 for an ALLTOALL, whose counts
  * differ between ranks. Below 2^63. */
 uint64_t tutti_coll_counts_hash(const tutti_coll_args *args, int P);
+/* A hash of the name and the properties of a program's own operator, likewise; 0 for operators of
+ * the list and for kinds without one. Below 2^63. */
+uint64_t tutti_coll_operator_hash(const tutti_coll_args *args);
 
 #endif

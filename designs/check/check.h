@@ -72,6 +72,7 @@ typedef struct tutti_check_coll {
     int root;
     int64_t count;
     uint64_t counts; /* tutti_coll_counts_hash */
+    uint64_t own;    /* tutti_coll_operator_hash */
     int group, lane;
     int64_t number; /* on its lane of its group, from 0 */
     int64_t index;  /* of its place: 0 begins a section */
@@ -83,6 +84,9 @@ typedef struct tutti_check_coll {
      * direct ones: what those wait for is left out. */
     int *before;
     int befores;
+    /* The counts of an alltoall that has any, which ranks compare pair by pair. */
+    int64_t *length;
+    int lengths;
 } tutti_check_coll;
 
 typedef struct tutti_check_rank {

@@ -46,6 +46,31 @@ static const char *dtype_of(const tutti_check_coll *c)
     return tutti_dtype_name(c->dtype);
 }
 
+/* The operator of a reduction as text: "sum", or "user-defined operator 2". */
+static const char *operator_of(const tutti_check_coll *c, char *text, size_t size)
+{
+    if (c->own)
+        snprintf(text, size, "user-defined operator %d", (int)(c->op - TUTTI_USER_OP) + 1);
+    else
+        snprintf(text, size, "operator %s", tutti_reduce_op_name(c->op));
+    return text;
+}
+
+static void compare_operators(const char *where, int rank, const tutti_check_coll *a, int other,
+    const tutti_check_coll *b, tutti_verdict *verdict)
+{
+    char mine[40], theirs[40];
+    if (a->op != b->op)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
+            "%s has the %s on rank %d and the %s on rank %d", where,
+            operator_of(a, mine, sizeof mine), rank, operator_of(b, theirs, sizeof theirs), other);
+    else if (a->own != b->own)
+        tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
+            "%s has the %s, which is another one on rank %d than on rank %d: every rank must make "
+            "the same operators in the same order",
+            where, operator_of(a, mine, sizeof mine), rank, other);
+}
+
 /* Compares two collectives with the same place and name. */
 static void compare_fields(const tutti_check *check, int rank, const tutti_check_coll *a, int other,
     const tutti_check_coll *b, tutti_verdict *verdict)
@@ -79,10 +104,8 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
         tutti_check_tell(verdict, TUTTI_CLAUSE_ROOT, rank, other,
             "%s has root %d on rank %d and root %d on rank %d", where, a->root, rank, b->root,
             other);
-    else if (trait->reduces && a->op != b->op)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
-            "%s has the operator %s on rank %d and %s on rank %d", where,
-            tutti_reduce_op_name(a->op), rank, tutti_reduce_op_name(b->op), other);
+    else if (trait->reduces)
+        compare_operators(where, rank, a, other, b, verdict);
 }
 
 /* Compares what two ranks have at the same place of a lane; either may be NULL, not both. */
@@ -140,6 +163,40 @@ void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict)
     }
 }
 
+/* ---- what one rank sends another in an alltoall ---- */
+
+/* Compares the lengths of what member `m` of a group sends in this collective with what the others
+ * expect. */
+static void compare_pairs(const tutti_check *check, const tutti_check_group *group, int m,
+    const tutti_check_coll *coll, tutti_verdict *verdict)
+{
+    char lane[96];
+    int P = group->size, rank = group->rank[m];
+    for (int q = 0; q < P && !verdict->clause; q++) {
+        int other = group->rank[q];
+        const tutti_check_coll *theirs = on_lane(&check->rank[other], coll);
+        if (!theirs || !theirs->lengths || coll->length[q] == theirs->length[P + m]) continue;
+        tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
+            "'%.100s' (number %" PRId64 " on %s): the part that rank %d sends rank %d has the "
+            "length %" PRId64 ", but rank %d expects %" PRId64,
+            coll->name, coll->number, tutti_check_lane_name(check, coll, lane, sizeof lane), rank,
+            other, coll->length[q], other, theirs->length[P + m]);
+    }
+}
+
+void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict)
+{
+    for (int g = 0; g < check->groups; g++) {
+        const tutti_check_group *group = &check->group[g];
+        for (int m = 0; m < group->size; m++) {
+            const tutti_check_rank *rank = &check->rank[group->rank[m]];
+            for (int n = 0; n < rank->colls && !verdict->clause; n++)
+                if (rank->coll[n].group == g && rank->coll[n].lengths)
+                    compare_pairs(check, group, m, &rank->coll[n], verdict);
+        }
+    }
+}
+
 /* ---- tokens ---- */
 
 void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
@@ -191,6 +248,7 @@ tutti_status tutti_check_judge(
     if (!status) status = refuse_held(check, design);
     if (status) return status;
     tutti_check_lanes(check, &v);
+    if (!v.clause) tutti_check_pairs(check, &v);
     /* here only the graph keeps the order of a lane */
     if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, &v);
     if (!v.clause) tutti_check_tokens(check, &v);

@@ -22,6 +22,7 @@ tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_
 
 /* Each fills the verdict if its clause is broken, and leaves it unchanged otherwise. */
 void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
+void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
 tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict);
 tutti_status tutti_check_cycle(

@@ -1,5 +1,6 @@
 /* One rank's collectives as text, one per line:
- *   kind dtype op root count counts group lane index priority chunk holds lost N before... name */
+ *   kind dtype op root count counts own group lane index priority chunk holds lost N before...
+ *   M length... name */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -12,10 +13,13 @@
 
 static void print(const tutti_check_coll *c, FILE *out)
 {
-    fprintf(out, "%d %d %d %d %" PRId64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d %d",
-        (int)c->kind, (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->group, c->lane,
-        c->index, c->priority, c->chunk, c->holds, c->lost, c->befores);
+    fprintf(out,
+        "%d %d %d %d %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d %d",
+        (int)c->kind, (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->own, c->group,
+        c->lane, c->index, c->priority, c->chunk, c->holds, c->lost, c->befores);
     for (int i = 0; i < c->befores; i++) fprintf(out, " %d", c->before[i]);
+    fprintf(out, " %d", c->lengths);
+    for (int i = 0; i < c->lengths; i++) fprintf(out, " %" PRId64, c->length[i]);
     fprintf(out, " %s\n", c->name);
 }
 
@@ -59,6 +63,7 @@ enum {
     ROOT,
     COUNT,
     COUNTS,
+    OWN,
     GROUP,
     LANE,
     INDEX,
@@ -70,31 +75,54 @@ enum {
     FIELDS
 };
 
-/* Reads the numbers before the name; the caller frees *before. */
+/* Reads n numbers, each from 0 to highest. Returns 0 if one is missing. */
+static int take_all(const char **text, int64_t highest, int n, int64_t number[])
+{
+    for (int i = 0; i < n; i++)
+        if (!take(text, 0, highest, &number[i])) return 0;
+    return 1;
+}
+
+/* Reads the collectives before this one, and the lengths of its parts. */
+static tutti_status take_lists(
+    const tutti_check *check, int rank, const char **text, tutti_check_coll *coll)
+{
+    int64_t n = 0, group = check->group[coll->group].size;
+    int fine = 1;
+    coll->before = calloc((size_t)coll->befores + 1, sizeof *coll->before);
+    coll->length = calloc(2 * (size_t)group + 1, sizeof *coll->length);
+    if (!coll->before || !coll->length) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    for (int i = 0; i < coll->befores && fine; i++) {
+        fine = take(text, 0, check->rank[rank].colls - 1, &n);
+        coll->before[i] = fine ? (int)n : 0;
+    }
+    fine = fine && take(text, 0, 2 * group, &n) && (n == 0 || n == 2 * group);
+    coll->lengths = fine ? (int)n : 0;
+    if (fine && take_all(text, INT64_MAX, coll->lengths, coll->length)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
+}
+
+/* Reads the numbers before the name; the caller frees the lists of *coll, whatever the result. */
 static tutti_status take_fields(
-    const tutti_check *check, int rank, const char **text, tutti_check_coll *coll, int **before)
+    const tutti_check *check, int rank, const char **text, tutti_check_coll *coll)
 {
     const int64_t highest[FIELDS] = {TUTTI_COLL_KINDS - 1, TUTTI_DTYPE_COUNT - 1,
-        TUTTI_USER_OPS_END - 1, INT32_MAX, INT64_MAX, INT64_MAX, check->groups - 1, INT32_MAX,
-        INT64_MAX, INT32_MAX, INT32_MAX, 1, 1, check->rank[rank].colls};
+        TUTTI_USER_OPS_END - 1, INT32_MAX, INT64_MAX, INT64_MAX, INT64_MAX, check->groups - 1,
+        INT32_MAX, INT64_MAX, INT32_MAX, INT32_MAX, 1, 1, check->rank[rank].colls};
     const int64_t lowest[FIELDS] = {[PRIORITY] = INT32_MIN};
-    int64_t f[FIELDS], number;
+    int64_t f[FIELDS];
     int fine = 1;
+    *coll = (tutti_check_coll){.name = NULL};
     for (int i = 0; i < FIELDS && fine; i++) fine = take(text, lowest[i], highest[i], &f[i]);
     if (!fine)
         return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
-    *before = calloc((size_t)f[BEFORES] + 1, sizeof **before);
-    if (!*before) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
-    for (int i = 0; i < f[BEFORES] && fine; i++) {
-        fine = take(text, 0, check->rank[rank].colls - 1, &number);
-        (*before)[i] = fine ? (int)number : 0;
-    }
     *coll = (tutti_check_coll){.kind = (tutti_coll_kind)f[KIND],
         .dtype = (tutti_dtype)f[DTYPE],
         .op = (tutti_reduce_op)f[OP],
         .root = (int)f[ROOT],
         .count = f[COUNT],
         .counts = (uint64_t)f[COUNTS],
+        .own = (uint64_t)f[OWN],
         .group = (int)f[GROUP],
         .lane = (int)f[LANE],
         .index = f[INDEX],
@@ -102,10 +130,8 @@ static tutti_status take_fields(
         .chunk = (int)f[CHUNK],
         .holds = (int)f[HOLDS],
         .lost = (int)f[LOST],
-        .before = *before,
         .befores = (int)f[BEFORES]};
-    if (fine) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
+    return take_lists(check, rank, text, coll);
 }
 
 tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)
@@ -113,14 +139,14 @@ tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)
     tutti_status status = TUTTI_OK;
     while (*text && !status) {
         tutti_check_coll coll;
-        int *before = NULL;
-        status = take_fields(check, rank, &text, &coll, &before);
+        status = take_fields(check, rank, &text, &coll);
         size_t length = strcspn(text, "\n");
         coll.name = status ? NULL : strndup(text, length);
         if (!status && !coll.name) status = tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
         if (!status) status = tutti_check_append(check, rank, &coll);
-        if (!status) free(coll.name);
-        free(before);
+        free(coll.name);
+        free(coll.before);
+        free(coll.length);
         text += length + (text[length] == '\n');
     }
     return status;

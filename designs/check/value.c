@@ -33,6 +33,7 @@ void tutti_check_free(tutti_check *check)
         for (int n = 0; n < rank->colls; n++) {
             free(rank->coll[n].name);
             free(rank->coll[n].before);
+            free(rank->coll[n].length);
         }
         free(rank->coll);
         tutti_reach_free(rank->reach);
@@ -93,9 +94,11 @@ tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_
     fresh.number = number_on_lane(r, coll);
     fresh.name = strdup(coll->name);
     fresh.before = copy_of(coll->before, (size_t)coll->befores * sizeof *coll->before);
-    if (!fresh.name || !fresh.before) {
+    fresh.length = copy_of(coll->length, (size_t)coll->lengths * sizeof *coll->length);
+    if (!fresh.name || !fresh.before || !fresh.length) {
         free(fresh.name);
         free(fresh.before);
+        free(fresh.length);
         return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
     }
     r->coll[r->colls++] = fresh;
@@ -126,6 +129,7 @@ static tutti_status submit_chunk(
         .root = args.root,
         .count = args.count,
         .counts = tutti_coll_counts_hash(&args, ranks),
+        .own = tutti_coll_operator_hash(&args),
         .group = group,
         .lane = tutti_chunk_lane(&node->place, chunk),
         .index = node->place.index,
@@ -133,7 +137,9 @@ static tutti_status submit_chunk(
         .chunk = chunk,
         .holds = node->place.holds,
         .before = (int *)near.before, /* copied */
-        .befores = near.befores};
+        .befores = near.befores,
+        .length = (int64_t *)args.counts, /* copied */
+        .lengths = args.kind == TUTTI_ALLTOALL ? tutti_coll_counts(&args, ranks) : 0};
     return tutti_check_append(check, rank, &coll);
 }
 

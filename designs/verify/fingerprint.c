@@ -54,8 +54,7 @@ void tutti_fingerprint_make(
     f->hash = mix_text(f->hash, name);
     if (f->counts) f->hash = mix(f->hash, f->counts);
     if (f->priority) f->hash = mix(f->hash, (uint64_t)(int64_t)f->priority);
-    if (trait->reduces && a->user)
-        f->hash = mix_text(mix(f->hash, (uint64_t)a->user->commutes), a->user->name);
+    if (trait->reduces && a->user) f->hash = mix(f->hash, tutti_coll_operator_hash(a));
 }
 
 char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, size_t size)
@@ -64,14 +63,18 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
     const tutti_coll_trait *trait = tutti_coll_trait_of((tutti_coll_kind)f->kind);
     const char *kind = tutti_coll_kind_name((tutti_coll_kind)f->kind);
     char name[TUTTI_FINGERPRINT_NAME + 4] = "", chunk[40] = "";
-    char data[80] = "", op[TUTTI_FINGERPRINT_OP + 4] = "", root[24] = "", priority[32] = "";
+    char data[80] = "", op[TUTTI_FINGERPRINT_OP + 40] = "", root[24] = "", priority[32] = "";
     if (strcmp(f->name, kind) != 0) snprintf(name, sizeof name, " '%s'", f->name);
     if (f->chunks > 1)
         snprintf(chunk, sizeof chunk, " (chunk %d of %d)", (int)f->chunk + 1, (int)f->chunks);
     if (trait->data)
         snprintf(data, sizeof data, " of %lld %s%s", (long long)f->count,
             tutti_dtype_name((tutti_dtype)f->dtype), f->counts ? " in parts of given lengths" : "");
-    if (trait->reduces) snprintf(op, sizeof op, " (%s)", f->op_name);
+    if (trait->reduces && f->op >= TUTTI_USER_OP)
+        snprintf(op, sizeof op, " (%s, user-defined operator %d)", f->op_name,
+            (int)f->op - TUTTI_USER_OP + 1);
+    else if (trait->reduces)
+        snprintf(op, sizeof op, " (%s)", f->op_name);
     if (trait->rooted)
         snprintf(root, sizeof root, " %s rank %d",
             f->kind == TUTTI_REDUCE || f->kind == TUTTI_GATHER ? "to" : "from", (int)f->root);

@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 #include "designs/check/check.h"
 #include "tests/deadlock/case_op.h"
+#include "tests/support/values.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -58,15 +59,18 @@ static tutti_status add_op(const reader *r, int rank, const case_op *op)
 
 static tutti_status read_collective(reader *r, tutti_coll_kind kind)
 {
-    case_op op;
-    tutti_status status = case_read_op(&r->words, r->c, kind, &op);
+    case_statement line;
+    tutti_status status = case_read_statement(&r->words, r->c, kind, &line);
     if (status) return status;
-    const case_group *group = &r->c->group[op.group];
+    const case_group *group = &r->c->group[line.op.group];
     for (int rank = 0; rank < r->c->ranks && !status; rank++) {
+        case_op op;
         int member = deadlock_case_member(group, rank) >= 0;
         if (r->on[rank] && !member && r->prefixed)
             return case_refuse(&r->words, "rank %d is not in group '%s'", rank, group->name);
-        if (r->on[rank] && member) status = add_op(r, rank, &op);
+        if (!r->on[rank] || !member) continue;
+        status = case_op_of(&r->words, r->c, rank, &line, &op);
+        if (!status) status = add_op(r, rank, &op);
     }
     return status;
 }
@@ -163,6 +167,39 @@ static tutti_status read_chunk(reader *r)
     return status;
 }
 
+static tutti_status add_operator(reader *r, int rank, const case_operator *made)
+{
+    case_program *p = &r->c->program[rank];
+    if (p->operators == CASE_MOST_OPERATORS)
+        return case_refuse(
+            &r->words, "operator: rank %d makes more than %d", rank, (int)CASE_MOST_OPERATORS);
+    for (int i = 0; i < p->operators; i++)
+        if (!strcmp(p->operator_[i].name, made->name))
+            return case_refuse(&r->words, "operator: rank %d makes '%s' already", rank, made->name);
+    case_operator *fresh = &p->operator_[p->operators++];
+    *fresh = *made;
+    fresh->user.name = fresh->name;
+    return TUTTI_OK;
+}
+
+/* "operator NAME FUNCTION" */
+static tutti_status read_new_operator(reader *r)
+{
+    const char *name;
+    int choice;
+    case_operator made;
+    tutti_status status = case_read_name(&r->words, "operator", CASE_NAME - 1, &name);
+    if (!status)
+        status = case_read_choice(
+            &r->words, "operator", case_next_word(&r->words), values_operator_names, &choice);
+    if (status) return status;
+    strcpy(made.name, name);
+    made.user = values_operators[choice];
+    for (int rank = 0; rank < r->c->ranks && !status; rank++)
+        if (r->on[rank]) status = add_operator(r, rank, &made);
+    return status;
+}
+
 static tutti_status read_new_group(reader *r)
 {
     const char *name, *word;
@@ -239,6 +276,7 @@ static const struct directive {
     {"verdict", read_verdict, 0, 0},
     {"verify", read_verify, 0, 0},
     {"group", read_new_group, 0, 1},
+    {"operator", read_new_operator, 1, 1},
     {"steps", read_steps, 1, 1},
     {"chunk", read_chunk, 1, 1},
     {"leave", read_leave, 1, 1},
@@ -339,9 +377,11 @@ static tutti_status check_steps(reader *r, int rank)
     for (int i = 0; i < p->ops; i++) {
         r->words.line = p->op[i].line;
         tutti_coll_kind kind = p->op[i].args.kind;
-        if (p->steps > 1 && (kind == TUTTI_REDUCE || kind == TUTTI_REDUCE_SCATTER))
-            return case_refuse(
-                &r->words, "%s leaves scratch behind: one step only", tutti_coll_kind_name(kind));
+        int scratch = kind == TUTTI_REDUCE || kind == TUTTI_REDUCE_SCATTER;
+        if (p->steps > 1 && scratch && !p->op[i].apart)
+            return case_refuse(&r->words,
+                "%s in place leaves scratch behind: one step only, or 'apart'",
+                tutti_coll_kind_name(kind));
     }
     return TUTTI_OK;
 }
@@ -434,13 +474,29 @@ tutti_status deadlock_case_load(const char *path, deadlock_case **loaded)
     return status;
 }
 
-int64_t deadlock_case_count(const deadlock_case *c, const case_op *op)
+tutti_coll_args deadlock_case_args(const case_op *op)
 {
-    int parts = tutti_coll_trait_of(op->args.kind)->parts && !op->has_parts;
-    return parts ? op->args.count * c->group[op->group].ranks : op->args.count;
+    tutti_coll_args args = op->args;
+    args.send = op->apart ? &tutti_coll_apart : NULL;
+    args.counts = op->parts ? op->part : NULL;
+    return args;
 }
 
-const int64_t *deadlock_case_parts(const case_op *op)
+int64_t deadlock_case_count(const deadlock_case *c, int rank, const case_op *op)
 {
-    return op->has_parts ? op->part : NULL;
+    const case_group *group = &c->group[op->group];
+    const tutti_coll_args args = deadlock_case_args(op);
+    int me = deadlock_case_member(group, rank);
+    if (!tutti_coll_has_recv(&args, me) && tutti_coll_has_send(&args, me))
+        return tutti_coll_send_count(&args, me, group->ranks);
+    return tutti_coll_recv_count(&args, me, group->ranks);
+}
+
+int64_t deadlock_case_input_count(const deadlock_case *c, int rank, const case_op *op)
+{
+    const case_group *group = &c->group[op->group];
+    const tutti_coll_args args = deadlock_case_args(op);
+    int me = deadlock_case_member(group, rank);
+    if (!tutti_coll_has_recv(&args, me) || !tutti_coll_has_send(&args, me)) return -1;
+    return tutti_coll_send_count(&args, me, group->ranks);
 }

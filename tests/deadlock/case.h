@@ -16,6 +16,7 @@ enum {
     CASE_MOST_GROUPS = 8,    /* including the first, which has every rank */
     CASE_MOST_TENSORS = 128, /* of a case; also the limit of one rank's collectives */
     CASE_MOST_AFTER = 4,
+    CASE_MOST_OPERATORS = 8, /* of a rank */
     CASE_MOST_STEPS = 64,
     CASE_MOST_COUNT = 1 << 22,
     CASE_NAME = 32, /* bytes of a name, with the final 0 */
@@ -27,20 +28,29 @@ typedef struct case_group {
     int ranks, rank[CASE_MOST_RANKS]; /* members; the index is the rank in the group */
 } case_group;
 
+/* An operator that a rank's program makes; its number is TUTTI_USER_OP plus its index. */
+typedef struct case_operator {
+    char name[CASE_NAME];
+    tutti_user_op user;
+} case_operator;
+
 /* One collective of one rank's program. */
 typedef struct case_op {
     int tensor;           /* index into deadlock_case.tensor; at most one op of a rank has it */
     int group;            /* 0: every rank */
-    tutti_coll_args args; /* without buffers; root is a rank of the group */
+    tutti_coll_args args; /* without buffers and counts; root is a rank of the group */
+    int apart;            /* out of place: its input is another tensor */
     int after[CASE_MOST_AFTER], afters; /* tensors whose collectives of this step must end before */
     int priority;                       /* of its place */
     int lost;                           /* its token is dropped: its end goes unnoticed */
-    int has_parts;                      /* with given lengths, whose sum is args.count */
-    int64_t part[CASE_MOST_RANKS];
+    int parts; /* how many lengths are given, as in tutti_coll_args.counts; 0: none */
+    int64_t part[2 * CASE_MOST_RANKS];
     int line; /* of the case file */
 } case_op;
 
 typedef struct case_program {
+    int operators;
+    case_operator operator_[CASE_MOST_OPERATORS];
     int ops;
     case_op op[CASE_MOST_TENSORS];
     int steps; /* how often the program is submitted, without waiting in between */
@@ -72,11 +82,13 @@ tutti_status deadlock_case_parse(const char *path, const char *text, deadlock_ca
 
 /* The rank's number in a group; -1 if it is not a member. */
 int deadlock_case_member(const case_group *group, int rank);
-/* Elements of the op's tensor on each rank. For a kind with parts these are all parts, one of which
- * is the input. An allgather has a separate input tensor, the other kinds work in place. */
-int64_t deadlock_case_count(const deadlock_case *c, const case_op *op);
-/* The lengths of its parts, or NULL. */
-const int64_t *deadlock_case_parts(const case_op *op);
+/* The op's arguments as in a node's descriptor: send says whether it is out of place, counts point
+ * into the op. */
+tutti_coll_args deadlock_case_args(const case_op *op);
+/* Elements of the op's tensor on a rank, and of its input if that is another tensor, else -1. The
+ * tensor is the result; or the input, where a rank has only that. */
+int64_t deadlock_case_count(const deadlock_case *c, int rank, const case_op *op);
+int64_t deadlock_case_input_count(const deadlock_case *c, int rank, const case_op *op);
 /* The op of a rank on this tensor, or NULL. */
 const case_op *deadlock_case_op(const deadlock_case *c, int rank, int tensor);
 

@@ -1,5 +1,6 @@
 #include "tests/deadlock/case_op.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int find_tensor(const deadlock_case *c, const char *name)
@@ -89,39 +90,48 @@ static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
     [TUTTI_LONG_INT] = "long_int",
     NULL};
 
-/* "3,0,5": a length for each rank of the group; count is their sum. */
-static tutti_status read_parts(const case_words *words, char *value, case_op *op)
+/* "3,0,5": a length for each rank of the group, or "1,2/0,3": for each pair of ranks, row by row.
+ * The count is their sum. */
+static tutti_status read_parts(const case_words *words, char *value, case_statement *line)
 {
     enum { MOST = 4096 };
     long number;
     int64_t sum = 0;
-    int parts = 0;
     tutti_status status = TUTTI_OK;
-    if (op->args.kind != TUTTI_GATHER && op->args.kind != TUTTI_SCATTER)
-        return case_refuse(words, "parts=: of a gather and a scatter");
-    for (char *rest = value, *one; !status && (one = strsep(&rest, ","));) {
-        if (parts == CASE_MOST_RANKS) return case_refuse(words, "parts=: too many");
+    line->lengths = 0;
+    for (char *rest = value, *one; !status && (one = strsep(&rest, ",/")); line->lengths++) {
+        if (line->lengths == CASE_MOST_RANKS * CASE_MOST_RANKS)
+            return case_refuse(words, "parts=: too many");
         status = case_read_number(words, "parts", one, 0, MOST, &number);
-        if (!status) sum += op->part[parts++] = number;
+        if (!status) sum += line->length[line->lengths] = number;
     }
-    if (status) return status;
-    if (sum != op->args.count)
+    if (!status && sum != line->op.args.count)
         return case_refuse(words, "parts=: their sum is %ld, not the count", (long)sum);
-    op->has_parts = parts;
-    return TUTTI_OK;
+    return status;
+}
+
+/* An operator of the list, or the name of one that the program makes. */
+static void read_operator(const char *value, case_statement *line)
+{
+    int choice = case_find_name(op_words, value);
+    line->operator_[0] = '\0';
+    if (choice >= 0)
+        line->op.args.op = (tutti_reduce_op)choice;
+    else
+        snprintf(line->operator_, sizeof line->operator_, "%s", *value ? value : "?");
 }
 
 /* One "key=value" of a collective. */
-static tutti_status read_key(const case_words *words, char *word, case_op *op)
+static tutti_status read_key(const case_words *words, char *word, case_statement *line)
 {
     int choice;
     long number;
     char *value = strchr(word, '=');
+    case_op *op = &line->op;
     *value++ = '\0';
-    tutti_status status;
+    tutti_status status = TUTTI_OK;
     if (!strcmp(word, "op")) {
-        status = case_read_choice(words, "op", value, op_words, &choice);
-        if (!status) op->args.op = (tutti_reduce_op)choice;
+        read_operator(value, line);
     } else if (!strcmp(word, "dtype")) {
         status = case_read_choice(words, "dtype", value, dtype_words, &choice);
         if (!status) op->args.dtype = (tutti_dtype)choice;
@@ -132,7 +142,7 @@ static tutti_status read_key(const case_words *words, char *word, case_op *op)
         status = case_read_number(words, "priority", value, 0, 100, &number);
         if (!status) op->priority = (int)number;
     } else if (!strcmp(word, "parts")) {
-        status = read_parts(words, value, op);
+        status = read_parts(words, value, line);
     } else {
         status = case_refuse(words, "'%.40s=': known: op=, dtype=, root=, parts=, priority=", word);
     }
@@ -149,48 +159,112 @@ static tutti_status read_after(case_words *words, const deadlock_case *c, case_o
 }
 
 /* Reads what may follow tensor and count. */
-static tutti_status read_details(case_words *words, const deadlock_case *c, case_op *op)
+static tutti_status read_details(case_words *words, const deadlock_case *c, case_statement *line)
 {
+    case_op *op = &line->op;
     tutti_status status = TUTTI_OK;
     for (char *word; !status && (word = case_next_word(words));) {
         if (strchr(word, '='))
-            status = read_key(words, word, op);
+            status = read_key(words, word, line);
         else if (!strcmp(word, "on"))
             status = read_group(words, c, &op->group);
         else if (!strcmp(word, "after"))
             status = read_after(words, c, op);
         else if (!strcmp(word, "lost"))
             op->lost = 1;
+        else if (!strcmp(word, "apart"))
+            op->apart = 1;
+        else if (!strcmp(word, "in-place"))
+            op->apart = 0;
         else
             status = case_refuse(words,
-                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, "
-                "priority=, 'on GROUP', 'after TENSOR', 'lost'",
+                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, priority=, "
+                "'on GROUP', 'after TENSOR', 'apart', 'in-place', 'lost'",
                 word);
     }
     return status;
 }
 
-tutti_status case_read_op(case_words *words, deadlock_case *c, tutti_coll_kind kind, case_op *read)
+/* Whether the lengths fit the kind and the group. */
+static tutti_status check_parts(
+    const case_words *words, const case_group *group, const case_statement *line)
+{
+    tutti_coll_kind kind = line->op.args.kind;
+    int pairs = kind == TUTTI_ALLTOALL, wanted = pairs ? group->ranks * group->ranks : group->ranks;
+    if (!tutti_coll_trait_of(kind)->parts)
+        return case_refuse(words, "parts=: %s has no parts", case_kind_words[kind]);
+    if (line->lengths != wanted)
+        return case_refuse(words, "parts=: %d lengths, group '%s' has %d ranks%s", line->lengths,
+            group->name, group->ranks, pairs ? ", and an alltoall a length for each pair" : "");
+    if (pairs && !line->op.apart)
+        return case_refuse(words, "parts=: an alltoall with given lengths is never in place");
+    return TUTTI_OK;
+}
+
+tutti_status case_read_statement(
+    case_words *words, deadlock_case *c, tutti_coll_kind kind, case_statement *line)
 {
     long count = 1;
-    case_op op = {.line = words->line, .args = {.kind = kind}};
-    tutti_status status = read_new_tensor(words, c, &op.tensor);
+    const tutti_coll_trait *trait = tutti_coll_trait_of(kind);
+    case_op *op = &line->op;
+    *line = (case_statement){
+        .op = {.line = words->line, .args = {.kind = kind}, .apart = kind == TUTTI_ALLGATHER}};
+    tutti_status status = read_new_tensor(words, c, &op->tensor);
     if (!status && kind != TUTTI_BARRIER)
         status =
             case_read_number(words, "count", case_next_word(words), 1, CASE_MOST_COUNT, &count);
-    op.args.count = count;
-    if (!status) status = read_details(words, c, &op);
+    op->args.count = count;
+    if (!status) status = read_details(words, c, line);
     if (status) return status;
-    const case_group *group = &c->group[op.group];
-    if (tutti_coll_trait_of(kind)->reduces && !tutti_reduce_op_takes(op.args.op, op.args.dtype))
-        return case_refuse(words, "op=%s does not go with dtype=%s", op_words[op.args.op],
-            dtype_words[op.args.dtype]);
-    if (op.has_parts && op.has_parts != group->ranks)
-        return case_refuse(words, "parts=: %d lengths, group '%s' has %d ranks", op.has_parts,
-            group->name, group->ranks);
-    if (op.args.root >= group->ranks)
+    const case_group *group = &c->group[op->group];
+    if (line->operator_[0] && !trait->reduces)
+        return case_refuse(words, "op=%s: %s has no operator", line->operator_, trait->name);
+    if (trait->reduces && !line->operator_[0] &&
+        !tutti_reduce_op_takes(op->args.op, op->args.dtype))
+        return case_refuse(words, "op=%s does not go with dtype=%s", op_words[op->args.op],
+            dtype_words[op->args.dtype]);
+    if (op->apart && !trait->sends)
+        return case_refuse(words, "%s is never out of place", trait->name);
+    if (op->args.root >= group->ranks)
         return case_refuse(
-            words, "root=%d: group '%s' has %d ranks", op.args.root, group->name, group->ranks);
-    *read = op;
-    return TUTTI_OK;
+            words, "root=%d: group '%s' has %d ranks", op->args.root, group->name, group->ranks);
+    return line->lengths ? check_parts(words, group, line) : TUTTI_OK;
+}
+
+/* The lengths that matter to member `me`: those of a gather; or what it sends, then what it
+ * receives. */
+static void take_lengths(const case_group *group, int me, const case_statement *line, case_op *op)
+{
+    int P = group->ranks, pairs = op->args.kind == TUTTI_ALLTOALL;
+    op->parts = pairs ? 2 * P : P;
+    for (int r = 0; r < P; r++) {
+        op->part[r] = line->length[pairs ? me * P + r : r];
+        if (pairs) op->part[P + r] = line->length[r * P + me];
+    }
+    if (pairs) op->args.count = 0;
+}
+
+static tutti_status take_operator(
+    const case_words *words, const case_program *program, int rank, const char *name, case_op *op)
+{
+    for (int i = 0; i < program->operators; i++)
+        if (!strcmp(program->operator_[i].name, name)) {
+            op->args.op = (tutti_reduce_op)(TUTTI_USER_OP + i);
+            op->args.user = &program->operator_[i].user;
+            return TUTTI_OK;
+        }
+    return case_refuse(words,
+        "op=%s: neither an operator of the list nor one that rank %d makes above ('operator %s "
+        "compose')",
+        name, rank, name);
+}
+
+tutti_status case_op_of(const case_words *words, const deadlock_case *c, int rank,
+    const case_statement *line, case_op *op)
+{
+    const case_group *group = &c->group[line->op.group];
+    *op = line->op;
+    if (line->lengths) take_lengths(group, deadlock_case_member(group, rank), line, op);
+    if (!line->operator_[0]) return TUTTI_OK;
+    return take_operator(words, &c->program[rank], rank, line->operator_, op);
 }

@@ -27,48 +27,88 @@ static const case_op *defining(const deadlock_case *c, const case_op *op)
     return op;
 }
 
+/* A number as an element of this type holds it. */
+static int64_t stored(tutti_dtype dtype, int64_t value)
+{
+    _Alignas(VALUES_LARGEST) char element[VALUES_LARGEST];
+    values_store(dtype, element, 0, value);
+    return values_load(dtype, element, 0);
+}
+
 /* One element of every member's tensor, before and after one step of a kind without parts. */
 static void one_step(const case_op *op, int members, int64_t value[])
 {
     const tutti_coll_args *a = &op->args;
     int64_t result = a->kind == TUTTI_BROADCAST ? value[a->root] : value[0];
     for (int m = 1; m < members && a->kind != TUTTI_BROADCAST; m++) {
-        result = values_combine(a->op, result, value[m]);
+        result = stored(a->dtype, values_combine_with(a->op, a->user, result, value[m]));
         if (a->kind == TUTTI_SCAN) value[m] = result;
     }
     for (int m = 0; m < members && a->kind != TUTTI_SCAN; m++) value[m] = result;
 }
 
-/* Element e of a tensor of parts on member `me` after `steps` steps. Later steps change nothing, except that every
- * second alltoall undoes the previous one. */
-static int64_t expected_of_parts(
-    const case_group *group, int me, const case_op *d, int steps, int64_t e)
+/* Where part r of an op's input begins, which holds all parts. */
+static int64_t input_offset(const case_op *op, int r)
 {
-    int64_t n = d->args.count, offset, at = e;
-    int part = 0, from = me;
-    for (int64_t length; part < group->ranks; part++, at -= length)
-        if ((length = tutti_coll_part(deadlock_case_parts(d), n, part, &offset)) > at) break;
-    if (part == group->ranks) return expect_input(group->rank[me], d->tensor, e); /* in no part */
-    if (d->args.kind == TUTTI_ALLGATHER) return expect_input(group->rank[part], d->tensor, at);
-    if (d->args.kind == TUTTI_GATHER && me == d->args.root) from = part;
-    if (d->args.kind == TUTTI_SCATTER && me == part) from = d->args.root;
-    if (d->args.kind == TUTTI_ALLTOALL && steps % 2)
-        return expect_input(group->rank[part], d->tensor, me * n + at);
-    return expect_input(group->rank[from], d->tensor, e);
+    const tutti_coll_args a = deadlock_case_args(op);
+    int64_t offset;
+    tutti_coll_part(a.counts, a.count, r, &offset);
+    return offset;
 }
 
-/* Element e of the tensor after the rank's last step. */
+/* Finds the part of the result that element *e lies in; *e becomes its index there. -1: in none. */
+static int part_of(const case_op *op, int ranks, int64_t *e)
+{
+    const tutti_coll_args a = deadlock_case_args(op);
+    const int64_t *counts = a.counts && a.kind == TUTTI_ALLTOALL ? a.counts + ranks : a.counts;
+    for (int r = 0; r < ranks; r++) {
+        int64_t offset, length = tutti_coll_part(counts, a.count, r, &offset);
+        if (*e < offset + length) {
+            *e -= offset;
+            return r;
+        }
+    }
+    return -1;
+}
+
+/* Element e of the tensor of parts of `op`, which is member `me`'s, after `steps` steps. `d` defines
+ * the parts. Later steps change nothing, except that every second alltoall in place undoes the
+ * previous one. */
+static int64_t expected_of_parts(
+    const deadlock_case *c, const case_op *op, const case_op *d, int me, int steps, int64_t e)
+{
+    const case_group *group = &c->group[d->group];
+    int t = d->tensor, root = d->args.root, undone = !op->apart && steps % 2 == 0;
+    int scatters = d->args.kind == TUTTI_SCATTER;
+    int64_t own = expect_input(group->rank[me], t, e), at = e;
+    int part = scatters && op->apart ? me : part_of(d, group->ranks, &at);
+    if (part < 0) return own; /* in no part */
+    if (scatters)
+        return part == me ? expect_input(group->rank[root], t, input_offset(d, me) + at) : own;
+    int sender = group->rank[part];
+    const case_op *theirs = deadlock_case_op(c, sender, t);
+    if (!theirs) theirs = d;
+    if (d->args.kind == TUTTI_ALLTOALL)
+        return undone ? own : expect_input(sender, t, input_offset(theirs, me) + at);
+    if (d->args.kind == TUTTI_GATHER && me != root) return own;
+    return expect_input(sender, t, theirs->apart ? at : input_offset(d, part) + at);
+}
+
+/* Element e of the tensor after the rank's last step. What works out of place has the same input in
+ * every step. */
 static int64_t expected(
     const deadlock_case *c, int rank, const case_op *op, const case_op *definition, int64_t e)
 {
     const case_group *group = &c->group[op->group];
     int steps = c->program[rank].steps, me = deadlock_case_member(group, rank);
     int64_t value[CASE_MOST_RANKS];
+    int pairs = definition->args.kind == TUTTI_ALLTOALL && op->parts;
     if (tutti_coll_trait_of(definition->args.kind)->parts)
-        return expected_of_parts(group, me, definition, steps, e);
+        return expected_of_parts(c, op, pairs ? op : definition, me, steps, e);
     if (definition->args.kind == TUTTI_BARRIER) return expect_input(rank, op->tensor, e);
-    for (int m = 0; m < group->ranks; m++) value[m] = expect_input(group->rank[m], op->tensor, e);
-    for (int s = 0; s < steps; s++) one_step(definition, group->ranks, value);
+    for (int m = 0; m < group->ranks; m++)
+        value[m] = stored(definition->args.dtype, expect_input(group->rank[m], op->tensor, e));
+    for (int s = 0; s < (op->apart ? 1 : steps); s++) one_step(definition, group->ranks, value);
     return value[me];
 }
 
@@ -78,7 +118,7 @@ static void meaningful(const deadlock_case *c, int rank, const case_op *op, cons
 {
     int P = c->group[op->group].ranks, me = deadlock_case_member(&c->group[op->group], rank);
     *from = 0;
-    *to = deadlock_case_count(c, op);
+    *to = deadlock_case_count(c, rank, op);
     if (d->args.kind == TUTTI_REDUCE && d->args.root != me) *to = 0;
     if (d->args.kind == TUTTI_REDUCE_SCATTER) {
         int64_t length;
@@ -90,11 +130,9 @@ static void meaningful(const deadlock_case *c, int rank, const case_op *op, cons
 static void tell(const deadlock_case *c, int rank, const case_op *op, int64_t e, const void *data,
     int64_t wanted, char *what, size_t size)
 {
-    _Alignas(VALUES_LARGEST) char stored[VALUES_LARGEST];
-    values_store(op->args.dtype, stored, 0, wanted);
     snprintf(what, size, "rank %d's '%s' [%" PRId64 "] is %" PRId64 ", not %" PRId64, rank,
         c->tensor[op->tensor], e, values_load(op->args.dtype, data, e),
-        values_load(op->args.dtype, stored, 0));
+        stored(op->args.dtype, wanted));
 }
 
 int expect_differs(
@@ -106,6 +144,19 @@ int expect_differs(
     meaningful(c, rank, op, definition, &from, &to);
     for (int64_t e = from; e < to; e++) {
         int64_t wanted = expected(c, rank, op, definition, e);
+        if (values_are(op->args.dtype, data, e, wanted)) continue;
+        if (what) tell(c, rank, op, e, data, wanted, what, size);
+        return 1;
+    }
+    return 0;
+}
+
+int expect_changed(
+    const deadlock_case *c, int rank, const case_op *op, const void *data, char *what, size_t size)
+{
+    int64_t count = deadlock_case_input_count(c, rank, op);
+    for (int64_t e = 0; e < count; e++) {
+        int64_t wanted = expect_input(rank, op->tensor, e);
         if (values_are(op->args.dtype, data, e, wanted)) continue;
         if (what) tell(c, rank, op, e, data, wanted, what, size);
         return 1;

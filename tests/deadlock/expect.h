@@ -16,5 +16,8 @@ void expect_write(tutti_dtype dtype, void *data, int64_t element, int64_t value)
  * (may be NULL). Elements that are scratch on this rank are ignored. */
 int expect_differs(
     const deadlock_case *c, int rank, const case_op *op, const void *data, char *what, size_t size);
+/* Whether an op that is out of place has changed its input. */
+int expect_changed(
+    const deadlock_case *c, int rank, const case_op *op, const void *data, char *what, size_t size);
 
 #endif

@@ -27,12 +27,15 @@ static program_collective translate(
     program_collective to = {.kind = op->args.kind,
         .dtype = op->args.dtype,
         .op = op->args.op,
+        .user = op->args.user,
         .root = op->args.root,
-        .count = shortened(op->args.count),
-        .parts = deadlock_case_parts(op),
+        .count = op->parts ? op->args.count : shortened(op->args.count),
+        .apart = op->apart,
+        .parts = op->parts,
         .group = op->group,
         .priority = op->priority,
         .lost = op->lost};
+    memcpy(to.part, op->part, (size_t)op->parts * sizeof *op->part);
     snprintf(to.name, sizeof to.name, "%s", c->tensor[op->tensor]);
     for (int i = 0; i < op->afters; i++) {
         int before = index_of(p, op->after[i]);

@@ -2,6 +2,7 @@
 
 #include "collectives/choose.h"
 #include "dag/base/log.h"
+#include "tests/support/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,22 @@ static int below(dice *d, int bound)
     return (int)((wire_mix(d->seed, d->draws++) >> 32) % (unsigned)bound);
 }
 
+/* The length of what rank `from` sends rank `to` in a random alltoall: many are 0. */
+static int64_t pair_length(const program_setting *s, int k, int from, int to)
+{
+    uint64_t drawn = wire_mix(wire_mix(s->order_seed, (uint64_t)k), (uint64_t)(from * 64 + to));
+    return drawn & 3 ? (int64_t)(drawn >> 8 & 7) : 0;
+}
+
+/* Rank r's lengths: what it sends to each, then what it receives. */
+static void take_pairs(const program_setting *s, int r, int k, program_collective *c)
+{
+    for (int q = 0; q < s->ranks; q++) {
+        c->part[q] = pair_length(s, k, r, q);
+        c->part[s->ranks + q] = pair_length(s, k, q, r);
+    }
+}
+
 /* Every rank gets a copy of rank 0's program. */
 static tutti_status copy_to_all(program_setting *s)
 {
@@ -29,6 +46,9 @@ static tutti_status copy_to_all(program_setting *s)
         p->collective = calloc((size_t)first->n, sizeof *p->collective);
         if (!p->collective) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
         memcpy(p->collective, first->collective, (size_t)first->n * sizeof *p->collective);
+        for (int k = 0; k < p->n; k++)
+            if (p->collective[k].kind == TUTTI_ALLTOALL && p->collective[k].parts)
+                take_pairs(s, r, k, &p->collective[k]);
     }
     return TUTTI_OK;
 }
@@ -70,7 +90,8 @@ static void draw_reads(
     int inputs = 0;
     for (int j = 0; j < k && inputs < 6; j++) {
         int full = c[j].kind == TUTTI_ALLREDUCE || c[j].kind == TUTTI_BROADCAST;
-        if (!full || c[j].dtype != TUTTI_F32 || c[j].op == TUTTI_PROD || below(d, 3)) continue;
+        int plain = c[j].op != TUTTI_PROD && !c[j].user;
+        if (!full || c[j].dtype != TUTTI_F32 || !plain || below(d, 3)) continue;
         if (s->ranks * (bound + most[j]) > exact_up_to) continue;
         if (inputs && c[j].count != c[k].count) continue;
         c[k].count = c[j].count;
@@ -81,15 +102,42 @@ static void draw_reads(
     most[k] = s->ranks * bound;
 }
 
+/* Lengths of parts, on all ranks the same except for an alltoall; many are 0. */
+static void draw_parts(dice *d, const program_setting *s, program_collective *c, int k)
+{
+    int pairs = c->kind == TUTTI_ALLTOALL;
+    c->parts = pairs ? 2 * s->ranks : s->ranks;
+    c->count = 0;
+    if (pairs) {
+        c->apart = 1;
+        take_pairs(s, 0, k, c);
+    }
+    for (int r = 0; r < s->ranks && !pairs; r++)
+        c->count += c->part[r] = below(d, 3) ? below(d, 9) : 0;
+}
+
+/* What a kind allows beside its plain form: out of place, parts of given lengths, the program's own
+ * operators. */
+static void draw_form(dice *d, const program_setting *s, program_collective *c, int k)
+{
+    const tutti_coll_trait *trait = tutti_coll_trait_of(c->kind);
+    c->apart = trait->sends && below(d, c->kind == TUTTI_ALLREDUCE ? 4 : 2) == 0;
+    if (trait->parts && below(d, 2)) draw_parts(d, s, c, k);
+    if (!trait->reduces || below(d, 5)) return;
+    int own = below(d, VALUES_OPERATORS);
+    c->user = &values_operators[own];
+    c->op = (tutti_reduce_op)(TUTTI_USER_OP + own);
+}
+
 static void draw_collective(
-    dice *d, const program_setting *s, program_collective c[], double most[], int k)
+    dice *d, dice *form, const program_setting *s, program_collective c[], double most[], int k)
 {
     static const tutti_coll_kind rare[] = {TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER,
         TUTTI_REDUCE_SCATTER, TUTTI_BARRIER, TUTTI_GATHER, TUTTI_SCATTER, TUTTI_ALLTOALL,
         TUTTI_SCAN};
     /* Neighbours of equal size and kind can be confused. */
     c[k].count = below(d, 12) ? 1 + below(d, 12) : 1 + below(d, 400);
-    if (k && below(d, 3) == 0) c[k].count = c[k - 1].count;
+    if (k && below(d, 3) == 0 && c[k - 1].count) c[k].count = c[k - 1].count;
     if (below(d, 3) == 0) c[k].kind = rare[below(d, sizeof rare / sizeof *rare)];
     if (k && below(d, 4) == 0) c[k].kind = c[k - 1].kind;
     if (below(d, 4) == 0) c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
@@ -97,9 +145,11 @@ static void draw_collective(
     while (!tutti_reduce_op_takes(c[k].op, c[k].dtype))
         c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
     if (tutti_coll_trait_of(c[k].kind)->rooted) c[k].root = below(d, s->ranks);
+    draw_form(form, s, &c[k], k);
     most[k] = 15.0 * s->ranks;
     /* Sequential starts collectives only when all of a step are ready: there none may read another. */
-    int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && c[k].op != TUTTI_PROD &&
+    int plain = c[k].op != TUTTI_PROD && !c[k].user && !c[k].apart;
+    int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && plain &&
                 !s->design->start->main_drives && below(d, 2);
     if (reads) draw_reads(d, s, c, most, k);
 }
@@ -130,7 +180,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
     static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag"};
-    dice d = {.seed = seed};
+    dice d = {.seed = seed}, form = {.seed = wire_mix(seed, 9)};
     program_setting s = {.design = draw_design(&d)};
     double most[MOST];
     s.ranks = 1 + below(&d, MOST_RANKS);
@@ -140,14 +190,14 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     int verify = below(&d, 4);
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);
+    s.order_seed = wire_mix(seed, 7);
     tutti_status status = begin(&s, 1 + below(&d, 6), 1 + below(&d, 3));
     s.chunk_bytes = below(&d, 2) ? 0 : 8 + below(&d, 40);
     s.ordered = below(&d, 2);
-    s.order_seed = wire_mix(seed, 7);
     s.depth = (int)(wire_mix(seed, 8) & 3);
     draw_priorities(seed, &s);
     for (int k = 0; k < s.program[0].n && !status; k++)
-        draw_collective(&d, &s, s.program[0].collective, most, k);
+        draw_collective(&d, &form, &s, s.program[0].collective, most, k);
     if (!status) status = copy_to_all(&s);
     if (status)
         program_clear(&s);

@@ -29,20 +29,33 @@ static const program_collective *collective(const oracle *o, int r, int k)
     return &o->setting->program[r].collective[k];
 }
 
-static int same_parts(
-    const program_setting *s, const program_collective *a, const program_collective *b)
+/* Of an alltoall, two ranks must agree about what goes from one to the other. */
+static int same_parts(const program_setting *s, int rank, const program_collective *a, int other,
+    const program_collective *b)
 {
-    if (!a->parts || !b->parts) return a->parts == b->parts;
-    return !memcmp(a->parts, b->parts, (size_t)s->group[a->group].size * sizeof *a->parts);
+    if (a->parts != b->parts) return 0;
+    if (a->kind != TUTTI_ALLTOALL || !a->parts)
+        return !memcmp(a->part, b->part, (size_t)a->parts * sizeof *a->part);
+    int P = s->group[a->group].size, me = program_rank_in(s, a->group, rank);
+    int them = program_rank_in(s, a->group, other);
+    return a->part[them] == b->part[P + me] && a->part[P + them] == b->part[me];
 }
 
-static int same(const program_setting *s, const program_collective *a, const program_collective *b)
+static int same_operator(const program_collective *a, const program_collective *b)
+{
+    if (!a->user || !b->user) return a->user == b->user && a->op == b->op;
+    return a->op == b->op && a->user->function == b->user->function &&
+           !strcmp(a->user->name, b->user->name);
+}
+
+static int same(const program_setting *s, int rank, const program_collective *a, int other,
+    const program_collective *b)
 {
     if (a->kind != b->kind || a->group != b->group) return 0;
     const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
     if (!trait->data) return 1;
-    return a->dtype == b->dtype && a->count == b->count && same_parts(s, a, b) &&
-           (!trait->rooted || a->root == b->root) && (!trait->reduces || a->op == b->op);
+    return a->dtype == b->dtype && a->count == b->count && same_parts(s, rank, a, other, b) &&
+           (!trait->rooted || a->root == b->root) && (!trait->reduces || same_operator(a, b));
 }
 
 static void find_partners(oracle *o, int r, int k)
@@ -55,8 +68,15 @@ static void find_partners(oracle *o, int r, int k)
         t->partner[m] = -1;
         if (program_rank_in(s, c->group, m) < 0) continue;
         int at = t->partner[m] = program_find(&s->program[m], c->name, k);
-        t->agree &= at >= 0 && same(s, c, collective(o, m, at));
+        t->agree &= at >= 0 && same(s, r, c, m, collective(o, m, at));
     }
+}
+
+/* The length of part r of an input or output with all parts, and where it begins. Of an alltoall,
+ * these are the input's. */
+static int64_t part_of(const program_collective *c, int r, int64_t *from)
+{
+    return tutti_coll_part(c->parts ? c->part : NULL, c->count, r, from);
 }
 
 /* Finds the part of the output that the collective defines on this rank. */
@@ -70,8 +90,7 @@ static void find_defined(oracle *o, int r, int k)
     t->to = t->out_count;
     int only_root = c->kind == TUTTI_REDUCE || c->kind == TUTTI_GATHER;
     if (c->kind == TUTTI_BARRIER || (only_root && me != c->root)) t->to = 0;
-    if (c->kind == TUTTI_SCATTER)
-        t->to = tutti_coll_part(c->parts, c->count, me, &t->from) + t->from;
+    if (c->kind == TUTTI_SCATTER && !c->apart) t->to = part_of(c, me, &t->from) + t->from;
     if (c->kind == TUTTI_REDUCE_SCATTER) {
         tutti_coll_block(c->count, P, me, &t->from, &t->to);
         t->to += t->from;
@@ -89,8 +108,8 @@ tutti_status oracle_new(const program_setting *setting, oracle **oracle_)
         for (int k = 0; o->term[r] && k < setting->program[r].n; k++) {
             term *t = &o->term[r][k];
             const program_collective *c = collective(o, r, k);
-            t->in_count = program_in_count(setting, c);
-            t->out_count = program_out_count(setting, c);
+            t->in_count = program_in_count(setting, r, c);
+            t->out_count = program_out_count(setting, r, c);
             t->stream = tutti_rng_stream(c->name);
             numbers += (size_t)(2 * t->in_count + t->out_count);
         }
@@ -127,16 +146,18 @@ void oracle_free(oracle *o)
     free(o);
 }
 
-static double combine(tutti_reduce_op op, double a, double b)
+static double combine(const program_collective *c, double a, double b)
 {
-    return (double)values_combine(op, (int64_t)a, (int64_t)b);
+    return (double)values_combine_with(c->op, c->user, (int64_t)a, (int64_t)b);
 }
 
-/* Values of 1 to 15; for products 1 or 2, so that they fit into a byte. */
+/* Values of 1 to 15; for products 1 or 2, so that they fit into a byte; for the program's own
+ * operators of 16 bits. */
 static void feed(const oracle *o, int r, int k, uint64_t salt)
 {
     term *t = &o->term[r][k];
-    uint64_t most = collective(o, r, k)->op == TUTTI_PROD ? 2 : 15;
+    const program_collective *c = collective(o, r, k);
+    uint64_t most = c->user ? UINT16_MAX : c->op == TUTTI_PROD ? 2 : 15;
     uint64_t key = wire_mix(t->stream ^ (uint64_t)r, salt);
     for (int64_t i = 0; i < t->in_count; i++)
         t->in[i] = t->fed[i] = (double)(1 + wire_mix(key, (uint64_t)i) % most);
@@ -150,38 +171,43 @@ static void add_reads(const oracle *o, int r, int k)
             o->term[r][k].in[i] += o->term[r][j].out[i];
 }
 
+/* Where in the output of member `me` part `at` begins, which member `at` sends; its length. */
+static int64_t arriving(const program_setting *s, const program_collective *c, int at, int64_t *to)
+{
+    int pairs = c->kind == TUTTI_ALLTOALL && c->parts;
+    const int64_t *counts = c->parts ? c->part + (pairs ? s->group[c->group].size : 0) : NULL;
+    return tutti_coll_part(counts, c->count, at, to);
+}
+
+/* Moves what member `me` gets from member `at` of a kind with parts. `theirs`: the sender's. */
+static void take_part(const program_setting *s, const program_collective *c, const term *t,
+    const program_collective *theirs, const double *in, int at, int me)
+{
+    int64_t to, from, length = arriving(s, c, at, &to);
+    part_of(theirs, at, &from); /* of an input that is part of an output with all parts */
+    if (theirs->apart) from = 0;
+    if (c->kind == TUTTI_ALLTOALL) part_of(theirs, me, &from);
+    if (c->kind == TUTTI_GATHER && me != c->root) return;
+    if (c->kind == TUTTI_SCATTER) {
+        if (at != c->root) return;
+        length = part_of(theirs, me, &from);
+        to = c->apart ? 0 : from;
+    }
+    memcpy(t->out + to, in + from, (size_t)length * sizeof *in);
+}
+
 /* Combines the input of member `at` into rank `me`'s output; first: it is the first to contribute. */
 static void take_in(
     const program_collective *c, const term *t, const double *in, int at, int me, int first)
 {
     size_t n = (size_t)c->count, bytes = n * sizeof *in;
-    int64_t from;
-    switch (c->kind) {
-    case TUTTI_ALLGATHER:
-        memcpy(t->out + at * c->count, in, bytes);
-        return;
-    case TUTTI_GATHER:
-        n = (size_t)tutti_coll_part(c->parts, c->count, at, &from);
-        memcpy(t->out + from, in + from, n * sizeof *in);
-        return;
-    case TUTTI_SCATTER:
-        n = (size_t)tutti_coll_part(c->parts, c->count, me, &from);
-        if (at == c->root) memcpy(t->out + from, in + from, n * sizeof *in);
-        return;
-    case TUTTI_ALLTOALL:
-        memcpy(t->out + at * c->count, in + me * c->count, bytes);
-        return;
-    case TUTTI_BROADCAST:
+    if (c->kind == TUTTI_BARRIER || (c->kind == TUTTI_SCAN && at > me)) return;
+    if (c->kind == TUTTI_BROADCAST) {
         if (at == c->root) memcpy(t->out, in, bytes);
         return;
-    case TUTTI_BARRIER:
-        return;
-    default:
-        break;
     }
-    if (c->kind == TUTTI_SCAN && at > me) return;
     if (first) memcpy(t->out, in, bytes);
-    for (size_t i = 0; !first && i < n; i++) t->out[i] = combine(c->op, t->out[i], in[i]);
+    for (size_t i = 0; !first && i < n; i++) t->out[i] = combine(c, t->out[i], in[i]);
 }
 
 /* Computes the output of rank r from the inputs of all members. */
@@ -190,12 +216,14 @@ static void work_out(const oracle *o, int r, int k)
     const program_setting *s = o->setting;
     const program_collective *c = collective(o, r, k);
     const term *t = &o->term[r][k];
-    int first = 1, me = program_rank_in(s, c->group, r);
-    for (int m = 0; m < s->ranks; m++) {
-        if (t->partner[m] < 0) continue;
-        int at = program_rank_in(s, c->group, m);
-        take_in(c, t, o->term[m][t->partner[m]].in, at, me, first);
-        if (c->kind != TUTTI_SCAN || at <= me) first = 0;
+    int me = program_rank_in(s, c->group, r), P = s->group[c->group].size;
+    for (int at = 0; at < P; at++) {
+        int m = s->group[c->group].rank[at];
+        const double *in = o->term[m][t->partner[m]].in;
+        if (tutti_coll_trait_of(c->kind)->parts)
+            take_part(s, c, t, collective(o, m, t->partner[m]), in, at, me);
+        else
+            take_in(c, t, in, at, me, at == 0);
     }
 }
 

@@ -17,18 +17,41 @@ int program_rank_in(const program_setting *s, int group, int r)
     return -1;
 }
 
-/* An allgather is out of place; other kinds with parts work in place, on all parts. */
-int64_t program_in_count(const program_setting *s, const program_collective *c)
+tutti_coll_args program_args(const program_collective *c)
 {
-    return c->kind == TUTTI_ALLGATHER ? c->count : program_out_count(s, c);
+    return (tutti_coll_args){.kind = c->kind,
+        .dtype = c->dtype,
+        .op = c->op,
+        .root = c->root,
+        .count = c->count,
+        .send = c->apart ? &tutti_coll_apart : NULL,
+        .user = c->user,
+        .counts = c->parts ? c->part : NULL};
 }
 
-int64_t program_out_count(const program_setting *s, const program_collective *c)
+int program_has_input(const program_setting *s, int r, const program_collective *c)
 {
-    const tutti_coll_trait *trait = tutti_coll_trait_of(c->kind);
-    return !trait->data                ? 1
-           : trait->parts && !c->parts ? c->count * s->group[c->group].size
-                                       : c->count;
+    const tutti_coll_args args = program_args(c);
+    int me = program_rank_in(s, c->group, r);
+    /* A group of one rank has marks only. */
+    return s->group[c->group].size > 1 && tutti_coll_has_recv(&args, me) &&
+           tutti_coll_has_send(&args, me);
+}
+
+int64_t program_in_count(const program_setting *s, int r, const program_collective *c)
+{
+    const tutti_coll_args args = program_args(c);
+    if (!program_has_input(s, r, c)) return program_out_count(s, r, c);
+    return tutti_coll_send_count(&args, program_rank_in(s, c->group, r), s->group[c->group].size);
+}
+
+int64_t program_out_count(const program_setting *s, int r, const program_collective *c)
+{
+    const tutti_coll_args args = program_args(c);
+    int me = program_rank_in(s, c->group, r), P = s->group[c->group].size;
+    if (!tutti_coll_trait_of(c->kind)->data) return 1;
+    return tutti_coll_has_recv(&args, me) ? tutti_coll_recv_count(&args, me, P)
+                                          : tutti_coll_send_count(&args, me, P);
 }
 
 int program_find(const program *p, const char *name, int near)

@@ -18,10 +18,12 @@ typedef struct program_collective {
     tutti_coll_kind kind;
     tutti_dtype dtype;
     tutti_reduce_op op;
-    int root; /* a rank of the group */
+    int root;                  /* a rank of the group */
+    const tutti_user_op *user; /* the program's own operator, borrowed; or NULL */
     int64_t count;
-    /* Lengths of a gather's or scatter's parts, `count` in all; borrowed; or NULL. */
-    const int64_t *parts;
+    int apart; /* out of place */
+    int parts; /* how many lengths are given, as in tutti_coll_args.counts; 0: none */
+    int64_t part[2 * PROGRAM_RANKS];
     int group; /* which communicator */
     /* Bit j: the result of the earlier collective j < 64 is added to its input (float32 allreduces
      * of equal counts). */
@@ -62,9 +64,15 @@ typedef struct program_setting {
 void program_all(program_setting *s);
 /* Rank r's rank in a group, or -1. [P] */
 int program_rank_in(const program_setting *s, int group, int r);
-/* Elements of a collective's input and output on a rank. [P] */
-int64_t program_in_count(const program_setting *s, const program_collective *c);
-int64_t program_out_count(const program_setting *s, const program_collective *c);
+/* A collective's arguments as in a node's descriptor: send says whether it is out of place, counts
+ * point into the collective. [P] */
+tutti_coll_args program_args(const program_collective *c);
+/* Whether its input and its result are two buffers of this rank. [P] */
+int program_has_input(const program_setting *s, int r, const program_collective *c);
+/* Elements of its input and of its result on a rank. Where there is only one buffer, both are its
+ * elements. [P] */
+int64_t program_in_count(const program_setting *s, int r, const program_collective *c);
+int64_t program_out_count(const program_setting *s, int r, const program_collective *c);
 /* The index of the collective of that name in a rank's program, or -1; tries `near` first. [P] */
 int program_find(const program *p, const char *name, int near);
 

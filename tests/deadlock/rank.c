@@ -18,9 +18,9 @@ enum { GATE = -1, SECTION_GATE = 0, SECTION_STEP = 1 };
 
 /* The descriptor of a collective node. */
 typedef struct node_desc {
-    tutti_coll_args args;          /* first: designs/ reads the descriptor as these */
-    int group, lost;               /* group GATE: not a collective, but the gate */
-    int64_t part[CASE_MOST_RANKS]; /* last: lengths per rank of the group, if the case has them */
+    tutti_coll_args args;              /* first: designs/ reads the descriptor as these */
+    int group, lost;                   /* group GATE: not a collective, but the gate */
+    int64_t part[2 * CASE_MOST_RANKS]; /* last: the lengths of parts, if the case gives them */
 } node_desc;
 
 /* A graph, and the case's tensors in it. */
@@ -52,16 +52,24 @@ static tutti_status add_tensor(
         p->graph, full, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(count), tensor);
 }
 
-static tutti_status add_tensors(const deadlock_case *c, part *p, const case_op *op)
+/* Where a rank has no element, its tensor has one that is not used. */
+static tutti_status add_tensors(const deadlock_case *c, int rank, part *p, const case_op *op)
 {
-    const tutti_coll_args *a = &op->args;
-    int gathers = a->kind == TUTTI_ALLGATHER;
-    int64_t count = deadlock_case_count(c, op);
+    tutti_dtype dtype = op->args.dtype;
+    int64_t count = deadlock_case_count(c, rank, op);
+    int64_t input = deadlock_case_input_count(c, rank, op);
     const char *name = c->tensor[op->tensor];
-    tutti_status status = add_tensor(p, name, "", a->dtype, count, &p->tensor[op->tensor]);
-    if (!status && gathers)
-        status = add_tensor(p, name, ".send", a->dtype, a->count, &p->send[op->tensor]);
+    tutti_status status =
+        add_tensor(p, name, "", dtype, count + (count == 0), &p->tensor[op->tensor]);
+    if (!status && input >= 0)
+        status = add_tensor(p, name, ".send", dtype, input + (input == 0), &p->send[op->tensor]);
     return status;
+}
+
+/* The tensor with an op's input. */
+static int input_of(const part *p, const case_op *op)
+{
+    return p->send[op->tensor] >= 0 ? p->send[op->tensor] : p->tensor[op->tensor];
 }
 
 /* The task that computes an op's tensor: a copy of other data, with accesses that order it. */
@@ -74,10 +82,9 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
     tutti_status status =
         add_tensor(p, c->tensor[op->tensor], ".tick", TUTTI_F32, TICK_COUNT, &out);
     if (status) return status;
-    int computed = op->args.kind == TUTTI_ALLGATHER ? p->send[op->tensor] : p->tensor[op->tensor];
     access[accesses++] = (tutti_access){p->one, TUTTI_READ};
     access[accesses++] = (tutti_access){out, TUTTI_WRITE};
-    access[accesses++] = (tutti_access){computed, TUTTI_READWRITE};
+    access[accesses++] = (tutti_access){input_of(p, op), TUTTI_READWRITE};
     access[accesses++] = (tutti_access){p->gate, TUTTI_READ};
     if (chained) access[accesses++] = (tutti_access){p->chain, TUTTI_READWRITE};
     for (int i = 0; i < op->afters; i++)
@@ -88,18 +95,16 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
         p->graph, name, &tutti_op_sum, &desc, sizeof desc, accesses, access, NULL);
 }
 
-static tutti_status add_collective(const deadlock_case *c, part *p, const case_op *op)
+static tutti_status add_collective(part *p, const case_op *op)
 {
-    node_desc desc = {.args = op->args, .group = op->group, .lost = op->lost};
+    node_desc desc = {.args = deadlock_case_args(op), .group = op->group, .lost = op->lost};
     size_t bytes = sizeof desc;
-    if (op->args.kind == TUTTI_ALLGATHER) desc.args.send = &tutti_coll_apart;
-    if (op->has_parts) {
+    if (op->parts) {
         memcpy(desc.part, op->part, sizeof desc.part);
         desc.args.counts = desc.part;
-        bytes = offsetof(node_desc, part) + (size_t)op->has_parts * sizeof *desc.part;
+        bytes = offsetof(node_desc, part) + (size_t)op->parts * sizeof *desc.part;
     }
     int node;
-    (void)c;
     tutti_status status = tutti_graph_mark(p->graph, p->tensor[op->tensor], &node);
     if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, bytes);
     if (status) return status;
@@ -107,7 +112,7 @@ static tutti_status add_collective(const deadlock_case *c, part *p, const case_o
     const tutti_place place = {.lane = -1, .priority = op->priority};
     status = tutti_graph_set_place(p->graph, node, place);
     if (status) return status;
-    if (op->args.kind != TUTTI_ALLGATHER) return TUTTI_OK;
+    if (p->send[op->tensor] < 0) return TUTTI_OK;
     return tutti_graph_add_access(p->graph, node, (tutti_access){p->send[op->tensor], TUTTI_READ});
 }
 
@@ -171,13 +176,13 @@ static tutti_status build(const deadlock_case *c, int rank, int group, part *p)
     if (!status && group < 0) status = add_gate(p);
     if (!status) status = tutti_graph_section(p->graph, "step", &section);
     for (int i = 0; i < program->ops && !status; i++)
-        if (is_in(&program->op[i], group)) status = add_tensors(c, p, &program->op[i]);
+        if (is_in(&program->op[i], group)) status = add_tensors(c, rank, p, &program->op[i]);
     if (!status) status = add_first_ticks(c, rank, group, p);
     for (int i = 0; i < program->ops && !status; i++) {
         const case_op *op = &program->op[i];
         if (!is_in(op, group)) continue;
         if (op->afters) status = add_tick(c, p, op, 0);
-        if (!status) status = add_collective(c, p, op);
+        if (!status) status = add_collective(p, op);
     }
     return status;
 }
@@ -359,21 +364,40 @@ static void *acquire(
     return runner->acquire(run, tensor, mode, bytes, &data) ? NULL : data;
 }
 
+/* Elements of the tensor with an op's input. */
+static int64_t input_count(const deadlock_rank *rank, const case_op *op)
+{
+    int64_t apart = deadlock_case_input_count(rank->c, rank->rank, op);
+    return apart >= 0 ? apart : deadlock_case_count(rank->c, rank->rank, op);
+}
+
 void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run)
 {
     const case_program *program = &rank->c->program[rank->rank];
     for (int i = 0; i < program->ops; i++) {
         const case_op *op = &program->op[i];
-        int gathers = op->args.kind == TUTTI_ALLGATHER;
-        const part *p = &rank->whole;
-        int tensor = gathers ? p->send[op->tensor] : p->tensor[op->tensor];
-        void *data = acquire(p, runner, run, tensor, TUTTI_READWRITE);
+        int tensor = input_of(&rank->whole, op);
+        void *data = acquire(&rank->whole, runner, run, tensor, TUTTI_READWRITE);
         if (!data) continue;
-        int64_t count = gathers ? op->args.count : deadlock_case_count(rank->c, op);
+        int64_t count = input_count(rank, op);
         for (int64_t e = 0; e < count; e++)
             expect_write(op->args.dtype, data, e, expect_input(rank->rank, op->tensor, e));
         runner->release(run, tensor);
     }
+}
+
+/* Whether one tensor of an op is wrong; describes the first in `what`. input: that of its input. */
+static int is_wrong(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run,
+    const case_op *op, int input, char *what, size_t size)
+{
+    const part *p = &rank->whole;
+    int tensor = input ? p->send[op->tensor] : p->tensor[op->tensor];
+    const void *data = acquire(p, runner, run, tensor, TUTTI_READ);
+    if (!data) return 1;
+    int wrong = input ? expect_changed(rank->c, rank->rank, op, data, what, size)
+                      : expect_differs(rank->c, rank->rank, op, data, what, size);
+    runner->release(run, tensor);
+    return wrong;
 }
 
 int deadlock_rank_wrong(
@@ -381,13 +405,11 @@ int deadlock_rank_wrong(
 {
     const case_program *program = &rank->c->program[rank->rank];
     int wrong = 0;
-    for (int i = 0; i < program->ops; i++) {
-        const case_op *op = &program->op[i];
-        int tensor = rank->whole.tensor[op->tensor];
-        const void *data = acquire(&rank->whole, runner, run, tensor, TUTTI_READ);
-        wrong += !data || expect_differs(
-                              rank->c, rank->rank, op, data, wrong ? NULL : what, wrong ? 0 : size);
-        if (data) runner->release(run, tensor);
+    for (int i = 0; i < 2 * program->ops; i++) {
+        const case_op *op = &program->op[i / 2];
+        int input = i % 2;
+        if (input && rank->whole.send[op->tensor] < 0) continue;
+        wrong += is_wrong(rank, runner, run, op, input, wrong ? NULL : what, wrong ? 0 : size);
     }
     return wrong;
 }

@@ -24,6 +24,12 @@ static const char right[] = "# A comment.\n"
                             "barrier d\n"
                             "rank 1: leave\n"
                             "allgather e 3\n"
+                            "operator turn compose\n"
+                            "rank 0: operator differ xor\n"
+                            "rank 2: operator differ compose\n"
+                            "rank 0 2: alltoall f 10 apart parts=1,2/3,4 on pair\n"
+                            "rank 0: scan g 3 op=differ\n"
+                            "gather h 6 parts=1,2,3 apart\n"
                             "ready 1: c a\n"
                             "ready 0 2: d a\n";
 
@@ -43,7 +49,7 @@ START_TEST(a_case_means_what_it_says)
     ck_assert_int_eq(c->groups, 2);
     ck_assert_int_eq(deadlock_case_member(&c->group[1], 0), 1);
     ck_assert_int_eq(deadlock_case_member(&c->group[1], 1), -1);
-    ck_assert_int_eq(c->program[0].ops, 4);
+    ck_assert_int_eq(c->program[0].ops, 7);
     ck_assert_int_eq(c->program[1].ops, 3); /* a, c, d: then it leaves */
     ck_assert_int_eq(c->program[1].steps, 1);
     ck_assert_int_eq(c->program[2].steps, 4);
@@ -58,6 +64,35 @@ START_TEST(a_case_means_what_it_says)
     ck_assert_int_eq(c->program[1].op[1].args.op, TUTTI_MAX);
     ck_assert_int_eq(c->program[1].readies, 2);
     ck_assert_ptr_null(deadlock_case_op(c, 0, c->program[1].op[1].tensor));
+    free(c);
+}
+END_TEST
+
+/* Lengths of parts and operators are each rank's own. */
+START_TEST(a_line_means_something_else_on_each_rank)
+{
+    deadlock_case *c;
+    ck_assert_ok(deadlock_case_parse("folder/two_nok.case", right, &c));
+    /* Rank 2 is the pair's first, rank 0 its second. */
+    const case_op *first = &c->program[2].op[4], *second = &c->program[0].op[4];
+    ck_assert_int_eq(first->parts, 4);
+    ck_assert_int_eq((int)first->args.count, 0);
+    ck_assert(!memcmp(first->part, (int64_t[]){1, 2, 1, 3}, 4 * sizeof *first->part));
+    ck_assert(!memcmp(second->part, (int64_t[]){3, 4, 2, 4}, 4 * sizeof *second->part));
+    ck_assert_int_eq((int)deadlock_case_count(c, 2, first), 4);
+    ck_assert_int_eq((int)deadlock_case_input_count(c, 2, first), 3);
+    ck_assert_ptr_eq(deadlock_case_args(second).counts, second->part);
+    const case_op *scan = &c->program[0].op[5], *gather = &c->program[0].op[6];
+    ck_assert_int_eq(scan->args.op, TUTTI_USER_OP + 1);
+    ck_assert_str_eq(scan->args.user->name, "differ");
+    ck_assert_int_eq(scan->args.user->commutes, 1);
+    ck_assert_int_eq(c->program[2].operator_[1].user.commutes, 0);
+    ck_assert_int_eq(deadlock_case_input_count(c, 0, scan), -1);
+    ck_assert_int_eq((int)deadlock_case_count(c, 0, gather), 6); /* the root's result */
+    ck_assert_int_eq((int)deadlock_case_input_count(c, 0, gather), 1);
+    const case_op *sent = &c->program[2].op[5];
+    ck_assert_int_eq((int)deadlock_case_count(c, 2, sent), 3); /* it has an input only */
+    ck_assert_int_eq((int)deadlock_case_input_count(c, 2, sent), -1);
     free(c);
 }
 END_TEST
@@ -86,6 +121,22 @@ static const char *const refused[] = {
     HEAD "allreduce a 1 dtype=f16\n",
     HEAD "allreduce a 1 size=3\n",
     HEAD "allreduce a 1 quickly\n",
+    HEAD "allreduce a 1 op=\n",
+    HEAD "allreduce a 3 parts=1,2\n",
+    HEAD "gather a 3 parts=1,3\n",
+    HEAD "gather a 3 parts=1,-1,3\n",
+    HEAD "gather a 3 parts=1,2,0\n",
+    HEAD "gather a 3 parts=\n",
+    HEAD "alltoall a 3 parts=1,2 apart\n",
+    HEAD "alltoall a 3 parts=1,2/0,0\n",
+    HEAD "broadcast a 3 apart\n",
+    HEAD "barrier a apart\n",
+    HEAD "operator\nallreduce a 1\n",
+    HEAD "operator turn\nallreduce a 1\n",
+    HEAD "operator turn round\nallreduce a 1\n",
+    HEAD "operator turn xor\noperator turn xor\nallreduce a 1\n",
+    HEAD "rank 0: operator turn xor\nallreduce a 1 op=turn\n",
+    HEAD "operator turn xor\ngather a 1 op=turn\n",
     HEAD "broadcast a 1 root=2\n",
     HEAD "broadcast a 1 root=\n",
     HEAD "allreduce a 1 on moon\n",
@@ -181,7 +232,8 @@ static size_t roll(dice *d, size_t bound)
 static void damage(dice *d, char *text)
 {
     static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",
-        "group", "steps 3", "root=1", "99999", ":", "#", "\n", "allreduce", "verdict nok order"};
+        "group", "steps 3", "root=1", "apart", "parts=1,2", "op=turn", "operator", "99999", ":",
+        "#", "\n", "allreduce", "verdict nok order"};
     size_t length = strlen(text), at = roll(d, length + 1), n = roll(d, 12);
     const char *word = words[roll(d, sizeof words / sizeof *words)];
     switch (roll(d, 4)) {
@@ -233,7 +285,8 @@ START_TEST(the_suite_is_complete)
     static const char *const rows[] = {"facts_1_", "facts_2_", "facts_3_", "facts_4_", "facts_5_",
         "facts_6_", "facts_7_", "order_", "missing_", "extra_", "workers_", "crossed_", "operator_",
         "type_", "root_", "count_", "kind_", "token_", "two_communicators_", "overlapping_",
-        "rank_leaves_", "uneven_"};
+        "rank_leaves_", "uneven_", "out_of_place_", "given_lengths_", "alltoall_length_",
+        "own_operators_", "every_operator_"};
     int seen[sizeof rows / sizeof *rows] = {0}, cases = 0;
     DIR *folder = opendir(testing_source("tests/deadlock/cases"));
     ck_assert_ptr_nonnull(folder);
@@ -256,6 +309,7 @@ int main(void)
     Suite *suite = suite_create("deadlock cases");
     TCase *tcase = testing_case(suite, "cases");
     tcase_add_test(tcase, a_case_means_what_it_says);
+    tcase_add_test(tcase, a_line_means_something_else_on_each_rank);
     tcase_add_test(tcase, what_is_wrong_is_refused);
     tcase_add_test(tcase, an_error_names_file_and_line);
     tcase_add_test(tcase, damaged_text_is_refused_or_understood);

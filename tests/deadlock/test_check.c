@@ -385,8 +385,9 @@ START_TEST(a_rank_survives_as_text)
 {
     static const char source[] =
         "diagnosis x\nverdict ok\nranks 2\ndesign naive\nlanes 2\nsteps 2\ngroup g 1 0\n"
+        "operator twist compose\n"
         "allreduce a 3 op=max\nbroadcast b 4 root=1 dtype=i64 on g after a\nallgather c 2 after "
-        "a\n";
+        "a\nalltoall d 6 apart parts=1,2/0,3\nscan e 3 op=twist\n";
     deadlock_case *c;
     tutti_check *first, *second;
     char *text, *again;
@@ -404,8 +405,11 @@ START_TEST(a_rank_survives_as_text)
         free(text);
         free(again);
     }
-    ck_assert_int_eq(second->rank[0].colls, 6);
-    ck_assert_int_eq((int)second->rank[1].coll[4].number, 1);
+    ck_assert_int_eq(second->rank[0].colls, 10);
+    ck_assert_int_eq((int)second->rank[1].coll[6].number, 1);
+    ck_assert_int_eq(second->rank[1].coll[3].lengths, 4);
+    ck_assert_int_eq((int)second->rank[1].coll[3].length[1], 3);
+    ck_assert_uint_ne(second->rank[1].coll[4].own, 0);
     tutti_check_free(first);
     tutti_check_free(second);
     free(c);
@@ -414,14 +418,20 @@ END_TEST
 
 START_TEST(text_that_is_none_is_refused)
 {
-    static const char *const bad[] = {"x", "0 0 0 0 1 0 0 0 0 0 0 0 0 0",
-        "99 0 0 0 1 0 0 0 0 0 0 0 0 0 a\n", "0 99 0 0 1 0 0 0 0 0 0 0 0 0 a\n",
-        "0 0 0 0 1 -1 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 1 0 0 0 0 0 0 0 a\n",
-        "0 0 0 0 -1 0 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 0 0 0 0 0 0 0 1 0 a\n",
-        "0 0 0 0 1 0 0 0 0 0 0 0 0 99999999999999999999 0 a\n"};
+    static const char *const bad[] = {"x", "0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0",
+        "99 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 a\n", "0 99 0 0 1 0 0 0 0 0 0 0 0 0 0 0 a\n",
+        "0 0 0 0 1 -1 0 0 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 0 1 0 0 0 0 0 0 0 0 a\n",
+        "0 0 0 0 -1 0 0 0 0 0 0 0 0 0 0 0 a\n", "0 0 0 0 1 0 0 0 0 0 0 0 0 0 1 0 0 a\n",
+        "0 0 0 0 1 0 0 0 0 0 0 0 0 0 99999999999999999999 0 0 a\n",
+        "8 0 0 0 0 1 0 0 0 0 0 0 0 0 0 1 3 a\n", "8 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 3 a\n",
+        "8 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 3 -3 a\n", "8 0 0 0 0 1 0 0 0 0 0 0 0 0 0 4 1 1 1 1 a\n"};
+    static const char good[] = "8 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 3 3 a\n";
+    tutti_check *check;
+    ck_assert_ok(tutti_check_new(1, &check));
+    ck_assert_ok(tutti_check_read(check, 0, good));
+    tutti_check_free(check);
     tutti_log_set_level(TUTTI_LOG_ERROR - 1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        tutti_check *check;
         ck_assert_ok(tutti_check_new(1, &check));
         ck_assert_msg(tutti_check_read(check, 0, bad[i]) == TUTTI_ERR_FORMAT, "%s", bad[i]);
         tutti_check_free(check);
@@ -494,7 +504,22 @@ START_TEST(ranks_compare_before_the_first_step)
     ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_MISSING);
     snprintf(text, sizeof text, "%srank 1: allreduce a 3\nrank 0 2: allreduce a 4\n", head);
     ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_COUNT);
+    snprintf(text, sizeof text,
+        "%srank 0: operator own xor\noperator turn compose\nrank 1 2: operator own xor\n"
+        "rank 0: allreduce a 3 op=own\nrank 1 2: allreduce a 3 op=turn\n",
+        head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_OPERATOR);
+    snprintf(text, sizeof text,
+        "%srank 0 1: alltoall a 9 apart parts=1,1,1/1,1,1/1,1,1\n"
+        "rank 2: alltoall a 10 apart parts=1,1,1/1,1,2/1,1,1\n",
+        head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_ERR_MISMATCH), TUTTI_CLAUSE_COUNT);
     tutti_log_set_level(TUTTI_LOG_ERROR);
+    snprintf(text, sizeof text,
+        "%soperator turn compose\nscan a 3 op=turn\n"
+        "alltoall b 11 apart parts=1,0,1/2,3,0/1,1,2\n",
+        head);
+    ck_assert_int_eq(compare_ranks(text, TUTTI_OK), TUTTI_CLAUSE_NONE);
     /* The graphs differ only between collectives, which the law permits. */
     snprintf(text, sizeof text,
         "%srank 0 1: allreduce a 3\nrank 0 1: allreduce b 4 after a\n"

@@ -9,12 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where the rank has no element, the tensor has one that is not used. */
+static int64_t room(int64_t count)
+{
+    return count ? count : 1;
+}
+
 static tutti_status add_tensor(
     tutti_graph *g, const char *prefix, const program_collective *c, int64_t count, int *tensor)
 {
     char name[PROGRAM_NAME + 8];
     snprintf(name, sizeof name, "%s%s", prefix, c->name);
-    return tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, c->dtype, tutti_shape_of(count), tensor);
+    return tutti_graph_tensor(
+        g, name, TUTTI_ROLE_SCRATCH, c->dtype, tutti_shape_of(room(count)), tensor);
 }
 
 /* The kernel node that adds the results that this collective reads to its fed input. */
@@ -32,26 +39,19 @@ static tutti_status add_reads(world_rank *r, int k)
         r->graph, c->name, &tutti_op_sum, &desc, sizeof desc, desc.inputs + 1, access, NULL);
 }
 
-/* Float sums stay marks, which the exchange turns into allreduces; the others are collectives from the start. */
-static tutti_status add_collective(
-    const program_setting *s, tutti_graph *g, const program_collective *c, int recv)
+/* Sums in place stay marks, which the exchange turns into allreduces; the others are collectives from the start. */
+static tutti_status add_collective(tutti_graph *g, const program_collective *c, int recv)
 {
     struct {
         tutti_coll_args args;
-        int64_t part[PROGRAM_RANKS];
-    } desc = {
-        .args = {
-            .kind = c->kind, .dtype = c->dtype, .op = c->op, .root = c->root, .count = c->count}};
-    size_t bytes = sizeof desc.args, parts = (size_t)s->group[c->group].size * sizeof *c->parts;
-    if (c->kind == TUTTI_ALLGATHER) desc.args.send = &tutti_coll_apart;
-    if (c->parts) {
-        desc.args.counts = memcpy(desc.part, c->parts, parts);
-        bytes += parts;
-    }
-    int node;
+        int64_t part[2 * PROGRAM_RANKS];
+    } desc = {.args = program_args(c)};
+    size_t parts = (size_t)c->parts * sizeof *c->part;
+    if (parts) desc.args.counts = memcpy(desc.part, c->part, parts);
+    int node, sums = c->kind == TUTTI_ALLREDUCE && c->op == TUTTI_SUM && !c->apart;
     tutti_status status = tutti_graph_mark(g, recv, &node);
-    if (!status && (c->kind != TUTTI_ALLREDUCE || c->op != TUTTI_SUM))
-        status = tutti_graph_set_collective(g, node, &desc, bytes);
+    if (!status && !sums)
+        status = tutti_graph_set_collective(g, node, &desc, sizeof desc.args + parts);
     const tutti_place place = {.lane = -1, .priority = c->priority};
     return status ? status : tutti_graph_set_place(g, node, place);
 }
@@ -61,27 +61,27 @@ static tutti_status build_collective(world_rank *r, int k)
     const program_setting *s = r->world->setting;
     const program_collective *c = &r->program->collective[k];
     world_cell *x = &r->cell[k];
-    int alone = s->group[c->group].size == 1;
-    int apart = (c->kind == TUTTI_ALLGATHER && !alone) || c->reads;
-    tutti_status status = add_tensor(r->graph, "", c, program_out_count(s, c), &x->result);
+    int alone = s->group[c->group].size == 1, has_input = program_has_input(s, r->number, c);
+    int64_t in = program_in_count(s, r->number, c), out = program_out_count(s, r->number, c);
+    tutti_status status = add_tensor(r->graph, "", c, out, &x->result);
     x->fed = x->result;
-    if (!status && apart) status = add_tensor(r->graph, "in.", c, program_in_count(s, c), &x->fed);
+    if (!status && (has_input || c->reads)) status = add_tensor(r->graph, "in.", c, in, &x->fed);
     if (!status && c->reads) status = add_reads(r, k);
     if (!status && (alone || s->groups > 1))
         status = tutti_graph_mark(r->graph, x->result, NULL);
     else if (!status)
-        status = add_collective(s, r->graph, c, x->result);
+        status = add_collective(r->graph, c, x->result);
     x->node = tutti_graph_nodes(r->graph) - 1;
-    if (!status && c->kind == TUTTI_ALLGATHER && !alone)
+    if (!status && has_input)
         status = tutti_graph_add_access(r->graph, x->node, (tutti_access){x->fed, TUTTI_READ});
     for (int i = 0; i < c->afters && !status; i++)
         status = tutti_graph_add_access(
             r->graph, x->node, (tutti_access){r->cell[c->after[i]].result, TUTTI_READ});
     if (!alone) r->role[r->tasks++] = k;
     size_t element = tutti_dtype_bytes(c->dtype), steps = (size_t)r->program->steps;
-    x->fed_bytes = (size_t)program_in_count(s, c) * element;
-    x->result_bytes = (size_t)program_out_count(s, c) * element;
-    x->input = malloc(steps * x->fed_bytes + 1);
+    x->fed_bytes = (size_t)room(in) * element;
+    x->result_bytes = (size_t)room(out) * element;
+    x->input = calloc(steps * x->fed_bytes + 1, 1);
     x->output = malloc(steps * x->result_bytes + 1);
     if (!status && (!x->input || !x->output))
         status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for '%s'", c->name);
@@ -110,8 +110,8 @@ static tutti_status place_group(world_rank *r, int group)
     for (int k = 0, t; k < p->n && !status; k++) {
         const program_collective *c = &p->collective[k];
         if (c->group != group) continue;
-        status = add_tensor(g, "", c, program_in_count(r->world->setting, c), &t);
-        if (!status) status = add_collective(r->world->setting, g, c, t);
+        status = add_tensor(g, "", c, program_in_count(r->world->setting, r->number, c), &t);
+        if (!status) status = add_collective(g, c, t);
     }
     if (!status) status = tutti_exchange_apply(r->exchange[group], g);
     if (!status && tutti_exchange_design(r->exchange[group])->chain) {

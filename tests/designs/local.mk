@@ -1,5 +1,7 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
-	tests/designs/test_halt tests/designs/test_order tests/designs/test_priority tests/designs/test_release tests/designs/test_verify tests/designs/test_watch
+	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_mismatch tests/designs/test_order \
+	tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_stall \
+	tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
 tests_designs_test_burst_SOURCES = tests/designs/test_burst.c
@@ -32,3 +34,15 @@ tests_designs_test_watch_LDADD = libtesting.la $(JANSSON_LIBS)
 tests_designs_test_verify_SOURCES = tests/designs/test_verify.c
 tests_designs_test_verify_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_verify_LDADD = libtesting.la
+tests_designs_test_fingerprint_SOURCES = tests/designs/test_fingerprint.c
+tests_designs_test_fingerprint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_fingerprint_LDADD = libtesting.la
+tests_designs_test_mismatch_SOURCES = tests/designs/test_mismatch.c
+tests_designs_test_mismatch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_mismatch_LDADD = libtesting.la
+tests_designs_test_record_SOURCES = tests/designs/test_record.c
+tests_designs_test_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_record_LDADD = libtesting.la
+tests_designs_test_stall_SOURCES = tests/designs/test_stall.c
+tests_designs_test_stall_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_stall_LDADD = libtesting.la

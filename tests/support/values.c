@@ -91,3 +91,50 @@ int64_t values_combine(tutti_reduce_op op, int64_t a, int64_t b)
     };
     return results[op];
 }
+
+/* ---- a program's own operators ---- */
+
+static int64_t compose(int64_t left, int64_t right)
+{
+    int64_t a = left & 255, b = left >> 8 & 255, c = right & 255, d = right >> 8 & 255;
+    return (a * c & 255) | ((a * d + b) & 255) << 8;
+}
+
+static int64_t differ(int64_t left, int64_t right)
+{
+    return left ^ right;
+}
+
+static void apply(int64_t (*combine)(int64_t left, int64_t right), tutti_dtype dtype, int64_t count,
+    const void *left, const void *right, void *result)
+{
+    for (int64_t i = 0; i < count; i++)
+        values_store(
+            dtype, result, i, combine(values_load(dtype, left, i), values_load(dtype, right, i)));
+}
+
+static void apply_compose(
+    void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
+{
+    (void)ctx;
+    apply(compose, dtype, count, left, right, result);
+}
+
+static void apply_xor(
+    void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
+{
+    (void)ctx;
+    apply(differ, dtype, count, left, right, result);
+}
+
+const char *const values_operator_names[] = {"compose", "xor", NULL};
+const tutti_user_op values_operators[VALUES_OPERATORS] = {
+    [VALUES_COMPOSE] = {.name = "compose", .function = apply_compose},
+    [VALUES_XOR] = {.name = "xor", .function = apply_xor, .commutes = 1},
+};
+
+int64_t values_combine_with(tutti_reduce_op op, const tutti_user_op *user, int64_t a, int64_t b)
+{
+    if (!user) return values_combine(op, a, b);
+    return user->function == apply_xor ? differ(a, b) : compose(a, b);
+}
