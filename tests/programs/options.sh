@@ -16,7 +16,7 @@ refuses() { # OPTION VALUE COMMAND...
 ranged() { # COMMAND...
     "$@" --help | awk '
         /^  --/ { if (text ~ /\([0-9.e+-]+ to /) print name; name = $1; text = "" }
-        { text = text " " $0 }
+        { text = text " " $0; gsub(/ +/, " ", text) }
         END { if (text ~ /\([0-9.e+-]+ to /) print name }'
 }
 

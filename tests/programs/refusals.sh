@@ -20,7 +20,7 @@ two() { # OPTION...: two ranks
 
 # ---- options
 refuses 2 '--data DIR is missing' two
-refuses 2 '--batch 0: an integer from 1' two --data "$dir/data" --batch 0
+refuses 2 '--batch 0: must be an integer from 1' two --data "$dir/data" --batch 0
 refuses 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
 refuses 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
 refuses 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
@@ -33,7 +33,7 @@ refuses 2 'has one lane' two --data "$dir/data" --lanes 2
 refuses 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/data" --lr -1
 refuses 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
     --data "$dir/data"
-refuses 2 "TUTTI_STALL_WARN='': a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
+refuses 2 "TUTTI_STALL_WARN='': must be a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 "comm_core 'both': must be auto, none or" two --data "$dir/data" --comm-core both
 launch_several_programs "$mpi"
 refuses 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
