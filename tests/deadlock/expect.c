@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t expect_input(int rank, int tensor, int64_t element)
+int64_t expect_input(tutti_dtype dtype, int rank, int tensor, int64_t element)
 {
+    if (dtype == TUTTI_BF16) return 1 + (3 * tensor + rank + element) % 7;
     return 1000 * (tensor + 1) + 50 * (rank + 1) + element % 50;
 }
 
@@ -44,17 +45,20 @@ static void one_step(const case_op *op, int members, int64_t value[])
 static int64_t expected_of_parts(
     const case_group *group, int me, const case_op *d, int steps, int64_t e)
 {
+    tutti_dtype dtype = d->args.dtype;
     int64_t n = d->args.count, offset, at = e;
     int part = 0, from = me;
     for (int64_t length; part < group->ranks; part++, at -= length)
         if ((length = tutti_coll_part(deadlock_case_parts(d), n, part, &offset)) > at) break;
-    if (part == group->ranks) return expect_input(group->rank[me], d->tensor, e); /* in no part */
-    if (d->args.kind == TUTTI_ALLGATHER) return expect_input(group->rank[part], d->tensor, at);
+    if (part == group->ranks)
+        return expect_input(dtype, group->rank[me], d->tensor, e); /* in no part */
+    if (d->args.kind == TUTTI_ALLGATHER)
+        return expect_input(dtype, group->rank[part], d->tensor, at);
     if (d->args.kind == TUTTI_GATHER && me == d->args.root) from = part;
     if (d->args.kind == TUTTI_SCATTER && me == part) from = d->args.root;
     if (d->args.kind == TUTTI_ALLTOALL && steps % 2)
-        return expect_input(group->rank[part], d->tensor, me * n + at);
-    return expect_input(group->rank[from], d->tensor, e);
+        return expect_input(dtype, group->rank[part], d->tensor, me * n + at);
+    return expect_input(dtype, group->rank[from], d->tensor, e);
 }
 
 /* Element e of the tensor after the rank's last step. */
@@ -63,11 +67,13 @@ static int64_t expected(
 {
     const case_group *group = &c->group[op->group];
     int steps = c->program[rank].steps, me = deadlock_case_member(group, rank);
+    tutti_dtype dtype = definition->args.dtype;
     int64_t value[CASE_MOST_RANKS];
     if (tutti_coll_trait_of(definition->args.kind)->parts)
         return expected_of_parts(group, me, definition, steps, e);
-    if (definition->args.kind == TUTTI_BARRIER) return expect_input(rank, op->tensor, e);
-    for (int m = 0; m < group->ranks; m++) value[m] = expect_input(group->rank[m], op->tensor, e);
+    if (definition->args.kind == TUTTI_BARRIER) return expect_input(dtype, rank, op->tensor, e);
+    for (int m = 0; m < group->ranks; m++)
+        value[m] = expect_input(dtype, group->rank[m], op->tensor, e);
     for (int s = 0; s < steps; s++) one_step(definition, group->ranks, value);
     return value[me];
 }

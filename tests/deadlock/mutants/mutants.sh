@@ -1,7 +1,7 @@
 #!/bin/bash
 # Mutants of the code: the suite is seen to fail.  mutants.sh [all | PATCH...]; without arguments, a handful
 #
-# Each *.patch here breaks one rule of the designs, the queue, the engine, the runner or the file lock. It is applied to a copy of its
+# Each *.patch here breaks one rule of the designs, the queue, schedules, the engine, the runner or the file lock. It is applied to a copy of its
 # source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: ...", else
 # test_explore) has to fail. A patch that does not apply any more is a failure, too. Objects, compiler and flags are the
 # build's (TUTTI_BUILDDIR): make check-mutants.
@@ -29,6 +29,7 @@ link() {
     test_designs) path=tests/designs/test_designs-test_designs.o ;;
     test_release) path=tests/designs/test_release-test_release.o ;;
     test_loop) path='tests/collectives/test_loop-test_loop.o tests/collectives/test_loop-cases.o' ;;
+    test_sched) path=tests/collectives/test_sched-test_sched.o ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;
     test_traffic) path='tests/collectives/test_traffic-test_traffic.o apps/bench/tests_collectives_test_traffic-counting.o' ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
