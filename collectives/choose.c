@@ -21,44 +21,49 @@ enum {
     NEAR_DOUBLING_BELOW = 64 << 10,
     NEAR_RSAG_BELOW = 256 << 10,
     NEAR_SEGMENT = 512 << 10,
+    WIDE_DOUBLING_UP_TO = 4 << 10,
     MOST_SEGMENTS = 8192, /* a schedule has a few steps for each */
 };
 
-#define BUILDERS(allreduce)                                                                        \
+#define BUILDERS(allreduce, reduce_scatter)                                                        \
     {                                                                                              \
         [TUTTI_ALLREDUCE] = allreduce, [TUTTI_BROADCAST] = tutti_sched_tree_broadcast,             \
         [TUTTI_REDUCE] = tutti_sched_tree_reduce, [TUTTI_ALLGATHER] = tutti_sched_ring_allgather,  \
-        [TUTTI_REDUCE_SCATTER] = tutti_sched_ring_reduce_scatter,                                  \
-        [TUTTI_BARRIER] = tutti_sched_barrier, [TUTTI_GATHER] = tutti_sched_direct_gather,         \
-        [TUTTI_SCATTER] = tutti_sched_direct_scatter,                                              \
+        [TUTTI_REDUCE_SCATTER] = reduce_scatter, [TUTTI_BARRIER] = tutti_sched_barrier,            \
+        [TUTTI_GATHER] = tutti_sched_direct_gather, [TUTTI_SCATTER] = tutti_sched_direct_scatter,  \
         [TUTTI_ALLTOALL] = tutti_sched_direct_alltoall, [TUTTI_SCAN] = tutti_sched_scan,           \
     }
 
 static const tutti_algorithm automatic = {
     .name = "auto",
     .summary = "chosen by size and ranks",
-    .build = BUILDERS(tutti_sched_ring_allreduce),
+    .build = BUILDERS(tutti_sched_ring_allreduce, tutti_sched_ring_reduce_scatter),
     .chooses = 1,
 };
 static const tutti_algorithm ring = {
     .name = "ring",
     .summary = "pipelined ring: fewest bytes, for long vectors",
-    .build = BUILDERS(tutti_sched_ring_allreduce),
+    .build = BUILDERS(tutti_sched_ring_allreduce, tutti_sched_ring_reduce_scatter),
 };
 static const tutti_algorithm doubling = {
     .name = "recursive-doubling",
     .summary = "fewest steps, for short vectors",
-    .build = BUILDERS(tutti_sched_doubling_allreduce),
+    .build = BUILDERS(tutti_sched_doubling_allreduce, tutti_sched_ring_reduce_scatter),
 };
 static const tutti_algorithm tree = {
     .name = "tree",
     .summary = "binomial tree: reduce to rank 0, then broadcast",
-    .build = BUILDERS(tutti_sched_tree_allreduce),
+    .build = BUILDERS(tutti_sched_tree_allreduce, tutti_sched_ring_reduce_scatter),
 };
 static const tutti_algorithm rsag = {
     .name = "rsag",
     .summary = "recursive halving, then doubling (Rabenseifner)",
-    .build = BUILDERS(tutti_sched_rsag_allreduce),
+    .build = BUILDERS(tutti_sched_rsag_allreduce, tutti_sched_ring_reduce_scatter),
+};
+static const tutti_algorithm direct = {
+    .name = "direct",
+    .summary = "blocks straight to their rank, combined in rank order, rounded once",
+    .build = BUILDERS(tutti_sched_direct_allreduce, tutti_sched_direct_reduce_scatter),
 };
 static const tutti_algorithm mpi = {
     .name = "mpi",
@@ -71,6 +76,7 @@ const tutti_algorithm *const tutti_algorithms[] = {
     &doubling,
     &tree,
     &rsag,
+    &direct,
     &mpi,
     NULL,
 };
@@ -117,29 +123,41 @@ static const tutti_algorithm *near_by_size(int P, int64_t bytes)
     return bytes < NEAR_RSAG_BELOW && P > 2 && is_power_of_two(P) ? &rsag : &ring;
 }
 
-tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int near,
-    int64_t count, size_t element)
+static const tutti_algorithm *by_size(const tutti_choice_key *key)
 {
-    tutti_choice choice = {.algorithm = wanted};
-    int64_t bytes = count * (int64_t)element;
-    if (wanted->chooses && kind != TUTTI_ALLREDUCE)
-        choice.algorithm = &ring;
-    else if (wanted->chooses)
-        choice.algorithm = near ? near_by_size(P, bytes) : far_by_size(P, bytes);
-    choice.build = choice.algorithm->build[kind];
-    int64_t segment = (near ? NEAR_SEGMENT : FAR_SEGMENT) / (int64_t)element;
-    int64_t least = (count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
-    choice.segment = segment > least ? segment : least;
-    return choice;
+    int64_t bytes = key->count * (int64_t)key->element;
+    int rounds_often = key->wide && key->P > 2;
+    if (key->kind == TUTTI_REDUCE_SCATTER && rounds_often) return &direct;
+    if (key->kind != TUTTI_ALLREDUCE) return &ring;
+    if (rounds_often) return bytes > WIDE_DOUBLING_UP_TO ? &direct : &doubling;
+    return key->near ? near_by_size(key->P, bytes) : far_by_size(key->P, bytes);
 }
 
-tutti_sched_builder tutti_coll_choose_ordered(tutti_coll_kind kind)
+/* For an operator that does not commute. */
+static tutti_sched_builder in_order(const tutti_choice_key *key)
 {
-    static const tutti_sched_builder builders[TUTTI_COLL_KINDS] = {
-        [TUTTI_ALLREDUCE] = tutti_sched_doubling_allreduce,
-        [TUTTI_REDUCE] = tutti_sched_tree_reduce,
-        [TUTTI_REDUCE_SCATTER] = tutti_sched_direct_reduce_scatter,
-        [TUTTI_SCAN] = tutti_sched_scan,
-    };
-    return builders[kind];
+    int64_t bytes = key->count * (int64_t)key->element;
+    int64_t doubling_up_to = key->near ? NEAR_DOUBLING_BELOW : FAR_DOUBLING_UP_TO;
+    int is_long = key->P > 2 && bytes > doubling_up_to;
+    switch (key->kind) {
+    case TUTTI_ALLREDUCE:
+        return is_long ? tutti_sched_direct_allreduce : tutti_sched_doubling_allreduce;
+    case TUTTI_REDUCE_SCATTER:
+        return tutti_sched_direct_reduce_scatter;
+    default:
+        return ring.build[key->kind];
+    }
+}
+
+tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, const tutti_choice_key *key)
+{
+    tutti_choice choice = {.algorithm = wanted->chooses ? by_size(key) : wanted};
+    choice.build = choice.algorithm->build[key->kind];
+    if (choice.build && key->ordered) choice.build = in_order(key);
+    choice.wide = key->wide && (choice.build == tutti_sched_direct_allreduce ||
+                                   choice.build == tutti_sched_direct_reduce_scatter);
+    int64_t segment = (key->near ? NEAR_SEGMENT : FAR_SEGMENT) / (int64_t)key->element;
+    int64_t least = (key->count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
+    choice.segment = segment > least ? segment : least;
+    return choice;
 }

@@ -1,17 +1,19 @@
 /* Which algorithm runs a collective: a table by name, and the choice by size and ranks. [P]
  *
- *   name                allreduce           broadcast, reduce  allgather, reduce-scatter
- *   auto                by size, see below  tree               ring
- *   ring                ring                tree               ring
- *   recursive-doubling  recursive doubling  tree               ring
- *   tree                tree                tree               ring
- *   rsag                Rabenseifner        tree               ring
+ *   name                allreduce           broadcast, reduce  allgather  reduce-scatter
+ *   auto                by size, see below  tree               ring       ring
+ *   ring                ring                tree               ring       ring
+ *   recursive-doubling  recursive doubling  tree               ring       ring
+ *   tree                tree                tree               ring       ring
+ *   rsag                Rabenseifner        tree               ring       ring
+ *   direct              direct              tree               ring       direct
  *   mpi                 the MPI library's own blocking collective, for every kind
  *
  * In all of them but mpi, the barrier is a dissemination barrier; gather, scatter and alltoall send
  * every part directly to its destination; scan uses recursive doubling. An operator that does not
- * commute has separate schedules, whatever the name: recursive doubling, the tree (from rank 0),
- * direct.
+ * commute has separate schedules, whatever the name. Allreduce: recursive doubling; for more than 4
+ * KiB (64 KiB where all ranks share a machine's memory) on more than two ranks, direct. Reduce: the
+ * tree, from rank 0. Reduce-scatter: direct.
  *
  * auto, allreduce of S bytes on P ranks, over a network: recursive doubling up to 4 KiB, where the
  * number of steps dominates the cost (up to 256 KiB for P = 2, where it sends no more than the
@@ -25,6 +27,11 @@
  * between 4000 and 8000 bytes, where half a vector is below the 4 KiB that Open MPI copies at once
  * and a whole one is above; then rsag below 256 KiB if P > 2 is a power of two; else ring, in
  * segments of 512 KiB, which need fewer answers and still pipeline.
+ *
+ * Sums and products of a type with a wider accumulator (TUTTI_BF16) are rounded at each of a ring's
+ * P - 1 hops, but once by direct, which sends as few bytes. So auto takes direct for P > 2 above 4
+ * KiB, on either kind of machine, and for every reduce-scatter. Up to 4 KiB, recursive doubling
+ * rounds log2 P times; on two ranks, every algorithm rounds once.
  *
  * The choice depends on nothing else, so it is the same on every rank and in every run. */
 #ifndef TUTTI_CHOOSE_H
@@ -51,17 +58,23 @@ int tutti_algorithm_blocks(const char *name);
 /* "auto, ring, ..." into text; returns text. */
 char *tutti_algorithm_names(char *text, size_t size);
 
+/* What the choice depends on. */
+typedef struct tutti_choice_key {
+    tutti_coll_kind kind;
+    int P, near;    /* near: as in tutti_transport */
+    int64_t count;  /* elements of the largest buffer of any rank */
+    size_t element; /* bytes */
+    int wide;       /* there is a wider accumulator (tutti_coll_accumulator) */
+    int ordered;    /* the operator does not commute */
+} tutti_choice_key;
+
 typedef struct tutti_choice {
     const tutti_algorithm *algorithm; /* never auto */
     tutti_sched_builder build;        /* NULL: the transport's own collective */
-    int64_t segment;                  /* elements; for tutti_sched_shape */
+    int64_t segment;                  /* elements; for tutti_sched_shape, as is: */
+    int wide;                         /* the schedule uses accumulators */
 } tutti_choice;
 
-/* For a collective whose OUT buffer has `count` elements of `element` bytes. */
-tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, tutti_coll_kind kind, int P, int near,
-    int64_t count, size_t element);
-/* For an operator that does not commute: combines ranks in their order. NULL if the kind does not
- * reduce. */
-tutti_sched_builder tutti_coll_choose_ordered(tutti_coll_kind kind);
+tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, const tutti_choice_key *key);
 
 #endif

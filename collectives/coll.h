@@ -23,7 +23,7 @@ typedef struct tutti_transport tutti_transport; /* collectives/transport/transpo
 typedef struct tutti_coll_request tutti_coll_request;
 
 typedef struct tutti_comm_options {
-    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "mpi": see
+    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "direct", "mpi": see
      * collectives/choose.h */
     const char *algorithm;
     /* the transport's first lanes, which the comm uses; 0: all. The others may be used on the same
@@ -75,7 +75,8 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm);
 
 /* Starts a collective on a lane; its first messages are under way when this returns. INVAL: bad
  * lane, kind, count < 0, root; a lane that has no room. UNSUPPORTED: a size that the transport
- * cannot carry (the log says which). */
+ * cannot carry, or a type or operator that the algorithm "mpi" does not know (the log says
+ * which). */
 tutti_status tutti_coll_post(
     tutti_comm *comm, int lane, const tutti_coll_args *args, tutti_coll_request **request);
 /* Advances everything in flight on every lane as far as possible now. *moved: whether anything

@@ -290,16 +290,20 @@ static tutti_status start(tutti_coll_request *r)
     tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
     const tutti_coll_args *a = &r->args;
-    int64_t most = elements(a, t->size);
-    tutti_choice choice = tutti_coll_choose(
-        c->algorithm, a->kind, t->size, t->near, most, tutti_dtype_bytes(a->dtype));
-    int ordered = !tutti_coll_commutes(a);
+    const tutti_dtype accumulator = tutti_coll_accumulator(a);
+    const tutti_choice_key key = {.kind = a->kind,
+        .P = t->size,
+        .near = t->near,
+        .count = elements(a, t->size),
+        .element = tutti_dtype_bytes(a->dtype),
+        .wide = accumulator != a->dtype,
+        .ordered = !tutti_coll_commutes(a)};
+    tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
     if (!choice.build) {
         tutti_status status = t->ops->collective(t, r->lane, a);
         r->done = !status;
         return status;
     }
-    if (ordered) choice.build = tutti_coll_choose_ordered(a->kind);
     const tutti_sched_shape shape = {.kind = a->kind,
         .rank = t->rank,
         .P = t->size,
@@ -307,7 +311,8 @@ static tutti_status start(tutti_coll_request *r)
         .count = a->count,
         .segment = choice.segment,
         .in_place = !a->send,
-        .ordered = ordered,
+        .ordered = key.ordered,
+        .wide = choice.wide,
         .counts = a->counts};
     tutti_status status = tutti_cache_get(c->cache, choice.build, &shape, &r->entry);
     if (status) return status;
@@ -316,6 +321,7 @@ static tutti_status start(tutti_coll_request *r)
         .work = &c->work,
         .sched = r->entry->sched,
         .dtype = a->dtype,
+        .accumulator = accumulator,
         .op = a->op,
         .user = a->user,
         .lane = r->lane,

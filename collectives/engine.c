@@ -16,9 +16,9 @@ typedef struct queue {
 struct tutti_flight {
     tutti_flight_plan plan;
     const tutti_sched *sched;
-    size_t element;
     char *space[TUTTI_SPACES];
-    int left; /* steps that have not ended */
+    size_t element, wide; /* bytes of an element, and of an accumulator */
+    int left;             /* steps that have not ended */
     tutti_status status;
     int draining;
     tutti_message **message; /* [n] */
@@ -32,7 +32,8 @@ struct tutti_flight {
 
 static void *at(const tutti_flight *f, tutti_spot spot)
 {
-    return f->space[spot.space] + (size_t)spot.offset * f->element;
+    size_t each = spot.space == TUTTI_SPACE_WIDE ? f->wide : f->element;
+    return f->space[spot.space] + (size_t)spot.offset * each;
 }
 
 static int is_message(const tutti_sched_step *step)
@@ -95,10 +96,24 @@ static tutti_status start_message(tutti_flight *f, int i)
 static void reduce(const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
 {
     const tutti_flight_plan *p = &f->plan;
-    if (p->user)
+    if (step->dst.space == TUTTI_SPACE_WIDE)
+        tutti_buf_accumulate(p->dtype, p->op, dst, src, step->count);
+    else if (p->user)
         tutti_buf_reduce_user(p->user, p->dtype, dst, src, step->count, step->src_first);
     else
         tutti_buf_reduce(p->dtype, p->op, dst, src, step->count, step->src_first);
+}
+
+static void copy(const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
+{
+    int from_wide = step->src.space == TUTTI_SPACE_WIDE,
+        to_wide = step->dst.space == TUTTI_SPACE_WIDE;
+    if (to_wide && !from_wide)
+        tutti_buf_widen(f->plan.dtype, dst, src, step->count);
+    else if (from_wide && !to_wide)
+        tutti_buf_narrow(f->plan.dtype, dst, src, step->count);
+    else
+        tutti_buf_copy(dst, src, (size_t)step->count * (to_wide ? f->wide : f->element));
 }
 
 static void run_local(tutti_flight *f, int i)
@@ -112,7 +127,7 @@ static void run_local(tutti_flight *f, int i)
         work->reductions++;
         work->reduced_bytes += (int64_t)bytes;
     } else {
-        tutti_buf_copy(dst, src, bytes);
+        copy(f, step, dst, src);
         work->copies++;
         work->copied_bytes += (int64_t)bytes;
     }
@@ -195,23 +210,27 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     const tutti_sched *s = plan->sched;
     size_t n = (size_t)s->n, channels = (size_t)s->channels;
     tutti_flight *f;
-    void *block, *scratch = NULL;
+    void *block, *scratch = NULL, *wide = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
         sizeof *f + n * (sizeof *f->message + 3 * sizeof(int) + 1) + 3 * channels * sizeof(int),
         &block);
     if (status) return status;
-    size_t element = tutti_dtype_bytes(plan->dtype);
+    size_t element = tutti_dtype_bytes(plan->dtype), each = tutti_dtype_bytes(plan->accumulator);
     if (s->scratch_count)
         status = tutti_pool_take(plan->pool, (size_t)s->scratch_count * element, &scratch);
+    if (!status && s->wide_count)
+        status = tutti_pool_take(plan->pool, (size_t)s->wide_count * each, &wide);
     if (status) {
+        tutti_pool_give(plan->pool, scratch);
         tutti_pool_give(plan->pool, block);
         return status;
     }
     f = block;
-    *f = (tutti_flight){.plan = *plan, .sched = s, .element = element, .left = s->n};
+    *f = (tutti_flight){.plan = *plan, .sched = s, .element = element, .wide = each, .left = s->n};
     f->space[TUTTI_SPACE_IN] = (char *)plan->in;
     f->space[TUTTI_SPACE_OUT] = plan->out;
     f->space[TUTTI_SPACE_SCRATCH] = scratch;
+    f->space[TUTTI_SPACE_WIDE] = wide;
     f->message = (tutti_message **)(f + 1);
     f->waits = (int *)(f->message + n);
     f->messages.step = f->waits + n;
@@ -266,6 +285,7 @@ void tutti_flight_free(tutti_flight *f)
     tutti_transport *t = f->plan.transport;
     for (int i = 0; i < f->sched->n && f->left; i++)
         if (f->state[i] == STARTED) t->ops->abandon(t, f->message[i]);
+    tutti_pool_give(f->plan.pool, f->space[TUTTI_SPACE_WIDE]);
     tutti_pool_give(f->plan.pool, f->space[TUTTI_SPACE_SCRATCH]);
     tutti_pool_give(f->plan.pool, f);
 }

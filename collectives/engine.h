@@ -23,10 +23,10 @@ typedef struct tutti_flight tutti_flight;
 
 typedef struct tutti_flight_plan {
     tutti_transport *transport;
-    tutti_pool *pool;         /* the flight and its scratch space come from here */
+    tutti_pool *pool;         /* the flight, its scratch space and accumulators come from here */
     tutti_coll_work *work;    /* copies and reductions are counted here */
     const tutti_sched *sched; /* borrowed */
-    tutti_dtype dtype;
+    tutti_dtype dtype, accumulator;
     tutti_reduce_op op;
     const tutti_user_op *user; /* or NULL */
     int lane, tag;

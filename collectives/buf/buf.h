@@ -22,6 +22,15 @@ int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op);
 void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst, const void *src,
     int64_t count, int src_first);
 
+/* The same in wider accumulators, where tutti_coll_accumulator (collectives/value/args.h) names
+ * them: many elements are combined, and the result is rounded once. `count` elements of dtype on
+ * one side, `count` accumulators on the other; disjoint. [A] on disjoint destinations. */
+void tutti_buf_widen(tutti_dtype dtype, void *accumulators, const void *src, int64_t count);
+/* accumulators[i] = accumulators[i] op src[i] */
+void tutti_buf_accumulate(
+    tutti_dtype dtype, tutti_reduce_op op, void *accumulators, const void *src, int64_t count);
+void tutti_buf_narrow(tutti_dtype dtype, void *dst, const void *accumulators, int64_t count);
+
 /* Copies bytes; dst and src are disjoint. [A] */
 void tutti_buf_copy(void *dst, const void *src, size_t bytes);
 

@@ -1,4 +1,5 @@
 #include "collectives/buf/buf.h"
+#include "dag/base/bf16.h"
 
 #include <string.h>
 
@@ -61,6 +62,16 @@ REDUCE_INTEGER(u8, uint8_t, unsigned)
 REDUCE_INTEGER(u16, uint16_t, unsigned)
 REDUCE_INTEGER(u32, uint32_t, uint32_t)
 REDUCE_INTEGER(u64, uint64_t, uint64_t)
+
+/* Computed in float32; every result is rounded. */
+#define SUM_BF16(T, a, b) tutti_bf16_narrow(tutti_bf16_widen(a) + tutti_bf16_widen(b))
+#define PROD_BF16(T, a, b) tutti_bf16_narrow(tutti_bf16_widen(a) * tutti_bf16_widen(b))
+#define MIN_BF16(T, a, b) (tutti_bf16_widen(a) < tutti_bf16_widen(b) ? (a) : (b))
+#define MAX_BF16(T, a, b) (tutti_bf16_widen(a) > tutti_bf16_widen(b) ? (a) : (b))
+BOTH(bf16, sum, uint16_t, uint16_t, SUM_BF16)
+BOTH(bf16, prod, uint16_t, uint16_t, PROD_BF16)
+BOTH(bf16, min, uint16_t, uint16_t, MIN_BF16)
+BOTH(bf16, max, uint16_t, uint16_t, MAX_BF16)
 
 /* Elements that are structs: the same function combines two in either order, so that both ends of
  * an exchange run the same instructions (in a copy of the code, a compiler might fuse another
@@ -166,6 +177,7 @@ static const reduce_fn table[TUTTI_DTYPE_COUNT][TUTTI_REDUCE_OPS][2] = {
     [TUTTI_DOUBLE_INT] = LOCATED(double_int),
     [TUTTI_INT_INT] = LOCATED(int_int),
     [TUTTI_LONG_INT] = LOCATED(long_int),
+    [TUTTI_BF16] = REAL(bf16),
 };
 
 int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op)
@@ -183,6 +195,48 @@ void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst
     int64_t count, int src_first)
 {
     op->function(op->ctx, dtype, count, src_first ? src : dst, src_first ? dst : src, dst);
+}
+
+/* From `From` to `To`, element by element; like REDUCE. */
+#define EACH_WIDE(name, To, From, expression)                                                      \
+    static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
+    {                                                                                              \
+        enum { STRIP = 16 };                                                                       \
+        To *restrict d = dst;                                                                      \
+        const From *restrict s = src;                                                              \
+        int64_t i = 0;                                                                             \
+        for (; i + STRIP <= count; i += STRIP, d += STRIP, s += STRIP)                             \
+            for (int j = 0; j < STRIP; j++) d[j] = expression;                                     \
+        for (int j = 0; i + j < count; j++) d[j] = expression;                                     \
+    }
+
+EACH_WIDE(bf16_widen, float, uint16_t, tutti_bf16_widen(s[j]))
+EACH_WIDE(bf16_narrow, uint16_t, float, tutti_bf16_narrow(s[j]))
+EACH_WIDE(bf16_add, float, uint16_t, d[j] + tutti_bf16_widen(s[j]))
+EACH_WIDE(bf16_multiply, float, uint16_t, d[j] * tutti_bf16_widen(s[j]))
+
+/* Types that have a wider accumulator. */
+static const struct {
+    reduce_fn widen, narrow, accumulate[TUTTI_REDUCE_OPS];
+} wide[TUTTI_DTYPE_COUNT] = {
+    [TUTTI_BF16] = {bf16_widen, bf16_narrow,
+        {[TUTTI_SUM] = bf16_add, [TUTTI_PROD] = bf16_multiply}},
+};
+
+void tutti_buf_widen(tutti_dtype dtype, void *accumulators, const void *src, int64_t count)
+{
+    wide[dtype].widen(accumulators, src, count);
+}
+
+void tutti_buf_narrow(tutti_dtype dtype, void *dst, const void *accumulators, int64_t count)
+{
+    wide[dtype].narrow(dst, accumulators, count);
+}
+
+void tutti_buf_accumulate(
+    tutti_dtype dtype, tutti_reduce_op op, void *accumulators, const void *src, int64_t count)
+{
+    wide[dtype].accumulate[op](accumulators, src, count);
 }
 
 void tutti_buf_copy(void *dst, const void *src, size_t bytes)

@@ -96,35 +96,117 @@ static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     }
 }
 
-static void reduce_segments(tutti_sched_draft *draft, const tutti_sched_shape *shape,
-    tutti_spot dst, tutti_spot src, int64_t count, int src_first)
+/* ---- reduce-scatter and allreduce ---- */
+
+/* What arrives takes one of a few places in turn, so that it is combined while it is in the cache,
+ * and so that not all blocks lie in memory at once: LEAST_TURNS segments of each rank, or more if
+ * they fit into a cache (CACHED elements). */
+enum { CACHED = 32 * 15360, LEAST_TURNS = 2 };
+
+typedef struct reduction {
+    tutti_sched_draft *draft;
+    const tutti_sched_shape *shape;
+    int64_t place, turns; /* elements of a place; places for each of the other ranks */
+} reduction;
+
+static reduction reduction_of(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
-    for (int64_t g = 0, at; g < tutti_sched_segments(count, shape->segment); g++) {
-        int64_t n = tutti_sched_segment(count, shape->segment, g, &at);
-        tutti_sched_reduce(draft, (tutti_spot){dst.space, dst.offset + at},
-            (tutti_spot){src.space, src.offset + at}, n, src_first);
+    reduction r = {.draft = draft, .shape = shape};
+    int64_t ignored, own;
+    tutti_coll_block(shape->count, shape->P, shape->rank, &ignored, &own);
+    int64_t segments = tutti_sched_segments(own, shape->segment);
+    if (!segments) return r;
+    r.place = tutti_sched_segment(own, shape->segment, 0, &ignored);
+    r.turns = CACHED / (shape->P * r.place);
+    if (r.turns < LEAST_TURNS) r.turns = LEAST_TURNS;
+    if (r.turns > segments) r.turns = segments;
+    return r;
+}
+
+/* Segment g of a rank's block; 0 elements: it has none. */
+static int64_t segment_of(const tutti_sched_shape *shape, int rank, int64_t g, int64_t *at)
+{
+    int64_t length, from;
+    tutti_coll_block(shape->count, shape->P, rank, at, &length);
+    if (g >= tutti_sched_segments(length, shape->segment)) return 0;
+    length = tutti_sched_segment(length, shape->segment, g, &from);
+    *at += from;
+    return length;
+}
+
+/* The first block is the longest. */
+static int64_t most_segments(const tutti_sched_shape *shape)
+{
+    int64_t ignored, longest;
+    tutti_coll_block(shape->count, shape->P, 0, &ignored, &longest);
+    return tutti_sched_segments(longest, shape->segment);
+}
+
+/* Where segment g from rank q arrives. */
+static tutti_spot arrival(const reduction *r, int q, int64_t g)
+{
+    int other = q < r->shape->rank ? q : q - 1;
+    return tutti_scratch((g % r->turns * (r->shape->P - 1) + other) * r->place);
+}
+
+/* Combines segment g in OUT, n elements from `at` on. The ranks before this one are combined first,
+ * where the first of them has arrived. */
+static void combine(const reduction *r, int64_t g, int64_t at, int64_t n)
+{
+    int rank = r->shape->rank;
+    if (!r->shape->in_place) tutti_sched_copy(r->draft, tutti_out(at), tutti_in(at), n);
+    for (int q = 1; q < rank; q++)
+        tutti_sched_reduce(r->draft, arrival(r, 0, g), arrival(r, q, g), n, 0);
+    if (rank) tutti_sched_reduce(r->draft, tutti_out(at), arrival(r, 0, g), n, 1);
+    for (int q = rank + 1; q < r->shape->P; q++)
+        tutti_sched_reduce(r->draft, tutti_out(at), arrival(r, q, g), n, 0);
+}
+
+/* The same in accumulators: only the last copy rounds. */
+static void combine_wide(const reduction *r, int64_t g, int64_t at, int64_t n)
+{
+    tutti_spot sum = tutti_wide(g % r->turns * r->place);
+    for (int q = 0; q < r->shape->P; q++) {
+        tutti_spot from = q == r->shape->rank ? input(r->shape, at) : arrival(r, q, g);
+        if (q)
+            tutti_sched_reduce(r->draft, sum, from, n, 0);
+        else
+            tutti_sched_copy(r->draft, sum, from, n);
+    }
+    tutti_sched_copy(r->draft, tutti_out(at), sum, n);
+}
+
+/* Afterwards this rank's block of OUT is the result. */
+static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+{
+    const reduction r = reduction_of(shape, draft);
+    int P = shape->P, wide = shape->wide && P > 1;
+    for (int64_t g = 0, at; g < most_segments(shape); g++) {
+        for (int round = 1; round < P; round++) {
+            int next = (shape->rank + round) % P, before = (shape->rank + P - round) % P;
+            int64_t n = segment_of(shape, shape->rank, g, &at);
+            if (n) tutti_sched_recv(draft, before, arrival(&r, before, g), n);
+            n = segment_of(shape, next, g, &at);
+            tutti_sched_send(draft, next, input(shape, at), n);
+        }
+        int64_t own = segment_of(shape, shape->rank, g, &at);
+        if (own) (wide ? combine_wide : combine)(&r, g, at, own);
     }
 }
 
-/* Rank q's block arrives at scratch[q * own]. Blocks of ranks before this one are combined
- * there. */
-static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void allreduce(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
-    int P = shape->P, rank = shape->rank;
-    int64_t at, length, own, to;
-    tutti_coll_block(shape->count, P, rank, &to, &own);
-    tutti_sched_take_input(draft, 0);
-    for (int round = 1; round < P; round++) {
-        int next = (rank + round) % P, before = (rank + P - round) % P;
-        tutti_sched_recv_segments(draft, before, tutti_scratch(before * own), own);
-        tutti_coll_block(shape->count, P, next, &at, &length);
-        tutti_sched_send_segments(draft, next, tutti_out(at), length);
+    reduce_scatter(shape, draft);
+    for (int64_t g = 0, at; g < most_segments(shape); g++) {
+        for (int round = 1; round < shape->P; round++) {
+            int next = (shape->rank + round) % shape->P;
+            int before = (shape->rank + shape->P - round) % shape->P;
+            int64_t n = segment_of(shape, before, g, &at);
+            tutti_sched_recv(draft, before, tutti_out(at), n);
+            n = segment_of(shape, shape->rank, g, &at);
+            tutti_sched_send(draft, next, tutti_out(at), n);
+        }
     }
-    for (int q = 1; q < rank; q++)
-        reduce_segments(draft, shape, tutti_scratch(0), tutti_scratch(q * own), own, 0);
-    if (rank) reduce_segments(draft, shape, tutti_out(to), tutti_scratch(0), own, 1);
-    for (int q = rank + 1; q < P; q++)
-        reduce_segments(draft, shape, tutti_out(to), tutti_scratch(q * own), own, 0);
 }
 
 static tutti_status build(const tutti_sched_shape *shape,
@@ -155,4 +237,9 @@ tutti_status tutti_sched_direct_alltoall(const tutti_sched_shape *shape, tutti_s
 tutti_status tutti_sched_direct_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
 {
     return build(shape, reduce_scatter, sched);
+}
+
+tutti_status tutti_sched_direct_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)
+{
+    return build(shape, allreduce, sched);
 }

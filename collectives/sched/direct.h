@@ -14,10 +14,24 @@
  *
  *   gather, scatter  1 step, S the size of all parts; S (P-1)/P bytes at the root  scratch 0
  *   alltoall         1 step, S (P-1)/P bytes sent per rank            scratch S when in place
- *   reduce-scatter   1 step, S (P-1)/P bytes sent per rank            scratch S (P-1)/P
+ *   reduce-scatter   1 step, S (P-1)/P bytes sent per rank            scratch S (P-1)/P or less
+ *   allreduce        2 steps, 2 S (P-1)/P bytes sent per rank         scratch likewise
  *
- * The reduce-scatter is an alltoall of blocks, which each rank combines in the order of ranks: for
- * operators that do not commute.
+ * The reduce-scatter is an alltoall of blocks, which each rank combines in the order of ranks: also
+ * for operators that do not commute. The allreduce then sends every rank's block to all others; as
+ * in a ring, no rank sends more bytes.
+ *
+ *   P = 3, blocks a b c   rank 0          rank 1          rank 2          (A: a combined, ...)
+ *   reduce-scatter        b -> 1, c -> 2  c -> 2, a -> 0  a -> 0, b -> 1
+ *   allgather             A -> 1, A -> 2  B -> 2, B -> 0  C -> 0, C -> 1
+ *
+ * Every element is combined from rank 0 on, ((x0 + x1) + x2) + ..., wherever it lies: its bits do
+ * not depend on how a vector is cut into blocks, chunks or buckets. If the shape asks for it (wide),
+ * the sum is kept in accumulators and rounded once; a ring rounds P - 1 times.
+ *
+ * With a segment size, blocks of reductions travel in segments, which arrive in places that they
+ * take in turn: two for each rank, or more if all places together have no more than 480 Ki elements.
+ * So scratch does not grow with S.
  *
  * Source: Thakur, Rabenseifner, Gropp, "Optimization of collective communication operations in
  * MPICH", IJHPCA 19(1), 2005. */
@@ -30,5 +44,6 @@ tutti_status tutti_sched_direct_gather(const tutti_sched_shape *shape, tutti_sch
 tutti_status tutti_sched_direct_scatter(const tutti_sched_shape *shape, tutti_sched **sched);
 tutti_status tutti_sched_direct_alltoall(const tutti_sched_shape *shape, tutti_sched **sched);
 tutti_status tutti_sched_direct_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched);
+tutti_status tutti_sched_direct_allreduce(const tutti_sched_shape *shape, tutti_sched **sched);
 
 #endif

@@ -70,8 +70,9 @@ tutti_status tutti_sched_begin(const tutti_sched_shape *shape, tutti_sched_draft
 
 static void grow_scratch(tutti_sched *s, tutti_spot spot, int64_t count)
 {
-    if (spot.space == TUTTI_SPACE_SCRATCH && spot.offset + count > s->scratch_count)
-        s->scratch_count = spot.offset + count;
+    int64_t end = spot.offset + count;
+    if (spot.space == TUTTI_SPACE_SCRATCH && end > s->scratch_count) s->scratch_count = end;
+    if (spot.space == TUTTI_SPACE_WIDE && end > s->wide_count) s->wide_count = end;
 }
 
 static void append(tutti_sched_draft *d, tutti_sched_step step)

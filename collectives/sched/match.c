@@ -10,6 +10,8 @@
 typedef struct cell {
     int64_t element; /* of the vector; -1: not written yet */
     uint64_t how;    /* a hash of the expression that made it */
+    int roundings;   /* the most between an input and this value */
+    int exact;       /* combined, and not rounded since: only in WIDE */
 } cell;
 
 typedef struct memory {
@@ -38,6 +40,7 @@ static int64_t size_of(const tutti_sched *s, int space)
         [TUTTI_SPACE_IN] = s->in_count,
         [TUTTI_SPACE_OUT] = s->out_count,
         [TUTTI_SPACE_SCRATCH] = s->scratch_count,
+        [TUTTI_SPACE_WIDE] = s->wide_count,
     };
     return sizes[space];
 }
@@ -64,7 +67,7 @@ static tutti_status open_proof(proof *p, const tutti_sched *const ranks[], int P
             m->cells = malloc((n + 1) * sizeof *m->cells);
             m->times = calloc(n * (size_t)P + 1, 1);
             ok = m->cells && m->times;
-            for (size_t i = 0; ok && i < n; i++) m->cells[i].element = -1;
+            for (size_t i = 0; ok && i < n; i++) m->cells[i] = (cell){.element = -1};
         }
     }
     if (ok) return TUTTI_OK;
@@ -102,7 +105,7 @@ static void give_input(proof *p)
         int64_t from, length = input_of(p->ranks[r], &space, &from);
         memory *m = &p->of[r][space];
         for (int64_t i = 0; i < length; i++) {
-            m->cells[from + i] = (cell){i, mix((uint64_t)r + 1, (uint64_t)i + 1)};
+            m->cells[from + i] = (cell){i, mix((uint64_t)r + 1, (uint64_t)i + 1), 0, 0};
             m->times[(from + i) * p->P + r] = 1;
         }
     }
@@ -116,6 +119,15 @@ static tutti_status wrong(proof *p, int rank, int64_t i, const char *what)
     return p->status;
 }
 
+/* A value that is in the elements' type, and was combined before, has been rounded. */
+static void rounded(cell *value)
+{
+    if (!value->exact) return;
+    value->exact = 0;
+    value->roundings++;
+    value->how = mix(value->how, 1);
+}
+
 static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, int64_t count)
 {
     memory *d = &p->of[to][dst.space], *s = &p->of[from][src.space];
@@ -125,6 +137,8 @@ static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, i
             wrong(p, from, src.offset + i, "is read before anything was written there");
     memcpy(d->cells + dst.offset, s->cells + src.offset, (size_t)count * sizeof(cell));
     memcpy(d->times + (size_t)dst.offset * P, s->times + (size_t)src.offset * P, (size_t)count * P);
+    for (int64_t i = 0; i < count && dst.space != TUTTI_SPACE_WIDE; i++)
+        rounded(&d->cells[dst.offset + i]);
 }
 
 /* Whether all ranks in `one` come before all ranks in `other`. */
@@ -141,6 +155,9 @@ static int is_before(const unsigned char *one, const unsigned char *other, int P
 static void combine(proof *p, int rank, const tutti_sched_step *step)
 {
     memory *d = &p->of[rank][step->dst.space], *s = &p->of[rank][step->src.space];
+    int wide = step->dst.space == TUTTI_SPACE_WIDE;
+    if (step->src.space == TUTTI_SPACE_WIDE || (wide && step->src_first))
+        wrong(p, rank, step->dst.offset, "is combined as no accumulator can be");
     for (int64_t i = 0; i < step->count; i++) {
         cell *into = &d->cells[step->dst.offset + i];
         const cell *with = &s->cells[step->src.offset + i];
@@ -154,6 +171,9 @@ static void combine(proof *p, int rank, const tutti_sched_step *step)
         if (p->ranks[rank]->shape.ordered && !is_before(left, right, p->P))
             wrong(p, rank, step->dst.offset + i, "is combined against the order of ranks");
         into->how = step->src_first ? mix(with->how, into->how) : mix(into->how, with->how);
+        if (with->roundings > into->roundings) into->roundings = with->roundings;
+        into->exact = 1;
+        if (!wide) rounded(into);
         for (int r = 0; r < p->P; r++) {
             int sum = into_times[r] + with_times[r];
             into_times[r] = (unsigned char)(sum < 255 ? sum : 255);
@@ -161,13 +181,21 @@ static void combine(proof *p, int rank, const tutti_sched_step *step)
     }
 }
 
+/* A message. */
+static void pass(proof *p, const tutti_sched_event *e, const tutti_sched_step *send)
+{
+    tutti_spot dst = p->ranks[e->peer]->step[e->peer_step].dst;
+    if (send->src.space == TUTTI_SPACE_WIDE) wrong(p, e->rank, send->src.offset, "is sent wide");
+    if (dst.space == TUTTI_SPACE_WIDE) wrong(p, e->peer, dst.offset, "is received wide");
+    assign(p, e->peer, dst, e->rank, send->src, send->count);
+}
+
 static void visit(void *ctx, const tutti_sched_event *e)
 {
     proof *p = ctx;
     const tutti_sched_step *step = &p->ranks[e->rank]->step[e->step];
     if (e->peer >= 0)
-        assign(
-            p, e->peer, p->ranks[e->peer]->step[e->peer_step].dst, e->rank, step->src, step->count);
+        pass(p, e, step);
     else if (step->kind == TUTTI_STEP_COPY)
         assign(p, e->rank, step->dst, e->rank, step->src, step->count);
     else
@@ -239,6 +267,7 @@ static void check_element(proof *p, int rank, int64_t i)
         if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
             wrong(p, rank, i, "lacks a contribution, or has one more than once");
     }
+    if (shape->wide && out->cells[i].roundings > 1) wrong(p, rank, i, "is rounded more than once");
     int same = shape->kind == TUTTI_ALLREDUCE;
     if (same && out->cells[i].how != p->of[0][TUTTI_SPACE_OUT].cells[i].how)
         wrong(p, rank, i, "is combined in another way than on rank 0");

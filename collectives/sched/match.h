@@ -5,7 +5,9 @@
  * it contains, and how they were combined. So the proof covers that
  *   - every contribution is in the result exactly once (barrier: at least once), and no other is,
  *   - ranks are combined in their order where the shape requires it,
- *   - every element is in its place, and nothing is read before it is written,
+ *   - between an input and a result is at most one rounding where the shape requires that,
+ *   - every element is in its place, nothing is read before it is written, and no step does in WIDE
+ *     what it cannot,
  *   - an allreduce is combined in the same way on every rank, and so has the same bits,
  *   - none of this depends on timing: several orders of events are drawn and must agree.
  * Cost: P * P * count symbols; meant for short vectors, which take the same paths as long ones. */

@@ -15,7 +15,7 @@ typedef struct account {
 typedef struct books {
     const tutti_sched *const *ranks;
     const tutti_sched_cost *cost;
-    size_t element;
+    size_t element, wide; /* bytes */
     account *rank;
     double end_s;
 } books;
@@ -34,6 +34,12 @@ static void finish(books *b, int rank, int step, double end_s)
     b->end_s = later(b->end_s, end_s);
 }
 
+static int converts(const tutti_sched_step *step)
+{
+    return step->kind == TUTTI_STEP_COPY &&
+           (step->src.space == TUTTI_SPACE_WIDE) != (step->dst.space == TUTTI_SPACE_WIDE);
+}
+
 static void visit(void *ctx, const tutti_sched_event *e)
 {
     books *b = ctx;
@@ -50,9 +56,9 @@ static void visit(void *ctx, const tutti_sched_event *e)
         mine->sent_bytes += bytes;
         finish(b, e->rank, e->step, end_s);
         finish(b, e->peer, e->peer_step, end_s);
-    } else if (step->kind == TUTTI_STEP_REDUCE) {
+    } else if (step->kind == TUTTI_STEP_REDUCE || converts(step)) {
         mine->reduce_s = later(start_s, mine->reduce_s) + b->cost->gamma_s_per_byte * (double)bytes;
-        mine->reduced_bytes += bytes;
+        if (step->kind == TUTTI_STEP_REDUCE) mine->reduced_bytes += bytes;
         finish(b, e->rank, e->step, mine->reduce_s);
     } else {
         finish(b, e->rank, e->step, start_s);
@@ -72,7 +78,8 @@ static void sum_up(const books *b, int P, tutti_sched_price *price)
 {
     for (int r = 0; r < P; r++) {
         const account *a = &b->rank[r];
-        int64_t scratch_bytes = b->ranks[r]->scratch_count * (int64_t)b->element;
+        int64_t scratch_bytes = b->ranks[r]->scratch_count * (int64_t)b->element +
+                                b->ranks[r]->wide_count * (int64_t)b->wide;
         if (a->sent_bytes > price->sent_bytes) price->sent_bytes = a->sent_bytes;
         if (a->reduced_bytes > price->reduced_bytes) price->reduced_bytes = a->reduced_bytes;
         if (scratch_bytes > price->scratch_bytes) price->scratch_bytes = scratch_bytes;
@@ -81,7 +88,7 @@ static void sum_up(const books *b, int P, tutti_sched_price *price)
 }
 
 tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_t element,
-    const tutti_sched_cost *cost, tutti_sched_price *price)
+    size_t wide, const tutti_sched_cost *cost, tutti_sched_price *price)
 {
     tutti_sched_price p = {0};
     int **level;
@@ -90,7 +97,7 @@ tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_
     if (status) return status;
     p.steps = count_steps(ranks, P, level);
     free(level);
-    books b = {.ranks = ranks, .cost = cost, .element = element};
+    books b = {.ranks = ranks, .cost = cost, .element = element, .wide = wide};
     b.rank = calloc((size_t)P, sizeof *b.rank);
     int ok = b.rank != NULL;
     for (int r = 0; ok && r < P; r++) {

@@ -1,10 +1,15 @@
 /* A schedule: what one rank does in one collective, as a value.
  *
  * A schedule is an array of steps in program order: send, recv, reduce, copy, on ranges (in
- * elements) of three spaces: IN (the caller's send buffer, read only), OUT (the caller's recv
- * buffer) and SCRATCH. The dependencies follow from program order and ranges by the rule that a
- * task graph uses: a step waits for the end of every earlier step whose range overlaps its own, if
- * one of the two writes. Steps that do not wait for each other may run in any order, at once.
+ * elements) of four spaces: IN (the caller's send buffer, read only), OUT (the caller's recv
+ * buffer), SCRATCH and WIDE. The dependencies follow from program order and ranges by the rule that
+ * a task graph uses: a step waits for the end of every earlier step whose range overlaps its own,
+ * if one of the two writes. Steps that do not wait for each other may run in any order, at once.
+ *
+ * WIDE holds accumulators: scratch memory of a type that is wider than the elements
+ * (tutti_coll_accumulator). A copy to it widens, a reduce into it does not round, and a copy from
+ * it rounds. Every other reduce rounds. Messages are in the elements' type: none is sent from WIDE
+ * or received there.
  *
  * Messages are matched by order alone: the k-th send of r to q meets the k-th recv of q from r in
  * program order. Therefore a send (recv) starts only after the one before it to (from) the same
@@ -26,6 +31,7 @@ typedef enum tutti_space {
     TUTTI_SPACE_IN,
     TUTTI_SPACE_OUT,
     TUTTI_SPACE_SCRATCH,
+    TUTTI_SPACE_WIDE,
     TUTTI_SPACES
 } tutti_space;
 
@@ -50,11 +56,18 @@ static inline tutti_spot tutti_scratch(int64_t offset)
     return (tutti_spot){TUTTI_SPACE_SCRATCH, offset};
 }
 
+static inline tutti_spot tutti_wide(int64_t offset)
+{
+    return (tutti_spot){TUTTI_SPACE_WIDE, offset};
+}
+
 typedef enum tutti_step_kind {
-    TUTTI_STEP_SEND,   /* src -> peer */
-    TUTTI_STEP_RECV,   /* peer -> dst */
-    TUTTI_STEP_REDUCE, /* dst = dst op src, or src op dst when src_first */
-    TUTTI_STEP_COPY,   /* dst = src */
+    TUTTI_STEP_SEND, /* src -> peer */
+    TUTTI_STEP_RECV, /* peer -> dst */
+    /* dst = dst op src, or src op dst when src_first; in WIDE, dst = dst op src. src is not in
+     * WIDE */
+    TUTTI_STEP_REDUCE,
+    TUTTI_STEP_COPY, /* dst = src */
 } tutti_step_kind;
 
 typedef struct tutti_sched_step {
@@ -74,13 +87,14 @@ typedef struct tutti_sched_shape {
     int64_t segment;
     int in_place;          /* the input is in OUT */
     int ordered;           /* ranks are combined in their order */
+    int wide;              /* between an input and a result, at most one rounding: uses WIDE */
     const int64_t *counts; /* as in tutti_coll_args; a schedule keeps a copy */
 } tutti_sched_shape;
 
 typedef struct tutti_sched {
     tutti_sched_shape shape;
-    int64_t in_count, out_count, scratch_count; /* elements of each space */
-    int64_t *counts;                            /* the shape's, or NULL */
+    int64_t in_count, out_count, scratch_count, wide_count; /* elements of each space */
+    int64_t *counts;                                        /* the shape's, or NULL */
     int n;
     tutti_sched_step *step;
     int *waits; /* [n] how many steps must have ended, or started, before this one starts */

@@ -17,7 +17,8 @@ typedef struct call {
     size_t element;
 } call;
 
-/* Not every MPI has constant handles, so a function looks them up. */
+/* Not every MPI has constant handles, so a function looks them up. MPI has no type for TUTTI_BF16:
+ * its bits can be moved, but not combined. */
 static MPI_Datatype type_of(tutti_dtype dtype)
 {
     const MPI_Datatype types[TUTTI_DTYPE_COUNT] = {
@@ -37,6 +38,7 @@ static MPI_Datatype type_of(tutti_dtype dtype)
         [TUTTI_DOUBLE_INT] = MPI_DOUBLE_INT,
         [TUTTI_INT_INT] = MPI_2INT,
         [TUTTI_LONG_INT] = MPI_LONG_INT,
+        [TUTTI_BF16] = MPI_UINT16_T,
     };
     return types[dtype];
 }
@@ -245,6 +247,10 @@ tutti_status tutti_mpi_collective(tutti_transport *transport, int lane, const tu
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "%s: the algorithm mpi does not know the operator '%s'; use another algorithm",
             tutti_coll_kind_name(args->kind), args->user->name);
+    if (args->dtype == TUTTI_BF16 && tutti_coll_trait_of(args->kind)->reduces)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s: MPI has no type for the elements %s; use another algorithm than mpi",
+            tutti_coll_kind_name(args->kind), tutti_dtype_name(args->dtype));
     if (!row->divisible && most > INT_MAX)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "MPI cannot count the %lld elements of this %s on %d ranks in an int; use another "

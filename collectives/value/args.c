@@ -118,6 +118,7 @@ static const int class_of[TUTTI_DTYPE_COUNT] = {
     [TUTTI_DOUBLE_INT] = PAIR,
     [TUTTI_INT_INT] = PAIR,
     [TUTTI_LONG_INT] = PAIR,
+    [TUTTI_BF16] = REAL,
 };
 
 static const struct {
@@ -157,6 +158,12 @@ const char *tutti_coll_op_name(const tutti_coll_args *args)
 int tutti_coll_commutes(const tutti_coll_args *args)
 {
     return !args->user || args->user->commutes;
+}
+
+tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args)
+{
+    int rounds = !args->user && (args->op == TUTTI_SUM || args->op == TUTTI_PROD);
+    return args->dtype == TUTTI_BF16 && rounds ? TUTTI_F32 : args->dtype;
 }
 
 const char tutti_coll_apart = 0;

@@ -105,6 +105,10 @@ int tutti_reduce_op_takes(tutti_reduce_op op, tutti_dtype dtype);
 const char *tutti_coll_op_name(const tutti_coll_args *args);
 /* Whether ranks may be combined in any order, not only in their own. */
 int tutti_coll_commutes(const tutti_coll_args *args);
+/* The type in which many elements are best combined before the result is rounded to their own:
+ * TUTTI_F32 for sums and products of TUTTI_BF16; else the elements' own, because there is no wider
+ * one, or because the operator is exact or a program's. */
+tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args);
 
 /* The send of a descriptor whose node is out of place: only its address matters. */
 extern const char tutti_coll_apart;

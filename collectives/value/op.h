@@ -10,7 +10,8 @@
 extern "C" {
 #endif
 
-/*                        integers   F32, F64   C64, C128   pairs
+/*                        integers   F32, F64,  C64, C128   pairs
+ *                                   BF16
  *   SUM, PROD            x          x          x
  *   MIN, MAX             x          x
  *   LAND, LOR, LXOR      x                                        logical: the result is 0 or 1

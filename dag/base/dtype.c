@@ -20,6 +20,7 @@ static const struct {
     [TUTTI_DOUBLE_INT] = {"DOUBLE_INT", sizeof(tutti_double_int)},
     [TUTTI_INT_INT] = {"INT_INT", sizeof(tutti_int_int)},
     [TUTTI_LONG_INT] = {"LONG_INT", sizeof(tutti_long_int)},
+    [TUTTI_BF16] = {"BF16", 2},
 };
 
 size_t tutti_dtype_bytes(tutti_dtype dtype)

@@ -28,6 +28,7 @@ typedef enum tutti_dtype {
     TUTTI_DOUBLE_INT,
     TUTTI_INT_INT,
     TUTTI_LONG_INT,
+    TUTTI_BF16, /* the upper half of a float (bfloat16), in 2 bytes */
     TUTTI_DTYPE_COUNT
 } tutti_dtype;
 

@@ -216,10 +216,10 @@ TUTTI_API tutti_status tutti_barrier(tutti_session *session, tutti_handle data);
 
 /* Makes a user-defined operator, for any dtype. *op becomes its number in this session, for the
  * calls above. Every rank must make the same operators in the same order; names are copied and
- * compared. With commutes 0, operands are combined in rank order, which moves more bytes (an
- * allreduce: log2(size) times the data). The function may be called on any thread and must stay
- * valid until detach. The algorithm "mpi" does not take such operators (UNSUPPORTED when the
- * collective starts). UNSUPPORTED: more than 1024 operators. */
+ * compared. With commutes 0, operands are combined in rank order, which takes more messages (of a
+ * long allreduce: 2 (size - 1) for each part of the data). The function may be called on any thread
+ * and must stay valid until detach. The algorithm "mpi" does not take such operators (UNSUPPORTED
+ * when the collective starts). UNSUPPORTED: more than 1024 operators. */
 TUTTI_API tutti_status tutti_operator(tutti_session *session, const char *name,
     tutti_op_function function, void *ctx, int commutes, tutti_reduce_op *op);
 

@@ -1,9 +1,11 @@
 #include "tests/collectives/cases.h"
 
+#include "dag/base/bf16.h"
 #include "dag/base/mem.h"
 #include "dag/base/rng.h"
 #include "tests/support/values.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,11 +166,18 @@ static void draw_counts(trial *t, int rank, int P, int64_t about)
     for (int q = 0; q < P && a->kind != TUTTI_ALLTOALL; q++) a->count += a->counts[q];
 }
 
+/* Whether results are whole numbers of the type. Products of bf16 would be rounded. */
+static int is_exact(tutti_dtype dtype, int op)
+{
+    return tutti_reduce_op_takes((tutti_reduce_op)op, dtype) &&
+           !(dtype == TUTTI_BF16 && op == TUTTI_PROD);
+}
+
 /* An operator of the list that suits the type. */
 static tutti_reduce_op operator_for(tutti_dtype dtype, int n)
 {
     int op = n % TUTTI_REDUCE_OPS;
-    while (!tutti_reduce_op_takes((tutti_reduce_op)op, dtype)) op = (op + 1) % TUTTI_REDUCE_OPS;
+    while (!is_exact(dtype, op)) op = (op + 1) % TUTTI_REDUCE_OPS;
     return (tutti_reduce_op)op;
 }
 
@@ -207,13 +216,14 @@ static int nth(int n, int rank, int P, trial *t)
 }
 
 /* Posts up to AT_ONCE cases from number n on; returns how many, and adds to failures. */
-static int run_some(tutti_comm *comm, int n, int *failures)
+static int run_some(tutti_comm *comm, int n, int library, int *failures)
 {
     int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), lanes = tutti_comm_lanes(comm);
     trial trials[AT_ONCE];
     int posted = 0;
     while (posted < AT_ONCE && nth(n + posted, rank, P, &trials[posted])) {
         trial *t = &trials[posted];
+        if (library && t->args.dtype == TUTTI_BF16) t->args.dtype = TUTTI_I16;
         prepare(t, rank, P);
         if (tutti_coll_post(comm, posted % lanes, &t->args, &t->request)) abort();
         posted++;
@@ -228,10 +238,10 @@ static int run_some(tutti_comm *comm, int n, int *failures)
     return posted;
 }
 
-int cases_run(tutti_comm *comm)
+int cases_run(tutti_comm *comm, int library)
 {
     int failures = 0;
-    for (int n = 0, posted = 1; posted; n += posted) posted = run_some(comm, n, &failures);
+    for (int n = 0, posted = 1; posted; n += posted) posted = run_some(comm, n, library, &failures);
     return failures;
 }
 
@@ -272,6 +282,114 @@ int cases_same_bits(tutti_comm *comm, uint64_t seed)
         free(all);
     }
     return failures;
+}
+
+/* ---- bf16 ---- */
+
+/* Random bf16 of one rank, from -1 to 1; for products near 1. */
+static uint16_t random_half(uint64_t seed, int rank, int64_t i, tutti_reduce_op op)
+{
+    uint64_t h = (seed << 8 ^ (uint64_t)rank ^ (uint64_t)i << 16) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
+    float x = (float)(int32_t)(h >> 32) / 2147483648.0f;
+    return tutti_bf16_narrow(op == TUTTI_PROD ? 1 + x / 8 : x);
+}
+
+/* What ranks 0 to last make of element i: computed in the order of ranks, in float32, and rounded
+ * once. *slack: how far from it another order may end, with up to `roundings`. */
+static uint16_t one_rounding(
+    uint64_t seed, tutti_reduce_op op, int last, int64_t i, int roundings, double *slack)
+{
+    float all = tutti_bf16_widen(random_half(seed, 0, i, op));
+    double size = fabs((double)all);
+    for (int r = 1; r <= last; r++) {
+        float x = tutti_bf16_widen(random_half(seed, r, i, op));
+        if (op == TUTTI_SUM) all += x;
+        if (op == TUTTI_PROD) all *= x;
+        if (op == TUTTI_MIN) all = x < all ? x : all;
+        if (op == TUTTI_MAX) all = x > all ? x : all;
+        size = op == TUTTI_SUM ? size + fabs((double)x) : fabs((double)all) + size;
+    }
+    *slack = op == TUTTI_SUM || op == TUTTI_PROD ? size * roundings / 256 : 0;
+    return tutti_bf16_narrow(all);
+}
+
+static int same_half(uint16_t a, uint16_t b, double slack)
+{
+    double differ = (double)tutti_bf16_widen(a) - (double)tutti_bf16_widen(b);
+    return slack > 0 ? fabs(differ) <= slack : a == b;
+}
+
+/* Returns the number of wrong elements; once: all must have these bits. */
+static int reduce_halves(
+    tutti_comm *comm, const tutti_coll_args *like, int in_place, int once, uint64_t seed)
+{
+    int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), wrong = 0;
+    size_t bytes = (size_t)like->count * sizeof(uint16_t);
+    uint16_t *send = tutti_mem_aligned(bytes), *recv = tutti_mem_aligned(bytes);
+    for (int64_t i = 0; i < like->count; i++)
+        send[i] = recv[i] = random_half(seed, rank, i, like->op);
+    tutti_coll_args args = *like;
+    args.send = in_place ? NULL : send;
+    args.recv = recv;
+    call(comm, &args);
+    int64_t from = 0, length = args.count;
+    if (args.kind == TUTTI_REDUCE_SCATTER) tutti_coll_block(args.count, P, rank, &from, &length);
+    if (args.kind == TUTTI_REDUCE && rank != args.root) length = 0;
+    for (int64_t i = from; i < from + length; i++) {
+        double slack;
+        int last = args.kind == TUTTI_SCAN ? rank : P - 1;
+        uint16_t should = one_rounding(seed, args.op, last, i, P, &slack);
+        wrong += !same_half(recv[i], should, once ? 0 : slack);
+    }
+    for (int64_t i = 0; i < args.count; i++)
+        wrong += send[i] != random_half(seed, rank, i, args.op);
+    free(send);
+    free(recv);
+    if (wrong)
+        printf("rank %d of %d: %s of %lld BF16, %s, %s: %d values are wrong\n", rank, P,
+            tutti_coll_kind_name(args.kind), (long long)args.count, tutti_reduce_op_name(args.op),
+            in_place ? "in place" : "out of place", wrong);
+    return wrong != 0;
+}
+
+/* As collectives/choose.h says, for more than two ranks. */
+static int rounds_once(const char *algorithm, const tutti_coll_args *args)
+{
+    int direct = !strcmp(algorithm, "direct"), automatic = !strcmp(algorithm, "auto");
+    if (args->kind == TUTTI_REDUCE_SCATTER) return direct || automatic;
+    if (args->kind == TUTTI_ALLREDUCE) return direct || (automatic && args->count > 2048);
+    return 0;
+}
+
+int cases_bf16(tutti_comm *comm, const char *algorithm, uint64_t seed)
+{
+    static const tutti_coll_kind kinds[] = {
+        TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_REDUCE_SCATTER, TUTTI_SCAN};
+    static const int64_t counts[] = {1, 5, 300, 4099, 40001};
+    enum {
+        KINDS = sizeof kinds / sizeof *kinds,
+        COUNTS = sizeof counts / sizeof *counts,
+        OPS = TUTTI_MAX + 1
+    };
+    int P = tutti_comm_size(comm), failures = 0;
+    for (int n = 0; n < KINDS * COUNTS * OPS; n++) {
+        const tutti_coll_args args = {.kind = kinds[n % KINDS],
+            .dtype = TUTTI_BF16,
+            .op = (tutti_reduce_op)(n / KINDS % OPS),
+            .root = n % P,
+            .count = counts[n / KINDS / OPS]};
+        if (args.count > 300 && args.op != TUTTI_SUM) continue; /* these take long enough */
+        int once = P <= 2 || rounds_once(algorithm, &args);
+        failures += reduce_halves(comm, &args, n / 3 % 2, once, seed + (uint64_t)n);
+    }
+    return failures;
+}
+
+int cases_bf16_long(tutti_comm *comm, uint64_t seed)
+{
+    const tutti_coll_args args = {.dtype = TUTTI_BF16, .count = 3000017};
+    return reduce_halves(comm, &args, 0, 1, seed) + reduce_halves(comm, &args, 1, 1, seed);
 }
 
 /* Ranks as letters of a word: x is the number whose digits, of base 16, are the ranks in order. */

@@ -7,8 +7,15 @@
 #include "collectives/coll.h"
 
 /* Runs all cases, many in flight at once, spread over the lanes. Returns the number of failures.
- * Called by all ranks. */
-int cases_run(tutti_comm *comm);
+ * Called by all ranks. library: the algorithm is mpi, which does not reduce bf16. */
+int cases_run(tutti_comm *comm, int library);
+
+/* Reductions of random bf16: the very bits of a sum in the order of ranks that is rounded once
+ * where this algorithm promises that, else a value within the bound of its roundings. Returns the
+ * number of failures. */
+int cases_bf16(tutti_comm *comm, const char *algorithm, uint64_t seed);
+/* Two long ones, with the algorithm direct, where arrivals take turns in memory. */
+int cases_bf16_long(tutti_comm *comm, uint64_t seed);
 
 /* Allreduces of random floats: afterwards every rank holds the same bits. Returns the number of
  * failures. */

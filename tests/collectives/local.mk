@@ -19,6 +19,7 @@ tests_collectives_test_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_sched_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/golden/schedules/barrier.txt \
+	tests/golden/schedules/direct_allreduce.txt \
 	tests/golden/schedules/direct_alltoall.txt \
 	tests/golden/schedules/direct_gather.txt \
 	tests/golden/schedules/direct_reduce_scatter.txt \
@@ -51,3 +52,9 @@ TESTS += tests/collectives/test_control
 tests_collectives_test_control_SOURCES = tests/collectives/test_control.c
 tests_collectives_test_control_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_control_LDADD = libtesting.la
+
+check_PROGRAMS += tests/collectives/test_rounding
+TESTS += tests/collectives/test_rounding
+tests_collectives_test_rounding_SOURCES = tests/collectives/test_rounding.c
+tests_collectives_test_rounding_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_rounding_LDADD = libtesting.la

@@ -52,7 +52,7 @@ START_TEST(every_type_and_operator)
                 check((tutti_dtype)dtype, (tutti_reduce_op)op, src_first);
         }
     }
-    ck_assert_int_eq(pairs, 8 * 10 + 2 * 4 + 2 * 2 + 4 * 2);
+    ck_assert_int_eq(pairs, 8 * 10 + 3 * 4 + 2 * 2 + 4 * 2);
     ck_assert(!tutti_reduce_op_takes(TUTTI_REDUCE_OPS, TUTTI_F32));
     ck_assert(!tutti_reduce_op_takes(TUTTI_USER_OP, TUTTI_F32));
     ck_assert(!tutti_reduce_op_takes(TUTTI_SUM, TUTTI_DTYPE_COUNT));
@@ -128,6 +128,33 @@ START_TEST(a_programs_own_operator)
 }
 END_TEST
 
+/* 256 + 1 is a tie between 256 and 258. */
+START_TEST(accumulators_round_at_the_end)
+{
+    uint16_t big[N], one[N], sum[N], product[N];
+    float wide[N];
+    for (int i = 0; i < N; i++) {
+        values_store(TUTTI_BF16, big, i, 256);
+        values_store(TUTTI_BF16, one, i, 1 + (i & 1));
+    }
+    memcpy(sum, big, sizeof sum);
+    for (int times = 0; times < 3; times++) tutti_buf_reduce(TUTTI_BF16, TUTTI_SUM, sum, one, N, 0);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(values_load(TUTTI_BF16, sum, i), i & 1 ? 262 : 256);
+    tutti_buf_widen(TUTTI_BF16, wide, big, N);
+    for (int times = 0; times < 3; times++)
+        tutti_buf_accumulate(TUTTI_BF16, TUTTI_SUM, wide, one, N);
+    tutti_buf_narrow(TUTTI_BF16, sum, wide, N);
+    tutti_buf_accumulate(TUTTI_BF16, TUTTI_PROD, wide, one, N);
+    tutti_buf_narrow(TUTTI_BF16, product, wide, N);
+    for (int i = 0; i < N; i++) {
+        ck_assert(wide[i] == (i & 1 ? 2 * 262.0f : 259.0f));
+        ck_assert_int_eq(values_load(TUTTI_BF16, sum, i), i & 1 ? 262 : 260);
+        ck_assert_int_eq(values_load(TUTTI_BF16, product, i), i & 1 ? 524 : 260);
+    }
+}
+END_TEST
+
 START_TEST(integers_wrap)
 {
     int32_t a = INT32_MAX, b = 1;
@@ -194,6 +221,7 @@ int main(void)
     tcase_add_test(tcase, complex_numbers);
     tcase_add_test(tcase, places_of_extremes);
     tcase_add_test(tcase, a_programs_own_operator);
+    tcase_add_test(tcase, accumulators_round_at_the_end);
     tcase_add_test(tcase, integers_wrap);
     tcase_add_test(tcase, both_ends_get_the_same_bits);
     tcase_add_test(tcase, the_pool_gives_blocks_again);

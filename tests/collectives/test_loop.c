@@ -13,6 +13,7 @@ enum { MOST_RANKS = 9 };
 
 typedef struct rank {
     tutti_comm *comm;
+    const char *algorithm;
     uint64_t seed;
     int failures;
 } rank;
@@ -20,7 +21,8 @@ typedef struct rank {
 static void *run_cases(void *arg)
 {
     rank *r = arg;
-    r->failures = cases_run(r->comm) + cases_same_bits(r->comm, r->seed) + cases_in_order(r->comm);
+    r->failures = cases_run(r->comm, 0) + cases_same_bits(r->comm, r->seed) +
+                  cases_in_order(r->comm) + cases_bf16(r->comm, r->algorithm, r->seed);
     return NULL;
 }
 
@@ -51,6 +53,7 @@ static void run_world(int P, const char *algorithm, const tutti_loop_options *op
     ck_assert_ok(tutti_loop_world_new(P, options, &world));
     for (int r = 0; r < P; r++)
         ranks[r] = (rank){.seed = 11,
+            .algorithm = algorithm,
             .comm = open_comm_with_credit(
                 world, r, 3, algorithm, credits > 0 ? r % credits + 1 : 0)};
     for (int r = 0; r < P; r++)
@@ -64,11 +67,36 @@ static void run_world(int P, const char *algorithm, const tutti_loop_options *op
     tutti_loop_world_free(world);
 }
 
-static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag"};
+static const char *const algorithms[] = {
+    "auto", "ring", "recursive-doubling", "tree", "rsag", "direct"};
 
 START_TEST(every_case)
 {
     for (int P = 1; P <= MOST_RANKS; P++) run_world(P, algorithms[_i], NULL, 0, run_cases);
+}
+END_TEST
+
+static void *run_bf16(void *arg)
+{
+    rank *r = arg;
+    r->failures = cases_bf16(r->comm, r->algorithm, r->seed);
+    return NULL;
+}
+
+static void *run_long(void *arg)
+{
+    rank *r = arg;
+    r->failures = cases_bf16_long(r->comm, r->seed);
+    return NULL;
+}
+
+/* Whole blocks at once, or with a credit of one and two. */
+START_TEST(long_sums_are_rounded_once)
+{
+    const tutti_loop_options rendezvous = {
+        .eager_bytes = 0, .delay_s = 100e-6, .seed = testing_seed(5)};
+    for (int P = 3; P <= MOST_RANKS; P += 5)
+        run_world(P, "direct", _i ? &rendezvous : NULL, 2 * _i, run_long);
 }
 END_TEST
 
@@ -86,6 +114,8 @@ START_TEST(every_case_with_little_credit)
 {
     const tutti_loop_options rendezvous = {.eager_bytes = 0, .seed = testing_seed(5)};
     for (int P = 2; P <= 5; P += 3) run_world(P, algorithms[_i], &rendezvous, 2, run_cases);
+    for (int P = 2; P <= MOST_RANKS; P++)
+        run_world(P, algorithms[_i], &rendezvous, 2, run_bf16);
 }
 END_TEST
 
@@ -392,6 +422,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "loop");
     int n = sizeof algorithms / sizeof *algorithms;
     tcase_add_loop_test(tcase, every_case, 0, n);
+    tcase_add_loop_test(tcase, long_sums_are_rounded_once, 0, 2);
     tcase_add_loop_test(tcase, every_case_with_messages_overtaking, 0, n);
     tcase_add_loop_test(tcase, every_case_with_little_credit, 0, n);
     tcase_add_test(tcase, bad_arguments_are_refused);

@@ -38,6 +38,7 @@ static const struct row {
     {"direct_alltoall", TUTTI_ALLTOALL, tutti_sched_direct_alltoall},
     {"direct_reduce_scatter", TUTTI_REDUCE_SCATTER, tutti_sched_direct_reduce_scatter},
     {"scan", TUTTI_SCAN, tutti_sched_scan},
+    {"direct_allreduce", TUTTI_ALLREDUCE, tutti_sched_direct_allreduce},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -146,35 +147,106 @@ START_TEST(parts_of_any_length_are_proved)
 }
 END_TEST
 
+static tutti_sched_builder chosen_in_order(tutti_coll_kind kind, int P, int64_t count)
+{
+    const tutti_choice_key key = {.kind = kind, .P = P, .count = count, .element = 4, .ordered = 1};
+    return tutti_coll_choose(tutti_algorithm_find(NULL), &key).build;
+}
+
+static tutti_status match_in_order(tutti_coll_kind kind, tutti_sched_builder builder, int P, int c)
+{
+    const struct row row = {"ordered", kind, builder};
+    const tutti_sched_shape shape = {.kind = kind,
+        .P = P,
+        .root = c / 4,
+        .count = 2 * P - 1,
+        .segment = c / 2 % 2,
+        .in_place = c % 2,
+        .ordered = 1};
+    all a = build_shape(&row, &shape, NULL);
+    tutti_status status = tutti_sched_match(a.ranks, P);
+    discard(&a);
+    return status;
+}
+
 /* Schedules for operators that do not commute combine ranks in order; the ring does not. */
 START_TEST(order_of_ranks_is_proved)
 {
     int kinds = 0;
     for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++) {
-        const struct row row = {
-            "ordered", (tutti_coll_kind)kind, tutti_coll_choose_ordered((tutti_coll_kind)kind)};
-        ck_assert_int_eq(row.build != NULL, tutti_coll_trait_of(row.kind)->reduces);
-        kinds += row.build != NULL;
-        for (int P = 1; row.build && P <= 9; P++)
-            for (int c = 0; c < 4 * P; c++) {
-                const tutti_sched_shape shape = {.kind = row.kind,
-                    .P = P,
-                    .root = c / 4,
-                    .count = 2 * P - 1,
-                    .segment = c / 2 % 2,
-                    .in_place = c % 2,
-                    .ordered = 1};
-                all a = build_shape(&row, &shape, NULL);
-                ck_assert_msg(!tutti_sched_match(a.ranks, P), "kind %d, P %d", kind, P);
-                discard(&a);
+        kinds += tutti_coll_trait_of((tutti_coll_kind)kind)->reduces;
+        if (!tutti_coll_trait_of((tutti_coll_kind)kind)->reduces) continue;
+        for (int P = 1; P <= 9; P++) {
+            for (int c = 0; c < 8 * P; c++) {
+                int64_t count = c / 4 / P ? 1 << 20 : 4;
+                tutti_sched_builder builder = chosen_in_order((tutti_coll_kind)kind, P, count);
+                ck_assert_msg(!match_in_order((tutti_coll_kind)kind, builder, P, c % (4 * P)),
+                    "kind %d, P %d", kind, P);
             }
+        }
     }
     ck_assert_int_eq(kinds, 4);
-    const tutti_sched_shape shape = {
-        .kind = TUTTI_ALLREDUCE, .P = 3, .count = 3, .in_place = 1, .ordered = 1};
-    all a = build_shape(&rows[0], &shape, NULL);
-    ck_assert_int_eq(tutti_sched_match(a.ranks, 3), TUTTI_ERR_MISMATCH);
+    ck_assert(chosen_in_order(TUTTI_ALLREDUCE, 3, 1024) == tutti_sched_doubling_allreduce);
+    ck_assert(chosen_in_order(TUTTI_ALLREDUCE, 3, 1025) == tutti_sched_direct_allreduce);
+    ck_assert(chosen_in_order(TUTTI_ALLREDUCE, 2, 1025) == tutti_sched_doubling_allreduce);
+    ck_assert_int_eq(
+        match_in_order(TUTTI_ALLREDUCE, tutti_sched_ring_allreduce, 3, 0), TUTTI_ERR_MISMATCH);
+}
+END_TEST
+
+/* Whether a schedule rounds at most once between an input and a result; its memory. */
+static tutti_status match_wide(
+    tutti_coll_kind kind, tutti_sched_builder builder, int P, int c, int64_t *wide_count)
+{
+    static const int64_t counts[] = {1, 5, 36};
+    const struct row row = {"wide", kind, builder};
+    const tutti_sched_shape shape = {.kind = kind,
+        .P = P,
+        .count = counts[c / 4],
+        .segment = c / 2 % 2 * 2,
+        .in_place = c % 2,
+        .ordered = 1,
+        .wide = 1};
+    all a = build_shape(&row, &shape, NULL);
+    tutti_status status = tutti_sched_match(a.ranks, P);
+    *wide_count = a.ranks[0]->wide_count;
     discard(&a);
+    return status;
+}
+
+START_TEST(one_rounding_is_proved)
+{
+    int64_t wide;
+    for (int P = 1; P <= MOST_RANKS; P++) {
+        for (int c = 0; c < 12; c++) {
+            ck_assert_ok(match_wide(TUTTI_ALLREDUCE, tutti_sched_direct_allreduce, P, c, &wide));
+            ck_assert_int_eq(wide > 0, P > 1);
+            ck_assert_ok(
+                match_wide(TUTTI_REDUCE_SCATTER, tutti_sched_direct_reduce_scatter, P, c, &wide));
+        }
+    }
+    /* Two additions round twice, in any order. */
+    ck_assert_ok(match_wide(TUTTI_ALLREDUCE, tutti_sched_doubling_allreduce, 2, 11, &wide));
+    ck_assert_int_eq(match_wide(TUTTI_ALLREDUCE, tutti_sched_doubling_allreduce, 3, 11, &wide),
+        TUTTI_ERR_MISMATCH);
+}
+END_TEST
+
+/* A rank's scratch does not grow with the vector, once there is more than one segment of each. */
+START_TEST(arrivals_take_turns)
+{
+    for (int P = 2; P <= 9; P += 7) {
+        all a = build(&rows[ROWS - 1], P, 0, 1 << 20, 1 << 12, 1);
+        all b = build(&rows[ROWS - 1], P, 0, 1 << 24, 1 << 12, 1);
+        ck_assert_int_eq(a.ranks[0]->scratch_count, b.ranks[0]->scratch_count);
+        ck_assert_int_le(a.ranks[0]->scratch_count, 32 * 15360);
+        discard(&a);
+        discard(&b);
+    }
+    /* Two turns at least: one segment travels while another is combined. */
+    all c = build(&rows[ROWS - 1], 9, 0, 9 << 22, 1 << 20, 1);
+    ck_assert_int_eq(c.ranks[0]->scratch_count, 8 * 2 << 20);
+    discard(&c);
 }
 END_TEST
 
@@ -182,16 +254,23 @@ static void print_all(const struct row *row, FILE *out)
 {
     const tutti_sched_cost cost = {.alpha_s = 1};
     for (int P = 2; P <= 5; P++) {
-        int segmented = row->build == tutti_sched_ring_allreduce && P == 2;
+        int direct = row->build == tutti_sched_direct_allreduce, wide = direct && P % 2;
+        int segmented = (direct || row->build == tutti_sched_ring_allreduce) && P == 2;
         int64_t count = tutti_coll_trait_of(row->kind)->parts ? 2 : 2 * P - 1;
         if (row->kind == TUTTI_ALLGATHER) count = 2 * P - 1;
-        all a = build(row, P, P / 3, count, segmented ? 1 : 0, P % 2);
+        const tutti_sched_shape shape = {.kind = row->kind,
+            .P = P,
+            .root = P / 3,
+            .count = row->kind == TUTTI_BARRIER ? 1 : count,
+            .segment = segmented,
+            .in_place = P % 2,
+            .wide = wide};
+        all a = build_shape(row, &shape, NULL);
         tutti_sched_price price;
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 1, &cost, &price));
-        const tutti_sched_shape *shape = &a.ranks[0]->shape;
-        fprintf(out, "%s, %d ranks, root %d, %d elements, %s%s\n", row->name, P, shape->root,
-            (int)shape->count, shape->in_place ? "in place" : "out of place",
-            segmented ? ", segments of 1" : "");
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 1, 1, &cost, &price));
+        fprintf(out, "%s, %d ranks, root %d, %d elements, %s%s%s\n", row->name, P, shape.root,
+            (int)shape.count, shape.in_place ? "in place" : "out of place",
+            segmented ? ", segments of 1" : "", wide ? ", in accumulators" : "");
         fprintf(out,
             "steps: %d; a rank sends up to %d elements, combines %d, needs %d of scratch\n",
             price.steps, (int)price.sent_bytes, (int)price.reduced_bytes, (int)price.scratch_bytes);
@@ -258,7 +337,7 @@ START_TEST(prices_are_the_formulas)
         while (1 << log2P < P) log2P++;
         tutti_sched_price price;
         all a = build(&rows[0], P, 0, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
         ck_assert_int_eq(price.steps, 2 * (P - 1));
         ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
         double time_s = 2 * (P - 1) * (1e-6 + 1e-9 * S / P) + (P - 1) * 1e-10 * S / P;
@@ -267,20 +346,53 @@ START_TEST(prices_are_the_formulas)
 
         int power = !(P & (P - 1));
         a = build(&rows[3], P, 0, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
         ck_assert_int_eq(price.steps, power ? log2P : log2P - 1 + 2);
         discard(&a);
 
         a = build(&rows[4], P, 0, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
         ck_assert_int_eq(price.steps, power ? 2 * log2P : 2 * (log2P - 1) + 2);
         if (power) ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
         discard(&a);
 
         a = build(&rows[6], P, P - 1, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
         ck_assert_int_eq(price.steps, most_bits_below(P));
         discard(&a);
+    }
+}
+END_TEST
+
+/* With 2 S / P bytes of a wider accumulator: it, and the other ranks' blocks. */
+START_TEST(prices_of_direct_are_the_formulas)
+{
+    const tutti_sched_cost cost = {
+        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-10};
+    const double S = 2 * 840;
+    for (int P = 2; P <= 8; P++) {
+        tutti_sched_price price, wide;
+        tutti_sched_shape shape = {
+            .kind = TUTTI_ALLREDUCE, .P = P, .count = 840, .in_place = 1, .wide = 0};
+        all a = build_shape(&rows[ROWS - 1], &shape, NULL);
+        shape.wide = 1;
+        all b = build_shape(&rows[ROWS - 1], &shape, NULL);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 2, 4, &cost, &price));
+        ck_assert_ok(tutti_sched_price_of(b.ranks, P, 2, 4, &cost, &wide));
+        ck_assert_int_eq(price.steps, 2);
+        ck_assert_int_eq(wide.steps, 2);
+        ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
+        ck_assert_int_eq(wide.sent_bytes, price.sent_bytes);
+        ck_assert_double_eq_tol((double)price.reduced_bytes, S * (P - 1) / P, 1e-6);
+        ck_assert_int_eq(wide.reduced_bytes, price.reduced_bytes);
+        ck_assert_double_eq_tol((double)price.scratch_bytes, S * (P - 1) / P, 1e-6);
+        ck_assert_double_eq_tol((double)wide.scratch_bytes, S * (P - 1) / P + 2 * S / P, 1e-6);
+        /* At least the last segment is rounded after the last message of the first step. */
+        double travel_s = 2 * (P - 1) * (1e-6 + 1e-9 * S / P);
+        ck_assert_double_ge(price.time_s, travel_s);
+        ck_assert_double_ge(wide.time_s, travel_s + 1e-10 * S / P);
+        discard(&a);
+        discard(&b);
     }
 }
 END_TEST
@@ -294,7 +406,7 @@ START_TEST(prices_of_parts_are_the_formulas)
         for (int P = 2; P <= 8; P++) {
             tutti_sched_price price;
             all a = build(&rows[i], P, P / 2, 840, 0, 0);
-            ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, &cost, &price));
+            ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
             if (rows[i].kind == TUTTI_GATHER || rows[i].kind == TUTTI_SCATTER)
                 ck_assert_double_eq_tol(price.time_s, (P - 1) * (1e-6 + 1e-9 * S), 1e-12);
             if (rows[i].kind == TUTTI_ALLTOALL) {
@@ -315,8 +427,8 @@ START_TEST(pipelining_pays)
         .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-9};
     tutti_sched_price whole, pipelined;
     all a = build(&rows[0], 4, 0, 1 << 20, 0, 1), b = build(&rows[0], 4, 0, 1 << 20, 1 << 14, 1);
-    ck_assert_ok(tutti_sched_price_of(a.ranks, 4, 4, &cost, &whole));
-    ck_assert_ok(tutti_sched_price_of(b.ranks, 4, 4, &cost, &pipelined));
+    ck_assert_ok(tutti_sched_price_of(a.ranks, 4, 4, 4, &cost, &whole));
+    ck_assert_ok(tutti_sched_price_of(b.ranks, 4, 4, 4, &cost, &pipelined));
     ck_assert_double_lt(pipelined.time_s, 0.75 * whole.time_s);
     ck_assert_int_eq(pipelined.sent_bytes, whole.sent_bytes);
     discard(&a);
@@ -328,12 +440,12 @@ END_TEST
 
 typedef void (*hand)(tutti_sched_draft *draft, int rank);
 
-static tutti_status match_pair(hand write)
+static tutti_status match_pair(hand write, int wide)
 {
     all a = {.P = 2};
     for (int r = 0; r < 2; r++) {
         const tutti_sched_shape shape = {
-            .kind = TUTTI_ALLREDUCE, .rank = r, .P = 2, .count = 2, .in_place = 1};
+            .kind = TUTTI_ALLREDUCE, .rank = r, .P = 2, .count = 2, .in_place = 1, .wide = wide};
         tutti_sched_draft *draft;
         tutti_sched *sched;
         ck_assert_ok(tutti_sched_begin(&shape, &draft));
@@ -417,10 +529,51 @@ START_TEST(match_refuses_what_is_wrong)
 {
     static const hand wrong[] = {other_order_of_operands, added_twice, nothing_added,
         one_element_short, shifted, unwritten, never_received, sizes_differ, circle};
-    ck_assert_ok(match_pair(good));
+    ck_assert_ok(match_pair(good, 0));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(
-            match_pair(wrong[i]) == TUTTI_ERR_MISMATCH, "wrong schedule %d passed", (int)i);
+            match_pair(wrong[i], 0) == TUTTI_ERR_MISMATCH, "wrong schedule %d passed", (int)i);
+}
+END_TEST
+
+/* Rank 0 before rank 1, in accumulators. */
+static void good_wide(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 2);
+    tutti_sched_copy(d, tutti_wide(0), rank ? tutti_scratch(0) : tutti_out(0), 2);
+    tutti_sched_reduce(d, tutti_wide(0), rank ? tutti_out(0) : tutti_scratch(0), 2, 0);
+    tutti_sched_copy(d, tutti_out(0), tutti_wide(0), 2);
+}
+
+/* One addition rounds once, whichever way. */
+static void wide_on_one_rank(tutti_sched_draft *d, int rank)
+{
+    (rank ? good_wide : good)(d, rank);
+}
+
+static void sent_wide(tutti_sched_draft *d, int rank)
+{
+    tutti_sched_copy(d, tutti_wide(0), tutti_out(0), 2);
+    tutti_sched_recv(d, !rank, tutti_scratch(0), 2);
+    tutti_sched_send(d, !rank, tutti_wide(0), 2);
+    tutti_sched_reduce(d, tutti_out(0), tutti_scratch(0), 2, rank);
+}
+
+static void combined_from_wide(tutti_sched_draft *d, int rank)
+{
+    exchange(d, rank, 2);
+    tutti_sched_copy(d, tutti_wide(0), tutti_scratch(0), 2);
+    tutti_sched_reduce(d, tutti_out(0), tutti_wide(0), 2, rank);
+}
+
+START_TEST(match_refuses_what_no_accumulator_does)
+{
+    static const hand wrong[] = {sent_wide, combined_from_wide};
+    ck_assert_ok(match_pair(good_wide, 1));
+    ck_assert_ok(match_pair(wide_on_one_rank, 1));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(
+            match_pair(wrong[i], 1) == TUTTI_ERR_MISMATCH, "wrong schedule %d passed", (int)i);
 }
 END_TEST
 
@@ -448,7 +601,8 @@ START_TEST(sizes_beyond_32_bits_are_planned_in_elements)
 {
     int64_t count = ((int64_t)5 << 31) + 3, sum = 0;
     const tutti_algorithm *automatic = tutti_algorithm_find(NULL);
-    tutti_choice choice = tutti_coll_choose(automatic, TUTTI_ALLREDUCE, 3, 0, count, 8);
+    const tutti_choice_key key = {.kind = TUTTI_ALLREDUCE, .P = 3, .count = count, .element = 8};
+    tutti_choice choice = tutti_coll_choose(automatic, &key);
     all a = build(&rows[0], 3, 0, count, choice.segment, 1);
     for (int i = 0; i < a.ranks[0]->n; i++)
         if (a.ranks[0]->step[i].kind == TUTTI_STEP_REDUCE) sum += a.ranks[0]->step[i].count;
@@ -460,6 +614,16 @@ START_TEST(sizes_beyond_32_bits_are_planned_in_elements)
     discard(&a);
 }
 END_TEST
+
+/* What auto takes for an allreduce of elements of 4 bytes. */
+static void choose(int P, int near, int64_t count, int wide, const char *name)
+{
+    const tutti_choice_key key = {
+        .kind = TUTTI_ALLREDUCE, .P = P, .near = near, .count = count, .element = 4, .wide = wide};
+    tutti_choice choice = tutti_coll_choose(tutti_algorithm_find("auto"), &key);
+    ck_assert_str_eq(choice.algorithm->name, name);
+    ck_assert_int_eq(choice.wide, !strcmp(name, "direct"));
+}
 
 START_TEST(choice_is_as_documented)
 {
@@ -487,19 +651,28 @@ START_TEST(choice_is_as_documented)
         {4, 1, 65536, "ring"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        ck_assert_str_eq(tutti_coll_choose(automatic, TUTTI_ALLREDUCE, wanted[i].P, wanted[i].near,
-                             wanted[i].count, 4)
-                             .algorithm->name,
-            wanted[i].name);
-    ck_assert(tutti_coll_choose(automatic, TUTTI_BROADCAST, 4, 0, 1 << 20, 4).build ==
-              tutti_sched_tree_broadcast);
+        choose(wanted[i].P, wanted[i].near, wanted[i].count, 0, wanted[i].name);
+    choose(2, 0, 65537, 1, "ring");
+    choose(3, 0, 1024, 1, "recursive-doubling");
+    choose(3, 0, 1025, 1, "direct");
+    choose(64, 1, 1024, 1, "recursive-doubling");
+    choose(4, 1, 1025, 1, "direct");
+    choose(4, 0, 1 << 20, 1, "direct");
+    tutti_choice_key key = {.kind = TUTTI_BROADCAST, .P = 4, .count = 1 << 20, .element = 4};
+    ck_assert(tutti_coll_choose(automatic, &key).build == tutti_sched_tree_broadcast);
+    key.kind = TUTTI_REDUCE_SCATTER;
+    ck_assert(tutti_coll_choose(automatic, &key).build == tutti_sched_ring_reduce_scatter);
+    key.wide = 1;
+    ck_assert(tutti_coll_choose(automatic, &key).build == tutti_sched_direct_reduce_scatter);
+    ck_assert_int_eq(tutti_coll_choose(automatic, &key).wide, 1);
+    ck_assert_int_eq(tutti_coll_choose(tutti_algorithm_find("ring"), &key).wide, 0);
     ck_assert_ptr_null(tutti_algorithm_find("bubble"));
     ck_assert_ptr_eq(tutti_algorithm_find(NULL), automatic);
     ck_assert_int_eq(tutti_algorithm_blocks("mpi"), 1);
     ck_assert_int_eq(tutti_algorithm_blocks("ring"), 0);
     char text[256], small[8];
     ck_assert_str_eq(tutti_algorithm_names(text, sizeof text),
-        "auto, ring, recursive-doubling, tree, rsag, mpi");
+        "auto, ring, recursive-doubling, tree, rsag, direct, mpi");
     ck_assert_str_eq(tutti_algorithm_names(small, sizeof small), "auto, r");
 }
 END_TEST
@@ -512,11 +685,15 @@ int main(void)
     tcase_add_test(tcase, every_root_is_proved);
     tcase_add_loop_test(tcase, parts_of_any_length_are_proved, 0, ROWS);
     tcase_add_test(tcase, order_of_ranks_is_proved);
+    tcase_add_test(tcase, one_rounding_is_proved);
+    tcase_add_test(tcase, arrivals_take_turns);
     tcase_add_loop_test(tcase, pictures_are_golden, 0, ROWS);
     tcase_add_test(tcase, prices_are_the_formulas);
+    tcase_add_test(tcase, prices_of_direct_are_the_formulas);
     tcase_add_test(tcase, prices_of_parts_are_the_formulas);
     tcase_add_test(tcase, pipelining_pays);
     tcase_add_test(tcase, match_refuses_what_is_wrong);
+    tcase_add_test(tcase, match_refuses_what_no_accumulator_does);
     tcase_add_test(tcase, blocks_tile_the_vector);
     tcase_add_test(tcase, sizes_beyond_32_bits_are_planned_in_elements);
     tcase_add_test(tcase, choice_is_as_documented);

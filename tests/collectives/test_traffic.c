@@ -149,6 +149,22 @@ static void rsag(work *w, int rank, int P, int64_t count)
     }
 }
 
+/* Each rank sends every block but its own, and combines its own of all ranks. */
+static void direct_reduce_scatter(work *w, int rank, int P, int64_t count)
+{
+    for (int b = 0; b < P; b++) {
+        if (b == rank) continue;
+        sends(w, block(count, P, b));
+        reduces(w, block(count, P, rank));
+    }
+}
+
+static void direct(work *w, int rank, int P, int64_t count)
+{
+    direct_reduce_scatter(w, rank, P, count);
+    for (int b = 1; b < P; b++) sends(w, block(count, P, rank));
+}
+
 /* ceil(log2 P) messages of one byte, after a copy of the input. */
 static void barrier(work *w, int P)
 {
@@ -181,6 +197,7 @@ static const struct algorithm {
     {"recursive-doubling", doubling},
     {"tree", tree},
     {"rsag", rsag},
+    {"direct", direct},
 };
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
@@ -203,16 +220,20 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     int v = (rank - args->root + P) % P;
     int whole = args->kind == TUTTI_ALLTOALL && !args->send ? P - 1 : 1; /* parts that are copied */
     int copies = args->kind == TUTTI_ALLTOALL || (args->send && args->kind != TUTTI_BROADCAST);
+    int straight = a->allreduce == direct &&
+                   (args->kind == TUTTI_ALLREDUCE || args->kind == TUTTI_REDUCE_SCATTER);
     if (v && (args->kind == TUTTI_GATHER || args->kind == TUTTI_SCATTER)) copies = 0;
     if (copies) {
-        w.copies = whole * segments(count);
-        w.copied = whole * count;
+        int64_t copied = straight ? block(count, P, rank) : count; /* the rest is sent as it lies */
+        w.copies = whole * segments(copied);
+        w.copied = whole * copied;
     }
     if (args->kind == TUTTI_ALLREDUCE) (a->allreduce ? a->allreduce : by_size)(&w, rank, P, count);
     if (args->kind == TUTTI_BROADCAST) tree_broadcast(&w, v, P, count);
     if (args->kind == TUTTI_REDUCE) tree_reduce(&w, v, P, count);
     if (args->kind == TUTTI_ALLGATHER) ring_allgather(&w, rank, P, P * count);
-    if (args->kind == TUTTI_REDUCE_SCATTER) ring_reduce_scatter(&w, rank, P, count);
+    if (args->kind == TUTTI_REDUCE_SCATTER)
+        (straight ? direct_reduce_scatter : ring_reduce_scatter)(&w, rank, P, count);
     if (args->kind == TUTTI_BARRIER) barrier(&w, P);
     if (args->kind == TUTTI_GATHER && v) sends(&w, count);
     if (args->kind == TUTTI_SCATTER && !v) send_parts(&w, P, count);
@@ -309,6 +330,51 @@ static void *run_kinds(void *arg)
     return NULL;
 }
 
+/* What a collective of zeros sends. */
+static int64_t sent_by(tutti_comm *comm, tutti_traffic *sent, tutti_coll_args args)
+{
+    tutti_coll_request *request;
+    int64_t before = sent->bytes;
+    if (tutti_coll_post(comm, 0, &args, &request)) abort();
+    if (tutti_coll_wait(comm, request, patience_s)) abort();
+    tutti_coll_free(request);
+    return sent->bytes - before;
+}
+
+static void *run_halved(void *arg)
+{
+    static const int64_t counts[] = {12, 4099, 300001};
+    rank_job *job = arg;
+    tutti_transport *transport;
+    tutti_traffic sent = {0};
+    tutti_comm *comm;
+    const tutti_comm_options options = {.algorithm = job->algorithm->name};
+    float *data = calloc(300001, MOST_RANKS * sizeof *data);
+    if (!data) abort();
+    if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
+    if (tutti_transport_counting(transport, &sent, &transport)) abort();
+    if (tutti_comm_new(transport, &options, &comm)) abort();
+    for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++) {
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            tutti_coll_args args = {
+                .kind = (tutti_coll_kind)kind, .count = counts[c], .recv = data};
+            if (kind == TUTTI_BARRIER) continue;
+            int64_t full = sent_by(comm, &sent, args);
+            args.dtype = TUTTI_BF16;
+            int64_t half = sent_by(comm, &sent, args);
+            if (2 * half == full) continue;
+            printf("%s, %s of %" PRId64 " on rank %d of %d: %" PRId64 " bytes of F32, %" PRId64
+                   " of BF16\n",
+                job->algorithm->name, tutti_coll_kind_name(args.kind), args.count, job->rank,
+                job->P, full, half);
+            job->failures++;
+        }
+    }
+    tutti_comm_free(comm);
+    free(data);
+    return NULL;
+}
+
 static void run_ranks(rank_job job[], int P, const rank_job *like, void *(*body)(void *))
 {
     tutti_loop_world *world;
@@ -335,7 +401,16 @@ START_TEST(collectives_do_what_the_formulas_say)
 }
 END_TEST
 
-/* A ring sends 2(P-1)/P of the payload, and so does Rabenseifner's algorithm on powers of two. */
+/* Elements of half the size are half the bytes, in every algorithm. */
+START_TEST(bf16_halves_the_bytes)
+{
+    rank_job job[MOST_RANKS];
+    for (int P = 2; P <= MOST_RANKS; P++)
+        run_ranks(job, P, &(rank_job){.algorithm = &algorithms[_i]}, run_halved);
+}
+END_TEST
+
+/* A ring and direct send 2(P-1)/P of the payload, and so does Rabenseifner's algorithm on powers of two. */
 START_TEST(formulas_have_the_least_bytes)
 {
     const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE, .count = 12000};
@@ -343,6 +418,10 @@ START_TEST(formulas_have_the_least_bytes)
         for (int r = 0; r < P; r++) {
             work by_ring = expected(&algorithms[1], &args, r, P);
             work by_rsag = expected(&algorithms[4], &args, r, P);
+            work directly = expected(&algorithms[5], &args, r, P);
+            ck_assert_int_eq(directly.sent, by_ring.sent);
+            ck_assert_int_eq(directly.messages, by_ring.messages);
+            ck_assert_int_eq(directly.reduced, by_ring.reduced);
             ck_assert_int_eq(by_ring.sent * P, 2 * (P - 1) * args.count);
             ck_assert_int_eq(by_ring.messages, 2 * (P - 1));
             ck_assert_int_eq(by_ring.reduced * P, (P - 1) * args.count);
@@ -432,6 +511,7 @@ int main(void)
     Suite *suite = suite_create("traffic");
     TCase *tcase = testing_case(suite, "traffic");
     tcase_add_loop_test(tcase, collectives_do_what_the_formulas_say, 0, ALGORITHMS);
+    tcase_add_loop_test(tcase, bf16_halves_the_bytes, 1, ALGORITHMS);
     tcase_add_test(tcase, formulas_have_the_least_bytes);
     tcase_add_loop_test(tcase, an_exchange_sends_what_its_buckets_say, 0, 3);
     return testing_run(suite);

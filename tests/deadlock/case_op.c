@@ -88,6 +88,7 @@ static const char *const dtype_words[] = {[TUTTI_F32] = "f32",
     [TUTTI_DOUBLE_INT] = "double_int",
     [TUTTI_INT_INT] = "int_int",
     [TUTTI_LONG_INT] = "long_int",
+    [TUTTI_BF16] = "bf16",
     NULL};
 
 /* "3,0,5": a length for each rank of the group, or "1,2/0,3": for each pair of ranks, row by row.

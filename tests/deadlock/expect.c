@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t expect_input(int rank, int tensor, int64_t element)
+int64_t expect_input(tutti_dtype dtype, int rank, int tensor, int64_t element)
 {
+    if (dtype == TUTTI_BF16) return 1 + (3 * tensor + rank + element) % 7;
     return 1000 * (tensor + 1) + 50 * (rank + 1) + element % 50;
 }
 
@@ -78,20 +79,21 @@ static int64_t expected_of_parts(
     const deadlock_case *c, const case_op *op, const case_op *d, int me, int steps, int64_t e)
 {
     const case_group *group = &c->group[d->group];
+    tutti_dtype dtype = d->args.dtype;
     int t = d->tensor, root = d->args.root, undone = !op->apart && steps % 2 == 0;
     int scatters = d->args.kind == TUTTI_SCATTER;
-    int64_t own = expect_input(group->rank[me], t, e), at = e;
+    int64_t own = expect_input(dtype, group->rank[me], t, e), at = e;
     int part = scatters && op->apart ? me : part_of(d, group->ranks, &at);
     if (part < 0) return own; /* in no part */
     if (scatters)
-        return part == me ? expect_input(group->rank[root], t, input_offset(d, me) + at) : own;
+        return part == me ? expect_input(dtype, group->rank[root], t, input_offset(d, me) + at) : own;
     int sender = group->rank[part];
     const case_op *theirs = deadlock_case_op(c, sender, t);
     if (!theirs) theirs = d;
     if (d->args.kind == TUTTI_ALLTOALL)
-        return undone ? own : expect_input(sender, t, input_offset(theirs, me) + at);
+        return undone ? own : expect_input(dtype, sender, t, input_offset(theirs, me) + at);
     if (d->args.kind == TUTTI_GATHER && me != root) return own;
-    return expect_input(sender, t, theirs->apart ? at : input_offset(d, part) + at);
+    return expect_input(dtype, sender, t, theirs->apart ? at : input_offset(d, part) + at);
 }
 
 /* Element e of the tensor after the rank's last step. What works out of place has the same input in
@@ -101,13 +103,14 @@ static int64_t expected(
 {
     const case_group *group = &c->group[op->group];
     int steps = c->program[rank].steps, me = deadlock_case_member(group, rank);
+    tutti_dtype dtype = definition->args.dtype;
     int64_t value[CASE_MOST_RANKS];
     int pairs = definition->args.kind == TUTTI_ALLTOALL && op->parts;
     if (tutti_coll_trait_of(definition->args.kind)->parts)
         return expected_of_parts(c, op, pairs ? op : definition, me, steps, e);
-    if (definition->args.kind == TUTTI_BARRIER) return expect_input(rank, op->tensor, e);
+    if (definition->args.kind == TUTTI_BARRIER) return expect_input(dtype, rank, op->tensor, e);
     for (int m = 0; m < group->ranks; m++)
-        value[m] = stored(definition->args.dtype, expect_input(group->rank[m], op->tensor, e));
+        value[m] = stored(dtype, expect_input(dtype, group->rank[m], op->tensor, e));
     for (int s = 0; s < (op->apart ? 1 : steps); s++) one_step(definition, group->ranks, value);
     return value[me];
 }
@@ -156,7 +159,7 @@ int expect_changed(
 {
     int64_t count = deadlock_case_input_count(c, rank, op);
     for (int64_t e = 0; e < count; e++) {
-        int64_t wanted = expect_input(rank, op->tensor, e);
+        int64_t wanted = expect_input(dtype, rank, op->tensor, e);
         if (values_are(op->args.dtype, data, e, wanted)) continue;
         if (what) tell(c, rank, op, e, data, wanted, what, size);
         return 1;

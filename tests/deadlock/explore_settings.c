@@ -142,6 +142,7 @@ static void draw_collective(
     if (k && below(d, 4) == 0) c[k].kind = c[k - 1].kind;
     if (below(d, 4) == 0) c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
     if (below(d, 6) == 0) c[k].dtype = (tutti_dtype)below(d, TUTTI_DTYPE_COUNT);
+    if (below(d, 12) == 0) c[k].dtype = TUTTI_BF16;
     while (!tutti_reduce_op_takes(c[k].op, c[k].dtype))
         c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
     if (tutti_coll_trait_of(c[k].kind)->rooted) c[k].root = below(d, s->ranks);
@@ -179,14 +180,15 @@ static void draw_priorities(uint64_t seed, program_setting *s)
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
-    static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag"};
+    static const char *const algorithms[] = {
+        "auto", "ring", "recursive-doubling", "tree", "rsag", "direct"};
     dice d = {.seed = seed}, form = {.seed = wire_mix(seed, 9)};
     program_setting s = {.design = draw_design(&d)};
     double most[MOST];
     s.ranks = 1 + below(&d, MOST_RANKS);
     s.workers = 1 + below(&d, 4);
     s.lanes = s.design->many_lanes ? 1 + below(&d, 4) : 1;
-    s.algorithm = algorithms[below(&d, 5)];
+    s.algorithm = algorithms[below(&d, sizeof algorithms / sizeof *algorithms)];
     int verify = below(&d, 4);
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);

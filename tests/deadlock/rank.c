@@ -381,7 +381,8 @@ void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, t
         if (!data) continue;
         int64_t count = input_count(rank, op);
         for (int64_t e = 0; e < count; e++)
-            expect_write(op->args.dtype, data, e, expect_input(rank->rank, op->tensor, e));
+            expect_write(
+                op->args.dtype, data, e, expect_input(op->args.dtype, rank->rank, op->tensor, e));
         runner->release(run, tensor);
     }
 }

@@ -247,13 +247,18 @@ static void types(void)
     tutti_double_int place[2] = {{-rank % 3, rank}, {(rank + 1) % size, rank}};
     double _Complex z = 1 + rank * I;
     uint16_t bits[4] = {(uint16_t)(1 << rank), 7, (uint16_t)rank, 0};
-    starpu_data_handle_t matrix, variable, block;
+    uint16_t half[2] = {0x3f80, 0xc040}; /* 1 and -3 */
+    starpu_data_handle_t matrix, variable, block, halves;
+    starpu_vector_data_register(&halves, STARPU_MAIN_RAM, (uintptr_t)half, 2, sizeof *half);
     starpu_vector_data_register(&matrix, STARPU_MAIN_RAM, (uintptr_t)place, 2, sizeof *place);
     starpu_variable_data_register(&variable, STARPU_MAIN_RAM, (uintptr_t)&z, sizeof z);
     starpu_matrix_data_register(&block, STARPU_MAIN_RAM, (uintptr_t)bits, 2, 2, 2, sizeof *bits);
     GOOD(tutti_allreduce(session, matrix, TUTTI_DOUBLE_INT, TUTTI_MINLOC));
     GOOD(tutti_allreduce(session, variable, TUTTI_C128, TUTTI_SUM));
     GOOD(tutti_allreduce(session, block, TUTTI_U16, TUTTI_BOR));
+    GOOD(tutti_allreduce(session, halves, TUTTI_BF16, TUTTI_SUM));
+    REFUSED(tutti_allreduce(session, halves, TUTTI_BF16, TUTTI_BAND));
+    REFUSED(tutti_allreduce(session, halves, TUTTI_F32, TUTTI_SUM));
     REFUSED(tutti_allreduce(session, block, TUTTI_U16, TUTTI_MINLOC));
     REFUSED(tutti_allreduce(session, variable, TUTTI_C128, TUTTI_MAX));
     GOOD(tutti_barrier(session, NULL));
@@ -264,6 +269,13 @@ static void types(void)
     starpu_data_unregister(matrix);
     starpu_data_unregister(variable);
     starpu_data_unregister(block);
+    starpu_data_unregister(halves);
+    for (int i = 0; i < 2; i++) {
+        uint32_t wide = (uint32_t)half[i] << 16;
+        float sum;
+        memcpy(&sum, &wide, sizeof sum);
+        EXPECT(sum == (float)((i ? -3 : 1) * size)); /* exact up to 256 */
+    }
     int least = size > 2 ? 2 : size - 1;
     EXPECT(place[0].value == -least && place[0].index == least);
     EXPECT(place[1].value == 0 && place[1].index == size - 1);

@@ -1,5 +1,7 @@
 #include "tests/support/values.h"
 
+#include "dag/base/bf16.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -22,7 +24,8 @@ enum { INDICES = 16 };
     X(TUTTI_FLOAT_INT, tutti_float_int, PAIR(float), LOADED)                                       \
     X(TUTTI_DOUBLE_INT, tutti_double_int, PAIR(double), LOADED)                                    \
     X(TUTTI_INT_INT, tutti_int_int, PAIR(int), LOADED)                                             \
-    X(TUTTI_LONG_INT, tutti_long_int, PAIR(long), LOADED)
+    X(TUTTI_LONG_INT, tutti_long_int, PAIR(long), LOADED)                                          \
+    X(TUTTI_BF16, uint16_t, d[i] = tutti_bf16_narrow((float)v), (int64_t)tutti_bf16_widen(d[i]))
 
 #define PAIR(T) (d[i].value = (T)(v / INDICES), d[i].index = (int)(v % INDICES))
 #define LOADED (int64_t) d[i].value *INDICES + d[i].index

@@ -1,7 +1,7 @@
 /* Whole numbers as elements of any type, and the operators' results on them, for tests of
  * collectives. A number is an element's value; for a complex type, its real part; for a pair, 16
  * times the value plus the index, so that of equal values the lower index has the lower number.
- * Padding is zero. [P] */
+ * Padding is zero. A bf16 holds whole numbers up to 256, and larger ones rounded. [P] */
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H
 

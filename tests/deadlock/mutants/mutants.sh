@@ -1,7 +1,7 @@
 #!/bin/bash
 # Mutants of the code: the suite is seen to fail.  mutants.sh [all | PATCH...]; without arguments, a handful
 #
-# Each *.patch here breaks one rule of the designs, the checks, the queue, the engine, the runner or the file lock. It is applied to a copy of its
+# Each *.patch here breaks one rule of the designs, the checks, the queue, schedules, the engine, the runner or the file lock. It is applied to a copy of its
 # source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
 # "TEST CASE" for one of its groups of tests, else test_explore) has to fail. A patch that does not apply any more is a failure, too. Objects, compiler and flags are the
 # build's (TUTTI_BUILDDIR): make check-mutants.
@@ -30,6 +30,7 @@ link() {
     test_priority) path=tests/designs/test_priority-test_priority.o ;;
     test_release) path=tests/designs/test_release-test_release.o ;;
     test_loop) path='tests/collectives/test_loop-test_loop.o tests/collectives/test_loop-cases.o' ;;
+    test_sched) path=tests/collectives/test_sched-test_sched.o ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;
     test_fingerprint) path=tests/designs/test_fingerprint-test_fingerprint.o ;;
     test_stall) path=tests/designs/test_stall-test_stall.o ;;

@@ -1,0 +1,35 @@
+/* bfloat16, the upper half of a float32: eight bits of exponent, seven of mantissa. The only place
+ * where a float becomes a bf16.
+ *
+ * Rounding is to nearest, ties to even, in integer arithmetic: instructions for bf16 (AVX-512 BF16,
+ * AMX) flush denormal numbers to zero, and the bits of a sum must not depend on the machine.
+ * Infinities stay; what is too large becomes infinite. A NaN stays one, quiet, with its sign and
+ * the upper bits of its payload. Loops over these functions vectorise. [P] */
+#ifndef TUTTI_BF16_H
+#define TUTTI_BF16_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* Exact. */
+static inline float tutti_bf16_widen(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline uint16_t tutti_bf16_narrow(float value)
+{
+    const uint32_t infinity = 0x7f800000, sign = 0x80000000, quiet = 0x00400000;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    /* What is dropped carries from the middle up; in the middle itself only if the last place kept
+     * is odd. A carry may raise the exponent, as it should. */
+    uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+    uint32_t kept = (bits & ~sign) > infinity ? bits | quiet : rounded;
+    return (uint16_t)(kept >> 16);
+}
+
+#endif
