@@ -1,7 +1,7 @@
 #!/bin/bash
 # The library as other people meet it: installed, and built on with the lines of doc/starpu.md, as they stand there
 # (README.md and the manual have no others), in C, C++ and CMake; documents, manual pages and tutti.pc are where they
-# should be; a program of the days of 0.1 gets a sentence.
+# should be; the manual's examples compile, run, and name every function; a program of the days of 0.1 gets a sentence.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 here=$TUTTI_SRCDIR/tests/install page=$TUTTI_SRCDIR/doc/starpu.md
 if nm -D "$TUTTI_BUILDDIR/.libs/libtutti.so" | grep -q '__asan\|__tsan\|__ubsan'; then
@@ -104,6 +104,27 @@ cmake -S other -B other/out" > "$dir/said" 2>&1 && fail "CMake takes this Tutti 
 else
     echo "skipped: CMake: there is no cmake here (apt-get install cmake)"
 fi
+
+# ---- the examples of the manual, in which every function occurs
+manual=$prefix/share/man/man3/tutti-starpu.3
+examples() { # KIND
+    sed -n "/^\.\\\\\" example: $1\$/,/^\.EE/p" "$manual" | grep -v '^\.' | sed 's/\\-/-/g; s/\\e/\\/g'
+}
+for kind in program function fragment; do examples $kind; done > all_examples
+for name in $functions; do
+    grep -qw "$name" all_examples || fail "no example in doc/tutti-starpu.3 has $name"
+done
+examples program > my_program.c
+try 'the example of the manual' "$(one 'cc ')"
+try 'the example of the manual on 2 ranks' "$ranks"
+says '^rank 1: the sum is 2$'
+examples function > functions.h
+examples fragment > fragments.h
+cp "$here/fragments.c" my_program.c
+try 'the fragments of the manual' "$(one 'cc ') -lm"
+try 'the fragments of the manual on 2 ranks' "$ranks"
+says '^rank 1 is the slowest: 2 s$'
+says '^Tutti .*; an element of type C64 has 8 bytes$'
 
 # ---- a program of the days of 0.1
 flags=$(bash -c "$paths
