@@ -103,6 +103,7 @@ START_TEST(exchanges_and_models_follow_each_other)
         ck_assert_ok(tutti_training_session_reopen(&session, &next));
         ck_assert_int_eq(session.stage, TUTTI_TRAINING_OPEN);
         ck_assert_int_eq(session.graphs, 0);
+        ck_assert_ptr_null(session.run);
         ck_assert_ptr_eq(tutti_exchange_design(session.exchange), tutti_designs[i]);
         ck_assert_ptr_eq(session.options.exchange.design, tutti_designs[i]);
         start(&session);

@@ -85,6 +85,11 @@ START_TEST(stages_follow_each_other)
     refuse_all_but(&session, TUTTI_TRAINING_OPEN);
     ck_assert_ptr_null(session.graph);
     close_it(&session);
+    session = started();
+    tutti_training_session_clear(&session); /* without a stop */
+    ck_assert_int_eq(session.stage, TUTTI_TRAINING_OPEN);
+    ck_assert_ptr_null(session.run);
+    close_it(&session);
     tutti_training_session_stop(&session);
     tutti_training_session_clear(&session);
     ck_assert_closed(&session);
