@@ -33,7 +33,7 @@ static const char *find_choice(const tutti_setting *setting, const char *text)
     return NULL;
 }
 
-/* "funneled, concurrent, chained" */
+/* The accepted words, separated by commas. */
 static void print_choices(const tutti_setting *setting, FILE *out)
 {
     const char *name;

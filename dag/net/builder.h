@@ -6,7 +6,7 @@
 
 #include "dag/net/site.h"
 #include "dag/net/step.h"
-#include "dag/net/update.h"
+#include "dag/net/update_rule.h"
 
 typedef struct tutti_builder {
     const tutti_net *net;

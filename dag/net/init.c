@@ -4,7 +4,7 @@
 #include "dag/base/rng.h"
 #include "dag/net/site.h"
 #include "dag/net/step.h"
-#include "dag/net/update.h"
+#include "dag/net/update_rule.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -20,5 +20,5 @@ libnet_la_SOURCES += \
 	dag/net/net.h \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
-	dag/net/update.c dag/net/update.h \
+	dag/net/update.c dag/net/update_rule.h \
 	dag/net/update_sgd.c

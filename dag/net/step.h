@@ -34,7 +34,7 @@
 #include "dag/net/net.h"
 #include "dag/run/run.h"
 
-/* What follows the sum of a parameter's gradient over all ranks (dag/net/update.h). */
+/* What follows the sum of a parameter's gradient over all ranks (dag/net/update_rule.h). */
 typedef struct tutti_update_rule tutti_update_rule;
 extern const tutti_update_rule tutti_update_sgd;
 

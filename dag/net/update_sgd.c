@@ -2,7 +2,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/optim.h"
 #include "dag/net/site.h"
-#include "dag/net/update.h"
+#include "dag/net/update_rule.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Nodes as StarPU tasks: edges by StarPU's own sequential consistency; codelets are in
- * dag/run/codelets.h, collectives in dag/run/collective_task.h. Tensors are registered in main memory, where the binding has laid
- * them out, so that collectives find the tensors of a bucket one after the other. */
+ * dag/run/codelets.h, collectives in dag/run/collective_task.h. Tensors are registered in main
+ * memory, where the binding has laid them out, so that collectives find the tensors of a bucket
+ * one after the other. */
 #include "dag/run/starpu.h"
 
 #include "dag/base/log.h"

@@ -1,5 +1,7 @@
 #!/bin/bash
-# The table of designs (designs/table.c) is the one list of them: lists.sh [TREE]
+# What has a table has no other list: lists.sh [TREE]
+#
+# The table of designs (designs/table.c) is the one list of them:
 #
 #   code    (C, shell, make) names no three designs in a line: that would be a list of its own. Ask tutti_designs, or
 #           tutti-info --list designs. A line that wants these three and no others says so: "designs by name" in a comment.
@@ -7,13 +9,41 @@
 #   argued  every design has a row in tests/models/promela/models.txt, and, unless it is unsafe, a part in doc/designs.md and
 #           its name in README.md, doc/tutti-starpu.3 and designs/attach/attach.h.
 #
+# The rows of dag/kernels/*_cpu.c are the one list of ops:
+#
+#   rows    every op that a family declares has a row, and table.c collects every family's rows.
+#   code    outside of dag/kernels names no three ops in a line: ask tutti_op_get, or tutti-info --list kernels.
+#
 # Prints "file:line: rule" for each line that breaks one, and exits with 1.
 set -u
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree" || exit 2
-[ -f designs/table.c ] || exit 0
 bad=0
 complain() { echo "$*"; bad=1; }
+
+if [ -f dag/kernels/table.c ]; then
+    while IFS=: read -r file line op; do
+        op=${op#tutti_op_}
+        grep -qE "^ *TUTTI_CPU_(ROW|LOOP)\($op," dag/kernels/*_cpu.c ||
+            complain "$file:$line: the op $op has no row in dag/kernels/*_cpu.c"
+    done < <(awk '/^extern const tutti_op /, /;/ {
+        rest = $0
+        while (match(rest, /tutti_op_[a-z0-9_]+/)) {
+            print FILENAME ":" FNR ":" substr(rest, RSTART, RLENGTH)
+            rest = substr(rest, RSTART + RLENGTH)
+        }
+    }' dag/kernels/*.h)
+    while IFS=: read -r file line text; do
+        rows=$(grep -oE 'tutti_kernels_[a-z0-9_]+' <<< "$text")
+        grep -qE "^ *$rows,$" dag/kernels/table.c || complain "$file:$line: table.c does not collect $rows"
+    done < <(grep -nE '^const tutti_kernel tutti_kernels_[a-z0-9_]+\[\] = ' dag/kernels/*.c)
+    while IFS=: read -r file line _; do
+        complain "$file:$line: a list of ops of its own: the rows have them (tutti_op_get, tutti-info --list kernels)"
+    done < <(grep -rnE 'tutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+' --include='*.[ch]' dag/graph dag/net dag/run \
+        designs apps 2> /dev/null)
+fi
+
+[ -f designs/table.c ] || exit $bad
 
 designs=$(grep -o 'tutti_design_[a-z_]*' designs/table.c | sed 's/tutti_design_//' | while read -r name; do
     [ -f "designs/$name.c" ] && grep -q "^const tutti_design tutti_design_$name = " "designs/$name.c" && echo "$name"

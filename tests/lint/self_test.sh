@@ -243,6 +243,26 @@ expect lists.sh 1 'doc/designs.md:1: no part about concurrent'
 put_designs tests/models/promela/models.txt 'quick    funneled    P=3' 'quick chained P=2' 'full sequential P=2' 'full concurrent P=1'
 expect lists.sh 1 'models.txt:1: no row for a model of naive'
 
+# A tree with one family of two ops, whose table has these lines, and FILE with these lines.
+put_ops() { # ROWS TABLE FILE LINE...
+    local rows=$1 table=$2
+    shift 2
+    put "$@"
+    mkdir -p "$tree/dag/kernels"
+    printf '%s\n' 'extern const tutti_op tutti_op_up,' '    tutti_op_down;' > "$tree/dag/kernels/move.h"
+    printf '%b' "const tutti_kernel tutti_kernels_move_cpu[] = {\n$rows};\n" > "$tree/dag/kernels/move_cpu.c"
+    printf '%b' "$table" > "$tree/dag/kernels/table.c"
+}
+both='    TUTTI_CPU_ROW(up, a, b, c),\n    TUTTI_CPU_LOOP(down, a, b),\n'
+put_ops "$both" '    tutti_kernels_move_cpu,\n' dag/net/a.c 'f(&tutti_op_up, &tutti_op_down);'
+expect lists.sh 0
+put_ops '    TUTTI_CPU_ROW(up, a, b, c),\n' '    tutti_kernels_move_cpu,\n' dag/net/a.c ''
+expect lists.sh 1 'dag/kernels/move.h:2: the op down has no row'
+put_ops "$both" '    tutti_kernels_other_cpu,\n' dag/net/a.c ''
+expect lists.sh 1 'dag/kernels/move_cpu.c:1: table.c does not collect tutti_kernels_move_cpu'
+put_ops "$both" '    tutti_kernels_move_cpu,\n' dag/run/a.c '{&tutti_op_up, &tutti_op_down, &tutti_op_left};'
+expect lists.sh 1 'dag/run/a.c:1: a list of ops of its own'
+
 export CC=${CC:-cc} FLAGS='-std=gnu11 -Wall'
 put dag/base/a.h '#ifndef TUTTI_A_H' '#define TUTTI_A_H' 'size_t tutti_a(void);' '#endif'
 expect headers.sh 1 'dag/base/a.h: does not compile alone'

@@ -1,8 +1,10 @@
 /* The step of a small net as text, compared with tests/golden/net, and properties of all its nodes. */
 #include "dag/kernels/act.h"
+#include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "dag/net/site.h"
 #include "dag/net/step.h"
+#include "dag/net/update_rule.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>
@@ -242,6 +244,50 @@ START_TEST(each_value_has_its_type)
 }
 END_TEST
 
+/* A rule that keeps two states and copies the gradient. */
+static tutti_status no_check(const tutti_step_options *options)
+{
+    return options->weight_decay > 0 ? TUTTI_ERR_INVAL : TUTTI_OK;
+}
+
+static tutti_status copy_gradient(tutti_graph *graph, const char *name,
+    const tutti_trained *trained, const tutti_step *step, const tutti_step_options *options)
+{
+    (void)step, (void)options;
+    const tutti_sum_desc desc = {.count = trained->count, .inputs = 1};
+    const tutti_access access[] = {tutti_reads(trained->gradient), tutti_writes(trained->weight),
+        tutti_updates(trained->state[0]), tutti_updates(trained->state[1])};
+    return tutti_graph_kernel(graph, name, &tutti_op_sum, &desc, sizeof desc, 4, access, NULL);
+}
+
+static const tutti_update_rule copies = {
+    .prefix = {"a.", "b."}, .check = no_check, .append = copy_gradient};
+
+START_TEST(an_update_rule_keeps_its_states)
+{
+    static const char *const states[] = {"a.fc.weight", "b.fc.weight", "a.fc.bias", "b.fc.bias"};
+    tutti_net *net;
+    tutti_step *step;
+    ck_assert_ok(tutti_net_new(&net));
+    tutti_value x = tutti_net_input(net, 1, 1, 3);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN));
+    tutti_step_options options = {.batch = 2, .micro_batches = 1, .ranks = 1, .rule = &copies};
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    ck_assert_int_eq(step->states, 4);
+    for (int i = 0; i < 4; i++) {
+        const tutti_tensor *state = tutti_graph_get_tensor(step->graph, step->state[i]);
+        ck_assert_str_eq(state->name, states[i]);
+        ck_assert_int_eq(state->role, TUTTI_ROLE_STATE);
+        ck_assert_int_eq(type_of(step->graph, "fc.weight", 2), state->dtype);
+    }
+    ck_assert_int_eq(tutti_graph_find(step->graph, "m.fc.weight"), -1);
+    tutti_step_free(step);
+    options.weight_decay = 1;
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
+    tutti_net_free(net);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step graph");
@@ -252,5 +298,6 @@ int main(void)
     tcase_add_test(tcase, priorities_follow_the_backward_pass);
     tcase_add_test(tcase, micro_batches_are_independent);
     tcase_add_test(tcase, each_value_has_its_type);
+    tcase_add_test(tcase, an_update_rule_keeps_its_states);
     return testing_run(suite);
 }

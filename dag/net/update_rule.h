@@ -1,7 +1,7 @@
 /* An update rule: what follows the sum of a parameter's gradient over all ranks. A rule is a file
  * update_<name>.c and its line in step.h. Threads: [M]. */
-#ifndef TUTTI_UPDATE_H
-#define TUTTI_UPDATE_H
+#ifndef TUTTI_UPDATE_RULE_H
+#define TUTTI_UPDATE_RULE_H
 
 #include "dag/net/step.h"
 
