@@ -28,6 +28,8 @@ struct tutti_control {
     outgoing *sent; /* under way, newest first */
     outgoing *idle;
     int sending;
+    int finishes; /* other ranks that have sent their last message */
+    int finished; /* and this rank has */
     struct {
         tutti_control_handler call;
         void *ctx;
@@ -122,6 +124,7 @@ static void recycle(tutti_control *c, outgoing *o)
 tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message)
 {
+    if (control->finished) return TUTTI_OK;
     outgoing *o = control->idle;
     if (o)
         control->idle = o->next;
@@ -160,6 +163,25 @@ int tutti_control_sending(const tutti_control *control)
     return control->sending;
 }
 
+tutti_status tutti_control_finish(tutti_control *control)
+{
+    const tutti_control_message last = {.kind = TUTTI_CONTROL_LAST};
+    if (control->finished) return TUTTI_OK;
+    tutti_status status = tutti_control_tell(control, &last);
+    control->finished = 1;
+    return status;
+}
+
+void tutti_control_hush(tutti_control *control)
+{
+    control->finished = 1;
+}
+
+int tutti_control_finished(const tutti_control *control)
+{
+    return control->finishes == control->size - 1 && !control->sending;
+}
+
 static tutti_status end_sends(tutti_control *c)
 {
     tutti_transport *t = c->transport;
@@ -184,6 +206,7 @@ static tutti_status end_sends(tutti_control *c)
 static void deliver(tutti_control *c, const tutti_control_message *message)
 {
     if ((uint32_t)message->kind >= TUTTI_CONTROL_KINDS) return;
+    c->finishes += message->kind == TUTTI_CONTROL_LAST;
     tutti_control_handler call = c->handler[message->kind].call;
     if (call) call(c->handler[message->kind].ctx, message);
 }

@@ -37,6 +37,7 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_DRAINED,
     TUTTI_CONTROL_READY, /* these collectives are ready here (driver_grant.c) */
     TUTTI_CONTROL_GRANT, /* these start next, in this order (driver_grant.c) */
+    TUTTI_CONTROL_LAST,  /* the sender sends nothing more (control.c) */
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 
@@ -79,6 +80,14 @@ tutti_status tutti_control_tell(tutti_control *control, const tutti_control_mess
 tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);
 /* Receives messages from this rank only. */
 tutti_status tutti_control_poll_rank(tutti_control *control, int rank, int *moved);
+/* Sends the last message of all, once: from here on send and tell drop what they are given. A
+ * message that nobody receives would outlive the communicator; MPI may give its number to another,
+ * to which the message would then belong. COMM, NOMEM. */
+tutti_status tutti_control_finish(tutti_control *control);
+/* The same without a message: the others expect none. */
+void tutti_control_hush(tutti_control *control);
+/* Whether every other rank has sent its last message, and none of this rank's is under way. */
+int tutti_control_finished(const tutti_control *control);
 /* How many sends are under way. */
 int tutti_control_sending(const tutti_control *control);
 

@@ -85,6 +85,9 @@ void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t win
  * all of them have left too. Without control they have. [M], or the passing thread. */
 void tutti_driver_leave(tutti_driver *driver);
 int tutti_driver_left(tutti_driver *driver);
+/* Once all have left: the last message to them, and whether all have sent theirs. Ranks that do not
+ * verify leave without. [M], or the passing thread. */
+int tutti_driver_finished(tutti_driver *driver);
 /* After a failure: whether all ranks have reported that they have nothing in flight. [A] */
 int tutti_driver_drained(tutti_driver *driver);
 /* Writes the ranks that have not left ("1, 3") into text; returns text. */

@@ -82,10 +82,24 @@ int tutti_driver_left(tutti_driver *driver)
 {
     if (!driver->verify) return 1;
     pthread_mutex_lock(driver->comm_lock);
+    /* The others wait for BYE and DRAINED, and may go as soon as they have both. */
+    if (tutti_driver_failure(driver) && driver->drain.clean_s > 0)
+        tutti_control_hush(driver->options.control);
     int left = tutti_verify_left(driver->verify, tutti_driver_failure(driver) != TUTTI_OK) &&
                !tutti_control_sending(driver->options.control);
     pthread_mutex_unlock(driver->comm_lock);
     return left;
+}
+
+int tutti_driver_finished(tutti_driver *driver)
+{
+    if (!driver->verify) return 1;
+    pthread_mutex_lock(driver->comm_lock);
+    tutti_status status = tutti_control_finish(driver->options.control);
+    if (status) tutti_driver_share(driver, status);
+    int finished = status || tutti_control_finished(driver->options.control);
+    pthread_mutex_unlock(driver->comm_lock);
+    return finished;
 }
 
 char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)

@@ -129,8 +129,8 @@ static int part(tutti_comm_thread *t)
         int was = drained + !failed;
         drained = tutti_driver_drained(t->driver);
         left = tutti_driver_left(t->driver);
-        if (left && drained) return 1;
         failed = failure != TUTTI_OK;
+        if (left && drained && (failed || !patient || tutti_driver_finished(t->driver))) return 1;
         if (drained + !failed != was) start_s = tutti_clock_s();
         double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {

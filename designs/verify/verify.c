@@ -264,7 +264,7 @@ static int is_shifted(const tutti_verify *v)
         const tutti_fingerprint *a = &all[0].fingerprint, *b = &all[r].fingerprint;
         if (!all[r].come || !all[r].known) return 0;
         if (a->kind != b->kind || a->dtype != b->dtype || a->op != b->op || a->count != b->count ||
-            a->root != b->root || strcmp(a->name, b->name) != 0)
+            a->root != b->root || a->priority != b->priority || strcmp(a->name, b->name) != 0)
             return 0;
     }
     return v->lanes > 1;
