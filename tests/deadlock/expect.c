@@ -159,7 +159,7 @@ int expect_changed(
 {
     int64_t count = deadlock_case_input_count(c, rank, op);
     for (int64_t e = 0; e < count; e++) {
-        int64_t wanted = expect_input(dtype, rank, op->tensor, e);
+        int64_t wanted = expect_input(op->args.dtype, rank, op->tensor, e);
         if (values_are(op->args.dtype, data, e, wanted)) continue;
         if (what) tell(c, rank, op, e, data, wanted, what, size);
         return 1;
