@@ -117,13 +117,13 @@ static void draw_parts(dice *d, const program_setting *s, program_collective *c,
 }
 
 /* What a kind allows beside its plain form: out of place, parts of given lengths, the program's own
- * operators. */
+ * operators (whose results of 16 bits a bf16 would round). */
 static void draw_form(dice *d, const program_setting *s, program_collective *c, int k)
 {
     const tutti_coll_trait *trait = tutti_coll_trait_of(c->kind);
     c->apart = trait->sends && below(d, c->kind == TUTTI_ALLREDUCE ? 4 : 2) == 0;
     if (trait->parts && below(d, 2)) draw_parts(d, s, c, k);
-    if (!trait->reduces || below(d, 5)) return;
+    if (!trait->reduces || c->dtype == TUTTI_BF16 || below(d, 5)) return;
     int own = below(d, VALUES_OPERATORS);
     c->user = &values_operators[own];
     c->op = (tutti_reduce_op)(TUTTI_USER_OP + own);

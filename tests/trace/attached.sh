@@ -50,7 +50,7 @@ says 'another session of this process is being traced: end its trace first' 2
 says 'tutti_trace_begin: file is NULL: rank 0 writes it' 1
 says 'tutti_trace_begin: file is empty: rank 0 writes it' 1
 says 'tutti_trace_begin: /dev/null is a device' 1
-says "tutti_trace_begin: TUTTI_TRACE_SPANS='many': an integer from 1 to" 2
+says "tutti_trace_begin: TUTTI_TRACE_SPANS='many': must be an integer from 1 to" 2
 says "trace $dir/folder/gone/trace: cannot be locked" 1
 says "trace $dir/folder/gone/trace: cannot create a file" 1
 says 'tutti_trace_begin: the session was detached' 2
