@@ -141,7 +141,8 @@ static int part(tutti_comm_thread *t)
         left = tutti_driver_left(t->driver);
         failed = failure != TUTTI_OK;
         if (left && drained && !(gone_s > 0)) gone_s = tutti_clock_s();
-        if (left && drained && (failed || !patient || has_finished(t, gone_s))) return 1;
+        if (left && drained && (failed || !patient)) return 1;
+        if (gone_s > 0 && has_finished(t, gone_s)) return 1;
         if (drained + !failed != was) start_s = tutti_clock_s();
         double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {
