@@ -7,9 +7,9 @@
  *                                sum 7  sum 0
  *
  * On a slow link the sums wait for each other. In the order of the calls, sum 0 is the last, and the next iteration
- * begins when all have ended. With priorities sum 0 goes before those that wait, and the other sums go on while the next
- * iteration runs. Blocks of steps run in turns in two sessions, one of which gives priorities. Prints the median time of
- * a step of both, and their ratio. */
+ * begins when all have ended. With priorities sum 0 goes before those that wait, and the other sums go on while the
+ * next iteration runs. Blocks of steps run in turns in two sessions, one of which gives priorities. Prints the median
+ * time of a step of both, and their ratio. */
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>

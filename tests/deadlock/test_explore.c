@@ -141,8 +141,8 @@ static void give_priorities(program_setting *s, int from)
             s->program[r].collective[k].priority = k % 5 + 1;
 }
 
-/* Every step is a choice with two sums; with three, and three ranks, the reduced exploration has those in which rank 0 has
- * seen all reports there are. From the first sum on, or after one in program order. */
+/* Every step is a choice with two sums; with three, and three ranks, the reduced exploration has those in which rank 0
+ * has seen all reports there are. From the first sum on, or after one in program order. */
 START_TEST(every_schedule_with_priorities_ends_right)
 {
     const tutti_design *design = tutti_design_find(_i ? "concurrent" : "funneled");

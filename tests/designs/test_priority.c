@@ -1,5 +1,5 @@
-/* designs: priorities, on which ranks agree as they run: what rank 0 grants next, the queue's side of it, and ranks of one
- * thread that pass in turn. Random schedules and dependencies: tests/deadlock/test_explore. */
+/* designs: priorities, on which ranks agree as they run: what rank 0 grants next, the queue's side of it, and ranks of
+ * one thread that pass in turn. Random schedules and dependencies: tests/deadlock/test_explore. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "designs/drive/grants.h"
