@@ -38,7 +38,7 @@ for ranks in 1 3; do
 done
 
 # layers: the same weights with priorities and without, with every design that keeps the law.
-for design in funneled concurrent chained; do
+for design in $(names overlapping); do
     out=$(TUTTI_DESIGN=$design "$mpirun" -np 2 "$programs/layers" 100 1 2 2>/dev/null) || fail "layers, $design: $out"
     grep -q 'ms a step in the order of the calls, .* ms with priorities' <<< "$out" || fail "layers, $design: $out"
 done

@@ -58,7 +58,7 @@ tells "rank 0 has ended after 13 collectives on lane 0, but rank 1 starts one mo
 all_wrong 4 concurrent on auto
 runs 3 funneled off auto priority-none # which is seen without any comparison
 [ $status = 1 ] || { fail "priority-none, --verify off: status $status"; cat "$dir/err"; }
-for design in funneled concurrent chained sequential; do
+for design in $(names designs); do
     runs 3 $design full auto same priority same
     [ $status = 0 ] || { fail "priority, $design: status $status"; cat "$dir/err"; }
 done
