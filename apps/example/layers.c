@@ -1,16 +1,15 @@
 /* What priorities gain: a chain of layers, trained on all ranks.
  *
- *     layers [KB of a layer's gradient [ms of a layer's task [steps of a block]]]      2000 20 5
+ *     layers [KB of a layer's gradient [ms of a layer's task [steps of a block]]]      8000 20 3
  *
  *   forward 0 1 2 ... 7   backward 7 6 ... 1 0   forward 0 1 2 ...
  *                                  |     |   \_____/ gradient 0 is complete last, and needed first
  *                                sum 7  sum 0
  *
- * On a slow link the sums wait for each other. In the order of the calls, sum 0 is the last, and
- * the next iteration begins when all have ended. With priorities sum 0 goes before those that wait,
- * and the other sums continue while the next iteration runs. Blocks of steps run in turns in two
- * sessions, one of which gives priorities. Prints the median time of a step of both, and their
- * ratio. */
+ * On a slow link the sums wait for each other. In the order of the calls, sum 0 is the last, and the next iteration
+ * begins when all have ended. With priorities sum 0 goes before those that wait, and the other sums go on while the
+ * next iteration runs. Blocks of steps run in turns in two sessions, one of which gives priorities. Prints the median
+ * time of a step of both, and their ratio. */
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,8 +126,8 @@ static int unregister_data(uint32_t elements, float want)
 
 int main(int argc, char **argv)
 {
-    double kb = argc > 1 ? atof(argv[1]) : 2000, ms = argc > 2 ? atof(argv[2]) : 20;
-    int steps = argc > 3 ? atoi(argv[3]) : 5;
+    double kb = argc > 1 ? atof(argv[1]) : 8000, ms = argc > 2 ? atof(argv[2]) : 20;
+    int steps = argc > 3 ? atoi(argv[3]) : 3;
     uint32_t elements = (uint32_t)(1000 * kb / sizeof(float));
     double time_ms[SESSIONS][BLOCKS];
     tutti_session *tutti[SESSIONS];

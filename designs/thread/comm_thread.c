@@ -117,12 +117,21 @@ static void tell_missing(tutti_comm_thread *t, int left, double limit_s)
             tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
 }
 
+/* All have left, since gone_s: whether their last messages are here. One that had given up on this rank sends none. */
+static int has_finished(tutti_comm_thread *t, double gone_s)
+{
+    static const double most_s = 2, share = 0.5;
+    double limit_s = share * t->options.setup_timeout_s;
+    return tutti_driver_finished(t->driver) ||
+           tutti_clock_s() - gone_s > (limit_s < most_s ? limit_s : most_s);
+}
+
 /* Leaves, and waits for the other ranks to leave too. Returns whether all have. */
 static int part(tutti_comm_thread *t)
 {
     int patient = !t->options.verify.at_once;
     int left = 0, drained = 0, failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
-    double start_s = tutti_clock_s();
+    double start_s = tutti_clock_s(), gone_s = 0; /* when all had left */
     tutti_driver_leave(t->driver);
     for (int idle = 0;; idle++) {
         tutti_status failure = tutti_driver_see(t->driver).failure;
@@ -130,7 +139,9 @@ static int part(tutti_comm_thread *t)
         drained = tutti_driver_drained(t->driver);
         left = tutti_driver_left(t->driver);
         failed = failure != TUTTI_OK;
-        if (left && drained && (failed || !patient || tutti_driver_finished(t->driver))) return 1;
+        if (left && drained && !(gone_s > 0)) gone_s = tutti_clock_s();
+        if (left && drained && (failed || !patient)) return 1;
+        if (gone_s > 0 && has_finished(t, gone_s)) return 1;
         if (drained + !failed != was) start_s = tutti_clock_s();
         double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {
