@@ -58,7 +58,7 @@ static const tutti_setting settings[] = {
         .help = "program to compare with; auto: torch_ddp.py where PyTorch is installed; none: no "
                 "program"},
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
-        .help = "network interface of the peers; the first that is up when left out"},
+        .help = "network interface of the peers (default: the first that is up)"},
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
     TUTTI_BENCH_SETTING_JSON(AT(json)),

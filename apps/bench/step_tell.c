@@ -158,10 +158,10 @@ void tutti_step_tell(tutti_step_bench *b)
 {
     double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit.value);
     const tutti_step_row *peer = tutti_step_rows_find(b, TUTTI_ROW_PEER);
-    printf("%d collectives of %.2f MB in all; a rank sends %.2f MB a step", b->traffic.collectives,
-        (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
+    printf("%d collectives of %.2f MB in all; each rank sends %.2f MB per step",
+        b->traffic.collectives, (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
     if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
-    printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms a step", "/ limit", "hidden", "/ peer",
+    printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms per step", "/ limit", "hidden", "/ peer",
         "(least .. most)");
     for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
     printf("%-28s %10.2f\n", "limit", 1e3 * limit);

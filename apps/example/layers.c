@@ -149,7 +149,7 @@ int main(int argc, char **argv)
     double plain = median(time_ms[PLAIN]), urgent = median(time_ms[URGENT]);
     if (!right) printf("rank %d: the weights are wrong\n", rank);
     if (!rank)
-        printf("%.1f ms a step in the order of the calls, %.1f ms with priorities: %.3f\n", plain,
+        printf("%.1f ms per step in the order of the calls, %.1f ms with priorities: %.3f\n", plain,
             urgent, urgent / plain);
     starpu_shutdown();
     MPI_Finalize();

@@ -25,7 +25,7 @@ static tutti_status find_runner(const char *name, const tutti_runner **runner)
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", tutti_runners[i]->name);
     }
-    return tutti_fail(TUTTI_ERR_INVAL, "no runner \"%s\"; known are: %s", name, known);
+    return tutti_fail(TUTTI_ERR_INVAL, "no runner \"%s\"; known: %s", name, known);
 }
 
 /* These options with what belongs to the session. */

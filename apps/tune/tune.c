@@ -121,7 +121,7 @@ static void tell_race(const tuner *t)
         double hidden = 0;
         int times = s->race.times[c];
         for (int r = 0; r < times; r++) hidden += s->hidden_pct[c][r] / times;
-        tutti_log(TUTTI_LOG_INFO, "  %-48s %9.2f ms a step, %3.0f %% hidden, %.3f%s",
+        tutti_log(TUTTI_LOG_INFO, "  %-48s %9.2f ms per step, %3.0f %% hidden, %.3f%s",
             tutti_configuration_text(&s->configuration[c], text),
             1e3 * tutti_race_median(&s->race, c), hidden, tutti_race_ratio(&s->race, c, 0),
             c == winner ? " *" : "");
@@ -202,7 +202,7 @@ static void tell_choice(const tuner *t)
         tutti_log(
             TUTTI_LOG_INFO, "auto: %s: nothing that was tried is more than 1 %% faster", text);
     else
-        tutti_log(TUTTI_LOG_INFO, "auto: %s: %.1f %% less time a step than %s", text,
+        tutti_log(TUTTI_LOG_INFO, "auto: %s: %.1f %% less time per step than %s", text,
             100 * (1 - r->step_ms / r->default_ms), base);
 }
 
@@ -382,7 +382,8 @@ tutti_status tutti_tune(const tutti_tune_options *options, tutti_training_sessio
     if (session->ranks > 1)
         status = choose(&t);
     else
-        tutti_log(TUTTI_LOG_INFO, "auto: --design %s, as one rank has nobody to exchange with",
+        tutti_log(TUTTI_LOG_INFO,
+            "auto: --design %s, because one rank has no other to exchange with",
             t.base.design->name);
     result->seconds = tutti_clock_s() - t.begun_s;
     *together = t.together;

@@ -3,11 +3,14 @@
 #include "dag/base/log.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { SYMBOL = 64 };
+
+typedef void codelet_run(void *buffers[], void *arg);
 
 typedef struct codelet {
     struct starpu_codelet codelet; /* first: what StarPU gets */
@@ -19,19 +22,29 @@ typedef struct codelet {
 } codelet;
 
 struct tutti_codelets {
-    codelet *first;
+    int nodes;
     codelet *of[]; /* per node; NULL where no kernel runs */
 };
 
-static codelet *find(const tutti_codelets *c, const tutti_kernel *kernel)
+/* StarPU keeps a list of the models in the process until it shuts down, which it does when its last
+ * user leaves. So the process has one list of codelets, which lives as long as StarPU does. */
+static struct {
+    pthread_mutex_t lock;
+    int users;
+    codelet *first;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static codelet *find(const tutti_kernel *kernel, codelet_run *run)
 {
-    codelet *found = c->first;
-    while (found && (found->op != kernel->op || found->dtype != kernel->dtype)) found = found->next;
+    codelet *found = all.first;
+    while (found && (found->op != kernel->op || found->dtype != kernel->dtype ||
+                        found->codelet.cpu_funcs[0] != run))
+        found = found->next;
     return found;
 }
 
-/* StarPU writes to a codelet and its model, so neither moves or is shared between runs. */
-static codelet *make(const tutti_kernel *kernel, void (*run)(void *buffers[], void *arg))
+/* StarPU writes to a codelet and its model, so neither moves. */
+static codelet *make(const tutti_kernel *kernel, codelet_run *run)
 {
     codelet *made = calloc(1, sizeof *made);
     if (!made) return NULL;
@@ -45,40 +58,54 @@ static codelet *make(const tutti_kernel *kernel, void (*run)(void *buffers[], vo
         .nbuffers = STARPU_VARIABLE_NBUFFERS,
         .model = &made->model,
         .name = kernel->op->name};
+    made->next = all.first;
+    all.first = made;
     return made;
 }
 
-tutti_status tutti_codelets_open(const tutti_binding *binding,
-    void (*run)(void *buffers[], void *arg), tutti_codelets **codelets)
+static tutti_status fill(tutti_codelets *c, const tutti_binding *binding, codelet_run *run)
+{
+    for (int n = 0; n < c->nodes; n++) {
+        const tutti_kernel *kernel = binding->kernel[n];
+        if (!kernel) continue;
+        c->of[n] = find(kernel, run);
+        if (!c->of[n]) c->of[n] = make(kernel, run);
+        if (!c->of[n])
+            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the codelet of %s", kernel->op->name);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_codelets_open(
+    const tutti_binding *binding, codelet_run *run, tutti_codelets **codelets)
 {
     tutti_codelets *c = calloc(1, sizeof *c + (size_t)binding->nodes * sizeof *c->of);
     if (!c)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "no memory for the codelets of %d nodes", binding->nodes);
-    for (int n = 0; n < binding->nodes; n++) {
-        const tutti_kernel *kernel = binding->kernel[n];
-        if (!kernel) continue;
-        c->of[n] = find(c, kernel);
-        if (c->of[n]) continue;
-        codelet *made = make(kernel, run);
-        if (!made) {
-            tutti_codelets_close(c);
-            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the codelet of %s", kernel->op->name);
-        }
-        made->next = c->first;
-        c->first = c->of[n] = made;
-    }
-    *codelets = c;
-    return TUTTI_OK;
+    c->nodes = binding->nodes;
+    pthread_mutex_lock(&all.lock);
+    all.users++;
+    tutti_status status = fill(c, binding, run);
+    pthread_mutex_unlock(&all.lock);
+    if (status)
+        tutti_codelets_close(c);
+    else
+        *codelets = c;
+    return status;
 }
 
 void tutti_codelets_close(tutti_codelets *codelets)
 {
-    while (codelets && codelets->first) {
-        codelet *gone = codelets->first;
-        codelets->first = gone->next;
+    if (!codelets) return;
+    pthread_mutex_lock(&all.lock);
+    all.users--;
+    while (!all.users && !starpu_is_initialized() && all.first) {
+        codelet *gone = all.first;
+        all.first = gone->next;
         free(gone);
     }
+    pthread_mutex_unlock(&all.lock);
     free(codelets);
 }
 

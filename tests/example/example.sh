@@ -40,7 +40,7 @@ done
 # layers: the same weights with priorities and without, with every design that keeps the law.
 for design in $(names overlapping); do
     out=$(TUTTI_DESIGN=$design "$mpirun" -np 2 "$programs/layers" 100 1 2 2>/dev/null) || fail "layers, $design: $out"
-    grep -q 'ms a step in the order of the calls, .* ms with priorities' <<< "$out" || fail "layers, $design: $out"
+    grep -q 'ms per step in the order of the calls, .* ms with priorities' <<< "$out" || fail "layers, $design: $out"
 done
 
 message=$(TUTTI_DESIGN=careless "$mpirun" -np 2 "$programs/sgd_parallel" 2>&1) && fail "an unknown design is accepted"

@@ -34,7 +34,7 @@ same_as_fixed() { # P
 
 # One rank has nothing to choose.
 automatic 1
-says 'auto: --design funneled, as one rank'
+says 'auto: --design funneled, because one rank'
 [ ! -e "$XDG_CACHE_HOME/tutti/tuning.json" ] || fail "one rank remembers"
 
 # No time: the default.
@@ -44,7 +44,7 @@ same_as_fixed 2
 
 # Enough time: everything is tried, and the next run knows.
 automatic 2 --tuning-time 1e6 --bucket-mb 2 --tuning "$dir/tuning.json"
-says '^tutti: rank 0:   --design chained --bucket-mb 2  *[0-9.]* ms a step'
+says '^tutti: rank 0:   --design chained --bucket-mb 2  *[0-9.]* ms per step'
 says 'remembered in '
 options=$(chosen)
 same_as_fixed 2

@@ -132,7 +132,7 @@ says 'after step 1 of 1, which is saved'
 
 # While tuning.
 begin 2 "$dir/rank" "$apps/tutti-cifar" --data synthetic --model mlp --batch 4 --steps 50 --design auto --tuning none --tuning-time 1000
-await ' ms a step, '
+await ' ms per step, '
 kill -INT "$(rank_pid 1)"
 ends
 all_with 130 2

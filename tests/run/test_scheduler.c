@@ -86,10 +86,10 @@ static int models_of(const char *op)
     return models;
 }
 
-START_TEST(each_op_has_its_model)
+/* A sum and a relu. */
+static tutti_graph *two_ops(void)
 {
     tutti_graph *g;
-    tutti_run *run;
     ck_assert_ok(tutti_graph_new(&g));
     int a = tensor(g, "a"), b = tensor(g, "b"), c = tensor(g, "c");
     const tutti_sum_desc sum = {.count = COUNT, .inputs = 1};
@@ -98,15 +98,52 @@ START_TEST(each_op_has_its_model)
         (tutti_access[]){{a, TUTTI_READ}, {b, TUTTI_WRITE}}, NULL));
     ck_assert_ok(tutti_graph_kernel(g, "relu", &tutti_op_relu, &relu, sizeof relu, 2,
         (tutti_access[]){{b, TUTTI_READ}, {c, TUTTI_WRITE}}, NULL));
-    setenv("STARPU_CALIBRATE", "1", 1);
+    return g;
+}
+
+static tutti_run *open_run(const tutti_graph *g)
+{
+    tutti_run *run;
     ck_assert_ok(tutti_runner_starpu.open(g, &(tutti_run_options){.workers = 1}, &run));
+    return run;
+}
+
+static void run_once(tutti_run *run)
+{
     ck_assert_ok(tutti_runner_starpu.submit(run, 0));
     ck_assert_ok(tutti_runner_starpu.wait(run, tutti_runner_starpu.point(run), 20));
+}
+
+START_TEST(each_op_has_its_model)
+{
+    tutti_graph *g = two_ops();
+    setenv("STARPU_CALIBRATE", "1", 1);
+    tutti_run *run = open_run(g);
+    run_once(run);
     tutti_runner_starpu.close(run);
     unsetenv("STARPU_CALIBRATE");
     ck_assert_int_gt(models_of("sum"), 0);
     ck_assert_int_gt(models_of("relu"), 0);
     ck_assert_int_eq(models_of("conv"), 0);
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* StarPU goes on, with the models that the first run has used, until the last run has ended. */
+START_TEST(a_run_may_end_before_others)
+{
+    tutti_graph *g = two_ops();
+    for (int round = 0; round < 2; round++) {
+        tutti_run *first = open_run(g), *last = open_run(g);
+        run_once(first);
+        tutti_runner_starpu.close(first);
+        run_once(last);
+        tutti_run *more = open_run(g);
+        run_once(more);
+        tutti_runner_starpu.close(last);
+        tutti_runner_starpu.close(more);
+        ck_assert(!starpu_is_initialized());
+    }
     tutti_graph_free(g);
 }
 END_TEST
@@ -119,5 +156,6 @@ int main(void)
     TCase *tcase = testing_case(suite, "scheduler");
     tcase_add_test(tcase, a_worker_takes_only_what_it_can_run);
     tcase_add_test(tcase, each_op_has_its_model);
+    tcase_add_test(tcase, a_run_may_end_before_others);
     return testing_run(suite);
 }

@@ -117,7 +117,7 @@ START_TEST(errors_say_what_to_do)
     tutti_training_session_options options = {.runner = "legs", .workers = 1, .metered = 1};
     tutti_log_set_level(TUTTI_LOG_NONE);
     ck_assert_int_eq(tutti_training_session_open(&options, &session), TUTTI_ERR_INVAL);
-    ck_assert_str_eq(tutti_last_error(), "no runner \"legs\"; known are: starpu, inline");
+    ck_assert_str_eq(tutti_last_error(), "no runner \"legs\"; known: starpu, inline");
     ck_assert_closed(&session);
     session = opened();
     ck_assert_int_eq(tutti_training_session_start(&session), TUTTI_ERR_INVAL);
