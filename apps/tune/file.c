@@ -183,7 +183,9 @@ static int add(const char *path, const char *key, const tutti_tuning *tuning)
     if (!root) root = json_pack("{s:{}}", "choices");
     snprintf(kept, sizeof kept, "%s.damaged", path);
     if (state == DAMAGED && rename(path, kept) == 0)
-        tutti_log(TUTTI_LOG_WARN, "tuning file %s was damaged and is started afresh; the damaged one is now %s", path, kept);
+        tutti_log(TUTTI_LOG_WARN,
+            "tuning file %s was damaged: a new one takes its place, and the damaged one is now %s",
+            path, kept);
     json_t *choices = json_object_get(root, "choices"), *earlier = json_object_get(choices, key);
     int done = !(tuning->cut && earlier && !json_object_get(earlier, "run")) &&
                !json_object_set_new(choices, key, as_json(tuning)) && replace(path, root);

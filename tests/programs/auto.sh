@@ -90,7 +90,7 @@ refuses() { # REGEX OPTION...
     [ $status = 2 ] || fail "status $status, not 2: $*"
     says "$regex"
 }
-refuses 'check-only: judges one design' --check-only
+refuses 'check-only: it judges one design' --check-only
 refuses 'tuning-time nan' --tuning-time nan
 refuses 'blocks its thread' --lanes 4 --algorithm mpi
 finish
