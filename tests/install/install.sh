@@ -82,27 +82,6 @@ try 'C on 1 rank' "${ranks/-n 2/-n 1}" # StarPU measures the machine once; two a
 try 'C on 2 ranks' "$ranks"
 says '^w0 -3.5'
 
-# ---- the examples of the manual, in which every function occurs
-manual=$prefix/share/man/man3/tutti-starpu.3
-examples() { # KIND
-    sed -n "/^\.\\\\\" example: $1\$/,/^\.EE/p" "$manual" | grep -v '^\.' | sed 's/\\-/-/g; s/\\e/\\/g'
-}
-for kind in program function fragment; do examples $kind; done > all_examples
-for name in $functions; do
-    grep -qw "$name" all_examples || fail "no example in doc/tutti-starpu.3 has $name"
-done
-examples program > my_program.c
-try 'the example of the manual' "$(one 'cc ')"
-try 'the example of the manual on 2 ranks' "$ranks"
-says '^rank 1: the sum is 2$'
-examples function > functions.h
-examples fragment > fragments.h
-cp "$here/fragments.c" my_program.c
-try 'the fragments of the manual' "$(one 'cc ') -lm"
-try 'the fragments of the manual on 2 ranks' "$ranks"
-says '^rank 1 is the slowest: 2 s$'
-says '^Tutti .*; an element of type C64 has 8 bytes$'
-
 # ---- C++, without the C++ bindings of MPI
 cp "$here/my_program.cc" .
 try C++ "$(one 'c\+\+ ')"
