@@ -1,9 +1,11 @@
 /* The start rule "queue" of designs/start.c: the comm thread starts collectives, each lane in sequence order. Funneled, concurrent;
- * with AGREES a step follows an order that ranks agree on. */
+ * with AGREES a step follows an order that ranks agree on; with GRANTS what rank 0 grants. */
 #include "rank.pml"
 
-#ifdef AGREES
+#if defined AGREES
 #include "order.pml"
+#elif defined GRANTS
+#include "grant.pml"
 #else
 /* tutti_queue_startable: of what its lane waits for, from the cursor, the first, if it is ready. */
 #ifdef MUTANT_CURSOR_SKIPS_RESERVED
@@ -59,12 +61,17 @@
 #define SLEEP :: d_step { idle(r) -> R.asleep = 1 }; !R.asleep
 #endif
 
+#ifndef GRANTING
+#define GRANTING
+#endif
+
 proctype comm_thread(byte r)
 {
     TAKEN
     do
     EACH(START)
     EACH(END)
+    GRANTING
     SLEEP
     :: R.stop -> break
     od;
