@@ -53,8 +53,8 @@ all_wrong 2 funneled on auto
 tells "rank 0: #7 'c', allreduce of 20000 F32 (sum), priority 2"                                 # priority-differs
 tells "rank 1: #7 'c', allreduce of 20000 F32 (sum), priority -2"
 tells "rank 0 gives them from collective #5 on, rank 1 has inserted #5 \"a\" without one"        # priority-none
-tells "rank 1 has ended after 9 collectives on lane 0, but rank 0 starts one more: #9 'a'"       # priority-fewer-steps
-tells "rank 0 has ended after 13 collectives on lane 0, but rank 1 starts one more: #1"          # priority-more-steps: any of its four
+tells "rank 1 has ended after 9 collectives on lane 0, but rank 0 starts one more: #"            # priority-fewer-steps: any of a step's
+tells "rank 0 has ended after 13 collectives on lane 0, but rank 1 starts one more: #1"          # priority-more-steps: likewise
 all_wrong 4 concurrent on auto
 runs 3 funneled off auto priority-none # which is seen without any comparison
 [ $status = 1 ] || { fail "priority-none, --verify off: status $status"; cat "$dir/err"; }
