@@ -71,7 +71,7 @@ for rank in range(ranks):
     hidden += sum(c[0] < t[1] and t[0] < c[1] for c in moving for t in tasks)
     flight += length(union(moving)) / 1e3 / ranks
     exposed += (length(union(moving + tasks)) - length(union(tasks))) / 1e3 / ranks
-if design != "sequential":
+if design != "sequential" and ranks > 1: # alone, a sum ends as it starts
     expect(hidden > 0, "no collective is in flight while a task runs")
 
 # Every collective is the same one on each rank, and with clocks that agree, none ends before all have started.
