@@ -126,7 +126,7 @@ tutti_status tutti_held_submit(tutti_held *held)
         if (!rc) continue;
         wanted->refused = 1;
         held->refused =
-            tutti_fail(TUTTI_ERR_INTERNAL, "StarPU does not hand over the data of task '%s': %s",
+            tutti_fail(TUTTI_ERR_INTERNAL, "StarPU cannot acquire the data of task '%s': %s",
                 held->request.name, strerror(-rc));
         arrive(held);
     }

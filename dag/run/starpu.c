@@ -290,7 +290,7 @@ static tutti_status start(tutti_run *run)
     int lock = tutti_process_lock_take("starpu", longest_start_s);
     int rc = starpu_init(&conf);
     tutti_process_lock_release(lock);
-    if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start: %s", strerror(-rc));
+    if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
     run->started = 1;
     int workers = (int)starpu_cpu_worker_get_count();
     if (workers == run->options.workers) return TUTTI_OK;
@@ -398,7 +398,7 @@ static tutti_status starpu_acquire(
     starpu_data_handle_t handle = run->handle[tensor];
     int rc = starpu_data_acquire_on_node(handle, STARPU_MAIN_RAM, tutti_starpu_mode(mode));
     if (rc)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU refuses to hand over tensor '%s': %s",
+        return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU cannot acquire tensor '%s': %s",
             tutti_graph_get_tensor(run->binding.graph, tensor)->name, strerror(-rc));
     *data = run->binding.memory[tensor];
     return TUTTI_OK;

@@ -51,7 +51,9 @@ pattern() { # KIND RANK NUMBER TENSOR
         echo "$differs" ;;
     extra | resize) echo "$differs" ;;
     swap) echo "$differs|error: .*collective #$3 \"$4\": rank $2 " ;;
-    delay) echo "warning: .*collective #$3 \"$4\": rank $2 " ;;
+    delay) # an order, which its sender and others may have ended already, holds back what comes after it
+        local held="warning: .*: rank $2 .*blocked by collective #$3 \"$4\", which comes first"
+        echo "warning: .*collective #$3 \"$4\": rank $2 |$held" ;;
     stop | orphan) echo "error: .*collective ($older#$3) \"[^\"]*\": rank $2 does not answer" ;;
     kill) # the launcher sees it first, in a line or two on one of its two streams; MPICH's does not say which rank
         if [ "$mpi" = hydra ]; then echo "EXIT CODE: 9"; else echo "process rank $2 .*exited on"; fi ;;
