@@ -18,14 +18,6 @@ tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image, in
     };
 }
 
-void tutti_normalise_init(
-    tutti_normalise *table, int channels, const float *mean, const float *deviation)
-{
-    for (int c = 0; c < channels; c++)
-        for (int v = 0; v < 256; v++)
-            table->value[c][v] = ((float)v / 255.0f - mean[c]) / deviation[c];
-}
-
 /* The pixel of a row of n that appears at place p, with mirrors at both ends. */
 static int mirror(int p, int n)
 {
@@ -34,17 +26,15 @@ static int mirror(int p, int n)
     return p;
 }
 
-void tutti_augment_apply(const tutti_augment *augment, const tutti_normalise *table, int H, int W,
-    int C, const uint8_t *pixels, float *out)
+void tutti_augment_apply(
+    tutti_augment augment, int H, int W, int C, const uint8_t *pixels, uint8_t *out)
 {
-    static const tutti_augment none = {0};
-    if (!augment) augment = &none;
     for (int y = 0; y < H; y++) {
-        const uint8_t *row = pixels + (size_t)mirror(y + augment->dy, H) * (size_t)W * (size_t)C;
+        const uint8_t *row = pixels + (size_t)mirror(y + augment.dy, H) * (size_t)W * (size_t)C;
         for (int x = 0; x < W; x++) {
-            int from = mirror((augment->flip ? W - 1 - x : x) + augment->dx, W);
+            int from = mirror((augment.flip ? W - 1 - x : x) + augment.dx, W);
             const uint8_t *pixel = row + (size_t)from * (size_t)C;
-            for (int c = 0; c < C; c++) *out++ = table->value[c][pixel[c]];
+            for (int c = 0; c < C; c++) *out++ = pixel[c];
         }
     }
 }

@@ -1,4 +1,5 @@
-/* From 8-bit pixels to what the first layer reads: crop, flip, normalise, in one pass. [P]
+/* Images as the network sees them: cropped and mirrored, still as 8-bit pixels, which the step
+ * normalises (dag/kernels/pixel.h). [P]
  *
  * Augmentation as in He et al. 2015 (arXiv:1512.03385, section 4.2): 4 pixels around the image, a
  * random crop of the original size, a flip about the vertical axis half of the time; with two
@@ -14,26 +15,19 @@
 
 #include <stdint.h>
 
-enum { TUTTI_AUGMENT_PAD = 4, TUTTI_CHANNELS_MAX = 4 };
+enum { TUTTI_AUGMENT_PAD = 4 };
 
 typedef struct tutti_augment {
     int dy, dx; /* -4..4: where the crop begins, relative to the image */
     int flip;   /* mirrored after the crop */
 } tutti_augment;
 
-/* The normalised value of every pixel value: value[c][v] = (v/255 - mean[c]) / deviation[c]. */
-typedef struct tutti_normalise {
-    float value[TUTTI_CHANNELS_MAX][256];
-} tutti_normalise;
-
 /* crop 0: dy and dx are 0; flip is the same as with a crop. */
 tutti_augment tutti_augment_draw(uint64_t seed, int64_t epoch, int64_t image, int crop);
 
-void tutti_normalise_init(
-    tutti_normalise *table, int channels, const float *mean, const float *deviation);
-
-/*   pixels [in]   (H,W,C) 8-bit       out [out]  (H,W,C)       augment: NULL: no crop or flip */
-void tutti_augment_apply(const tutti_augment *augment, const tutti_normalise *table, int H, int W,
-    int C, const uint8_t *pixels, float *out);
+/* pixels [in], out [out]: (H,W,C), not overlapping. Every pixel of `out` is one of `pixels`, because
+ * the border mirrors the image: no value has to stand for "outside". */
+void tutti_augment_apply(
+    tutti_augment augment, int H, int W, int C, const uint8_t *pixels, uint8_t *out);
 
 #endif

@@ -20,7 +20,7 @@ typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_
 
 typedef struct prefetch_slot {
     tutti_batch batch;
-    float *images;
+    uint8_t *images;
     int32_t *labels;
     slot_state state;
 } prefetch_slot;
@@ -28,12 +28,11 @@ typedef struct prefetch_slot {
 struct tutti_prefetch {
     const tutti_dataset *dataset;
     tutti_sampler sampler;
-    tutti_normalise table;
     int augment;
     int64_t crop_epochs;
     int views;
     int64_t end; /* first step that does not exist */
-    size_t image_elements;
+    size_t image_bytes;
 
     /* Protects everything below, except what a FILLING slot points to, which only its thread uses. */
     pthread_mutex_t mutex;
@@ -59,26 +58,28 @@ int64_t tutti_prefetch_steps(const tutti_dataset *dataset, int train, int ranks,
     return tutti_sampler_steps(&sampler);
 }
 
-/* One row of a batch: read, augment, normalise. `pixels` is the thread's scratch image. */
+/* One row of a batch: read, augment. `pixels` is the thread's scratch image. */
 static tutti_status fill_row(
     const tutti_prefetch *p, prefetch_slot *slot, int64_t row, uint8_t *pixels)
 {
     const tutti_dataset *d = p->dataset;
-    float *out = slot->images + (size_t)row * p->image_elements;
+    uint8_t *out = slot->images + (size_t)row * p->image_bytes;
     int64_t epoch, image;
     image = tutti_sampler_image(&p->sampler, slot->batch.step / p->views, row, &epoch);
     slot->labels[row] = -1;
     if (image < 0) {
-        memset(out, 0, p->image_elements * sizeof *out);
+        memset(out, 0, p->image_bytes);
         return TUTTI_OK;
     }
-    tutti_status status = tutti_dataset_read(d, image, pixels, &slot->labels[row]);
-    if (status) return status;
     int crop = epoch < p->crop_epochs;
     tutti_augment draw = {.flip = slot->batch.step % p->views > 0};
     if (p->augment) draw = tutti_augment_draw(p->sampler.seed, epoch, image, crop);
-    tutti_augment_apply(&draw, &p->table, d->height, d->width, d->channels, pixels, out);
-    return TUTTI_OK;
+    int as_it_is = !draw.dy && !draw.dx && !draw.flip;
+    tutti_status status =
+        tutti_dataset_read(d, image, as_it_is ? out : pixels, &slot->labels[row]);
+    if (!status && !as_it_is)
+        tutti_augment_apply(draw, d->height, d->width, d->channels, pixels, out);
+    return status;
 }
 
 static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, uint8_t *pixels)
@@ -122,7 +123,7 @@ static void settle_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_status sta
 static void *fill_batches(void *argument)
 {
     tutti_prefetch *p = argument;
-    uint8_t *pixels = malloc(p->image_elements);
+    uint8_t *pixels = malloc(p->image_bytes);
     pthread_mutex_lock(&p->mutex);
     for (prefetch_slot *slot; (slot = take_slot(p));) {
         pthread_mutex_unlock(&p->mutex);
@@ -148,9 +149,6 @@ static tutti_status check_options(const tutti_prefetch_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%d reading threads and %d batches: 0..%d and 0..%d are possible", o->threads, o->depth,
             THREADS_MAX, DEPTH_MAX);
-    if (d->channels > TUTTI_CHANNELS_MAX)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "images of %d channels: at most %d", d->channels, TUTTI_CHANNELS_MAX);
     if (tutti_prefetch_steps(d, o->train, o->ranks, o->batch) == 0)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%lld images are too few for one step of %d ranks with %lld images each; choose a "
@@ -162,7 +160,7 @@ static tutti_status check_options(const tutti_prefetch_options *o)
 static tutti_status make_slots(tutti_prefetch *p)
 {
     size_t batch = (size_t)p->sampler.batch;
-    size_t bytes = tutti_mem_product(tutti_mem_product(batch, p->image_elements), sizeof(float));
+    size_t bytes = tutti_mem_product(batch, p->image_bytes);
     p->slots = calloc((size_t)p->depth, sizeof *p->slots);
     int complete = p->slots != NULL;
     for (int s = 0; complete && s < p->depth; s++) {
@@ -235,12 +233,11 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .ranks = o->ranks,
         .train = o->train,
         .seed = o->seed};
-    tutti_normalise_init(&p->table, d->channels, o->mean, o->deviation);
     p->augment = o->train && o->augment;
     p->crop_epochs = o->crop_epochs;
     p->views = !o->train && o->views > 1 ? o->views : 1;
     p->end = o->train ? INT64_MAX : p->views * tutti_sampler_steps(&p->sampler);
-    p->image_elements = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+    p->image_bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
     p->depth = o->depth ? o->depth : threads + 3;
     p->next_fill = p->next_step = o->first_step;
     p->failed_step = INT64_MAX;

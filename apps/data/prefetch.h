@@ -1,11 +1,13 @@
-/* Batches, decoded, augmented and normalised ahead of the step by dedicated threads.
+/* Batches, decoded and augmented ahead of the step by dedicated threads. Their images are bytes, a
+ * quarter of what float32 would take here and on the way into the step, which normalises them.
  *
  * Training: an endless sequence of steps. Epoch e (step / steps_per_epoch) is a permutation of the
  * data set, a function of (seed, e) alone; each step takes the next ranks*batch images of it, rank
  * r the r-th run of `batch`; the tail of an epoch that fills no global batch is dropped (a
  * different tail every epoch). No image comes twice in an epoch, every rank has the same number of
  * steps, and step s has the same batch whether or not the run was resumed in between. Evaluation:
- * the whole split once, in order; rows beyond the end are zero with label -1.
+ * the whole split once, in order; rows beyond the end are zero with label -1: they do not count, and
+ * in an evaluation an image has no influence on another one's loss.
  *
  * Threads: open, next, await, close [M]; release [A]. */
 #ifndef TUTTI_PREFETCH_H
@@ -17,7 +19,7 @@ typedef struct tutti_prefetch tutti_prefetch;
 
 typedef struct tutti_batch {
     int64_t step;
-    const float *images;   /* (batch,H,W,C): (pixel/255 - mean[c]) / deviation[c] */
+    const uint8_t *images; /* (batch,H,W,C) */
     const int32_t *labels; /* (batch) */
     tutti_prefetch *owner;
     int slot;
@@ -35,7 +37,6 @@ typedef struct tutti_prefetch_options {
     uint64_t seed;
     int threads; /* that read; 0: 1. Batches are bit-identical with any number */
     int depth;   /* batches in memory, including those that the caller holds; 0: threads + 3 */
-    const float *mean, *deviation; /* per channel */
 } tutti_prefetch_options;
 
 /* Steps in one epoch of training, or in the evaluation: the same on every rank. 0 if the data set

@@ -103,6 +103,17 @@ static tutti_status build_net(
     return tutti_net_status(*net);
 }
 
+/* Bytes of which each value is as frequent as the others have mean 1/2 and variance 1/12, nearly. */
+static void complete_pixels(tutti_step_options *recipe)
+{
+    recipe->bytes = 1;
+    if (recipe->deviation[0] > 0) return;
+    for (int c = 0; c < TUTTI_PIXEL_CHANNELS; c++) {
+        recipe->mean[c] = 0.5f;
+        recipe->deviation[c] = 0.288675f;
+    }
+}
+
 tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe)
 {
@@ -112,6 +123,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     complete.micro_batches = s->options.workers;
     complete.rank = s->rank;
     complete.ranks = s->ranks;
+    complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);
     if (!status) status = build_net(model, input, &net);
@@ -123,7 +135,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     s->net = net;
     s->step = step;
     s->recipe = complete;
-    s->image_values = (int64_t)input->H * input->W * input->C;
+    s->image_bytes = (int64_t)input->H * input->W * input->C;
     keep(s, step->graph);
     return TUTTI_OK;
 }
@@ -185,13 +197,13 @@ tutti_status tutti_training_session_init(tutti_training_session *s)
 }
 
 tutti_status tutti_training_session_feed(
-    tutti_training_session *s, const float *images, const int32_t *labels)
+    tutti_training_session *s, const uint8_t *images, const int32_t *labels)
 {
     tutti_status status = expect_model(s, "take a batch");
     for (int i = 0; !status && i < s->recipe.micro_batches; i++) {
         const tutti_micro_batch *part = &s->step->micro_batch[i];
-        status = s->runner->feed(s->run, part->images, images + part->first * s->image_values,
-            (size_t)(part->count * s->image_values) * sizeof *images, NULL, NULL);
+        status = s->runner->feed(s->run, part->images, images + part->first * s->image_bytes,
+            (size_t)(part->count * s->image_bytes), NULL, NULL);
         if (!status)
             status = s->runner->feed(s->run, part->labels, labels + part->first,
                 (size_t)part->count * sizeof *labels, NULL, NULL);
@@ -228,7 +240,7 @@ void tutti_training_session_clear(tutti_training_session *s)
     s->net = NULL;
     s->graph = NULL;
     s->recipe = (tutti_step_options){0};
-    s->image_values = 0;
+    s->image_bytes = 0;
     if (!s->exchange) free_graphs(s);
     if (s->stage > TUTTI_TRAINING_OPEN) s->stage = TUTTI_TRAINING_OPEN;
 }

@@ -58,7 +58,7 @@ typedef struct tutti_training_session {
     tutti_net *net;
     tutti_step *step;
     tutti_step_options recipe;
-    int64_t image_values; /* in one image */
+    int64_t image_bytes; /* of one image */
     tutti_graph *graph;   /* the step's, or the one that blank made; NULL: not BUILT */
     const tutti_runner *runner;
     tutti_run *run; /* NULL: not STARTED */
@@ -79,7 +79,9 @@ tutti_status tutti_training_session_reopen(
     tutti_training_session *session, const tutti_exchange_options *exchange);
 
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
- * and the ranks of the session, whatever the recipe says of them. INVAL (logged), NOMEM. */
+ * and the ranks of the session, and takes images as bytes, whatever the recipe says of these; a
+ * recipe with a deviation of 0 gets mean and deviation of evenly distributed bytes. INVAL (logged),
+ * NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */
@@ -91,10 +93,10 @@ tutti_status tutti_training_session_apply(tutti_training_session *session);
 tutti_status tutti_training_session_start(tutti_training_session *session);
 /* Writes the model's initial weights and state, which the recipe's seed determines. */
 tutti_status tutti_training_session_init(tutti_training_session *session);
-/* Feeds a batch of images (N,H,W,C) and labels, micro-batch by micro-batch, as nodes: both must
- * stay valid until a wait for a later point has returned. Errors as of tutti_runner.feed. */
+/* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes: both
+ * must stay valid until a wait for a later point has returned. Errors as of tutti_runner.feed. */
 tutti_status tutti_training_session_feed(
-    tutti_training_session *session, const float *images, const int32_t *labels);
+    tutti_training_session *session, const uint8_t *images, const int32_t *labels);
 
 /* Closes the run, if there is one; the weights are gone, and no worker is left. */
 void tutti_training_session_stop(tutti_training_session *session);

@@ -222,9 +222,7 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .views = s->options->views,
         .seed = (uint64_t)s->options->seed,
         .threads = (int)s->options->threads,
-        .depth = (int)s->options->depth,
-        .mean = s->mean,
-        .deviation = s->deviation};
+        .depth = (int)s->options->depth};
     return tutti_prefetch_open(&options, batches);
 }
 

@@ -250,12 +250,16 @@ static tutti_status build(tutti_trainer *s)
     const tutti_train_options *o = s->options;
     const tutti_model_input input = model_input(s);
     const tutti_model_recipe *recipe = &o->model->recipe;
-    const tutti_step_options step = {.batch = o->batch,
+    tutti_step_options step = {.batch = o->batch,
         .momentum = (float)o->momentum,
         .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
         .nesterov = !o->no_nesterov && o->momentum > 0,
         .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
         .seed = (uint64_t)o->seed};
+    for (int c = 0; c < input.C && c < TUTTI_PIXEL_CHANNELS; c++) {
+        step.mean[c] = s->mean[c];
+        step.deviation[c] = s->deviation[c];
+    }
     return tutti_training_session_build(&s->session, o->model, &input, &step);
 }
 

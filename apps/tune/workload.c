@@ -28,7 +28,8 @@ tutti_status tutti_workload_build(const tutti_workload *w, tutti_training_sessio
 
 /* What every step reads. */
 typedef struct inputs {
-    float *images, rate;
+    uint8_t *images;
+    float rate;
     int32_t *labels;
     int64_t counter;
 } inputs;
@@ -41,12 +42,12 @@ static void free_inputs(inputs *in)
     free(in);
 }
 
-static inputs *new_inputs(const tutti_workload *w, int64_t values)
+static inputs *new_inputs(const tutti_workload *w, int64_t image_bytes)
 {
     inputs *in = calloc(1, sizeof *in);
     if (!in) return NULL;
     in->rate = 0.001f;
-    in->images = tutti_mem_aligned(tutti_mem_product((size_t)values, sizeof *in->images));
+    in->images = tutti_mem_aligned(tutti_mem_product((size_t)w->batch, (size_t)image_bytes));
     in->labels = tutti_mem_aligned(tutti_mem_product((size_t)w->batch, sizeof *in->labels));
     if (in->images && in->labels) return in;
     free_inputs(in);
@@ -54,11 +55,12 @@ static inputs *new_inputs(const tutti_workload *w, int64_t values)
 }
 
 /* Draws the images and labels of a rank. */
-static void draw(const tutti_workload *w, int rank, int64_t values, inputs *in)
+static void draw(const tutti_workload *w, int rank, int64_t image_bytes, inputs *in)
 {
     uint64_t seed = w->seed + (uint64_t)rank;
-    for (int64_t i = 0; i < values; i++)
-        in->images[i] = (float)tutti_rng_normal(seed, tutti_rng_stream("images"), (uint64_t)i);
+    for (int64_t i = 0; i < w->batch * image_bytes; i++)
+        in->images[i] =
+            (uint8_t)tutti_rng_below(seed, tutti_rng_stream("images"), (uint64_t)i, UINT8_MAX + 1);
     for (int64_t i = 0; i < w->batch; i++)
         in->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
             (uint64_t)tutti_workload_input(w)->classes);
@@ -80,12 +82,11 @@ static tutti_status feed(const tutti_workload *w, tutti_training_session *s, con
 
 tutti_status tutti_workload_start(const tutti_workload *w, tutti_training_session *s)
 {
-    int64_t values = w->batch * s->image_values;
-    inputs *in = new_inputs(w, values);
+    inputs *in = new_inputs(w, s->image_bytes);
     if (!in)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)w->batch);
-    draw(w, s->rank, values, in);
+    draw(w, s->rank, s->image_bytes, in);
     tutti_status status = tutti_training_session_start(s);
     if (!status) status = tutti_training_session_init(s);
     if (status) {

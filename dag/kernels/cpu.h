@@ -79,17 +79,19 @@ void tutti_cpu_free(void *args);
 #define TUTTI_CPU_FLOPS(name) static double name##_flops(const void *desc)
 #define TUTTI_CPU_BYTES(name) static double name##_bytes(const void *desc, size_t element)
 
-/* A row for float32 on the CPU. */
-#define TUTTI_CPU_ROW(op, open, fn, close)                                                         \
+/* A row for an element type on the CPU; for float32. */
+#define TUTTI_CPU_ROW_OF(op, dtype, open, fn, close)                                               \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CPU, TUTTI_F32, open, fn, close                                      \
+        &tutti_op_##op, TUTTI_CPU, dtype, open, fn, close                                          \
     }
+#define TUTTI_CPU_ROW(op, open, fn, close) TUTTI_CPU_ROW_OF(op, TUTTI_F32, open, fn, close)
 /* The same for a kernel that needs only its descriptor. */
 #define TUTTI_CPU_LOOP(op, open, fn) TUTTI_CPU_ROW(op, open, fn, tutti_cpu_free)
 
 /* The rows of each family; the last one has no op. */
 extern const tutti_kernel tutti_kernels_act_cpu[], tutti_kernels_arith_cpu[],
     tutti_kernels_conv_cpu[], tutti_kernels_dense_cpu[], tutti_kernels_loss_cpu[],
-    tutti_kernels_norm_cpu[], tutti_kernels_optim_cpu[], tutti_kernels_pool_cpu[];
+    tutti_kernels_norm_cpu[], tutti_kernels_optim_cpu[], tutti_kernels_pixel_cpu[],
+    tutti_kernels_pool_cpu[];
 
 #endif

@@ -9,4 +9,5 @@ libnet_la_SOURCES += \
 	dag/kernels/norm.h dag/kernels/norm_cpu.c \
 	dag/kernels/onednn.c dag/kernels/onednn.h \
 	dag/kernels/optim.h dag/kernels/optim_cpu.c \
+	dag/kernels/pixel.h dag/kernels/pixel_cpu.c \
 	dag/kernels/pool.h dag/kernels/pool_cpu.c

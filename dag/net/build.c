@@ -22,6 +22,16 @@ static tutti_status check_options(const tutti_step_options *o)
     return rule_of(o)->check(o);
 }
 
+/* Images that come as bytes have a mean and a deviation for each channel. */
+static tutti_status check_channels(const tutti_net *net, const tutti_step_options *o)
+{
+    int64_t C = net->layer[0].out.C;
+    if (!o->bytes || C <= TUTTI_PIXEL_CHANNELS) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "step: images of %lld channels come as bytes: at most %d channels can be normalised",
+        (long long)C, TUTTI_PIXEL_CHANNELS);
+}
+
 static tutti_status check_net(const tutti_net *net)
 {
     if (net->status != TUTTI_OK) return net->status;
@@ -207,6 +217,7 @@ tutti_status tutti_step_build(
     tutti_builder b = {.net = net, .options = options};
     tutti_status status = check_options(options);
     if (status == TUTTI_OK) status = check_net(net);
+    if (status == TUTTI_OK) status = check_channels(net, options);
     if (status != TUTTI_OK) return status;
     status = open_builder(&b);
     if (status == TUTTI_OK) {

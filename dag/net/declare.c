@@ -17,6 +17,7 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
 static tutti_status declare_inputs(tutti_builder *b)
 {
     tutti_extent x = b->net->layer[0].out;
+    tutti_dtype fed = b->options->bytes ? TUTTI_U8 : b->net->layer[0].dtype;
     tutti_graph *graph = b->graph;
     tutti_status status = tutti_graph_tensor(
         graph, "rate", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1), &b->step->rate);
@@ -26,10 +27,10 @@ static tutti_status declare_inputs(tutti_builder *b)
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
         char images[32], labels[32], metrics[32];
-        snprintf(images, sizeof images, "images@%d", s);
+        snprintf(images, sizeof images, "%s@%d", b->options->bytes ? "pixels" : "images", s);
         snprintf(labels, sizeof labels, "labels@%d", s);
         snprintf(metrics, sizeof metrics, "metrics@%d", s);
-        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, b->net->layer[0].dtype,
+        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, fed,
             tutti_shape_of(micro_batch->count, x.H, x.W, x.C), &micro_batch->images);
         if (status == TUTTI_OK)
             status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
@@ -131,7 +132,7 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .seed = o->seed,
         .counter = b->step->counter,
         .x = {-1, -1},
-        .y = l == 0 ? micro_batch->images : -1,
+        .y = l == 0 && !o->bytes ? micro_batch->images : -1,
         .parameter = {-1, -1},
         .running = -1,
         .stats = -1,

@@ -1,9 +1,32 @@
 /* The forward pass of training and evaluation. */
 #include "dag/net/builder.h"
 
+#include "dag/kernels/pixel.h"
+
+#include <string.h>
+
+/* The input layer's value, of images that come as bytes. */
+static tutti_status normalise(tutti_builder *b, int s)
+{
+    const tutti_step_options *o = b->options;
+    tutti_site *site = tutti_builder_site(b, 0, s);
+    tutti_extent x = site->layer->out;
+    tutti_normalise_desc desc = {.pixels = site->N * x.H * x.W, .C = x.C};
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    memcpy(desc.mean, o->mean, sizeof desc.mean);
+    memcpy(desc.deviation, o->deviation, sizeof desc.deviation);
+    tutti_access access[] = {
+        tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y)};
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_normalise, &desc, sizeof desc, 2, access);
+}
+
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
 {
     tutti_status status = TUTTI_OK;
+    for (int s = 0; b->options->bytes && s < b->options->micro_batches && !status; s++)
+        status = normalise(b, s);
     for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
         const tutti_layer *layer = &b->net->layer[l];
         for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {

@@ -1,4 +1,5 @@
-/* The images. The layer's value is the micro-batch's input tensor, which the step declares. */
+/* The images. The layer's value is the micro-batch's input tensor, which the step declares, or what
+ * the step makes of that if images come as bytes. */
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 

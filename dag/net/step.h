@@ -5,13 +5,15 @@
  * over micro-batches, in their order. A mark ("sum over ranks") follows each sum; the updates come
  * last. Gradients are those of the mean loss over the global batch.
  *
- *   train   forward of each micro-batch, layer by layer; after each batch norm:
+ *   train   [bytes -> float32]
+ *           forward of each micro-batch, layer by layer; after each batch norm:
  *              sum of statistics over micro-batches -> mark
  *           loss of each micro-batch
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
  *              [sum over micro-batches] -> mark
  *           from the last layer: update of each parameter, running statistics of each batch norm
- *   eval    forward of each micro-batch with running statistics, metrics of each micro-batch
+ *   eval    [bytes -> float32]
+ *           forward of each micro-batch with running statistics, metrics of each micro-batch
  *
  * Both sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,
@@ -24,13 +26,15 @@
  *
  * Tensor names: parameters as in PyTorch, with batch norm's pair in one
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", SGD's momentum "m.<name>", running statistics
- * "<layer>.running"; values "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1.
+ * "<layer>.running"; values "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1;
+ * images "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>".
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 
 #include "dag/graph/graph.h"
+#include "dag/kernels/pixel.h"
 #include "dag/net/net.h"
 #include "dag/run/run.h"
 
@@ -48,12 +52,16 @@ typedef struct tutti_step_options {
     int nesterov;
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
     uint64_t seed;         /* initial weights, dropout */
+    /* 1: images come as bytes, and a node per micro-batch makes them float with the mean and the
+     * deviation of each channel (dag/kernels/pixel.h). 0: they come as float32. */
+    int bytes;
+    float mean[TUTTI_PIXEL_CHANNELS], deviation[TUTTI_PIXEL_CHANNELS];
 } tutti_step_options;
 
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
-    int images, labels;   /* (n,H,W,C), of the net's input type; (n) int32 */
+    int images, labels;   /* as fed: (n,H,W,C) of bytes or float32; (n) int32 */
     int seen, both;       /* (n,K): logits of the first view; sum of both views (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;

@@ -65,11 +65,12 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
-/* Numbers in [-1, 1) that float represents; statistics are shifted above zero, labels are -1 to K-1. */
+/* Numbers in [-1, 1) that float represents; statistics are shifted above zero, labels are -1 to K-1, pixels bytes. */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
     if (!strcmp(t->name, "step")) return 5;
+    if (!strcmp(t->name, "pixels")) return (double)(bits % 256);
     if (!strcmp(t->name, "labels"))
         return (double)(bits % (uint32_t)(test_find(c, "logits")->count / t->count + 1)) - 1;
     double value = (double)bits / 524288 - 1;
@@ -136,6 +137,8 @@ void test_to_data(const test_tensor *t)
         if (t->dtype == TUTTI_F64) ((double *)t->data)[i] = t->value[i];
         if (t->dtype == TUTTI_I32) ((int32_t *)t->data)[i] = (int32_t)t->value[i];
         if (t->dtype == TUTTI_I64) ((int64_t *)t->data)[i] = (int64_t)t->value[i];
+        if (t->dtype == TUTTI_U8)
+            ((uint8_t *)t->data)[i] = t->value[i] > 0 ? (uint8_t)t->value[i] : 0;
     }
 }
 

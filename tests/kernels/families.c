@@ -6,6 +6,7 @@
 #include "dag/kernels/loss.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
+#include "dag/kernels/pixel.h"
 #include "dag/kernels/pool.h"
 #include "tests/kernels/reference.h"
 
@@ -144,6 +145,13 @@ static void xent_tensors(test_case *c)
     test_declare(c, "metrics", TUTTI_F64, TUTTI_METRICS);
 }
 
+static void normalise_tensors(test_case *c)
+{
+    const tutti_normalise_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "pixels", TUTTI_U8, d->pixels * d->C);
+    test_declare(c, "y", TUTTI_F32, d->pixels * d->C);
+}
+
 static void sgd_tensors(test_case *c)
 {
     const tutti_sgd_desc *d = (const void *)c->desc.bytes;
@@ -161,10 +169,11 @@ typedef struct field {
     char type;
 } field;
 
-#define F(family, type, key, letter)                                                               \
+#define AT(family, type, key, member, letter)                                                      \
     {                                                                                              \
-#family, #key, offsetof(type, key), letter                                                 \
+#family, #key, offsetof(type, member), letter                                              \
     }
+#define F(family, type, key, letter) AT(family, type, key, key, letter)
 #define WINDOW(family, type)                                                                       \
     F(family, type, N, 'i'), F(family, type, H, 'i'), F(family, type, W, 'i'),                     \
         F(family, type, C, 'i'), F(family, type, R, 'i'), F(family, type, S, 'i'),                 \
@@ -210,6 +219,16 @@ static const field fields[] = {
     F(xent, tutti_xent_desc, weight, 'f'),
     F(xent, tutti_xent_desc, smoothing, 'f'),
     F(xent, tutti_xent_desc, views, 'd'),
+    F(normalise, tutti_normalise_desc, pixels, 'i'),
+    F(normalise, tutti_normalise_desc, C, 'i'),
+    AT(normalise, tutti_normalise_desc, mean0, mean[0], 'f'),
+    AT(normalise, tutti_normalise_desc, mean1, mean[1], 'f'),
+    AT(normalise, tutti_normalise_desc, mean2, mean[2], 'f'),
+    AT(normalise, tutti_normalise_desc, mean3, mean[3], 'f'),
+    AT(normalise, tutti_normalise_desc, deviation0, deviation[0], 'f'),
+    AT(normalise, tutti_normalise_desc, deviation1, deviation[1], 'f'),
+    AT(normalise, tutti_normalise_desc, deviation2, deviation[2], 'f'),
+    AT(normalise, tutti_normalise_desc, deviation3, deviation[3], 'f'),
     F(sgd, tutti_sgd_desc, count, 'i'),
     F(sgd, tutti_sgd_desc, momentum, 'f'),
     F(sgd, tutti_sgd_desc, weight_decay, 'f'),
@@ -246,6 +265,7 @@ const test_family *const test_families[] = {
     FAMILY(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),
     FAMILY(sum, 1, {&tutti_op_sum}),
     FAMILY(xent, 2, {&tutti_op_softmax_xent, &tutti_op_xent_eval}),
+    FAMILY(normalise, 1, {&tutti_op_normalise}),
     FAMILY(sgd, 1, {&tutti_op_sgd}),
     NULL,
 };

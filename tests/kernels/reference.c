@@ -8,6 +8,7 @@
 #include "dag/kernels/loss.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
+#include "dag/kernels/pixel.h"
 #include "dag/kernels/pool.h"
 
 #include <math.h>
@@ -252,6 +253,17 @@ void test_sum_reference(const test_case *c)
         for (int input = 0; input < d->inputs; input++) y[i] += c->tensor[input].value[i];
         if (d->relu && y[i] < 0) y[i] = 0;
     }
+}
+
+/* ---- pixel ---- */
+
+void test_normalise_reference(const test_case *c)
+{
+    const tutti_normalise_desc *d = (const void *)c->desc.bytes;
+    const double *pixel = test_value(c, "pixels");
+    double *y = test_value(c, "y");
+    for (int64_t i = 0; i < d->pixels * d->C; i++)
+        y[i] = (pixel[i] / 255 - (double)d->mean[i % d->C]) / (double)d->deviation[i % d->C];
 }
 
 /* ---- loss, optim ---- */

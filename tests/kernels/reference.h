@@ -17,6 +17,7 @@ void test_pool_avg_reference(const test_case *c);
 void test_shortcut_reference(const test_case *c);
 void test_sum_reference(const test_case *c);
 void test_xent_reference(const test_case *c);
+void test_normalise_reference(const test_case *c);
 void test_sgd_reference(const test_case *c);
 
 #endif

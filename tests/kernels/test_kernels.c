@@ -9,6 +9,7 @@
 #include "dag/kernels/loss.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
+#include "dag/kernels/pixel.h"
 #include "tests/kernels/cases.h"
 #include "tests/support/testing.h"
 
@@ -71,6 +72,7 @@ END_TEST
 static const tutti_kernel *kernel_of(const tutti_op *op)
 {
     const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, TUTTI_F32);
+    if (!kernel) kernel = tutti_kernel_find(op, TUTTI_CPU, TUTTI_U8);
     ck_assert_msg(kernel != NULL, "%s", op->name);
     return kernel;
 }
@@ -390,6 +392,12 @@ START_TEST(bad_descriptors_are_refused)
         "xent N=1 K=2 weight=1 smoothing=1",
         "xent N=1 K=2 weight=1 smoothing=-0.1",
         "xent N=1 K=2 weight=1 views=-1",
+        "normalise pixels=0 C=1 deviation0=1",
+        "normalise pixels=1 C=0 deviation0=1",
+        "normalise pixels=1 C=5 deviation0=1",
+        "normalise pixels=1 C=2 deviation0=1 deviation1=0",
+        "normalise pixels=1 C=1 mean0=nan deviation0=1",
+        "normalise pixels=1 C=1 deviation0=inf",
         "sgd count=1 momentum=-1",
         "sgd count=1 nesterov=1",
         "sgd count=1 weight_decay=-1",
@@ -460,6 +468,30 @@ START_TEST(variance_survives_a_large_mean)
     ck_assert_double_eq_tol((double)stats[C], squares / ROWS, 1e-4);
     free(x);
     free(y);
+}
+END_TEST
+
+/* The weights of a run depend on every bit of its images: not x * (1/255), nor x/255 * (1/deviation). */
+START_TEST(pixels_are_normalised_in_one_order)
+{
+    const tutti_normalise_desc desc = {.pixels = 256,
+        .C = 3,
+        .mean = {0.4914f, 0.4822f, 0.4465f},
+        .deviation = {0.247f, 0.2435f, 0.2616f}};
+    uint8_t x[256 * 3];
+    float y[256 * 3];
+    void *buf[] = {x, y}, *args = NULL;
+    for (int i = 0; i < 256 * 3; i++) x[i] = (uint8_t)(i / 3);
+    ck_assert_ok(kernel_of(&tutti_op_normalise)->open(&desc, &args));
+    ck_assert_ok(kernel_of(&tutti_op_normalise)->fn(args, buf, NULL));
+    kernel_of(&tutti_op_normalise)->close(args);
+    for (int i = 0; i < 256 * 3; i++) {
+        volatile float expected = (float)x[i];
+        expected = expected / 255.0f;
+        expected = expected - desc.mean[i % 3];
+        expected = expected / desc.deviation[i % 3];
+        ck_assert_msg(y[i] == expected, "%d: %.9g, not %.9g", x[i], (double)y[i], (double)expected);
+    }
 }
 END_TEST
 
@@ -534,6 +566,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, bad_descriptors_are_refused);
     tcase_add_test(tcase, label_out_of_range_is_named);
     tcase_add_test(tcase, variance_survives_a_large_mean);
+    tcase_add_test(tcase, pixels_are_normalised_in_one_order);
     tcase_add_test(tcase, not_a_number_is_not_hidden);
     return testing_run(suite);
 }

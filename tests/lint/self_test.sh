@@ -253,7 +253,7 @@ put_ops() { # ROWS TABLE FILE LINE...
     printf '%b' "const tutti_kernel tutti_kernels_move_cpu[] = {\n$rows};\n" > "$tree/dag/kernels/move_cpu.c"
     printf '%b' "$table" > "$tree/dag/kernels/table.c"
 }
-both='    TUTTI_CPU_ROW(up, a, b, c),\n    TUTTI_CPU_LOOP(down, a, b),\n'
+both='    TUTTI_CPU_ROW_OF(up, t, a, b, c),\n    TUTTI_CPU_LOOP(down, a, b),\n'
 put_ops "$both" '    tutti_kernels_move_cpu,\n' dag/net/a.c 'f(&tutti_op_up, &tutti_op_down);'
 expect lists.sh 0
 put_ops '    TUTTI_CPU_ROW(up, a, b, c),\n' '    tutti_kernels_move_cpu,\n' dag/net/a.c ''

@@ -292,6 +292,55 @@ START_TEST(starpu_gives_the_same_bits)
 }
 END_TEST
 
+/* ---- images as bytes ---- */
+
+/* Three steps and an evaluation with images as bytes, or as the floats that they stand for. */
+static uint64_t train_on_pixels(
+    const uint8_t *pixels, const int32_t *labels, int bytes, double *loss)
+{
+    tutti_step_options options = {.batch = BATCH,
+        .micro_batches = 2,
+        .ranks = 1,
+        .momentum = 0.9f,
+        .seed = 2,
+        .bytes = bytes,
+        .mean = {0.4914f, 0.4822f, 0.4465f},
+        .deviation = {0.247f, 0.2435f, 0.2616f}};
+    float values[BATCH * IMAGE];
+    for (int e = 0; e < BATCH * IMAGE; e++) {
+        float v = (float)pixels[e] / 255.0f, shifted = v - options.mean[e % CHANNELS];
+        values[e] = shifted / options.deviation[e % CHANNELS];
+    }
+    const void *images = bytes ? (const void *)pixels : values;
+    trial t;
+    trial_open(&t, with_norm, &options, 0);
+    int fed = t.step->micro_batch[0].images;
+    ck_assert_uint_eq(tutti_graph_get_tensor(t.step->graph, fed)->bytes,
+        (size_t)t.step->micro_batch[0].count * IMAGE * (bytes ? 1 : sizeof(float)));
+    for (int step = 0; step < 3; step++)
+        trial_run(&t, t.step->train, images, labels, 0.05f, step);
+    trial_run(&t, t.step->eval, images, labels, 0, 0);
+    trial_run(&t, t.step->eval_again, images, labels, 0, 0);
+    *loss = trial_metric(&t, 0);
+    uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+START_TEST(bytes_give_the_bits_of_floats)
+{
+    uint8_t pixels[BATCH * IMAGE];
+    int32_t labels[BATCH];
+    double of_floats, of_bytes;
+    for (int e = 0; e < BATCH * IMAGE; e++)
+        pixels[e] = (uint8_t)tutti_rng_below(8, tutti_rng_stream("pixels"), (uint64_t)e, 256);
+    trial_labels(8, 0, BATCH, CLASSES, labels);
+    uint64_t floats = train_on_pixels(pixels, labels, 0, &of_floats);
+    ck_assert(train_on_pixels(pixels, labels, 1, &of_bytes) == floats);
+    ck_assert_mem_eq(&of_bytes, &of_floats, sizeof of_floats);
+}
+END_TEST
+
 /* Rows with label -1 do not count, neither in the metrics nor in the gradient. */
 START_TEST(padded_rows_do_not_count)
 {
@@ -367,6 +416,7 @@ int main(void)
     tcase_add_test(tcase, micro_batches_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, every_order_gives_the_same_bits);
     tcase_add_test(tcase, starpu_gives_the_same_bits);
+    tcase_add_test(tcase, bytes_give_the_bits_of_floats);
     tcase_add_test(tcase, padded_rows_do_not_count);
     tcase_add_test(tcase, two_views_are_averaged);
     tcase_add_test(tcase, initial_values_follow_seed_and_name);

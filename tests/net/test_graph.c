@@ -244,6 +244,31 @@ START_TEST(each_value_has_its_type)
 }
 END_TEST
 
+/* Bytes are fed under another name; what the first layer reads is called as ever, and has no gradient. */
+START_TEST(bytes_become_float_first)
+{
+    tutti_net *net;
+    tutti_step *step;
+    ck_assert_ok(tutti_net_new(&net));
+    build(net);
+    const tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1, .bytes = 1};
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    const tutti_tensor *fed = tutti_graph_get_tensor(step->graph, step->micro_batch[1].images);
+    ck_assert_str_eq(fed->name, "pixels@1");
+    ck_assert_int_eq(fed->role, TUTTI_ROLE_INPUT);
+    ck_assert_int_eq(type_of(step->graph, "images.normalise@1", 0), TUTTI_U8);
+    ck_assert_int_eq(type_of(step->graph, "images.normalise@1", 1), TUTTI_F32);
+    int image = tutti_graph_find(step->graph, "images@1"), sections = 0;
+    ck_assert_int_eq(tutti_graph_get_tensor(step->graph, image)->role, TUTTI_ROLE_SCRATCH);
+    ck_assert_int_eq(find_node(step, "conv1.conv@1")->access[0].tensor, image);
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++)
+        sections += !strcmp(tutti_graph_get_node(step->graph, n)->name, "images.normalise@1");
+    ck_assert_int_eq(sections, 3);
+    tutti_step_free(step);
+    tutti_net_free(net);
+}
+END_TEST
+
 /* A rule that keeps two states and copies the gradient. */
 static tutti_status no_check(const tutti_step_options *options)
 {
@@ -298,6 +323,7 @@ int main(void)
     tcase_add_test(tcase, priorities_follow_the_backward_pass);
     tcase_add_test(tcase, micro_batches_are_independent);
     tcase_add_test(tcase, each_value_has_its_type);
+    tcase_add_test(tcase, bytes_become_float_first);
     tcase_add_test(tcase, an_update_rule_keeps_its_states);
     return testing_run(suite);
 }

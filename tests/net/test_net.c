@@ -227,6 +227,23 @@ START_TEST(step_refuses_bad_options)
 }
 END_TEST
 
+/* There is a mean and a deviation for four channels. */
+START_TEST(step_refuses_bytes_of_many_channels)
+{
+    tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1, .bytes = 1};
+    for (int C = 4; C <= 5; C++) {
+        tutti_net *net = new_net();
+        tutti_step *step = NULL;
+        tutti_value x = tutti_net_input(net, 2, 2, C);
+        tutti_net_output(net, tutti_net_dense(net, "fc", x, 3, TUTTI_INIT_HE_FAN_IN));
+        ck_assert_int_eq(
+            tutti_step_build(net, &options, &step), C == 4 ? TUTTI_OK : TUTTI_ERR_INVAL);
+        tutti_step_free(step);
+        tutti_net_free(net);
+    }
+}
+END_TEST
+
 START_TEST(step_refuses_bad_nets)
 {
     static const tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1};
@@ -254,6 +271,7 @@ int main(void)
     tcase_add_loop_test(
         tcase, errors_name_layer_and_shapes, 0, (int)(sizeof wrongs / sizeof *wrongs));
     tcase_add_test(tcase, step_refuses_bad_options);
+    tcase_add_test(tcase, step_refuses_bytes_of_many_channels);
     tcase_add_test(tcase, step_refuses_bad_nets);
     return testing_run(suite);
 }

@@ -38,16 +38,18 @@ static void feed(const trial *t, int tensor, const void *data)
     ck_assert_ok(t->runner->feed(t->run, tensor, data, bytes, NULL, NULL));
 }
 
-void trial_submit(trial *t, int section, const float *images, const int32_t *labels,
+void trial_submit(trial *t, int section, const void *images, const int32_t *labels,
     const float *rate, const int64_t *number)
 {
     int64_t H, W, C;
+    size_t element = t->options.bytes ? 1 : sizeof(float);
     tutti_net_shape(t->net, 0, &H, &W, &C);
     feed(t, t->step->rate, rate);
     feed(t, t->step->counter, number);
     for (int s = 0; s < t->step->micro_batches; s++) {
         const tutti_micro_batch *micro_batch = &t->step->micro_batch[s];
-        feed(t, micro_batch->images, images + micro_batch->first * H * W * C);
+        feed(t, micro_batch->images,
+            (const char *)images + (size_t)(micro_batch->first * H * W * C) * element);
         feed(t, micro_batch->labels, labels + micro_batch->first);
     }
     ck_assert_ok(t->runner->submit(t->run, section));
@@ -59,7 +61,7 @@ void trial_wait(trial *t)
 }
 
 void trial_run(
-    trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number)
+    trial *t, int section, const void *images, const int32_t *labels, float rate, int64_t number)
 {
     trial_submit(t, section, images, labels, &rate, &number);
     trial_wait(t);

@@ -24,13 +24,13 @@ void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *opti
     const tutti_runner *runner, const tutti_run_options *run);
 void trial_close(trial *t);
 
-/* Feeds options.batch images and labels (the rank's batch, cut into micro-batches here), the rate
- * and the step number, and runs a section to its end. */
+/* Feeds options.batch images (float, or bytes with options.bytes) and labels (the rank's batch, cut
+ * into micro-batches here), the rate and the step number, and runs a section to its end. */
 void trial_run(
-    trial *t, int section, const float *images, const int32_t *labels, float rate, int64_t number);
+    trial *t, int section, const void *images, const int32_t *labels, float rate, int64_t number);
 
 /* The same without waiting: the pointed-to data must stay until trial_wait, which waits for all. */
-void trial_submit(trial *t, int section, const float *images, const int32_t *labels,
+void trial_submit(trial *t, int section, const void *images, const int32_t *labels,
     const float *rate, const int64_t *number);
 void trial_wait(trial *t);
 

@@ -34,9 +34,9 @@ static void train(tutti_training_session *session)
     static const float rate = 0.1f;
     static const int64_t counter = 0;
     const tutti_runner *runner = session->runner;
-    float images[BATCH * SIDE * SIDE];
+    uint8_t images[BATCH * SIDE * SIDE];
     const int32_t labels[BATCH] = {0, 1, 2, session->rank % CLASSES};
-    for (int i = 0; i < BATCH * SIDE * SIDE; i++) images[i] = (float)(i + session->rank) / 8;
+    for (int i = 0; i < BATCH * SIDE * SIDE; i++) images[i] = (uint8_t)(i + session->rank);
     ck_assert_ok(tutti_training_session_feed(session, images, labels));
     ck_assert_ok(runner->feed(session->run, session->step->rate, &rate, sizeof rate, NULL, NULL));
     ck_assert_ok(

@@ -46,7 +46,7 @@ static void close_it(tutti_training_session *session)
 static void refuse_all_but(tutti_training_session *s, tutti_training_stage stage)
 {
     tutti_training_stage before = s->stage;
-    float images[1] = {0};
+    uint8_t images[1] = {0};
     int32_t labels[1] = {0};
     ck_assert_int_eq(before, stage);
     tutti_log_set_level(TUTTI_LOG_NONE);
@@ -141,13 +141,15 @@ START_TEST(the_session_completes_the_recipe)
 {
     tutti_step_options wrong = recipe;
     wrong.rank = wrong.ranks = wrong.micro_batches = 99;
+    wrong.bytes = 0;
     tutti_training_session session = opened();
     ck_assert_ok(tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &wrong));
     ck_assert_int_eq(session.recipe.rank, 1);
     ck_assert_int_eq(session.recipe.ranks, 4);
     ck_assert_int_eq(session.recipe.micro_batches, WORKERS);
     ck_assert_int_eq(session.step->micro_batches, WORKERS);
-    ck_assert_int_eq(session.image_values, SIDE * SIDE * CHANNELS);
+    ck_assert_int_eq(session.image_bytes, SIDE * SIDE * CHANNELS);
+    ck_assert(session.recipe.bytes && session.recipe.deviation[0] > 0);
     ck_assert_ptr_eq(session.graph, session.step->graph);
     ck_assert_ok(tutti_training_session_apply(&session));
     ck_assert_int_eq(tutti_training_session_collectives(&session), 0); /* no exchange */
@@ -199,7 +201,7 @@ END_TEST
 /* Initial weights depend on the recipe alone; a step changes them. */
 START_TEST(steps_run_and_start_again)
 {
-    static const float images[BATCH * SIDE * SIDE * CHANNELS] = {1, 2, 3};
+    static const uint8_t images[BATCH * SIDE * SIDE * CHANNELS] = {1, 2, 255};
     static const int32_t labels[BATCH] = {0, 1, 2};
     static const float rate = 0.1f;
     static const int64_t counter = 0;

@@ -149,6 +149,14 @@ def xent(case, N, K, weight, smoothing=0.0, views=1):
     return {"dlogits": dlogits, "metrics": torch.stack([loss, right.double(), counted.double()])}
 
 
+def normalise(case, pixels, C, **d):
+    stream = stream_of(f"{case.text}:pixels")
+    x = torch.tensor([bits_of(stream, i) % 256 for i in range(pixels * C)], dtype=torch.float64).reshape(pixels, C)
+    mean, deviation = (torch.tensor([float(d.get(f"{name}{c}", 0)) for c in range(C)], dtype=torch.float64)
+                       for name in ("mean", "deviation"))
+    return {"y": (x / 255 - mean) / deviation}
+
+
 def sgd(case, count, momentum, weight_decay, nesterov):
     w = case.fill("w", count).requires_grad_()
     optimizer = torch.optim.SGD([w], lr=1.0, momentum=momentum, weight_decay=weight_decay, nesterov=bool(nesterov))
@@ -165,7 +173,7 @@ def sgd(case, count, momentum, weight_decay, nesterov):
 
 FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
             "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "shortcut": shortcut, "sum": sum_of,
-            "xent": xent, "sgd": sgd}
+            "xent": xent, "normalise": normalise, "sgd": sgd}
 
 
 def main():
