@@ -1,5 +1,9 @@
 /* Copies and sums.
  *
+ * CONCAT: the channels of `parts` tensors one behind the other:
+ *   x_i (pixels,C[i])     y (pixels,C[0]+C[1]+...)     y[p, C[0]+...+C[i-1]+c] = x_i[p,c]
+ * SPLIT: the opposite, from x to y_i. Each is the gradient of the other.
+ *
  * SUM: y = x0 + x1 + ... in this order, `inputs` >= 1 tensors of `count` elements (1: a copy); with
  * relu, y = max(that sum, 0).
  *
@@ -24,6 +28,15 @@ typedef struct tutti_shortcut_desc {
     int64_t N, H, W, C, K, stride;
 } tutti_shortcut_desc;
 
-extern const tutti_op tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum;
+enum { TUTTI_CONCAT_PARTS = 16 /* at most */ };
+
+typedef struct tutti_concat_desc {
+    int64_t pixels; /* N*H*W */
+    int parts;
+    int64_t C[TUTTI_CONCAT_PARTS];
+} tutti_concat_desc;
+
+extern const tutti_op tutti_op_concat, tutti_op_concat_bwd, tutti_op_split, tutti_op_split_bwd,
+    tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum;
 
 #endif

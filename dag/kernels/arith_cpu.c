@@ -64,6 +64,57 @@ TUTTI_INLINE void copy(float *to, const float *from, int64_t count)
     for (; i < count; i++) to[i] = from[i];
 }
 
+TUTTI_CPU_OPEN(concat)
+{
+    const tutti_concat_desc *d = desc;
+    int64_t channels = 0;
+    tutti_status status = tutti_cpu_check("concat", "pixels", d->pixels, 1);
+    if (!status && (d->parts < 1 || d->parts > TUTTI_CONCAT_PARTS))
+        status = tutti_fail(TUTTI_ERR_INVAL, "concat: %d parts, not 1 to %d", d->parts,
+            TUTTI_CONCAT_PARTS);
+    for (int i = 0; !status && i < d->parts; i++) {
+        status = tutti_cpu_check("concat", "C", d->C[i], 1);
+        channels += d->C[i];
+    }
+    if (status) return status;
+    const int64_t y[] = {d->pixels, channels};
+    status = tutti_cpu_check_count("concat", y, 2);
+    return status ? status : tutti_cpu_copy("concat", d, sizeof *d, args);
+}
+
+TUTTI_CLONES static void concat(const tutti_concat_desc *d, void *const part[], float *whole)
+{
+    for (int64_t p = 0; p < d->pixels; p++)
+        for (int i = 0; i < d->parts; i++) {
+            copy(whole, (const float *)part[i] + p * d->C[i], d->C[i]);
+            whole += d->C[i];
+        }
+}
+
+TUTTI_CPU_FN(concat)
+{
+    const tutti_concat_desc *d = args;
+    (void)queue;
+    concat(d, buf, buf[d->parts]);
+    return TUTTI_OK;
+}
+
+TUTTI_CLONES static void split(const tutti_concat_desc *d, const float *whole, void *const part[])
+{
+    for (int64_t p = 0; p < d->pixels; p++)
+        for (int i = 0; i < d->parts; i++) {
+            copy((float *)part[i] + p * d->C[i], whole, d->C[i]);
+            whole += d->C[i];
+        }
+}
+
+TUTTI_CPU_FN(split)
+{
+    (void)queue;
+    split(args, buf[0], buf + 1);
+    return TUTTI_OK;
+}
+
 TUTTI_CLONES static void shortcut(const tutti_shortcut_desc *d, const float *x, float *y)
 {
     int64_t front = (d->K - d->C) / 2, behind = d->K - d->C - front;
@@ -119,6 +170,22 @@ TUTTI_CPU_BYTES(shortcut_bwd)
     return (double)(d->N * (P * Q + d->H * d->W) * d->C) * (double)element;
 }
 
+const tutti_op tutti_op_concat = {.name = "concat",
+    .buffers = "x0,x1,...->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_concat_desc)};
+const tutti_op tutti_op_concat_bwd = {.name = "concat_bwd",
+    .buffers = "dy->dx0,dx1,...",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_concat_desc)};
+const tutti_op tutti_op_split = {.name = "split",
+    .buffers = "x->y0,y1,...",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_concat_desc)};
+const tutti_op tutti_op_split_bwd = {.name = "split_bwd",
+    .buffers = "dy0,dy1,...->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_concat_desc)};
 const tutti_op tutti_op_shortcut = {.name = "shortcut",
     .buffers = "x->y",
     .part = TUTTI_PART_FORWARD,
@@ -135,6 +202,10 @@ const tutti_op tutti_op_sum = {.name = "sum",
     .desc_bytes = sizeof(tutti_sum_desc)};
 
 const tutti_kernel tutti_kernels_arith_cpu[] = {
+    TUTTI_CPU_LOOP(concat, concat_open, concat_run),
+    TUTTI_CPU_LOOP(concat_bwd, concat_open, split_run),
+    TUTTI_CPU_LOOP(split, concat_open, split_run),
+    TUTTI_CPU_LOOP(split_bwd, concat_open, concat_run),
     TUTTI_CPU_LOOP(shortcut, shortcut_open, shortcut_run),
     TUTTI_CPU_LOOP(shortcut_bwd, shortcut_open, shortcut_bwd_run),
     TUTTI_CPU_LOOP(sum, sum_open, sum_run),

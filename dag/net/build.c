@@ -25,11 +25,19 @@ static tutti_status check_options(const tutti_step_options *o)
 /* Images that come as bytes have a mean and a deviation for each channel. */
 static tutti_status check_channels(const tutti_net *net, const tutti_step_options *o)
 {
-    int64_t C = net->layer[0].out.C;
+    int64_t C = net->layer[0].out[0].C;
     if (!o->bytes || C <= TUTTI_PIXEL_CHANNELS) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL,
         "step: images of %lld channels come as bytes: at most %d channels can be normalised",
         (long long)C, TUTTI_PIXEL_CHANNELS);
+}
+
+static int is_used(const tutti_net *net, tutti_value value)
+{
+    int used = value == net->output;
+    for (int l = net->source[value].layer + 1; l < net->layers && !used; l++)
+        for (int i = 0; i < net->layer[l].inputs; i++) used |= net->layer[l].in[i] == value;
+    return used;
 }
 
 static tutti_status check_net(const tutti_net *net)
@@ -38,14 +46,10 @@ static tutti_status check_net(const tutti_net *net)
     if (net->output < 0) return tutti_fail(TUTTI_ERR_INVAL, "step: the net has no output");
     if (tutti_net_parameters(net) == 0)
         return tutti_fail(TUTTI_ERR_INVAL, "step: the net has no parameters");
-    for (int v = 0; v < net->layers; v++) {
-        int used = v == net->output;
-        for (int l = v + 1; l < net->layers && !used; l++)
-            for (int i = 0; i < net->layer[l].inputs; i++) used |= net->layer[l].in[i] == v;
-        if (!used)
-            return tutti_fail(
-                TUTTI_ERR_INVAL, "step: nothing uses the value of layer %s", net->layer[v].name);
-    }
+    for (tutti_value v = 0; v < net->values; v++)
+        if (!is_used(net, v))
+            return tutti_fail(TUTTI_ERR_INVAL, "step: nothing uses value %d of layer %s",
+                net->source[v].output, net->layer[net->source[v].layer].name);
     return TUTTI_OK;
 }
 
@@ -55,7 +59,7 @@ static tutti_status check_norms(const tutti_builder *b)
     int64_t least = b->step->micro_batch[b->options->micro_batches - 1].count;
     for (int l = 0; l < b->net->layers; l++) {
         const tutti_layer *layer = &b->net->layer[l];
-        if (layer->kind->statistics && least * layer->out.H * layer->out.W < 2)
+        if (layer->kind->statistics && least * layer->out[0].H * layer->out[0].W < 2)
             return tutti_fail(TUTTI_ERR_INVAL,
                 "step: norm layer %s would see one element per channel (a micro-batch of 1 image, "
                 "1x1): use a larger batch or fewer micro-batches",
@@ -67,19 +71,21 @@ static tutti_status check_norms(const tutti_builder *b)
 /* The loss of a micro-batch: its metrics, and the gradient of the logits. */
 static tutti_status loss(tutti_builder *b, int s)
 {
-    int output = b->net->output, node, dlogits;
-    const tutti_site *site = tutti_builder_site(b, output, s);
-    tutti_xent_desc desc = {.N = site->N,
-        .K = site->layer->out.C,
+    tutti_value output = b->net->output;
+    int node, dlogits;
+    tutti_xent_desc desc = {.N = b->step->micro_batch[s].count,
+        .K = tutti_net_extent(b->net, output).C,
         .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
         .smoothing = b->options->label_smoothing};
     tutti_status status =
-        tutti_gradients_take(b->gradients[s], site->layer->dtype, desc.N * desc.K, &dlogits);
+        tutti_gradients_take(
+            b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
     if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);
-    tutti_access access[] = {tutti_reads(site->y), tutti_reads(b->step->micro_batch[s].labels),
-        tutti_writes(dlogits), tutti_writes(b->step->micro_batch[s].metrics)};
+    tutti_access access[] = {tutti_reads(tutti_builder_value(b, output, s)),
+        tutti_reads(b->step->micro_batch[s].labels), tutti_writes(dlogits),
+        tutti_writes(b->step->micro_batch[s].metrics)};
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s@%d", tutti_op_softmax_xent.name, s);
     status = tutti_graph_kernel(
@@ -88,6 +94,16 @@ static tutti_status loss(tutti_builder *b, int s)
     tutti_graph_set_priority(
         b->graph, node, tutti_site_priority(b->net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
     return TUTTI_OK;
+}
+
+/* Whether dx[i] is a tensor that is dropped for another reason. */
+static int is_shared(const tutti_site *site, int i)
+{
+    for (int o = 0; o < site->layer->outputs; o++)
+        if (site->dx[i] == site->dy[o]) return 1;
+    for (int k = 0; k < i; k++)
+        if (site->dx[i] == site->dx[k]) return 1;
+    return 0;
 }
 
 /* Passes the gradients that a layer made on to its inputs, and drops what the layer needed for
@@ -100,23 +116,40 @@ static tutti_status pass_on(tutti_site *site)
         tutti_status status = tutti_gradients_add(site->gradients, layer->in[i], site->dx[i]);
         if (status != TUTTI_OK) return status;
     }
-    for (int i = 0; i < layer->inputs; i++) {
-        int shared = site->dx[i] == site->dy || (i > 0 && site->dx[i] == site->dx[0]);
-        if (site->dx[i] >= 0 && !shared) tutti_gradients_drop(site->gradients, site->dx[i]);
-    }
-    tutti_gradients_drop(site->gradients, site->dy);
+    for (int i = 0; i < layer->inputs; i++)
+        if (site->dx[i] >= 0 && !is_shared(site, i))
+            tutti_gradients_drop(site->gradients, site->dx[i]);
+    for (int o = 0; o < layer->outputs; o++) tutti_gradients_drop(site->gradients, site->dy[o]);
     return TUTTI_OK;
+}
+
+/* Completes the gradient of a layer's value. Two of its values may have the same tensor as their
+ * gradient (an add passes its own on), but a node names each tensor only once: then a copy stands
+ * in. */
+static tutti_status complete_gradient(tutti_site *site, int o)
+{
+    const tutti_layer *layer = site->layer;
+    int priority = tutti_site_priority(site->index, TUTTI_PHASE_BACKWARD_DATA);
+    char name[TUTTI_SITE_NAME], which[16] = "";
+    if (layer->outputs > 1) snprintf(which, sizeof which, ":%d", o);
+    snprintf(name, sizeof name, "%s%s.sum_gradients@%d", layer->name, which, site->micro_batch);
+    tutti_status status = tutti_gradients_total(
+        site->gradients, layer->value + o, name, priority, &site->dy[o]);
+    for (int k = 0; k < o && status == TUTTI_OK; k++)
+        if (site->dy[k] == site->dy[o])
+            status = tutti_gradients_copy(site->gradients, name, priority, &site->dy[o]);
+    return status;
 }
 
 static tutti_status backward_micro_batch(tutti_builder *b, tutti_site *site)
 {
     const tutti_layer *layer = site->layer;
-    char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.sum_gradients@%d", layer->name, site->micro_batch);
-    tutti_status status = tutti_gradients_total(site->gradients, site->index, name,
-        tutti_site_priority(site->index, TUTTI_PHASE_BACKWARD_DATA), &site->dy);
+    tutti_status status = TUTTI_OK;
+    for (int o = 0; o < layer->outputs && status == TUTTI_OK; o++)
+        status = complete_gradient(site, o);
     if (status != TUTTI_OK) return status;
-    for (int i = 0; i < layer->inputs; i++) site->wanted[i] = b->wanted[layer->in[i]];
+    for (int i = 0; i < layer->inputs; i++)
+        site->wanted[i] = b->wanted[b->net->source[layer->in[i]].layer];
     status = layer->kind->backward(site);
     return status == TUTTI_OK ? pass_on(site) : status;
 }
@@ -157,7 +190,8 @@ static void find_wanted(tutti_builder *b)
     for (int l = 1; l < b->net->layers; l++) {
         const tutti_layer *layer = &b->net->layer[l];
         b->wanted[l] = tutti_layer_parameters(layer, parameter) > 0;
-        for (int i = 0; i < layer->inputs; i++) b->wanted[l] |= b->wanted[layer->in[i]];
+        for (int i = 0; i < layer->inputs; i++)
+            b->wanted[l] |= b->wanted[b->net->source[layer->in[i]].layer];
     }
 }
 

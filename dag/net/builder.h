@@ -17,13 +17,20 @@ typedef struct tutti_builder {
     tutti_site *site;            /* layer l, micro-batch s: index l * micro_batches + s */
     tutti_trained *trained;      /* parameter p of layer l: index l * TUTTI_LAYER_PARAMETERS + p */
     int *statistics;             /* per layer: sum over micro-batches, if it has statistics */
-    int *wanted;                 /* per value: whether its gradient leads to a parameter */
+    int *wanted;                 /* per layer: whether its values' gradients lead to a parameter */
     tutti_access *access;        /* scratch: micro-batches + 1 */
 } tutti_builder;
 
 static inline tutti_site *tutti_builder_site(const tutti_builder *b, int layer, int micro_batch)
 {
     return &b->site[layer * b->options->micro_batches + micro_batch];
+}
+
+/* The tensor of a value, once its layer has made it. */
+static inline int tutti_builder_value(const tutti_builder *b, tutti_value value, int micro_batch)
+{
+    tutti_source from = b->net->source[value];
+    return tutti_builder_site(b, from.layer, micro_batch)->y[from.output];
 }
 
 /* Cuts the batch into step->micro_batch; sizes differ by at most one, larger ones first. */

@@ -16,8 +16,8 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
 
 static tutti_status declare_inputs(tutti_builder *b)
 {
-    tutti_extent x = b->net->layer[0].out;
-    tutti_dtype fed = b->options->bytes ? TUTTI_U8 : b->net->layer[0].dtype;
+    tutti_extent x = b->net->layer[0].out[0];
+    tutti_dtype fed = b->options->bytes ? TUTTI_U8 : b->net->layer[0].dtype[0];
     tutti_graph *graph = b->graph;
     tutti_status status = tutti_graph_tensor(
         graph, "rate", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1), &b->step->rate);
@@ -98,7 +98,7 @@ static tutti_status declare_running(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     int running;
     tutti_status status = tutti_builder_tensor(b, "", layer->name, "running", -1, TUTTI_ROLE_STATE,
-        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out.C), &running);
+        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C), &running);
     if (status != TUTTI_OK) return status;
     b->step->state[b->step->states++] = running;
     for (int s = 0; s < b->options->micro_batches; s++)
@@ -118,11 +118,17 @@ static tutti_status declare_layer(tutti_builder *b, int l)
     return status;
 }
 
+static void set_none(int tensor[], int count)
+{
+    for (int i = 0; i < count; i++) tensor[i] = -1;
+}
+
 static void set_up_site(tutti_builder *b, int l, int s)
 {
     const tutti_step_options *o = b->options;
     const tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
-    *tutti_builder_site(b, l, s) = (tutti_site){.graph = b->graph,
+    tutti_site *site = tutti_builder_site(b, l, s);
+    *site = (tutti_site){.graph = b->graph,
         .layer = &b->net->layer[l],
         .gradients = b->gradients[s],
         .index = l,
@@ -131,15 +137,16 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .first = o->rank * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
-        .x = {-1, -1},
-        .y = l == 0 && !o->bytes ? micro_batch->images : -1,
-        .parameter = {-1, -1},
         .running = -1,
         .stats = -1,
-        .saved = -1,
-        .dy = -1,
-        .dx = {-1, -1},
-        .dparameter = {-1, -1}};
+        .saved = -1};
+    set_none(site->x, TUTTI_LAYER_INPUTS);
+    set_none(site->y, TUTTI_LAYER_OUTPUTS);
+    set_none(site->parameter, TUTTI_LAYER_PARAMETERS);
+    set_none(site->dy, TUTTI_LAYER_OUTPUTS);
+    set_none(site->dx, TUTTI_LAYER_INPUTS);
+    set_none(site->dparameter, TUTTI_LAYER_PARAMETERS);
+    if (l == 0 && !o->bytes) site->y[0] = micro_batch->images;
 }
 
 tutti_status tutti_builder_declare(tutti_builder *b)

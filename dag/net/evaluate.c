@@ -8,14 +8,15 @@
 /* seen = logits, or both = seen + logits. */
 static tutti_status see(tutti_builder *b, int s, int again)
 {
-    const tutti_site *site = tutti_builder_site(b, b->net->output, s);
     tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
-    tutti_sum_desc desc = {.count = site->N * site->layer->out.C, .inputs = again ? 2 : 1};
+    tutti_sum_desc desc = {
+        .count = micro_batch->count * tutti_net_extent(b->net, b->net->output).C,
+        .inputs = again ? 2 : 1};
     tutti_access access[3],
         into = again ? tutti_writes(micro_batch->both) : tutti_writes(micro_batch->seen);
     int n = 0, node;
     if (again) access[n++] = tutti_reads(micro_batch->seen);
-    access[n++] = tutti_reads(site->y);
+    access[n++] = tutti_reads(tutti_builder_value(b, b->net->output, s));
     access[n++] = into;
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s@%d", again ? "views.sum" : "views.first", s);
@@ -24,9 +25,11 @@ static tutti_status see(tutti_builder *b, int s, int again)
 
 static tutti_status judge(tutti_builder *b, int s, int logits, int views)
 {
-    const tutti_site *site = tutti_builder_site(b, b->net->output, s);
     tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
-    tutti_xent_desc desc = {.N = site->N, .K = site->layer->out.C, .weight = 1, .views = views};
+    tutti_xent_desc desc = {.N = micro_batch->count,
+        .K = tutti_net_extent(b->net, b->net->output).C,
+        .weight = 1,
+        .views = views};
     tutti_access access[] = {
         tutti_reads(logits), tutti_reads(micro_batch->labels), tutti_writes(micro_batch->metrics)};
     char name[TUTTI_SITE_NAME];
@@ -38,9 +41,9 @@ static tutti_status judge(tutti_builder *b, int s, int logits, int views)
 
 static tutti_status declare(tutti_builder *b, int s)
 {
-    const tutti_site *site = tutti_builder_site(b, b->net->output, s);
-    tutti_shape shape = tutti_shape_of(site->N, site->layer->out.C);
-    tutti_dtype dtype = site->layer->dtype;
+    tutti_shape shape = tutti_shape_of(
+        b->step->micro_batch[s].count, tutti_net_extent(b->net, b->net->output).C);
+    tutti_dtype dtype = tutti_net_dtype(b->net, b->net->output);
     tutti_status status = tutti_builder_tensor(b, "", "views", "first", s, TUTTI_ROLE_SCRATCH,
         dtype, shape, &b->step->micro_batch[s].seen);
     return status == TUTTI_OK ? tutti_builder_tensor(b, "", "views", "sum", s, TUTTI_ROLE_SCRATCH,
@@ -58,7 +61,7 @@ tutti_status tutti_builder_evaluate(tutti_builder *b)
         status = declare(b, s);
         if (status == TUTTI_OK) status = see(b, s, 0);
         if (status == TUTTI_OK)
-            status = judge(b, s, tutti_builder_site(b, b->net->output, s)->y, 1);
+            status = judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
     }
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval_again", &step->eval_again);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);

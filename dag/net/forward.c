@@ -10,14 +10,14 @@ static tutti_status normalise(tutti_builder *b, int s)
 {
     const tutti_step_options *o = b->options;
     tutti_site *site = tutti_builder_site(b, 0, s);
-    tutti_extent x = site->layer->out;
+    tutti_extent x = site->layer->out[0];
     tutti_normalise_desc desc = {.pixels = site->N * x.H * x.W, .C = x.C};
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
     memcpy(desc.mean, o->mean, sizeof desc.mean);
     memcpy(desc.deviation, o->deviation, sizeof desc.deviation);
     tutti_access access[] = {
-        tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y)};
+        tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_normalise, &desc, sizeof desc, 2, access);
 }
@@ -32,7 +32,7 @@ tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
         for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
             tutti_site *site = tutti_builder_site(b, l, s);
             for (int i = 0; i < layer->inputs; i++)
-                site->x[i] = tutti_builder_site(b, layer->in[i], s)->y;
+                site->x[i] = tutti_builder_value(b, layer->in[i], s);
             status = (evaluation && layer->kind->evaluate ? layer->kind->evaluate
                                                           : layer->kind->forward)(site);
         }

@@ -115,6 +115,19 @@ static tutti_status append_sum(tutti_gradients *g, const char *name, int priorit
     return status;
 }
 
+tutti_status tutti_gradients_copy(
+    tutti_gradients *g, const char *name, int priority, int *tensor)
+{
+    const buffer like = *find(g, *tensor);
+    int made;
+    tutti_status status = tutti_gradients_take(g, like.dtype, like.count, &made);
+    if (status != TUTTI_OK) return status;
+    status = append_sum(g, name, priority, like.count, 1, tensor, made);
+    tutti_gradients_drop(g, *tensor);
+    *tensor = made;
+    return status;
+}
+
 /* *total becomes *total + tensor; takes over both holds. Two contributions may be one tensor
  * (through two adds without a ReLU), but a node names each tensor only once: then a copy stands
  * in. */
@@ -124,10 +137,7 @@ static tutti_status fold(tutti_gradients *g, const char *name, int priority, int
     tutti_status status = TUTTI_OK;
     int x[2] = {*total, tensor}, y;
     if (x[0] == x[1]) {
-        status = tutti_gradients_take(g, like.dtype, like.count, &x[1]);
-        if (status != TUTTI_OK) return status;
-        status = append_sum(g, name, priority, like.count, 1, x, x[1]);
-        tutti_gradients_drop(g, tensor);
+        status = tutti_gradients_copy(g, name, priority, &x[1]);
         if (status != TUTTI_OK) return status;
     }
     status = tutti_gradients_take(g, like.dtype, like.count, &y);

@@ -27,6 +27,10 @@ tutti_status tutti_gradients_add(tutti_gradients *gradients, int value, int tens
  * Held by the caller; -1 when there is no contribution. */
 tutti_status tutti_gradients_total(
     tutti_gradients *gradients, int value, const char *name, int priority, int *tensor);
+/* Replaces *tensor, which the caller holds, by a copy of it that nobody else holds: a SUM node of
+ * this name and priority. */
+tutti_status tutti_gradients_copy(
+    tutti_gradients *gradients, const char *name, int priority, int *tensor);
 /* Ends one hold on a buffer. */
 void tutti_gradients_drop(tutti_gradients *gradients, int tensor);
 

@@ -1,21 +1,24 @@
-/* The inside of a net: layers in order, each of one kind, each with one value.
+/* The inside of a net: layers in order, each of one kind, with its inputs and its values.
  *
- * Layer i has value i; the input is layer 0. A kind (layer_<kind>.c) is a table of functions (the
- * shape of its value, its parameters, the nodes of the forward, evaluation and backward passes),
- * a struct of its settings, and the function of net.h that appends it. A new kind is a new file with
- * these, and that function's line in net.h. Threads: [M]. */
+ * The input is layer 0 and value 0. The values of a layer follow those of the layer before it; most
+ * layers have one. A kind (layer_<kind>.c) is a table of functions (the shapes of its values, its
+ * parameters, the nodes of the forward, evaluation and backward passes), a struct of its settings,
+ * and the function of net.h that appends it. A new kind is a new file with these, and that
+ * function's line in net.h. Threads: [M]. */
 #ifndef TUTTI_LAYER_H
 #define TUTTI_LAYER_H
 
 #include "dag/base/dtype.h"
 #include "dag/graph/shape.h"
+#include "dag/kernels/arith.h"
 #include "dag/net/net.h"
 
 #include <stddef.h>
 
 enum {
     TUTTI_LAYER_NAME = 64,
-    TUTTI_LAYER_INPUTS = 2,
+    TUTTI_LAYER_INPUTS = TUTTI_CONCAT_PARTS,  /* at most */
+    TUTTI_LAYER_OUTPUTS = TUTTI_CONCAT_PARTS, /* at most */
     TUTTI_LAYER_PARAMETERS = 2,
     TUTTI_LAYER_SETTINGS = 64, /* bytes */
 };
@@ -51,13 +54,14 @@ typedef struct tutti_layer_kind tutti_layer_kind;
 typedef struct tutti_layer {
     const tutti_layer_kind *kind;
     char name[TUTTI_LAYER_NAME];
-    int inputs;
+    int inputs, outputs; /* outputs: values; 0 is taken for 1 when a layer is appended */
     tutti_value in[TUTTI_LAYER_INPUTS];
+    tutti_value value;                     /* the first of its values */
     tutti_extent from[TUTTI_LAYER_INPUTS]; /* of the inputs */
-    tutti_extent out;                      /* of the value */
-    /* Element types of the inputs and the value, and of their gradients. A value has the type of
+    tutti_extent out[TUTTI_LAYER_OUTPUTS]; /* of the values */
+    /* Element types of the inputs and the values, and of their gradients. A value has the type of
      * the first input unless its kind's infer sets another. */
-    tutti_dtype from_dtype[TUTTI_LAYER_INPUTS], dtype;
+    tutti_dtype from_dtype[TUTTI_LAYER_INPUTS], dtype[TUTTI_LAYER_OUTPUTS];
     /* the kind's struct; read it through tutti_layer_settings */
     _Alignas(max_align_t) char settings[TUTTI_LAYER_SETTINGS];
 } tutti_layer;
@@ -72,7 +76,8 @@ struct tutti_site; /* dag/net/site.h: a layer at one micro-batch */
 
 struct tutti_layer_kind {
     const char *name;
-    /* Checks the layer's settings against layer->from, and sets layer->out. INVAL (logged). */
+    /* Checks the layer's settings against layer->from, and sets layer->out of each value. INVAL
+     * (logged). */
     tutti_status (*infer)(tutti_layer *layer);
     /* Lists the parameters, at most TUTTI_LAYER_PARAMETERS; returns how many. NULL: none. */
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
@@ -82,21 +87,40 @@ struct tutti_layer_kind {
      * evaluate NULL: same as forward. */
     tutti_status (*forward)(struct tutti_site *site);
     tutti_status (*evaluate)(struct tutti_site *site);
-    /* Appends the nodes from site->dy to site->dx, for the inputs whose gradient is wanted, and to
-     * site->dparameter. The gradient that the layers below wait for comes first. */
+    /* Appends the nodes from site->dy (a tensor for each value, no two the same) to site->dx, for
+     * the inputs whose gradient is wanted, and to site->dparameter. The gradient that the layers
+     * below wait for comes first. */
     tutti_status (*backward)(struct tutti_site *site);
 };
+
+/* Where a value comes from. */
+typedef struct tutti_source {
+    int layer, output;
+} tutti_source;
 
 struct tutti_net {
     tutti_status status; /* the first failure */
     int layers, capacity;
     tutti_layer *layer;
-    tutti_value output; /* -1 until declared */
+    int values;
+    tutti_source *source; /* of each value */
+    tutti_value output;   /* -1 until declared */
 };
 
-/* Appends a layer of this kind with these inputs, and infers its shapes. settings: the kind's
- * struct (copied), at most TUTTI_LAYER_SETTINGS bytes; NULL, 0 for a kind without. Returns the new
- * value, or -1 if this or an earlier call has failed. */
+static inline tutti_extent tutti_net_extent(const tutti_net *net, tutti_value value)
+{
+    return net->layer[net->source[value].layer].out[net->source[value].output];
+}
+
+static inline tutti_dtype tutti_net_dtype(const tutti_net *net, tutti_value value)
+{
+    return net->layer[net->source[value].layer].dtype[net->source[value].output];
+}
+
+/* Appends a layer of this kind with these inputs and this number of values, and infers its shapes.
+ * settings: the kind's struct (copied), at most TUTTI_LAYER_SETTINGS bytes; NULL, 0 for a kind
+ * without. Returns the first new value, which the others follow, or -1 if this or an earlier call
+ * has failed. */
 tutti_value tutti_net_append(
     tutti_net *net, const char *name, tutti_layer layer, const void *settings, size_t bytes);
 

@@ -19,7 +19,7 @@ static tutti_status infer(tutti_layer *layer)
     if (layer->in[0] == layer->in[1])
         return tutti_fail(TUTTI_ERR_INVAL, "net: add layer %s: adds a value (%s) to itself",
             layer->name, tutti_extent_print(a, left));
-    layer->out = a;
+    layer->out[0] = a;
     return TUTTI_OK;
 }
 
@@ -32,11 +32,11 @@ static tutti_status forward(tutti_site *site)
 {
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
-    tutti_sum_desc desc = {.count = site->N * tutti_extent_count(site->layer->out),
+    tutti_sum_desc desc = {.count = site->N * tutti_extent_count(site->layer->out[0]),
         .inputs = 2,
         .relu = fused_relu(site)};
     tutti_access access[] = {
-        tutti_reads(site->x[0]), tutti_reads(site->x[1]), tutti_writes(site->y)};
+        tutti_reads(site->x[0]), tutti_reads(site->x[1]), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_sum, &desc, sizeof desc, 3, access);
 }
@@ -44,15 +44,15 @@ static tutti_status forward(tutti_site *site)
 static tutti_status backward(tutti_site *site)
 {
     if (!fused_relu(site)) {
-        site->dx[0] = site->dx[1] = site->dy;
+        site->dx[0] = site->dx[1] = site->dy[0];
         return TUTTI_OK;
     }
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
     site->dx[1] = site->dx[0];
-    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out)};
+    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out[0])};
     tutti_access access[] = {
-        tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
+        tutti_reads(site->y[0]), tutti_reads(site->dy[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
 }

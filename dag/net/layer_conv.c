@@ -12,7 +12,7 @@ static tutti_status infer(tutti_layer *layer)
     if (conv->K < 1)
         return tutti_fail(TUTTI_ERR_INVAL, "net: conv layer %s: %lld filters; must be at least 1",
             layer->name, (long long)conv->K);
-    layer->out = (tutti_extent){
+    layer->out[0] = (tutti_extent){
         .H = tutti_conv_out(layer->from[0].H, conv->R, conv->stride, conv->pad),
         .W = tutti_conv_out(layer->from[0].W, conv->R, conv->stride, conv->pad),
         .C = conv->K,
@@ -62,7 +62,7 @@ static tutti_status forward(tutti_site *site)
     access[n++] = tutti_reads(site->x[0]);
     access[n++] = tutti_reads(site->parameter[0]);
     if (desc.bias) access[n++] = tutti_reads(site->parameter[1]);
-    access[n++] = tutti_writes(site->y);
+    access[n++] = tutti_writes(site->y[0]);
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_conv, &desc, sizeof desc, n, access);
 }
@@ -72,7 +72,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_conv_desc *desc)
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {
-        tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
+        tutti_reads(site->dy[0]), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_conv_bwd_data, desc, sizeof *desc, 3, access);
 }
@@ -85,7 +85,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[4];
     int n = 0;
     access[n++] = tutti_reads(site->x[0]);
-    access[n++] = tutti_reads(site->dy);
+    access[n++] = tutti_reads(site->dy[0]);
     access[n++] = tutti_writes(site->dparameter[0]);
     if (desc.bias) access[n++] = tutti_writes(site->dparameter[1]);
     return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_conv_bwd_weights, &desc,

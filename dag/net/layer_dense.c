@@ -15,7 +15,7 @@ static tutti_status infer(tutti_layer *layer)
     if (dense->K < 1)
         return tutti_fail(TUTTI_ERR_INVAL, "net: dense layer %s: %lld outputs; must be at least 1",
             layer->name, (long long)dense->K);
-    layer->out = (tutti_extent){1, 1, dense->K};
+    layer->out[0] = (tutti_extent){1, 1, dense->K};
     return TUTTI_OK;
 }
 
@@ -45,7 +45,7 @@ static tutti_status forward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_dense_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
-        tutti_reads(site->parameter[1]), tutti_writes(site->y)};
+        tutti_reads(site->parameter[1]), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_dense, &desc, sizeof desc, 4, access);
 }
@@ -55,7 +55,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {
-        tutti_reads(site->dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
+        tutti_reads(site->dy[0]), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dense_bwd_data, desc, sizeof *desc, 3, access);
 }
@@ -65,7 +65,7 @@ static tutti_status backward(tutti_site *site)
     tutti_dense_desc desc = describe(site);
     tutti_status status = site->wanted[0] ? backward_data(site, &desc) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->dy),
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->dy[0]),
         tutti_writes(site->dparameter[0]), tutti_writes(site->dparameter[1])};
     return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_dense_bwd_weights, &desc,
         sizeof desc, 4, access);

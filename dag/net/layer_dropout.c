@@ -17,13 +17,13 @@ static tutti_status infer(tutti_layer *layer)
     if (!(rate >= 0 && rate < 1))
         return tutti_fail(TUTTI_ERR_INVAL, "net: dropout layer %s: rate %g is not in [0, 1)",
             layer->name, (double)rate);
-    layer->out = layer->from[0];
+    layer->out[0] = layer->from[0];
     return TUTTI_OK;
 }
 
 static tutti_dropout_desc describe(const tutti_site *site)
 {
-    int64_t each = tutti_extent_count(site->layer->out);
+    int64_t each = tutti_extent_count(site->layer->out[0]);
     return (tutti_dropout_desc){.count = site->N * each,
         .offset = site->first * each,
         .seed = site->seed,
@@ -37,14 +37,14 @@ static tutti_status forward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_dropout_desc desc = describe(site);
     tutti_access access[] = {
-        tutti_reads(site->x[0]), tutti_reads(site->counter), tutti_writes(site->y)};
+        tutti_reads(site->x[0]), tutti_reads(site->counter), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_dropout, &desc, sizeof desc, 3, access);
 }
 
 static tutti_status evaluate(tutti_site *site)
 {
-    site->y = site->x[0];
+    site->y[0] = site->x[0];
     return TUTTI_OK;
 }
 
@@ -54,7 +54,7 @@ static tutti_status backward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_dropout_desc desc = describe(site);
     tutti_access access[] = {
-        tutti_reads(site->dy), tutti_reads(site->counter), tutti_writes(site->dx[0])};
+        tutti_reads(site->dy[0]), tutti_reads(site->counter), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dropout_bwd, &desc, sizeof desc, 3, access);
 }

@@ -10,8 +10,8 @@ static tutti_status infer(tutti_layer *layer)
         return tutti_fail(TUTTI_ERR_INVAL,
             "net: images of %lldx%lldx%lld: every size must be at least 1", (long long)x.H,
             (long long)x.W, (long long)x.C);
-    layer->out = x;
-    layer->dtype = TUTTI_F32;
+    layer->out[0] = x;
+    layer->dtype[0] = TUTTI_F32;
     return TUTTI_OK;
 }
 

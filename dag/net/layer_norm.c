@@ -6,7 +6,7 @@ static const float NORM_EPS = 1e-5f;
 
 static tutti_status infer(tutti_layer *layer)
 {
-    layer->out = layer->from[0];
+    layer->out[0] = layer->from[0];
     return TUTTI_OK;
 }
 
@@ -14,14 +14,14 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
     p[0] = (tutti_parameter){.suffix = "scaleshift",
         .dtype = TUTTI_F32,
-        .shape = tutti_shape_of(2, layer->out.C),
+        .shape = tutti_shape_of(2, layer->out[0].C),
         .start = TUTTI_START_ONE_ZERO};
     return 1;
 }
 
 static tutti_norm_desc describe(const tutti_site *site)
 {
-    tutti_extent x = site->layer->out;
+    tutti_extent x = site->layer->out[0];
     const int *relu = tutti_layer_settings(site->layer);
     return (tutti_norm_desc){
         .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = *relu};
@@ -36,7 +36,7 @@ static tutti_status forward(tutti_site *site)
         status = tutti_site_saved(site, "mask", tutti_norm_mask_bytes(&desc), &site->saved);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
-        tutti_writes(site->y), tutti_writes(site->stats), tutti_writes(site->saved)};
+        tutti_writes(site->y[0]), tutti_writes(site->stats), tutti_writes(site->saved)};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_norm, &desc, sizeof desc, desc.relu ? 5 : 4, access);
 }
@@ -45,7 +45,7 @@ static tutti_status evaluate(tutti_site *site)
 {
     tutti_norm_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
-        tutti_reads(site->running), tutti_writes(site->y)};
+        tutti_reads(site->running), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_norm_infer, &desc, sizeof desc, 4, access);
 }
@@ -59,7 +59,7 @@ static tutti_status backward(tutti_site *site)
     tutti_access access[7];
     int n = 0;
     access[n++] = tutti_reads(site->x[0]);
-    access[n++] = tutti_reads(site->dy);
+    access[n++] = tutti_reads(site->dy[0]);
     access[n++] = tutti_reads(site->parameter[0]);
     access[n++] = tutti_reads(site->stats);
     if (desc.relu) access[n++] = tutti_reads(site->saved);

@@ -22,7 +22,7 @@ static tutti_pool_desc describe_at(const tutti_layer *layer, int64_t N)
 static tutti_status infer_whole(tutti_layer *layer)
 {
     tutti_pool_desc desc = describe_at(layer, 1);
-    layer->out = (tutti_extent){
+    layer->out[0] = (tutti_extent){
         .H = tutti_conv_out(desc.H, desc.R, desc.stride, desc.pad),
         .W = tutti_conv_out(desc.W, desc.S, desc.stride, desc.pad),
         .C = desc.C,
@@ -54,7 +54,7 @@ static tutti_status max_forward(tutti_site *site)
         status = tutti_site_saved(site, "argmax", tutti_pool_argmax_bytes(&desc), &site->saved);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {
-        tutti_reads(site->x[0]), tutti_writes(site->y), tutti_writes(site->saved)};
+        tutti_reads(site->x[0]), tutti_writes(site->y[0]), tutti_writes(site->saved)};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_pool_max, &desc, sizeof desc, 3, access);
 }
@@ -65,7 +65,7 @@ static tutti_status max_backward(tutti_site *site)
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {
-        tutti_reads(site->dy), tutti_reads(site->saved), tutti_writes(site->dx[0])};
+        tutti_reads(site->dy[0]), tutti_reads(site->saved), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_pool_max_bwd, &desc, sizeof desc, 3, access);
 }
@@ -75,7 +75,7 @@ static tutti_status avg_forward(tutti_site *site)
     tutti_pool_desc desc = describe_at(site->layer, site->N);
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_pool_avg, &desc, sizeof desc, 2, access);
 }
@@ -85,7 +85,7 @@ static tutti_status avg_backward(tutti_site *site)
     tutti_pool_desc desc = describe_at(site->layer, site->N);
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
-    tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    tutti_access access[] = {tutti_reads(site->dy[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_pool_avg_bwd, &desc, sizeof desc, 2, access);
 }

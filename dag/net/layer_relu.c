@@ -3,13 +3,13 @@
 
 static tutti_status infer(tutti_layer *layer)
 {
-    layer->out = layer->from[0];
+    layer->out[0] = layer->from[0];
     return TUTTI_OK;
 }
 
 static tutti_relu_desc describe(const tutti_site *site)
 {
-    return (tutti_relu_desc){.count = site->N * tutti_extent_count(site->layer->out)};
+    return (tutti_relu_desc){.count = site->N * tutti_extent_count(site->layer->out[0])};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -17,7 +17,7 @@ static tutti_status forward(tutti_site *site)
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
     tutti_relu_desc desc = describe(site);
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_relu, &desc, sizeof desc, 2, access);
 }
@@ -28,7 +28,7 @@ static tutti_status backward(tutti_site *site)
     if (status != TUTTI_OK) return status;
     tutti_relu_desc desc = describe(site);
     tutti_access access[] = {
-        tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
+        tutti_reads(site->y[0]), tutti_reads(site->dy[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
 }

@@ -21,7 +21,7 @@ static tutti_status infer(tutti_layer *layer)
             "net: shortcut layer %s: stride %lld over %s: must be at least 1, and the image not "
             "smaller",
             layer->name, (long long)stride, tutti_extent_print(x, text));
-    layer->out = (tutti_extent){(x.H + stride - 1) / stride, (x.W + stride - 1) / stride, K};
+    layer->out[0] = (tutti_extent){(x.H + stride - 1) / stride, (x.W + stride - 1) / stride, K};
     return TUTTI_OK;
 }
 
@@ -38,7 +38,7 @@ static tutti_status forward(tutti_site *site)
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
     tutti_shortcut_desc desc = describe(site);
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_shortcut, &desc, sizeof desc, 2, access);
 }
@@ -48,7 +48,7 @@ static tutti_status backward(tutti_site *site)
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
     tutti_shortcut_desc desc = describe(site);
-    tutti_access access[] = {tutti_reads(site->dy), tutti_writes(site->dx[0])};
+    tutti_access access[] = {tutti_reads(site->dy[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_shortcut_bwd, &desc, sizeof desc, 2, access);
 }

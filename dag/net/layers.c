@@ -18,6 +18,7 @@ void tutti_net_free(tutti_net *net)
 {
     if (!net) return;
     free(net->layer);
+    free(net->source);
     free(net);
 }
 
@@ -37,31 +38,51 @@ static tutti_status check_name(const tutti_net *net, const char *name)
     return TUTTI_OK;
 }
 
+static tutti_status check_counts(const tutti_layer *layer)
+{
+    if (layer->inputs >= 0 && layer->inputs <= TUTTI_LAYER_INPUTS && layer->outputs >= 1 &&
+        layer->outputs <= TUTTI_LAYER_OUTPUTS)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "net: %s layer %s: %d inputs and %d values: at most %d and %d are possible",
+        layer->kind->name, layer->name, layer->inputs, layer->outputs, TUTTI_LAYER_INPUTS,
+        TUTTI_LAYER_OUTPUTS);
+}
+
 static tutti_status check_inputs(const tutti_net *net, tutti_layer *layer)
 {
     for (int i = 0; i < layer->inputs; i++) {
-        if (layer->in[i] < 0 || layer->in[i] >= net->layers)
+        if (layer->in[i] < 0 || layer->in[i] >= net->values)
             return tutti_fail(TUTTI_ERR_INVAL,
                 "net: %s layer %s: input %d is not a value of this net", layer->kind->name,
                 layer->name, layer->in[i]);
-        layer->from[i] = net->layer[layer->in[i]].out;
-        layer->from_dtype[i] = net->layer[layer->in[i]].dtype;
+        layer->from[i] = tutti_net_extent(net, layer->in[i]);
+        layer->from_dtype[i] = tutti_net_dtype(net, layer->in[i]);
     }
-    if (layer->inputs) layer->dtype = layer->from_dtype[0];
+    for (int o = 0; layer->inputs && o < layer->outputs; o++)
+        layer->dtype[o] = layer->from_dtype[0];
     return TUTTI_OK;
 }
 
 static tutti_status check_size(const tutti_layer *layer)
 {
     char text[TUTTI_EXTENT_TEXT];
-    if (tutti_extent_count(layer->out) < 0)
-        return tutti_fail(TUTTI_ERR_INVAL, "net: %s layer %s: its value, %s, has too many elements",
-            layer->kind->name, layer->name, tutti_extent_print(layer->out, text));
+    for (int o = 0; o < layer->outputs; o++)
+        if (tutti_extent_count(layer->out[o]) < 0)
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "net: %s layer %s: its value, %s, has too many elements", layer->kind->name,
+                layer->name, tutti_extent_print(layer->out[o], text));
     return TUTTI_OK;
 }
 
-static tutti_status make_room(tutti_net *net)
+static tutti_status make_room(tutti_net *net, int outputs)
 {
+    tutti_source *source =
+        realloc(net->source, (size_t)(net->values + outputs) * sizeof *source);
+    if (!source)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "net: no memory for %d values", net->values + outputs);
+    net->source = source;
     if (net->layers < net->capacity) return TUTTI_OK;
     int capacity = net->capacity ? 2 * net->capacity : 32;
     tutti_layer *more = realloc(net->layer, (size_t)capacity * sizeof *more);
@@ -86,32 +107,38 @@ static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *la
     tutti_status status = check_name(net, name);
     if (status != TUTTI_OK) return status;
     strcpy(layer->name, name);
-    status = check_inputs(net, layer);
+    status = check_counts(layer);
+    if (status == TUTTI_OK) status = check_inputs(net, layer);
     if (status == TUTTI_OK) status = layer->kind->infer(layer);
     if (status == TUTTI_OK) status = check_size(layer);
-    if (status == TUTTI_OK) status = make_room(net);
-    if (status == TUTTI_OK) net->layer[net->layers++] = *layer;
-    return status;
+    if (status == TUTTI_OK) status = make_room(net, layer->outputs);
+    if (status != TUTTI_OK) return status;
+    layer->value = net->values;
+    for (int o = 0; o < layer->outputs; o++)
+        net->source[net->values++] = (tutti_source){net->layers, o};
+    net->layer[net->layers++] = *layer;
+    return TUTTI_OK;
 }
 
 tutti_value tutti_net_append(
     tutti_net *net, const char *name, tutti_layer layer, const void *settings, size_t bytes)
 {
+    if (layer.outputs == 0) layer.outputs = 1;
     if (net->status == TUTTI_OK) net->status = keep_settings(&layer, settings, bytes);
     if (net->status == TUTTI_OK) net->status = try_append(net, name, &layer);
-    return net->status == TUTTI_OK ? net->layers - 1 : -1;
+    return net->status == TUTTI_OK ? layer.value : -1;
 }
 
 static tutti_status declare_output(tutti_net *net, tutti_value logits)
 {
-    if (logits < 0 || logits >= net->layers)
+    if (logits < 0 || logits >= net->values)
         return tutti_fail(
             TUTTI_ERR_INVAL, "net: the output, %d, is not a value of this net", logits);
     char text[TUTTI_EXTENT_TEXT];
-    const tutti_layer *layer = &net->layer[logits];
-    if (layer->out.H != 1 || layer->out.W != 1)
+    tutti_extent out = tutti_net_extent(net, logits);
+    if (out.H != 1 || out.W != 1)
         return tutti_fail(TUTTI_ERR_INVAL, "net: the output, %s, is %s; it must be 1x1xclasses",
-            layer->name, tutti_extent_print(layer->out, text));
+            net->layer[net->source[logits].layer].name, tutti_extent_print(out, text));
     if (net->output >= 0) return tutti_fail(TUTTI_ERR_INVAL, "net: the output is declared twice");
     net->output = logits;
     return TUTTI_OK;
@@ -125,7 +152,8 @@ tutti_value tutti_net_output(tutti_net *net, tutti_value logits)
 
 void tutti_net_shape(const tutti_net *net, tutti_value x, int64_t *H, int64_t *W, int64_t *C)
 {
-    tutti_extent out = x >= 0 && x < net->layers ? net->layer[x].out : (tutti_extent){0, 0, 0};
+    tutti_extent out = {0, 0, 0};
+    if (x >= 0 && x < net->values) out = tutti_net_extent(net, x);
     *H = out.H;
     *W = out.W;
     *C = out.C;

@@ -8,6 +8,7 @@ libnet_la_SOURCES += \
 	dag/net/init.c \
 	dag/net/layer.c dag/net/layer.h \
 	dag/net/layer_add.c \
+	dag/net/layer_concat.c \
 	dag/net/layer_conv.c \
 	dag/net/layer_dense.c \
 	dag/net/layer_dropout.c \
@@ -16,6 +17,7 @@ libnet_la_SOURCES += \
 	dag/net/layer_pool.c \
 	dag/net/layer_relu.c \
 	dag/net/layer_shortcut.c \
+	dag/net/layer_split.c \
 	dag/net/layers.c \
 	dag/net/net.h \
 	dag/net/site.c dag/net/site.h \

@@ -1,9 +1,10 @@
 /* Networks, the language that models are written in. The only header that apps/models includes.
  *
  * A net is a list of layers joined by values; a value is a batch of images (H,W,C) or of features
- * (C), without its batch size. A layer call appends a layer and returns the new value. The first
- * failure is logged and kept: later calls return -1, and tutti_net_status reports it, so that a
- * model reads as a list of layers.
+ * (C), without its batch size. A layer call appends a layer and returns the new value, or fills an
+ * array with several. Any number of layers may read a value. The first failure is logged and kept:
+ * later calls return -1, and tutti_net_status reports it, so that a model reads as a list of
+ * layers.
  *
  *     tutti_value x = tutti_net_input(net, 32, 32, 3);
  *     x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 16, .R = 3, .pad = 1});
@@ -53,6 +54,14 @@ tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int 
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
 /* a + b, two values of equal shape; relu: followed by a fused ReLU. */
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu);
+/* The channels of all values, one behind the other in this order, as one value: `count` (1 to 16)
+ * different values of equal H and W (Szegedy et al. 2015, arXiv:1409.4842, figure 2). */
+tutti_value tutti_net_concat(
+    tutti_net *net, const char *name, int count, const tutti_value x[]);
+/* The opposite: value[i] gets the next C[i] channels of x, for each of `parts` (1 to 16) values,
+ * which together have all of them. After a failure every value is -1. */
+void tutti_net_split(tutti_net *net, const char *name, tutti_value x, int parts,
+    const int64_t C[], tutti_value value[]);
 /* Windows R x R, clipped at the border; one larger than the padded image is an error. */
 tutti_value tutti_net_max_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);

@@ -7,16 +7,24 @@ int tutti_site_priority(int layer, tutti_phase phase)
     return phase == TUTTI_PHASE_FORWARD ? 0 : 2 * layer + (phase == TUTTI_PHASE_BACKWARD_DATA);
 }
 
-tutti_status tutti_site_output(tutti_site *site)
+static tutti_status make_value(tutti_site *site, int o)
 {
-    if (site->y >= 0) return TUTTI_OK;
-    char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s@%d", site->layer->name, site->micro_batch);
-    tutti_extent out = site->layer->out;
+    char name[TUTTI_SITE_NAME], which[16] = "";
+    tutti_extent out = site->layer->out[o];
     tutti_shape shape = out.H == 1 && out.W == 1 ? tutti_shape_of(site->N, out.C)
                                                  : tutti_shape_of(site->N, out.H, out.W, out.C);
+    if (site->layer->outputs > 1) snprintf(which, sizeof which, ":%d", o);
+    snprintf(name, sizeof name, "%s%s@%d", site->layer->name, which, site->micro_batch);
     return tutti_graph_tensor(
-        site->graph, name, TUTTI_ROLE_SCRATCH, site->layer->dtype, shape, &site->y);
+        site->graph, name, TUTTI_ROLE_SCRATCH, site->layer->dtype[o], shape, &site->y[o]);
+}
+
+tutti_status tutti_site_output(tutti_site *site)
+{
+    tutti_status status = TUTTI_OK;
+    for (int o = 0; o < site->layer->outputs && status == TUTTI_OK; o++)
+        if (site->y[o] < 0) status = make_value(site, o);
+    return status;
 }
 
 static tutti_status remember(
@@ -36,7 +44,8 @@ tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, 
 tutti_status tutti_site_stats(tutti_site *site)
 {
     return remember(
-        site, "stats", TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, site->layer->out.C), &site->stats);
+        site, "stats", TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, site->layer->out[0].C),
+        &site->stats);
 }
 
 tutti_status tutti_site_gradient(tutti_site *site, int i)

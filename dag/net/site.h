@@ -1,8 +1,9 @@
 /* A site: one layer at one micro-batch, with the tensors that its nodes read and write. Layer kinds
  * work on sites.
  *
- * Names: values "<layer>@<micro-batch>", saved tensors "<layer>.<what>@<micro-batch>", nodes
- * "<layer>.<op>@<micro-batch>". Threads: [M]. */
+ * Names: values "<layer>@<micro-batch>", or "<layer>:<output>@<micro-batch>" where a layer has
+ * several; saved tensors "<layer>.<what>@<micro-batch>", nodes "<layer>.<op>@<micro-batch>".
+ * Threads: [M]. */
 #ifndef TUTTI_SITE_H
 #define TUTTI_SITE_H
 
@@ -27,13 +28,13 @@ typedef struct tutti_site {
     int counter;                /* tensor: step number */
 
     /* Tensors; -1: none. */
-    int x[TUTTI_LAYER_INPUTS], y;
+    int x[TUTTI_LAYER_INPUTS], y[TUTTI_LAYER_OUTPUTS];
     int parameter[TUTTI_LAYER_PARAMETERS], running;
     int stats, saved; /* saved by forward for backward: batch statistics; a mask or argmax */
 
     /* Backward: dy is complete; the kind sets dx where wanted, a tensor of tutti_site_gradient or
-     * dy itself. */
-    int dy, dx[TUTTI_LAYER_INPUTS], wanted[TUTTI_LAYER_INPUTS];
+     * one of dy itself. */
+    int dy[TUTTI_LAYER_OUTPUTS], dx[TUTTI_LAYER_INPUTS], wanted[TUTTI_LAYER_INPUTS];
     int dparameter[TUTTI_LAYER_PARAMETERS];
 } tutti_site;
 
@@ -51,7 +52,7 @@ typedef enum tutti_phase {
  * leave every exchange to the end. */
 int tutti_site_priority(int layer, tutti_phase phase);
 
-/* The layer's value: the first call makes it, and the evaluation section reuses it. */
+/* The layer's values: the first call makes them, and the evaluation section reuses them. */
 tutti_status tutti_site_output(tutti_site *site);
 /* Scratch of `bytes` bytes that forward saves for backward; *tensor is left alone if it exists
  * already. */

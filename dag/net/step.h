@@ -81,7 +81,8 @@ typedef struct tutti_step {
 } tutti_step;
 
 /* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused
- * value; a batch norm over a single element. NOMEM. The net is not kept. */
+ * value; images of more than TUTTI_PIXEL_CHANNELS channels as bytes; a batch norm over a single
+ * element. NOMEM. The net is not kept. */
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
 void tutti_step_free(tutti_step *step); /* accepts NULL */

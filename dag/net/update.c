@@ -46,7 +46,7 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
     int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
-    int64_t C = layer->out.C;
+    int64_t C = layer->out[0].C;
     tutti_status status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
         TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
     if (status != TUTTI_OK) return status;
@@ -61,8 +61,8 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
     int micro_batches = b->options->micro_batches;
-    int64_t C = layer->out.C;
-    double n = (double)(b->options->batch * layer->out.H * layer->out.W) / micro_batches;
+    int64_t C = layer->out[0].C;
+    double n = (double)(b->options->batch * layer->out[0].H * layer->out[0].W) / micro_batches;
     tutti_norm_running_desc desc = {.C = C,
         .momentum = RUNNING_MOMENTUM,
         .weight = (float)(1.0 / ((double)micro_batches * b->options->ranks)),

@@ -4,6 +4,7 @@
 #include "dag/kernels/arith.h"
 #include "tests/support/testing.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,14 +143,25 @@ void test_to_data(const test_tensor *t)
     }
 }
 
-/* x0,x1,...->y, with as many inputs as the descriptor has. */
+/* How many buffers "x0,x1,..." stands for. */
+static int list_length(const test_case *c, const tutti_op *op)
+{
+    if (op == &tutti_op_sum) return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
+    return ((const tutti_concat_desc *)c->desc.bytes)->parts;
+}
+
+/* The op's buffers, with a list x0,x1,... written out: as many as the descriptor has. */
 static const char *buffers_text(const test_case *c, const tutti_op *op, char *text, size_t size)
 {
-    if (op != &tutti_op_sum) return op->buffers;
-    int inputs = ((const tutti_sum_desc *)c->desc.bytes)->inputs, at = 0;
-    for (int i = 0; i < inputs; i++)
-        at += snprintf(text + at, size - (size_t)at, "%sx%d", i ? "," : "", i);
-    snprintf(text + at, size - (size_t)at, "->y");
+    const char *list = strstr(op->buffers, "0,"), *rest = strstr(op->buffers, ",...");
+    if (!rest) return op->buffers;
+    const char *prefix = list;
+    while (prefix > op->buffers && isalpha((unsigned char)prefix[-1])) prefix--;
+    int at = snprintf(text, size, "%.*s", (int)(prefix - op->buffers), op->buffers);
+    for (int i = 0; i < list_length(c, op); i++)
+        at += snprintf(text + at, size - (size_t)at, "%s%.*s%d", i ? "," : "", (int)(list - prefix),
+            prefix, i);
+    snprintf(text + at, size - (size_t)at, "%s", rest + strlen(",..."));
     return text;
 }
 

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-enum { MAX_TENSORS = 12, MAX_OPS = 4, MAX_DESC = 128, MAX_TEXT = 160, MAX_BUFFERS = 16 };
+enum { MAX_TENSORS = 12, MAX_OPS = 4, MAX_DESC = 256, MAX_TEXT = 160, MAX_BUFFERS = 16 };
 
 typedef struct test_tensor {
     char name[16];

@@ -115,6 +115,30 @@ static void pool_avg_tensors(test_case *c)
     pool_tensors(c, 0);
 }
 
+/* The parts and the whole, with their gradients. */
+static void concat_tensors(test_case *c)
+{
+    static const char *const names[] = {"x", "y", "dx", "dy"};
+    const tutti_concat_desc *d = (const void *)c->desc.bytes;
+    int split = !strcmp(c->family->name, "split");
+    int64_t channels = 0;
+    for (int i = 0; i < d->parts; i++) channels += d->C[i];
+    for (int n = 0; n < 4; n++) {
+        int whole = (names[n][strlen(names[n]) - 1] == 'y') != split;
+        char name[16];
+        if (whole) test_declare(c, names[n], TUTTI_F32, d->pixels * channels);
+        for (int i = 0; !whole && i < d->parts; i++) {
+            snprintf(name, sizeof name, "%s%d", names[n], i);
+            test_declare(c, name, TUTTI_F32, d->pixels * d->C[i]);
+        }
+    }
+}
+
+static void split_tensors(test_case *c)
+{
+    concat_tensors(c);
+}
+
 static void shortcut_tensors(test_case *c)
 {
     const tutti_shortcut_desc *d = (const void *)c->desc.bytes;
@@ -183,6 +207,12 @@ typedef struct field {
         F(family, tutti_norm_desc, W, 'i'), F(family, tutti_norm_desc, C, 'i'),                    \
         F(family, tutti_norm_desc, eps, 'f'), F(family, tutti_norm_desc, relu, 'd')
 
+#define CONCAT(family)                                                                             \
+    F(family, tutti_concat_desc, pixels, 'i'), F(family, tutti_concat_desc, parts, 'd'),           \
+        AT(family, tutti_concat_desc, C0, C[0], 'i'),                                              \
+        AT(family, tutti_concat_desc, C1, C[1], 'i'),                                              \
+        AT(family, tutti_concat_desc, C2, C[2], 'i'), AT(family, tutti_concat_desc, C3, C[3], 'i')
+
 static const field fields[] = {
     WINDOW(conv, tutti_conv_desc),
     F(conv, tutti_conv_desc, K, 'i'),
@@ -205,6 +235,8 @@ static const field fields[] = {
     F(dropout, tutti_dropout_desc, rate, 'f'),
     WINDOW(pool_max, tutti_pool_desc),
     WINDOW(pool_avg, tutti_pool_desc),
+    CONCAT(concat),
+    CONCAT(split),
     F(shortcut, tutti_shortcut_desc, N, 'i'),
     F(shortcut, tutti_shortcut_desc, H, 'i'),
     F(shortcut, tutti_shortcut_desc, W, 'i'),
@@ -262,6 +294,8 @@ const test_family *const test_families[] = {
     FAMILY(dropout, 2, {&tutti_op_dropout, &tutti_op_dropout_bwd}),
     FAMILY(pool_max, 2, {&tutti_op_pool_max, &tutti_op_pool_max_bwd}),
     FAMILY(pool_avg, 2, {&tutti_op_pool_avg, &tutti_op_pool_avg_bwd}),
+    FAMILY(concat, 2, {&tutti_op_concat, &tutti_op_concat_bwd}),
+    FAMILY(split, 2, {&tutti_op_split, &tutti_op_split_bwd}),
     FAMILY(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),
     FAMILY(sum, 1, {&tutti_op_sum}),
     FAMILY(xent, 2, {&tutti_op_softmax_xent, &tutti_op_xent_eval}),

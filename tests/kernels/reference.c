@@ -12,6 +12,7 @@
 #include "dag/kernels/pool.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void zero(const test_case *c, const char *name)
@@ -225,7 +226,36 @@ void test_pool_avg_reference(const test_case *c)
     pool_reference(c, 0);
 }
 
-/* ---- shortcut, sum ---- */
+/* ---- concat, split, shortcut, sum ---- */
+
+/* Element by element: the pixel and channel of the whole, then where the parts have it. */
+static void deal(const test_case *c, const char *whole, const char *part, int to_parts)
+{
+    const tutti_concat_desc *d = (const void *)c->desc.bytes;
+    double *all = test_value(c, whole);
+    int64_t channels = test_find(c, whole)->count / d->pixels;
+    for (int64_t e = 0; e < d->pixels * channels; e++) {
+        int64_t pixel = e / channels, channel = e % channels;
+        int i = 0;
+        while (channel >= d->C[i]) channel -= d->C[i++];
+        char name[16];
+        snprintf(name, sizeof name, "%s%d", part, i);
+        double *one = &test_value(c, name)[pixel * d->C[i] + channel];
+        *(to_parts ? one : &all[e]) = *(to_parts ? &all[e] : one);
+    }
+}
+
+void test_concat_reference(const test_case *c)
+{
+    deal(c, "y", "x", 0);
+    deal(c, "dy", "dx", 1);
+}
+
+void test_split_reference(const test_case *c)
+{
+    deal(c, "x", "y", 1);
+    deal(c, "dx", "dy", 0);
+}
 
 void test_shortcut_reference(const test_case *c)
 {

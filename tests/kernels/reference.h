@@ -14,6 +14,8 @@ void test_relu_reference(const test_case *c);
 void test_dropout_reference(const test_case *c);
 void test_pool_max_reference(const test_case *c);
 void test_pool_avg_reference(const test_case *c);
+void test_concat_reference(const test_case *c);
+void test_split_reference(const test_case *c);
 void test_shortcut_reference(const test_case *c);
 void test_sum_reference(const test_case *c);
 void test_xent_reference(const test_case *c);

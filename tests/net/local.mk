@@ -3,8 +3,10 @@ libtrial_la_SOURCES = tests/net/trial.c tests/net/trial.h
 libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtrial_la_LIBADD = libtesting.la
 
-check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients
-TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients
+check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
+	tests/net/test_branches
+TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
+	tests/net/test_branches
 tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_net_LDADD = libtesting.la
@@ -14,6 +16,9 @@ tests_net_test_graph_LDADD = libtesting.la
 tests_net_test_gradients_SOURCES = tests/net/test_gradients.c
 tests_net_test_gradients_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_gradients_LDADD = libtrial.la
+tests_net_test_branches_SOURCES = tests/net/test_branches.c
+tests_net_test_branches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_branches_LDADD = libtrial.la
 
 EXTRA_DIST += \
 	tests/golden/net/make.py \

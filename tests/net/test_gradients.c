@@ -47,6 +47,54 @@ static void without_norm(tutti_net *net)
     tutti_net_output(net, tutti_net_dense(net, "fc", y, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
 }
 
+/* A block as in GoogLeNet, of four branches; a part of a value with three consumers; an add without
+ * ReLU, which leaves one tensor as the gradient of two parts; images among what is joined, which
+ * have no gradient. */
+static void with_branches(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS), part[3];
+    tutti_value a = tutti_net_conv(net, "a", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
+    tutti_value b =
+        tutti_net_conv(net, "b", x, &(tutti_conv_layer){.K = 3, .R = 1, .bias = 1});
+    b = tutti_net_conv(net, "b2", b, &(tutti_conv_layer){.K = 5, .R = 5, .pad = 2});
+    tutti_value p = tutti_net_max_pool(net, "p", x, 3, 1, 1);
+    tutti_value y = tutti_net_concat(net, "join", 4, (tutti_value[]){a, x, b, p});
+    y = tutti_net_norm(net, "bn", y, 1);
+    tutti_net_split(net, "deal", y, 3, (const int64_t[]){6, 3, 6}, part);
+    tutti_value c = tutti_net_add(net, "c", part[0], part[2], 0);
+    tutti_value d = tutti_net_conv(net, "d", part[1], &(tutti_conv_layer){.K = 2, .R = 1});
+    tutti_value e =
+        tutti_net_conv(net, "e", part[1], &(tutti_conv_layer){.K = 6, .R = 3, .pad = 1});
+    c = tutti_net_add(net, "ce", c, e, 0);
+    y = tutti_net_concat(net, "again", 3, (tutti_value[]){d, c, part[1]});
+    y = tutti_net_global_avg_pool(net, "pool", y);
+    tutti_net_output(net, tutti_net_dense(net, "fc", y, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+/* The same function with or without a value that is dealt to three and joined again. */
+static void in_pieces(tutti_net *net, int pieces)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS), part[3];
+    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 19, .R = 3, .pad = 1});
+    x = tutti_net_norm(net, "bn", x, 1);
+    if (pieces) {
+        tutti_net_split(net, "split", x, 3, (const int64_t[]){1, 17, 1}, part);
+        x = tutti_net_concat(net, "concat", 3, part);
+    }
+    x = tutti_net_dropout(net, "drop", x, 0.3f);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+static void in_one_piece(tutti_net *net)
+{
+    in_pieces(net, 0);
+}
+
+static void in_three_pieces(tutti_net *net)
+{
+    in_pieces(net, 1);
+}
+
 typedef struct data {
     float images[2 * BATCH * IMAGE];
     int32_t labels[2 * BATCH];
@@ -147,6 +195,48 @@ END_TEST
 START_TEST(finite_differences_in_micro_batches)
 {
     check_all_parameters(with_norm, 2);
+}
+END_TEST
+
+START_TEST(finite_differences_of_branches)
+{
+    check_all_parameters(with_branches, 1);
+    check_all_parameters(with_branches, 3);
+}
+END_TEST
+
+static uint64_t train_on(
+    const tutti_runner *runner, trial_net_fn *build, const data *d, double *loss)
+{
+    tutti_step_options options = {
+        .batch = BATCH, .micro_batches = 2, .ranks = 1, .momentum = 0.9f, .seed = 6};
+    const tutti_run_options run = {.workers = runner == tutti_runner_find("starpu") ? 2 : 1};
+    trial t;
+    trial_open_on(&t, build, &options, runner, &run);
+    for (int step = 0; step < 3; step++)
+        trial_run(&t, t.step->train, d->images, d->labels, 0.05f, step);
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    *loss = trial_metric(&t, 0);
+    uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+START_TEST(dealing_and_joining_changes_no_bit)
+{
+    const data *d = make_data();
+    double one, other;
+    const tutti_runner *inline_runner = tutti_runner_find("inline"),
+                       *starpu = tutti_runner_find("starpu");
+    uint64_t want = train_on(inline_runner, in_one_piece, d, &one);
+    ck_assert(train_on(inline_runner, in_three_pieces, d, &other) == want);
+    ck_assert_mem_eq(&one, &other, sizeof one);
+    ck_assert(train_on(starpu, in_three_pieces, d, &other) == want);
+    ck_assert_mem_eq(&one, &other, sizeof one);
+    ck_assert(train_on(starpu, with_branches, d, &one) ==
+              train_on(inline_runner, with_branches, d, &other));
+    ck_assert_mem_eq(&one, &other, sizeof one);
+    free((void *)d);
 }
 END_TEST
 
@@ -413,6 +503,8 @@ int main(void)
     TCase *tcase = testing_case(suite, "gradients");
     tcase_add_test(tcase, finite_differences);
     tcase_add_test(tcase, finite_differences_in_micro_batches);
+    tcase_add_test(tcase, finite_differences_of_branches);
+    tcase_add_test(tcase, dealing_and_joining_changes_no_bit);
     tcase_add_test(tcase, micro_batches_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, every_order_gives_the_same_bits);
     tcase_add_test(tcase, starpu_gives_the_same_bits);

@@ -169,8 +169,8 @@ END_TEST
 /* A ReLU whose value is float64 whatever its input is. */
 static tutti_status wide_infer(tutti_layer *layer)
 {
-    layer->out = layer->from[0];
-    layer->dtype = TUTTI_F64;
+    layer->out[0] = layer->from[0];
+    layer->dtype[0] = TUTTI_F64;
     return TUTTI_OK;
 }
 
@@ -178,8 +178,8 @@ static tutti_status wide_forward(tutti_site *site)
 {
     tutti_status status = tutti_site_output(site);
     if (status) return status;
-    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out)};
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y)};
+    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out[0])};
+    tutti_access access[] = {tutti_reads(site->x[0]), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_relu, &desc, sizeof desc, 2, access);
 }
@@ -188,9 +188,9 @@ static tutti_status wide_backward(tutti_site *site)
 {
     tutti_status status = tutti_site_gradient(site, 0);
     if (status) return status;
-    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out)};
+    tutti_relu_desc desc = {.count = site->N * tutti_extent_count(site->layer->out[0])};
     tutti_access access[] = {
-        tutti_reads(site->y), tutti_reads(site->dy), tutti_writes(site->dx[0])};
+        tutti_reads(site->y[0]), tutti_reads(site->dy[0]), tutti_writes(site->dx[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_relu_bwd, &desc, sizeof desc, 3, access);
 }

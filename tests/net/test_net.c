@@ -1,4 +1,5 @@
 /* dag/net: shapes, names, parameter counts, and error messages for bad layers. Nothing runs here. */
+#include "dag/base/log.h"
 #include "dag/net/step.h"
 #include "tests/support/testing.h"
 
@@ -43,6 +44,15 @@ START_TEST(shapes_and_counts)
     check_shape(net, tutti_net_relu(net, "g", c), 5, 4, 8);
     check_shape(net, tutti_net_dropout(net, "h", c, 0.5f), 5, 4, 8);
     check_shape(net, tutti_net_global_avg_pool(net, "i", c), 1, 1, 8);
+    tutti_value parts[3];
+    tutti_net_split(net, "k", c, 3, (const int64_t[]){5, 1, 2}, parts);
+    check_shape(net, parts[0], 5, 4, 5);
+    check_shape(net, parts[2], 5, 4, 2);
+    ck_assert_int_eq(parts[2], parts[0] + 2);
+    tutti_value l =
+        tutti_net_concat(net, "l", 4, (tutti_value[]){parts[2], c, parts[0], parts[1]});
+    check_shape(net, l, 5, 4, 16);
+    ck_assert_int_eq(l, parts[2] + 1);
     tutti_value y = tutti_net_dense(net, "j", c, 10, TUTTI_INIT_UNIFORM_FAN_IN);
     check_shape(net, y, 1, 1, 10);
     ck_assert_int_eq(tutti_net_output(net, y), y);
@@ -137,6 +147,63 @@ static void wrong_size(tutti_net *net, tutti_value x)
     tutti_net_conv(net, "huge", x, &(tutti_conv_layer){.K = INT64_MAX, .R = 1});
 }
 
+static void wrong_concat(tutti_net *net, tutti_value x)
+{
+    tutti_value half = tutti_net_max_pool(net, "half", x, 2, 2, 0);
+    tutti_net_concat(net, "wide", 2, (tutti_value[]){x, half});
+}
+
+static void wrong_concat_twice(tutti_net *net, tutti_value x)
+{
+    tutti_net_concat(net, "pair", 2, (tutti_value[]){x, x});
+}
+
+static void wrong_concat_none(tutti_net *net, tutti_value x)
+{
+    tutti_net_concat(net, "empty", 0, &x);
+}
+
+static void wrong_concat_many(tutti_net *net, tutti_value x)
+{
+    tutti_value all[17] = {x};
+    tutti_net_concat(net, "crowd", 17, all);
+}
+
+static void wrong_concat_input(tutti_net *net, tutti_value x)
+{
+    tutti_net_concat(net, "future", 2, (tutti_value[]){x, x + 5});
+}
+
+/* `parts` values of one channel each. */
+static void split_into(tutti_net *net, tutti_value x, int parts, int64_t last)
+{
+    int64_t C[20];
+    tutti_value value[20];
+    for (int i = 0; i < 20; i++) C[i] = i == parts - 1 ? last : 1;
+    tutti_net_split(net, "cut", x, parts, C, value);
+    for (int i = 0; i < parts; i++) ck_assert_int_eq(value[i], -1);
+}
+
+static void wrong_split_left(tutti_net *net, tutti_value x)
+{
+    split_into(net, x, 1, 1);
+}
+
+static void wrong_split_more(tutti_net *net, tutti_value x)
+{
+    split_into(net, x, 2, 2);
+}
+
+static void wrong_split_none(tutti_net *net, tutti_value x)
+{
+    split_into(net, x, 2, 0);
+}
+
+static void wrong_split_parts(tutti_net *net, tutti_value x)
+{
+    split_into(net, x, 17, 1);
+}
+
 static const struct wrong {
     void (*build)(tutti_net *net, tutti_value x);
     const char *says[3];
@@ -156,6 +223,15 @@ static const struct wrong {
     {wrong_input, {"relu layer future", "not a value"}},
     {wrong_second_input, {"the input must come first"}},
     {wrong_output, {"images", "4x4x2", "1x1xclasses"}},
+    {wrong_concat, {"concat layer wide", "4x4x2", "2x2x2"}},
+    {wrong_concat_twice, {"concat layer pair", "twice"}},
+    {wrong_concat_none, {"concat layer empty", "no value"}},
+    {wrong_concat_many, {"concat layer crowd", "17 inputs", "at most 16"}},
+    {wrong_concat_input, {"concat layer future", "not a value"}},
+    {wrong_split_left, {"split layer cut", "1 channels of 4x4x2"}},
+    {wrong_split_more, {"split layer cut", "value 1 gets 2", "1 of 4x4x2"}},
+    {wrong_split_none, {"split layer cut", "value 1 gets 0"}},
+    {wrong_split_parts, {"split layer cut", "17 values"}},
     {wrong_size, {"conv layer huge", "4x4x9223372036854775807", "too many"}},
 };
 
@@ -244,6 +320,22 @@ START_TEST(step_refuses_bytes_of_many_channels)
 }
 END_TEST
 
+START_TEST(step_refuses_an_unused_part)
+{
+    static const tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1};
+    tutti_value part[2];
+    tutti_step *step = NULL;
+    tutti_net *net = new_net();
+    tutti_net_split(net, "split", tutti_net_input(net, 1, 1, 4), 2, (const int64_t[]){1, 3}, part);
+    tutti_net_output(net, tutti_net_dense(net, "fc", part[1], 3, TUTTI_INIT_HE_FAN_IN));
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
+    tutti_log_set_level(TUTTI_LOG_INFO);
+    ck_assert_str_eq(tutti_last_error(), "step: nothing uses value 0 of layer split");
+    tutti_net_free(net);
+}
+END_TEST
+
 START_TEST(step_refuses_bad_nets)
 {
     static const tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1};
@@ -272,6 +364,7 @@ int main(void)
         tcase, errors_name_layer_and_shapes, 0, (int)(sizeof wrongs / sizeof *wrongs));
     tcase_add_test(tcase, step_refuses_bad_options);
     tcase_add_test(tcase, step_refuses_bytes_of_many_channels);
+    tcase_add_test(tcase, step_refuses_an_unused_part);
     tcase_add_test(tcase, step_refuses_bad_nets);
     return testing_run(suite);
 }

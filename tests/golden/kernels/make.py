@@ -133,6 +133,22 @@ def shortcut(case, N, H, W, C, K, stride):
     return through(case, x, F.pad(x[:, :, ::stride, ::stride], (0, 0, 0, 0, front, K - C - front)))
 
 
+def concat(case, pixels, parts, **C):
+    sizes = list(C.values())
+    x = [case.fill(f"x{i}", pixels, sizes[i]).requires_grad_() for i in range(parts)]
+    y = torch.cat(x, 1)
+    dx = backward(y, case.fill("dy", *y.shape), *x)
+    return {"y": y, **{f"dx{i}": dx[i] for i in range(parts)}}
+
+
+def split(case, pixels, parts, **C):
+    sizes = list(C.values())
+    x = case.fill("x", pixels, sum(sizes)).requires_grad_()
+    y = torch.split(x, sizes, 1)
+    dx, = backward(y, tuple(case.fill(f"dy{i}", pixels, sizes[i]) for i in range(parts)), x)
+    return {**{f"y{i}": y[i] for i in range(parts)}, "dx": dx}
+
+
 def sum_of(case, count, inputs, relu):
     y = sum(case.fill(f"x{i}", count) for i in range(inputs))
     return {"y": F.relu(y) if relu else y}
@@ -172,8 +188,8 @@ def sgd(case, count, momentum, weight_decay, nesterov):
 
 
 FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
-            "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "shortcut": shortcut, "sum": sum_of,
-            "xent": xent, "normalise": normalise, "sgd": sgd}
+            "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "concat": concat, "split": split,
+            "shortcut": shortcut, "sum": sum_of, "xent": xent, "normalise": normalise, "sgd": sgd}
 
 
 def main():
