@@ -149,11 +149,11 @@ const tutti_op tutti_op_relu_bwd = {.name = "relu_bwd",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_relu_desc)};
 const tutti_op tutti_op_dropout = {.name = "dropout",
-    .buffers = "x,step->y",
+    .buffers = "x,step:I64->y",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_dropout_desc)};
 const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
-    .buffers = "dy,step->dx",
+    .buffers = "dy,step:I64->dx",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_dropout_desc)};
 

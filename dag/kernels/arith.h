@@ -7,6 +7,9 @@
  * SUM: y = x0 + x1 + ... in this order, `inputs` >= 1 tensors of `count` elements (1: a copy); with
  * relu, y = max(that sum, 0).
  *
+ * SUM_NARROW: the same sum of float32, which is rounded to bf16 once, at its end.
+ * WIDEN: bf16 to float32, `count` elements; exact.
+ *
  * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with
  * (K-C)/2 channels of zeros in front and the rest behind.
  *   x (N,H,W,C)   y (N,ceil(H/stride),ceil(W/stride),K), K >= C.
@@ -24,6 +27,10 @@ typedef struct tutti_sum_desc {
     int relu;
 } tutti_sum_desc;
 
+typedef struct tutti_widen_desc {
+    int64_t count;
+} tutti_widen_desc;
+
 typedef struct tutti_shortcut_desc {
     int64_t N, H, W, C, K, stride;
 } tutti_shortcut_desc;
@@ -37,6 +44,6 @@ typedef struct tutti_concat_desc {
 } tutti_concat_desc;
 
 extern const tutti_op tutti_op_concat, tutti_op_concat_bwd, tutti_op_split, tutti_op_split_bwd,
-    tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum;
+    tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum, tutti_op_sum_narrow, tutti_op_widen;
 
 #endif

@@ -21,21 +21,53 @@ TUTTI_INLINE void sum_lanes(
         total += term;
     }
     if (d->relu) tutti_rectify(&total);
-    tutti_store(y + i, &total, lanes);
+    tutti_store(y, &total, lanes);
 }
 
-TUTTI_CLONES static void sum(const tutti_sum_desc *d, void *const buf[], float *y)
+/* y[0 .. count-1]: the sums of the elements from `first` on. */
+TUTTI_CLONES static void sum(
+    const tutti_sum_desc *d, void *const buf[], int64_t first, int64_t count, float *y)
 {
     int64_t i = 0;
-    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES) sum_lanes(d, buf, i, y, TUTTI_LANES);
-    if (i < d->count) sum_lanes(d, buf, i, y, (int)(d->count - i));
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        sum_lanes(d, buf, first + i, y + i, TUTTI_LANES);
+    if (i < count) sum_lanes(d, buf, first + i, y + i, (int)(count - i));
 }
 
 TUTTI_CPU_FN(sum)
 {
     const tutti_sum_desc *d = args;
     (void)queue;
-    sum(d, buf, buf[d->inputs]);
+    sum(d, buf, 0, d->count, buf[d->inputs]);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_FN(sum_narrow)
+{
+    const tutti_sum_desc *d = args;
+    uint16_t *y = buf[d->inputs];
+    float wide[TUTTI_CPU_BLOCK];
+    (void)queue;
+    for (int64_t i = 0; i < d->count; i += TUTTI_CPU_BLOCK) {
+        int64_t count = d->count - i < TUTTI_CPU_BLOCK ? d->count - i : TUTTI_CPU_BLOCK;
+        sum(d, buf, i, count, wide);
+        tutti_cpu_narrow(y + i, wide, count);
+    }
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_OPEN(widen)
+{
+    const tutti_widen_desc *d = desc;
+    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "widen: the tensor is empty");
+    return tutti_cpu_copy("widen", d, sizeof *d, args);
+}
+
+TUTTI_CPU_FN(widen)
+{
+    const tutti_widen_desc *d = args;
+    (void)queue;
+    tutti_cpu_widen(buf[1], buf[0], d->count);
     return TUTTI_OK;
 }
 
@@ -171,19 +203,19 @@ TUTTI_CPU_BYTES(shortcut_bwd)
 }
 
 const tutti_op tutti_op_concat = {.name = "concat",
-    .buffers = "x0,x1,...->y",
+    .buffers = "x,...->y",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_concat_desc)};
 const tutti_op tutti_op_concat_bwd = {.name = "concat_bwd",
-    .buffers = "dy->dx0,dx1,...",
+    .buffers = "dy->dx,...",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_concat_desc)};
 const tutti_op tutti_op_split = {.name = "split",
-    .buffers = "x->y0,y1,...",
+    .buffers = "x->y,...",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_concat_desc)};
 const tutti_op tutti_op_split_bwd = {.name = "split_bwd",
-    .buffers = "dy0,dy1,...->dx",
+    .buffers = "dy,...->dx",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_concat_desc)};
 const tutti_op tutti_op_shortcut = {.name = "shortcut",
@@ -197,9 +229,17 @@ const tutti_op tutti_op_shortcut_bwd = {.name = "shortcut_bwd",
     .desc_bytes = sizeof(tutti_shortcut_desc),
     .bytes = shortcut_bwd_bytes};
 const tutti_op tutti_op_sum = {.name = "sum",
-    .buffers = "x0,x1,...->y",
+    .buffers = "x,...->y",
     .part = TUTTI_PART_SUM,
     .desc_bytes = sizeof(tutti_sum_desc)};
+const tutti_op tutti_op_sum_narrow = {.name = "sum_narrow",
+    .buffers = "x,...->y:BF16",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_sum_desc)};
+const tutti_op tutti_op_widen = {.name = "widen",
+    .buffers = "x->y:F32",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_widen_desc)};
 
 const tutti_kernel tutti_kernels_arith_cpu[] = {
     TUTTI_CPU_LOOP(concat, concat_open, concat_run),
@@ -209,5 +249,7 @@ const tutti_kernel tutti_kernels_arith_cpu[] = {
     TUTTI_CPU_LOOP(shortcut, shortcut_open, shortcut_run),
     TUTTI_CPU_LOOP(shortcut_bwd, shortcut_open, shortcut_bwd_run),
     TUTTI_CPU_LOOP(sum, sum_open, sum_run),
+    TUTTI_CPU_LOOP(sum_narrow, sum_open, sum_narrow_run),
+    TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, widen_open, widen_run),
     {0},
 };

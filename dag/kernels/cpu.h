@@ -62,6 +62,12 @@ TUTTI_INLINE void tutti_rectify(tutti_lanes *v)
     tutti_keep(v, &keep);
 }
 
+/* Between bf16 and float32 (dag/base/bf16.h). A kernel that computes in float32 on tensors of bf16
+ * converts block by block, in a buffer of TUTTI_CPU_BLOCK floats. */
+enum { TUTTI_CPU_BLOCK = 512 };
+void tutti_cpu_widen(float *to, const uint16_t *from, int64_t count);
+void tutti_cpu_narrow(uint16_t *to, const float *from, int64_t count);
+
 /* INVAL, logged with the names of the op and the number, unless least <= value < 2^31. */
 tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least);
 /* INVAL, logged, when the product is too large to address as floats. */
@@ -79,7 +85,7 @@ void tutti_cpu_free(void *args);
 #define TUTTI_CPU_FLOPS(name) static double name##_flops(const void *desc)
 #define TUTTI_CPU_BYTES(name) static double name##_bytes(const void *desc, size_t element)
 
-/* A row for an element type on the CPU; for float32. */
+/* A row for an element type of the op's first buffer on the CPU; for float32. */
 #define TUTTI_CPU_ROW_OF(op, dtype, open, fn, close)                                               \
     {                                                                                              \
         &tutti_op_##op, TUTTI_CPU, dtype, open, fn, close                                          \
@@ -87,6 +93,7 @@ void tutti_cpu_free(void *args);
 #define TUTTI_CPU_ROW(op, open, fn, close) TUTTI_CPU_ROW_OF(op, TUTTI_F32, open, fn, close)
 /* The same for a kernel that needs only its descriptor. */
 #define TUTTI_CPU_LOOP(op, open, fn) TUTTI_CPU_ROW(op, open, fn, tutti_cpu_free)
+#define TUTTI_CPU_LOOP_OF(op, dtype, open, fn) TUTTI_CPU_ROW_OF(op, dtype, open, fn, tutti_cpu_free)
 
 /* The rows of each family; the last one has no op. */
 extern const tutti_kernel tutti_kernels_act_cpu[], tutti_kernels_arith_cpu[],

@@ -33,7 +33,9 @@ typedef enum tutti_op_part {
 typedef struct tutti_op {
     const char *name; /* unique: "conv" */
     /* The order in which a node lists its accesses, separated by ","; -> precedes what is written;
-     * [..] is present only when the descriptor says so: "x,w,[b]->y". */
+     * [..] is present only when the descriptor says so; "..." repeats the buffer before it, any
+     * number of times: "x,w,[b]->y", "x,...->y". A buffer has the element type of the first one,
+     * unless its name is followed by another: "g,rate:F32->w:F32(rw)". */
     const char *buffers;
     tutti_op_part part;
     size_t desc_bytes; /* size of the family's descriptor struct */
@@ -68,6 +70,16 @@ const tutti_kernel *tutti_kernel_get(int i);
 const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, tutti_dtype dtype);
 /* The i-th op, from 0, in the order of their first rows; NULL past the end. [P] */
 const tutti_op *tutti_op_get(int i);
+
+/* What an op's text says of one of its buffers. */
+typedef struct tutti_op_buffer {
+    char name[16];
+    tutti_dtype dtype;
+} tutti_op_buffer;
+/* Buffer i of `count`, of an op whose first buffer has the type `dtype`. Returns 0 if the op does
+ * not take that many. [P] */
+int tutti_op_buffer_get(
+    const tutti_op *op, tutti_dtype dtype, int count, int i, tutti_op_buffer *buffer);
 
 /* "CPU"; "unknown". [P] */
 const char *tutti_device_name(tutti_device device);

@@ -2,6 +2,7 @@ libnet_la_SOURCES += \
 	dag/kernels/act.h dag/kernels/act_cpu.c \
 	dag/kernels/arith.h dag/kernels/arith_cpu.c \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \
+	dag/kernels/buffers.c \
 	dag/kernels/cpu.c dag/kernels/cpu.h \
 	dag/kernels/dense.h dag/kernels/dense_cpu.c \
 	dag/kernels/kernel.h dag/kernels/table.c \

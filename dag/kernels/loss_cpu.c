@@ -110,11 +110,11 @@ TUTTI_CPU_FN(xent_eval)
 }
 
 const tutti_op tutti_op_softmax_xent = {.name = "softmax_xent",
-    .buffers = "logits,labels->dlogits,metrics",
+    .buffers = "logits,labels:I32->dlogits,metrics:F64",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_xent_desc)};
 const tutti_op tutti_op_xent_eval = {.name = "xent_eval",
-    .buffers = "logits,labels->metrics",
+    .buffers = "logits,labels:I32->metrics:F64",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_xent_desc)};
 

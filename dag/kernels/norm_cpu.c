@@ -365,15 +365,15 @@ TUTTI_CPU_FN(norm_running)
 }
 
 const tutti_op tutti_op_norm = {.name = "norm",
-    .buffers = "x,scaleshift->y,stats,[mask]",
+    .buffers = "x,scaleshift->y,stats:F32,[mask:U8]",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
-    .buffers = "x,scaleshift,running->y",
+    .buffers = "x,scaleshift,running:F32->y",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
-    .buffers = "x,dy,scaleshift,stats,[mask]->dx,dscaleshift",
+    .buffers = "x,dy,scaleshift,stats:F32,[mask:U8]->dx,dscaleshift",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_running = {.name = "norm_running",

@@ -54,6 +54,23 @@ TUTTI_CPU_FN(sgd)
     return TUTTI_OK;
 }
 
+/* The same with gradients in bf16, which are widened block by block. */
+TUTTI_CPU_FN(sgd_bf16)
+{
+    const tutti_sgd_desc *d = args;
+    const uint16_t *g = buf[0];
+    const float *rate = buf[1];
+    float *w = buf[2], *v = buf[3], wide[TUTTI_CPU_BLOCK];
+    (void)queue;
+    for (int64_t i = 0; i < d->count; i += TUTTI_CPU_BLOCK) {
+        tutti_sgd_desc part = *d;
+        part.count = d->count - i < TUTTI_CPU_BLOCK ? d->count - i : TUTTI_CPU_BLOCK;
+        tutti_cpu_widen(wide, g + i, part.count);
+        sgd(&part, *rate, wide, w + i, v + i);
+    }
+    return TUTTI_OK;
+}
+
 /* Without momentum, v is left alone. */
 TUTTI_CPU_BYTES(sgd)
 {
@@ -63,12 +80,13 @@ TUTTI_CPU_BYTES(sgd)
 }
 
 const tutti_op tutti_op_sgd = {.name = "sgd",
-    .buffers = "g,rate->w(rw),v(rw)",
+    .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_sgd_desc),
     .bytes = sgd_bytes};
 
 const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(sgd, sgd_open, sgd_run),
+    TUTTI_CPU_LOOP_OF(sgd, TUTTI_BF16, sgd_open, sgd_bf16_run),
     {0},
 };

@@ -57,11 +57,11 @@ TUTTI_CPU_FN(normalise)
 }
 
 const tutti_op tutti_op_normalise = {.name = "normalise",
-    .buffers = "pixels->y",
+    .buffers = "pixels->y:F32",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_normalise_desc)};
 
 const tutti_kernel tutti_kernels_pixel_cpu[] = {
-    TUTTI_CPU_ROW_OF(normalise, TUTTI_U8, normalise_open, normalise_run, tutti_cpu_free),
+    TUTTI_CPU_LOOP_OF(normalise, TUTTI_U8, normalise_open, normalise_run),
     {0},
 };

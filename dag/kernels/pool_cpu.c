@@ -60,11 +60,11 @@ size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc)
 }
 
 const tutti_op tutti_op_pool_max = {.name = "pool_max",
-    .buffers = "x->y,argmax",
+    .buffers = "x->y,argmax:U8",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_pool_desc)};
 const tutti_op tutti_op_pool_max_bwd = {.name = "pool_max_bwd",
-    .buffers = "dy,argmax->dx",
+    .buffers = "dy,argmax:U8->dx",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_pool_desc)};
 const tutti_op tutti_op_pool_avg = {.name = "pool_avg",

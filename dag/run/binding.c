@@ -23,6 +23,24 @@ static tutti_status bind_memory(tutti_binding *b)
     return TUTTI_OK;
 }
 
+/* Whether a kernel node's tensors are those that its op takes. */
+static tutti_status check_buffers(const tutti_binding *b, const tutti_node *node)
+{
+    tutti_dtype first = tutti_graph_get_tensor(b->graph, node->access[0].tensor)->dtype;
+    for (int a = 0; a < node->accesses; a++) {
+        const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, node->access[a].tensor);
+        tutti_op_buffer wanted;
+        if (!tutti_op_buffer_get(node->op, first, node->accesses, a, &wanted))
+            return tutti_fail(TUTTI_ERR_INTERNAL, "node '%s': %s takes %s, not %d buffers",
+                node->name, node->op->name, node->op->buffers, node->accesses);
+        if (tensor->dtype != wanted.dtype)
+            return tutti_fail(TUTTI_ERR_INTERNAL, "node '%s': %s of %s must be %s, but '%s' is %s",
+                node->name, wanted.name, node->op->name, tutti_dtype_name(wanted.dtype),
+                tensor->name, tutti_dtype_name(tensor->dtype));
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status bind_kernel(tutti_binding *b, int i)
 {
     const tutti_node *node = tutti_graph_get_node(b->graph, i);
@@ -37,7 +55,9 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
     if (!kernel)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "node '%s': no kernel computes %s for %s on a %s",
             node->name, node->op->name, tutti_dtype_name(dtype), tutti_device_name(TUTTI_CPU));
-    tutti_status status = kernel->open(node->desc, &b->args[i]);
+    tutti_status status = check_buffers(b, node);
+    if (status) return status;
+    status = kernel->open(node->desc, &b->args[i]);
     if (status)
         return tutti_fail(status, "node '%s': %s cannot be opened", node->name, node->op->name);
     b->kernel[i] = kernel;

@@ -1,5 +1,6 @@
 #include "tests/kernels/cases.h"
 
+#include "dag/base/bf16.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "tests/support/testing.h"
@@ -57,6 +58,11 @@ void test_declare(test_case *c, const char *name, tutti_dtype dtype, int64_t cou
     ck_assert(t->value && t->data);
 }
 
+double test_bf16(double value)
+{
+    return (double)tutti_bf16_widen(tutti_bf16_narrow((float)value));
+}
+
 /* 20 bits that depend on all bits of stream and index. */
 static uint32_t bits_of(uint64_t stream, uint64_t index)
 {
@@ -66,7 +72,8 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
-/* Numbers in [-1, 1) that float represents; statistics are shifted above zero, labels are -1 to K-1, pixels bytes. */
+/* Numbers in [-1, 1) that the type represents; statistics are shifted above zero, labels are -1 to
+ * K-1, pixels bytes. */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
@@ -76,7 +83,7 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
         return (double)(bits % (uint32_t)(test_find(c, "logits")->count / t->count + 1)) - 1;
     double value = (double)bits / 524288 - 1;
     if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum")) value += 1.5;
-    return value;
+    return t->dtype == TUTTI_BF16 ? test_bf16(value) : value;
 }
 
 void test_case_open(test_case *c)
@@ -126,6 +133,8 @@ double test_element(const test_tensor *t, int64_t i)
         return ((const int32_t *)t->data)[i];
     case TUTTI_I64:
         return (double)((const int64_t *)t->data)[i];
+    case TUTTI_BF16:
+        return (double)tutti_bf16_widen(((const uint16_t *)t->data)[i]);
     default:
         return ((const uint8_t *)t->data)[i];
     }
@@ -140,27 +149,29 @@ void test_to_data(const test_tensor *t)
         if (t->dtype == TUTTI_I64) ((int64_t *)t->data)[i] = (int64_t)t->value[i];
         if (t->dtype == TUTTI_U8)
             ((uint8_t *)t->data)[i] = t->value[i] > 0 ? (uint8_t)t->value[i] : 0;
+        if (t->dtype == TUTTI_BF16)
+            ((uint16_t *)t->data)[i] = tutti_bf16_narrow((float)t->value[i]);
     }
 }
 
-/* How many buffers "x0,x1,..." stands for. */
+/* How many buffers "x,..." stands for. */
 static int list_length(const test_case *c, const tutti_op *op)
 {
-    if (op == &tutti_op_sum) return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
+    if (op == &tutti_op_sum || op == &tutti_op_sum_narrow)
+        return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
     return ((const tutti_concat_desc *)c->desc.bytes)->parts;
 }
 
-/* The op's buffers, with a list x0,x1,... written out: as many as the descriptor has. */
+/* The op's buffers, with x,... written out as x0,x1: as many as the descriptor has. */
 static const char *buffers_text(const test_case *c, const tutti_op *op, char *text, size_t size)
 {
-    const char *list = strstr(op->buffers, "0,"), *rest = strstr(op->buffers, ",...");
+    const char *rest = strstr(op->buffers, ",..."), *name = rest;
     if (!rest) return op->buffers;
-    const char *prefix = list;
-    while (prefix > op->buffers && isalpha((unsigned char)prefix[-1])) prefix--;
-    int at = snprintf(text, size, "%.*s", (int)(prefix - op->buffers), op->buffers);
+    while (name > op->buffers && isalpha((unsigned char)name[-1])) name--;
+    int at = snprintf(text, size, "%.*s", (int)(name - op->buffers), op->buffers);
     for (int i = 0; i < list_length(c, op); i++)
-        at += snprintf(text + at, size - (size_t)at, "%s%.*s%d", i ? "," : "", (int)(list - prefix),
-            prefix, i);
+        at += snprintf(text + at, size - (size_t)at, "%s%.*s%d", i ? "," : "", (int)(rest - name),
+            name, i);
     snprintf(text + at, size - (size_t)at, "%s", rest + strlen(",..."));
     return text;
 }
@@ -173,11 +184,12 @@ int test_buffers(const test_case *c, const tutti_op *op, const test_tensor *buff
     for (const char *p = buffers_text(c, op, expanded, sizeof expanded); *p;) {
         if (!strncmp(p, "->", 2)) out = 1;
         p += strspn(p, "->,[]");
-        size_t length = strcspn(p, "->,[](");
+        size_t length = strcspn(p, "->,[](:");
         ck_assert_uint_lt(length, sizeof name);
         memcpy(name, p, length);
         name[length] = 0;
         p += length;
+        if (*p == ':') p += strcspn(p, "->,[](");
         if (!strncmp(p, "(rw)", 4)) p += 4;
         p += strspn(p, "]");
         const test_tensor *t = test_find(c, name);

@@ -56,6 +56,8 @@ const test_tensor *test_find(const test_case *c, const char *name);
 double *test_value(const test_case *c, const char *name);
 /* test_element reads an element as the kernels wrote it; test_to_data copies values into data. */
 double test_element(const test_tensor *t, int64_t i);
+/* The value as a bf16 has it. */
+double test_bf16(double value);
 void test_to_data(const test_tensor *t);
 
 /* The tensors that an op takes, in order, and which of them it writes. Returns how many. */

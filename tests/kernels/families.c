@@ -149,7 +149,7 @@ static void shortcut_tensors(test_case *c)
     test_declare(c, "dx", TUTTI_F32, d->N * d->H * d->W * d->C);
 }
 
-static void sum_tensors(test_case *c)
+static void sums(test_case *c, tutti_dtype total)
 {
     const tutti_sum_desc *d = (const void *)c->desc.bytes;
     for (int i = 0; i < d->inputs; i++) {
@@ -157,7 +157,17 @@ static void sum_tensors(test_case *c)
         snprintf(name, sizeof name, "x%d", i);
         test_declare(c, name, TUTTI_F32, d->count);
     }
-    test_declare(c, "y", TUTTI_F32, d->count);
+    test_declare(c, "y", total, d->count);
+}
+
+static void sum_tensors(test_case *c)
+{
+    sums(c, TUTTI_F32);
+}
+
+static void sum_narrow_tensors(test_case *c)
+{
+    sums(c, TUTTI_BF16);
 }
 
 static void xent_tensors(test_case *c)
@@ -176,13 +186,30 @@ static void normalise_tensors(test_case *c)
     test_declare(c, "y", TUTTI_F32, d->pixels * d->C);
 }
 
-static void sgd_tensors(test_case *c)
+static void widen_tensors(test_case *c)
+{
+    const tutti_widen_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", TUTTI_BF16, d->count);
+    test_declare(c, "y", TUTTI_F32, d->count);
+}
+
+static void sgd_of(test_case *c, tutti_dtype gradient)
 {
     const tutti_sgd_desc *d = (const void *)c->desc.bytes;
-    test_declare(c, "g", TUTTI_F32, d->count);
+    test_declare(c, "g", gradient, d->count);
     test_declare(c, "rate", TUTTI_F32, 1);
     test_declare(c, "w", TUTTI_F32, d->count);
     test_declare(c, "v", TUTTI_F32, d->count);
+}
+
+static void sgd_tensors(test_case *c)
+{
+    sgd_of(c, TUTTI_F32);
+}
+
+static void sgd_bf16_tensors(test_case *c)
+{
+    sgd_of(c, TUTTI_BF16);
 }
 
 /* ---- Tables ---- */
@@ -202,6 +229,12 @@ typedef struct field {
     F(family, type, N, 'i'), F(family, type, H, 'i'), F(family, type, W, 'i'),                     \
         F(family, type, C, 'i'), F(family, type, R, 'i'), F(family, type, S, 'i'),                 \
         F(family, type, stride, 'i'), F(family, type, pad, 'i')
+#define SUM(family)                                                                                \
+    F(family, tutti_sum_desc, count, 'i'), F(family, tutti_sum_desc, inputs, 'd'),                 \
+        F(family, tutti_sum_desc, relu, 'd')
+#define SGD(family)                                                                                \
+    F(family, tutti_sgd_desc, count, 'i'), F(family, tutti_sgd_desc, momentum, 'f'),               \
+        F(family, tutti_sgd_desc, weight_decay, 'f'), F(family, tutti_sgd_desc, nesterov, 'd')
 #define NORM(family)                                                                               \
     F(family, tutti_norm_desc, N, 'i'), F(family, tutti_norm_desc, H, 'i'),                        \
         F(family, tutti_norm_desc, W, 'i'), F(family, tutti_norm_desc, C, 'i'),                    \
@@ -243,9 +276,9 @@ static const field fields[] = {
     F(shortcut, tutti_shortcut_desc, C, 'i'),
     F(shortcut, tutti_shortcut_desc, K, 'i'),
     F(shortcut, tutti_shortcut_desc, stride, 'i'),
-    F(sum, tutti_sum_desc, count, 'i'),
-    F(sum, tutti_sum_desc, inputs, 'd'),
-    F(sum, tutti_sum_desc, relu, 'd'),
+    SUM(sum),
+    SUM(sum_narrow),
+    F(widen, tutti_widen_desc, count, 'i'),
     F(xent, tutti_xent_desc, N, 'i'),
     F(xent, tutti_xent_desc, K, 'i'),
     F(xent, tutti_xent_desc, weight, 'f'),
@@ -261,10 +294,8 @@ static const field fields[] = {
     AT(normalise, tutti_normalise_desc, deviation1, deviation[1], 'f'),
     AT(normalise, tutti_normalise_desc, deviation2, deviation[2], 'f'),
     AT(normalise, tutti_normalise_desc, deviation3, deviation[3], 'f'),
-    F(sgd, tutti_sgd_desc, count, 'i'),
-    F(sgd, tutti_sgd_desc, momentum, 'f'),
-    F(sgd, tutti_sgd_desc, weight_decay, 'f'),
-    F(sgd, tutti_sgd_desc, nesterov, 'd'),
+    SGD(sgd),
+    SGD(sgd_bf16),
 };
 
 int test_field(const test_family *family, const char *key, size_t *offset, char *type)
@@ -298,8 +329,11 @@ const test_family *const test_families[] = {
     FAMILY(split, 2, {&tutti_op_split, &tutti_op_split_bwd}),
     FAMILY(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),
     FAMILY(sum, 1, {&tutti_op_sum}),
+    FAMILY(sum_narrow, 1, {&tutti_op_sum_narrow}),
+    FAMILY(widen, 1, {&tutti_op_widen}),
     FAMILY(xent, 2, {&tutti_op_softmax_xent, &tutti_op_xent_eval}),
     FAMILY(normalise, 1, {&tutti_op_normalise}),
     FAMILY(sgd, 1, {&tutti_op_sgd}),
+    FAMILY(sgd_bf16, 1, {&tutti_op_sgd}),
     NULL,
 };

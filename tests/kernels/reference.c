@@ -296,6 +296,21 @@ void test_normalise_reference(const test_case *c)
         y[i] = (pixel[i] / 255 - (double)d->mean[i % d->C]) / (double)d->deviation[i % d->C];
 }
 
+/* Float32 holds the sums of a few inputs exactly, so that there is only one rounding. */
+void test_sum_narrow_reference(const test_case *c)
+{
+    const tutti_sum_desc *d = (const void *)c->desc.bytes;
+    double *y = test_value(c, "y");
+    test_sum_reference(c);
+    for (int64_t i = 0; i < d->count; i++) y[i] = test_bf16(y[i]);
+}
+
+void test_widen_reference(const test_case *c)
+{
+    const test_tensor *x = test_find(c, "x");
+    for (int64_t i = 0; i < x->count; i++) test_value(c, "y")[i] = x->value[i];
+}
+
 /* ---- loss, optim ---- */
 
 static void xent_row(
@@ -339,4 +354,9 @@ void test_sgd_reference(const test_case *c)
         if (m > 0) v[i] = m * v[i] + gradient;
         w[i] -= rate * (m <= 0 ? gradient : d->nesterov ? gradient + m * v[i] : v[i]);
     }
+}
+
+void test_sgd_bf16_reference(const test_case *c)
+{
+    test_sgd_reference(c);
 }

@@ -18,8 +18,11 @@ void test_concat_reference(const test_case *c);
 void test_split_reference(const test_case *c);
 void test_shortcut_reference(const test_case *c);
 void test_sum_reference(const test_case *c);
+void test_sum_narrow_reference(const test_case *c);
+void test_widen_reference(const test_case *c);
 void test_xent_reference(const test_case *c);
 void test_normalise_reference(const test_case *c);
 void test_sgd_reference(const test_case *c);
+void test_sgd_bf16_reference(const test_case *c);
 
 #endif

@@ -77,10 +77,30 @@ static const tutti_kernel *kernel_of(const tutti_op *op)
     return kernel;
 }
 
+/* Whatever its type is. */
+static const tutti_kernel *first_kernel_of(const tutti_op *op)
+{
+    const tutti_kernel *kernel;
+    for (int i = 0; (kernel = tutti_kernel_get(i)); i++)
+        if (kernel->op == op) return kernel;
+    ck_abort_msg("%s has no kernel", op->name);
+}
+
+/* The kernel for the case's tensors. */
+static const tutti_kernel *kernel_for(const test_case *c, const tutti_op *op)
+{
+    const test_tensor *tensor[MAX_BUFFERS];
+    int written[MAX_BUFFERS];
+    ck_assert_int_gt(test_buffers(c, op, tensor, written), 0);
+    const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype);
+    ck_assert_msg(kernel != NULL, "%s: no kernel", c->text);
+    return kernel;
+}
+
 /* Opens, runs and closes one op on the case's tensors. */
 static void run_op(const test_case *c, const tutti_op *op)
 {
-    const tutti_kernel *kernel = kernel_of(op);
+    const tutti_kernel *kernel = kernel_for(c, op);
     const test_tensor *tensor[MAX_BUFFERS];
     int written[MAX_BUFFERS], count = test_buffers(c, op, tensor, written);
     void *buf[MAX_BUFFERS], *args = NULL;
@@ -136,6 +156,13 @@ END_TEST
 
 /* ---- Against PyTorch ---- */
 
+static int has_bf16(const test_case *c)
+{
+    int has = 0;
+    for (int i = 0; i < c->tensors; i++) has |= c->tensor[i].dtype == TUTTI_BF16;
+    return has;
+}
+
 /* Compares the case's tensors with every line of the index that names the case. */
 static void check_golden(test_case *c, uint64_t seed)
 {
@@ -143,7 +170,7 @@ static void check_golden(test_case *c, uint64_t seed)
     long long offset, count;
     char name[16], text[MAX_TEXT];
     int results = 0;
-    if (!strcmp(c->family->name, "dropout")) return;
+    if (!strcmp(c->family->name, "dropout") || has_bf16(c)) return; /* make.py says why */
     FILE *index = fopen(testing_source("tests/golden/kernels/index.txt"), "r");
     FILE *data = fopen(testing_source("tests/golden/kernels/results.f32"), "rb");
     ck_assert(index && data);
@@ -249,12 +276,13 @@ static void opened_open(opened *o, const char *text, int rounds)
     ck_assert_msg(test_parse(text, &o->c), "%s", text);
     test_case_open(&o->c);
     for (int i = 0; i < o->c.family->ops; i++)
-        ck_assert_ok(kernel_of(o->c.family->op[i])->open(&o->c.desc, &o->args[i]));
+        ck_assert_ok(kernel_for(&o->c, o->c.family->op[i])->open(&o->c.desc, &o->args[i]));
 }
 
 static void opened_close(opened *o)
 {
-    for (int i = 0; i < o->c.family->ops; i++) kernel_of(o->c.family->op[i])->close(o->args[i]);
+    for (int i = 0; i < o->c.family->ops; i++)
+        kernel_for(&o->c, o->c.family->op[i])->close(o->args[i]);
     test_case_close(&o->c);
 }
 
@@ -271,7 +299,7 @@ static void *opened_run(void *argument)
             int count = test_buffers(&o->c, op, tensor, written);
             void *buf[MAX_BUFFERS];
             for (int b = 0; b < count; b++) buf[b] = tensor[b]->data;
-            o->status = kernel_of(op)->fn(o->args[i], buf, NULL);
+            o->status = kernel_for(&o->c, op)->fn(o->args[i], buf, NULL);
         }
     }
     return NULL;
@@ -399,6 +427,8 @@ START_TEST(bad_descriptors_are_refused)
         "concat pixels=1 parts=17 C0=1",
         "concat pixels=1 parts=2 C0=1",
         "split pixels=1 parts=1 C0=-1",
+        "sum_narrow count=0 inputs=1",
+        "widen count=0",
         "xent N=1 K=0 weight=1",
         "xent N=1 K=2 weight=inf",
         "xent N=1 K=2 weight=1 smoothing=1",
@@ -422,12 +452,68 @@ START_TEST(bad_descriptors_are_refused)
         for (int op = 0; op < c.family->ops; op++) {
             void *args = &c;
             capture_begin(&errors);
-            tutti_status status = kernel_of(c.family->op[op])->open(&c.desc, &args);
+            tutti_status status = first_kernel_of(c.family->op[op])->open(&c.desc, &args);
             capture_end(&errors, message, sizeof message);
             ck_assert_msg(status == TUTTI_ERR_INVAL, "%s: %s", rows[i], tutti_status_name(status));
             ck_assert_msg(strstr(message, "error") != NULL, "%s: silent", rows[i]);
             ck_assert_ptr_eq(args, &c);
         }
+    }
+}
+END_TEST
+
+/* An op's text has the type of each of its buffers. */
+static void check_types(test_case *c, uint64_t seed)
+{
+    (void)seed;
+    for (int i = 0; i < c->family->ops; i++) {
+        const tutti_op *op = c->family->op[i];
+        const test_tensor *tensor[MAX_BUFFERS];
+        int written[MAX_BUFFERS], count = test_buffers(c, op, tensor, written);
+        tutti_op_buffer buffer;
+        for (int b = 0; b < count; b++) {
+            ck_assert_msg(tutti_op_buffer_get(op, tensor[0]->dtype, count, b, &buffer),
+                "%s: %d buffers of %s", c->text, count, op->name);
+            ck_assert_msg(buffer.dtype == tensor[b]->dtype, "%s: %s of %s is %s, not %s", c->text,
+                buffer.name, op->name, tutti_dtype_name(tensor[b]->dtype),
+                tutti_dtype_name(buffer.dtype));
+            if (buffer.name[0] != 'x') ck_assert_str_eq(buffer.name, tensor[b]->name);
+        }
+    }
+}
+
+START_TEST(buffers_have_types)
+{
+    static const struct {
+        const char *buffers;
+        int count, i;
+        const char *name; /* NULL: none */
+        tutti_dtype dtype;
+    } rows[] = {
+        {"x,[b:U8]->y:BF16(rw),z", 4, 1, "b", TUTTI_U8},
+        {"x,[b:U8]->y:BF16(rw),z", 4, 2, "y", TUTTI_BF16},
+        {"x,[b:U8]->y:BF16(rw),z", 4, 3, "z", TUTTI_F64},
+        {"x,[b:U8]->y:BF16(rw),z", 3, 0, "x", TUTTI_F64},
+        {"x,[b:U8]->y:BF16(rw),z", 3, 1, "y", TUTTI_BF16},
+        {"x,[b:U8]->y:BF16(rw),z", 3, 2, "z", TUTTI_F64},
+        {"x,[b:U8]->y:BF16(rw),z", 3, 3, NULL, TUTTI_F64},
+        {"x,[b:U8]->y:BF16(rw),z", 2, 0, NULL, TUTTI_F64},
+        {"x,[b:U8]->y:BF16(rw),z", 5, 0, NULL, TUTTI_F64},
+        {"x,...->y:I8", 2, 1, "y", TUTTI_I8},
+        {"x,...->y:I8", 5, 3, "x", TUTTI_F64},
+        {"x,...->y:I8", 5, 4, "y", TUTTI_I8},
+        {"x,...->y:I8", 1, 0, NULL, TUTTI_F64},
+        {"x->y", 2, -1, NULL, TUTTI_F64},
+    };
+    each_case(check_types, 0);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const tutti_op op = {.buffers = rows[r].buffers};
+        tutti_op_buffer buffer;
+        int found = tutti_op_buffer_get(&op, TUTTI_F64, rows[r].count, rows[r].i, &buffer);
+        ck_assert_msg(found == (rows[r].name != NULL), "row %zu", r);
+        if (!found) continue;
+        ck_assert_str_eq(buffer.name, rows[r].name);
+        ck_assert_int_eq(buffer.dtype, rows[r].dtype);
     }
 }
 END_TEST
@@ -531,7 +617,7 @@ START_TEST(table_is_complete)
         ck_assert_int_eq(strstr(op->name, "_bwd") != NULL, op->part == TUTTI_PART_BACKWARD);
         for (int i = 0; i < ops && (other = tutti_op_get(i)); i++)
             ck_assert_str_ne(op->name, other->name);
-        ck_assert_ptr_nonnull(kernel_of(op));
+        ck_assert_ptr_nonnull(first_kernel_of(op));
     }
     for (int i = 0; (kernel = tutti_kernel_get(i)); i++) {
         ck_assert(kernel->open && kernel->fn && kernel->close);
@@ -576,6 +662,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, equals_pytorch);
     tcase_add_test(tcase, equals_finite_differences);
     tcase_add_test(tcase, bad_descriptors_are_refused);
+    tcase_add_test(tcase, buffers_have_types);
     tcase_add_test(tcase, label_out_of_range_is_named);
     tcase_add_test(tcase, variance_survives_a_large_mean);
     tcase_add_test(tcase, pixels_are_normalised_in_one_order);

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COUNT = 5 };
 static const double patience_s = 20;
@@ -275,6 +276,42 @@ START_TEST(a_kernel_failure_comes_out_of_wait)
 }
 END_TEST
 
+/* A node whose tensors are not those of its op is refused before anything runs. */
+START_TEST(tensors_of_another_type_are_refused)
+{
+    static const struct {
+        tutti_dtype label, metric;
+        int accesses;
+        const char *says;
+    } rows[] = {{TUTTI_I64, TUTTI_F64, 3, "labels of xent_eval must be I32, but 'labels' is I64"},
+        {TUTTI_I32, TUTTI_F32, 3, "metrics of xent_eval must be F64, but 'metrics' is F32"},
+        {TUTTI_I32, TUTTI_F64, 2, "not 2 buffers"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        tutti_graph *g;
+        tutti_run *run;
+        int logits, labels, metrics;
+        ck_assert_ok(tutti_graph_new(&g));
+        ck_assert_ok(tutti_graph_tensor(
+            g, "logits", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1, 2), &logits));
+        ck_assert_ok(tutti_graph_tensor(
+            g, "labels", TUTTI_ROLE_INPUT, rows[r].label, tutti_shape_of(1), &labels));
+        ck_assert_ok(tutti_graph_tensor(g, "metrics", TUTTI_ROLE_OUTPUT, rows[r].metric,
+            tutti_shape_of(TUTTI_METRICS), &metrics));
+        const tutti_xent_desc desc = {.N = 1, .K = 2, .weight = 1};
+        const tutti_access access[] = {
+            {logits, TUTTI_READ}, {labels, TUTTI_READ}, {metrics, TUTTI_WRITE}};
+        ck_assert_ok(tutti_graph_kernel(g, "loss", &tutti_op_xent_eval, &desc, sizeof desc,
+            rows[r].accesses, access, NULL));
+        const tutti_run_options options = {.workers = 1};
+        ck_assert_int_eq(
+            tutti_runner_find("inline")->open(g, &options, &run), TUTTI_ERR_INTERNAL);
+        ck_assert_msg(
+            strstr(tutti_last_error(), rows[r].says) != NULL, "%s", tutti_last_error());
+        tutti_graph_free(g);
+    }
+}
+END_TEST
+
 static void count_release(void *arg)
 {
     atomic_fetch_add((atomic_int *)arg, 1);
@@ -484,6 +521,7 @@ int main(void)
     tcase_add_loop_test(tcase, feeds_release_their_data, 0, runners);
     tcase_add_loop_test(tcase, a_tensor_is_had_after_the_wait, 0, runners);
     tcase = testing_case(suite, "ledger and meter");
+    tcase_add_test(tcase, tensors_of_another_type_are_refused);
     tcase_add_test(tcase, ledger_points);
     tcase_add_test(tcase, a_blocker_is_named);
     tcase_add_test(tcase, meter_counts_unions);
