@@ -201,13 +201,14 @@ static tutti_status check_fusible(const tutti_graph *graph, int count, const int
 /* Lays the tensors out one after the other, in the block of mark[0]'s tensor. */
 static void lay_out(tutti_graph *graph, int count, const int mark[])
 {
-    enum { ALIGNMENT = 64 };
+    enum { ALIGNMENT = 64, ELEMENTS = 16 };
     int block = graph->node[mark[0]].access[0].tensor;
-    size_t end = 0;
+    size_t end = 0, step = ELEMENTS * tutti_dtype_bytes(graph->tensor[block].dtype);
+    if (step > ALIGNMENT) step = ALIGNMENT;
     for (int m = 0; m < count; m++) {
         tutti_tensor *t = &graph->tensor[graph->node[mark[m]].access[0].tensor];
         t->block = block;
-        t->offset = (end + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        t->offset = (end + step - 1) / step * step;
         end = t->offset + t->bytes;
     }
     for (int m = 0; m < count; m++)

@@ -122,7 +122,8 @@ tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const stru
 tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node);
 
 /* Fuses marks: the last mark in program order takes over the tensors of the others, in order. The
- * tensors are laid out one after the other in one block of memory, each at a multiple of 64 bytes;
+ * tensors are laid out one after the other in one block of memory, each at a multiple of 64 bytes
+ * or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
  * the gaps are zero and unused. INVAL: not marks of one section in ascending order; different
  * element types; a tensor that is already laid out with others; a node in between that uses one of
  * the tensors after its mark. */

@@ -304,6 +304,26 @@ START_TEST(fused_marks_share_a_block)
 }
 END_TEST
 
+/* Half the size, half the offsets; a larger element does not make them larger. */
+START_TEST(gaps_are_counted_in_elements)
+{
+    static const struct {
+        tutti_dtype dtype;
+        size_t second, third;
+    } rows[] = {{TUTTI_F32, 64, 192}, {TUTTI_BF16, 32, 96}, {TUTTI_U8, 16, 48}, {TUTTI_F64, 64, 256}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        tutti_graph *g;
+        ck_assert_ok(tutti_graph_new(&g));
+        int marks[] = {mark(g, "a", 3, rows[r].dtype), mark(g, "b", 17, rows[r].dtype),
+            mark(g, "c", 1, rows[r].dtype)};
+        ck_assert_ok(tutti_graph_fuse(g, 3, marks));
+        ck_assert_uint_eq(tutti_graph_get_tensor(g, 1)->offset, rows[r].second);
+        ck_assert_uint_eq(tutti_graph_get_tensor(g, 2)->offset, rows[r].third);
+        tutti_graph_free(g);
+    }
+}
+END_TEST
+
 START_TEST(marks_that_cannot_be_fused)
 {
     tutti_graph *g;
@@ -339,6 +359,7 @@ int main(void)
     tcase_add_test(tcase, nodes_reach_the_nearest_numbers);
     tcase_add_test(tcase, many_tensors_and_nodes);
     tcase_add_test(tcase, fused_marks_share_a_block);
+    tcase_add_test(tcase, gaps_are_counted_in_elements);
     tcase_add_test(tcase, marks_that_cannot_be_fused);
     return testing_run(suite);
 }
