@@ -19,6 +19,9 @@ static tutti_status check_options(const tutti_step_options *o)
             (long long)o->batch, o->micro_batches);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
+    if (o->wire != TUTTI_F32 && o->wire != TUTTI_BF16)
+        return tutti_fail(TUTTI_ERR_INVAL, "step: gradients cannot be summed as %s: only %s and %s",
+            tutti_dtype_name(o->wire), tutti_dtype_name(TUTTI_F32), tutti_dtype_name(TUTTI_BF16));
     return rule_of(o)->check(o);
 }
 

@@ -64,29 +64,36 @@ static tutti_status declare_states(
     return status;
 }
 
-/* Declares parameter, states and gradient; with several micro-batches, also the gradient of
- * each. */
+/* The type in which a gradient is summed over ranks. */
+static tutti_dtype wire_of(const tutti_builder *b, tutti_dtype dtype)
+{
+    return dtype == TUTTI_F32 ? b->options->wire : dtype;
+}
+
+/* Declares parameter, states and gradient; with several micro-batches, or if the gradient is of
+ * another type than they compute, also the gradient of each. */
 static tutti_status declare_parameter(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
 {
     const char *layer = b->net->layer[l].name, *suffix = parameter->suffix;
     tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_shape shape = parameter->shape;
-    tutti_dtype dtype = parameter->dtype;
+    tutti_dtype dtype = parameter->dtype, wire = wire_of(b, dtype);
+    int apart = b->options->micro_batches > 1 || wire != dtype;
     t->count = tutti_shape_count(&shape);
     tutti_status status = tutti_builder_tensor(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
     if (status == TUTTI_OK) status = declare_states(b, layer, parameter, t);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
-            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, dtype, shape, &t->gradient);
+            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     b->step->parameter[b->step->parameters++] = t->weight;
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_site *site = tutti_builder_site(b, l, s);
         site->parameter[p] = t->weight;
         site->dparameter[p] = t->gradient;
-        if (b->options->micro_batches > 1)
+        if (apart)
             status = tutti_builder_tensor(
                 b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, dtype, shape, &site->dparameter[p]);
     }

@@ -43,7 +43,7 @@ typedef enum tutti_start {
 
 typedef struct tutti_parameter {
     const char *suffix; /* "weight": the tensor is "<layer>.weight" */
-    tutti_dtype dtype;  /* of the parameter, its gradient and its states */
+    tutti_dtype dtype;  /* of the parameter, its states, and its gradients until they are summed */
     tutti_shape shape;
     tutti_start start;
     double spread;

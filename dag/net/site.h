@@ -14,7 +14,8 @@
 
 enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
 
-/* Statistics have this type whatever their layer's value has: sums of many numbers need its digits. */
+/* Statistics have this type whatever their layer's value and the gradients on the wire have: sums of
+ * many numbers need its digits. */
 #define TUTTI_STATISTICS_DTYPE TUTTI_F32
 
 typedef struct tutti_site {

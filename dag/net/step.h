@@ -5,6 +5,10 @@
  * over micro-batches, in their order. A mark ("sum over ranks") follows each sum; the updates come
  * last. Gradients are those of the mean loss over the global batch.
  *
+ * What is summed over ranks may be narrower than what is computed: with `wire` TUTTI_BF16, the
+ * micro-batches' gradients are added in float32 (a single one, too) and rounded once, into a
+ * gradient of bf16, which the update reads. Weights, states and batch statistics stay float32.
+ *
  *   train   [bytes -> float32]
  *           forward of each micro-batch, layer by layer; after each batch norm:
  *              sum of statistics over micro-batches -> mark
@@ -48,6 +52,7 @@ typedef struct tutti_step_options {
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
+    tutti_dtype wire; /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay;
     int nesterov;
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */

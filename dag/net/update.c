@@ -14,8 +14,13 @@ static int mark_priority(const tutti_builder *b)
     return 2 * b->net->layers + 1;
 }
 
+static tutti_dtype dtype_of(const tutti_builder *b, int tensor)
+{
+    return tutti_graph_get_tensor(b->graph, tensor)->dtype;
+}
+
 /* total = the sum over micro-batches, in their order, of the tensors that the caller has put into
- * b->access. */
+ * b->access; rounded to the type of total. */
 static tutti_status sum_micro_batches(
     tutti_builder *b, const char *layer, const char *suffix, int64_t count, int total)
 {
@@ -24,8 +29,10 @@ static tutti_status sum_micro_batches(
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s.%s.sum_micro_batches", layer, suffix);
     tutti_sum_desc desc = {.count = count, .inputs = micro_batches};
+    int narrows = dtype_of(b, total) != dtype_of(b, b->access[0].tensor);
+    const tutti_op *op = narrows ? &tutti_op_sum_narrow : &tutti_op_sum;
     tutti_status status = tutti_graph_kernel(
-        b->graph, name, &tutti_op_sum, &desc, sizeof desc, micro_batches + 1, b->access, &node);
+        b->graph, name, op, &desc, sizeof desc, micro_batches + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(b->graph, node, mark_priority(b) - 1);
     return TUTTI_OK;
@@ -80,7 +87,7 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
     int micro_batches = b->options->micro_batches;
     const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_status status = TUTTI_OK;
-    if (micro_batches > 1) {
+    if (tutti_builder_site(b, l, 0)->dparameter[p] != t->gradient) {
         for (int s = 0; s < micro_batches; s++)
             b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
         status = sum_micro_batches(b, b->net->layer[l].name, suffix, t->count, t->gradient);
@@ -88,10 +95,25 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
     return status == TUTTI_OK ? mark(b, t->gradient) : status;
 }
 
+/* Widens the gradient, into what the first micro-batch has computed, which nothing reads any more. */
+static tutti_status widen(tutti_builder *b, const char *name, int computed, tutti_trained *t)
+{
+    const tutti_widen_desc desc = {.count = t->count};
+    const tutti_access access[] = {tutti_reads(t->gradient), tutti_writes(computed)};
+    char node[TUTTI_SITE_NAME];
+    snprintf(node, sizeof node, "%s.%s", name, tutti_op_widen.name);
+    t->gradient = computed;
+    return tutti_graph_kernel(
+        b->graph, node, &tutti_op_widen, &desc, sizeof desc, 2, access, NULL);
+}
+
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
     char name[TUTTI_SITE_NAME];
+    tutti_trained t = b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    tutti_status status = TUTTI_OK;
     snprintf(name, sizeof name, "%s.%s", b->net->layer[l].name, suffix);
-    return b->step->rule->append(
-        b->graph, name, &b->trained[l * TUTTI_LAYER_PARAMETERS + p], b->step, b->options);
+    if (dtype_of(b, t.gradient) != dtype_of(b, t.weight) && !b->step->rule->takes_bf16)
+        status = widen(b, name, tutti_builder_site(b, l, 0)->dparameter[p], &t);
+    return status ? status : b->step->rule->append(b->graph, name, &t, b->step, b->options);
 }

@@ -7,7 +7,8 @@
 
 enum { TUTTI_UPDATE_STATES = 2 };
 
-/* A parameter's tensors, which all micro-batches share. */
+/* A parameter's tensors, which all micro-batches share. The gradient has the type in which it was
+ * summed over ranks (tutti_step_options.wire) if the rule takes it, the others have the parameter's. */
 typedef struct tutti_trained {
     int weight, gradient;
     int state[TUTTI_UPDATE_STATES]; /* as the rule lists them */
@@ -25,6 +26,8 @@ struct tutti_update_rule {
      * ranks. */
     tutti_status (*append)(tutti_graph *graph, const char *name, const tutti_trained *trained,
         const tutti_step *step, const tutti_step_options *options);
+    /* Whether its op takes gradients of bf16; if not, they are widened for it. */
+    int takes_bf16;
 };
 
 #endif

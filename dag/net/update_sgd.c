@@ -31,4 +31,5 @@ static tutti_status append(tutti_graph *graph, const char *name, const tutti_tra
     return tutti_graph_kernel(graph, node, &tutti_op_sgd, &desc, sizeof desc, 4, access, NULL);
 }
 
-const tutti_update_rule tutti_update_sgd = {.prefix = {"m."}, .check = check, .append = append};
+const tutti_update_rule tutti_update_sgd = {
+    .prefix = {"m."}, .check = check, .append = append, .takes_bf16 = 1};

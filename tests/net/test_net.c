@@ -279,8 +279,9 @@ START_TEST(step_refuses_bad_options)
 {
     static const tutti_step_options good = {
         .batch = 4, .micro_batches = 2, .ranks = 2, .rank = 1, .momentum = 0.9f};
-    tutti_step_options bad[8];
-    for (int i = 0; i < 8; i++) bad[i] = good;
+    enum { BAD = 9 };
+    tutti_step_options bad[BAD];
+    for (int i = 0; i < BAD; i++) bad[i] = good;
     bad[0].batch = 0;
     bad[1].micro_batches = 0;
     bad[2].micro_batches = 5;
@@ -289,10 +290,11 @@ START_TEST(step_refuses_bad_options)
     bad[5].momentum = -1;
     bad[6].weight_decay = 0.0f / 0.0f;
     bad[7].micro_batches = 4; /* a norm over one element */
+    bad[8].wire = TUTTI_F64;
     tutti_net *net = new_net();
     small_net(net);
     tutti_step *step = NULL;
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < BAD; i++) {
         ck_assert_int_eq(tutti_step_build(net, &bad[i], &step), TUTTI_ERR_INVAL);
         ck_assert_ptr_null(step);
     }
