@@ -10,6 +10,7 @@
 #include "dag/base/lock.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
+#include "designs/exchange/settings.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@ enum { PATH = 1024, MOST_VALUES = 16 };
 extern char **environ;
 
 typedef struct options {
-    const char *json, *hosts, *rates, *models, *peer, *box, *priority;
+    const char *json, *hosts, *rates, *models, *peer, *box, *priority, *wire;
     int64_t blocks, lanes;
     tutti_conf_int steps;
     double cell_timeout_s;
@@ -55,6 +56,7 @@ static const tutti_setting settings[] = {
         .help = "as for tutti-bench step"},
     {TUTTI_CONF_TEXT, "priority", "HOW", .fallback = "on", AT(priority),
         .help = "as for tutti-bench step: on, off or both"},
+    TUTTI_SETTING_WIRE(AT(wire)),
     {TUTTI_CONF_REAL_OR, "tuning-time", "S", .fallback = "60", .low = 1, .high = 1e6,
         .words = {"never"}, AT(tuning_time_s),
         .help = "seconds that --design auto may take per cell; never: do not time it"},
@@ -195,7 +197,7 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
         self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
         "--design", o->tuning_time_s.word ? "all" : "auto", "--tuning-time", tuning, "--priority",
-        (char *)o->priority, "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
+        (char *)o->priority, "--wire", (char *)o->wire, "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
         (char *)o->peer, "--json", part, NULL};
     status = run_program(argv, o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);
@@ -241,6 +243,7 @@ static tutti_status visit_all(grid *g)
 {
     char word[64];
     tutti_grid_row cell = {.batch = 0};
+    snprintf(cell.wire, sizeof cell.wire, "%s", g->o.wire);
     tutti_status status = TUTTI_OK;
     int models = 0;
     const char *list = g->o.models;

@@ -10,7 +10,7 @@
 
 static int same_cell(const tutti_grid_row *a, const tutti_grid_row *b)
 {
-    return !strcmp(a->model, b->model) && a->batch == b->batch && a->ranks == b->ranks &&
+    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch && a->ranks == b->ranks &&
            a->link_mbit == b->link_mbit;
 }
 
@@ -74,6 +74,8 @@ static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
     copy_text(row.kind, sizeof row.kind, object, "kind");
     copy_text(row.name, sizeof row.name, object, "name");
     copy_text(row.model, sizeof row.model, object, "model");
+    copy_text(row.wire, sizeof row.wire, object, "wire");
+    if (!*row.wire) snprintf(row.wire, sizeof row.wire, "f32");
     return put(rows, &row);
 }
 
@@ -96,6 +98,14 @@ tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows)
     fclose(in);
     if (status) tutti_grid_rows_free(rows);
     return status;
+}
+
+char *tutti_grid_row_title(const tutti_grid_row *row, char text[TUTTI_GRID_TITLE])
+{
+    int plain = !strcmp(row->wire, "f32");
+    snprintf(
+        text, TUTTI_GRID_TITLE, "%s%s%s", row->model, plain ? "" : " ", plain ? "" : row->wire);
+    return text;
 }
 
 void tutti_grid_rows_free(tutti_grid_rows *rows)

@@ -38,7 +38,7 @@ static const tutti_conf conf = {
 /* Whether two rows belong to one chart. */
 static int same_chart(const tutti_grid_row *a, const tutti_grid_row *b)
 {
-    return !strcmp(a->model, b->model) && a->batch == b->batch && a->ranks == b->ranks;
+    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch && a->ranks == b->ranks;
 }
 
 /* Inserts a point in order of x; its bar is from `low` to `high`. */
@@ -82,7 +82,7 @@ static void draw(FILE *out, int number, const tutti_grid_rows *rows, const tutti
 {
     tutti_chart_line line[MOST_LINES];
     int lines = 0;
-    char title[96];
+    char title[96], model[TUTTI_GRID_TITLE];
     for (int i = 0; i < rows->count; i++) {
         const tutti_grid_row *r = &rows->row[i];
         int design = !strcmp(r->kind, "design");
@@ -93,7 +93,8 @@ static void draw(FILE *out, int number, const tutti_grid_rows *rows, const tutti
         l = find_line(line, &lines, "limit", 1);
         if (l && !has_point(l, r->link_mbit)) put_point(l, r->link_mbit, r->limit_ms, 0, 0);
     }
-    snprintf(title, sizeof title, "%s, batch %d, %d hosts", cell->model, cell->batch, cell->ranks);
+    snprintf(title, sizeof title, "%s, batch %d, %d hosts", tutti_grid_row_title(cell, model),
+        cell->batch, cell->ranks);
     tutti_chart_draw(out, number, ACROSS,
         &(tutti_chart){.title = title,
             .x_label = "link, Mbit/s",

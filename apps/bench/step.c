@@ -45,6 +45,7 @@ static const tutti_setting settings[] = {
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    TUTTI_SETTING_WIRE(AT(wire)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
@@ -132,9 +133,10 @@ static tutti_status start_peer(tutti_step_bench *b)
     snprintf(command, sizeof command,
         "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64
-        " --threads %" PRId64,
+        " --threads %" PRId64 "%s",
         address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
-        b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers);
+        b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers,
+        tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32 ? "" : " --half");
     status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
     if (!status)
         tutti_step_rows_add(b, TUTTI_ROW_PEER, tutti_peer_about(b->peer), (tutti_configuration){0});
@@ -166,6 +168,9 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (!go) return status;
     if (b->o.workers > b->o.batch)
         return tutti_conf_refuse(&conf, "workers", NULL, "is above --batch");
+    const char *fault =
+        tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
+    if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
     status = tutti_world_open(b->o.timeout_s, &b->world);
     if (!status) status = measure(b);
     tutti_peer_stop(b->peer);

@@ -3,6 +3,7 @@
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +22,7 @@ tutti_workload tutti_step_workload(const tutti_step_bench *b)
 {
     return (tutti_workload){.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
+        .wire = tutti_setting_wire_dtype(b->o.wire),
         .seed = 1,
         .timeout_s = b->o.timeout_s};
 }

@@ -57,23 +57,23 @@ static void judge_design(tally *t, const tutti_grid_rows *rows, const tutti_grid
 {
     const tutti_grid_row *compute = tutti_grid_rows_find(rows, r, "compute", NULL),
                          *wire = tutti_grid_rows_find(rows, r, "communicate", NULL);
-    char limit[24], share[24] = "unknown", peer[24] = "-";
+    char limit[24], share[24] = "unknown", peer[24] = "-", title[TUTTI_GRID_TITLE];
     if (!compute || !wire) return;
     judge_limit(t, r, r->limit_ms > compute->step_ms ? COMM_BOUND : COMPUTE_BOUND, limit);
     double hidden = hidden_share(compute, wire, r);
     if (!isnan(hidden)) judge(t, share, hidden, hidden >= HIDDEN);
     if (r->over_peer > 0) judge(t, peer, r->over_peer, r->over_peer <= PEER);
-    printf("%-12s %5d %5d %9.0f %-12s %10.2f %10.2f %10.2f  %-11s %-11s %-11s\n", r->model,
-        r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms, wire->step_ms, r->step_ms,
+    printf("%-15s %5d %5d %9.0f %-12s %10.2f %10.2f %10.2f  %-11s %-11s %-11s\n",
+        tutti_grid_row_title(r, title), r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms, wire->step_ms, r->step_ms,
         limit, share, peer);
 }
 
 static void tell(tally *t, const char *what, const tutti_grid_row *cell, double value, double most)
 {
-    char text[24];
+    char text[24], title[TUTTI_GRID_TITLE];
     judge(t, text, value, value <= most);
-    printf("%s, %s b%d on %d hosts at %.0f Mbit/s: %s (at most %.2f)\n", what, cell->model,
-        cell->batch, cell->ranks, cell->link_mbit, text, most);
+    printf("%s, %s b%d on %d hosts at %.0f Mbit/s: %s (at most %.2f)\n", what,
+        tutti_grid_row_title(cell, title), cell->batch, cell->ranks, cell->link_mbit, text, most);
 }
 
 /* Compares the designs of one cell, which is represented by its first design row. */
@@ -110,7 +110,7 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
 int tutti_verdict_print(const tutti_grid_rows *rows)
 {
     tally t = {0};
-    printf("%-12s %5s %5s %9s %-12s %10s %10s %10s  %-11s %-11s %-11s\n", "model", "batch", "hosts",
+    printf("%-15s %5s %5s %9s %-12s %10s %10s %10s  %-11s %-11s %-11s\n", "model", "batch", "hosts",
         "Mbit/s", "design", "compute ms", "comm ms", "step ms", "step/limit", "hidden",
         "step/peer");
     for (int i = 0; i < rows->count; i++)

@@ -127,6 +127,7 @@ static const tutti_setting settings[] = {
         .help = "judge whether the ranks' collectives obey the ordering law, print the verdict, "
                 "and exit without training"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    TUTTI_SETTING_WIRE(AT(wire_name)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
@@ -225,6 +226,8 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
+    const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
+    if (fault) return tutti_conf_refuse(&tutti_train_conf, "wire", o->wire_name, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     const tutti_watch_options stall = {
@@ -247,6 +250,7 @@ tutti_status tutti_train_options_parse(
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->verify_name);
+    options->wire = tutti_setting_wire_dtype(options->wire_name);
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* an exchange might refuse it */
     if (status || *wish != TUTTI_CONF_RUN) return status;

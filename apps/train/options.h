@@ -18,7 +18,7 @@ typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } 
 typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
-    const char *priority_name;
+    const char *priority_name, *wire_name;
     int unsafe, check_only;
     int64_t workers, batch, epochs;
     tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */
@@ -53,6 +53,7 @@ typedef struct tutti_train_options {
     const tutti_rate_schedule_kind *rate_schedule;
     tutti_verify_mode verify;
     int priority, priority_free;
+    tutti_dtype wire;
 } tutti_train_options;
 
 extern const tutti_conf tutti_train_conf;

@@ -50,11 +50,11 @@ done:
 static json_t *start_event(const tutti_report_start *s)
 {
     return json_pack(
-        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
+        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
         "s:[iii], s:i, s:I, s:I, "
         "s:I, s:I, s:I}",
         "event", "start", "design", s->design, "auto", s->design_auto, "algorithm", s->algorithm,
-        "thread_level", s->thread_level, "runner", s->runner, "library", s->library, "model",
+        "wire", s->wire, "thread_level", s->thread_level, "runner", s->runner, "library", s->library, "model",
         s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers,
         "comm_core", s->comm_core, "collectives", s->collectives, "parameters",
         (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images, "test_images",
@@ -181,9 +181,10 @@ static void print_line(tutti_report *report, const tutti_report_step *s)
 static void print_start(FILE *out, const tutti_report_start *s)
 {
     fprintf(out,
-        "design %s: %d rank%s, %d lane%s, %d collectives per step, algorithm %s, %s granted\n",
+        "design %s: %d rank%s, %d lane%s, %d collectives per step in %s, algorithm %s, %s "
+        "granted\n",
         s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
-        s->collectives, s->algorithm, s->thread_level);
+        s->collectives, s->wire, s->algorithm, s->thread_level);
     fprintf(out, "%s, %d worker%s per rank, kernels from %s\n", s->runner, s->workers,
         s->workers == 1 ? "" : "s", s->library);
     if (s->comm_core >= 0) fprintf(out, "communication of rank 0 on processor %d\n", s->comm_core);

@@ -229,6 +229,7 @@ static tutti_status choose_design(tutti_trainer *s)
         .workload = {.model = o->model,
             .input = &input,
             .batch = o->batch,
+            .wire = o->wire,
             .seed = (uint64_t)o->seed,
             .timeout_s = o->timeout_s},
         .steps = s->last_step,
@@ -251,6 +252,7 @@ static tutti_status build(tutti_trainer *s)
     const tutti_model_input input = model_input(s);
     const tutti_model_recipe *recipe = &o->model->recipe;
     tutti_step_options step = {.batch = o->batch,
+        .wire = o->wire,
         .momentum = (float)o->momentum,
         .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
         .nesterov = !o->no_nesterov && o->momentum > 0,
@@ -312,6 +314,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
     *start = (tutti_report_start){.design = tutti_exchange_design(s->session.exchange)->name,
         .design_auto = s->options->design_auto,
         .algorithm = s->options->algorithm,
+        .wire = s->options->wire_name,
         .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = tutti_kernel_library(),

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A word, and what it was before checkpoints had it. */
+static const char wire_key[] = "wire", wire_before[] = "f32";
+
 /* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
 enum { WORD_SIZE = 96 };
@@ -23,7 +26,7 @@ static const struct {
     {"images", BETTER_EQUAL, 0}, {"steps", BETTER_EQUAL, 0}, {"lr", BETTER_EQUAL, 0},
     {"rate-schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0},
     {"weight-decay", BETTER_EQUAL, 0}, {"label-smoothing", BETTER_EQUAL, 0},
-    {"augment", BETTER_EQUAL, 0}};
+    {"augment", BETTER_EQUAL, 0}, {wire_key, BETTER_EQUAL, 0}};
 static const char choice_key[] = "choice";
 enum { WORDS = sizeof words / sizeof *words };
 typedef char word_text[WORDS][WORD_SIZE];
@@ -58,6 +61,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
     write_augmentation(s, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
 }
 
 /* Releases `had` tensors, and frees the list. */
@@ -143,6 +147,7 @@ static tutti_status check_words(
         if (!has && words[i].since_0_1)
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: not written by %s: it has no %s",
                 path, tutti_train_conf.program, words[i].key);
+        if (!has && words[i].key == wire_key) has = wire_before;
         if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
         if (words[i].rule == MUST_BE_EQUAL)
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s",

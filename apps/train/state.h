@@ -4,7 +4,7 @@
  *   model, shape, classes                     must be the same, or the weights mean something else
  *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
  *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,
- *   smoothing, augmentation                   because this is not the run that was interrupted
+ *   smoothing, augmentation, wire             because this is not the run that was interrupted
  *
  * With --design auto it also holds the choice, so that a resumed run chooses the same: other
  * buckets change the last bits of sums.

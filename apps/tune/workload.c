@@ -19,8 +19,11 @@ const tutti_model_input *tutti_workload_input(const tutti_workload *w)
 
 tutti_status tutti_workload_build(const tutti_workload *w, tutti_training_session *session)
 {
-    const tutti_step_options recipe = {
-        .batch = w->batch, .momentum = 0.9f, .weight_decay = 1e-4f, .seed = w->seed};
+    const tutti_step_options recipe = {.batch = w->batch,
+        .wire = w->wire,
+        .momentum = 0.9f,
+        .weight_decay = 1e-4f,
+        .seed = w->seed};
     return tutti_training_session_build(session, w->model, tutti_workload_input(w), &recipe);
 }
 

@@ -10,6 +10,7 @@
 #define TUTTI_EXCHANGE_SETTINGS_H
 
 #include "dag/base/conf.h"
+#include "dag/base/dtype.h"
 
 #include <stddef.h>
 
@@ -17,6 +18,11 @@
 const char *tutti_setting_algorithm(int i);
 const char *tutti_setting_verify(int i);
 const char *tutti_setting_safe_design(int i); /* designs that keep the ordering law */
+const char *tutti_setting_wire(int i);
+/* The element type that a word of tutti_setting_wire names. [P] */
+tutti_dtype tutti_setting_wire_dtype(const char *word);
+/* Why this algorithm cannot sum elements of this type; NULL: it can. [P] */
+const char *tutti_setting_wire_fault(const char *algorithm, tutti_dtype wire);
 
 enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
 
@@ -40,6 +46,14 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
         .choice = tutti_setting_algorithm, .environment = "TUTTI_ALGORITHM",                       \
         .help = "allreduce algorithm; auto: by size and ranks; mpi: the MPI library's own",        \
         __VA_ARGS__}
+
+/* const char *, for tutti_setting_wire_dtype and tutti_setting_wire_fault; not of tutti_attach, whose
+ * program decides the types of its data */
+#define TUTTI_SETTING_WIRE(...)                                                                    \
+    {TUTTI_CONF_CHOICE, "wire", "TYPE", .fallback = "f32", .choice = tutti_setting_wire,           \
+        .environment = "TUTTI_WIRE",                                                               \
+        .help = "type in which gradients are summed over ranks; bf16: half the bytes, rounded "    \
+                "once before; weights stay f32", __VA_ARGS__}
 
 /* const char *, for tutti_verify_mode_find */
 #define TUTTI_SETTING_VERIFY(...)                                                                  \

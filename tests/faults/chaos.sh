@@ -10,6 +10,7 @@ kinds=(${TUTTI_TEST_KINDS:-$all})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
+wires=(${TUTTI_TEST_WIRE:-f32 bf16}) # the types of gradients
 mapfile -t designs < <(names designs)
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 warn=$((2 * slow)) dump=$((3 * slow)) abort=$((6 * slow)) margin=$((2 * slow)) end=$((5 * slow)) # seconds
@@ -60,7 +61,7 @@ pattern() { # KIND RANK NUMBER TENSOR
     esac
 }
 
-# run_once KIND RANK NUMBER DESIGN: output with times in $dir/out; status, ended.
+# run_once KIND RANK NUMBER DESIGN WIRE: output with times in $dir/out; status, ended.
 run_once() {
     local do=$1 launcher=("$mpirun" -np 3)
     case $1 in
@@ -70,7 +71,7 @@ run_once() {
     esac
     # After a kill mpirun itself may stand still (see tutti-run), which is counted; tutti-run tells of ranks that are left.
     [ $do != kill ] || launcher=("$apps/tutti-run" --max-restarts 0 --linger $((2 * slow)) "${launcher[@]}")
-    TUTTI_FAULT=rank=$2,collective=$3,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" 2>&1 |
+    TUTTI_FAULT=rank=$2,collective=$3,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" --wire "$5" 2>&1 |
         stamp > "$dir/out"
     status=${PIPESTATUS[0]}
     ended=$EPOCHREALTIME
@@ -93,10 +94,11 @@ stood=0
 # goes_wrong KIND: runs with a fault of this kind at a random place, and judges what came of it.
 goes_wrong() {
     local kind=$1 victim=$((RANDOM % 3)) number=$((42 + RANDOM % 48)) design=${designs[RANDOM % ${#designs[@]}]}
-    local what="$1 on rank $victim at #$number, $design" limit=$((abort + margin)) before=$failures told tensor reported
+    local wire=${wires[RANDOM % ${#wires[@]}]}
+    local what="$1 on rank $victim at #$number, $design, $wire" limit=$((abort + margin)) before=$failures told tensor reported
     [ "$kind" = delay ] && limit=$((warn + margin))
     for try in 1 2 3; do # a machine that is busy may be too slow to set up within the limits
-        run_once "$kind" $victim $number "$design"
+        run_once "$kind" $victim $number "$design" "$wire"
         told=$(time_of 'TUTTI_FAULT: [a-z]+ at collective')
         [ -n "$told" ] && break
         echo "$what: set-up took too long (try $try)"

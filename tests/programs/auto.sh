@@ -52,6 +52,10 @@ automatic 2 --bucket-mb 2 --tuning "$dir/tuning.json"
 says "auto: $options, as tried on 20..-..-.. ($dir/tuning.json)"
 same_as_fixed 2
 
+# Another type on the wire is another run.
+automatic 2 --bucket-mb 2 --tuning-time 0 --wire bf16 --tuning "$dir/tuning.json"
+says 'leave no time'
+
 # Another run is another key; what is given stays.
 automatic 3 --bucket-mb 1.5 --chunk-mb 1 --lanes 3 --priority off
 says 'auto: --design concurrent --lanes 3 --bucket-mb 1.5 --chunk-mb 1, as nothing else'

@@ -27,6 +27,10 @@ same 2 2 --model cifar-quick --no-nesterov
 same 3 1 --model mlp --algorithm ring
 same 4 1 --model cifar-quick --algorithm recursive-doubling
 same 4 2 --model resnet20
+same 2 2 --model cifar-quick --wire bf16
+same 3 1 --model resnet20 --wire bf16 --bucket-mb 0.05
+same 4 1 --model mlp --wire bf16
+same 4 1 --model mlp --wire bf16 --algorithm ring
 
 # Again, with what must not matter: lanes, reading threads, depth.
 first=$(hash_of 2 1 sequential --model resnet20 --augment)
@@ -34,4 +38,6 @@ again=$(hash_of 2 1 concurrent --model resnet20 --augment --lanes 3 --threads 3 
 [ "$again" = "$first" ] || fail "lanes and threads changed the weights: $first, $again"
 other=$(hash_of 2 1 funneled --model resnet20 --augment --seed 2)
 [ "$other" != "$first" ] || fail "another seed gave the same weights"
+half=$(hash_of 2 1 sequential --model resnet20 --augment --wire bf16)
+[ "$half" != "$first" ] || fail "gradients of bf16 gave the weights of f32"
 finish

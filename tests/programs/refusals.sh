@@ -26,6 +26,10 @@ refuses 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g'
 refuses 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
 refuses 2 'unknown rate-schedule; known: constant, step, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
 refuses 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
+refuses 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
+refuses 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi
+[ "$(grep -c 'MPI has no such type' "$dir/out")" = 2 ] || { fail "not one sentence on each rank"; cat "$dir/out"; }
+refuses 2 'MPI has no such type' "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --wire bf16 --algorithm mpi
 refuses 2 "TUTTI_DESIGN='best': unknown design" env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 'CPU workers per process' two --data "$dir/data" --batch 1000 --workers 1000
 refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
@@ -42,6 +46,8 @@ refuses 2 'seed is "1" on rank 0 and "2" on rank 1' "$mpirun" -np 1 "$apps/tutti
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --seed 2
 refuses 2 'design is "funneled" on rank 0 and "concurrent" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --design concurrent
+refuses 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+    -np 1 "$apps/tutti-cifar" --data "$dir/data" --wire bf16
 
 # ---- data
 refuses 1 "$dir/nothing" two --data "$dir/nothing"

@@ -22,6 +22,10 @@ resumes() { # P STOP OPTION...
 
 resumes 1 3 --model resnet20 --batch 8 --rate-schedule onecycle
 resumes 2 4 --model cifar-quick --batch 8 --workers 2 --design chained
+resumes 3 3 --model resnet20 --batch 10 --workers 2 --wire bf16
+resumes 1 3 --model mlp --batch 30 --wire bf16
+trains 1 --data "$dir/data" --steps 8 --model mlp --batch 30 --resume "$dir/part"
+grep -q "wire was bf16 and is f32" "$dir/out" || fail "no warning about another wire"
 resumes 3 2 --model mlp --batch 30 --rate-schedule step --warmup 3 # an epoch is 2 steps
 
 # Resumed on other ranks: allowed, with a warning.

@@ -80,6 +80,10 @@ grep -q '"name":"auto".*"chosen":"--design .*"over_best":[0-9]' "$dir/auto" || f
 "$apps/tutti-bench" step --grid --verdict --json "$dir/auto" | grep -q 'auto / best fixed choice, mlp b2' || fail "no verdict of the choice"
 grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json"
 grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
+# bf16 halves the bytes, to the last one.
+"$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --wire bf16 --json "$dir/half" \
+    > "$dir/out" 2>&1 || { fail "tutti-bench step --wire bf16: status $?"; cat "$dir/out"; }
+grep -q '"name":"funneled".*"wire":"bf16".*"sent_bytes":3682324' "$dir/half" || fail "what a rank sends in bf16: $(cat "$dir/half")"
 # What ran where; every sample, in both files; how ratios are made; computation alone on both sides of each design.
 for key in date host cpu processors load versions commit; do
     head -n 1 "$dir/grid" | grep -q '"event":"run".*"'$key'":' || fail "no $key in --json: $(head -n 1 "$dir/grid")"
