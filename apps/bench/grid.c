@@ -197,8 +197,8 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
         self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
         "--design", o->tuning_time_s.word ? "all" : "auto", "--tuning-time", tuning, "--priority",
-        (char *)o->priority, "--wire", (char *)o->wire, "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
-        (char *)o->peer, "--json", part, NULL};
+        (char *)o->priority, "--wire", (char *)o->wire, "--steps", steps, "--blocks", blocks,
+        "--lanes", lanes, "--peer", (char *)o->peer, "--json", part, NULL};
     status = run_program(argv, o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);
     unlink(part);

@@ -10,8 +10,8 @@
 
 static int same_cell(const tutti_grid_row *a, const tutti_grid_row *b)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch && a->ranks == b->ranks &&
-           a->link_mbit == b->link_mbit;
+    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch &&
+           a->ranks == b->ranks && a->link_mbit == b->link_mbit;
 }
 
 const tutti_grid_row *tutti_grid_rows_find(

@@ -6,7 +6,7 @@
 
 typedef struct tutti_grid_row {
     char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
-    char wire[8]; /* as of --wire; "f32" if not in the file */
+    char wire[8];                       /* as of --wire; "f32" if not in the file */
     int batch, ranks;
     double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: no peer */
     double over_best;         /* for design "auto": over the best fixed choice */

@@ -38,7 +38,8 @@ static const tutti_conf conf = {
 /* Whether two rows belong to one chart. */
 static int same_chart(const tutti_grid_row *a, const tutti_grid_row *b)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch && a->ranks == b->ranks;
+    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch &&
+           a->ranks == b->ranks;
 }
 
 /* Inserts a point in order of x; its bar is from `low` to `high`. */

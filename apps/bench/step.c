@@ -132,8 +132,8 @@ static tutti_status start_peer(tutti_step_bench *b)
     if (status) return status;
     snprintf(command, sizeof command,
         "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
-        "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64
-        " --threads %" PRId64 "%s",
+        "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
+        "%s",
         address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
         b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers,
         tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32 ? "" : " --half");

@@ -64,8 +64,8 @@ static void judge_design(tally *t, const tutti_grid_rows *rows, const tutti_grid
     if (!isnan(hidden)) judge(t, share, hidden, hidden >= HIDDEN);
     if (r->over_peer > 0) judge(t, peer, r->over_peer, r->over_peer <= PEER);
     printf("%-15s %5d %5d %9.0f %-12s %10.2f %10.2f %10.2f  %-11s %-11s %-11s\n",
-        tutti_grid_row_title(r, title), r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms, wire->step_ms, r->step_ms,
-        limit, share, peer);
+        tutti_grid_row_title(r, title), r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms,
+        wire->step_ms, r->step_ms, limit, share, peer);
 }
 
 static void tell(tally *t, const char *what, const tutti_grid_row *cell, double value, double most)

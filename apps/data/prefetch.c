@@ -75,8 +75,7 @@ static tutti_status fill_row(
     tutti_augment draw = {.flip = slot->batch.step % p->views > 0};
     if (p->augment) draw = tutti_augment_draw(p->sampler.seed, epoch, image, crop);
     int as_it_is = !draw.dy && !draw.dx && !draw.flip;
-    tutti_status status =
-        tutti_dataset_read(d, image, as_it_is ? out : pixels, &slot->labels[row]);
+    tutti_status status = tutti_dataset_read(d, image, as_it_is ? out : pixels, &slot->labels[row]);
     if (!status && !as_it_is)
         tutti_augment_apply(draw, d->height, d->width, d->channels, pixels, out);
     return status;

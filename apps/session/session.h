@@ -59,7 +59,7 @@ typedef struct tutti_training_session {
     tutti_step *step;
     tutti_step_options recipe;
     int64_t image_bytes; /* of one image */
-    tutti_graph *graph;   /* the step's, or the one that blank made; NULL: not BUILT */
+    tutti_graph *graph;  /* the step's, or the one that blank made; NULL: not BUILT */
     const tutti_runner *runner;
     tutti_run *run; /* NULL: not STARTED */
     /* every graph that the exchange has seen and the current one, which is the last */

@@ -49,19 +49,19 @@ done:
 
 static json_t *start_event(const tutti_report_start *s)
 {
-    return json_pack(
-        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, "
-        "s:[iii], s:i, s:I, s:I, "
-        "s:I, s:I, s:I}",
+    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
+                     "s:I, s:I, s:I, "
+                     "s:[iii], s:i, s:I, s:I, "
+                     "s:I, s:I, s:I}",
         "event", "start", "design", s->design, "auto", s->design_auto, "algorithm", s->algorithm,
-        "wire", s->wire, "thread_level", s->thread_level, "runner", s->runner, "library", s->library, "model",
-        s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes, "workers", s->workers,
-        "comm_core", s->comm_core, "collectives", s->collectives, "parameters",
-        (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images, "test_images",
-        (json_int_t)s->test_images, "shape", s->height, s->width, s->channels, "classes",
-        s->classes, "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps, "steps_per_epoch",
-        (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step, "seed",
-        (json_int_t)s->seed);
+        "wire", s->wire, "thread_level", s->thread_level, "runner", s->runner, "library",
+        s->library, "model", s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes,
+        "workers", s->workers, "comm_core", s->comm_core, "collectives", s->collectives,
+        "parameters", (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images,
+        "test_images", (json_int_t)s->test_images, "shape", s->height, s->width, s->channels,
+        "classes", s->classes, "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps,
+        "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step,
+        "seed", (json_int_t)s->seed);
 }
 
 static json_t *step_event(const tutti_report_step *s)

@@ -102,8 +102,8 @@ TUTTI_CPU_OPEN(concat)
     int64_t channels = 0;
     tutti_status status = tutti_cpu_check("concat", "pixels", d->pixels, 1);
     if (!status && (d->parts < 1 || d->parts > TUTTI_CONCAT_PARTS))
-        status = tutti_fail(TUTTI_ERR_INVAL, "concat: %d parts, not 1 to %d", d->parts,
-            TUTTI_CONCAT_PARTS);
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "concat: %d parts, not 1 to %d", d->parts, TUTTI_CONCAT_PARTS);
     for (int i = 0; !status && i < d->parts; i++) {
         status = tutti_cpu_check("concat", "C", d->C[i], 1);
         channels += d->C[i];

@@ -12,7 +12,7 @@
 enum { TUTTI_PIXEL_CHANNELS = 4 /* at most */ };
 
 typedef struct tutti_normalise_desc {
-    int64_t pixels, C; /* pixels: N*H*W */
+    int64_t pixels, C;                                                 /* pixels: N*H*W */
     float mean[TUTTI_PIXEL_CHANNELS], deviation[TUTTI_PIXEL_CHANNELS]; /* of the first C */
 } tutti_normalise_desc;
 

@@ -80,9 +80,8 @@ static tutti_status loss(tutti_builder *b, int s)
         .K = tutti_net_extent(b->net, output).C,
         .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
         .smoothing = b->options->label_smoothing};
-    tutti_status status =
-        tutti_gradients_take(
-            b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
+    tutti_status status = tutti_gradients_take(
+        b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
     if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);
@@ -136,8 +135,8 @@ static tutti_status complete_gradient(tutti_site *site, int o)
     char name[TUTTI_SITE_NAME], which[16] = "";
     if (layer->outputs > 1) snprintf(which, sizeof which, ":%d", o);
     snprintf(name, sizeof name, "%s%s.sum_gradients@%d", layer->name, which, site->micro_batch);
-    tutti_status status = tutti_gradients_total(
-        site->gradients, layer->value + o, name, priority, &site->dy[o]);
+    tutti_status status =
+        tutti_gradients_total(site->gradients, layer->value + o, name, priority, &site->dy[o]);
     for (int k = 0; k < o && status == TUTTI_OK; k++)
         if (site->dy[k] == site->dy[o])
             status = tutti_gradients_copy(site->gradients, name, priority, &site->dy[o]);

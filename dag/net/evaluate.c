@@ -9,8 +9,7 @@
 static tutti_status see(tutti_builder *b, int s, int again)
 {
     tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
-    tutti_sum_desc desc = {
-        .count = micro_batch->count * tutti_net_extent(b->net, b->net->output).C,
+    tutti_sum_desc desc = {.count = micro_batch->count * tutti_net_extent(b->net, b->net->output).C,
         .inputs = again ? 2 : 1};
     tutti_access access[3],
         into = again ? tutti_writes(micro_batch->both) : tutti_writes(micro_batch->seen);
@@ -41,8 +40,8 @@ static tutti_status judge(tutti_builder *b, int s, int logits, int views)
 
 static tutti_status declare(tutti_builder *b, int s)
 {
-    tutti_shape shape = tutti_shape_of(
-        b->step->micro_batch[s].count, tutti_net_extent(b->net, b->net->output).C);
+    tutti_shape shape =
+        tutti_shape_of(b->step->micro_batch[s].count, tutti_net_extent(b->net, b->net->output).C);
     tutti_dtype dtype = tutti_net_dtype(b->net, b->net->output);
     tutti_status status = tutti_builder_tensor(b, "", "views", "first", s, TUTTI_ROLE_SCRATCH,
         dtype, shape, &b->step->micro_batch[s].seen);
@@ -60,8 +59,7 @@ tutti_status tutti_builder_evaluate(tutti_builder *b)
     for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
         status = declare(b, s);
         if (status == TUTTI_OK) status = see(b, s, 0);
-        if (status == TUTTI_OK)
-            status = judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
+        if (status == TUTTI_OK) status = judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
     }
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval_again", &step->eval_again);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);

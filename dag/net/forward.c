@@ -16,8 +16,7 @@ static tutti_status normalise(tutti_builder *b, int s)
     if (status != TUTTI_OK) return status;
     memcpy(desc.mean, o->mean, sizeof desc.mean);
     memcpy(desc.deviation, o->deviation, sizeof desc.deviation);
-    tutti_access access[] = {
-        tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y[0])};
+    tutti_access access[] = {tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y[0])};
     return tutti_site_kernel(
         site, TUTTI_PHASE_FORWARD, &tutti_op_normalise, &desc, sizeof desc, 2, access);
 }

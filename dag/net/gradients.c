@@ -115,8 +115,7 @@ static tutti_status append_sum(tutti_gradients *g, const char *name, int priorit
     return status;
 }
 
-tutti_status tutti_gradients_copy(
-    tutti_gradients *g, const char *name, int priority, int *tensor)
+tutti_status tutti_gradients_copy(tutti_gradients *g, const char *name, int priority, int *tensor)
 {
     const buffer like = *find(g, *tensor);
     int made;

@@ -55,8 +55,8 @@ static tutti_status forward(tutti_site *site)
     tutti_access access[TUTTI_CONCAT_PARTS + 1];
     for (int i = 0; i < desc.parts; i++) access[i] = tutti_reads(site->x[i]);
     access[desc.parts] = tutti_writes(site->y[0]);
-    return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, &tutti_op_concat, &desc, sizeof desc,
-        desc.parts + 1, access);
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_concat, &desc, sizeof desc, desc.parts + 1, access);
 }
 
 static tutti_status backward(tutti_site *site)

@@ -40,8 +40,8 @@ static tutti_status forward(tutti_site *site)
     tutti_concat_desc desc = describe(site);
     tutti_access access[TUTTI_CONCAT_PARTS + 1] = {tutti_reads(site->x[0])};
     for (int o = 0; o < desc.parts; o++) access[1 + o] = tutti_writes(site->y[o]);
-    return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, &tutti_op_split, &desc, sizeof desc,
-        desc.parts + 1, access);
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_split, &desc, sizeof desc, desc.parts + 1, access);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -59,8 +59,8 @@ static tutti_status backward(tutti_site *site)
 static const tutti_layer_kind kind = {
     .name = "split", .infer = infer, .forward = forward, .backward = backward};
 
-void tutti_net_split(tutti_net *net, const char *name, tutti_value x, int parts,
-    const int64_t C[], tutti_value value[])
+void tutti_net_split(tutti_net *net, const char *name, tutti_value x, int parts, const int64_t C[],
+    tutti_value value[])
 {
     tutti_layer layer = {.kind = &kind, .inputs = 1, .in = {x}, .outputs = parts};
     for (int i = 0; i < parts && i < TUTTI_LAYER_OUTPUTS; i++) layer.out[i].C = C[i];

@@ -77,11 +77,9 @@ static tutti_status check_size(const tutti_layer *layer)
 
 static tutti_status make_room(tutti_net *net, int outputs)
 {
-    tutti_source *source =
-        realloc(net->source, (size_t)(net->values + outputs) * sizeof *source);
+    tutti_source *source = realloc(net->source, (size_t)(net->values + outputs) * sizeof *source);
     if (!source)
-        return tutti_fail(
-            TUTTI_ERR_NOMEM, "net: no memory for %d values", net->values + outputs);
+        return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for %d values", net->values + outputs);
     net->source = source;
     if (net->layers < net->capacity) return TUTTI_OK;
     int capacity = net->capacity ? 2 * net->capacity : 32;

@@ -56,12 +56,11 @@ tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu);
 /* The channels of all values, one behind the other in this order, as one value: `count` (1 to 16)
  * different values of equal H and W (Szegedy et al. 2015, arXiv:1409.4842, figure 2). */
-tutti_value tutti_net_concat(
-    tutti_net *net, const char *name, int count, const tutti_value x[]);
+tutti_value tutti_net_concat(tutti_net *net, const char *name, int count, const tutti_value x[]);
 /* The opposite: value[i] gets the next C[i] channels of x, for each of `parts` (1 to 16) values,
  * which together have all of them. After a failure every value is -1. */
-void tutti_net_split(tutti_net *net, const char *name, tutti_value x, int parts,
-    const int64_t C[], tutti_value value[]);
+void tutti_net_split(tutti_net *net, const char *name, tutti_value x, int parts, const int64_t C[],
+    tutti_value value[]);
 /* Windows R x R, clipped at the border; one larger than the padded image is an error. */
 tutti_value tutti_net_max_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);

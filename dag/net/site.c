@@ -43,8 +43,7 @@ tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, 
 
 tutti_status tutti_site_stats(tutti_site *site)
 {
-    return remember(
-        site, "stats", TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, site->layer->out[0].C),
+    return remember(site, "stats", TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, site->layer->out[0].C),
         &site->stats);
 }
 

@@ -100,11 +100,10 @@ static tutti_status widen(tutti_builder *b, const char *name, int computed, tutt
 {
     const tutti_widen_desc desc = {.count = t->count};
     const tutti_access access[] = {tutti_reads(t->gradient), tutti_writes(computed)};
-    char node[TUTTI_SITE_NAME];
-    snprintf(node, sizeof node, "%s.%s", name, tutti_op_widen.name);
+    char node[TUTTI_SITE_NAME + 8];
+    snprintf(node, sizeof node, "%s.widen", name);
     t->gradient = computed;
-    return tutti_graph_kernel(
-        b->graph, node, &tutti_op_widen, &desc, sizeof desc, 2, access, NULL);
+    return tutti_graph_kernel(b->graph, node, &tutti_op_widen, &desc, sizeof desc, 2, access, NULL);
 }
 
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)

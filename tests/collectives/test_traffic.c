@@ -456,8 +456,8 @@ static void *run_exchange(void *arg)
     for (int g = 0, tensor; g < GRADIENTS; g++) {
         char name[16];
         snprintf(name, sizeof name, "gradient%d", g);
-        if (tutti_graph_tensor(
-                graph, name, TUTTI_ROLE_GRADIENT, job->dtype, tutti_shape_of(gradients[g]), &tensor))
+        if (tutti_graph_tensor(graph, name, TUTTI_ROLE_GRADIENT, job->dtype,
+                tutti_shape_of(gradients[g]), &tensor))
             abort();
         if (tutti_graph_mark(graph, tensor, NULL)) abort();
     }
@@ -492,7 +492,8 @@ START_TEST(an_exchange_sends_what_its_buckets_say)
     int failures = 0;
     const int row = _i / 2;
     const tutti_dtype dtype = _i % 2 ? TUTTI_BF16 : TUTTI_F32;
-    const int64_t element = (int64_t)tutti_dtype_bytes(dtype), bytes = rows[row].bytes / 4 * element;
+    const int64_t element = (int64_t)tutti_dtype_bytes(dtype),
+                  bytes = rows[row].bytes / 4 * element;
     for (int P = 2; P <= MOST_RANKS; P++) {
         run_ranks(job, P, &(rank_job){.bucket_bytes = bytes, .dtype = dtype}, run_exchange);
         for (int r = 0; r < P; r++) {
@@ -502,8 +503,8 @@ START_TEST(an_exchange_sends_what_its_buckets_say)
                 ring(&should, r, P, rows[row].count[b]);
                 all += rows[row].count[b];
             }
-            should = (work){.messages = STEPS * should.messages,
-                .sent = STEPS * should.sent * element};
+            should =
+                (work){.messages = STEPS * should.messages, .sent = STEPS * should.sent * element};
             failures += differs("exchange", r, P, all, job[r].did, should);
         }
     }

@@ -310,7 +310,8 @@ START_TEST(gaps_are_counted_in_elements)
     static const struct {
         tutti_dtype dtype;
         size_t second, third;
-    } rows[] = {{TUTTI_F32, 64, 192}, {TUTTI_BF16, 32, 96}, {TUTTI_U8, 16, 48}, {TUTTI_F64, 64, 256}};
+    } rows[] = {
+        {TUTTI_F32, 64, 192}, {TUTTI_BF16, 32, 96}, {TUTTI_U8, 16, 48}, {TUTTI_F64, 64, 256}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         tutti_graph *g;
         ck_assert_ok(tutti_graph_new(&g));

@@ -170,8 +170,8 @@ static const char *buffers_text(const test_case *c, const tutti_op *op, char *te
     while (name > op->buffers && isalpha((unsigned char)name[-1])) name--;
     int at = snprintf(text, size, "%.*s", (int)(name - op->buffers), op->buffers);
     for (int i = 0; i < list_length(c, op); i++)
-        at += snprintf(text + at, size - (size_t)at, "%s%.*s%d", i ? "," : "", (int)(rest - name),
-            name, i);
+        at += snprintf(
+            text + at, size - (size_t)at, "%s%.*s%d", i ? "," : "", (int)(rest - name), name, i);
     snprintf(text + at, size - (size_t)at, "%s", rest + strlen(",..."));
     return text;
 }

@@ -30,8 +30,8 @@ typedef struct weights {
 static const struct {
     const char *name;
     int count;
-} parameters[] = {{"a.weight", A * CHANNELS}, {"a.bias", A}, {"b.weight", B * CHANNELS},
-    {"fc.weight", CLASSES * FEATURES}, {"fc.bias", CLASSES}};
+} parameters[] = {{"a.weight", A *CHANNELS}, {"a.bias", A}, {"b.weight", B *CHANNELS},
+    {"fc.weight", CLASSES *FEATURES}, {"fc.bias", CLASSES}};
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
 /* What one pixel adds to the features. */
@@ -81,8 +81,7 @@ static weights read_weights(const trial *t)
 }
 
 /* Every element of every gradient, against differences in double precision. */
-static void check_gradients(
-    const trial *t, weights *w, const float *images, const int32_t *labels)
+static void check_gradients(const trial *t, weights *w, const float *images, const int32_t *labels)
 {
     static const double h = 1e-5;
     double *at = (double *)w;

@@ -56,8 +56,7 @@ static void with_branches(tutti_net *net)
 {
     tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS), part[3];
     tutti_value a = tutti_net_conv(net, "a", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
-    tutti_value b =
-        tutti_net_conv(net, "b", x, &(tutti_conv_layer){.K = 3, .R = 1, .bias = 1});
+    tutti_value b = tutti_net_conv(net, "b", x, &(tutti_conv_layer){.K = 3, .R = 1, .bias = 1});
     b = tutti_net_conv(net, "b2", b, &(tutti_conv_layer){.K = 5, .R = 5, .pad = 2});
     tutti_value p = tutti_net_max_pool(net, "p", x, 3, 1, 1);
     tutti_value y = tutti_net_concat(net, "join", 4, (tutti_value[]){a, x, b, p});
@@ -323,18 +322,20 @@ static void open_wire(trial *t, const data *d, tutti_dtype wire, int micro_batch
  * micro-batches in float32, rounded; and the second's weight follows from it. */
 static void check_rounded(trial *full, trial *half, int parameter)
 {
-    const char *name = tutti_graph_get_tensor(full->step->graph, full->step->parameter[parameter])->name;
+    const char *name =
+        tutti_graph_get_tensor(full->step->graph, full->step->parameter[parameter])->name;
     char gradient[128], momentum[128];
     int64_t count, same;
     snprintf(gradient, sizeof gradient, "d.%s", name);
     snprintf(momentum, sizeof momentum, "m.%s", name);
-    const tutti_tensor *t = tutti_graph_get_tensor(
-        half->step->graph, tutti_graph_find(half->step->graph, gradient));
+    const tutti_tensor *t =
+        tutti_graph_get_tensor(half->step->graph, tutti_graph_find(half->step->graph, gradient));
     ck_assert_int_eq(t->dtype, TUTTI_BF16);
     const float *g = trial_tensor(full, gradient, &count);
     const uint16_t *rounded = (const void *)trial_tensor(half, gradient, &same);
     const float *w = trial_tensor(full, name, &same), *v = trial_tensor(full, momentum, &same);
-    const float *half_w = trial_tensor(half, name, &same), *half_v = trial_tensor(half, momentum, &same);
+    const float *half_w = trial_tensor(half, name, &same),
+                *half_v = trial_tensor(half, momentum, &same);
     for (int64_t e = 0; e < count; e++) {
         ck_assert_msg(rounded[e] == tutti_bf16_narrow(g[e]), "%s[%lld] is %#x, not %g", gradient,
             (long long)e, rounded[e], (double)g[e]);
@@ -400,8 +401,8 @@ START_TEST(every_order_gives_the_same_bits)
     tutti_dtype wire = _i ? TUTTI_BF16 : TUTTI_F32;
     uint64_t want = train(d, wire, NULL, 0, &want_loss);
     for (uint64_t i = 0; i < 6; i++) {
-        ck_assert_msg(train(d, wire, NULL, seed + i, &loss) == want, "order %llu gives other weights",
-            (unsigned long long)(seed + i));
+        ck_assert_msg(train(d, wire, NULL, seed + i, &loss) == want,
+            "order %llu gives other weights", (unsigned long long)(seed + i));
         ck_assert_msg(!memcmp(&loss, &want_loss, sizeof loss), "order %llu: loss %.17g, not %.17g",
             (unsigned long long)(seed + i), loss, want_loss);
     }
@@ -492,8 +493,7 @@ static uint64_t train_on_pixels(
     int fed = t.step->micro_batch[0].images;
     ck_assert_uint_eq(tutti_graph_get_tensor(t.step->graph, fed)->bytes,
         (size_t)t.step->micro_batch[0].count * IMAGE * (bytes ? 1 : sizeof(float)));
-    for (int step = 0; step < 3; step++)
-        trial_run(&t, t.step->train, images, labels, 0.05f, step);
+    for (int step = 0; step < 3; step++) trial_run(&t, t.step->train, images, labels, 0.05f, step);
     trial_run(&t, t.step->eval, images, labels, 0, 0);
     trial_run(&t, t.step->eval_again, images, labels, 0, 0);
     *loss = trial_metric(&t, 0);

@@ -49,8 +49,7 @@ START_TEST(shapes_and_counts)
     check_shape(net, parts[0], 5, 4, 5);
     check_shape(net, parts[2], 5, 4, 2);
     ck_assert_int_eq(parts[2], parts[0] + 2);
-    tutti_value l =
-        tutti_net_concat(net, "l", 4, (tutti_value[]){parts[2], c, parts[0], parts[1]});
+    tutti_value l = tutti_net_concat(net, "l", 4, (tutti_value[]){parts[2], c, parts[0], parts[1]});
     check_shape(net, l, 5, 4, 16);
     ck_assert_int_eq(l, parts[2] + 1);
     tutti_value y = tutti_net_dense(net, "j", c, 10, TUTTI_INIT_UNIFORM_FAN_IN);

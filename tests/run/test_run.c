@@ -300,13 +300,11 @@ START_TEST(tensors_of_another_type_are_refused)
         const tutti_xent_desc desc = {.N = 1, .K = 2, .weight = 1};
         const tutti_access access[] = {
             {logits, TUTTI_READ}, {labels, TUTTI_READ}, {metrics, TUTTI_WRITE}};
-        ck_assert_ok(tutti_graph_kernel(g, "loss", &tutti_op_xent_eval, &desc, sizeof desc,
-            rows[r].accesses, access, NULL));
+        ck_assert_ok(tutti_graph_kernel(
+            g, "loss", &tutti_op_xent_eval, &desc, sizeof desc, rows[r].accesses, access, NULL));
         const tutti_run_options options = {.workers = 1};
-        ck_assert_int_eq(
-            tutti_runner_find("inline")->open(g, &options, &run), TUTTI_ERR_INTERNAL);
-        ck_assert_msg(
-            strstr(tutti_last_error(), rows[r].says) != NULL, "%s", tutti_last_error());
+        ck_assert_int_eq(tutti_runner_find("inline")->open(g, &options, &run), TUTTI_ERR_INTERNAL);
+        ck_assert_msg(strstr(tutti_last_error(), rows[r].says) != NULL, "%s", tutti_last_error());
         tutti_graph_free(g);
     }
 }
