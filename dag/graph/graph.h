@@ -91,7 +91,9 @@ typedef struct tutti_node {
     const void *desc;
     size_t desc_bytes;
     int accesses;
-    const tutti_access *access; /* kernels get their buffers in this order */
+    /* Kernels get their buffers in this order. Where an op has a fixed number of buffers, accesses
+     * behind them only order the node. */
+    const tutti_access *access;
     int section;
     int priority; /* larger first among ready nodes; 0 by default */
     tutti_place place;

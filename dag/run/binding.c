@@ -23,16 +23,27 @@ static tutti_status bind_memory(tutti_binding *b)
     return TUTTI_OK;
 }
 
+/* How many of a node's accesses are buffers of its op: those behind them only order the node. */
+static int count_buffers(const tutti_node *node, tutti_dtype first)
+{
+    tutti_op_buffer wanted;
+    int count = node->accesses;
+    while (count > 0 && !tutti_op_buffer_get(node->op, first, count, 0, &wanted)) count--;
+    return count;
+}
+
 /* Whether a kernel node's tensors are those that its op takes. */
 static tutti_status check_buffers(const tutti_binding *b, const tutti_node *node)
 {
     tutti_dtype first = tutti_graph_get_tensor(b->graph, node->access[0].tensor)->dtype;
-    for (int a = 0; a < node->accesses; a++) {
+    int count = count_buffers(node, first);
+    if (!count)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "node '%s': %s takes %s, not %d buffers", node->name,
+            node->op->name, node->op->buffers, node->accesses);
+    for (int a = 0; a < count; a++) {
         const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, node->access[a].tensor);
         tutti_op_buffer wanted;
-        if (!tutti_op_buffer_get(node->op, first, node->accesses, a, &wanted))
-            return tutti_fail(TUTTI_ERR_INTERNAL, "node '%s': %s takes %s, not %d buffers",
-                node->name, node->op->name, node->op->buffers, node->accesses);
+        tutti_op_buffer_get(node->op, first, count, a, &wanted);
         if (tensor->dtype != wanted.dtype)
             return tutti_fail(TUTTI_ERR_INTERNAL, "node '%s': %s of %s must be %s, but '%s' is %s",
                 node->name, wanted.name, node->op->name, tutti_dtype_name(wanted.dtype),

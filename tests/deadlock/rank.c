@@ -1,7 +1,7 @@
 #include "tests/deadlock/rank.h"
 
 #include "dag/base/log.h"
-#include "dag/kernels/arith.h"
+#include "dag/kernels/act.h"
 #include "dag/kernels/kernel.h"
 #include "designs/passes/chunk.h"
 #include "tests/deadlock/expect.h"
@@ -75,7 +75,7 @@ static int input_of(const part *p, const case_op *op)
 /* The task that computes an op's tensor: a copy of other data, with accesses that order it. */
 static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op, int chained)
 {
-    static const tutti_sum_desc desc = {.count = TICK_COUNT, .inputs = 1};
+    static const tutti_relu_desc desc = {.count = TICK_COUNT};
     char name[CASE_NAME + 16];
     int out, accesses = 0;
     tutti_access access[5 + CASE_MOST_AFTER];
@@ -92,7 +92,7 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
             access[accesses++] = (tutti_access){p->tensor[op->after[i]], TUTTI_READ};
     snprintf(name, sizeof name, "tick %s", c->tensor[op->tensor]);
     return tutti_graph_kernel(
-        p->graph, name, &tutti_op_sum, &desc, sizeof desc, accesses, access, NULL);
+        p->graph, name, &tutti_op_relu, &desc, sizeof desc, accesses, access, NULL);
 }
 
 static tutti_status add_collective(part *p, const case_op *op)
