@@ -55,4 +55,4 @@ list-tests:
 check-tsan:
 	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/support/tsan.sh
 .PHONY: check-tsan
-EXTRA_DIST += tests/support/lsan.supp tests/support/tsan.sh tests/support/tsan.supp tests/support/tsan_ranks.sh
+EXTRA_DIST += tests/support/again.sh tests/support/lsan.supp tests/support/tsan.sh tests/support/tsan.supp tests/support/tsan_ranks.sh
