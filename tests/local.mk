@@ -29,6 +29,7 @@ include tests/deadlock/local.mk
 include tests/deadlock/explore.mk
 include tests/data/local.mk
 include tests/models/local.mk
+include tests/bench/local.mk
 include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERIFY_STEPS = 3, WARM_STEPS = 2, OP_REPEATS = 5, MOST_BLOCKS = 1000 };
+enum { VERIFY_STEPS = 3, WARM_STEPS = 2, MOST_BLOCKS = 1000 };
 
 typedef struct options {
     const char *model, *peer, *json, *csv;
@@ -189,7 +189,7 @@ static tutti_status tell_ops(bench *b)
 {
     printf("\nkernels of the plain loop\n");
     tutti_status status = tutti_workload_start(&b->workload, &b->session[PLAIN]);
-    if (!status) status = tutti_ops_measure(&b->session[PLAIN], OP_REPEATS, b->result);
+    if (!status) status = tutti_ops_measure(&b->session[PLAIN], b->result);
     tutti_training_session_stop(&b->session[PLAIN]);
     return status;
 }

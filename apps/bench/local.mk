@@ -4,6 +4,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/allreduce.c apps/bench/allreduce.h \
 	apps/bench/bench.h \
 	apps/bench/bench_main.c \
+	apps/bench/bounds.c apps/bench/bounds.h \
 	apps/bench/chart.c apps/bench/chart.h \
 	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \

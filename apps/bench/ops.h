@@ -6,8 +6,12 @@
 #include "apps/bench/result.h"
 #include "apps/session/session.h"
 
-/* Runs the "train" section of a started session `repeats` times in program order and prints a
- * table: op, nodes, ms per step, GFLOP/s, GB/s, share of the step. Changes the weights. */
-tutti_status tutti_ops_measure(tutti_training_session *session, int repeats, tutti_result *result);
+enum { TUTTI_OPS_REPEATS = 5 };
+
+/* Runs each kernel of the "train" section of a started session, in program order, a few times in
+ * succession, and prints a table: op, nodes, ms per step, GFLOP/s, GB/s, part of the step, and which
+ * bound it has and what share of it it reaches (bounds.h); then the nodes that lose most time.
+ * Times are medians over the repeats. Changes the weights. */
+tutti_status tutti_ops_measure(tutti_training_session *session, tutti_result *result);
 
 #endif

@@ -1,27 +1,18 @@
 /* What the CPU kernels share, and the rows that table.c collects. Internal to dag/kernels.
  *
  * The elementwise loops use vectors of 16 floats, which the compiler lowers to what the machine
- * has. A function marked TUTTI_CLONES is compiled for several instruction sets, and the loader
- * picks one. All of them do the same operations in the same order, so the bits do not depend on the
- * machine (the build does not contract a*b+c). */
+ * has. All clones of a function (TUTTI_CLONES) do the same operations in the same order, so the bits
+ * do not depend on the machine (the build does not contract a*b+c). */
 #ifndef TUTTI_CPU_H
 #define TUTTI_CPU_H
 
+#include "dag/base/clones.h"
 #include "dag/base/status.h"
 #include "dag/kernels/kernel.h"
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-/* Sanitizers instrument the resolvers that pick a clone, which run before the sanitizer is
- * initialised, so with them there are no clones. */
-#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) &&   \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TUTTI_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define TUTTI_CLONES
-#endif
 
 #define TUTTI_INLINE static inline __attribute__((always_inline))
 

@@ -25,12 +25,19 @@ echo '{"event": "ready", "model": "mlp"}'
 while read -r line; do echo '{"event": "block", "step_ms": 1000.0}'; done
 END
 chmod +x "$dir/peer"
-"$apps/tutti-bench" compute --model mlp --batch 4 --steps 2 --blocks 2 --peer "$dir/peer" --json "$dir/json" > "$dir/out" 2>&1 ||
+"$apps/tutti-bench" compute --model mlp --batch 4 --steps 2 --blocks 2 --peer "$dir/peer" --json "$dir/json" --csv "$dir/csv" > "$dir/out" 2>&1 ||
     { fail "tutti-bench: status $?"; cat "$dir/out"; }
-for text in 'verified: after 3 steps' 'plain loop' 'StarPU graph' 'cost of the graph' 'times as fast as the peer' dense_bwd_data; do
+for text in 'verified: after 3 steps' 'plain loop' 'StarPU graph' 'cost of the graph' 'times as fast as the peer' 'dense_bwd_data .* flops *[0-9]* %$' \
+    'sgd .* bytes *[0-9]* %$' 'all .* 100.0 % .*%$' 'bound of a core: .* GFLOP/s (F32)' 'furthest from their bounds: fc'; do
     grep -q -- "$text" "$dir/out" || fail "tutti-bench does not tell: $text"
 done
 grep -q '"event":"series","name":"plain loop","unit":"images/s"' "$dir/json" || fail "no series in --json"
+# Shares of bounds: of every op that the table shows, of every node; one sample a repeat.
+[ "$(grep -c '"event":"op".*"kind":"\(flops\|bytes\)".*"share":[0-9.e-]*,' "$dir/json")" = "$(grep -cE '^[a-z_]+ .* (flops|bytes) +[0-9]+ %$' "$dir/out")" ] ||
+    { fail "ops in --json"; cat "$dir/json"; }
+[ "$(grep -c '"event":"node","op":"dense",.*"samples":\[\([0-9.e-]*,\)\{4\}[0-9.e-]*\]' "$dir/json")" = 3 ] || { fail "nodes in --json"; cat "$dir/json"; }
+[ "$(grep -c ',bound,,\(reads\|writes\|both\),.*,GB/s,1,[0-9.]*$' "$dir/csv")" = 42 ] || { fail "bounds in --csv"; cat "$dir/csv"; }
+[ "$(grep -c ',op,bytes,sgd,.*,share of bound,[1-5],' "$dir/csv")" = 5 ] || { fail "ops in --csv"; cat "$dir/csv"; }
 "$apps/tutti-bench" compute --model mlp --batch 4 --steps 1 --blocks 1 --peer 'echo; false' > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'the peer program said' "$dir/out" || fail "a peer that does not answer"
 # Sums of every algorithm are right; what a rank sends is what the algorithm says: of S bytes on 3 ranks a ring sends 4/3.
