@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERIFY_STEPS = 3, WARM_STEPS = 2, MOST_BLOCKS = 1000 };
+enum { VERIFY_STEPS = 3, WARM_STEPS = 2, MOST_BLOCKS = 1000, MOST_PEERS = 8, VARIANT = 16 };
 
 typedef struct options {
-    const char *model, *peer, *json, *csv;
+    const char *model, *peer, *variants, *json, *csv;
     int64_t batch, steps, blocks;
     double timeout_s;
 } options;
@@ -37,9 +37,10 @@ static const tutti_setting settings[] = {
         .help = "steps per block"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "7", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "blocks of each of the compared programs, in turns"},
-    {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
-        .help = "program to compare with; auto: torch_compute.py if PyTorch is installed; none: no "
-                "program"},
+    TUTTI_BENCH_SETTING_PEER(AT(peer)),
+    {TUTTI_CONF_TEXT, "peer-variants", "LIST", .fallback = "eager", AT(variants),
+        .help = "how the peer runs: eager, compile, bf16, bf16-compile, jit, nchw; several take "
+                "turns"},
     TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
@@ -65,8 +66,11 @@ typedef struct bench {
     tutti_result *result;
     tutti_workload workload;
     tutti_training_session session[SIDES];
-    tutti_peer *peer;
-    double *step_s[SIDES + 1]; /* one value per block; the last row is the peer's */
+    char program[4096]; /* the peer's command; "": there is none */
+    int variants, peers;
+    char variant[MOST_PEERS][VARIANT];
+    tutti_peer *peer[MOST_PEERS];       /* one for each variant */
+    double *step_s[SIDES + MOST_PEERS]; /* one value per block; the peers' after the sides' */
 } bench;
 
 /* ---- verifying ---- */
@@ -150,9 +154,11 @@ static tutti_status time_blocks(bench *b)
             tutti_status status = time_side(b, i, block);
             if (status) return status;
         }
-        if (!b->peer) continue;
-        tutti_status status = tutti_peer_block(b->peer, b->o.timeout_s, &b->step_s[SIDES][block]);
-        if (status) return status;
+        for (int i = 0; i < b->peers; i++) {
+            tutti_status status =
+                tutti_peer_block(b->peer[i], b->o.timeout_s, &b->step_s[SIDES + i][block]);
+            if (status) return status;
+        }
     }
     tutti_terminal_clear(stderr, columns);
     return TUTTI_OK;
@@ -180,9 +186,14 @@ static void tell_speed(bench *b, const char *name, int side)
 static void tell_results(bench *b)
 {
     for (int i = 0; i < SIDES; i++) tell_speed(b, titles[i], i);
-    if (b->peer) tell_speed(b, tutti_peer_about(b->peer), SIDES);
+    for (int i = 0; i < b->peers; i++) tell_speed(b, tutti_peer_about(b->peer[i]), SIDES + i);
     tell_ratio(b, "cost of the graph over the plain loop", "%", GRAPH, PLAIN, 100, 1);
-    if (b->peer) tell_ratio(b, "StarPU graph, times as fast as the peer", "x", SIDES, GRAPH, 1, 0);
+    for (int i = 0; i < b->peers; i++) {
+        char name[64] = "StarPU graph, times as fast as the peer";
+        if (b->peers > 1)
+            snprintf(name, sizeof name, "StarPU graph, times as fast as %s", b->variant[i]);
+        tell_ratio(b, name, "x", SIDES + i, GRAPH, 1, 0);
+    }
 }
 
 static tutti_status tell_ops(bench *b)
@@ -196,15 +207,53 @@ static tutti_status tell_ops(bench *b)
 
 /* ---- setting up ---- */
 
-static tutti_status start_peer(bench *b)
+static tutti_status start_peer(bench *b, const char *variant)
 {
-    char program[1024], command[4096];
-    if (!tutti_peer_program(b->o.peer, "torch_compute.py", program, sizeof program))
-        return TUTTI_OK;
+    char command[8192];
+    int eager = strcmp(variant, "eager") == 0; /* what a peer does anyhow */
     snprintf(command, sizeof command,
-        "exec %s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64, program,
-        b->o.model, b->o.batch, b->o.steps, b->o.blocks);
-    return tutti_peer_start(command, b->o.timeout_s, &b->peer);
+        "exec %s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 "%s%s",
+        b->program, b->o.model, b->o.batch, b->o.steps, b->o.blocks, eager ? "" : " --variant ",
+        eager ? "" : variant);
+    tutti_status status = tutti_peer_start(command, b->o.timeout_s, &b->peer[b->peers]);
+    if (!status) b->peers++;
+    return status;
+}
+
+/* The variants of the list, which are words of letters, digits and dashes. */
+static tutti_status split_variants(const char *list, char variant[MOST_PEERS][VARIANT], int *count)
+{
+    static const char known[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    *count = 0;
+    for (;; list++) {
+        size_t length = strspn(list, known);
+        if (length == 0 || length >= sizeof *variant || (list[length] && list[length] != ','))
+            return tutti_conf_refuse(
+                &conf, "peer-variants", list, "is not a list such as eager,compile,bf16");
+        if (*count == MOST_PEERS)
+            return tutti_conf_refuse(&conf, "peer-variants", list, "is more than 8 variants");
+        memcpy(variant[*count], list, length);
+        variant[(*count)++][length] = '\0';
+        list += length;
+        if (!*list) return TUTTI_OK;
+    }
+}
+
+/* What is wrong with the options is said before anything is measured. */
+static tutti_status find_peers(bench *b)
+{
+    tutti_status status = split_variants(b->o.variants, b->variant, &b->variants);
+    return status
+               ? status
+               : tutti_peer_program(b->o.peer, "torch_compute.py", b->program, sizeof b->program);
+}
+
+static tutti_status start_peers(bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < b->variants && !status && *b->program; i++)
+        status = start_peer(b, b->variant[i]);
+    return status;
 }
 
 /* A side's session, with one worker and no exchange. */
@@ -223,7 +272,7 @@ static tutti_status set_up(bench *b)
         .seed = 1,
         .timeout_s = b->o.timeout_s};
     tutti_status status = tutti_result_open(b->o.json, b->o.csv, &b->result);
-    for (int i = 0; i <= SIDES && !status; i++) {
+    for (int i = 0; i < SIDES + MOST_PEERS && !status; i++) {
         b->step_s[i] = calloc((size_t)b->o.blocks, sizeof **b->step_s);
         if (!b->step_s[i])
             status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the times of blocks");
@@ -234,9 +283,9 @@ static tutti_status set_up(bench *b)
 
 static tutti_status take_down(bench *b)
 {
-    tutti_peer_stop(b->peer);
+    for (int i = 0; i < b->peers; i++) tutti_peer_stop(b->peer[i]);
     for (int i = 0; i < SIDES; i++) tutti_training_session_close(&b->session[i]);
-    for (int i = 0; i <= SIDES; i++) free(b->step_s[i]);
+    for (int i = 0; i < SIDES + MOST_PEERS; i++) free(b->step_s[i]);
     return tutti_result_close(b->result);
 }
 
@@ -246,12 +295,14 @@ static tutti_status run(int argc, char **argv)
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);
     if (!go) return status;
+    status = find_peers(&b);
+    if (status) return status;
     printf("%s, batch %" PRId64 ", %s, %s; medians over %" PRId64 " blocks of %" PRId64 " steps\n",
         b.o.model, b.o.batch, tutti_run_starpu_version(), tutti_kernel_library(), b.o.blocks,
         b.o.steps);
     status = set_up(&b);
     if (!status) status = verify(&b);
-    if (!status) status = start_peer(&b);
+    if (!status) status = start_peers(&b);
     if (!status) status = time_blocks(&b);
     if (!status) tell_results(&b);
     if (!status) status = tell_ops(&b);

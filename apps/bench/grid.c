@@ -3,6 +3,7 @@
 #include "apps/bench/grid.h"
 
 #include "apps/bench/grid_rows.h"
+#include "apps/bench/settings.h"
 #include "apps/bench/verdict.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
@@ -52,8 +53,7 @@ static const tutti_setting settings[] = {
         .help = "steps per block; auto: as many as fit into 4 seconds, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "3", .low = 1, .high = 1000, AT(blocks),
         .help = "number of blocks, in turns"},
-    {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
-        .help = "as for tutti-bench step"},
+    TUTTI_BENCH_SETTING_PEER(AT(peer)),
     {TUTTI_CONF_TEXT, "priority", "HOW", .fallback = "on", AT(priority),
         .help = "as for tutti-bench step: on, off or both"},
     TUTTI_SETTING_WIRE(AT(wire)),

@@ -16,6 +16,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
 	apps/bench/peer.c apps/bench/peer.h \
+	apps/bench/peers.c apps/bench/peers.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
 	apps/bench/settings.h \

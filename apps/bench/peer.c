@@ -14,10 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 4096 };
+enum { LINE = 4096, PATH = 1024, QUOTED = 1200 };
 extern char **environ;
 
 struct tutti_peer {
@@ -40,38 +41,117 @@ static const char *beside_program(char *folder, size_t size)
     return folder;
 }
 
-const char *tutti_peer_program(const char *wish, const char *script, char *text, size_t size)
+/* Finds a script in the source tree, beside the program (make install may use another place), or
+ * where configured. Returns 0 if it is in none of these. */
+static int find_script(const char *script, char path[PATH])
 {
-    /* In the source tree, beside the program (make install may use another place), or where configured. */
-    char beside[1024];
+    char beside[PATH];
     const char *const folders[] = {
         "apps/bench", beside_program(beside, sizeof beside), TUTTI_PKGDATADIR};
-    const char *python = "/usr/bin/python3";
-    if (strcmp(wish, "none") == 0) return NULL;
-    if (strcmp(wish, "auto") != 0) {
-        snprintf(text, size, "%s", wish);
-        return text;
-    }
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        char path[1024];
-        snprintf(path, sizeof path, "%s/%s", folders[i], script);
-        if (access(path, R_OK) != 0) continue;
-        char probe[1200];
-        snprintf(probe, sizeof probe, "timeout 120 %s -c 'import torch' > /dev/null 2>&1", python);
-        if (system(probe) != 0) {
-            tutti_log(TUTTI_LOG_INFO, "no peer: %s has no torch", python);
-            return NULL;
-        }
-        snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, path);
-        if (system(probe) != 0) {
-            tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
-            return NULL;
-        }
-        snprintf(text, size, "%s %s", python, path);
-        return text;
+        snprintf(path, PATH, "%.900s/%s", folders[i], script);
+        if (access(path, R_OK) == 0) return 1;
     }
-    tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script);
-    return NULL;
+    return 0;
+}
+
+/* The text as one word of the shell's language; "" if it does not fit. */
+static void quote(const char *text, char word[QUOTED])
+{
+    size_t used = 0;
+    word[used++] = '\'';
+    for (; *text && used + 6 < QUOTED; text++) {
+        if (*text == '\'') {
+            memcpy(word + used, "'\\''", 4);
+            used += 4;
+        } else {
+            word[used++] = *text;
+        }
+    }
+    word[used++] = '\'';
+    word[*text ? 0 : used] = '\0';
+}
+
+/* What PyTorch a Python has. */
+typedef enum torch_state { TORCH_NONE, TORCH_SLOW, TORCH_GOOD } torch_state;
+
+static torch_state try_torch(const char *python, const char *script)
+{
+    char probe[3 * QUOTED];
+    snprintf(probe, sizeof probe, "timeout 120 %s -c 'import torch' > /dev/null 2>&1", python);
+    if (system(probe) != 0) return TORCH_NONE;
+    snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, script);
+    return system(probe) == 0 ? TORCH_GOOD : TORCH_SLOW;
+}
+
+static int is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* An environment was asked for, so all that is wrong with it is an error. */
+static tutti_status use_folder(const char *folder, const char *script, char *text, size_t size)
+{
+    char path[PATH + 16], python[QUOTED];
+    snprintf(path, sizeof path, "%.1000s/bin/python3", folder);
+    if (access(path, X_OK) != 0)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--peer %s: the folder has no bin/python3: tutti-bench peers --install makes one that "
+            "has",
+            folder);
+    quote(path, python);
+    switch (try_torch(python, script)) {
+    case TORCH_NONE:
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "--peer %s: its Python cannot import torch: remove the folder, and make it again with "
+            "tutti-bench peers --install",
+            folder);
+    case TORCH_SLOW:
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "--peer %s: its PyTorch is too slow to compare with", folder);
+    default:
+        snprintf(text, size, "%s %s", python, script);
+        return TUTTI_OK;
+    }
+}
+
+static void use_debian(const char *script, char *text, size_t size)
+{
+    static const char python[] = "/usr/bin/python3";
+    torch_state state = try_torch(python, script);
+    if (state == TORCH_GOOD) snprintf(text, size, "%s %s", python, script);
+    if (state == TORCH_NONE)
+        tutti_log(TUTTI_LOG_INFO,
+            "no peer: %s has no torch (tutti-bench peers --install gets it, for --peer)", python);
+    if (state == TORCH_SLOW)
+        tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
+}
+
+tutti_status tutti_peer_program(const char *wish, const char *script, char *text, size_t size)
+{
+    char path[PATH], word[QUOTED];
+    int folder = is_folder(wish);
+    *text = '\0';
+    if (strcmp(wish, "none") == 0) return TUTTI_OK;
+    if (strcmp(wish, "auto") != 0 && !folder) {
+        if (strchr(wish, '/') && !strpbrk(wish, " \t'\"$;&|") && access(wish, F_OK) != 0)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--peer %s: there is no such folder or program; tutti-bench peers --install makes "
+                "a folder",
+                wish);
+        snprintf(text, size, "%s", wish);
+        return TUTTI_OK;
+    }
+    if (!find_script(script, path)) {
+        if (folder) return tutti_fail(TUTTI_ERR_IO, "--peer %s: %s was not found", wish, script);
+        tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script);
+        return TUTTI_OK;
+    }
+    quote(path, word);
+    if (folder) return use_folder(wish, word, text, size);
+    use_debian(word, text, size);
+    return TUTTI_OK;
 }
 
 /* Runs the command with stdin and stdout on pipes. Returns 0 or an errno value. */
@@ -160,7 +240,10 @@ tutti_status tutti_peer_start(const char *command, double timeout_s, tutti_peer 
         return status;
     }
     const char *torch = json_string_value(json_object_get(ready, "torch"));
-    snprintf(p->about, sizeof p->about, "%s%s", torch ? "PyTorch " : "peer", torch ? torch : "");
+    const char *variant = json_string_value(json_object_get(ready, "variant"));
+    if (variant && strcmp(variant, "eager") == 0) variant = NULL;
+    snprintf(p->about, sizeof p->about, "%s%s%s%s", torch ? "PyTorch " : "peer", torch ? torch : "",
+        variant ? ", " : "", variant ? variant : "");
     json_decref(ready);
     *peer = p;
     return TUTTI_OK;

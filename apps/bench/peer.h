@@ -12,10 +12,17 @@
 
 typedef struct tutti_peer tutti_peer;
 
-/* The command for the peer that `wish` asks for: `wish` itself, or for "auto" a script of this
- * folder if /usr/bin/python3 has PyTorch. Writes it into text, without arguments; returns NULL for
- * "none" and if no peer is available (logged as information). */
-const char *tutti_peer_program(const char *wish, const char *script, char *text, size_t size);
+/* The command for the peer that `wish` asks for, without arguments, into text (of at least 4 KiB);
+ * an empty text where there is no peer.
+ *
+ *   a folder   a script of this folder, run by the folder's bin/python3: a virtual environment with
+ *              PyTorch, as tutti-bench peers --install makes it. Without PyTorch: USAGE,
+ *              UNSUPPORTED or IO (logged)
+ *   "auto"     the same script run by /usr/bin/python3; no peer if it has no PyTorch, or one with a
+ *              slow BLAS (logged as information)
+ *   "none"     no peer
+ *   otherwise  the command itself; USAGE (logged) for a path that does not exist */
+tutti_status tutti_peer_program(const char *wish, const char *script, char *text, size_t size);
 
 /* Starts the command with /bin/sh and waits until it is ready; about: its own description
  * ("torch 1.13.0a0"). IO or TIMEOUT (logged) if it does not come up. */

@@ -55,9 +55,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
         .words = {"unknown"}, AT(link_mbit),
         .help = "rate of a host's link, for the limit of a step"},
-    {TUTTI_CONF_TEXT, "peer", "COMMAND", .fallback = "auto", AT(peer),
-        .help = "program to compare with; auto: torch_ddp.py where PyTorch is installed; none: no "
-                "program"},
+    TUTTI_BENCH_SETTING_PEER(AT(peer)),
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers (default: the first that is up)"},
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
@@ -119,11 +117,13 @@ static tutti_status open_traffic(tutti_step_bench *b)
 
 static tutti_status start_peer(tutti_step_bench *b)
 {
-    char program[1024], command[4096];
+    char program[4096], command[8192];
     tutti_address address = {{0}, {0}, 0};
-    int there = tutti_peer_program(b->o.peer, "torch_ddp.py", program, sizeof program) != NULL;
-    double nowhere = !there;
-    tutti_status status = tutti_world_max(&b->world, 1, &nowhere);
+    tutti_status status =
+        tutti_peer_program(b->o.peer, "torch_ddp.py", program, sizeof program);
+    double nowhere = !*program;
+    status = tutti_world_agree(&b->world, status);
+    if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
     if (status || nowhere > 0) return status;
     status = tutti_address_find(b->o.interface, &address);
     char interface[sizeof address.interface];

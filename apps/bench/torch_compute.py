@@ -8,9 +8,10 @@ Prints {"event": "ready", ...} once the warm-up is over (with --blocks), then fo
 {"event": "block", "block": 1, "images_per_s": 325.1, "step_ms": 196.9, "loss": 2.3}. Reading a line before each block
 lets a caller interleave its own blocks with these, so that both meet the same machine.
 
-The settings are the fastest of those that PyTorch 1.13 offers without changing the computation: channels_last
+The settings are the fastest of those that eager PyTorch offers without changing the computation: channels_last
 tensors (its convolutions then are oneDNN's, as Tutti's are), gradients set to None, the fused for-each update where
-there is one. --variant tries the others: eager (the default), jit (traced and fused), nchw (the default layout).
+there is one. --variant tries others: eager (the default), compile (torch.compile, from PyTorch 2 on), bf16
+(autocast to bfloat16), bf16-compile (both), jit (traced and fused), nchw (the default layout).
 Debian's PyTorch multiplies matrices with whatever BLAS is installed; with the reference one perceptrons are nearly 20 times
 as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1.
 
@@ -21,6 +22,7 @@ a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, perceptrons, an
 import argparse
 import inspect
 import json
+import shutil
 import sys
 import time
 
@@ -135,6 +137,8 @@ def vgg16_224():
         nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(), nn.Linear(4096, 1000))
 
 
+VARIANTS = ("eager", "compile", "bf16", "bf16-compile", "jit", "nchw")
+
 # How to make it, the side of its images, its classes.
 MODELS = {
     "resnet20": (lambda: ResNet(3), 32, 10), "resnet32": (lambda: ResNet(5), 32, 10),
@@ -142,6 +146,16 @@ MODELS = {
     "resnet110": (lambda: ResNet(18), 32, 10), "mlp": (lambda: mlp(2, 512), 32, 10),
     "mlp-1024x5": (lambda: mlp(5, 1024), 32, 10), "cifar-quick": (cifar_quick, 32, 10), "vgg16": (vgg16, 32, 10),
     "resnet50": (resnet50, 224, 1000), "vgg16-224": (vgg16_224, 224, 1000)}
+
+
+def compiled(model):
+    if not hasattr(torch, "compile"):
+        sys.exit("PyTorch " + torch.__version__ + " has no torch.compile: tutti-bench peers --install gets one that has")
+    if not shutil.which("g++"):
+        sys.exit("torch.compile needs a C++ compiler: apt-get install g++")
+    import torch._inductor.config as inductor
+    inductor.compile_threads = 1  # in this process: idle compilers would take time from what is measured
+    return torch.compile(model)
 
 
 class Training:
@@ -158,11 +172,20 @@ class Training:
         if "foreach" in inspect.signature(torch.optim.SGD).parameters:
             settings["foreach"] = True
         self.optimizer = torch.optim.SGD(self.model.parameters(), **settings)
-        self.forward = torch.jit.trace(self.model, self.x) if args.variant == "jit" else self.model
+        self.bf16 = args.variant.startswith("bf16")
+        self.forward = self.model
+        if args.variant == "jit":
+            self.forward = torch.jit.trace(self.model, self.x)
+        if args.variant.endswith("compile"):
+            self.forward = compiled(self.model)
 
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
-        loss = F.cross_entropy(self.forward(self.x), self.labels)
+        if self.bf16:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = F.cross_entropy(self.forward(self.x), self.labels)
+        else:
+            loss = F.cross_entropy(self.forward(self.x), self.labels)
         loss.backward()
         self.optimizer.step()
         return loss
@@ -208,7 +231,7 @@ def main():
     parser.add_argument("--steps", type=positive, default=20, help="steps per block (default 20)")
     parser.add_argument("--warmup", type=positive, default=5, help="steps before the first block (default 5)")
     parser.add_argument("--blocks", type=positive, help="run a block for each of this many lines read on stdin")
-    parser.add_argument("--variant", choices=("eager", "jit", "nchw"), default="eager")
+    parser.add_argument("--variant", choices=VARIANTS, default="eager")
     args = parser.parse_args()
     if args.probe:
         sys.exit(probe())
@@ -219,7 +242,8 @@ def main():
         say("block", block=1, **time_block(training, args.steps, args.batch))
         return
     parameters = sum(p.numel() for p in training.model.parameters())
-    say("ready", torch=torch.__version__, model=args.model, batch=args.batch, parameters=parameters)
+    say("ready", torch=torch.__version__, variant=args.variant, model=args.model, batch=args.batch,
+        parameters=parameters)
     for block in range(1, args.blocks + 1):
         if not sys.stdin.readline():
             break

@@ -1,6 +1,6 @@
-/* A function marked TUTTI_CLONES is compiled for several instruction sets, and the loader picks one.
- * Sanitizers instrument the resolvers that pick, which run before the sanitizer is initialised, so
- * with them there are no clones. */
+/* A function marked TUTTI_CLONES is compiled for several instruction sets, and the loader picks
+ * one. Sanitizers instrument the resolvers that pick, which run before the sanitizer is
+ * initialised, so with them there are no clones. */
 #ifndef TUTTI_CLONES_H
 #define TUTTI_CLONES_H
 

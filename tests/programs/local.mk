@@ -12,6 +12,7 @@ program_tests = \
 	tests/programs/mismatch.sh \
 	tests/programs/nodes.sh \
 	tests/programs/options.sh \
+	tests/programs/peers.sh \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
 	tests/programs/release.sh \

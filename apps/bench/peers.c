@@ -1,0 +1,280 @@
+#include "config.h" /* first: it asks libc for nftw and asprintf */
+
+#include "apps/bench/peers.h"
+
+#include "apps/terminal/terminal.h"
+#include "dag/base/clock.h"
+#include "dag/base/conf.h"
+#include "dag/base/lock.h"
+#include "dag/base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PATH = 1024, MOST_WORDS = 12, NOT_FOUND = 127 };
+extern char **environ;
+
+typedef struct options {
+    const char *install, *torch, *python;
+} options;
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_TEXT, "install", "DIR", .flags = TUTTI_CONF_REQUIRED, AT(install),
+        .help = "make a virtual environment with PyTorch in this new folder"},
+    {TUTTI_CONF_TEXT, "torch", "VERSION", .fallback = "latest", AT(torch),
+        .help = "version of PyTorch, such as 2.15.0"},
+    {TUTTI_CONF_TEXT, "python", "PROGRAM", .fallback = "python3", AT(python),
+        .help = "Python to make it with"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench peers",
+    .usage = "--install DIR [OPTION]...",
+    .summary = "Makes a virtual environment with the latest PyTorch, for --peer DIR of tutti-bench "
+               "compute and tutti-bench step. Takes PyTorch from where pip on this machine takes "
+               "its packages.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* An installation. */
+typedef struct installation {
+    const char *torch, *python;
+    char dir[PATH], part[PATH + 8], log[PATH + 8];
+    char own_python[PATH + 32]; /* the environment's */
+} installation;
+
+/* ---- programs ---- */
+
+/* Waits for a process, and shows what it is doing. Returns its exit status, or -1. */
+static int wait_for(pid_t pid, const char *what)
+{
+    int status, columns = tutti_terminal_columns(STDERR_FILENO);
+    double begun = tutti_clock_s();
+    char time[TUTTI_TERMINAL_TIME], text[PATH];
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        tutti_terminal_time(tutti_clock_s() - begun, time);
+        snprintf(text, sizeof text, "%s  %s", what, time);
+        tutti_terminal_show(stderr, columns, text);
+        tutti_clock_sleep(0.05);
+    }
+    tutti_terminal_clear(stderr, columns);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Runs a program found in PATH; its output is added to the log. Returns its exit status: NOT_FOUND
+ * if it cannot be started, -1 if a signal ended it. */
+static int run_program(const installation *in, const char *what, char *const words[])
+{
+    pid_t pid;
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(
+        &actions, STDOUT_FILENO, in->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0666);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    int error = posix_spawnp(&pid, words[0], &actions, NULL, words, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return error ? NOT_FOUND : wait_for(pid, what);
+}
+
+/* ---- what went wrong ---- */
+
+/* The log's text, which the caller frees; empty if there is none. */
+static char *read_log(const installation *in)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(in->log, "re");
+    if (!file || getdelim(&text, &size, '\0', file) < 0) {
+        free(text);
+        text = strdup("");
+    }
+    if (file) fclose(file);
+    return text;
+}
+
+static int says(const char *log, const char *const phrases[])
+{
+    for (; log && *phrases; phrases++)
+        if (strstr(log, *phrases)) return 1;
+    return 0;
+}
+
+/* What stopped pip or venv, which tell their reasons as text only. */
+static tutti_status explain(const installation *in, const char *what)
+{
+    static const char *const full[] = {"No space left on device", "Disk quota exceeded", NULL};
+    static const char *const alone[] = {"NewConnectionError", "ConnectTimeoutError",
+        "ReadTimeoutError", "ProxyError", "SSLError", "ConnectionResetError", "Connection broken",
+        "Temporary failure in name resolution", "Max retries exceeded", NULL};
+    static const char *const none[] = {"No matching distribution found", NULL};
+    char *log = read_log(in);
+    tutti_status status;
+    if (says(log, full))
+        status = tutti_fail(TUTTI_ERR_IO,
+            "--install %s: there is no space left for it: free some 10 GB there and in TMPDIR "
+            "(%s has what %s said)",
+            in->dir, in->log, what);
+    else if (says(log, alone))
+        status = tutti_fail(TUTTI_ERR_IO,
+            "--install %s: pip cannot reach its package index: check the network and pip's "
+            "settings, such as PIP_INDEX_URL (%s has what it said)",
+            in->dir, in->log);
+    else if (says(log, none))
+        status = tutti_fail(TUTTI_ERR_IO,
+            "--install %s: pip finds no PyTorch %s for %s: try another --torch or --python (%s has "
+            "what it said)",
+            in->dir, in->torch, in->python, in->log);
+    else
+        status = tutti_fail(TUTTI_ERR_IO, "--install %s: %s failed: see %s for what it said",
+            in->dir, what, in->log);
+    free(log);
+    return status;
+}
+
+/* ---- the steps ---- */
+
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *where)
+{
+    (void)about;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+/* Removes a folder and all in it. Returns 0 or an errno value. */
+static int remove_tree(const char *path)
+{
+    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT) return 0;
+    return errno;
+}
+
+static tutti_status name_all(const options *o, installation *in)
+{
+    size_t length = strlen(o->install);
+    while (length > 1 && o->install[length - 1] == '/') length--;
+    if (length >= sizeof in->dir)
+        return tutti_conf_refuse(&conf, "install", o->install, "the path is too long");
+    *in = (installation){.torch = o->torch, .python = o->python};
+    memcpy(in->dir, o->install, length);
+    snprintf(in->part, sizeof in->part, "%s.part", in->dir);
+    snprintf(in->log, sizeof in->log, "%s.log", in->dir);
+    snprintf(in->own_python, sizeof in->own_python, "%s/bin/python3", in->part);
+    return TUTTI_OK;
+}
+
+static tutti_status refuse_existing(const installation *in)
+{
+    struct stat about;
+    if (lstat(in->dir, &about) && errno == ENOENT) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--install %s: it exists already: remove it, or name a new folder", in->dir);
+}
+
+/* Removes what an interrupted installation has left. */
+static tutti_status clear(const installation *in)
+{
+    int error = remove_tree(in->part);
+    if (!error && unlink(in->log) && errno != ENOENT) error = errno;
+    return error ? tutti_fail(TUTTI_ERR_IO, "--install %s: %s cannot be removed: %s", in->dir,
+                       in->part, strerror(error))
+                 : TUTTI_OK;
+}
+
+static tutti_status make_environment(const installation *in)
+{
+    char *python = (char *)in->python;
+    char *const probe[] = {python, "-c", "import venv, ensurepip", NULL};
+    char *const make[] = {python, "-m", "venv", (char *)in->part, NULL};
+    int status = run_program(in, "looking for Python", probe);
+    if (status == NOT_FOUND)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "--python %s: there is no such program: apt-get install python3-venv", in->python);
+    if (status)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "--python %s: it cannot make virtual environments: apt-get install python3-venv",
+            in->python);
+    return run_program(in, "making an environment", make) ? explain(in, "venv") : TUTTI_OK;
+}
+
+static tutti_status install_torch(const installation *in)
+{
+    char torch[PATH] = "torch";
+    if (strcmp(in->torch, "latest") != 0) snprintf(torch, sizeof torch, "torch==%s", in->torch);
+    char *const install[] = {(char *)in->own_python, "-m", "pip", "install", torch, "numpy", NULL};
+    char *const probe[] = {(char *)in->own_python, "-c",
+        "import torch; (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()", NULL};
+    if (run_program(in, "installing PyTorch", install)) return explain(in, "pip");
+    if (run_program(in, "trying PyTorch", probe))
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "--install %s: the PyTorch that pip installed does not run here: try another --torch "
+            "(%s has what it said)",
+            in->dir, in->log);
+    return TUTTI_OK;
+}
+
+/* Leaves nothing but Python in bin: other programs there begin with the path of FOLDER.part. */
+static void strip(const installation *in)
+{
+    char path[sizeof in->part + 8];
+    snprintf(path, sizeof path, "%s/bin", in->part);
+    DIR *bin = opendir(path);
+    struct dirent *entry;
+    while (bin && (entry = readdir(bin)))
+        if (strncmp(entry->d_name, "python", 6) != 0 && entry->d_name[0] != '.')
+            unlinkat(dirfd(bin), entry->d_name, 0);
+    if (bin) closedir(bin);
+}
+
+static tutti_status finish(const installation *in)
+{
+    strip(in);
+    sync(); /* all of its files, before its name */
+    if (rename(in->part, in->dir))
+        return tutti_fail(TUTTI_ERR_IO, "--install %s: %s cannot be renamed: %s", in->dir, in->part,
+            strerror(errno));
+    unlink(in->log);
+    printf(
+        "%s: PyTorch is installed; use it with --peer %s, or set TUTTI_PEER\n", in->dir, in->dir);
+    return TUTTI_OK;
+}
+
+static tutti_status install(const installation *in)
+{
+    tutti_status status = clear(in);
+    if (!status) status = make_environment(in);
+    if (!status) status = install_torch(in);
+    if (!status) status = finish(in);
+    if (status) remove_tree(in->part);
+    return status;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    options o = {0};
+    installation in;
+    tutti_lock *lock = NULL;
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
+    if (!go) return status;
+    status = name_all(&o, &in);
+    if (!status) status = tutti_lock_take("--install", in.dir, &lock);
+    if (!status) status = refuse_existing(&in);
+    if (!status) status = install(&in);
+    tutti_lock_release(lock);
+    return status;
+}
+
+const tutti_bench tutti_bench_peers = {"peers", "PyTorch, for the other commands", run};
