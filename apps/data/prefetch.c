@@ -51,10 +51,14 @@ struct tutti_prefetch {
     int thread_count;
 };
 
-int64_t tutti_prefetch_steps(const tutti_dataset *dataset, int train, int ranks, int64_t batch)
+int64_t tutti_prefetch_steps(
+    const tutti_dataset *dataset, int train, int ranks, int64_t batch, int64_t multiple)
 {
-    tutti_sampler sampler = {
-        .count = dataset->count, .batch = batch, .ranks = ranks, .train = train};
+    tutti_sampler sampler = {.count = dataset->count,
+        .batch = batch,
+        .ranks = ranks,
+        .train = train,
+        .multiple = multiple};
     return tutti_sampler_steps(&sampler);
 }
 
@@ -148,7 +152,7 @@ static tutti_status check_options(const tutti_prefetch_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%d reading threads and %d batches: 0..%d and 0..%d are possible", o->threads, o->depth,
             THREADS_MAX, DEPTH_MAX);
-    if (tutti_prefetch_steps(d, o->train, o->ranks, o->batch) == 0)
+    if (tutti_prefetch_steps(d, o->train, o->ranks, o->batch, o->multiple) == 0)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%lld images are too few for one step of %d ranks with %lld images each; choose a "
             "smaller batch",
@@ -231,6 +235,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .rank = o->rank,
         .ranks = o->ranks,
         .train = o->train,
+        .multiple = o->multiple,
         .seed = o->seed};
     p->augment = o->train && o->augment;
     p->crop_epochs = o->crop_epochs;

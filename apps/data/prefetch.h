@@ -32,6 +32,7 @@ typedef struct tutti_prefetch_options {
     int64_t batch;       /* images per rank and step */
     int64_t first_step;  /* where to start (resume) */
     int augment;         /* training only: pad 4, random crop, horizontal flip */
+    int64_t multiple;    /* training only: an epoch has a multiple of this many steps; 0: 1 */
     int64_t crop_epochs; /* images of the first epochs are cropped; later ones only flipped */
     int views; /* evaluation only: 2: every batch twice, as it is and then mirrored; 0, 1: once */
     uint64_t seed;
@@ -39,9 +40,10 @@ typedef struct tutti_prefetch_options {
     int depth;   /* batches in memory, including those that the caller holds; 0: threads + 3 */
 } tutti_prefetch_options;
 
-/* Steps in one epoch of training, or in the evaluation: the same on every rank. 0 if the data set
- * is too small. [P] */
-int64_t tutti_prefetch_steps(const tutti_dataset *dataset, int train, int ranks, int64_t batch);
+/* Steps in one epoch of training (a multiple of `multiple`), or in the evaluation: the same on every
+ * rank. 0 if the data set is too small. [P] */
+int64_t tutti_prefetch_steps(
+    const tutti_dataset *dataset, int train, int ranks, int64_t batch, int64_t multiple);
 
 /* INVAL (logged) if the data set is too small for a training step or an option is out of range;
  * NOMEM. */

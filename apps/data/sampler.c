@@ -45,7 +45,8 @@ static int64_t global_batch(const tutti_sampler *sampler)
 int64_t tutti_sampler_steps(const tutti_sampler *sampler)
 {
     int64_t global = global_batch(sampler), whole = sampler->count / global;
-    return sampler->train ? whole : whole + (sampler->count % global != 0);
+    int64_t multiple = sampler->multiple > 1 ? sampler->multiple : 1;
+    return sampler->train ? whole - whole % multiple : whole + (sampler->count % global != 0);
 }
 
 int64_t tutti_sampler_image(const tutti_sampler *sampler, int64_t step, int64_t row, int64_t *epoch)

@@ -21,6 +21,7 @@ typedef struct tutti_sampler {
     /* 1: endless shuffled epochs, without the tail that fills no global batch; 0: once, in
      * order. */
     int train;
+    int64_t multiple; /* training: an epoch has a multiple of this many steps; 0: 1 */
     uint64_t seed;
 } tutti_sampler;
 

@@ -18,14 +18,15 @@
 #include <string.h>
 
 enum {
-    AHEAD = 2, /* steps in flight */
+    AHEAD = 2, /* batches in flight */
     VIEWS = 2  /* of a test image, at most */
 };
 
-/* A submitted step. What its feeds read and its fetches write lives here until it is retired. */
+/* A submitted batch. What its feeds read and its fetches write lives here until it is retired. */
 typedef struct flight {
     int busy;
     int64_t step, point;
+    int64_t number; /* of its batch, among all batches of training */
     float rate;
     const tutti_batch *batch;
     double *metrics; /* micro-batches x TUTTI_METRICS */
@@ -45,8 +46,10 @@ typedef struct loop {
     flight flight[AHEAD];
     int64_t epoch;                               /* of the sums, from 0 */
     sums trained;                                /* this rank's images of the epoch */
+    sums gathered;                               /* of the step's batches so far */
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
     double one_view_accuracy;                    /* with only one view of each test image */
+    double average_loss, average_accuracy;       /* of the averages over steps; NaN without */
     int64_t replica_checks;
     int64_t lost;  /* the first step whose loss on this rank was not finite; 0: none */
     int64_t saved; /* the step of the last checkpoint; 0: none */
@@ -140,6 +143,12 @@ static tutti_status board(
     return TUTTI_OK;
 }
 
+/* Over all ranks. */
+static double images_per_step(const tutti_trainer *s)
+{
+    return (double)(s->session.ranks * s->options->batch * s->options->accumulate);
+}
+
 static void report_step(loop *l, const flight *f, const sums *step, double took_s)
 {
     tutti_trainer *s = l->s;
@@ -155,16 +164,28 @@ static void report_step(loop *l, const flight *f, const sums *step, double took_
                        .loss = step->value[0] / step->value[2],
                        .rate = f->rate,
                        .step_ms = 1e3 * took_s,
-                       .images_per_s = (double)(s->session.ranks * s->options->batch) / took_s,
+                       .images_per_s = images_per_step(s) / took_s,
                        .hidden_pct = tutti_stopwatch_hidden_pct(&l->watch)});
+}
+
+/* Whether a batch is the first, or the last, of its step. */
+static int begins_step(const tutti_trainer *s, int64_t number)
+{
+    return number % s->options->accumulate == 0;
+}
+
+static int ends_step(const tutti_trainer *s, int64_t number)
+{
+    return (number + 1) % s->options->accumulate == 0;
 }
 
 static tutti_status retire(loop *l, flight *f)
 {
-    sums step = {0};
     if (!f->busy) return TUTTI_OK;
-    tutti_status status = land(l->s, f, &step);
-    if (status) return status;
+    if (begins_step(l->s, f->number)) l->gathered = (sums){0};
+    tutti_status status = land(l->s, f, &l->gathered);
+    if (status || !ends_step(l->s, f->number)) return status;
+    const sums step = l->gathered;
     double took_s = tutti_stopwatch_step(&l->watch);
     if (!l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
     if (l->lost) return TUTTI_OK; /* the others are told; later results are useless */
@@ -176,34 +197,51 @@ static tutti_status retire(loop *l, flight *f)
     return TUTTI_OK;
 }
 
+/* Takes and submits one batch of training. */
+static tutti_status submit_batch(loop *l, int64_t number)
+{
+    tutti_trainer *s = l->s;
+    tutti_training_session *on = &s->session;
+    flight *f = &l->flight[number % AHEAD];
+    int64_t step = number / s->options->accumulate;
+    tutti_status status = board(s, l->batches, "train", step, f);
+    if (status) return status;
+    f->number = number;
+    f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);
+    status = on->runner->feed(on->run, on->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
+    if (!status)
+        status =
+            on->runner->feed(on->run, on->step->counter, &f->number, sizeof f->number, NULL, NULL);
+    if (status) return status;
+    return submit(on, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
+}
+
 /* *stop: this step is not submitted; all ranks have submitted the same steps. */
 static tutti_status train_step(loop *l, int64_t step, int *stop)
 {
     tutti_trainer *s = l->s;
-    tutti_training_session *on = &s->session;
-    flight *f = &l->flight[step % AHEAD];
+    int64_t first = step * s->options->accumulate, end = first + s->options->accumulate;
+    tutti_status status = TUTTI_OK;
     tutti_tracer_step(&l->tracer, step + 1);
-    tutti_status status = retire(l, f);
-    int wish = l->lost || tutti_interrupt_asked(s->interrupt);
-    if (!status) status = tutti_exchange_halt(on->exchange, step, AHEAD, wish, stop);
-    if (status || *stop) return status;
-    status = board(s, l->batches, "train", step, f);
-    if (status) return status;
-    f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);
-    status = on->runner->feed(on->run, on->step->rate, &f->rate, sizeof f->rate, NULL, NULL);
-    if (!status)
-        status = on->runner->feed(on->run, on->step->counter, &f->step, sizeof f->step, NULL, NULL);
-    if (!status) status = submit(on, on->step->train, f);
-    tutti_tracer_step(&l->tracer, 0);
+    for (int64_t number = first; number < end && !status; number++) {
+        status = retire(l, &l->flight[number % AHEAD]);
+        int wish = l->lost || tutti_interrupt_asked(s->interrupt);
+        if (!status && number == first)
+            status = tutti_exchange_halt(s->session.exchange, step, AHEAD, wish, stop);
+        if (status || *stop) return status;
+        status = submit_batch(l, number);
+    }
+    if (!status) tutti_tracer_step(&l->tracer, 0);
     return status;
 }
 
-/* Retires all steps in flight, oldest first. */
+/* Retires all batches in flight, oldest first. */
 static tutti_status drain(loop *l, int64_t next_step)
 {
+    int64_t next = next_step * l->s->options->accumulate;
     tutti_status status = TUTTI_OK;
-    for (int64_t step = next_step; step < next_step + AHEAD && !status; step++)
-        status = retire(l, &l->flight[step % AHEAD]);
+    for (int64_t number = next; number < next + AHEAD && !status; number++)
+        status = retire(l, &l->flight[number % AHEAD]);
     return status;
 }
 
@@ -216,7 +254,8 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .rank = s->session.rank,
         .ranks = s->session.ranks,
         .batch = s->options->batch,
-        .first_step = train ? s->first_step : 0,
+        .first_step = train ? s->first_step * s->options->accumulate : 0,
+        .multiple = train ? s->options->accumulate : 1,
         .augment = train && s->options->augment,
         .crop_epochs = s->crop_epochs,
         .views = s->options->views,
@@ -263,11 +302,11 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
 
 /* Evaluates this rank's share of the test set, each batch once per view: sum[v] is for the mean of views 0 .. v. A rank
  * that is asked to end skips the rest. */
-static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
+static tutti_status evaluate_share(tutti_trainer *s, const int section[VIEWS], sums sum[VIEWS])
 {
     tutti_training_session *on = &s->session;
     int64_t views = s->options->views;
-    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, on->ranks, s->options->batch);
+    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, on->ranks, s->options->batch, 1);
     flight flights[AHEAD] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
@@ -279,7 +318,7 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
         if (f->busy) status = land(s, f, &sum[f->step % views]);
         if (status || step >= steps) continue;
         status = board(s, batches, "test", step, f);
-        if (!status) status = submit(on, step % views ? on->step->eval_again : on->step->eval, f);
+        if (!status) status = submit(on, section[step % views], f);
     }
     if (status) return status; /* flights and batches may still be in use: the run ends */
     tutti_prefetch_close(batches);
@@ -287,14 +326,25 @@ static tutti_status evaluate_share(tutti_trainer *s, sums sum[VIEWS])
     return TUTTI_OK;
 }
 
+/* The weights, and their averages if there are any: sum[VIEWS + v] is for these. */
+static tutti_status evaluate_both(tutti_trainer *s, sums sum[2 * VIEWS])
+{
+    const tutti_step *step = s->session.step;
+    const int own[VIEWS] = {step->eval, step->eval_again};
+    const int averages[VIEWS] = {step->eval_average, step->eval_average_again};
+    tutti_status status = evaluate_share(s, own, sum);
+    if (!status && step->eval_average >= 0) status = evaluate_share(s, averages, sum + VIEWS);
+    return status;
+}
+
 /* Sums over all ranks. */
-static tutti_status add_ranks(tutti_trainer *s, sums all[1 + VIEWS])
+static tutti_status add_ranks(tutti_trainer *s, int count, sums all[])
 {
     return tutti_exchange_call(s->session.exchange, "the epoch's sums",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
             .dtype = TUTTI_F64,
             .op = TUTTI_SUM,
-            .count = (1 + VIEWS) * TUTTI_METRICS,
+            .count = count * TUTTI_METRICS,
             .recv = all});
 }
 
@@ -306,18 +356,21 @@ static double part(double x, double of)
 /* Test loss and accuracy are NaN if the test set is not evaluated. */
 static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
-    sums all[1 + VIEWS] = {l->trained};
-    const sums *one = &all[1], *last = &all[l->s->options->views];
+    int averaged = l->s->session.step->eval_average >= 0;
+    sums all[1 + 2 * VIEWS] = {l->trained};
+    const sums *one = &all[1], *last = &all[l->s->options->views], *average = last + VIEWS;
     tutti_status status = TUTTI_OK;
-    if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER) status = evaluate_share(l->s, &all[1]);
+    if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER) status = evaluate_both(l->s, &all[1]);
     if (!status) status = settle(l, done, (tutti_finding){0}, together);
     if (status || l->signal) return status;
-    status = add_ranks(l->s, all);
+    status = add_ranks(l->s, averaged ? 1 + 2 * VIEWS : 1 + VIEWS, all);
     if (status) return status;
     l->train_loss = part(all[0].value[0], all[0].value[2]);
     l->test_loss = part(last->value[0], last->value[2]);
     l->test_accuracy = part(last->value[1], last->value[2]);
     l->one_view_accuracy = part(one->value[1], one->value[2]);
+    l->average_loss = part(average->value[0], average->value[2]);
+    l->average_accuracy = part(average->value[1], average->value[2]);
     tutti_report_on_eval(l->report, &(tutti_report_eval){.epoch = l->epoch + 1,
                                         .step = done,
                                         .seconds = l->watch.total_s,
@@ -325,6 +378,9 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
                                         .test_loss = l->test_loss,
                                         .test_accuracy = l->test_accuracy,
                                         .one_view_accuracy = l->one_view_accuracy,
+                                        .averaged = averaged,
+                                        .average_loss = l->average_loss,
+                                        .average_accuracy = l->average_accuracy,
                                         .views = l->s->options->views});
     *together = 1;
     if (last->value[2] > 0 && !isfinite(l->test_loss)) {
@@ -481,15 +537,15 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .batch = s->options->batch,
         .trained = s->last_step > s->first_step ? s->last_step - s->first_step : 0,
         .step_ms_median = 1e3 * tutti_stopwatch_median_s(w),
-        .images_per_s = w->seconds > 0
-                            ? (double)(w->steps * s->session.ranks * s->options->batch) / w->seconds
-                            : 0,
+        .images_per_s = w->seconds > 0 ? (double)w->steps * images_per_step(s) / w->seconds : 0,
         .compute_ms = 1e3 * w->compute_s / steps,
         .comm_ms = 1e3 * w->comm_s / steps,
         .hidden_pct = tutti_stopwatch_hidden_pct(w),
         .train_loss = l->train_loss,
         .test_accuracy = l->test_accuracy,
         .one_view_accuracy = l->one_view_accuracy,
+        .averaged = s->session.step->eval_average >= 0,
+        .average_accuracy = l->average_accuracy,
         .views = s->options->views,
         .replica_checks = l->replica_checks};
 }

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
+#include "dag/net/update_rule.h"
 #include "designs/exchange/settings.h"
 #include "designs/thread/comm_core.h"
 #include "designs/watch/watch.h"
@@ -30,6 +31,11 @@ static const char *design_choice(int i)
 static const char *format_choice(int i)
 {
     return tutti_readers[i] ? tutti_readers[i]->name : NULL;
+}
+
+static const char *optimizer_choice(int i)
+{
+    return tutti_update_rules[i] ? tutti_update_rules[i]->name : NULL;
 }
 
 static const char *rate_schedule_choice(int i)
@@ -69,7 +75,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
         AT(model_name), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
-        .help = "images per rank and step"},
+        .help = "images per rank and batch"},
+    {TUTTI_CONF_INT, "accumulate", "N", .fallback = "1", .low = 1, .high = 65536, AT(accumulate),
+        .help = "batches whose gradients a step sums before they are summed over all ranks"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
         .help = "passes over the training set"},
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 1e12, .words = {"auto"},
@@ -80,8 +88,9 @@ static const tutti_setting settings[] = {
         .words = {"never"}, AT(stop_after),
         .help = "end after this step, but keep the rate schedule of the whole run"},
     {TUTTI_CONF_REAL_OR, "lr", "X", .fallback = "auto", .high = 1000, .words = {"auto"}, AT(rate),
-        .help = "highest learning rate; auto: the model's own (tutti-info lists it for 128 images "
-                "per step), in proportion to the images per step"},
+        .help = "highest learning rate; auto: 0.001 for adam and adamw, else the model's own "
+                "(tutti-info lists it for 128 images per step), in "
+                "proportion to the images per step"},
     {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
         .choice = rate_schedule_choice, AT(rate_schedule_name),
         .help = "how the learning rate changes"},
@@ -89,12 +98,36 @@ static const tutti_setting settings[] = {
         AT(warmup),
         .help = "steps during which the learning rate rises linearly; auto: 10 % of the run for "
                 "onecycle, else none"},
+    {TUTTI_CONF_CHOICE, "optimizer", "NAME", .fallback = "sgd", .choice = optimizer_choice,
+        AT(optimizer_name), .help = "how gradients change the weights"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
-        .help = "momentum of SGD"},
+        .help = "momentum of sgd and lars"},
     {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
-        .help = "use classical momentum instead of Nesterov's"},
+        .help = "use classical momentum instead of Nesterov's, which lars never uses"},
+    {TUTTI_CONF_REAL, "beta1", "X", .fallback = "0.9", .high = 0.999999, AT(beta1),
+        .help = "of adam and adamw: how much of the mean gradient a step keeps"},
+    {TUTTI_CONF_REAL, "beta2", "X", .fallback = "0.999", .high = 0.999999, AT(beta2),
+        .help = "of adam and adamw: how much of the mean squared gradient a step keeps"},
+    {TUTTI_CONF_REAL, "epsilon", "X", .fallback = "1e-8", .low = 1e-30, .high = 1, AT(epsilon),
+        .help = "of adam and adamw: added to the root of the mean squared gradient"},
+    {TUTTI_CONF_REAL, "trust", "X", .fallback = "0.02", .low = 1e-6, .high = 1000, AT(trust),
+        .help = "trust coefficient of lars: a step at rate 1 moves a tensor by this part of its "
+                "length"},
     {TUTTI_CONF_REAL_OR, "weight-decay", "X", .fallback = "auto", .high = 1000, .words = {"auto"},
-        AT(weight_decay), .help = "weight decay, added to the gradient; auto: the model's own"},
+        AT(weight_decay),
+        .help = "weight decay, added to the gradient (adamw: taken from the weight); auto: the "
+                "model's own"},
+    {TUTTI_CONF_REAL_OR, "clip-norm", "X", .fallback = "none", .low = 1e-6, .high = 1e12,
+        .words = {"none"}, AT(clip_norm),
+        .help = "scale gradients down to this length, all parameters together; none: leave them"},
+    {TUTTI_CONF_REAL_OR, "ema", "X", .fallback = "none", .low = 1e-6, .high = 0.999999,
+        .words = {"none"}, AT(ema),
+        .help =
+            "also average the weights over steps: an average keeps this part of itself in each; "
+            "averages are evaluated, and saved with the weights"},
+    {TUTTI_CONF_FLAG, "decay-weights-only", AT(weights_only),
+        .help = "no weight decay, and no trust coefficient, for biases and for the scales and "
+                "shifts of batch normalisation"},
     {TUTTI_CONF_REAL_OR, "label-smoothing", "X", .fallback = "auto", .high = 0.999,
         .words = {"auto"}, AT(label_smoothing),
         .help = "part of each label that is spread evenly over all classes; auto: the model's own"},
@@ -246,6 +279,7 @@ tutti_status tutti_train_options_parse(
     options->design = tutti_design_find(!options->design_auto ? options->design_name
                                         : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
                                                                                    : "funneled");
+    options->optimizer = tutti_update_rule_find(options->optimizer_name);
     options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;

@@ -6,6 +6,7 @@
 #include "apps/models/model.h"
 #include "apps/train/rate_schedule.h"
 #include "dag/base/conf.h"
+#include "dag/net/step.h"
 #include "designs/design.h"
 #include "designs/verify/verify.h"
 
@@ -18,15 +19,16 @@ typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } 
 typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
-    const char *priority_name, *wire_name;
+    const char *priority_name, *wire_name, *optimizer_name;
     int unsafe, check_only;
-    int64_t workers, batch, epochs;
+    int64_t workers, batch, accumulate, epochs;
     tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */
     tutti_conf_int stop_after;   /* or never */
-    double momentum;
+    double momentum, beta1, beta2, epsilon, trust;
     tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's */
+    tutti_conf_real clip_norm, ema;                      /* or none */
     tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
-    int no_nesterov, augment;
+    int no_nesterov, weights_only, augment;
     tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
     int64_t seed, threads, depth;
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
@@ -51,6 +53,7 @@ typedef struct tutti_train_options {
     int design_auto;
     int views; /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
+    const tutti_update_rule *optimizer;
     tutti_verify_mode verify;
     int priority, priority_free;
     tutti_dtype wire;

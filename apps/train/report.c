@@ -49,19 +49,22 @@ done:
 
 static json_t *start_event(const tutti_report_start *s)
 {
-    return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
-                     "s:I, s:I, s:I, "
-                     "s:[iii], s:i, s:I, s:I, "
-                     "s:I, s:I, s:I}",
-        "event", "start", "design", s->design, "auto", s->design_auto, "algorithm", s->algorithm,
-        "wire", s->wire, "thread_level", s->thread_level, "runner", s->runner, "library",
-        s->library, "model", s->model, "data", s->data, "ranks", s->ranks, "lanes", s->lanes,
-        "workers", s->workers, "comm_core", s->comm_core, "collectives", s->collectives,
-        "parameters", (json_int_t)s->parameters, "train_images", (json_int_t)s->train_images,
-        "test_images", (json_int_t)s->test_images, "shape", s->height, s->width, s->channels,
-        "classes", s->classes, "batch", (json_int_t)s->batch, "steps", (json_int_t)s->steps,
-        "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step", (json_int_t)s->first_step,
-        "seed", (json_int_t)s->seed);
+    json_t *event =
+        json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
+                  "s:I, s:I, s:I, "
+                  "s:[iii], s:i, s:I, s:I, "
+                  "s:I, s:I, s:I}",
+            "event", "start", "design", s->design, "auto", s->design_auto, "algorithm",
+            s->algorithm, "wire", s->wire, "thread_level", s->thread_level, "runner", s->runner,
+            "library", s->library, "model", s->model, "data", s->data, "ranks", s->ranks, "lanes",
+            s->lanes, "workers", s->workers, "comm_core", s->comm_core, "collectives",
+            s->collectives, "parameters", (json_int_t)s->parameters, "train_images",
+            (json_int_t)s->train_images, "test_images", (json_int_t)s->test_images, "shape",
+            s->height, s->width, s->channels, "classes", s->classes, "batch", (json_int_t)s->batch,
+            "steps", (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch,
+            "first_step", (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
+    if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
+    return event;
 }
 
 static json_t *step_event(const tutti_report_step *s)
@@ -74,17 +77,23 @@ static json_t *step_event(const tutti_report_step *s)
 
 static json_t *eval_event(const tutti_report_eval *e)
 {
-    return json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o}", "event", "eval", "epoch",
-        (json_int_t)e->epoch, "step", (json_int_t)e->step, "seconds", number(e->seconds),
+    json_t *event = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o}", "event", "eval",
+        "epoch", (json_int_t)e->epoch, "step", (json_int_t)e->step, "seconds", number(e->seconds),
         "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
         number(e->test_accuracy), "eval_views", e->views, "one_view_accuracy",
         number(e->one_view_accuracy));
+    if (e->averaged) {
+        json_object_set_new(event, "average_test_loss", number(e->average_loss));
+        json_object_set_new(event, "average_test_accuracy", number(e->average_accuracy));
+    }
+    return event;
 }
 
 static json_t *summary_event(const tutti_report_summary *s)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
-                     "s:o, s:I, s:s}",
+    json_t *event = json_pack(
+        "{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
+        "s:o, s:I, s:s}",
         "event", "summary", "design", s->design, "auto", s->design_auto, "ranks", s->ranks, "model",
         s->model, "steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
         number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
@@ -92,6 +101,9 @@ static json_t *summary_event(const tutti_report_summary *s)
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
         "eval_views", s->views, "one_view_accuracy", number(s->one_view_accuracy), "replica_checks",
         (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
+    if (s->averaged)
+        json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));
+    return event;
 }
 
 /* ---- for people ---- */
@@ -192,8 +204,9 @@ static void print_start(FILE *out, const tutti_report_start *s)
     fprintf(out,
         "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n",
         s->data, s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
-    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images, %" PRId64 " per epoch", s->steps,
-        s->ranks, s->batch, s->steps_per_epoch);
+    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->ranks, s->batch);
+    if (s->accumulate > 1) fprintf(out, " x %" PRId64 " batches", s->accumulate);
+    fprintf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
     if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
     fputc('\n', out);
     if (s->first_step && s->first_step >= s->last_step)
@@ -261,12 +274,14 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
     report->next_s = now + (report->options.style == TUTTI_REPORT_BAR ? bar_every_s : line_every_s);
 }
 
-static void tell_accuracy(tutti_report *report, double accuracy, int views, double one_view)
+static void tell_accuracy(
+    tutti_report *report, double accuracy, int views, double one_view, double average)
 {
     fprintf(report->people, "test accuracy %.2f %%", 100 * accuracy);
     if (views > 1)
         fprintf(
             report->people, " (images and their mirror images; %.2f %% without)", 100 * one_view);
+    if (isfinite(average)) fprintf(report->people, ", of averaged weights %.2f %%", 100 * average);
 }
 
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
@@ -278,7 +293,8 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     if (isfinite(eval->train_loss)) fprintf(report->people, "train loss %.4f, ", eval->train_loss);
     if (isfinite(eval->test_loss)) {
         fprintf(report->people, "test loss %.4f, ", eval->test_loss);
-        tell_accuracy(report, eval->test_accuracy, eval->views, eval->one_view_accuracy);
+        tell_accuracy(report, eval->test_accuracy, eval->views, eval->one_view_accuracy,
+            eval->averaged ? eval->average_accuracy : NAN);
         fputs(", ", report->people);
     }
     fprintf(report->people, "%.1f s\n", eval->seconds);
@@ -320,7 +336,8 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
             s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
     if (isfinite(s->train_loss)) fprintf(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {
-        tell_accuracy(report, s->test_accuracy, s->views, s->one_view_accuracy);
+        tell_accuracy(report, s->test_accuracy, s->views, s->one_view_accuracy,
+            s->averaged ? s->average_accuracy : NAN);
         fputs(", ", report->people);
     }
     fprintf(report->people, "weights %s\n", s->weights_hash);

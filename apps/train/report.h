@@ -42,7 +42,8 @@ typedef struct tutti_report_start {
     int collectives; /* per step; a bucket counts once */
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
-    int64_t batch, steps, steps_per_epoch, first_step, seed;
+    int64_t batch, accumulate; /* images per rank and batch; batches per step */
+    int64_t steps, steps_per_epoch, first_step, seed;
     int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
 } tutti_report_start;
 
@@ -60,6 +61,8 @@ typedef struct tutti_report_eval {
     double train_loss, test_loss, test_accuracy;
     int views; /* of each test image; the mean of their predictions counts above */
     double one_view_accuracy;
+    int averaged; /* the weights averaged over steps were evaluated, too */
+    double average_loss, average_accuracy;
 } tutti_report_eval;
 
 typedef struct tutti_report_summary {
@@ -72,6 +75,8 @@ typedef struct tutti_report_summary {
     double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
     int views; /* as in tutti_report_eval */
     double one_view_accuracy;
+    int averaged; /* as in tutti_report_eval */
+    double average_accuracy;
 } tutti_report_summary;
 
 /* BAR if stdout is a terminal (apps/terminal/terminal.h), else LINES. */

@@ -9,6 +9,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/update_rule.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -187,17 +188,21 @@ static int64_t epochs_with_crops(const tutti_trainer *s)
 static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    s->steps_per_epoch = tutti_prefetch_steps(&s->train, 1, s->session.ranks, o->batch);
+    s->steps_per_epoch =
+        tutti_prefetch_steps(&s->train, 1, s->session.ranks, o->batch, o->accumulate) /
+        o->accumulate;
     if (s->steps_per_epoch < 1)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s has %" PRId64 " training images, too few for one step of %d x --batch %" PRId64,
-            o->data, s->train.count, s->session.ranks, o->batch);
+            "%s has %" PRId64 " training images, too few for one step of %d x --batch %" PRId64
+            " x --accumulate %" PRId64,
+            o->data, s->train.count, s->session.ranks, o->batch, o->accumulate);
     s->steps = tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
     s->last_step = stop < s->steps ? stop : s->steps;
     s->crop_epochs = epochs_with_crops(s);
-    double images = (double)o->batch * s->session.ranks;
-    double rate = tutti_conf_real_or(o->rate, o->model->recipe.rate * images / 128);
+    double images = (double)o->batch * s->session.ranks * (double)o->accumulate;
+    double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
+    double rate = tutti_conf_real_or(o->rate, own);
     int64_t warmup =
         tutti_conf_int_or(o->warmup, tutti_rate_schedule_warmup(o->rate_schedule, s->steps));
     s->rate_schedule = (tutti_rate_schedule){o->rate_schedule, rate, s->steps, warmup};
@@ -255,7 +260,16 @@ static tutti_status build(tutti_trainer *s)
         .wire = o->wire,
         .momentum = (float)o->momentum,
         .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
+        .accumulate = (int)o->accumulate,
+        .rule = o->optimizer,
         .nesterov = !o->no_nesterov && o->momentum > 0,
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .epsilon = (float)o->epsilon,
+        .trust = (float)o->trust,
+        .weights_only = o->weights_only,
+        .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
+        .average_decay = tutti_conf_real_or(o->ema, 0),
         .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
         .seed = (uint64_t)o->seed};
     for (int c = 0; c < input.C && c < TUTTI_PIXEL_CHANNELS; c++) {
@@ -333,6 +347,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .channels = s->train.channels,
         .classes = s->train.classes,
         .batch = s->options->batch,
+        .accumulate = s->options->accumulate,
         .steps = s->steps,
         .steps_per_epoch = s->steps_per_epoch,
         .first_step = s->first_step,

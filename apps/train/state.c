@@ -3,6 +3,7 @@
 #include "apps/session/weights.h"
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/net/update_rule.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,23 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A word, and what it was before checkpoints had it. */
-static const char wire_key[] = "wire", wire_before[] = "f32";
-
 /* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
 enum { WORD_SIZE = 96 };
 static const struct {
     const char *key;
     word_rule rule;
-    int since_0_1; /* it is in every checkpoint */
-} words[] = {{"program", KEPT, 1}, {"version", KEPT, 1}, {"step", KEPT, 1},
-    {"model", MUST_BE_EQUAL, 1}, {"shape", MUST_BE_EQUAL, 1}, {"classes", MUST_BE_EQUAL, 1},
-    {"seed", BETTER_EQUAL, 1}, {"batch", BETTER_EQUAL, 1}, {"ranks", BETTER_EQUAL, 1},
-    {"images", BETTER_EQUAL, 0}, {"steps", BETTER_EQUAL, 0}, {"lr", BETTER_EQUAL, 0},
-    {"rate-schedule", BETTER_EQUAL, 0}, {"momentum", BETTER_EQUAL, 0},
-    {"weight-decay", BETTER_EQUAL, 0}, {"label-smoothing", BETTER_EQUAL, 0},
-    {"augment", BETTER_EQUAL, 0}, {wire_key, BETTER_EQUAL, 0}};
+    int since_0_1;      /* it is in every checkpoint */
+    const char *before; /* what it was in runs before checkpoints had it; NULL: that is unknown */
+} words[] = {{"program", KEPT, 1, NULL}, {"version", KEPT, 1, NULL}, {"step", KEPT, 1, NULL},
+    {"model", MUST_BE_EQUAL, 1, NULL}, {"shape", MUST_BE_EQUAL, 1, NULL},
+    {"classes", MUST_BE_EQUAL, 1, NULL}, {"seed", BETTER_EQUAL, 1, NULL},
+    {"batch", BETTER_EQUAL, 1, NULL}, {"ranks", BETTER_EQUAL, 1, NULL},
+    {"images", BETTER_EQUAL, 0, NULL}, {"steps", BETTER_EQUAL, 0, NULL},
+    {"lr", BETTER_EQUAL, 0, NULL}, {"rate-schedule", BETTER_EQUAL, 0, NULL},
+    {"momentum", BETTER_EQUAL, 0, NULL}, {"weight-decay", BETTER_EQUAL, 0, NULL},
+    {"label-smoothing", BETTER_EQUAL, 0, NULL}, {"augment", BETTER_EQUAL, 0, NULL},
+    {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
+    {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
+    {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
+    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
+    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice";
 enum { WORDS = sizeof words / sizeof *words };
 typedef char word_text[WORDS][WORD_SIZE];
@@ -37,6 +42,15 @@ static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
         snprintf(text, WORD_SIZE, "on, cropped for %" PRId64 " epochs", s->crop_epochs);
     else
         snprintf(text, WORD_SIZE, "off");
+}
+
+/* 0 stands for none. */
+static void write_or_none(double number, char text[WORD_SIZE])
+{
+    if (number > 0)
+        snprintf(text, WORD_SIZE, "%.9g", number);
+    else
+        snprintf(text, WORD_SIZE, "none");
 }
 
 static void write_words(const tutti_trainer *s, int64_t step, word_text text)
@@ -62,6 +76,15 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
     write_augmentation(s, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
+    snprintf(text[i++], WORD_SIZE, "%s", s->session.step->rule->name);
+    snprintf(text[i++], WORD_SIZE, "%.9g", r->beta1);
+    snprintf(text[i++], WORD_SIZE, "%.9g", r->beta2);
+    snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->epsilon);
+    snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->trust);
+    snprintf(text[i++], WORD_SIZE, "of %s", r->weights_only ? "weights only" : "all parameters");
+    write_or_none(r->clip_norm, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->accumulate);
+    write_or_none(r->average_decay, text[i++]);
 }
 
 /* Releases `had` tensors, and frees the list. */
@@ -141,13 +164,13 @@ static void note_difference(
 static tutti_status check_words(
     const tutti_checkpoint *checkpoint, const char *path, word_text text)
 {
-    char others[2048] = "";
+    char others[4096] = "";
     for (int i = 0; i < WORDS; i++) {
         const char *has = tutti_checkpoint_value(checkpoint, words[i].key);
         if (!has && words[i].since_0_1)
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: not written by %s: it has no %s",
                 path, tutti_train_conf.program, words[i].key);
-        if (!has && words[i].key == wire_key) has = wire_before;
+        if (!has) has = words[i].before;
         if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
         if (words[i].rule == MUST_BE_EQUAL)
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s",

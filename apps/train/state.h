@@ -1,10 +1,12 @@
-/* The part of a trainer that a checkpoint holds: every parameter, its momentum and every running
- * statistic, and the words that resuming checks.
+/* The part of a trainer that a checkpoint holds: every parameter, what the optimizer keeps of it,
+ * every running statistic, averages, and the words that resuming checks.
  *
- *   model, shape, classes                     must be the same, or the weights mean something else
+ *
+ *   model, shape, classes, optimizer          must be the same, or the numbers mean something else
  *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
  *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,
- *   smoothing, augmentation, wire             because this is not the run that was interrupted
+ *   smoothing, augmentation, wire, numbers    because this is not the run that was interrupted
+ *   of the optimizer
  *
  * With --design auto it also holds the choice, so that a resumed run chooses the same: other
  * buckets change the last bits of sums.

@@ -5,9 +5,9 @@
  * SPLIT: the opposite, from x to y_i. Each is the gradient of the other.
  *
  * SUM: y = x0 + x1 + ... in this order, `inputs` >= 1 tensors of `count` elements (1: a copy); with
- * relu, y = max(that sum, 0).
+ * relu, y = max(that sum, 0). With into, y = y + x0 + x1 + ... instead.
  *
- * SUM_NARROW: the same sum of float32, which is rounded to bf16 once, at its end.
+ * SUM_NARROW: the same sum of float32, without into, which is rounded to bf16 once, at its end.
  * WIDEN: bf16 to float32, `count` elements; exact.
  *
  * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with
@@ -24,7 +24,7 @@
 typedef struct tutti_sum_desc {
     int64_t count;
     int inputs;
-    int relu;
+    int relu, into;
 } tutti_sum_desc;
 
 typedef struct tutti_widen_desc {

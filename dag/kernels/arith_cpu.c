@@ -11,12 +11,20 @@ TUTTI_CPU_OPEN(sum)
     return tutti_cpu_copy("sum", d, sizeof *d, args);
 }
 
+TUTTI_CPU_OPEN(sum_narrow)
+{
+    const tutti_sum_desc *d = desc;
+    if (d->into)
+        return tutti_fail(TUTTI_ERR_INVAL, "sum_narrow: a sum cannot be added to a rounded one");
+    return sum_open(desc, args);
+}
+
 TUTTI_INLINE void sum_lanes(
     const tutti_sum_desc *d, void *const buf[], int64_t i, float *y, int lanes)
 {
     tutti_lanes total, term;
-    tutti_load(&total, (const float *)buf[0] + i, lanes);
-    for (int input = 1; input < d->inputs; input++) {
+    tutti_load(&total, d->into ? y : (const float *)buf[0] + i, lanes);
+    for (int input = !d->into; input < d->inputs; input++) {
         tutti_load(&term, (const float *)buf[input] + i, lanes);
         total += term;
     }
@@ -249,7 +257,7 @@ const tutti_kernel tutti_kernels_arith_cpu[] = {
     TUTTI_CPU_LOOP(shortcut, shortcut_open, shortcut_run),
     TUTTI_CPU_LOOP(shortcut_bwd, shortcut_open, shortcut_bwd_run),
     TUTTI_CPU_LOOP(sum, sum_open, sum_run),
-    TUTTI_CPU_LOOP(sum_narrow, sum_open, sum_narrow_run),
+    TUTTI_CPU_LOOP(sum_narrow, sum_narrow_open, sum_narrow_run),
     TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, widen_open, widen_run),
     {0},
 };

@@ -1,9 +1,30 @@
-/* Stochastic gradient descent with momentum, as PyTorch's torch.optim.SGD (dampening 0):
+/* What follows the sum of a gradient over all ranks. Everything works in place, on `count` elements
+ * of float32; rate is a float32 tensor of one element, which rate_factor multiplies.
+ *
+ * SGD: stochastic gradient descent with momentum, as PyTorch's torch.optim.SGD (dampening 0):
  *   g' = g + weight_decay * w;   v = momentum * v + g';
  *   w -= rate * (nesterov ? g' + momentum * v : v)
- *   g, w, v: `count` elements, w and v in place; rate: float32 tensor of one element.
- * g may be bf16, which is exact in float32; w and v are float32.
- * With momentum 0, v is left alone. Source: Sutskever et al. 2013. */
+ * With momentum 0, v is left alone. g may also be bf16. Source: Sutskever et al. 2013.
+ *
+ * ADAM: as torch.optim.Adam, and with `decoupled` as torch.optim.AdamW. Update t (from 1) is that
+ * of step (t-1) * every to t * every - 1, where step is an int64 tensor of one element:
+ *   g' = decoupled ? g : g + weight_decay * w;   if decoupled: w -= rate * weight_decay * w
+ *   mean = beta1 * mean + (1 - beta1) * g';   square = beta2 * square + (1 - beta2) * g' * g'
+ *   w -= rate / (1 - beta1^t) * mean / (sqrt(square / (1 - beta2^t)) + epsilon)
+ * Sources: Kingma & Ba 2015, arXiv:1412.6980; Loshchilov & Hutter 2019, arXiv:1711.05101.
+ *
+ * LARS: momentum with a rate for each tensor, in proportion to its length |w|:
+ *   local = trust * |w| / (|g| + weight_decay * |w|), or 1 where trust, |w| or |g| is 0
+ *   v = momentum * v + rate * local * (g + weight_decay * w);   w -= v
+ * Source: You, Gitman & Ginsburg 2017, arXiv:1708.03888, algorithm 1.
+ *
+ * Clipping of gradients by their common length, as torch.nn.utils.clip_grad_norm_:
+ *   LENGTH: length = |x|, of float32 or bf16.   CLIP_FACTOR: factor = min(1, most / (|length0, length1, ...| + 1e-6)).
+ *   CLIP: g *= factor
+ * Lengths are summed in double precision, in an order that depends on nothing else, and rounded
+ * once. NaN stays NaN.
+ *
+ * AVERAGE: average += (1 - decay) * (w - average). */
 #ifndef TUTTI_OPTIM_H
 #define TUTTI_OPTIM_H
 
@@ -13,10 +34,41 @@
 
 typedef struct tutti_sgd_desc {
     int64_t count;
-    float momentum, weight_decay;
+    float momentum, weight_decay, rate_factor;
     int nesterov;
 } tutti_sgd_desc;
 
-extern const tutti_op tutti_op_sgd;
+typedef struct tutti_adam_desc {
+    int64_t count, every;
+    double beta1, beta2;
+    float epsilon, weight_decay, rate_factor;
+    int decoupled;
+} tutti_adam_desc;
+
+typedef struct tutti_lars_desc {
+    int64_t count;
+    float momentum, weight_decay, rate_factor, trust;
+} tutti_lars_desc;
+
+typedef struct tutti_length_desc {
+    int64_t count;
+} tutti_length_desc;
+
+typedef struct tutti_clip_factor_desc {
+    int inputs;
+    float most;
+} tutti_clip_factor_desc;
+
+typedef struct tutti_clip_desc {
+    int64_t count;
+} tutti_clip_desc;
+
+typedef struct tutti_average_desc {
+    int64_t count;
+    double decay;
+} tutti_average_desc;
+
+extern const tutti_op tutti_op_sgd, tutti_op_adam, tutti_op_lars, tutti_op_length,
+    tutti_op_clip_factor, tutti_op_clip, tutti_op_average;
 
 #endif

@@ -3,16 +3,37 @@
 #include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
+#include <math.h>
+
+/* INVAL, logged with the op's name, unless the number is in [0, below). */
+static tutti_status check_number(const char *op, const char *what, double number, double below)
+{
+    if (number >= 0 && number < below) return TUTTI_OK;
+    if (below < (double)INFINITY)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: the %s is %g, not in [0, %g)", op, what, number, below);
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "%s: the %s is %g, not a finite number from 0 on", op, what, number);
+}
+
+static tutti_status check_count(const char *op, int64_t count)
+{
+    return count >= 1 ? TUTTI_OK : tutti_fail(TUTTI_ERR_INVAL, "%s: the tensor is empty", op);
+}
+
+/* ---- sgd ---- */
+
 TUTTI_CPU_OPEN(sgd)
 {
     const tutti_sgd_desc *d = desc;
-    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "sgd: the tensor is empty");
-    if (!(d->momentum >= 0 && d->momentum < 1))
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "sgd: the momentum is %g, not in [0, 1)", (double)d->momentum);
-    if (!(d->weight_decay >= 0))
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "sgd: the weight decay is %g, below 0", (double)d->weight_decay);
+    tutti_status status = check_count("sgd", d->count);
+    if (!status) status = check_number("sgd", "momentum", (double)d->momentum, 1);
+    if (!status)
+        status = check_number("sgd", "weight decay", (double)d->weight_decay, (double)INFINITY);
+    if (!status)
+        status =
+            check_number("sgd", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
+    if (status) return status;
     if (d->nesterov && d->momentum <= 0)
         return tutti_fail(TUTTI_ERR_INVAL, "sgd: Nesterov's momentum needs a momentum above 0");
     return tutti_cpu_copy("sgd", d, sizeof *d, args);
@@ -48,9 +69,10 @@ TUTTI_CLONES static void sgd(
 
 TUTTI_CPU_FN(sgd)
 {
+    const tutti_sgd_desc *d = args;
     const float *rate = buf[1];
     (void)queue;
-    sgd(args, *rate, buf[0], buf[2], buf[3]);
+    sgd(d, *rate * d->rate_factor, buf[0], buf[2], buf[3]);
     return TUTTI_OK;
 }
 
@@ -66,7 +88,7 @@ TUTTI_CPU_FN(sgd_bf16)
         tutti_sgd_desc part = *d;
         part.count = d->count - i < TUTTI_CPU_BLOCK ? d->count - i : TUTTI_CPU_BLOCK;
         tutti_cpu_widen(wide, g + i, part.count);
-        sgd(&part, *rate, wide, w + i, v + i);
+        sgd(&part, *rate * d->rate_factor, wide, w + i, v + i);
     }
     return TUTTI_OK;
 }
@@ -79,14 +101,364 @@ TUTTI_CPU_BYTES(sgd)
     return (double)d->count * (double)element + weights + sizeof(float);
 }
 
+/* ---- adam ---- */
+
+TUTTI_CPU_OPEN(adam)
+{
+    const tutti_adam_desc *d = desc;
+    tutti_status status = check_count("adam", d->count);
+    if (!status) status = check_number("adam", "beta1", d->beta1, 1);
+    if (!status) status = check_number("adam", "beta2", d->beta2, 1);
+    if (!status) status = check_number("adam", "epsilon", (double)d->epsilon, (double)INFINITY);
+    if (!status)
+        status = check_number("adam", "weight decay", (double)d->weight_decay, (double)INFINITY);
+    if (!status)
+        status =
+            check_number("adam", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
+    if (status) return status;
+    if (d->every < 1)
+        return tutti_fail(TUTTI_ERR_INVAL, "adam: an update every %lld steps; must be at least 1",
+            (long long)d->every);
+    return tutti_cpu_copy("adam", d, sizeof *d, args);
+}
+
+/* The numbers of one update that all elements share. */
+typedef struct adam_update {
+    float keep_mean, add_mean, keep_square, add_square;
+    float decay;       /* added to the gradient, times w; 0 if decoupled */
+    float shrink;      /* w *= this first */
+    float rate, scale; /* rate / (1 - beta1^t); 1 / sqrt(1 - beta2^t) */
+    float epsilon;
+} adam_update;
+
+/* base^exponent by squaring: the same bits with every mathematical library. */
+static double power(double base, int64_t exponent)
+{
+    double result = 1;
+    for (; exponent > 0; exponent /= 2) {
+        if (exponent % 2) result *= base;
+        base *= base;
+    }
+    return result;
+}
+
+static adam_update adam_update_at(const tutti_adam_desc *d, float rate, int64_t step)
+{
+    int64_t t = step / d->every + 1;
+    double scaled = (double)rate * (double)d->rate_factor, decay = (double)d->weight_decay;
+    return (adam_update){.keep_mean = (float)d->beta1,
+        .add_mean = (float)(1 - d->beta1),
+        .keep_square = (float)d->beta2,
+        .add_square = (float)(1 - d->beta2),
+        .decay = d->decoupled ? 0 : d->weight_decay,
+        .shrink = d->decoupled ? (float)(1 - scaled * decay) : 1,
+        .rate = (float)(scaled / (1 - power(d->beta1, t))),
+        .scale = (float)(1 / sqrt(1 - power(d->beta2, t))),
+        .epsilon = d->epsilon};
+}
+
+TUTTI_INLINE void adam_lanes(
+    const adam_update *u, const float *g, float *w, float *m, float *s, int lanes)
+{
+    tutti_lanes gradient, weight, mean, square, root;
+    tutti_load(&gradient, g, lanes);
+    tutti_load(&weight, w, lanes);
+    tutti_load(&mean, m, lanes);
+    tutti_load(&square, s, lanes);
+    gradient += weight * u->decay;
+    weight *= u->shrink;
+    mean = mean * u->keep_mean + gradient * u->add_mean;
+    square = square * u->keep_square + gradient * gradient * u->add_square;
+    for (int i = 0; i < TUTTI_LANES; i++) root[i] = sqrtf(square[i]);
+    weight -= mean / (root * u->scale + u->epsilon) * u->rate;
+    tutti_store(m, &mean, lanes);
+    tutti_store(s, &square, lanes);
+    tutti_store(w, &weight, lanes);
+}
+
+TUTTI_CLONES static void adam(
+    const adam_update *u, int64_t count, const float *g, float *w, float *m, float *s)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        adam_lanes(u, g + i, w + i, m + i, s + i, TUTTI_LANES);
+    if (i < count) adam_lanes(u, g + i, w + i, m + i, s + i, (int)(count - i));
+}
+
+TUTTI_CPU_FN(adam)
+{
+    const tutti_adam_desc *d = args;
+    const float *rate = buf[1];
+    const int64_t *step = buf[2];
+    const adam_update u = adam_update_at(d, *rate, *step);
+    (void)queue;
+    adam(&u, d->count, buf[0], buf[3], buf[4], buf[5]);
+    return TUTTI_OK;
+}
+
+/* ---- lengths ---- */
+
+TUTTI_INLINE void add_squares(tutti_dlanes *total, const float *x, int lanes)
+{
+    tutti_lanes v;
+    tutti_load(&v, x, lanes);
+    tutti_dlanes wide = __builtin_convertvector(v, tutti_dlanes);
+    *total += wide * wide;
+}
+
+TUTTI_CLONES static void add_all_squares(tutti_dlanes *total, int64_t count, const float *x)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) add_squares(total, x + i, TUTTI_LANES);
+    if (i < count) add_squares(total, x + i, (int)(count - i));
+}
+
+static double length_of(const tutti_dlanes *squares)
+{
+    double sum = 0;
+    for (int lane = 0; lane < TUTTI_LANES; lane++) sum += (*squares)[lane];
+    return sqrt(sum);
+}
+
+static double float_length(int64_t count, const float *x)
+{
+    tutti_dlanes squares = {0};
+    add_all_squares(&squares, count, x);
+    return length_of(&squares);
+}
+
+TUTTI_CPU_OPEN(length)
+{
+    const tutti_length_desc *d = desc;
+    tutti_status status = check_count("length", d->count);
+    return status ? status : tutti_cpu_copy("length", d, sizeof *d, args);
+}
+
+TUTTI_CPU_FN(length)
+{
+    const tutti_length_desc *d = args;
+    float *length = buf[1];
+    (void)queue;
+    *length = (float)float_length(d->count, buf[0]);
+    return TUTTI_OK;
+}
+
+/* The same of a tensor of bf16, with the bits that the widened tensor gives. */
+TUTTI_CPU_FN(length_bf16)
+{
+    const tutti_length_desc *d = args;
+    const uint16_t *x = buf[0];
+    float *length = buf[1], wide[TUTTI_CPU_BLOCK];
+    tutti_dlanes squares = {0};
+    (void)queue;
+    for (int64_t i = 0; i < d->count; i += TUTTI_CPU_BLOCK) {
+        int64_t count = d->count - i < TUTTI_CPU_BLOCK ? d->count - i : TUTTI_CPU_BLOCK;
+        tutti_cpu_widen(wide, x + i, count);
+        add_all_squares(&squares, count, wide);
+    }
+    *length = (float)length_of(&squares);
+    return TUTTI_OK;
+}
+
+/* ---- lars ---- */
+
+TUTTI_CPU_OPEN(lars)
+{
+    const tutti_lars_desc *d = desc;
+    tutti_status status = check_count("lars", d->count);
+    if (!status) status = check_number("lars", "momentum", (double)d->momentum, 1);
+    if (!status)
+        status = check_number("lars", "weight decay", (double)d->weight_decay, (double)INFINITY);
+    if (!status)
+        status =
+            check_number("lars", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
+    if (!status)
+        status = check_number("lars", "trust coefficient", (double)d->trust, (double)INFINITY);
+    return status ? status : tutti_cpu_copy("lars", d, sizeof *d, args);
+}
+
+/* The factor of the rate for this tensor; NaN if a length is. */
+static double lars_local(const tutti_lars_desc *d, const float *g, const float *w)
+{
+    double trust = (double)d->trust, decay = (double)d->weight_decay;
+    if (trust <= 0) return 1;
+    double weight = float_length(d->count, w), gradient = float_length(d->count, g);
+    if (weight <= 0 || gradient <= 0) return 1;
+    return trust * weight / (gradient + decay * weight);
+}
+
+TUTTI_INLINE void lars_lanes(
+    const tutti_lars_desc *d, float rate, const float *g, float *w, float *v, int lanes)
+{
+    tutti_lanes gradient, weight, velocity;
+    tutti_load(&gradient, g, lanes);
+    tutti_load(&weight, w, lanes);
+    tutti_load(&velocity, v, lanes);
+    gradient += weight * d->weight_decay;
+    velocity = velocity * d->momentum + gradient * rate;
+    weight -= velocity;
+    tutti_store(v, &velocity, lanes);
+    tutti_store(w, &weight, lanes);
+}
+
+TUTTI_CLONES static void lars(
+    const tutti_lars_desc *d, float rate, const float *g, float *w, float *v)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
+        lars_lanes(d, rate, g + i, w + i, v + i, TUTTI_LANES);
+    if (i < d->count) lars_lanes(d, rate, g + i, w + i, v + i, (int)(d->count - i));
+}
+
+TUTTI_CPU_FN(lars)
+{
+    const tutti_lars_desc *d = args;
+    const float *rate = buf[1];
+    (void)queue;
+    double local = (double)*rate * (double)d->rate_factor * lars_local(d, buf[0], buf[2]);
+    lars(d, (float)local, buf[0], buf[2], buf[3]);
+    return TUTTI_OK;
+}
+
+/* ---- clip ---- */
+
+TUTTI_CPU_OPEN(clip_factor)
+{
+    const tutti_clip_factor_desc *d = desc;
+    if (d->inputs < 1) return tutti_fail(TUTTI_ERR_INVAL, "clip_factor: there is no length");
+    if (!(d->most > 0 && isfinite(d->most)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "clip_factor: the greatest length is %g, not a finite number above 0", (double)d->most);
+    return tutti_cpu_copy("clip_factor", d, sizeof *d, args);
+}
+
+TUTTI_CPU_FN(clip_factor)
+{
+    const tutti_clip_factor_desc *d = args;
+    float *factor = buf[d->inputs];
+    double squares = 0;
+    (void)queue;
+    for (int i = 0; i < d->inputs; i++) {
+        double length = (double)*(const float *)buf[i];
+        squares += length * length;
+    }
+    double wanted = (double)d->most / (sqrt(squares) + 1e-6);
+    *factor = wanted >= 1 ? 1 : (float)wanted;
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_OPEN(clip)
+{
+    const tutti_clip_desc *d = desc;
+    tutti_status status = check_count("clip", d->count);
+    return status ? status : tutti_cpu_copy("clip", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void clip_lanes(float factor, float *g, int lanes)
+{
+    tutti_lanes gradient;
+    tutti_load(&gradient, g, lanes);
+    gradient *= factor;
+    tutti_store(g, &gradient, lanes);
+}
+
+TUTTI_CLONES static void clip(int64_t count, float factor, float *g)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) clip_lanes(factor, g + i, TUTTI_LANES);
+    if (i < count) clip_lanes(factor, g + i, (int)(count - i));
+}
+
+TUTTI_CPU_FN(clip)
+{
+    const tutti_clip_desc *d = args;
+    const float *factor = buf[0];
+    (void)queue;
+    if (*factor < 1 || isnan(*factor)) clip(d->count, *factor, buf[1]);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_BYTES(clip)
+{
+    const tutti_clip_desc *d = desc;
+    return 2 * (double)d->count * sizeof(float) + (double)element;
+}
+
+/* ---- average ---- */
+
+TUTTI_CPU_OPEN(average)
+{
+    const tutti_average_desc *d = desc;
+    tutti_status status = check_count("average", d->count);
+    if (!status) status = check_number("average", "decay", d->decay, 1);
+    return status ? status : tutti_cpu_copy("average", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void average_lanes(float part, const float *w, float *a, int lanes)
+{
+    tutti_lanes weight, average;
+    tutti_load(&weight, w, lanes);
+    tutti_load(&average, a, lanes);
+    average += (weight - average) * part;
+    tutti_store(a, &average, lanes);
+}
+
+TUTTI_CLONES static void average(int64_t count, float part, const float *w, float *a)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        average_lanes(part, w + i, a + i, TUTTI_LANES);
+    if (i < count) average_lanes(part, w + i, a + i, (int)(count - i));
+}
+
+TUTTI_CPU_FN(average)
+{
+    const tutti_average_desc *d = args;
+    (void)queue;
+    average(d->count, (float)(1 - d->decay), buf[0], buf[1]);
+    return TUTTI_OK;
+}
+
 const tutti_op tutti_op_sgd = {.name = "sgd",
     .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_sgd_desc),
     .bytes = sgd_bytes};
+const tutti_op tutti_op_adam = {.name = "adam",
+    .buffers = "g,rate:F32,step:I64->w:F32(rw),mean:F32(rw),square:F32(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_adam_desc)};
+const tutti_op tutti_op_lars = {.name = "lars",
+    .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_lars_desc)};
+const tutti_op tutti_op_length = {.name = "length",
+    .buffers = "x->length:F32",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_length_desc)};
+const tutti_op tutti_op_clip_factor = {.name = "clip_factor",
+    .buffers = "length,...->factor",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_clip_factor_desc)};
+const tutti_op tutti_op_clip = {.name = "clip",
+    .buffers = "factor->g(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_clip_desc),
+    .bytes = clip_bytes};
+const tutti_op tutti_op_average = {.name = "average",
+    .buffers = "w->average(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_average_desc)};
 
 const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(sgd, sgd_open, sgd_run),
     TUTTI_CPU_LOOP_OF(sgd, TUTTI_BF16, sgd_open, sgd_bf16_run),
+    TUTTI_CPU_LOOP(adam, adam_open, adam_run),
+    TUTTI_CPU_LOOP(lars, lars_open, lars_run),
+    TUTTI_CPU_LOOP(length, length_open, length_run),
+    TUTTI_CPU_LOOP_OF(length, TUTTI_BF16, length_open, length_bf16_run),
+    TUTTI_CPU_LOOP(clip_factor, clip_factor_open, clip_factor_run),
+    TUTTI_CPU_LOOP(clip, clip_open, clip_run),
+    TUTTI_CPU_LOOP(average, average_open, average_run),
     {0},
 };

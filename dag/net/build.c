@@ -3,6 +3,7 @@
 #include "dag/kernels/loss.h"
 #include "dag/net/builder.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,17 +12,32 @@ static const tutti_update_rule *rule_of(const tutti_step_options *o)
     return o->rule ? o->rule : &tutti_update_sgd;
 }
 
+static int batches_of(const tutti_step_options *o)
+{
+    return o->accumulate ? o->accumulate : 1;
+}
+
 static tutti_status check_options(const tutti_step_options *o)
 {
     if (o->batch < 1 || o->micro_batches < 1 || o->micro_batches > o->batch)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: each needs at least 1 image",
             (long long)o->batch, o->micro_batches);
+    if (batches_of(o) < 1)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
     if (o->wire != TUTTI_F32 && o->wire != TUTTI_BF16)
         return tutti_fail(TUTTI_ERR_INVAL, "step: gradients cannot be summed as %s: only %s and %s",
             tutti_dtype_name(o->wire), tutti_dtype_name(TUTTI_F32), tutti_dtype_name(TUTTI_BF16));
+    if (!(o->average_decay >= 0 && o->average_decay < 1))
+        return tutti_fail(TUTTI_ERR_INVAL, "step: averages that decay by %g; must be in [0, 1)",
+            o->average_decay);
+    if (!(o->clip_norm >= 0 && isfinite(o->clip_norm)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: gradients clipped to a length of %g; it must be finite and not negative",
+            o->clip_norm);
     return rule_of(o)->check(o);
 }
 
@@ -75,10 +91,11 @@ static tutti_status check_norms(const tutti_builder *b)
 static tutti_status loss(tutti_builder *b, int s)
 {
     tutti_value output = b->net->output;
+    double images = (double)b->options->batch * b->step->accumulate;
     int node, dlogits;
     tutti_xent_desc desc = {.N = b->step->micro_batch[s].count,
         .K = tutti_net_extent(b->net, output).C,
-        .weight = (float)(1.0 / ((double)b->options->batch * b->options->ranks)),
+        .weight = (float)(1.0 / (images * b->options->ranks)),
         .smoothing = b->options->label_smoothing};
     tutti_status status = tutti_gradients_take(
         b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
@@ -174,7 +191,7 @@ static tutti_status backward(tutti_builder *b)
 /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
 static tutti_status update(tutti_builder *b)
 {
-    tutti_status status = TUTTI_OK;
+    tutti_status status = b->options->clip_norm > 0 ? tutti_builder_measure_gradients(b) : TUTTI_OK;
     for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
@@ -184,6 +201,14 @@ static tutti_status update(tutti_builder *b)
             status = tutti_builder_update_running(b, l);
     }
     return status;
+}
+
+/* Forward, loss and backward of a batch. */
+static tutti_status pass_through(tutti_builder *b)
+{
+    tutti_status status = tutti_builder_forward(b, 0);
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) status = loss(b, s);
+    return status == TUTTI_OK ? backward(b) : status;
 }
 
 static void find_wanted(tutti_builder *b)
@@ -197,15 +222,31 @@ static void find_wanted(tutti_builder *b)
     }
 }
 
+/* A batch whose gradients are gathered for later ones of its step. The gradients of its values use the
+ * same buffers. */
+static tutti_status gather(tutti_builder *b, const char *name, tutti_pass pass, int *section)
+{
+    b->pass = pass;
+    for (int s = 0; s < b->options->micro_batches; s++) tutti_gradients_restart(b->gradients[s]);
+    tutti_status status = tutti_graph_section(b->graph, name, section);
+    if (status == TUTTI_OK) status = pass_through(b);
+    b->pass = TUTTI_PASS_LAST;
+    return status;
+}
+
 static tutti_status emit_sections(tutti_builder *b)
 {
+    tutti_step *step = b->step;
     find_wanted(b);
-    tutti_status status = tutti_graph_section(b->graph, "train", &b->step->train);
-    if (status == TUTTI_OK) status = tutti_builder_forward(b, 0);
-    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) status = loss(b, s);
-    if (status == TUTTI_OK) status = backward(b);
+    tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
+    if (status == TUTTI_OK) status = pass_through(b);
     if (status == TUTTI_OK) status = update(b);
-    return status == TUTTI_OK ? tutti_builder_evaluate(b) : status;
+    if (status == TUTTI_OK) status = tutti_builder_evaluate(b);
+    if (status == TUTTI_OK && step->accumulate > 1)
+        status = gather(b, "gather_first", TUTTI_PASS_FIRST, &step->gather_first);
+    if (status == TUTTI_OK && step->accumulate > 2)
+        status = gather(b, "gather_more", TUTTI_PASS_MORE, &step->gather_more);
+    return status;
 }
 
 static tutti_status open_builder(tutti_builder *b)
@@ -216,18 +257,27 @@ static tutti_status open_builder(tutti_builder *b)
     b->step = step;
     step->micro_batches = b->options->micro_batches;
     step->rule = rule_of(b->options);
+    step->accumulate = batches_of(b->options);
+    step->gather_first = step->gather_more = -1;
+    step->eval_average = step->eval_average_again = -1;
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
-    step->state =
-        calloc(layers * (TUTTI_LAYER_PARAMETERS * TUTTI_UPDATE_STATES + 1), sizeof *step->state);
+    step->state = calloc(
+        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
     b->statistics = calloc(layers, sizeof *b->statistics);
+    b->gathered_statistics = calloc(layers, sizeof *b->gathered_statistics);
+    b->running = calloc(layers, sizeof *b->running);
+    b->average = calloc(layers, sizeof *b->average);
     b->wanted = calloc(layers, sizeof *b->wanted);
-    b->access = calloc(micro_batches + 1, sizeof *b->access);
+    size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
+    b->access =
+        calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
-        !b->trained || !b->statistics || !b->wanted || !b->access)
+        !b->trained || !b->statistics || !b->gathered_statistics || !b->running || !b->average ||
+        !b->wanted || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -243,6 +293,9 @@ static void close_builder(tutti_builder *b)
     free(b->site);
     free(b->trained);
     free(b->statistics);
+    free(b->gathered_statistics);
+    free(b->running);
+    free(b->average);
     free(b->wanted);
     free(b->access);
 }
@@ -279,4 +332,10 @@ void tutti_step_free(tutti_step *step)
     free(step->parameter);
     free(step->state);
     free(step);
+}
+
+int tutti_step_section(const tutti_step *step, int batch)
+{
+    if (batch == step->accumulate - 1) return step->train;
+    return batch == 0 ? step->gather_first : step->gather_more;
 }

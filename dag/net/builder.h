@@ -8,17 +8,24 @@
 #include "dag/net/step.h"
 #include "dag/net/update_rule.h"
 
+/* Which of a step's batches the passes are for that are being added. */
+typedef enum tutti_pass { TUTTI_PASS_LAST, TUTTI_PASS_FIRST, TUTTI_PASS_MORE } tutti_pass;
+
 typedef struct tutti_builder {
     const tutti_net *net;
     const tutti_step_options *options;
+    tutti_pass pass;
     tutti_step *step;
     tutti_graph *graph;
     tutti_gradients **gradients; /* per micro-batch */
     tutti_site *site;            /* layer l, micro-batch s: index l * micro_batches + s */
     tutti_trained *trained;      /* parameter p of layer l: index l * TUTTI_LAYER_PARAMETERS + p */
-    int *statistics;             /* per layer: sum over micro-batches, if it has statistics */
-    int *wanted;                 /* per layer: whether its values' gradients lead to a parameter */
-    tutti_access *access;        /* scratch: micro-batches + 1 */
+    /* per layer with statistics: the sum over micro-batches; that of earlier batches, if any */
+    int *statistics, *gathered_statistics;
+    int *running, *average; /* per layer with statistics: running ones, and their average */
+    int *wanted;            /* per layer: whether its values' gradients lead to a parameter */
+    int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
+    tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
 } tutti_builder;
 
 static inline tutti_site *tutti_builder_site(const tutti_builder *b, int layer, int micro_batch)
@@ -43,9 +50,13 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
     int *tensor);
 
-/* For parameter p of layer l: [sum over micro-batches] -> mark; and what follows the mark: the update. */
+/* For parameter p of layer l: [sum over micro-batches] -> mark (which only the last batch has); and
+ * what follows the mark: the update. */
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix);
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
+/* After all marks, before the first update: the lengths of all gradients, and the factor that clips
+ * them. */
+tutti_status tutti_builder_measure_gradients(tutti_builder *b);
 /* For the statistics of layer l: sum over micro-batches -> mark; and what follows the mark: running
  * statistics. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);
@@ -53,7 +64,7 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l);
 
 /* Adds the nodes of the forward pass of all micro-batches to the section begun last. */
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation);
-/* Adds the sections `eval` and `eval_again` (step.h). */
+/* Adds the sections `eval` and `eval_again` (step.h); with averages, those for them, too. */
 tutti_status tutti_builder_evaluate(tutti_builder *b);
 
 #endif

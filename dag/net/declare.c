@@ -52,6 +52,18 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     return tutti_graph_tensor(b->graph, name, role, dtype, shape, tensor);
 }
 
+/* The average of a tensor over steps, which is a state, too. *average: -1 without. */
+static tutti_status declare_average(tutti_builder *b, const char *layer, const char *suffix,
+    tutti_dtype dtype, tutti_shape shape, int *average)
+{
+    *average = -1;
+    if (b->options->average_decay <= 0) return TUTTI_OK;
+    tutti_status status = tutti_builder_tensor(
+        b, "average.", layer, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, average);
+    if (status == TUTTI_OK) b->step->state[b->step->states++] = *average;
+    return status;
+}
+
 static tutti_status declare_states(
     tutti_builder *b, const char *layer, const tutti_parameter *parameter, tutti_trained *t)
 {
@@ -70,8 +82,16 @@ static tutti_dtype wire_of(const tutti_builder *b, tutti_dtype dtype)
     return dtype == TUTTI_F32 ? b->options->wire : dtype;
 }
 
-/* Declares parameter, states and gradient; with several micro-batches, or if the gradient is of
- * another type than they compute, also the gradient of each. */
+static void set_factors(const tutti_step_options *o, const tutti_factors *factors,
+    const tutti_parameter *parameter, tutti_trained *t)
+{
+    t->exempt = o->weights_only && parameter->per_channel;
+    t->rate_factor = (float)factors->rate;
+    t->weight_decay = t->exempt ? 0 : o->weight_decay * (float)factors->weight_decay;
+}
+
+/* Declares parameter, states and gradient; with several micro-batches or batches, or if the gradient
+ * is of another type than they compute, also the gradient of each. */
 static tutti_status declare_parameter(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
 {
@@ -79,16 +99,21 @@ static tutti_status declare_parameter(
     tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_shape shape = parameter->shape;
     tutti_dtype dtype = parameter->dtype, wire = wire_of(b, dtype);
-    int apart = b->options->micro_batches > 1 || wire != dtype;
+    int apart = b->options->micro_batches > 1 || b->step->accumulate > 1 || wire != dtype;
     t->count = tutti_shape_count(&shape);
+    set_factors(b->options, &b->net->layer[l].factors[p], parameter, t);
     tutti_status status = tutti_builder_tensor(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
     if (status == TUTTI_OK) status = declare_states(b, layer, parameter, t);
+    if (status == TUTTI_OK) status = declare_average(b, layer, suffix, dtype, shape, &t->average);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
             b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     b->step->parameter[b->step->parameters++] = t->weight;
+    if (b->step->accumulate > 1)
+        status = tutti_builder_tensor(
+            b, "gathered.", layer, suffix, -1, TUTTI_ROLE_SCRATCH, dtype, shape, &t->gathered);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_site *site = tutti_builder_site(b, l, s);
         site->parameter[p] = t->weight;
@@ -103,14 +128,16 @@ static tutti_status declare_parameter(
 static tutti_status declare_running(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
-    int running;
+    tutti_shape shape = tutti_shape_of(2, layer->out[0].C);
+    int *running = &b->running[l];
     tutti_status status = tutti_builder_tensor(b, "", layer->name, "running", -1, TUTTI_ROLE_STATE,
-        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C), &running);
+        TUTTI_STATISTICS_DTYPE, shape, running);
     if (status != TUTTI_OK) return status;
-    b->step->state[b->step->states++] = running;
+    b->step->state[b->step->states++] = *running;
     for (int s = 0; s < b->options->micro_batches; s++)
-        tutti_builder_site(b, l, s)->running = running;
-    return TUTTI_OK;
+        tutti_builder_site(b, l, s)->running = *running;
+    return declare_average(
+        b, layer->name, "running", TUTTI_STATISTICS_DTYPE, shape, &b->average[l]);
 }
 
 static tutti_status declare_layer(tutti_builder *b, int l)
@@ -122,6 +149,9 @@ static tutti_status declare_layer(tutti_builder *b, int l)
     for (int p = 0; p < n && status == TUTTI_OK; p++)
         status = declare_parameter(b, l, p, &parameter[p]);
     if (status == TUTTI_OK && layer->kind->statistics) status = declare_running(b, l);
+    if (status == TUTTI_OK && layer->kind->statistics && b->step->accumulate > 1)
+        status = tutti_builder_tensor(b, "gathered.", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
+            TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C), &b->gathered_statistics[l]);
     return status;
 }
 

@@ -50,22 +50,53 @@ static tutti_status declare(tutti_builder *b, int s)
                               : status;
 }
 
-tutti_status tutti_builder_evaluate(tutti_builder *b)
+/* Two sections: the first view, and the mean of the first and another one. */
+static tutti_status append_sections(
+    tutti_builder *b, const char *name, const char *again_name, int *section, int *again)
 {
     int micro_batches = b->options->micro_batches;
     tutti_step *step = b->step;
-    tutti_status status = tutti_graph_section(b->graph, "eval", &step->eval);
+    tutti_status status = tutti_graph_section(b->graph, name, section);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
     for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
-        status = declare(b, s);
-        if (status == TUTTI_OK) status = see(b, s, 0);
+        status = see(b, s, 0);
         if (status == TUTTI_OK) status = judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
     }
-    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "eval_again", &step->eval_again);
+    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, again_name, again);
     if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
     for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
         status = see(b, s, 1);
         if (status == TUTTI_OK) status = judge(b, s, step->micro_batch[s].both, 2);
     }
+    return status;
+}
+
+/* Makes the sites read averages in place of parameters and running statistics, or these again. */
+static void use_averages(tutti_builder *b, int averages)
+{
+    for (int i = 0; i < b->net->layers * b->options->micro_batches; i++) {
+        tutti_site *site = &b->site[i];
+        for (int p = 0; p < TUTTI_LAYER_PARAMETERS; p++) {
+            const tutti_trained *t = &b->trained[site->index * TUTTI_LAYER_PARAMETERS + p];
+            if (site->parameter[p] >= 0) site->parameter[p] = averages ? t->average : t->weight;
+        }
+        if (site->running >= 0)
+            site->running = averages ? b->average[site->index] : b->running[site->index];
+    }
+}
+
+tutti_status tutti_builder_evaluate(tutti_builder *b)
+{
+    tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
+        status = declare(b, s);
+    if (status == TUTTI_OK)
+        status = append_sections(b, "eval", "eval_again", &step->eval, &step->eval_again);
+    if (status != TUTTI_OK || b->options->average_decay <= 0) return status;
+    use_averages(b, 1);
+    status = append_sections(
+        b, "eval_average", "eval_average_again", &step->eval_average, &step->eval_average_again);
+    use_averages(b, 0);
     return status;
 }

@@ -44,6 +44,11 @@ void tutti_gradients_free(tutti_gradients *gradients)
     free(gradients);
 }
 
+void tutti_gradients_restart(tutti_gradients *g)
+{
+    g->contributions = 0;
+}
+
 static buffer *find(tutti_gradients *g, int tensor)
 {
     for (int i = 0; i < g->buffers; i++)

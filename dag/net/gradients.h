@@ -31,6 +31,8 @@ tutti_status tutti_gradients_total(
  * this name and priority. */
 tutti_status tutti_gradients_copy(
     tutti_gradients *gradients, const char *name, int priority, int *tensor);
+/* Forgets all contributions, for another backward pass over the same values. No buffer is held. */
+void tutti_gradients_restart(tutti_gradients *gradients);
 /* Ends one hold on a buffer. */
 void tutti_gradients_drop(tutti_gradients *gradients, int tensor);
 

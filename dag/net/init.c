@@ -44,8 +44,10 @@ typedef struct target {
     tutti_run *run;
     uint64_t seed;
     const tutti_update_rule *rule;
+    int averages;
 } target;
 
+/* The prefix takes no part in the values: an average begins as what it averages. */
 static tutti_status start_tensor(const target *t, const char *prefix, const char *layer,
     const char *suffix, tutti_start start, double spread)
 {
@@ -62,7 +64,7 @@ static tutti_status start_tensor(const target *t, const char *prefix, const char
     void *data;
     tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
     if (status) return status;
-    fill(data, tutti_shape_count(&found->shape), start, spread, t->seed, name);
+    fill(data, tutti_shape_count(&found->shape), start, spread, t->seed, name + strlen(prefix));
     t->runner->release(t->run, tensor);
     return TUTTI_OK;
 }
@@ -77,17 +79,27 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
             start_tensor(t, "", layer->name, suffix, parameter[p].start, parameter[p].spread);
         for (int i = 0; t->rule->prefix[i] && status == TUTTI_OK; i++)
             status = start_tensor(t, t->rule->prefix[i], layer->name, suffix, TUTTI_START_ZERO, 0);
+        if (status == TUTTI_OK && t->averages)
+            status = start_tensor(
+                t, "average.", layer->name, suffix, parameter[p].start, parameter[p].spread);
         if (status != TUTTI_OK) return status;
     }
     if (!layer->kind->statistics) return TUTTI_OK;
-    return start_tensor(t, "", layer->name, "running", TUTTI_START_ZERO_ONE, 0);
+    tutti_status status = start_tensor(t, "", layer->name, "running", TUTTI_START_ZERO_ONE, 0);
+    if (status == TUTTI_OK && t->averages)
+        status = start_tensor(t, "average.", layer->name, "running", TUTTI_START_ZERO_ONE, 0);
+    return status;
 }
 
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
     const tutti_runner *runner, tutti_run *run, uint64_t seed)
 {
-    target t = {
-        .graph = step->graph, .runner = runner, .run = run, .seed = seed, .rule = step->rule};
+    target t = {.graph = step->graph,
+        .runner = runner,
+        .run = run,
+        .seed = seed,
+        .rule = step->rule,
+        .averages = step->eval_average >= 0};
     for (int l = 0; l < net->layers; l++) {
         tutti_status status = start_layer(&t, &net->layer[l]);
         if (status != TUTTI_OK) return status;

@@ -47,7 +47,15 @@ typedef struct tutti_parameter {
     tutti_shape shape;
     tutti_start start;
     double spread;
+    /* A number or two for each channel (biases, scales and shifts), and not a weight:
+     * tutti_step_options.weights_only leaves it out. */
+    int per_channel;
 } tutti_parameter;
+
+/* What multiplies the learning rate and the weight decay of one parameter. */
+typedef struct tutti_factors {
+    double rate, weight_decay;
+} tutti_factors;
 
 typedef struct tutti_layer_kind tutti_layer_kind;
 
@@ -62,6 +70,7 @@ typedef struct tutti_layer {
     /* Element types of the inputs and the values, and of their gradients. A value has the type of
      * the first input unless its kind's infer sets another. */
     tutti_dtype from_dtype[TUTTI_LAYER_INPUTS], dtype[TUTTI_LAYER_OUTPUTS];
+    tutti_factors factors[TUTTI_LAYER_PARAMETERS]; /* 1 and 1 unless tutti_net_scale says so */
     /* the kind's struct; read it through tutti_layer_settings */
     _Alignas(max_align_t) char settings[TUTTI_LAYER_SETTINGS];
 } tutti_layer;

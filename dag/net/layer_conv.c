@@ -32,7 +32,8 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
     p[1] = (tutti_parameter){.suffix = "bias",
         .dtype = TUTTI_F32,
         .shape = tutti_shape_of(conv->K),
-        .start = TUTTI_START_ZERO};
+        .start = TUTTI_START_ZERO,
+        .per_channel = 1};
     return 2;
 }
 

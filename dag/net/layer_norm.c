@@ -15,7 +15,8 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
     p[0] = (tutti_parameter){.suffix = "scaleshift",
         .dtype = TUTTI_F32,
         .shape = tutti_shape_of(2, layer->out[0].C),
-        .start = TUTTI_START_ONE_ZERO};
+        .start = TUTTI_START_ONE_ZERO,
+        .per_channel = 1};
     return 1;
 }
 

@@ -2,6 +2,7 @@
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,7 @@ static tutti_status try_append(tutti_net *net, const char *name, tutti_layer *la
     tutti_status status = check_name(net, name);
     if (status != TUTTI_OK) return status;
     strcpy(layer->name, name);
+    for (int p = 0; p < TUTTI_LAYER_PARAMETERS; p++) layer->factors[p] = (tutti_factors){1, 1};
     status = check_counts(layer);
     if (status == TUTTI_OK) status = check_inputs(net, layer);
     if (status == TUTTI_OK) status = layer->kind->infer(layer);
@@ -125,6 +127,34 @@ tutti_value tutti_net_append(
     if (net->status == TUTTI_OK) net->status = keep_settings(&layer, settings, bytes);
     if (net->status == TUTTI_OK) net->status = try_append(net, name, &layer);
     return net->status == TUTTI_OK ? layer.value : -1;
+}
+
+static tutti_status scale(tutti_net *net, tutti_value x, const char *suffix, tutti_factors factors)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    if (x < 0 || x >= net->values)
+        return tutti_fail(TUTTI_ERR_INVAL, "net: %d is not a value of this net", x);
+    tutti_layer *layer = &net->layer[net->source[x].layer];
+    if (!(factors.rate >= 0 && isfinite(factors.rate) && factors.weight_decay >= 0 &&
+            isfinite(factors.weight_decay)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: %s layer %s: factors %g of the rate and %g of the weight decay must be finite "
+            "and not negative",
+            layer->kind->name, layer->name, factors.rate, factors.weight_decay);
+    for (int p = tutti_layer_parameters(layer, parameter) - 1; p >= 0; p--) {
+        if (strcmp(parameter[p].suffix, suffix)) continue;
+        layer->factors[p] = factors;
+        return TUTTI_OK;
+    }
+    return tutti_fail(TUTTI_ERR_INVAL, "net: %s layer %s has no parameter %s", layer->kind->name,
+        layer->name, suffix);
+}
+
+void tutti_net_scale(
+    tutti_net *net, tutti_value x, const char *parameter, double rate, double weight_decay)
+{
+    if (net->status == TUTTI_OK)
+        net->status = scale(net, x, parameter, (tutti_factors){rate, weight_decay});
 }
 
 static tutti_status declare_output(tutti_net *net, tutti_value logits)

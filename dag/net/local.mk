@@ -22,5 +22,7 @@ libnet_la_SOURCES += \
 	dag/net/net.h \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
-	dag/net/update.c dag/net/update_rule.h \
+	dag/net/update.c dag/net/update_rule.h dag/net/update_rules.c \
+	dag/net/update_adam.c \
+	dag/net/update_lars.c \
 	dag/net/update_sgd.c

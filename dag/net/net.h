@@ -73,6 +73,10 @@ tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, f
  * ("option A"). */
 tutti_value tutti_net_shortcut(
     tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride);
+/* Multiplies the learning rate and the weight decay of one parameter ("weight", "bias",
+ * "scaleshift") of the layer that has this value; 0 and more. A rate of 0 freezes it. */
+void tutti_net_scale(
+    tutti_net *net, tutti_value x, const char *parameter, double rate, double weight_decay);
 /* Declares the result; C = classes. */
 tutti_value tutti_net_output(tutti_net *net, tutti_value logits);
 

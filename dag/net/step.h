@@ -6,8 +6,10 @@
  * last. Gradients are those of the mean loss over the global batch.
  *
  * What is summed over ranks may be narrower than what is computed: with `wire` TUTTI_BF16, the
- * micro-batches' gradients are added in float32 (a single one, too) and rounded once, into a
- * gradient of bf16, which the update reads. Weights, states and batch statistics stay float32.
+ * micro-batches' gradients (and those of a step's earlier batches) are added in float32 (a single
+ * one, too) and rounded once, into a gradient of bf16. The update reads that, or, where it is
+ * clipped or the rule takes only float32, the same widened. Weights, states, lengths and batch
+ * statistics stay float32.
  *
  *   train   [bytes -> float32]
  *           forward of each micro-batch, layer by layer; after each batch norm:
@@ -15,11 +17,21 @@
  *           loss of each micro-batch
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
  *              [sum over micro-batches] -> mark
- *           from the last layer: update of each parameter, running statistics of each batch norm
+ *           [length of each gradient; from all of them, the factor that clips]
+ *           from the last layer: [widen, clip and] update of each parameter, running statistics of
+ *              each batch norm; [the average of each]
  *   eval    [bytes -> float32]
  *           forward of each micro-batch with running statistics, metrics of each micro-batch
+ *   eval_average
+ *           as eval, with the averages
+ *   gather_first, gather_more
+ *           as train, but every sum over micro-batches goes to a tensor that the next batch adds
+ *           to: without marks and updates
  *
- * Both sections share parameters, state, inputs and activations. The gradient of the images is not
+ * A step of several batches runs gather_first, gather_more for those in between, and train for the
+ * last one, which adds what was gathered: to its results the batches are further micro-batches.
+ *
+ * All sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,
  * marks come first, then the backward pass, layer by layer from the last (dag/net/site.h gives the
  * reasons).
@@ -29,9 +41,10 @@
  * n/(n-1) is their mean.
  *
  * Tensor names: parameters as in PyTorch, with batch norm's pair in one
- * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", SGD's momentum "m.<name>", running statistics
- * "<layer>.running"; values "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1;
- * images "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>".
+ * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", what the update rule keeps (SGD's momentum:
+ * "m.<name>"), running statistics "<layer>.running", averages "average.<name>"; values
+ * "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1; images
+ * "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>".
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
@@ -44,17 +57,33 @@
 
 /* What follows the sum of a parameter's gradient over all ranks (dag/net/update_rule.h). */
 typedef struct tutti_update_rule tutti_update_rule;
-extern const tutti_update_rule tutti_update_sgd;
+extern const tutti_update_rule tutti_update_sgd, tutti_update_adam, tutti_update_adamw,
+    tutti_update_lars;
+/* NULL-terminated table of rules; lookup by name (NULL if unknown). [P] */
+extern const tutti_update_rule *const tutti_update_rules[];
+const tutti_update_rule *tutti_update_rule_find(const char *name);
 
 typedef struct tutti_step_options {
     int64_t batch;     /* images per rank */
     int micro_batches; /* 1 .. batch; sizes differ by at most one, larger ones first */
+    int accumulate;    /* batches whose gradients a step sums before the sum over ranks; 0: 1 */
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
     tutti_dtype wire; /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
-    float momentum, weight_decay;
-    int nesterov;
+    float momentum, weight_decay; /* momentum: of SGD and LARS */
+    int nesterov;                 /* of SGD */
+    double beta1, beta2;          /* of Adam and AdamW */
+    float epsilon;                /* the same */
+    float trust;                  /* LARS's coefficient */
+    /* Weight decay and LARS's local rate are for weights only, not for biases and the scales and
+     * shifts of batch normalisation. */
+    int weights_only;
+    /* Gradients whose length, all parameters together, exceeds this are scaled down to it; 0: none. */
+    double clip_norm;
+    /* The decay of averages over steps of all parameters and running statistics, which are evaluated
+     * in sections of their own; 0: there are none. */
+    double average_decay;
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
     uint64_t seed;         /* initial weights, dropout */
     /* 1: images come as bytes, and a node per micro-batch makes them float with the mean and the
@@ -77,11 +106,18 @@ typedef struct tutti_step {
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;
-    int rate, counter; /* inputs: learning rate float32 (1); step number int64 (1) */
+    /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
+    int gather_first, gather_more;
+    int accumulate; /* batches per step */
+    /* the same as eval and eval_again for the averages; -1 without */
+    int eval_average, eval_average_again;
+    /* inputs: learning rate float32 (1); number of the batch int64 (1), which is that of the step
+     * unless a step has several */
+    int rate, counter;
     int micro_batches;
     tutti_micro_batch *micro_batch;
     int parameters, *parameter; /* tensors, in net order: the order of hashes and checkpoints */
-    int states, *state;         /* running statistics, and what the update rule keeps */
+    int states, *state;         /* running statistics, what the update rule keeps, averages */
     const tutti_update_rule *rule;
 } tutti_step;
 
@@ -91,11 +127,13 @@ typedef struct tutti_step {
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
+/* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
+int tutti_step_section(const tutti_step *step, int batch);
 
 /* Writes the initial values of every parameter and state into the run's memory; they depend only on
- * the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0; biases and shifts 0;
- * scales 1. To be called when nothing is submitted. INVAL (logged) when the step was built from
- * another net. */
+ * the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0;
+ * averages as what they average; biases and shifts 0; scales 1. To be called when nothing is
+ * submitted. INVAL (logged) when the step was built from another net. */
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
     const tutti_runner *runner, tutti_run *run, uint64_t seed);
 

@@ -2,6 +2,7 @@
 
 #include "dag/kernels/arith.h"
 #include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
 
 #include <stdio.h>
 
@@ -19,20 +20,29 @@ static tutti_dtype dtype_of(const tutti_builder *b, int tensor)
     return tutti_graph_get_tensor(b->graph, tensor)->dtype;
 }
 
-/* total = the sum over micro-batches, in their order, of the tensors that the caller has put into
- * b->access; rounded to the type of total. */
+/* Sums, in their order, what earlier batches gathered (unless this is the first one) and the tensors
+ * of the micro-batches, which the caller has put into b->access: into total after the last batch,
+ * else into gathered. Rounds the sum to the type of that tensor. */
 static tutti_status sum_micro_batches(
-    tutti_builder *b, const char *layer, const char *suffix, int64_t count, int total)
+    tutti_builder *b, const char *layer, const char *suffix, int64_t count, int gathered, int total)
 {
-    int micro_batches = b->options->micro_batches, node;
-    b->access[micro_batches] = tutti_writes(total);
+    int n = b->options->micro_batches, node;
+    int last = b->pass == TUTTI_PASS_LAST, more = b->pass == TUTTI_PASS_MORE;
+    if (last && b->step->accumulate > 1) {
+        for (int s = n; s > 0; s--) b->access[s] = b->access[s - 1];
+        b->access[0] = tutti_reads(gathered);
+        n++;
+    }
+    b->access[n] = last   ? tutti_writes(total)
+                   : more ? tutti_updates(gathered)
+                          : tutti_writes(gathered);
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s.%s.sum_micro_batches", layer, suffix);
-    tutti_sum_desc desc = {.count = count, .inputs = micro_batches};
-    int narrows = dtype_of(b, total) != dtype_of(b, b->access[0].tensor);
+    int narrows = dtype_of(b, last ? total : gathered) != dtype_of(b, b->access[0].tensor);
     const tutti_op *op = narrows ? &tutti_op_sum_narrow : &tutti_op_sum;
-    tutti_status status = tutti_graph_kernel(
-        b->graph, name, op, &desc, sizeof desc, micro_batches + 1, b->access, &node);
+    tutti_sum_desc desc = {.count = count, .inputs = n, .into = more};
+    tutti_status status =
+        tutti_graph_kernel(b->graph, name, op, &desc, sizeof desc, n + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(b->graph, node, mark_priority(b) - 1);
     return TUTTI_OK;
@@ -41,6 +51,7 @@ static tutti_status sum_micro_batches(
 static tutti_status mark(tutti_builder *b, int tensor)
 {
     int node;
+    if (b->pass != TUTTI_PASS_LAST) return TUTTI_OK;
     tutti_status status = tutti_graph_mark(b->graph, tensor, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, mark_priority(b));
     return status;
@@ -54,13 +65,27 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out[0].C;
-    tutti_status status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
-        TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
+    tutti_status status = TUTTI_OK;
+    if (b->pass == TUTTI_PASS_LAST)
+        status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
+            TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
     if (status != TUTTI_OK) return status;
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
-    status = sum_micro_batches(b, layer->name, "stats", 2 * C, *total);
+    status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
     return status == TUTTI_OK ? mark(b, *total) : status;
+}
+
+/* average += (1 - decay) * (w - average), after each update of w. */
+static tutti_status append_average(
+    tutti_builder *b, const char *layer, const char *suffix, int w, int average, int64_t count)
+{
+    const tutti_average_desc desc = {.count = count, .decay = b->options->average_decay};
+    tutti_access access[] = {tutti_reads(w), tutti_updates(average)};
+    char node[TUTTI_SITE_NAME];
+    snprintf(node, sizeof node, "%s.%s.%s", layer, suffix, tutti_op_average.name);
+    return tutti_graph_kernel(
+        b->graph, node, &tutti_op_average, &desc, sizeof desc, 2, access, NULL);
 }
 
 /* Micro-batches of unequal size have equal weight, and n in n/(n-1) is their mean. */
@@ -70,16 +95,19 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
     int micro_batches = b->options->micro_batches;
     int64_t C = layer->out[0].C;
     double n = (double)(b->options->batch * layer->out[0].H * layer->out[0].W) / micro_batches;
+    double all = (double)micro_batches * b->step->accumulate * b->options->ranks;
     tutti_norm_running_desc desc = {.C = C,
         .momentum = RUNNING_MOMENTUM,
-        .weight = (float)(1.0 / ((double)micro_batches * b->options->ranks)),
+        .weight = (float)(1.0 / all),
         .unbias = (float)(n / (n - 1))};
     int node, running = tutti_builder_site(b, l, 0)->running;
     tutti_access access[] = {tutti_reads(b->statistics[l]), tutti_updates(running)};
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s.%s", layer->name, tutti_op_norm_running.name);
-    return tutti_graph_kernel(
+    tutti_status status = tutti_graph_kernel(
         b->graph, name, &tutti_op_norm_running, &desc, sizeof desc, 2, access, &node);
+    if (status != TUTTI_OK || b->average[l] < 0) return status;
+    return append_average(b, layer->name, "running", running, b->average[l], 2 * C);
 }
 
 tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix)
@@ -90,7 +118,8 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
     if (tutti_builder_site(b, l, 0)->dparameter[p] != t->gradient) {
         for (int s = 0; s < micro_batches; s++)
             b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
-        status = sum_micro_batches(b, b->net->layer[l].name, suffix, t->count, t->gradient);
+        status =
+            sum_micro_batches(b, b->net->layer[l].name, suffix, t->count, t->gathered, t->gradient);
     }
     return status == TUTTI_OK ? mark(b, t->gradient) : status;
 }
@@ -106,13 +135,71 @@ static tutti_status widen(tutti_builder *b, const char *name, int computed, tutt
     return tutti_graph_kernel(b->graph, node, &tutti_op_widen, &desc, sizeof desc, 2, access, NULL);
 }
 
+/* The length of one gradient, as it was summed, in a tensor of its own. */
+static tutti_status measure(tutti_builder *b, int l, int p, const char *suffix, int *length)
+{
+    const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    const char *layer = b->net->layer[l].name;
+    const tutti_length_desc desc = {.count = t->count};
+    tutti_status status = tutti_builder_tensor(
+        b, "length.", layer, suffix, -1, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), length);
+    if (status != TUTTI_OK) return status;
+    tutti_access access[] = {tutti_reads(t->gradient), tutti_writes(*length)};
+    char name[TUTTI_SITE_NAME];
+    int node;
+    snprintf(name, sizeof name, "%s.%s.%s", layer, suffix, tutti_op_length.name);
+    return tutti_graph_kernel(
+        b->graph, name, &tutti_op_length, &desc, sizeof desc, 2, access, &node);
+}
+
+/* Lengths are added in the order of the net, whichever sum over ranks ends first and whatever is
+ * summed in one bucket: all ranks and all designs get the same factor. */
+tutti_status tutti_builder_measure_gradients(tutti_builder *b)
+{
+    tutti_clip_factor_desc desc = {.most = (float)b->options->clip_norm};
+    int node;
+    for (int l = 1; l < b->net->layers; l++) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n; p++) {
+            int length;
+            tutti_status status = measure(b, l, p, parameter[p].suffix, &length);
+            if (status != TUTTI_OK) return status;
+            b->access[desc.inputs++] = tutti_reads(length);
+        }
+    }
+    tutti_status status = tutti_graph_tensor(b->graph, tutti_op_clip_factor.name,
+        TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &b->clip_factor);
+    if (status != TUTTI_OK) return status;
+    b->access[desc.inputs] = tutti_writes(b->clip_factor);
+    return tutti_graph_kernel(b->graph, tutti_op_clip_factor.name, &tutti_op_clip_factor, &desc,
+        sizeof desc, desc.inputs + 1, b->access, &node);
+}
+
+static tutti_status clip(tutti_builder *b, const char *name, const tutti_trained *t)
+{
+    const tutti_clip_desc desc = {.count = t->count};
+    tutti_access access[] = {tutti_reads(b->clip_factor), tutti_updates(t->gradient)};
+    char node[TUTTI_SITE_NAME + 8];
+    snprintf(node, sizeof node, "%s.clip", name);
+    return tutti_graph_kernel(b->graph, node, &tutti_op_clip, &desc, sizeof desc, 2, access, NULL);
+}
+
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
+    const char *layer = b->net->layer[l].name;
     char name[TUTTI_SITE_NAME];
     tutti_trained t = b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_status status = TUTTI_OK;
-    snprintf(name, sizeof name, "%s.%s", b->net->layer[l].name, suffix);
-    if (dtype_of(b, t.gradient) != dtype_of(b, t.weight) && !b->step->rule->takes_bf16)
+    int clips = b->options->clip_norm > 0;
+    int widens = dtype_of(b, t.gradient) != dtype_of(b, t.weight);
+    snprintf(name, sizeof name, "%s.%s", layer, suffix);
+    /* A clipped gradient is not rounded a second time. */
+    if (widens && (clips || !b->step->rule->takes_bf16))
         status = widen(b, name, tutti_builder_site(b, l, 0)->dparameter[p], &t);
-    return status ? status : b->step->rule->append(b->graph, name, &t, b->step, b->options);
+    if (status == TUTTI_OK && clips) status = clip(b, name, &t);
+    if (status == TUTTI_OK) status = b->step->rule->append(b->graph, name, &t, b->step, b->options);
+    if (status == TUTTI_OK && t.average >= 0)
+        status = append_average(b, layer, suffix, t.weight, t.average, t.count);
+    return status;
 }

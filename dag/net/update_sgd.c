@@ -22,7 +22,8 @@ static tutti_status append(tutti_graph *graph, const char *name, const tutti_tra
 {
     tutti_sgd_desc desc = {.count = trained->count,
         .momentum = options->momentum,
-        .weight_decay = options->weight_decay,
+        .weight_decay = trained->weight_decay,
+        .rate_factor = trained->rate_factor,
         .nesterov = options->nesterov};
     tutti_access access[] = {tutti_reads(trained->gradient), tutti_reads(step->rate),
         tutti_updates(trained->weight), tutti_updates(trained->state[0])};
@@ -31,5 +32,9 @@ static tutti_status append(tutti_graph *graph, const char *name, const tutti_tra
     return tutti_graph_kernel(graph, node, &tutti_op_sgd, &desc, sizeof desc, 4, access, NULL);
 }
 
-const tutti_update_rule tutti_update_sgd = {
-    .prefix = {"m."}, .check = check, .append = append, .takes_bf16 = 1};
+const tutti_update_rule tutti_update_sgd = {.name = "sgd",
+    .summary = "stochastic gradient descent with momentum",
+    .prefix = {"m."},
+    .check = check,
+    .append = append,
+    .takes_bf16 = 1};

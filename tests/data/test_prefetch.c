@@ -139,7 +139,7 @@ START_TEST(an_evaluation_ends_with_padding)
     o.threads = teams[_i].threads;
     o.depth = teams[_i].depth;
     o.ranks = 4;
-    int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch);
+    int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch, 1);
     ck_assert_int_eq(steps, 4); /* 101 images, 28 per step */
     for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, (int)steps);
     tutti_prefetch *p;
@@ -166,7 +166,7 @@ START_TEST(an_evaluation_shows_mirror_images)
     o.threads = 3;
     tutti_prefetch *p;
     o.views = 2;
-    int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch);
+    int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch, 1);
     uint8_t first[BATCH * PIXELS];
     ck_assert_ok(tutti_prefetch_open(&o, &p));
     for (int64_t step = 0; step < 2 * steps; step++) {

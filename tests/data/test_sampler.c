@@ -129,6 +129,28 @@ START_TEST(absurd_batches_do_not_overflow)
 }
 END_TEST
 
+/* Epochs of a multiple of steps: whole steps of several batches. The batches themselves are the same. */
+START_TEST(epochs_have_a_multiple_of_steps)
+{
+    tutti_sampler one = {.count = 103, .batch = 5, .ranks = 2, .rank = 1, .train = 1, .seed = 3};
+    tutti_sampler four = one, all = one;
+    int64_t epoch;
+    four.multiple = 4;
+    all.multiple = 11;
+    ck_assert_int_eq(tutti_sampler_steps(&one), 10);
+    ck_assert_int_eq(tutti_sampler_steps(&four), 8);
+    ck_assert_int_eq(tutti_sampler_steps(&all), 0);
+    for (int64_t step = 0; step < 8; step++)
+        ck_assert_int_eq(
+            tutti_sampler_image(&four, step, 2, NULL), tutti_sampler_image(&one, step, 2, NULL));
+    ck_assert_int_eq(
+        tutti_sampler_image(&four, 8, 2, &epoch), tutti_sampler_image(&one, 10, 2, NULL));
+    ck_assert_int_eq(epoch, 1);
+    four.train = 0;
+    ck_assert_int_eq(tutti_sampler_steps(&four), 11);
+}
+END_TEST
+
 START_TEST(draws_are_uniform_and_repeat)
 {
     enum { N = 81000 };
@@ -204,6 +226,7 @@ int main(void)
     tcase_add_test(tcase, ranks_share_the_global_order);
     tcase_add_test(tcase, nothing_comes_twice);
     tcase_add_test(tcase, absurd_batches_do_not_overflow);
+    tcase_add_test(tcase, epochs_have_a_multiple_of_steps);
     tcase_add_test(tcase, draws_are_uniform_and_repeat);
     tcase_add_test(tcase, augment_is_pad_crop_flip);
     tcase_add_test(tcase, tiny_images_are_mirrored_again);

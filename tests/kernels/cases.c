@@ -3,6 +3,7 @@
 #include "dag/base/bf16.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
+#include "dag/kernels/optim.h"
 #include "tests/support/testing.h"
 
 #include <ctype.h>
@@ -20,10 +21,12 @@ static int set_field(test_case *c, const char *key, const char *value)
     uint64_t u = strtoull(value, NULL, 0);
     int d = (int)i;
     float f = strtof(value, NULL);
+    double r = strtod(value, NULL);
     if (type == 'i') memcpy(at, &i, sizeof i);
     if (type == 'u') memcpy(at, &u, sizeof u);
     if (type == 'd') memcpy(at, &d, sizeof d);
     if (type == 'f') memcpy(at, &f, sizeof f);
+    if (type == 'r') memcpy(at, &r, sizeof r);
     return 1;
 }
 
@@ -72,8 +75,8 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
-/* Numbers in [-1, 1) that the type represents; statistics are shifted above zero, labels are -1 to
- * K-1, pixels bytes. */
+/* Numbers in [-1, 1) that the type represents; statistics, squares and lengths are shifted above zero,
+ * labels are -1 to K-1, pixels bytes. */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
@@ -82,7 +85,9 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
     if (!strcmp(t->name, "labels"))
         return (double)(bits % (uint32_t)(test_find(c, "logits")->count / t->count + 1)) - 1;
     double value = (double)bits / 524288 - 1;
-    if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum")) value += 1.5;
+    if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum") ||
+        !strcmp(t->name, "square") || !strncmp(t->name, "length", 6))
+        value += 1.5;
     return t->dtype == TUTTI_BF16 ? test_bf16(value) : value;
 }
 
@@ -159,6 +164,7 @@ static int list_length(const test_case *c, const tutti_op *op)
 {
     if (op == &tutti_op_sum || op == &tutti_op_sum_narrow)
         return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
+    if (op == &tutti_op_clip_factor) return ((const tutti_clip_factor_desc *)c->desc.bytes)->inputs;
     return ((const tutti_concat_desc *)c->desc.bytes)->parts;
 }
 

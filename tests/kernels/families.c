@@ -195,7 +195,8 @@ static void widen_tensors(test_case *c)
 
 static void sgd_of(test_case *c, tutti_dtype gradient)
 {
-    const tutti_sgd_desc *d = (const void *)c->desc.bytes;
+    tutti_sgd_desc *d = (void *)c->desc.bytes;
+    if (!strstr(c->text, "rate_factor")) d->rate_factor = 1; /* unless the case says otherwise */
     test_declare(c, "g", gradient, d->count);
     test_declare(c, "rate", TUTTI_F32, 1);
     test_declare(c, "w", TUTTI_F32, d->count);
@@ -210,6 +211,68 @@ static void sgd_tensors(test_case *c)
 static void sgd_bf16_tensors(test_case *c)
 {
     sgd_of(c, TUTTI_BF16);
+}
+
+static void adam_tensors(test_case *c)
+{
+    tutti_adam_desc *d = (void *)c->desc.bytes;
+    if (!strstr(c->text, "rate_factor")) d->rate_factor = 1;
+    test_declare(c, "g", TUTTI_F32, d->count);
+    test_declare(c, "rate", TUTTI_F32, 1);
+    test_declare(c, "step", TUTTI_I64, 1);
+    test_declare(c, "w", TUTTI_F32, d->count);
+    test_declare(c, "mean", TUTTI_F32, d->count);
+    test_declare(c, "square", TUTTI_F32, d->count);
+}
+
+static void lars_tensors(test_case *c)
+{
+    tutti_lars_desc *d = (void *)c->desc.bytes;
+    if (!strstr(c->text, "rate_factor")) d->rate_factor = 1;
+    test_declare(c, "g", TUTTI_F32, d->count);
+    test_declare(c, "rate", TUTTI_F32, 1);
+    test_declare(c, "w", TUTTI_F32, d->count);
+    test_declare(c, "v", TUTTI_F32, d->count);
+}
+
+static void length_of(test_case *c, tutti_dtype dtype)
+{
+    test_declare(c, "x", dtype, ((const tutti_length_desc *)c->desc.bytes)->count);
+    test_declare(c, "length", TUTTI_F32, 1);
+}
+
+static void length_tensors(test_case *c)
+{
+    length_of(c, TUTTI_F32);
+}
+
+static void length_bf16_tensors(test_case *c)
+{
+    length_of(c, TUTTI_BF16);
+}
+
+static void clip_factor_tensors(test_case *c)
+{
+    const tutti_clip_factor_desc *d = (const void *)c->desc.bytes;
+    for (int i = 0; i < d->inputs; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "length%d", i);
+        test_declare(c, name, TUTTI_F32, 1);
+    }
+    test_declare(c, "factor", TUTTI_F32, 1);
+}
+
+static void clip_tensors(test_case *c)
+{
+    test_declare(c, "factor", TUTTI_F32, 1);
+    test_declare(c, "g", TUTTI_F32, ((const tutti_clip_desc *)c->desc.bytes)->count);
+}
+
+static void average_tensors(test_case *c)
+{
+    int64_t count = ((const tutti_average_desc *)c->desc.bytes)->count;
+    test_declare(c, "w", TUTTI_F32, count);
+    test_declare(c, "average", TUTTI_F32, count);
 }
 
 /* ---- Tables ---- */
@@ -231,10 +294,11 @@ typedef struct field {
         F(family, type, stride, 'i'), F(family, type, pad, 'i')
 #define SUM(family)                                                                                \
     F(family, tutti_sum_desc, count, 'i'), F(family, tutti_sum_desc, inputs, 'd'),                 \
-        F(family, tutti_sum_desc, relu, 'd')
+        F(family, tutti_sum_desc, relu, 'd'), F(family, tutti_sum_desc, into, 'd')
 #define SGD(family)                                                                                \
     F(family, tutti_sgd_desc, count, 'i'), F(family, tutti_sgd_desc, momentum, 'f'),               \
-        F(family, tutti_sgd_desc, weight_decay, 'f'), F(family, tutti_sgd_desc, nesterov, 'd')
+        F(family, tutti_sgd_desc, weight_decay, 'f'), F(family, tutti_sgd_desc, nesterov, 'd'),    \
+        F(family, tutti_sgd_desc, rate_factor, 'f')
 #define NORM(family)                                                                               \
     F(family, tutti_norm_desc, N, 'i'), F(family, tutti_norm_desc, H, 'i'),                        \
         F(family, tutti_norm_desc, W, 'i'), F(family, tutti_norm_desc, C, 'i'),                    \
@@ -296,6 +360,26 @@ static const field fields[] = {
     AT(normalise, tutti_normalise_desc, deviation3, deviation[3], 'f'),
     SGD(sgd),
     SGD(sgd_bf16),
+    F(adam, tutti_adam_desc, count, 'i'),
+    F(adam, tutti_adam_desc, every, 'i'),
+    F(adam, tutti_adam_desc, beta1, 'r'),
+    F(adam, tutti_adam_desc, beta2, 'r'),
+    F(adam, tutti_adam_desc, epsilon, 'f'),
+    F(adam, tutti_adam_desc, weight_decay, 'f'),
+    F(adam, tutti_adam_desc, rate_factor, 'f'),
+    F(adam, tutti_adam_desc, decoupled, 'd'),
+    F(lars, tutti_lars_desc, count, 'i'),
+    F(lars, tutti_lars_desc, momentum, 'f'),
+    F(lars, tutti_lars_desc, weight_decay, 'f'),
+    F(lars, tutti_lars_desc, rate_factor, 'f'),
+    F(lars, tutti_lars_desc, trust, 'f'),
+    F(length, tutti_length_desc, count, 'i'),
+    F(length_bf16, tutti_length_desc, count, 'i'),
+    F(clip_factor, tutti_clip_factor_desc, inputs, 'd'),
+    F(clip_factor, tutti_clip_factor_desc, most, 'f'),
+    F(clip, tutti_clip_desc, count, 'i'),
+    F(average, tutti_average_desc, count, 'i'),
+    F(average, tutti_average_desc, decay, 'r'),
 };
 
 int test_field(const test_family *family, const char *key, size_t *offset, char *type)
@@ -335,5 +419,12 @@ const test_family *const test_families[] = {
     FAMILY(normalise, 1, {&tutti_op_normalise}),
     FAMILY(sgd, 1, {&tutti_op_sgd}),
     FAMILY(sgd_bf16, 1, {&tutti_op_sgd}),
+    FAMILY(adam, 1, {&tutti_op_adam}),
+    FAMILY(lars, 1, {&tutti_op_lars}),
+    FAMILY(length, 1, {&tutti_op_length}),
+    FAMILY(length_bf16, 1, {&tutti_op_length}),
+    FAMILY(clip_factor, 1, {&tutti_op_clip_factor}),
+    FAMILY(clip, 1, {&tutti_op_clip}),
+    FAMILY(average, 1, {&tutti_op_average}),
     NULL,
 };

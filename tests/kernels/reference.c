@@ -279,7 +279,7 @@ void test_sum_reference(const test_case *c)
     const tutti_sum_desc *d = (const void *)c->desc.bytes;
     double *y = test_value(c, "y");
     for (int64_t i = 0; i < d->count; i++) {
-        y[i] = 0;
+        if (!d->into) y[i] = 0;
         for (int input = 0; input < d->inputs; input++) y[i] += c->tensor[input].value[i];
         if (d->relu && y[i] < 0) y[i] = 0;
     }
@@ -347,7 +347,8 @@ void test_xent_reference(const test_case *c)
 void test_sgd_reference(const test_case *c)
 {
     const tutti_sgd_desc *d = (const void *)c->desc.bytes;
-    const double *g = test_value(c, "g"), rate = *test_value(c, "rate"), m = (double)d->momentum;
+    const double *g = test_value(c, "g"), m = (double)d->momentum;
+    double rate = *test_value(c, "rate") * (double)d->rate_factor;
     double *w = test_value(c, "w"), *v = test_value(c, "v");
     for (int64_t i = 0; i < d->count; i++) {
         double gradient = g[i] + (double)d->weight_decay * w[i];
@@ -359,4 +360,78 @@ void test_sgd_reference(const test_case *c)
 void test_sgd_bf16_reference(const test_case *c)
 {
     test_sgd_reference(c);
+}
+
+void test_adam_reference(const test_case *c)
+{
+    const tutti_adam_desc *d = (const void *)c->desc.bytes;
+    const double *g = test_value(c, "g"), decay = (double)d->weight_decay;
+    double *w = test_value(c, "w"), *mean = test_value(c, "mean");
+    double *square = test_value(c, "square");
+    double rate = *test_value(c, "rate") * (double)d->rate_factor;
+    double t = floor(*test_value(c, "step") / (double)d->every) + 1;
+    for (int64_t i = 0; i < d->count; i++) {
+        double gradient = d->decoupled ? g[i] : g[i] + decay * w[i];
+        if (d->decoupled) w[i] -= rate * decay * w[i];
+        mean[i] = d->beta1 * mean[i] + (1 - d->beta1) * gradient;
+        square[i] = d->beta2 * square[i] + (1 - d->beta2) * gradient * gradient;
+        double root = sqrt(square[i] / (1 - pow(d->beta2, t)));
+        w[i] -= rate * mean[i] / (1 - pow(d->beta1, t)) / (root + (double)d->epsilon);
+    }
+}
+
+static double length_of(const double *x, int64_t count)
+{
+    double squares = 0;
+    for (int64_t i = 0; i < count; i++) squares += x[i] * x[i];
+    return sqrt(squares);
+}
+
+void test_lars_reference(const test_case *c)
+{
+    const tutti_lars_desc *d = (const void *)c->desc.bytes;
+    const double *g = test_value(c, "g"), decay = (double)d->weight_decay;
+    double *w = test_value(c, "w"), *v = test_value(c, "v");
+    double weight = length_of(w, d->count), gradient = length_of(g, d->count);
+    double rate = *test_value(c, "rate") * (double)d->rate_factor;
+    if (d->trust > 0) rate *= (double)d->trust * weight / (gradient + decay * weight);
+    for (int64_t i = 0; i < d->count; i++) {
+        v[i] = (double)d->momentum * v[i] + rate * (g[i] + decay * w[i]);
+        w[i] -= v[i];
+    }
+}
+
+void test_length_reference(const test_case *c)
+{
+    const test_tensor *x = test_find(c, "x");
+    *test_value(c, "length") = length_of(x->value, x->count);
+}
+
+void test_length_bf16_reference(const test_case *c)
+{
+    test_length_reference(c);
+}
+
+void test_clip_factor_reference(const test_case *c)
+{
+    const tutti_clip_factor_desc *d = (const void *)c->desc.bytes;
+    double length[MAX_TENSORS];
+    for (int i = 0; i < d->inputs; i++) length[i] = *c->tensor[i].value;
+    double factor = (double)d->most / (length_of(length, d->inputs) + 1e-6);
+    *test_value(c, "factor") = factor < 1 ? factor : 1;
+}
+
+void test_clip_reference(const test_case *c)
+{
+    const test_tensor *g = test_find(c, "g");
+    for (int64_t i = 0; i < g->count; i++) g->value[i] *= *test_value(c, "factor");
+}
+
+void test_average_reference(const test_case *c)
+{
+    const test_tensor *w = test_find(c, "w");
+    double decay = ((const tutti_average_desc *)c->desc.bytes)->decay;
+    double *average = test_value(c, "average");
+    for (int64_t i = 0; i < w->count; i++)
+        average[i] = decay * average[i] + (1 - decay) * w->value[i];
 }

@@ -24,5 +24,12 @@ void test_xent_reference(const test_case *c);
 void test_normalise_reference(const test_case *c);
 void test_sgd_reference(const test_case *c);
 void test_sgd_bf16_reference(const test_case *c);
+void test_adam_reference(const test_case *c);
+void test_lars_reference(const test_case *c);
+void test_length_reference(const test_case *c);
+void test_length_bf16_reference(const test_case *c);
+void test_clip_factor_reference(const test_case *c);
+void test_clip_reference(const test_case *c);
+void test_average_reference(const test_case *c);
 
 #endif

@@ -428,6 +428,7 @@ START_TEST(bad_descriptors_are_refused)
         "concat pixels=1 parts=2 C0=1",
         "split pixels=1 parts=1 C0=-1",
         "sum_narrow count=0 inputs=1",
+        "sum_narrow count=1 inputs=1 into=1",
         "widen count=0",
         "xent N=1 K=0 weight=1",
         "xent N=1 K=2 weight=inf",
@@ -443,6 +444,24 @@ START_TEST(bad_descriptors_are_refused)
         "sgd count=1 momentum=-1",
         "sgd count=1 nesterov=1",
         "sgd count=1 weight_decay=-1",
+        "sgd count=1 rate_factor=-1",
+        "adam count=0 every=1 epsilon=1e-8",
+        "adam count=1 every=0 epsilon=1e-8",
+        "adam count=1 every=1 beta1=1",
+        "adam count=1 every=1 beta2=-0.5",
+        "adam count=1 every=1 beta2=nan",
+        "adam count=1 every=1 epsilon=inf",
+        "adam count=1 every=1 weight_decay=-1",
+        "lars count=0",
+        "lars count=1 momentum=1",
+        "lars count=1 trust=-1",
+        "length count=0",
+        "clip_factor inputs=0 most=1",
+        "clip_factor inputs=1 most=0",
+        "clip_factor inputs=1 most=inf",
+        "clip count=0",
+        "average count=1 decay=1",
+        "average count=1 decay=-0.1",
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         test_case c;
@@ -477,7 +496,6 @@ static void check_types(test_case *c, uint64_t seed)
             ck_assert_msg(buffer.dtype == tensor[b]->dtype, "%s: %s of %s is %s, not %s", c->text,
                 buffer.name, op->name, tutti_dtype_name(tensor[b]->dtype),
                 tutti_dtype_name(buffer.dtype));
-            /* "x" of "x,..." is x0, x1 */
             ck_assert_int_eq(strncmp(buffer.name, tensor[b]->name, strlen(buffer.name)), 0);
         }
     }
@@ -607,6 +625,47 @@ START_TEST(not_a_number_is_not_hidden)
 }
 END_TEST
 
+static void run_on(const tutti_op *op, const void *desc, void *const buf[])
+{
+    const tutti_kernel *kernel = kernel_of(op);
+    void *args = NULL;
+    ck_assert_ok(kernel->open(desc, &args));
+    ck_assert_ok(kernel->fn(args, buf, NULL));
+    kernel->close(args);
+}
+
+/* One NaN among the gradients reaches all of them, and is found; lengths that overflow float32 when
+ * squared do not matter. */
+START_TEST(clipping_hides_nothing)
+{
+    const tutti_clip_factor_desc three = {.inputs = 3, .most = 1};
+    const tutti_length_desc length = {.count = 2};
+    const tutti_clip_desc clip = {.count = 2};
+    float large[] = {3e30f, 4e30f}, small[] = {1, 2}, lengths[] = {0, 1, 1}, factor;
+    run_on(&tutti_op_length, &length, (void *[]){large, &lengths[0]});
+    ck_assert_float_eq_tol(lengths[0], 5e30f, 1e25f);
+    run_on(
+        &tutti_op_clip_factor, &three, (void *[]){&lengths[0], &lengths[1], &lengths[2], &factor});
+    ck_assert_float_eq_tol(factor, 2e-31f, 1e-36f);
+    lengths[0] = NAN;
+    run_on(
+        &tutti_op_clip_factor, &three, (void *[]){&lengths[0], &lengths[1], &lengths[2], &factor});
+    run_on(&tutti_op_clip, &clip, (void *[]){&factor, small});
+    ck_assert(isnan(small[0]) && isnan(small[1]));
+}
+END_TEST
+
+/* Weights that are all zero (biases at the start) move at the given rate. */
+START_TEST(lars_moves_zeros)
+{
+    const tutti_lars_desc lars = {.count = 2, .rate_factor = 1, .trust = 0.02f};
+    float g[] = {1, -2}, w[] = {0, 0}, v[] = {0, 0}, rate = 0.5f;
+    run_on(&tutti_op_lars, &lars, (void *[]){g, &rate, w, v});
+    ck_assert_float_eq(w[0], -0.5f);
+    ck_assert_float_eq(w[1], 1);
+}
+END_TEST
+
 START_TEST(table_is_complete)
 {
     const tutti_op *op, *other;
@@ -668,5 +727,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, variance_survives_a_large_mean);
     tcase_add_test(tcase, pixels_are_normalised_in_one_order);
     tcase_add_test(tcase, not_a_number_is_not_hidden);
+    tcase_add_test(tcase, clipping_hides_nothing);
+    tcase_add_test(tcase, lars_moves_zeros);
     return testing_run(suite);
 }

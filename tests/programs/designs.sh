@@ -24,6 +24,8 @@ same() { # P WORKERS OPTION...
 same 1 1 --model cifar-quick
 same 2 1 --model resnet20 --augment
 same 2 2 --model cifar-quick --no-nesterov
+same 2 2 --model cifar-quick --optimizer adamw --lr 0.001 --clip-norm 0.5
+same 3 1 --model resnet20 --accumulate 3
 same 3 1 --model mlp --algorithm ring
 same 4 1 --model cifar-quick --algorithm recursive-doubling
 same 4 2 --model resnet20
@@ -31,6 +33,11 @@ same 2 2 --model cifar-quick --wire bf16
 same 3 1 --model resnet20 --wire bf16 --bucket-mb 0.05
 same 4 1 --model mlp --wire bf16
 same 4 1 --model mlp --wire bf16 --algorithm ring
+
+# Batches of a step are further micro-batches.
+whole=$(hash_of 1 2 funneled --model resnet20 --augment)
+parts=$(hash_of 1 1 funneled --model resnet20 --augment --batch 3 --accumulate 2)
+[ "$parts" = "$whole" ] || fail "two batches gave $parts, two micro-batches $whole"
 
 # Again, with what must not matter: lanes, reading threads, depth.
 first=$(hash_of 2 1 sequential --model resnet20 --augment)

@@ -26,6 +26,18 @@ resumes 3 3 --model resnet20 --batch 10 --workers 2 --wire bf16
 resumes 1 3 --model mlp --batch 30 --wire bf16
 trains 1 --data "$dir/data" --steps 8 --model mlp --batch 30 --resume "$dir/part"
 grep -q "wire was bf16 and is f32" "$dir/out" || fail "no warning about another wire"
+resumes 2 3 --model mlp --batch 8 --optimizer adam --lr 0.001
+resumes 2 4 --model resnet20 --batch 8 --ema 0.9
+grep -q "average_test_accuracy" "$dir/json" || fail "averages are not evaluated"
+grep -aq "average.fc.weight" "$dir/part" || fail "averages are not saved"
+resumes 2 3 --model resnet20 --batch 3 --accumulate 4 --optimizer adamw --lr 0.001
+resumes 1 4 --model cifar-quick --batch 8 --optimizer lars --lr 1 --decay-weights-only
+
+# With another optimizer: refused, because what it keeps means something else.
+cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --resume "$dir/part" &&
+    fail "a checkpoint of lars is resumed with sgd"
+grep -q "its optimizer is lars, but this run.s is sgd" "$dir/out" || fail "no reason for another optimizer"
+
 resumes 3 2 --model mlp --batch 30 --rate-schedule step --warmup 3 # an epoch is 2 steps
 
 # Resumed on other ranks: allowed, with a warning.

@@ -99,6 +99,14 @@ START_TEST(defaults)
     ck_assert_int_eq(got.eval_every.word, 0);
     ck_assert_int_eq(got.eval_every.value, 1);
     ck_assert_int_eq(got.views, 1);
+    ck_assert_ptr_eq(got.optimizer, &tutti_update_sgd);
+    ck_assert_int_ne(got.clip_norm.word, 0);
+    ck_assert_int_ne(got.ema.word, 0);
+    ck_assert_int_eq(got.accumulate, 1);
+    parse("--optimizer", "lars", &status);
+    ck_assert_ptr_eq(got.optimizer, &tutti_update_lars);
+    parse("--ema", "0.5", &status);
+    ck_assert_int_eq(got.ema.word, 0);
     parse("--eval-every", "never", &status);
     ck_assert_int_eq(got.eval_every.word, TUTTI_EVAL_NEVER);
     parse("--replica-check", "never", &status);

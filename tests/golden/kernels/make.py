@@ -18,6 +18,7 @@ import torch.nn.functional as F
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE.parent.parent / "kernels" / "cases.txt"
 MASK = (1 << 64) - 1
+STEP = 5  # the step number, as in cases.c
 
 
 def stream_of(name):
@@ -150,8 +151,9 @@ def split(case, pixels, parts, **C):
     return {**{f"y{i}": y[i] for i in range(parts)}, "dx": dx}
 
 
-def sum_of(case, count, inputs, relu):
+def sum_of(case, count, inputs, relu, into=0):
     y = sum(case.fill(f"x{i}", count) for i in range(inputs))
+    y = case.fill("y", count) + y if into else y
     return {"y": F.relu(y) if relu else y}
 
 
@@ -174,10 +176,15 @@ def normalise(case, pixels, C, **d):
     return {"y": (x / 255 - mean) / deviation}
 
 
-def sgd(case, count, momentum, weight_decay, nesterov):
+def rate_of(case, rate_factor):
+    """Set after the construction of an optimizer, because the constructor refuses a negative rate."""
+    return case.fill("rate", 1).item() * rate_factor
+
+
+def sgd(case, count, momentum, weight_decay, nesterov, rate_factor=1.0):
     w = case.fill("w", count).requires_grad_()
     optimizer = torch.optim.SGD([w], lr=1.0, momentum=momentum, weight_decay=weight_decay, nesterov=bool(nesterov))
-    optimizer.param_groups[0]["lr"] = case.fill("rate", 1).item()  # the constructor refuses a negative rate
+    optimizer.param_groups[0]["lr"] = rate_of(case, rate_factor)
     if momentum:
         optimizer.state[w]["momentum_buffer"] = case.fill("v", count)
     w.grad = case.fill("g", count)
@@ -188,12 +195,55 @@ def sgd(case, count, momentum, weight_decay, nesterov):
     return results
 
 
+def adam(case, count, every, beta1, beta2, epsilon, weight_decay, decoupled, rate_factor=1.0):
+    w = case.fill("w", count).requires_grad_()
+    kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+    optimizer = kind([w], lr=1.0, betas=(float(beta1), float(beta2)), eps=float(epsilon), weight_decay=float(weight_decay))
+    optimizer.param_groups[0]["lr"] = rate_of(case, rate_factor)
+    optimizer.state[w] = {"step": torch.tensor(float(STEP // every)), "exp_avg": case.fill("mean", count),
+                          "exp_avg_sq": case.fill("square", count, offset=1.5)}
+    w.grad = case.fill("g", count)
+    optimizer.step()
+    state = optimizer.state[w]
+    return {"w": w.detach(), "mean": state["exp_avg"], "square": state["exp_avg_sq"]}
+
+
+def lars(case, count, momentum, weight_decay, trust, rate_factor=1.0):
+    """PyTorch has no LARS: algorithm 1 of the paper."""
+    w, g, v = case.fill("w", count), case.fill("g", count), case.fill("v", count)
+    local = trust * w.norm() / (g.norm() + weight_decay * w.norm()) if trust else 1
+    v = momentum * v + rate_of(case, rate_factor) * local * (g + weight_decay * w)
+    return {"w": w - v, "v": v}
+
+
+def length(case, count):
+    return {"length": case.fill("x", count).norm().reshape(1)}
+
+
+def clip_factor(case, inputs, most):
+    lengths = [case.fill(f"length{i}", 1, offset=1.5) for i in range(inputs)]
+    parameters = [torch.nn.Parameter(torch.zeros(1, dtype=torch.float64)) for _ in lengths]
+    for p, x in zip(parameters, lengths):
+        p.grad = x.clone()
+    torch.nn.utils.clip_grad_norm_(parameters, most)
+    return {"factor": parameters[0].grad / lengths[0]}
+
+
+def clip(case, count):
+    return {"g": case.fill("g", count) * case.fill("factor", 1)}
+
+
+def average(case, count, decay):
+    return {"average": torch.lerp(case.fill("average", count), case.fill("w", count), 1.0 - decay)}
+
+
 FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
             "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "concat": concat, "split": split,
-            "shortcut": shortcut, "sum": sum_of, "xent": xent, "normalise": normalise, "sgd": sgd}
+            "shortcut": shortcut, "sum": sum_of, "xent": xent, "normalise": normalise, "sgd": sgd, "adam": adam,
+            "lars": lars, "length": length, "clip_factor": clip_factor, "clip": clip, "average": average}
 
 
-WITHOUT = ("dropout", "sum_narrow", "widen", "sgd_bf16")
+WITHOUT = ("dropout", "sum_narrow", "widen", "sgd_bf16", "length_bf16")
 
 
 def main():
