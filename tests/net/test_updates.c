@@ -1,6 +1,7 @@
 /* dag/net: what follows the sum of the gradients. Every update rule trains, and with the same bits in
- * every order; factors of single parameters, what is for weights only,
- * clipping, steps of several batches, averages over steps. */
+ * every order; factors of single parameters, what is for weights only, clipping, steps of several
+ * batches, averages over steps; gradients of float32 and of bf16. */
+#include "dag/base/bf16.h"
 #include "dag/net/update_rule.h"
 #include "tests/net/trial.h"
 
@@ -72,10 +73,22 @@ static void train(trial *t, int steps, float rate)
         trial_run(t, t->step->train, images, labels, rate, step);
 }
 
+/* Loop tests: i / 2 is the rule, i % 2 the type in which gradients are summed over ranks. */
+static const tutti_update_rule *rule_at(int i)
+{
+    return tutti_update_rules[i / 2];
+}
+
+static tutti_dtype wire_at(int i)
+{
+    return i % 2 ? TUTTI_BF16 : TUTTI_F32;
+}
+
 START_TEST(every_rule_trains)
 {
-    const tutti_update_rule *rule = tutti_update_rules[_i];
+    const tutti_update_rule *rule = rule_at(_i);
     tutti_step_options options = options_of(rule);
+    options.wire = wire_at(_i);
     uint64_t want = 0;
     ck_assert_ptr_eq(tutti_update_rule_find(rule->name), rule);
     for (uint64_t order = 0; order < 4; order++) {
@@ -300,6 +313,81 @@ START_TEST(gradients_are_clipped)
 }
 END_TEST
 
+/* One step of momentum 0 without decay, with gradients of bf16: what is clipped is their sum as it
+ * was rounded, and the clipped gradient is not rounded again. */
+static void check_clipped_bf16(double most, int reached)
+{
+    tutti_step_options options = options_of(&tutti_update_sgd);
+    trial before, after;
+    options.wire = TUTTI_BF16;
+    options.momentum = 0;
+    options.weight_decay = 0;
+    options.clip_norm = most;
+    trial_open(&before, plain, &options, 0);
+    trial_open(&after, plain, &options, 0);
+    train(&after, 1, 0.5f);
+    double squares = 0, factor = 1;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass) factor = fmin(1, most / sqrt(squares));
+        for (int i = 0; i < after.step->parameters; i++) {
+            const tutti_graph *graph = after.step->graph;
+            const char *parameter = tutti_graph_get_tensor(graph, after.step->parameter[i])->name;
+            char name[80];
+            int64_t count;
+            snprintf(name, sizeof name, "d.%s", parameter);
+            ck_assert_int_eq(
+                tutti_graph_get_tensor(graph, tutti_graph_find(graph, name))->dtype, TUTTI_BF16);
+            const uint16_t *g = (const void *)trial_tensor(&after, name, &count);
+            const float *w = trial_tensor(&before, parameter, &count);
+            const float *now = trial_tensor(&after, parameter, &count);
+            for (int64_t e = 0; e < count; e++) {
+                double gradient = (double)tutti_bf16_widen(g[e]);
+                squares += pass ? 0 : gradient * gradient;
+                if (!pass) continue;
+                double want = (double)w[e] - 0.5 * factor * gradient;
+                ck_assert_double_eq_tol((double)now[e], want, 1e-7 + 1e-6 * fabs(want));
+            }
+        }
+    }
+    ck_assert_int_eq(factor < 1, reached);
+    trial_close(&before);
+    trial_close(&after);
+}
+
+START_TEST(gradients_of_bf16_are_clipped)
+{
+    check_clipped_bf16(0.3, 1);
+    check_clipped_bf16(1e6, 0);
+}
+END_TEST
+
+static uint64_t hash_after(const tutti_update_rule *rule, double most, uint64_t order)
+{
+    tutti_step_options options = options_of(rule);
+    trial t;
+    options.wire = TUTTI_BF16;
+    options.clip_norm = most;
+    trial_open(&t, plain, &options, order);
+    train(&t, 3, rate_of(rule));
+    uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+/* A length that is not reached leaves the bits as they are; SGD, too, which takes bf16 but where
+ * gradients are clipped. */
+START_TEST(clipping_bf16_keeps_what_is_short)
+{
+    const tutti_update_rule *rule = tutti_update_rules[_i];
+    uint64_t want = hash_after(rule, 0, 0), clipped = hash_after(rule, 0.1, 0);
+    ck_assert_uint_ne(clipped, want);
+    for (uint64_t order = 0; order < 3; order++) {
+        ck_assert_uint_eq(hash_after(rule, 1e6, order), want);
+        ck_assert_uint_eq(hash_after(rule, 0.1, order), clipped);
+    }
+}
+END_TEST
+
 /* ---- several batches in a step ---- */
 
 /* Trains steps of `accumulate` batches each, of all images. */
@@ -314,9 +402,11 @@ static void train_gathered(trial *t, int steps, float rate)
     }
 }
 
-static uint64_t gathered_hash(const tutti_update_rule *rule, int batches, uint64_t order)
+static uint64_t gathered_hash(
+    const tutti_update_rule *rule, tutti_dtype wire, int batches, uint64_t order)
 {
     tutti_step_options options = options_of(rule);
+    options.wire = wire;
     options.batch = BATCHES * BATCH / batches;
     options.micro_batches = 12 / batches;
     options.accumulate = batches;
@@ -329,15 +419,16 @@ static uint64_t gathered_hash(const tutti_update_rule *rule, int batches, uint64
     return hash;
 }
 
-/* Batches of a step are further micro-batches, to the last bit of weights and states. */
+/* Batches of a step are further micro-batches, to the last bit of weights and states: what they
+ * gather is float32, which is rounded once, whatever the type on the wire. */
 START_TEST(batches_are_summed_as_micro_batches)
 {
     static const int batches[] = {2, 3, 4, 12};
-    const tutti_update_rule *rule = tutti_update_rules[_i];
-    uint64_t want = gathered_hash(rule, 1, 0);
+    const tutti_update_rule *rule = rule_at(_i);
+    uint64_t want = gathered_hash(rule, wire_at(_i), 1, 0);
     for (int i = 0; i < 4; i++)
         for (uint64_t order = 0; order < 3; order++)
-            ck_assert_msg(gathered_hash(rule, batches[i], order) == want,
+            ck_assert_msg(gathered_hash(rule, wire_at(_i), batches[i], order) == want,
                 "%s: a step of %d batches gives other weights", rule->name, batches[i]);
 }
 END_TEST
@@ -448,14 +539,16 @@ int main(void)
     int rules = 0;
     while (tutti_update_rules[rules]) rules++;
     make_data();
-    tcase_add_loop_test(tcase, every_rule_trains, 0, rules);
+    tcase_add_loop_test(tcase, every_rule_trains, 0, 2 * rules);
     tcase_add_test(tcase, rules_differ);
     tcase_add_test(tcase, rules_refuse_bad_options);
     tcase_add_test(tcase, factors_multiply_rate_and_decay);
     tcase_add_loop_test(tcase, bad_factors_are_refused, 0, 4);
     tcase_add_test(tcase, decay_may_be_for_weights_only);
     tcase_add_test(tcase, gradients_are_clipped);
-    tcase_add_loop_test(tcase, batches_are_summed_as_micro_batches, 0, rules);
+    tcase_add_test(tcase, gradients_of_bf16_are_clipped);
+    tcase_add_loop_test(tcase, clipping_bf16_keeps_what_is_short, 0, rules);
+    tcase_add_loop_test(tcase, batches_are_summed_as_micro_batches, 0, 2 * rules);
     tcase_add_test(tcase, only_the_last_batch_has_marks);
     tcase_add_loop_test(tcase, weights_are_averaged, 0, 3);
     tcase_add_test(tcase, averages_are_evaluated);
