@@ -100,7 +100,7 @@ static const tutti_setting settings[] = {
                 "onecycle, else none"},
     {TUTTI_CONF_CHOICE, "optimizer", "NAME", .fallback = "sgd", .choice = optimizer_choice,
         AT(optimizer_name), .help = "how gradients change the weights"},
-    {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .low = 0, .high = 1, AT(momentum),
+    {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .high = 0.999999, AT(momentum),
         .help = "momentum of sgd and lars"},
     {TUTTI_CONF_FLAG, "no-nesterov", AT(no_nesterov),
         .help = "use classical momentum instead of Nesterov's, which lars never uses"},

@@ -257,11 +257,11 @@ static tutti_status build(tutti_trainer *s)
     const tutti_model_input input = model_input(s);
     const tutti_model_recipe *recipe = &o->model->recipe;
     tutti_step_options step = {.batch = o->batch,
+        .accumulate = (int)o->accumulate,
+        .rule = o->optimizer,
         .wire = o->wire,
         .momentum = (float)o->momentum,
         .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
-        .accumulate = (int)o->accumulate,
-        .rule = o->optimizer,
         .nesterov = !o->no_nesterov && o->momentum > 0,
         .beta1 = o->beta1,
         .beta2 = o->beta2,

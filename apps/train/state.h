@@ -1,7 +1,6 @@
 /* The part of a trainer that a checkpoint holds: every parameter, what the optimizer keeps of it,
  * every running statistic, averages, and the words that resuming checks.
  *
- *
  *   model, shape, classes, optimizer          must be the same, or the numbers mean something else
  *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
  *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,

@@ -26,6 +26,7 @@ same 2 1 --model resnet20 --augment
 same 2 2 --model cifar-quick --no-nesterov
 same 2 2 --model cifar-quick --optimizer adamw --lr 0.001 --clip-norm 0.5
 same 3 1 --model resnet20 --accumulate 3
+same 2 2 --model cifar-quick --accumulate 2 --clip-norm 0.5 --wire bf16
 same 3 1 --model mlp --algorithm ring
 same 4 1 --model cifar-quick --algorithm recursive-doubling
 same 4 2 --model resnet20
@@ -38,6 +39,11 @@ same 4 1 --model mlp --wire bf16 --algorithm ring
 whole=$(hash_of 1 2 funneled --model resnet20 --augment)
 parts=$(hash_of 1 1 funneled --model resnet20 --augment --batch 3 --accumulate 2)
 [ "$parts" = "$whole" ] || fail "two batches gave $parts, two micro-batches $whole"
+for options in "--optimizer adam --clip-norm 0.5" "--optimizer lars --wire bf16"; do
+    whole=$(hash_of 1 2 funneled --model cifar-quick --ema 0.9 $options)
+    parts=$(hash_of 1 1 funneled --model cifar-quick --ema 0.9 $options --batch 3 --accumulate 2)
+    [ "$parts" = "$whole" ] || fail "$options: two batches gave $parts, two micro-batches $whole"
+done
 
 # Again, with what must not matter: lanes, reading threads, depth.
 first=$(hash_of 2 1 sequential --model resnet20 --augment)

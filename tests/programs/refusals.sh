@@ -30,6 +30,13 @@ refuses 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
 refuses 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi
 [ "$(grep -c 'MPI has no such type' "$dir/out")" = 2 ] || { fail "not one sentence on each rank"; cat "$dir/out"; }
 refuses 2 'MPI has no such type' "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --wire bf16 --algorithm mpi
+refuses 2 'unknown optimizer; known: sgd, adam, adamw, lars' two --data "$dir/data" --optimizer rms
+refuses 2 '--accumulate 0: must be an integer from 1' two --data "$dir/data" --accumulate 0
+refuses 2 '--clip-norm 0: must be a number from' two --data "$dir/data" --clip-norm 0
+refuses 2 '--ema 1: must be a number from' two --data "$dir/data" --ema 1
+refuses 2 '--momentum 1: must be a number from 0 to 0.999999' two --data "$dir/data" --momentum 1
+refuses 2 '--beta2 1: must be a number from 0 to 0.999999' two --data "$dir/data" --optimizer adam --beta2 1
+refuses 1 'too few for one step of 2 x --batch 2 x --accumulate 60000' two --data "$dir/data" --accumulate 60000
 refuses 2 "TUTTI_DESIGN='best': unknown design" env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
 refuses 2 'CPU workers per process' two --data "$dir/data" --batch 1000 --workers 1000
 refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
@@ -46,6 +53,8 @@ refuses 2 'seed is "1" on rank 0 and "2" on rank 1' "$mpirun" -np 1 "$apps/tutti
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --seed 2
 refuses 2 'design is "funneled" on rank 0 and "concurrent" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --design concurrent
+refuses 2 'optimizer is "sgd" on rank 0 and "lars" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+    -np 1 "$apps/tutti-cifar" --data "$dir/data" --optimizer lars
 refuses 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --wire bf16
 

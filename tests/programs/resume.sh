@@ -31,12 +31,24 @@ resumes 2 4 --model resnet20 --batch 8 --ema 0.9
 grep -q "average_test_accuracy" "$dir/json" || fail "averages are not evaluated"
 grep -aq "average.fc.weight" "$dir/part" || fail "averages are not saved"
 resumes 2 3 --model resnet20 --batch 3 --accumulate 4 --optimizer adamw --lr 0.001
+resumes 2 3 --model cifar-quick --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --clip-norm 0.5 --ema 0.9 --wire bf16
 resumes 1 4 --model cifar-quick --batch 8 --optimizer lars --lr 1 --decay-weights-only
 
 # With another optimizer: refused, because what it keeps means something else.
 cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --resume "$dir/part" &&
     fail "a checkpoint of lars is resumed with sgd"
 grep -q "its optimizer is lars, but this run.s is sgd" "$dir/out" || fail "no reason for another optimizer"
+
+# With other numbers: allowed, with a warning.
+trains 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --optimizer lars --lr 1 --clip-norm 3 --accumulate 2 \
+    --resume "$dir/part"
+for text in "decay was of weights only and is of all parameters" "clip-norm was none and is 3" "accumulate was 1 and is 2"; do
+    grep -q "$text" "$dir/out" || fail "no warning: $text"
+done
+# Averages are there, or are not.
+cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --optimizer lars --ema 0.9 --resume "$dir/part" &&
+    fail "a checkpoint without averages is resumed with them"
+grep -q "average" "$dir/out" || fail "no reason for averages"
 
 resumes 3 2 --model mlp --batch 30 --rate-schedule step --warmup 3 # an epoch is 2 steps
 
