@@ -1,5 +1,6 @@
 #!/bin/bash
-# Mutants of the code: the suite is seen to fail.  mutants.sh [all | PATCH...]; without arguments, a handful
+# Mutants of the code: the suite is seen to fail.  mutants.sh [all | PATCH...]; without arguments, a handful (and whether
+# the others still apply)
 #
 # Each *.patch here breaks one rule of the designs, the checks, the queue, schedules, the engine, the runner or the file lock. It is applied to a copy of its
 # source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
@@ -106,6 +107,10 @@ judge() {
 
 patches=()
 if [ $# -eq 0 ]; then
+    for patch in "$here"/*.patch; do
+        patch --silent --dry-run --force --fuzz=2 -d "$source" -p1 < "$patch" > "$scratch/log" 2>&1 ||
+            { echo "FAILED: $(basename "$patch") does not apply: $(head -n 3 "$scratch/log")"; exit 1; }
+    done
     for name in $few; do patches+=("$here/$name.patch"); done
 elif [ "$1" = all ]; then
     patches=("$here"/*.patch)
