@@ -11,6 +11,17 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The rounding itself, from the bits of a float32 to those of a bf16: of a uint32_t, or of a vector
+ * of them. What is dropped carries from the middle up; in the middle itself only if the last place
+ * kept is odd. A carry may raise the exponent, as it should. */
+#define TUTTI_BF16_CARRIED(bits) ((bits) + 0x7fff + ((bits) >> 16 & 1))
+/* The top bit of the difference to infinity is set for a NaN alone. */
+#define TUTTI_BF16_IF_NAN(bits) (-((0x7f800000 - ((bits)&0x7fffffff)) >> 31))
+#define TUTTI_BF16_ROUND(bits)                                                                     \
+    ((TUTTI_BF16_CARRIED(bits) ^                                                                   \
+         ((TUTTI_BF16_CARRIED(bits) ^ ((bits) | 0x00400000)) & TUTTI_BF16_IF_NAN(bits))) >>        \
+        16)
+
 /* Exact. */
 static inline float tutti_bf16_widen(uint16_t half)
 {
@@ -22,14 +33,9 @@ static inline float tutti_bf16_widen(uint16_t half)
 
 static inline uint16_t tutti_bf16_narrow(float value)
 {
-    const uint32_t infinity = 0x7f800000, sign = 0x80000000, quiet = 0x00400000;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    /* What is dropped carries from the middle up; in the middle itself only if the last place kept
-     * is odd. A carry may raise the exponent, as it should. */
-    uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
-    uint32_t kept = (bits & ~sign) > infinity ? bits | quiet : rounded;
-    return (uint16_t)(kept >> 16);
+    return (uint16_t)TUTTI_BF16_ROUND(bits);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* Elementwise layers on `count` elements.
+/* Elementwise layers on `count` elements, of float32 or bf16, computed in float32.
  *   RELU:     y = max(x, 0).                     RELU_BWD: dx = y > 0 ? dy : 0   (takes y, not x)
  *   DROPOUT:  y = keep ? x / (1-rate) : 0, where element e of a step is kept when
  *             tutti_rng_uniform(seed + step, stream, offset + e) >= rate.

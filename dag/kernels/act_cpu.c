@@ -13,52 +13,47 @@ TUTTI_CPU_OPEN(relu)
     return tutti_cpu_copy("relu", d, sizeof *d, args);
 }
 
-TUTTI_INLINE void relu_lanes(const float *x, float *y, int lanes)
+TUTTI_INLINE void relu_lanes(tutti_dtype dtype, const void *x, void *y, int64_t i, int lanes)
 {
     tutti_lanes v;
-    tutti_load(&v, x, lanes);
+    tutti_get(&v, dtype, x, i, lanes);
     tutti_rectify(&v);
-    tutti_store(y, &v, lanes);
+    tutti_put(dtype, y, i, &v, lanes);
 }
 
-TUTTI_CLONES static void relu(int64_t count, const float *x, float *y)
+TUTTI_INLINE void relu(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    int64_t i = 0;
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) relu_lanes(x + i, y + i, TUTTI_LANES);
-    if (i < count) relu_lanes(x + i, y + i, (int)(count - i));
+    int64_t i = 0, count = ((const tutti_relu_desc *)args)->count;
+    const void *x = buf[0];
+    void *y = buf[1];
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) relu_lanes(dtype, x, y, i, TUTTI_LANES);
+    if (i < count) relu_lanes(dtype, x, y, i, (int)(count - i));
 }
 
-TUTTI_CPU_FN(relu)
-{
-    (void)queue;
-    relu(((const tutti_relu_desc *)args)->count, buf[0], buf[1]);
-    return TUTTI_OK;
-}
+TUTTI_CPU_VALUES_FN(relu)
 
-TUTTI_INLINE void relu_bwd_lanes(const float *y, const float *dy, float *dx, int lanes)
+TUTTI_INLINE void relu_bwd_lanes(
+    tutti_dtype dtype, const void *y, const void *dy, void *dx, int64_t i, int lanes)
 {
     tutti_lanes out, gradient;
-    tutti_load(&out, y, lanes);
-    tutti_load(&gradient, dy, lanes);
+    tutti_get(&out, dtype, y, i, lanes);
+    tutti_get(&gradient, dtype, dy, i, lanes);
     tutti_ilanes alive = out > 0.0f;
     tutti_keep(&gradient, &alive);
-    tutti_store(dx, &gradient, lanes);
+    tutti_put(dtype, dx, i, &gradient, lanes);
 }
 
-TUTTI_CLONES static void relu_bwd(int64_t count, const float *y, const float *dy, float *dx)
+TUTTI_INLINE void relu_bwd(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    int64_t i = 0;
+    int64_t i = 0, count = ((const tutti_relu_desc *)args)->count;
+    const void *y = buf[0], *dy = buf[1];
+    void *dx = buf[2];
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
-        relu_bwd_lanes(y + i, dy + i, dx + i, TUTTI_LANES);
-    if (i < count) relu_bwd_lanes(y + i, dy + i, dx + i, (int)(count - i));
+        relu_bwd_lanes(dtype, y, dy, dx, i, TUTTI_LANES);
+    if (i < count) relu_bwd_lanes(dtype, y, dy, dx, i, (int)(count - i));
 }
 
-TUTTI_CPU_FN(relu_bwd)
-{
-    (void)queue;
-    relu_bwd(((const tutti_relu_desc *)args)->count, buf[0], buf[1], buf[2]);
-    return TUTTI_OK;
-}
+TUTTI_CPU_VALUES_FN(relu_bwd)
 
 TUTTI_CPU_OPEN(dropout)
 {
@@ -103,42 +98,44 @@ static uint64_t threshold_of(float rate)
     return (uint64_t)ceil((double)rate * 0x1p53);
 }
 
-TUTTI_INLINE void dropout_lanes(uint64_t key, uint64_t stream, uint64_t index, uint64_t threshold,
-    float scale, const float *x, float *y, int lanes)
+/* What is the same for all elements. */
+typedef struct drawing {
+    uint64_t key, stream, offset, threshold;
+    float scale;
+} drawing;
+
+TUTTI_INLINE void dropout_lanes(
+    const drawing *d, tutti_dtype dtype, const void *x, void *y, int64_t first, int lanes)
 {
     words low, high;
-    philox(key, stream, index, &low, &high);
+    philox(d->key, d->stream, d->offset + (uint64_t)first, &low, &high);
     words drawn = (high << 32 | low) >> 11;
     tutti_lanes v, kept;
-    tutti_load(&v, x, lanes);
-    v *= scale;
-    for (int i = 0; i < TUTTI_LANES; i++) kept[i] = drawn[i] >= threshold ? v[i] : 0;
-    tutti_store(y, &kept, lanes);
-}
-
-TUTTI_CLONES static void dropout(
-    const tutti_dropout_desc *d, uint64_t key, const float *x, float *y)
-{
-    uint64_t threshold = threshold_of(d->rate), offset = (uint64_t)d->offset;
-    float scale = 1 / (1 - d->rate);
-    int64_t i = 0;
-    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
-        dropout_lanes(
-            key, d->stream, offset + (uint64_t)i, threshold, scale, x + i, y + i, TUTTI_LANES);
-    if (i < d->count)
-        dropout_lanes(key, d->stream, offset + (uint64_t)i, threshold, scale, x + i, y + i,
-            (int)(d->count - i));
+    tutti_get(&v, dtype, x, first, lanes);
+    v *= d->scale;
+    for (int i = 0; i < TUTTI_LANES; i++) kept[i] = drawn[i] >= d->threshold ? v[i] : 0;
+    tutti_put(dtype, y, first, &kept, lanes);
 }
 
 /* Forward and backward are the same function of different tensors. */
-TUTTI_CPU_FN(dropout)
+TUTTI_INLINE void dropout(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    const tutti_dropout_desc *d = args;
+    const tutti_dropout_desc *desc = args;
     const int64_t *step = buf[1];
-    (void)queue;
-    dropout(d, d->seed + (uint64_t)*step, buf[0], buf[2]);
-    return TUTTI_OK;
+    const drawing d = {.key = desc->seed + (uint64_t)*step,
+        .stream = desc->stream,
+        .offset = (uint64_t)desc->offset,
+        .threshold = threshold_of(desc->rate),
+        .scale = 1 / (1 - desc->rate)};
+    int64_t i = 0, count = desc->count;
+    const void *x = buf[0];
+    void *y = buf[2];
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        dropout_lanes(&d, dtype, x, y, i, TUTTI_LANES);
+    if (i < count) dropout_lanes(&d, dtype, x, y, i, (int)(count - i));
 }
+
+TUTTI_CPU_VALUES_FN(dropout)
 
 const tutti_op tutti_op_relu = {.name = "relu",
     .buffers = "x->y",
@@ -158,9 +155,9 @@ const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
     .desc_bytes = sizeof(tutti_dropout_desc)};
 
 const tutti_kernel tutti_kernels_act_cpu[] = {
-    TUTTI_CPU_LOOP(relu, relu_open, relu_run),
-    TUTTI_CPU_LOOP(relu_bwd, relu_open, relu_bwd_run),
-    TUTTI_CPU_LOOP(dropout, dropout_open, dropout_run),
-    TUTTI_CPU_LOOP(dropout_bwd, dropout_open, dropout_run),
+    TUTTI_CPU_LOOPS(relu, relu_open, relu, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(relu_bwd, relu_open, relu_bwd, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(dropout, dropout_open, dropout, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(dropout_bwd, dropout_open, dropout, tutti_cpu_free),
     {0},
 };

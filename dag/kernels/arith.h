@@ -8,7 +8,9 @@
  * relu, y = max(that sum, 0). With into, y = y + x0 + x1 + ... instead.
  *
  * SUM_NARROW: the same sum of float32, without into, which is rounded to bf16 once, at its end.
- * WIDEN: bf16 to float32, `count` elements; exact.
+ * WIDEN: bf16 to float32, `count` elements; exact. NARROW: the opposite, rounded.
+ *
+ * Elements are float32 or bf16; sums are computed in float32 and rounded to the type of y.
  *
  * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with
  * (K-C)/2 channels of zeros in front and the rest behind.
@@ -44,6 +46,7 @@ typedef struct tutti_concat_desc {
 } tutti_concat_desc;
 
 extern const tutti_op tutti_op_concat, tutti_op_concat_bwd, tutti_op_split, tutti_op_split_bwd,
-    tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum, tutti_op_sum_narrow, tutti_op_widen;
+    tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum, tutti_op_sum_narrow, tutti_op_narrow,
+    tutti_op_widen;
 
 #endif

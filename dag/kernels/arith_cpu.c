@@ -19,55 +19,51 @@ TUTTI_CPU_OPEN(sum_narrow)
     return sum_open(desc, args);
 }
 
-TUTTI_INLINE void sum_lanes(
-    const tutti_sum_desc *d, void *const buf[], int64_t i, float *y, int lanes)
+TUTTI_INLINE void sum_lanes(const tutti_sum_desc *d, void *const buf[], tutti_dtype from,
+    tutti_dtype to, int64_t i, int lanes)
 {
     tutti_lanes total, term;
-    tutti_load(&total, d->into ? y : (const float *)buf[0] + i, lanes);
+    tutti_get(&total, from, buf[d->into ? d->inputs : 0], i, lanes);
     for (int input = !d->into; input < d->inputs; input++) {
-        tutti_load(&term, (const float *)buf[input] + i, lanes);
+        tutti_get(&term, from, buf[input], i, lanes);
         total += term;
     }
     if (d->relu) tutti_rectify(&total);
-    tutti_store(y, &total, lanes);
+    tutti_put(to, buf[d->inputs], i, &total, lanes);
 }
 
-/* y[0 .. count-1]: the sums of the elements from `first` on. */
-TUTTI_CLONES static void sum(
-    const tutti_sum_desc *d, void *const buf[], int64_t first, int64_t count, float *y)
+TUTTI_INLINE void sum_to(
+    const tutti_sum_desc *d, void *const buf[], tutti_dtype from, tutti_dtype to)
 {
     int64_t i = 0;
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
-        sum_lanes(d, buf, first + i, y + i, TUTTI_LANES);
-    if (i < count) sum_lanes(d, buf, first + i, y + i, (int)(count - i));
+    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
+        sum_lanes(d, buf, from, to, i, TUTTI_LANES);
+    if (i < d->count) sum_lanes(d, buf, from, to, i, (int)(d->count - i));
 }
 
-TUTTI_CPU_FN(sum)
+TUTTI_INLINE void sum(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    const tutti_sum_desc *d = args;
-    (void)queue;
-    sum(d, buf, 0, d->count, buf[d->inputs]);
-    return TUTTI_OK;
+    sum_to(args, buf, dtype, dtype);
+}
+
+TUTTI_CPU_VALUES_FN(sum)
+
+TUTTI_CLONES static void sum_narrow(const tutti_sum_desc *d, void *const buf[])
+{
+    sum_to(d, buf, TUTTI_F32, TUTTI_BF16);
 }
 
 TUTTI_CPU_FN(sum_narrow)
 {
-    const tutti_sum_desc *d = args;
-    uint16_t *y = buf[d->inputs];
-    float wide[TUTTI_CPU_BLOCK];
     (void)queue;
-    for (int64_t i = 0; i < d->count; i += TUTTI_CPU_BLOCK) {
-        int64_t count = d->count - i < TUTTI_CPU_BLOCK ? d->count - i : TUTTI_CPU_BLOCK;
-        sum(d, buf, i, count, wide);
-        tutti_cpu_narrow(y + i, wide, count);
-    }
+    sum_narrow(args, buf);
     return TUTTI_OK;
 }
 
 TUTTI_CPU_OPEN(widen)
 {
     const tutti_widen_desc *d = desc;
-    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "widen: the tensor is empty");
+    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "widen, narrow: the tensor is empty");
     return tutti_cpu_copy("widen", d, sizeof *d, args);
 }
 
@@ -76,6 +72,14 @@ TUTTI_CPU_FN(widen)
     const tutti_widen_desc *d = args;
     (void)queue;
     tutti_cpu_widen(buf[1], buf[0], d->count);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_FN(narrow)
+{
+    const tutti_widen_desc *d = args;
+    (void)queue;
+    tutti_cpu_narrow(buf[1], buf[0], d->count);
     return TUTTI_OK;
 }
 
@@ -93,15 +97,31 @@ TUTTI_CPU_OPEN(shortcut)
     return status ? status : tutti_cpu_copy("shortcut", d, sizeof *d, args);
 }
 
-TUTTI_INLINE void copy(float *to, const float *from, int64_t count)
+/* What only moves has no need to know what its elements are: `float` stands for four bytes of one,
+ * `uint16_t` for two. */
+TUTTI_INLINE size_t bytes_of(tutti_dtype dtype)
 {
+    return dtype == TUTTI_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+TUTTI_INLINE void copy(
+    tutti_dtype dtype, void *to, int64_t at, const void *from, int64_t first, int64_t count)
+{
+    const size_t element = bytes_of(dtype);
+    char *out = (char *)to + at * (int64_t)element;
+    const char *in = (const char *)from + first * (int64_t)element;
     tutti_lanes v;
-    int64_t i = 0;
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
-        tutti_load(&v, from + i, TUTTI_LANES);
-        tutti_store(to + i, &v, TUTTI_LANES);
+    int64_t i = 0, bytes = count * (int64_t)element;
+    for (; i + (int64_t)sizeof v <= bytes; i += (int64_t)sizeof v) {
+        memcpy(&v, in + i, sizeof v);
+        memcpy(out + i, &v, sizeof v);
     }
-    for (; i < count; i++) to[i] = from[i];
+    for (; i < bytes; i += (int64_t)element) memcpy(out + i, in + i, element);
+}
+
+TUTTI_INLINE void clear(tutti_dtype dtype, void *to, int64_t at, int64_t count)
+{
+    memset((char *)to + at * (int64_t)bytes_of(dtype), 0, (size_t)count * bytes_of(dtype));
 }
 
 TUTTI_CPU_OPEN(concat)
@@ -122,77 +142,62 @@ TUTTI_CPU_OPEN(concat)
     return status ? status : tutti_cpu_copy("concat", d, sizeof *d, args);
 }
 
-TUTTI_CLONES static void concat(const tutti_concat_desc *d, void *const part[], float *whole)
-{
-    for (int64_t p = 0; p < d->pixels; p++)
-        for (int i = 0; i < d->parts; i++) {
-            copy(whole, (const float *)part[i] + p * d->C[i], d->C[i]);
-            whole += d->C[i];
-        }
-}
-
-TUTTI_CPU_FN(concat)
+TUTTI_INLINE void concat(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const tutti_concat_desc *d = args;
-    (void)queue;
-    concat(d, buf, buf[d->parts]);
-    return TUTTI_OK;
-}
-
-TUTTI_CLONES static void split(const tutti_concat_desc *d, const float *whole, void *const part[])
-{
+    int64_t at = 0;
     for (int64_t p = 0; p < d->pixels; p++)
         for (int i = 0; i < d->parts; i++) {
-            copy((float *)part[i] + p * d->C[i], whole, d->C[i]);
-            whole += d->C[i];
+            copy(dtype, buf[d->parts], at, buf[i], p * d->C[i], d->C[i]);
+            at += d->C[i];
         }
 }
 
-TUTTI_CPU_FN(split)
+TUTTI_CPU_VALUES_FN(concat)
+
+TUTTI_INLINE void split(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    (void)queue;
-    split(args, buf[0], buf + 1);
-    return TUTTI_OK;
+    const tutti_concat_desc *d = args;
+    int64_t at = 0;
+    for (int64_t p = 0; p < d->pixels; p++)
+        for (int i = 0; i < d->parts; i++) {
+            copy(dtype, buf[1 + i], p * d->C[i], buf[0], at, d->C[i]);
+            at += d->C[i];
+        }
 }
 
-TUTTI_CLONES static void shortcut(const tutti_shortcut_desc *d, const float *x, float *y)
+TUTTI_CPU_VALUES_FN(split)
+
+TUTTI_INLINE void shortcut(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    int64_t front = (d->K - d->C) / 2, behind = d->K - d->C - front;
+    const tutti_shortcut_desc *d = args;
+    int64_t front = (d->K - d->C) / 2, behind = d->K - d->C - front, at = 0;
     for (int64_t n = 0; n < d->N; n++)
         for (int64_t i = 0; i < d->H; i += d->stride)
             for (int64_t j = 0; j < d->W; j += d->stride) {
-                memset(y, 0, (size_t)front * sizeof *y);
-                copy(y + front, x + ((n * d->H + i) * d->W + j) * d->C, d->C);
-                memset(y + front + d->C, 0, (size_t)behind * sizeof *y);
-                y += d->K;
+                clear(dtype, buf[1], at, front);
+                copy(dtype, buf[1], at + front, buf[0], ((n * d->H + i) * d->W + j) * d->C, d->C);
+                clear(dtype, buf[1], at + front + d->C, behind);
+                at += d->K;
             }
 }
 
-TUTTI_CPU_FN(shortcut)
-{
-    (void)queue;
-    shortcut(args, buf[0], buf[1]);
-    return TUTTI_OK;
-}
+TUTTI_CPU_VALUES_FN(shortcut)
 
-TUTTI_CLONES static void shortcut_bwd(const tutti_shortcut_desc *d, const float *dy, float *dx)
+TUTTI_INLINE void shortcut_bwd(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    memset(dx, 0, (size_t)(d->N * d->H * d->W * d->C) * sizeof *dx);
-    dy += (d->K - d->C) / 2;
+    const tutti_shortcut_desc *d = args;
+    int64_t at = (d->K - d->C) / 2;
+    clear(dtype, buf[1], 0, d->N * d->H * d->W * d->C);
     for (int64_t n = 0; n < d->N; n++)
         for (int64_t i = 0; i < d->H; i += d->stride)
             for (int64_t j = 0; j < d->W; j += d->stride) {
-                copy(dx + ((n * d->H + i) * d->W + j) * d->C, dy, d->C);
-                dy += d->K;
+                copy(dtype, buf[1], ((n * d->H + i) * d->W + j) * d->C, buf[0], at, d->C);
+                at += d->K;
             }
 }
 
-TUTTI_CPU_FN(shortcut_bwd)
-{
-    (void)queue;
-    shortcut_bwd(args, buf[0], buf[1]);
-    return TUTTI_OK;
-}
+TUTTI_CPU_VALUES_FN(shortcut_bwd)
 
 /* Every stride-th pixel is read, and all of y is written. */
 TUTTI_CPU_BYTES(shortcut)
@@ -244,20 +249,25 @@ const tutti_op tutti_op_sum_narrow = {.name = "sum_narrow",
     .buffers = "x,...->y:BF16",
     .part = TUTTI_PART_SUM,
     .desc_bytes = sizeof(tutti_sum_desc)};
+const tutti_op tutti_op_narrow = {.name = "narrow",
+    .buffers = "x->y:BF16",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_widen_desc)};
 const tutti_op tutti_op_widen = {.name = "widen",
     .buffers = "x->y:F32",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_widen_desc)};
 
 const tutti_kernel tutti_kernels_arith_cpu[] = {
-    TUTTI_CPU_LOOP(concat, concat_open, concat_run),
-    TUTTI_CPU_LOOP(concat_bwd, concat_open, split_run),
-    TUTTI_CPU_LOOP(split, concat_open, split_run),
-    TUTTI_CPU_LOOP(split_bwd, concat_open, concat_run),
-    TUTTI_CPU_LOOP(shortcut, shortcut_open, shortcut_run),
-    TUTTI_CPU_LOOP(shortcut_bwd, shortcut_open, shortcut_bwd_run),
-    TUTTI_CPU_LOOP(sum, sum_open, sum_run),
+    TUTTI_CPU_LOOPS(concat, concat_open, concat, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(concat_bwd, concat_open, split, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(split, concat_open, split, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(split_bwd, concat_open, concat, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(shortcut, shortcut_open, shortcut, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(shortcut_bwd, shortcut_open, shortcut_bwd, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(sum, sum_open, sum, tutti_cpu_free),
     TUTTI_CPU_LOOP(sum_narrow, sum_narrow_open, sum_narrow_run),
+    TUTTI_CPU_LOOP(narrow, widen_open, narrow_run),
     TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, widen_open, widen_run),
     {0},
 };

@@ -4,6 +4,7 @@
  *   dx, dw, db: the gradients; written, not accumulated.
  *   x  (N,H,W,C)   w  (K,R,S,C)   b  (K), only with bias
  *   y  (N,P,Q,K),  P = (H+2*pad-R)/stride+1, Q alike
+ *   x, w, y, dx, dy: float32 or bf16; b, dw, db: float32. Sums are computed in float32.
  *
  * Cost: 2*N*P*Q*K*R*S*C flops each way.   Source: Dumoulin & Visin 2016, arXiv:1603.07285. */
 #ifndef TUTTI_CONV_H

@@ -26,26 +26,15 @@ static tutti_status check(const tutti_conv_desc *d)
     return status;
 }
 
-static tutti_status open_pass(const void *desc, tutti_pass pass, void **args)
+static tutti_status open_pass(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
     tutti_status status = check(desc);
-    return status ? status : tutti_onednn_conv(desc, pass, args);
+    return status ? status : tutti_onednn_conv(desc, pass, dtype, args);
 }
 
-TUTTI_CPU_OPEN(conv)
-{
-    return open_pass(desc, TUTTI_PASS_FORWARD, args);
-}
-
-TUTTI_CPU_OPEN(conv_bwd_data)
-{
-    return open_pass(desc, TUTTI_PASS_BACKWARD_DATA, args);
-}
-
-TUTTI_CPU_OPEN(conv_bwd_weights)
-{
-    return open_pass(desc, TUTTI_PASS_BACKWARD_WEIGHTS, args);
-}
+TUTTI_CPU_OPEN_VALUES(conv, open_pass, TUTTI_PASS_FORWARD)
+TUTTI_CPU_OPEN_VALUES(conv_bwd_data, open_pass, TUTTI_PASS_BACKWARD_DATA)
+TUTTI_CPU_OPEN_VALUES(conv_bwd_weights, open_pass, TUTTI_PASS_BACKWARD_WEIGHTS)
 
 TUTTI_CPU_FLOPS(conv)
 {
@@ -56,7 +45,7 @@ TUTTI_CPU_FLOPS(conv)
 }
 
 const tutti_op tutti_op_conv = {.name = "conv",
-    .buffers = "x,w,[b]->y",
+    .buffers = "x,w,[b:F32]->y",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_conv_desc),
     .flops = conv_flops};
@@ -66,14 +55,14 @@ const tutti_op tutti_op_conv_bwd_data = {.name = "conv_bwd_data",
     .desc_bytes = sizeof(tutti_conv_desc),
     .flops = conv_flops};
 const tutti_op tutti_op_conv_bwd_weights = {.name = "conv_bwd_weights",
-    .buffers = "x,dy->dw,[db]",
+    .buffers = "x,dy->dw:F32,[db:F32]",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_conv_desc),
     .flops = conv_flops};
 
 const tutti_kernel tutti_kernels_conv_cpu[] = {
-    TUTTI_CPU_ROW(conv, conv_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(conv_bwd_data, conv_bwd_data_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(conv_bwd_weights, conv_bwd_weights_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(conv, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(conv_bwd_data, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(conv_bwd_weights, tutti_onednn_run, tutti_onednn_close),
     {0},
 };

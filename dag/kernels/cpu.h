@@ -6,6 +6,7 @@
 #ifndef TUTTI_CPU_H
 #define TUTTI_CPU_H
 
+#include "dag/base/bf16.h"
 #include "dag/base/clones.h"
 #include "dag/base/status.h"
 #include "dag/kernels/kernel.h"
@@ -20,6 +21,8 @@ enum { TUTTI_LANES = 16 };
 typedef float tutti_lanes __attribute__((vector_size(4 * TUTTI_LANES)));
 typedef int32_t tutti_ilanes __attribute__((vector_size(4 * TUTTI_LANES)));
 typedef double tutti_dlanes __attribute__((vector_size(8 * TUTTI_LANES)));
+typedef uint32_t tutti_ulanes __attribute__((vector_size(4 * TUTTI_LANES)));
+typedef uint16_t tutti_halves __attribute__((vector_size(2 * TUTTI_LANES)));
 
 /* Reads or writes the first `lanes` floats; in the main loops the compiler knows that these are
  * all. Vectors are passed by pointer, because passing them by value depends on the instruction
@@ -37,6 +40,33 @@ TUTTI_INLINE void tutti_load(tutti_lanes *v, const float *from, int lanes)
 TUTTI_INLINE void tutti_store(float *to, const tutti_lanes *v, int lanes)
 {
     memcpy(to, v, lanes == TUTTI_LANES ? sizeof *v : (size_t)lanes * sizeof *to);
+}
+
+/* The same for a tensor's elements from the i-th on, of type F32 or BF16, which is a constant where
+ * these are called: then one loop in float32 is compiled for both (TUTTI_CPU_VALUES_FN). */
+TUTTI_INLINE void tutti_get(
+    tutti_lanes *v, tutti_dtype dtype, const void *from, int64_t i, int lanes)
+{
+    tutti_halves half = {0};
+    if (dtype == TUTTI_F32) {
+        tutti_load(v, (const float *)from + i, lanes);
+        return;
+    }
+    const size_t bytes = lanes == TUTTI_LANES ? sizeof half : (size_t)lanes * sizeof(uint16_t);
+    memcpy(&half, (const uint16_t *)from + i, bytes);
+    *v = (tutti_lanes)(__builtin_convertvector(half, tutti_ulanes) << 16);
+}
+
+TUTTI_INLINE void tutti_put(tutti_dtype dtype, void *to, int64_t i, const tutti_lanes *v, int lanes)
+{
+    if (dtype == TUTTI_F32) {
+        tutti_store((float *)to + i, v, lanes);
+        return;
+    }
+    const tutti_ulanes bits = (tutti_ulanes)*v;
+    const tutti_halves half = __builtin_convertvector(TUTTI_BF16_ROUND(bits), tutti_halves);
+    const size_t bytes = lanes == TUTTI_LANES ? sizeof half : (size_t)lanes * sizeof(uint16_t);
+    memcpy((uint16_t *)to + i, &half, bytes);
 }
 
 /* v where condition is not 0, else 0. Each lane of a condition is -1 or 0, as comparisons make
@@ -76,6 +106,30 @@ void tutti_cpu_free(void *args);
 #define TUTTI_CPU_FLOPS(name) static double name##_flops(const void *desc)
 #define TUTTI_CPU_BYTES(name) static double name##_bytes(const void *desc, size_t element)
 
+/* The functions name_run and name_bf16_run of a loop over values of type `dtype`,
+ *     TUTTI_INLINE void name(const void *args, void *const buf[], tutti_dtype dtype) */
+#define TUTTI_CPU_VALUES_FN(name)                                                                  \
+    TUTTI_CLONES static void name##_f32(const void *args, void *const buf[])                       \
+    {                                                                                              \
+        name(args, buf, TUTTI_F32);                                                                \
+    }                                                                                              \
+    TUTTI_CLONES static void name##_bf16(const void *args, void *const buf[])                      \
+    {                                                                                              \
+        name(args, buf, TUTTI_BF16);                                                               \
+    }                                                                                              \
+    TUTTI_CPU_FN(name)                                                                             \
+    {                                                                                              \
+        (void)queue;                                                                               \
+        name##_f32(args, buf);                                                                     \
+        return TUTTI_OK;                                                                           \
+    }                                                                                              \
+    TUTTI_CPU_FN(name##_bf16)                                                                      \
+    {                                                                                              \
+        (void)queue;                                                                               \
+        name##_bf16(args, buf);                                                                    \
+        return TUTTI_OK;                                                                           \
+    }
+
 /* A row for an element type of the op's first buffer on the CPU; for float32. */
 #define TUTTI_CPU_ROW_OF(op, dtype, open, fn, close)                                               \
     {                                                                                              \
@@ -85,6 +139,25 @@ void tutti_cpu_free(void *args);
 /* The same for a kernel that needs only its descriptor. */
 #define TUTTI_CPU_LOOP(op, open, fn) TUTTI_CPU_ROW(op, open, fn, tutti_cpu_free)
 #define TUTTI_CPU_LOOP_OF(op, dtype, open, fn) TUTTI_CPU_ROW_OF(op, dtype, open, fn, tutti_cpu_free)
+/* The functions name_open and name_bf16_open of a kernel whose type `open` takes:
+ *     tutti_status open(const void *desc, how, tutti_dtype dtype, void **args) */
+#define TUTTI_CPU_OPEN_VALUES(name, open, how)                                                     \
+    TUTTI_CPU_OPEN(name)                                                                           \
+    {                                                                                              \
+        return open(desc, how, TUTTI_F32, args);                                                   \
+    }                                                                                              \
+    TUTTI_CPU_OPEN(name##_bf16)                                                                    \
+    {                                                                                              \
+        return open(desc, how, TUTTI_BF16, args);                                                  \
+    }
+
+/* The two rows of such an op; of a loop of TUTTI_CPU_VALUES_FN. */
+#define TUTTI_CPU_ROWS(op, fn, close)                                                              \
+    TUTTI_CPU_ROW_OF(op, TUTTI_F32, op##_open, fn, close),                                         \
+        TUTTI_CPU_ROW_OF(op, TUTTI_BF16, op##_bf16_open, fn, close)
+#define TUTTI_CPU_LOOPS(op, open, name, close)                                                     \
+    TUTTI_CPU_ROW_OF(op, TUTTI_F32, open, name##_run, close),                                      \
+        TUTTI_CPU_ROW_OF(op, TUTTI_BF16, open, name##_bf16_run, close)
 
 /* The rows of each family; the last one has no op. */
 extern const tutti_kernel tutti_kernels_act_cpu[], tutti_kernels_arith_cpu[],

@@ -1,6 +1,8 @@
 /* Fully connected layer:  y[n,k] = b[k] + sum over c of x[n,c] * w[k,c].
  *   dx, dw, db: the gradients; written, not accumulated.
- *   x (N,C)   w (K,C)   b (K), only with bias   y (N,K).   Cost: 2*N*K*C flops each way. */
+ *   DENSE_WIDE: the same with y in float32, of x and w in bf16.
+ *   x (N,C)   w (K,C)   b (K), only with bias   y (N,K).   Cost: 2*N*K*C flops each way.
+ *   x, w, y, dx, dy: float32 or bf16; b, dw, db: float32. Sums are computed in float32. */
 #ifndef TUTTI_DENSE_H
 #define TUTTI_DENSE_H
 
@@ -13,6 +15,7 @@ typedef struct tutti_dense_desc {
     int bias;
 } tutti_dense_desc;
 
-extern const tutti_op tutti_op_dense, tutti_op_dense_bwd_data, tutti_op_dense_bwd_weights;
+extern const tutti_op tutti_op_dense, tutti_op_dense_wide, tutti_op_dense_bwd_data,
+    tutti_op_dense_bwd_weights;
 
 #endif

@@ -3,7 +3,8 @@
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/onednn.h"
 
-static tutti_status open_pass(const void *desc, tutti_pass pass, void **args)
+static tutti_status open_to(
+    const void *desc, tutti_pass pass, tutti_dtype dtype, tutti_dtype to, void **args)
 {
     const tutti_dense_desc *d = desc;
     const int64_t w[] = {d->K, d->C};
@@ -11,22 +12,21 @@ static tutti_status open_pass(const void *desc, tutti_pass pass, void **args)
     if (!status) status = tutti_cpu_check("dense", "C", d->C, 1);
     if (!status) status = tutti_cpu_check("dense", "K", d->K, 1);
     if (!status) status = tutti_cpu_check_count("dense", w, 2);
-    return status ? status : tutti_onednn_dense(d, pass, args);
+    return status ? status : tutti_onednn_dense(d, pass, dtype, to, args);
 }
 
-TUTTI_CPU_OPEN(dense)
+static tutti_status open_pass(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
-    return open_pass(desc, TUTTI_PASS_FORWARD, args);
+    return open_to(desc, pass, dtype, dtype, args);
 }
 
-TUTTI_CPU_OPEN(dense_bwd_data)
-{
-    return open_pass(desc, TUTTI_PASS_BACKWARD_DATA, args);
-}
+TUTTI_CPU_OPEN_VALUES(dense, open_pass, TUTTI_PASS_FORWARD)
+TUTTI_CPU_OPEN_VALUES(dense_bwd_data, open_pass, TUTTI_PASS_BACKWARD_DATA)
+TUTTI_CPU_OPEN_VALUES(dense_bwd_weights, open_pass, TUTTI_PASS_BACKWARD_WEIGHTS)
 
-TUTTI_CPU_OPEN(dense_bwd_weights)
+TUTTI_CPU_OPEN(dense_wide)
 {
-    return open_pass(desc, TUTTI_PASS_BACKWARD_WEIGHTS, args);
+    return open_to(desc, TUTTI_PASS_FORWARD, TUTTI_BF16, TUTTI_F32, args);
 }
 
 TUTTI_CPU_FLOPS(dense)
@@ -36,7 +36,12 @@ TUTTI_CPU_FLOPS(dense)
 }
 
 const tutti_op tutti_op_dense = {.name = "dense",
-    .buffers = "x,w,[b]->y",
+    .buffers = "x,w,[b:F32]->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_dense_desc),
+    .flops = dense_flops};
+const tutti_op tutti_op_dense_wide = {.name = "dense_wide",
+    .buffers = "x,w,[b:F32]->y:F32",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_dense_desc),
     .flops = dense_flops};
@@ -46,14 +51,15 @@ const tutti_op tutti_op_dense_bwd_data = {.name = "dense_bwd_data",
     .desc_bytes = sizeof(tutti_dense_desc),
     .flops = dense_flops};
 const tutti_op tutti_op_dense_bwd_weights = {.name = "dense_bwd_weights",
-    .buffers = "x,dy->dw,[db]",
+    .buffers = "x,dy->dw:F32,[db:F32]",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_dense_desc),
     .flops = dense_flops};
 
 const tutti_kernel tutti_kernels_dense_cpu[] = {
-    TUTTI_CPU_ROW(dense, dense_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(dense_bwd_data, dense_bwd_data_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(dense_bwd_weights, dense_bwd_weights_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(dense, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(dense_bwd_data, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(dense_bwd_weights, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROW_OF(dense_wide, TUTTI_BF16, dense_wide_open, tutti_onednn_run, tutti_onednn_close),
     {0},
 };

@@ -85,5 +85,9 @@ int tutti_op_buffer_get(
 const char *tutti_device_name(tutti_device device);
 /* The library that computes, with its version: "oneDNN 2.6.3". [P] */
 const char *tutti_kernel_library(void);
+/* The newest instruction set that it may use on this processor: "AVX-512 with bf16". [P] */
+const char *tutti_kernel_instructions(void);
+/* Why this processor should not compute in this type; NULL: it may. [P] */
+const char *tutti_kernel_fault(tutti_dtype dtype);
 
 #endif

@@ -8,7 +8,8 @@
  *                     variance row is multiplied by unbias = n/(n-1) (n: images*H*W of one such
  *                     batch), as in PyTorch
  *
- *   x, y, dx, dy (N,H,W,C)   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale
+ *   x, y, dx, dy (N,H,W,C), of float32 or bf16; all others float32, as is the arithmetic.
+ *   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale
  *   or mean, row 1 shift or variance (not its root).   mask: uint8, tutti_norm_mask_bytes(), only
  *   with relu: a library may keep the sign there.
  *   With relu, NORM_BWD takes the gradient of the ReLU's output as dy.

@@ -110,35 +110,34 @@ TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int
     }
 }
 
-TUTTI_INLINE void strip_moments(
-    const norm *k, int64_t first, int64_t rows, const float *x, int64_t c, int lanes)
+TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, int64_t c, int lanes)
 {
-    int64_t C = k->desc.C;
-    const float *at = x + first * C + c;
+    int64_t C = k->desc.C, at = first * C + c;
     tutti_lanes v, w, a = {0}, b = {0}, mean;
     int64_t r = 0;
     for (; r + 2 <= rows; r += 2) {
-        tutti_load(&v, at + r * C, lanes);
-        tutti_load(&w, at + (r + 1) * C, lanes);
+        tutti_get(&v, dtype, x, at + r * C, lanes);
+        tutti_get(&w, dtype, x, at + (r + 1) * C, lanes);
         a += v;
         b += w;
     }
     if (r < rows) {
-        tutti_load(&v, at + r * C, lanes);
+        tutti_get(&v, dtype, x, at + r * C, lanes);
         a += v;
     }
     mean = (a + b) / (float)rows;
     a = b = (tutti_lanes){0};
     for (r = 0; r + 2 <= rows; r += 2) {
-        tutti_load(&v, at + r * C, lanes);
-        tutti_load(&w, at + (r + 1) * C, lanes);
+        tutti_get(&v, dtype, x, at + r * C, lanes);
+        tutti_get(&w, dtype, x, at + (r + 1) * C, lanes);
         v -= mean;
         w -= mean;
         a += v * v;
         b += w * w;
     }
     if (r < rows) {
-        tutti_load(&v, at + r * C, lanes);
+        tutti_get(&v, dtype, x, at + r * C, lanes);
         v -= mean;
         a += v * v;
     }
@@ -146,21 +145,21 @@ TUTTI_INLINE void strip_moments(
     merge_moments(k->sum0 + c, k->sum1 + c, first, rows, &mean, &a, lanes);
 }
 
-TUTTI_CLONES static void moments(const norm *k, const float *x)
+TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
 {
     int64_t C = k->desc.C;
     for (int64_t first = 0; first < k->rows; first += k->block_rows) {
         int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows, c = 0;
         for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-            strip_moments(k, first, rows, x, c, TUTTI_LANES);
-        if (c < C) strip_moments(k, first, rows, x, c, (int)(C - c));
+            strip_moments(k, dtype, first, rows, x, c, TUTTI_LANES);
+        if (c < C) strip_moments(k, dtype, first, rows, x, c, (int)(C - c));
     }
 }
 
 /* ---- y = scale * x + shift ---- */
 
-TUTTI_INLINE void strip_apply(const norm *k, int64_t first, int64_t rows, const float *x, float *y,
-    int64_t c, int lanes, int relu)
+TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, void *y, int64_t c, int lanes, int relu)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale, shift;
@@ -168,58 +167,57 @@ TUTTI_INLINE void strip_apply(const norm *k, int64_t first, int64_t rows, const 
     tutti_load(&shift, k->shift + c, TUTTI_LANES);
     for (int64_t r = first; r < first + rows; r++) {
         tutti_lanes v;
-        tutti_load(&v, x + r * C + c, lanes);
+        tutti_get(&v, dtype, x, r * C + c, lanes);
         v = v * scale + shift;
         if (relu) tutti_rectify(&v);
-        tutti_store(y + r * C + c, &v, lanes);
+        tutti_put(dtype, y, r * C + c, &v, lanes);
     }
 }
 
 TUTTI_INLINE void block_apply(
-    const norm *k, int64_t first, int64_t rows, const float *x, float *y, int relu)
+    const norm *k, tutti_dtype dtype, int64_t first, int64_t rows, const void *x, void *y, int relu)
 {
     int64_t C = k->desc.C, c = 0;
     for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-        strip_apply(k, first, rows, x, y, c, TUTTI_LANES, relu);
-    if (c < C) strip_apply(k, first, rows, x, y, c, (int)(C - c), relu);
+        strip_apply(k, dtype, first, rows, x, y, c, TUTTI_LANES, relu);
+    if (c < C) strip_apply(k, dtype, first, rows, x, y, c, (int)(C - c), relu);
 }
 
-TUTTI_CLONES static void apply(const norm *k, const float *x, float *y)
+TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, void *y)
 {
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            block_apply(k, end - rows, rows, x, y, 1);
+            block_apply(k, dtype, end - rows, rows, x, y, 1);
         else
-            block_apply(k, end - rows, rows, x, y, 0);
+            block_apply(k, dtype, end - rows, rows, x, y, 0);
     }
 }
 
-TUTTI_CPU_FN(norm)
+TUTTI_INLINE void norm_train(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const norm *k = args;
-    const float *x = buf[0], *scaleshift = buf[1];
-    float *y = buf[2], *stats = buf[3];
-    (void)queue;
+    float *stats = buf[3];
     clear_sums(k);
-    moments(k, x);
+    moments(k, dtype, buf[0]);
     for (int64_t c = 0; c < k->desc.C; c++) {
         stats[c] = (float)k->sum0[c];
         stats[k->desc.C + c] = (float)(k->sum1[c] / (double)k->rows);
     }
-    set_line(k, scaleshift, stats);
-    apply(k, x, y);
-    return TUTTI_OK;
+    set_line(k, buf[1], stats);
+    apply(k, dtype, buf[0], buf[2]);
 }
 
-TUTTI_CPU_FN(norm_infer)
+TUTTI_CPU_VALUES_FN(norm_train)
+
+TUTTI_INLINE void norm_infer(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const norm *k = args;
-    (void)queue;
     set_line(k, buf[1], buf[2]);
-    apply(k, buf[0], buf[3]);
-    return TUTTI_OK;
+    apply(k, dtype, buf[0], buf[3]);
 }
+
+TUTTI_CPU_VALUES_FN(norm_infer)
 
 /* ---- Gradient ---- */
 
@@ -232,8 +230,8 @@ TUTTI_INLINE void through_relu(
 }
 
 /* Adds a block's sums of g and g * (x - mean). */
-TUTTI_INLINE void strip_sums(const norm *k, int64_t first, int64_t rows, const float *x,
-    const float *dy, int64_t c, int lanes, int relu)
+TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, const void *dy, int64_t c, int lanes, int relu)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale, shift, mean, v, g, a = {0}, b = {0};
@@ -241,8 +239,8 @@ TUTTI_INLINE void strip_sums(const norm *k, int64_t first, int64_t rows, const f
     tutti_load(&shift, k->shift + c, TUTTI_LANES);
     tutti_load(&mean, k->mean + c, TUTTI_LANES);
     for (int64_t r = first; r < first + rows; r++) {
-        tutti_load(&v, x + r * C + c, lanes);
-        tutti_load(&g, dy + r * C + c, lanes);
+        tutti_get(&v, dtype, x, r * C + c, lanes);
+        tutti_get(&g, dtype, dy, r * C + c, lanes);
         if (relu) through_relu(&g, &v, &scale, &shift);
         a += g;
         b += g * (v - mean);
@@ -253,29 +251,29 @@ TUTTI_INLINE void strip_sums(const norm *k, int64_t first, int64_t rows, const f
     }
 }
 
-TUTTI_INLINE void block_sums(
-    const norm *k, int64_t first, int64_t rows, const float *x, const float *dy, int relu)
+TUTTI_INLINE void block_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, const void *dy, int relu)
 {
     int64_t C = k->desc.C, c = 0;
     for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-        strip_sums(k, first, rows, x, dy, c, TUTTI_LANES, relu);
-    if (c < C) strip_sums(k, first, rows, x, dy, c, (int)(C - c), relu);
+        strip_sums(k, dtype, first, rows, x, dy, c, TUTTI_LANES, relu);
+    if (c < C) strip_sums(k, dtype, first, rows, x, dy, c, (int)(C - c), relu);
 }
 
-TUTTI_CLONES static void gradient_sums(const norm *k, const float *x, const float *dy)
+TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x, const void *dy)
 {
     for (int64_t first = 0; first < k->rows; first += k->block_rows) {
         int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows;
         if (k->desc.relu)
-            block_sums(k, first, rows, x, dy, 1);
+            block_sums(k, dtype, first, rows, x, dy, 1);
         else
-            block_sums(k, first, rows, x, dy, 0);
+            block_sums(k, dtype, first, rows, x, dy, 0);
     }
 }
 
 /* dx = scale * g - line * (x - mean) - offset */
-TUTTI_INLINE void strip_gradient(const norm *k, int64_t first, int64_t rows, const float *x,
-    const float *dy, float *dx, int64_t c, int lanes, int relu)
+TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, const void *dy, void *dx, int64_t c, int lanes, int relu)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale, shift, mean, line, offset, v, g;
@@ -285,45 +283,45 @@ TUTTI_INLINE void strip_gradient(const norm *k, int64_t first, int64_t rows, con
     tutti_load(&line, k->line + c, TUTTI_LANES);
     tutti_load(&offset, k->offset + c, TUTTI_LANES);
     for (int64_t r = first; r < first + rows; r++) {
-        tutti_load(&v, x + r * C + c, lanes);
-        tutti_load(&g, dy + r * C + c, lanes);
+        tutti_get(&v, dtype, x, r * C + c, lanes);
+        tutti_get(&g, dtype, dy, r * C + c, lanes);
         if (relu) through_relu(&g, &v, &scale, &shift);
         g = g * scale - (v - mean) * line - offset;
-        tutti_store(dx + r * C + c, &g, lanes);
+        tutti_put(dtype, dx, r * C + c, &g, lanes);
     }
 }
 
-TUTTI_INLINE void block_gradient(const norm *k, int64_t first, int64_t rows, const float *x,
-    const float *dy, float *dx, int relu)
+TUTTI_INLINE void block_gradient(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, const void *dy, void *dx, int relu)
 {
     int64_t C = k->desc.C, c = 0;
     for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-        strip_gradient(k, first, rows, x, dy, dx, c, TUTTI_LANES, relu);
-    if (c < C) strip_gradient(k, first, rows, x, dy, dx, c, (int)(C - c), relu);
+        strip_gradient(k, dtype, first, rows, x, dy, dx, c, TUTTI_LANES, relu);
+    if (c < C) strip_gradient(k, dtype, first, rows, x, dy, dx, c, (int)(C - c), relu);
 }
 
-TUTTI_CLONES static void gradient(const norm *k, const float *x, const float *dy, float *dx)
+TUTTI_INLINE void gradient(
+    const norm *k, tutti_dtype dtype, const void *x, const void *dy, void *dx)
 {
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            block_gradient(k, end - rows, rows, x, dy, dx, 1);
+            block_gradient(k, dtype, end - rows, rows, x, dy, dx, 1);
         else
-            block_gradient(k, end - rows, rows, x, dy, dx, 0);
+            block_gradient(k, dtype, end - rows, rows, x, dy, dx, 0);
     }
 }
 
-TUTTI_CPU_FN(norm_bwd)
+TUTTI_INLINE void norm_bwd(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const norm *k = args;
     int64_t C = k->desc.C;
-    const float *x = buf[0], *dy = buf[1], *scaleshift = buf[2], *stats = buf[3];
+    const float *stats = buf[3];
     int out = k->desc.relu ? 5 : 4;
-    float *dx = buf[out], *dscaleshift = buf[out + 1];
-    (void)queue;
-    set_line(k, scaleshift, stats);
+    float *dscaleshift = buf[out + 1];
+    set_line(k, buf[2], stats);
     clear_sums(k);
-    gradient_sums(k, x, dy);
+    gradient_sums(k, dtype, buf[0], buf[1]);
     for (int64_t c = 0; c < C; c++) {
         double inverse = 1 / sqrt((double)stats[C + c] + (double)k->desc.eps);
         double dscale = k->sum1[c] * inverse, per_row = (double)k->scale[c] / (double)k->rows;
@@ -332,9 +330,10 @@ TUTTI_CPU_FN(norm_bwd)
         k->line[c] = (float)(per_row * inverse * dscale);
         k->offset[c] = (float)(per_row * k->sum0[c]);
     }
-    gradient(k, x, dy, dx);
-    return TUTTI_OK;
+    gradient(k, dtype, buf[0], buf[1], buf[out]);
 }
+
+TUTTI_CPU_VALUES_FN(norm_bwd)
 
 /* ---- Running statistics ---- */
 
@@ -365,15 +364,15 @@ TUTTI_CPU_FN(norm_running)
 }
 
 const tutti_op tutti_op_norm = {.name = "norm",
-    .buffers = "x,scaleshift->y,stats:F32,[mask:U8]",
+    .buffers = "x,scaleshift:F32->y,stats:F32,[mask:U8]",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
-    .buffers = "x,scaleshift,running:F32->y",
+    .buffers = "x,scaleshift:F32,running:F32->y",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
-    .buffers = "x,dy,scaleshift,stats:F32,[mask:U8]->dx,dscaleshift",
+    .buffers = "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_running = {.name = "norm_running",
@@ -382,9 +381,9 @@ const tutti_op tutti_op_norm_running = {.name = "norm_running",
     .desc_bytes = sizeof(tutti_norm_running_desc)};
 
 const tutti_kernel tutti_kernels_norm_cpu[] = {
-    TUTTI_CPU_ROW(norm, norm_open, norm_run, norm_close),
-    TUTTI_CPU_ROW(norm_infer, norm_open, norm_infer_run, norm_close),
-    TUTTI_CPU_ROW(norm_bwd, norm_open, norm_bwd_run, norm_close),
+    TUTTI_CPU_LOOPS(norm, norm_open, norm_train, norm_close),
+    TUTTI_CPU_LOOPS(norm_infer, norm_open, norm_infer, norm_close),
+    TUTTI_CPU_LOOPS(norm_bwd, norm_open, norm_bwd, norm_close),
     TUTTI_CPU_LOOP(norm_running, norm_running_open, norm_running_run),
     {0},
 };

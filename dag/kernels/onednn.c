@@ -76,11 +76,16 @@ typedef struct layout {
 /* A layer's descriptor in the library's form. */
 typedef struct problem {
     dnnl_alg_kind_t algorithm;
-    layout x, w, b, y; /* w, b unused by pooling; b zero without bias */
-    layout user_w;     /* (K,R,S,C) or (K,C); w has the layout to compute in */
+    layout x, w, dw, b, y; /* w, dw, b unused by pooling; b zero without bias */
+    layout user_w;         /* (K,R,S,C) or (K,C), of w or dw, which have layouts to compute in */
     dnnl_dims_t stride, pad, window, dilation;
     dnnl_primitive_attr_t attr;
 } problem;
+
+static dnnl_data_type_t library_type(tutti_dtype dtype)
+{
+    return dtype == TUTTI_BF16 ? dnnl_bf16 : dnnl_f32;
+}
 
 #if DNNL_VERSION_MAJOR >= 3
 
@@ -92,9 +97,9 @@ static layout_ref ref(const layout *l)
 }
 
 static dnnl_status_t layout_open(
-    layout *l, int ndims, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+    layout *l, int ndims, const dnnl_dims_t dims, tutti_dtype dtype, dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_create_with_tag(&l->md, ndims, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_create_with_tag(&l->md, ndims, dims, library_type(dtype), tag);
 }
 
 static void layout_close(layout *l)
@@ -103,10 +108,12 @@ static void layout_close(layout *l)
 }
 
 /* The library's choice. */
-static dnnl_format_tag_t conv_weights_tag(const tutti_conv_desc *d, tutti_pass pass)
+static dnnl_format_tag_t conv_weights_tag(
+    const tutti_conv_desc *d, tutti_pass pass, tutti_dtype dtype)
 {
     (void)d;
     (void)pass;
+    (void)dtype;
     return dnnl_format_tag_any;
 }
 
@@ -124,7 +131,7 @@ static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t en
             p->attr);
     default:
         return dnnl_convolution_backward_weights_primitive_desc_create(pd, engine, p->algorithm,
-            ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->dilation, p->pad, p->pad,
+            ref(&p->x), ref(&p->dw), ref(&p->b), ref(&p->y), p->stride, p->dilation, p->pad, p->pad,
             hint, p->attr);
     }
 }
@@ -141,7 +148,7 @@ static dnnl_status_t dense_pd(const problem *p, tutti_pass pass, dnnl_engine_t e
             pd, engine, ref(&p->x), ref(&p->w), ref(&p->y), hint, p->attr);
     default:
         return dnnl_inner_product_backward_weights_primitive_desc_create(
-            pd, engine, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), hint, p->attr);
+            pd, engine, ref(&p->x), ref(&p->dw), ref(&p->b), ref(&p->y), hint, p->attr);
     }
 }
 
@@ -166,9 +173,9 @@ static layout_ref ref(const layout *l)
 }
 
 static dnnl_status_t layout_open(
-    layout *l, int ndims, const dnnl_dims_t dims, dnnl_format_tag_t tag)
+    layout *l, int ndims, const dnnl_dims_t dims, tutti_dtype dtype, dnnl_format_tag_t tag)
 {
-    return dnnl_memory_desc_init_by_tag(&l->md, ndims, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_init_by_tag(&l->md, ndims, dims, library_type(dtype), tag);
 }
 
 static void layout_close(layout *l)
@@ -176,20 +183,21 @@ static void layout_close(layout *l)
     (void)l;
 }
 
-/* The library's choice, which for forward passes with AVX-512 is the layout of its batch-reduce
+/* The library's choice, which for forward passes in float32 with AVX-512 is the layout of its batch-reduce
  * kernels. Its other kernels are faster where filters are few and the output is not yet cached, as
  * in a training step (3x3, batch 64, 16 to 16 channels at 32x32: 9.0 against 10.2 ms for six; 32 to
  * 32 at 16x16: 5.8 against 6.4 ms for five; but 64 to 64 at 8x8: 5.7 against 5.4). They are also
  * faster where weights are many, because their reorder is (512 to 512 at 4x4: 22 against 35 ms). */
-static dnnl_format_tag_t conv_weights_tag(const tutti_conv_desc *d, tutti_pass pass)
+static dnnl_format_tag_t conv_weights_tag(
+    const tutti_conv_desc *d, tutti_pass pass, tutti_dtype dtype)
 {
     enum { FEW_FILTERS = 32, MANY_WEIGHTS = 1 << 20 };
     int avx512 =
         (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
     int whole = d->C % 16 == 0 && d->K % 16 == 0;
     int better = d->K <= FEW_FILTERS || d->K * d->R * d->S * d->C >= MANY_WEIGHTS;
-    return pass == TUTTI_PASS_FORWARD && avx512 && whole && better ? dnnl_OIhw16i16o
-                                                                   : dnnl_format_tag_any;
+    int ours = dtype == TUTTI_F32 && pass == TUTTI_PASS_FORWARD && avx512 && whole && better;
+    return ours ? dnnl_OIhw16i16o : dnnl_format_tag_any;
 }
 
 static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t engine,
@@ -204,7 +212,7 @@ static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t en
         s = dnnl_convolution_backward_data_desc_init(
             &d, p->algorithm, ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->pad, p->pad);
     else
-        s = dnnl_convolution_backward_weights_desc_init(&d, p->algorithm, ref(&p->x), ref(&p->w),
+        s = dnnl_convolution_backward_weights_desc_init(&d, p->algorithm, ref(&p->x), ref(&p->dw),
             ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad);
     return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
 }
@@ -221,7 +229,7 @@ static dnnl_status_t dense_pd(const problem *p, tutti_pass pass, dnnl_engine_t e
         s = dnnl_inner_product_backward_data_desc_init(&d, ref(&p->x), ref(&p->w), ref(&p->y));
     else
         s = dnnl_inner_product_backward_weights_desc_init(
-            &d, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y));
+            &d, ref(&p->x), ref(&p->dw), ref(&p->b), ref(&p->y));
     return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
 }
 
@@ -250,6 +258,7 @@ static void problem_close(problem *p)
 {
     layout_close(&p->x);
     layout_close(&p->w);
+    layout_close(&p->dw);
     layout_close(&p->b);
     layout_close(&p->y);
     layout_close(&p->user_w);
@@ -263,7 +272,14 @@ static dnnl_status_t problem_attr(problem *p)
     return s ? s : dnnl_primitive_attr_set_scratchpad_mode(p->attr, dnnl_scratchpad_mode_user);
 }
 
-static dnnl_status_t problem_conv(problem *p, const tutti_conv_desc *d, tutti_pass pass)
+/* The type of the weights that a pass reads or writes. */
+static tutti_dtype weights_type(tutti_pass pass, tutti_dtype dtype)
+{
+    return pass == TUTTI_PASS_BACKWARD_WEIGHTS ? TUTTI_F32 : dtype;
+}
+
+static dnnl_status_t problem_conv(
+    problem *p, const tutti_conv_desc *d, tutti_pass pass, tutti_dtype dtype)
 {
     int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
     int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
@@ -273,28 +289,33 @@ static dnnl_status_t problem_conv(problem *p, const tutti_conv_desc *d, tutti_pa
         .stride = {d->stride, d->stride},
         .pad = {d->pad, d->pad}};
     dnnl_status_t s = problem_attr(p);
-    if (!s) s = layout_open(&p->x, 4, x, dnnl_nhwc);
-    if (!s) s = layout_open(&p->w, 4, w, conv_weights_tag(d, pass));
-    if (!s) s = layout_open(&p->user_w, 4, w, dnnl_ohwi);
-    if (!s) s = layout_open(&p->y, 4, y, dnnl_nhwc);
-    if (!s && d->bias) s = layout_open(&p->b, 1, b, dnnl_a);
+    const dnnl_format_tag_t tag = conv_weights_tag(d, pass, dtype);
+    if (!s) s = layout_open(&p->x, 4, x, dtype, dnnl_nhwc);
+    if (!s) s = layout_open(&p->w, 4, w, dtype, tag);
+    if (!s) s = layout_open(&p->dw, 4, w, TUTTI_F32, tag);
+    if (!s) s = layout_open(&p->user_w, 4, w, weights_type(pass, dtype), dnnl_ohwi);
+    if (!s) s = layout_open(&p->y, 4, y, dtype, dnnl_nhwc);
+    if (!s && d->bias) s = layout_open(&p->b, 1, b, TUTTI_F32, dnnl_a);
     return s;
 }
 
-static dnnl_status_t problem_dense(problem *p, const tutti_dense_desc *d)
+static dnnl_status_t problem_dense(
+    problem *p, const tutti_dense_desc *d, tutti_pass pass, tutti_dtype dtype, tutti_dtype to)
 {
     const dnnl_dims_t x = {d->N, d->C}, w = {d->K, d->C}, b = {d->K}, y = {d->N, d->K};
     *p = (problem){.algorithm = dnnl_alg_kind_undef};
     dnnl_status_t s = problem_attr(p);
-    if (!s) s = layout_open(&p->x, 2, x, dnnl_ab);
-    if (!s) s = layout_open(&p->w, 2, w, dnnl_format_tag_any);
-    if (!s) s = layout_open(&p->user_w, 2, w, dnnl_ab);
-    if (!s) s = layout_open(&p->y, 2, y, dnnl_ab);
-    if (!s && d->bias) s = layout_open(&p->b, 1, b, dnnl_a);
+    if (!s) s = layout_open(&p->x, 2, x, dtype, dnnl_ab);
+    if (!s) s = layout_open(&p->w, 2, w, dtype, dnnl_format_tag_any);
+    if (!s) s = layout_open(&p->dw, 2, w, TUTTI_F32, dnnl_format_tag_any);
+    if (!s) s = layout_open(&p->user_w, 2, w, weights_type(pass, dtype), dnnl_ab);
+    if (!s) s = layout_open(&p->y, 2, y, to, dnnl_ab);
+    if (!s && d->bias) s = layout_open(&p->b, 1, b, TUTTI_F32, dnnl_a);
     return s;
 }
 
-static dnnl_status_t problem_pool(problem *p, const tutti_pool_desc *d, int maximum)
+static dnnl_status_t problem_pool(
+    problem *p, const tutti_pool_desc *d, int maximum, tutti_dtype dtype)
 {
     int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
     int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
@@ -304,8 +325,8 @@ static dnnl_status_t problem_pool(problem *p, const tutti_pool_desc *d, int maxi
         .pad = {d->pad, d->pad},
         .window = {d->R, d->S}};
     dnnl_status_t s = problem_attr(p);
-    if (!s) s = layout_open(&p->x, 4, x, dnnl_nhwc);
-    if (!s) s = layout_open(&p->y, 4, y, dnnl_nhwc);
+    if (!s) s = layout_open(&p->x, 4, x, dtype, dnnl_nhwc);
+    if (!s) s = layout_open(&p->y, 4, y, dtype, dnnl_nhwc);
     return s;
 }
 
@@ -486,19 +507,21 @@ static tutti_status open_weighted(
     return kernel_open(name, p, make, pass, count[pass], arguments[pass], args);
 }
 
-tutti_status tutti_onednn_conv(const tutti_conv_desc *desc, tutti_pass pass, void **args)
+tutti_status tutti_onednn_conv(
+    const tutti_conv_desc *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
     problem p;
-    tutti_status status = status_of(problem_conv(&p, desc, pass), "conv", "describe");
+    tutti_status status = status_of(problem_conv(&p, desc, pass, dtype), "conv", "describe");
     if (!status) status = open_weighted("conv", &p, conv_pd, pass, desc->bias, args);
     problem_close(&p);
     return status;
 }
 
-tutti_status tutti_onednn_dense(const tutti_dense_desc *desc, tutti_pass pass, void **args)
+tutti_status tutti_onednn_dense(
+    const tutti_dense_desc *desc, tutti_pass pass, tutti_dtype dtype, tutti_dtype to, void **args)
 {
     problem p;
-    tutti_status status = status_of(problem_dense(&p, desc), "dense", "describe");
+    tutti_status status = status_of(problem_dense(&p, desc, pass, dtype, to), "dense", "describe");
     if (!status) status = open_weighted("dense", &p, dense_pd, pass, desc->bias, args);
     problem_close(&p);
     return status;
@@ -506,10 +529,10 @@ tutti_status tutti_onednn_dense(const tutti_dense_desc *desc, tutti_pass pass, v
 
 /* x->y,[argmax]   dy,[argmax]->dx */
 tutti_status tutti_onednn_pool(
-    const tutti_pool_desc *desc, int maximum, tutti_pass pass, void **args)
+    const tutti_pool_desc *desc, int maximum, tutti_pass pass, tutti_dtype dtype, void **args)
 {
     problem p;
-    tutti_status status = status_of(problem_pool(&p, desc, maximum), "pool", "describe");
+    tutti_status status = status_of(problem_pool(&p, desc, maximum, dtype), "pool", "describe");
     const argument forward[] = {SCRATCH, {DNNL_ARG_SRC, dnnl_query_src_md, 0, 0, 0, &p.x},
         {DNNL_ARG_DST, dnnl_query_dst_md, 0, 1, 1, &p.y},
         {DNNL_ARG_WORKSPACE, dnnl_query_workspace_md, 0, 1, 2, NULL}};
@@ -524,14 +547,14 @@ tutti_status tutti_onednn_pool(
     return status;
 }
 
-size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc)
+size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc, tutti_dtype dtype)
 {
     problem p;
     dnnl_engine_t engine = NULL;
     dnnl_primitive_desc_t pd = NULL;
     size_t bytes = 0;
     int threads = threads_one();
-    dnnl_status_t s = problem_pool(&p, desc, 1);
+    dnnl_status_t s = problem_pool(&p, desc, 1, dtype);
     if (!s) s = dnnl_engine_create(&engine, dnnl_cpu, 0);
     if (!s) s = pool_pd(&p, TUTTI_PASS_FORWARD, engine, NULL, &pd);
     if (!s)
@@ -551,4 +574,37 @@ size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc)
 const char *tutti_onednn_version(void)
 {
     return VERSION(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
+}
+
+/* Of these instruction sets the last that the library may use here. It asks the processor, and heeds
+ * DNNL_MAX_CPU_ISA. */
+static const struct {
+    int isa;
+    const char *name;
+} sets[] = {{dnnl_cpu_isa_sse41, "SSE4.1"}, {dnnl_cpu_isa_avx, "AVX"}, {dnnl_cpu_isa_avx2, "AVX2"},
+    {dnnl_cpu_isa_avx512_core, "AVX-512"}, {dnnl_cpu_isa_avx512_core_vnni, "AVX-512 with VNNI"},
+    {dnnl_cpu_isa_avx512_core_bf16, "AVX-512 with bf16"},
+    {dnnl_cpu_isa_avx512_core_amx, "AVX-512 with bf16, and AMX"}};
+
+static int has_set(int isa)
+{
+    return ((int)dnnl_get_effective_cpu_isa() & isa) == isa;
+}
+
+const char *tutti_onednn_instructions(void)
+{
+    const char *name = "none that it names";
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (has_set(sets[i].isa)) name = sets[i].name;
+    return name;
+}
+
+/* Without these instructions the library computes bf16 several times slower than float32, or not at
+ * all. */
+const char *tutti_onednn_fault(tutti_dtype dtype)
+{
+    return dtype != TUTTI_BF16 || has_set(dnnl_cpu_isa_avx512_core_bf16)
+               ? NULL
+               : "this processor has no instructions for bf16 (avx512_bf16 or AMX), or "
+                 "DNNL_MAX_CPU_ISA excludes them";
 }

@@ -29,15 +29,19 @@ typedef enum tutti_pass {
     TUTTI_PASS_BACKWARD_WEIGHTS
 } tutti_pass;
 
-/* Open a pass of a layer; the caller has checked the descriptor. */
-tutti_status tutti_onednn_conv(const tutti_conv_desc *desc, tutti_pass pass, void **args);
-tutti_status tutti_onednn_dense(const tutti_dense_desc *desc, tutti_pass pass, void **args);
+/* Open a pass of a layer; the caller has checked the descriptor. dtype: of values, their gradients
+ * and the weights, F32 or BF16; biases, and gradients of weights and biases, are float32. to: the
+ * type of y. */
+tutti_status tutti_onednn_conv(
+    const tutti_conv_desc *desc, tutti_pass pass, tutti_dtype dtype, void **args);
+tutti_status tutti_onednn_dense(
+    const tutti_dense_desc *desc, tutti_pass pass, tutti_dtype dtype, tutti_dtype to, void **args);
 tutti_status tutti_onednn_pool(
-    const tutti_pool_desc *desc, int maximum, tutti_pass pass, void **args);
+    const tutti_pool_desc *desc, int maximum, tutti_pass pass, tutti_dtype dtype, void **args);
 
 /* Bytes of the workspace that a maximum pooling passes to its backward pass; 0 when the library
  * refuses (logged). */
-size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc);
+size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc, tutti_dtype dtype);
 
 /* Runs a kernel opened by one of the above (a tutti_kernel_fn); closes it (accepts NULL). */
 tutti_status tutti_onednn_run(const void *args, void *const buf[], void *queue);
@@ -45,5 +49,8 @@ void tutti_onednn_close(void *args);
 
 /* "oneDNN 2.6.3". [P] */
 const char *tutti_onednn_version(void);
+/* As tutti_kernel_instructions and tutti_kernel_fault (kernel.h). [P] */
+const char *tutti_onednn_instructions(void);
+const char *tutti_onednn_fault(tutti_dtype dtype);
 
 #endif

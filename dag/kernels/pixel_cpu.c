@@ -56,12 +56,29 @@ TUTTI_CPU_FN(normalise)
     return TUTTI_OK;
 }
 
+TUTTI_CPU_FN(normalise_narrow)
+{
+    const normaliser *n = args;
+    const uint8_t *x = buf[0];
+    uint16_t *y = buf[1], value[TUTTI_PIXEL_CHANNELS][BYTES];
+    (void)queue;
+    for (int64_t c = 0; c < n->C; c++) tutti_cpu_narrow(value[c], n->value[c], BYTES);
+    for (int64_t i = 0; i < n->pixels; i++)
+        for (int64_t c = 0; c < n->C; c++) *y++ = value[c][*x++];
+    return TUTTI_OK;
+}
+
 const tutti_op tutti_op_normalise = {.name = "normalise",
     .buffers = "pixels->y:F32",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_normalise_desc)};
+const tutti_op tutti_op_normalise_narrow = {.name = "normalise_narrow",
+    .buffers = "pixels->y:BF16",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_normalise_desc)};
 
 const tutti_kernel tutti_kernels_pixel_cpu[] = {
     TUTTI_CPU_LOOP_OF(normalise, TUTTI_U8, normalise_open, normalise_run),
+    TUTTI_CPU_LOOP_OF(normalise_narrow, TUTTI_U8, normalise_open, normalise_narrow_run),
     {0},
 };

@@ -27,35 +27,26 @@ static tutti_status check(const tutti_pool_desc *d)
     return status ? status : tutti_cpu_check_count("pool", y, 4);
 }
 
-static tutti_status open_pass(const void *desc, int maximum, tutti_pass pass, void **args)
+static tutti_status open_max(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
     tutti_status status = check(desc);
-    return status ? status : tutti_onednn_pool(desc, maximum, pass, args);
+    return status ? status : tutti_onednn_pool(desc, 1, pass, dtype, args);
 }
 
-TUTTI_CPU_OPEN(pool_max)
+static tutti_status open_avg(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
-    return open_pass(desc, 1, TUTTI_PASS_FORWARD, args);
+    tutti_status status = check(desc);
+    return status ? status : tutti_onednn_pool(desc, 0, pass, dtype, args);
 }
 
-TUTTI_CPU_OPEN(pool_max_bwd)
-{
-    return open_pass(desc, 1, TUTTI_PASS_BACKWARD_DATA, args);
-}
+TUTTI_CPU_OPEN_VALUES(pool_max, open_max, TUTTI_PASS_FORWARD)
+TUTTI_CPU_OPEN_VALUES(pool_max_bwd, open_max, TUTTI_PASS_BACKWARD_DATA)
+TUTTI_CPU_OPEN_VALUES(pool_avg, open_avg, TUTTI_PASS_FORWARD)
+TUTTI_CPU_OPEN_VALUES(pool_avg_bwd, open_avg, TUTTI_PASS_BACKWARD_DATA)
 
-TUTTI_CPU_OPEN(pool_avg)
+size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype)
 {
-    return open_pass(desc, 0, TUTTI_PASS_FORWARD, args);
-}
-
-TUTTI_CPU_OPEN(pool_avg_bwd)
-{
-    return open_pass(desc, 0, TUTTI_PASS_BACKWARD_DATA, args);
-}
-
-size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc)
-{
-    size_t bytes = check(desc) ? 0 : tutti_onednn_pool_workspace(desc);
+    size_t bytes = check(desc) ? 0 : tutti_onednn_pool_workspace(desc, dtype);
     return bytes ? bytes : 1;
 }
 
@@ -77,9 +68,9 @@ const tutti_op tutti_op_pool_avg_bwd = {.name = "pool_avg_bwd",
     .desc_bytes = sizeof(tutti_pool_desc)};
 
 const tutti_kernel tutti_kernels_pool_cpu[] = {
-    TUTTI_CPU_ROW(pool_max, pool_max_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(pool_max_bwd, pool_max_bwd_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(pool_avg, pool_avg_open, tutti_onednn_run, tutti_onednn_close),
-    TUTTI_CPU_ROW(pool_avg_bwd, pool_avg_bwd_open, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(pool_max, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(pool_max_bwd, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(pool_avg, tutti_onednn_run, tutti_onednn_close),
+    TUTTI_CPU_ROWS(pool_avg_bwd, tutti_onednn_run, tutti_onednn_close),
     {0},
 };

@@ -58,3 +58,13 @@ const char *tutti_kernel_library(void)
 {
     return tutti_onednn_version();
 }
+
+const char *tutti_kernel_instructions(void)
+{
+    return tutti_onednn_instructions();
+}
+
+const char *tutti_kernel_fault(tutti_dtype dtype)
+{
+    return tutti_onednn_fault(dtype);
+}

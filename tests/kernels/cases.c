@@ -30,10 +30,10 @@ static int set_field(test_case *c, const char *key, const char *value)
     return 1;
 }
 
-int test_parse(const char *text, test_case *c)
+int test_parse(const char *text, tutti_dtype values, test_case *c)
 {
     char copy[MAX_TEXT], *save = NULL;
-    *c = (test_case){.family = NULL};
+    *c = (test_case){.family = NULL, .values = values};
     snprintf(c->text, sizeof c->text, "%s", text);
     snprintf(copy, sizeof copy, "%s", text);
     const char *name = strtok_r(copy, " ", &save);

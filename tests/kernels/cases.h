@@ -25,6 +25,7 @@ typedef struct test_case test_case;
 
 typedef struct test_family {
     const char *name;
+    int halves; /* its cases also run with values of bf16 */
     int ops;
     const tutti_op *op[MAX_OPS];           /* later ops use the results of earlier ones */
     void (*tensors)(test_case *c);         /* declares the tensors with test_declare */
@@ -33,6 +34,7 @@ typedef struct test_family {
 
 struct test_case {
     const test_family *family;
+    tutti_dtype values; /* F32, or BF16 for a family with `halves` */
     char text[MAX_TEXT];
     union {
         char bytes[MAX_DESC];
@@ -42,9 +44,9 @@ struct test_case {
     test_tensor tensor[MAX_TENSORS];
 };
 
-/* Reads "family key=value ..."; false if a word is unknown. Sets only the family, the text and the
- * descriptor. */
-int test_parse(const char *text, test_case *c);
+/* Reads "family key=value ..."; false if a word is unknown. Sets only the family, the type of its
+ * values, the text and the descriptor. */
+int test_parse(const char *text, tutti_dtype values, test_case *c);
 /* Declares the tensors, allocates and fills them. test_case_close frees them. */
 void test_case_open(test_case *c);
 void test_case_close(test_case *c);

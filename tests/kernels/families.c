@@ -20,11 +20,11 @@ static void conv_tensors(test_case *c)
     int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
     int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
     int64_t x = d->N * d->H * d->W * d->C, w = d->K * d->R * d->S * d->C, y = d->N * P * Q * d->K;
-    test_declare(c, "x", TUTTI_F32, x);
-    test_declare(c, "w", TUTTI_F32, w);
-    test_declare(c, "y", TUTTI_F32, y);
-    test_declare(c, "dy", TUTTI_F32, y);
-    test_declare(c, "dx", TUTTI_F32, x);
+    test_declare(c, "x", c->values, x);
+    test_declare(c, "w", c->values, w);
+    test_declare(c, "y", c->values, y);
+    test_declare(c, "dy", c->values, y);
+    test_declare(c, "dx", c->values, x);
     test_declare(c, "dw", TUTTI_F32, w);
     if (d->bias) test_declare(c, "b", TUTTI_F32, d->K);
     if (d->bias) test_declare(c, "db", TUTTI_F32, d->K);
@@ -33,27 +33,36 @@ static void conv_tensors(test_case *c)
 static void dense_tensors(test_case *c)
 {
     const tutti_dense_desc *d = (const void *)c->desc.bytes;
-    test_declare(c, "x", TUTTI_F32, d->N * d->C);
-    test_declare(c, "w", TUTTI_F32, d->K * d->C);
-    test_declare(c, "y", TUTTI_F32, d->N * d->K);
-    test_declare(c, "dy", TUTTI_F32, d->N * d->K);
-    test_declare(c, "dx", TUTTI_F32, d->N * d->C);
+    test_declare(c, "x", c->values, d->N * d->C);
+    test_declare(c, "w", c->values, d->K * d->C);
+    test_declare(c, "y", c->values, d->N * d->K);
+    test_declare(c, "dy", c->values, d->N * d->K);
+    test_declare(c, "dx", c->values, d->N * d->C);
     test_declare(c, "dw", TUTTI_F32, d->K * d->C);
     if (d->bias) test_declare(c, "b", TUTTI_F32, d->K);
     if (d->bias) test_declare(c, "db", TUTTI_F32, d->K);
+}
+
+static void dense_wide_tensors(test_case *c)
+{
+    const tutti_dense_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", TUTTI_BF16, d->N * d->C);
+    test_declare(c, "w", TUTTI_BF16, d->K * d->C);
+    test_declare(c, "y", TUTTI_F32, d->N * d->K);
+    if (d->bias) test_declare(c, "b", TUTTI_F32, d->K);
 }
 
 static void norm_tensors(test_case *c)
 {
     const tutti_norm_desc *d = (const void *)c->desc.bytes;
     int64_t count = d->N * d->H * d->W * d->C;
-    test_declare(c, "x", TUTTI_F32, count);
+    test_declare(c, "x", c->values, count);
     test_declare(c, "scaleshift", TUTTI_F32, 2 * d->C);
-    test_declare(c, "y", TUTTI_F32, count);
+    test_declare(c, "y", c->values, count);
     test_declare(c, "stats", TUTTI_F32, 2 * d->C);
     if (d->relu) test_declare(c, "mask", TUTTI_U8, (int64_t)tutti_norm_mask_bytes(d));
-    test_declare(c, "dy", TUTTI_F32, count);
-    test_declare(c, "dx", TUTTI_F32, count);
+    test_declare(c, "dy", c->values, count);
+    test_declare(c, "dx", c->values, count);
     test_declare(c, "dscaleshift", TUTTI_F32, 2 * d->C);
 }
 
@@ -61,10 +70,10 @@ static void norm_infer_tensors(test_case *c)
 {
     const tutti_norm_desc *d = (const void *)c->desc.bytes;
     int64_t count = d->N * d->H * d->W * d->C;
-    test_declare(c, "x", TUTTI_F32, count);
+    test_declare(c, "x", c->values, count);
     test_declare(c, "scaleshift", TUTTI_F32, 2 * d->C);
     test_declare(c, "running", TUTTI_F32, 2 * d->C);
-    test_declare(c, "y", TUTTI_F32, count);
+    test_declare(c, "y", c->values, count);
 }
 
 static void norm_running_tensors(test_case *c)
@@ -76,10 +85,10 @@ static void norm_running_tensors(test_case *c)
 
 static void elementwise_tensors(test_case *c, int64_t count)
 {
-    test_declare(c, "x", TUTTI_F32, count);
-    test_declare(c, "y", TUTTI_F32, count);
-    test_declare(c, "dy", TUTTI_F32, count);
-    test_declare(c, "dx", TUTTI_F32, count);
+    test_declare(c, "x", c->values, count);
+    test_declare(c, "y", c->values, count);
+    test_declare(c, "dy", c->values, count);
+    test_declare(c, "dx", c->values, count);
 }
 
 static void relu_tensors(test_case *c)
@@ -98,11 +107,12 @@ static void pool_tensors(test_case *c, int maximum)
     const tutti_pool_desc *d = (const void *)c->desc.bytes;
     int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
     int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
-    test_declare(c, "x", TUTTI_F32, d->N * d->H * d->W * d->C);
-    test_declare(c, "y", TUTTI_F32, d->N * P * Q * d->C);
-    if (maximum) test_declare(c, "argmax", TUTTI_U8, (int64_t)tutti_pool_argmax_bytes(d));
-    test_declare(c, "dy", TUTTI_F32, d->N * P * Q * d->C);
-    test_declare(c, "dx", TUTTI_F32, d->N * d->H * d->W * d->C);
+    test_declare(c, "x", c->values, d->N * d->H * d->W * d->C);
+    test_declare(c, "y", c->values, d->N * P * Q * d->C);
+    if (maximum)
+        test_declare(c, "argmax", TUTTI_U8, (int64_t)tutti_pool_argmax_bytes(d, c->values));
+    test_declare(c, "dy", c->values, d->N * P * Q * d->C);
+    test_declare(c, "dx", c->values, d->N * d->H * d->W * d->C);
 }
 
 static void pool_max_tensors(test_case *c)
@@ -126,10 +136,10 @@ static void concat_tensors(test_case *c)
     for (int n = 0; n < 4; n++) {
         int whole = (names[n][strlen(names[n]) - 1] == 'y') != split;
         char name[16];
-        if (whole) test_declare(c, names[n], TUTTI_F32, d->pixels * channels);
+        if (whole) test_declare(c, names[n], c->values, d->pixels * channels);
         for (int i = 0; !whole && i < d->parts; i++) {
             snprintf(name, sizeof name, "%s%d", names[n], i);
-            test_declare(c, name, TUTTI_F32, d->pixels * d->C[i]);
+            test_declare(c, name, c->values, d->pixels * d->C[i]);
         }
     }
 }
@@ -143,10 +153,10 @@ static void shortcut_tensors(test_case *c)
 {
     const tutti_shortcut_desc *d = (const void *)c->desc.bytes;
     int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
-    test_declare(c, "x", TUTTI_F32, d->N * d->H * d->W * d->C);
-    test_declare(c, "y", TUTTI_F32, d->N * P * Q * d->K);
-    test_declare(c, "dy", TUTTI_F32, d->N * P * Q * d->K);
-    test_declare(c, "dx", TUTTI_F32, d->N * d->H * d->W * d->C);
+    test_declare(c, "x", c->values, d->N * d->H * d->W * d->C);
+    test_declare(c, "y", c->values, d->N * P * Q * d->K);
+    test_declare(c, "dy", c->values, d->N * P * Q * d->K);
+    test_declare(c, "dx", c->values, d->N * d->H * d->W * d->C);
 }
 
 static void sums(test_case *c, tutti_dtype total)
@@ -155,14 +165,14 @@ static void sums(test_case *c, tutti_dtype total)
     for (int i = 0; i < d->inputs; i++) {
         char name[16];
         snprintf(name, sizeof name, "x%d", i);
-        test_declare(c, name, TUTTI_F32, d->count);
+        test_declare(c, name, c->values, d->count);
     }
     test_declare(c, "y", total, d->count);
 }
 
 static void sum_tensors(test_case *c)
 {
-    sums(c, TUTTI_F32);
+    sums(c, c->values);
 }
 
 static void sum_narrow_tensors(test_case *c)
@@ -179,11 +189,28 @@ static void xent_tensors(test_case *c)
     test_declare(c, "metrics", TUTTI_F64, TUTTI_METRICS);
 }
 
-static void normalise_tensors(test_case *c)
+static void pixel_tensors(test_case *c, tutti_dtype values)
 {
     const tutti_normalise_desc *d = (const void *)c->desc.bytes;
     test_declare(c, "pixels", TUTTI_U8, d->pixels * d->C);
-    test_declare(c, "y", TUTTI_F32, d->pixels * d->C);
+    test_declare(c, "y", values, d->pixels * d->C);
+}
+
+static void normalise_tensors(test_case *c)
+{
+    pixel_tensors(c, TUTTI_F32);
+}
+
+static void normalise_narrow_tensors(test_case *c)
+{
+    pixel_tensors(c, TUTTI_BF16);
+}
+
+static void narrow_tensors(test_case *c)
+{
+    const tutti_widen_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", TUTTI_F32, d->count);
+    test_declare(c, "y", TUTTI_BF16, d->count);
 }
 
 static void widen_tensors(test_case *c)
@@ -299,6 +326,19 @@ typedef struct field {
     F(family, tutti_sgd_desc, count, 'i'), F(family, tutti_sgd_desc, momentum, 'f'),               \
         F(family, tutti_sgd_desc, weight_decay, 'f'), F(family, tutti_sgd_desc, nesterov, 'd'),    \
         F(family, tutti_sgd_desc, rate_factor, 'f')
+#define PIXEL(family)                                                                              \
+    F(family, tutti_normalise_desc, pixels, 'i'), F(family, tutti_normalise_desc, C, 'i'),         \
+        AT(family, tutti_normalise_desc, mean0, mean[0], 'f'),                                     \
+        AT(family, tutti_normalise_desc, mean1, mean[1], 'f'),                                     \
+        AT(family, tutti_normalise_desc, mean2, mean[2], 'f'),                                     \
+        AT(family, tutti_normalise_desc, mean3, mean[3], 'f'),                                     \
+        AT(family, tutti_normalise_desc, deviation0, deviation[0], 'f'),                           \
+        AT(family, tutti_normalise_desc, deviation1, deviation[1], 'f'),                           \
+        AT(family, tutti_normalise_desc, deviation2, deviation[2], 'f'),                           \
+        AT(family, tutti_normalise_desc, deviation3, deviation[3], 'f')
+#define DENSE(family)                                                                              \
+    F(family, tutti_dense_desc, N, 'i'), F(family, tutti_dense_desc, C, 'i'),                      \
+        F(family, tutti_dense_desc, K, 'i'), F(family, tutti_dense_desc, bias, 'd')
 #define NORM(family)                                                                               \
     F(family, tutti_norm_desc, N, 'i'), F(family, tutti_norm_desc, H, 'i'),                        \
         F(family, tutti_norm_desc, W, 'i'), F(family, tutti_norm_desc, C, 'i'),                    \
@@ -314,10 +354,8 @@ static const field fields[] = {
     WINDOW(conv, tutti_conv_desc),
     F(conv, tutti_conv_desc, K, 'i'),
     F(conv, tutti_conv_desc, bias, 'd'),
-    F(dense, tutti_dense_desc, N, 'i'),
-    F(dense, tutti_dense_desc, C, 'i'),
-    F(dense, tutti_dense_desc, K, 'i'),
-    F(dense, tutti_dense_desc, bias, 'd'),
+    DENSE(dense),
+    DENSE(dense_wide),
     NORM(norm),
     NORM(norm_infer),
     F(norm_running, tutti_norm_running_desc, C, 'i'),
@@ -343,21 +381,14 @@ static const field fields[] = {
     SUM(sum),
     SUM(sum_narrow),
     F(widen, tutti_widen_desc, count, 'i'),
+    F(narrow, tutti_widen_desc, count, 'i'),
     F(xent, tutti_xent_desc, N, 'i'),
     F(xent, tutti_xent_desc, K, 'i'),
     F(xent, tutti_xent_desc, weight, 'f'),
     F(xent, tutti_xent_desc, smoothing, 'f'),
     F(xent, tutti_xent_desc, views, 'd'),
-    F(normalise, tutti_normalise_desc, pixels, 'i'),
-    F(normalise, tutti_normalise_desc, C, 'i'),
-    AT(normalise, tutti_normalise_desc, mean0, mean[0], 'f'),
-    AT(normalise, tutti_normalise_desc, mean1, mean[1], 'f'),
-    AT(normalise, tutti_normalise_desc, mean2, mean[2], 'f'),
-    AT(normalise, tutti_normalise_desc, mean3, mean[3], 'f'),
-    AT(normalise, tutti_normalise_desc, deviation0, deviation[0], 'f'),
-    AT(normalise, tutti_normalise_desc, deviation1, deviation[1], 'f'),
-    AT(normalise, tutti_normalise_desc, deviation2, deviation[2], 'f'),
-    AT(normalise, tutti_normalise_desc, deviation3, deviation[3], 'f'),
+    PIXEL(normalise),
+    PIXEL(normalise_narrow),
     SGD(sgd),
     SGD(sgd_bf16),
     F(adam, tutti_adam_desc, count, 'i'),
@@ -393,30 +424,35 @@ int test_field(const test_family *family, const char *key, size_t *offset, char 
     return 0;
 }
 
-#define FAMILY(name, ...)                                                                          \
+#define FAMILY_OF(name, halves, ...)                                                               \
     &(const test_family)                                                                           \
     {                                                                                              \
-#name, __VA_ARGS__, name##_tensors, test_##name##_reference                                \
+#name, halves, __VA_ARGS__, name##_tensors, test_##name##_reference                        \
     }
+#define FAMILY(name, ...) FAMILY_OF(name, 0, __VA_ARGS__)
+#define HALVES(name, ...) FAMILY_OF(name, 1, __VA_ARGS__)
 
 const test_family *const test_families[] = {
-    FAMILY(conv, 3, {&tutti_op_conv, &tutti_op_conv_bwd_data, &tutti_op_conv_bwd_weights}),
-    FAMILY(dense, 3, {&tutti_op_dense, &tutti_op_dense_bwd_data, &tutti_op_dense_bwd_weights}),
-    FAMILY(norm, 2, {&tutti_op_norm, &tutti_op_norm_bwd}),
-    FAMILY(norm_infer, 1, {&tutti_op_norm_infer}),
+    HALVES(conv, 3, {&tutti_op_conv, &tutti_op_conv_bwd_data, &tutti_op_conv_bwd_weights}),
+    HALVES(dense, 3, {&tutti_op_dense, &tutti_op_dense_bwd_data, &tutti_op_dense_bwd_weights}),
+    FAMILY(dense_wide, 1, {&tutti_op_dense_wide}),
+    HALVES(norm, 2, {&tutti_op_norm, &tutti_op_norm_bwd}),
+    HALVES(norm_infer, 1, {&tutti_op_norm_infer}),
     FAMILY(norm_running, 1, {&tutti_op_norm_running}),
-    FAMILY(relu, 2, {&tutti_op_relu, &tutti_op_relu_bwd}),
-    FAMILY(dropout, 2, {&tutti_op_dropout, &tutti_op_dropout_bwd}),
-    FAMILY(pool_max, 2, {&tutti_op_pool_max, &tutti_op_pool_max_bwd}),
-    FAMILY(pool_avg, 2, {&tutti_op_pool_avg, &tutti_op_pool_avg_bwd}),
-    FAMILY(concat, 2, {&tutti_op_concat, &tutti_op_concat_bwd}),
-    FAMILY(split, 2, {&tutti_op_split, &tutti_op_split_bwd}),
-    FAMILY(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),
-    FAMILY(sum, 1, {&tutti_op_sum}),
+    HALVES(relu, 2, {&tutti_op_relu, &tutti_op_relu_bwd}),
+    HALVES(dropout, 2, {&tutti_op_dropout, &tutti_op_dropout_bwd}),
+    HALVES(pool_max, 2, {&tutti_op_pool_max, &tutti_op_pool_max_bwd}),
+    HALVES(pool_avg, 2, {&tutti_op_pool_avg, &tutti_op_pool_avg_bwd}),
+    HALVES(concat, 2, {&tutti_op_concat, &tutti_op_concat_bwd}),
+    HALVES(split, 2, {&tutti_op_split, &tutti_op_split_bwd}),
+    HALVES(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),
+    HALVES(sum, 1, {&tutti_op_sum}),
     FAMILY(sum_narrow, 1, {&tutti_op_sum_narrow}),
     FAMILY(widen, 1, {&tutti_op_widen}),
+    FAMILY(narrow, 1, {&tutti_op_narrow}),
     FAMILY(xent, 2, {&tutti_op_softmax_xent, &tutti_op_xent_eval}),
     FAMILY(normalise, 1, {&tutti_op_normalise}),
+    FAMILY(normalise_narrow, 1, {&tutti_op_normalise_narrow}),
     FAMILY(sgd, 1, {&tutti_op_sgd}),
     FAMILY(sgd_bf16, 1, {&tutti_op_sgd}),
     FAMILY(adam, 1, {&tutti_op_adam}),

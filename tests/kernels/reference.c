@@ -76,6 +76,18 @@ void test_dense_reference(const test_case *c)
         }
 }
 
+void test_dense_wide_reference(const test_case *c)
+{
+    const tutti_dense_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *w = test_value(c, "w");
+    for (int64_t n = 0; n < d->N; n++)
+        for (int64_t k = 0; k < d->K; k++) {
+            double *y = &test_value(c, "y")[n * d->K + k];
+            *y = d->bias ? test_value(c, "b")[k] : 0;
+            for (int64_t e = 0; e < d->C; e++) *y += x[n * d->C + e] * w[k * d->C + e];
+        }
+}
+
 /* ---- norm ---- */
 
 static void norm_apply(const test_case *c, const double *stats)
@@ -296,6 +308,11 @@ void test_normalise_reference(const test_case *c)
         y[i] = (pixel[i] / 255 - (double)d->mean[i % d->C]) / (double)d->deviation[i % d->C];
 }
 
+void test_normalise_narrow_reference(const test_case *c)
+{
+    test_normalise_reference(c);
+}
+
 /* Float32 holds the sums of a few inputs exactly, so that there is only one rounding. */
 void test_sum_narrow_reference(const test_case *c)
 {
@@ -309,6 +326,12 @@ void test_widen_reference(const test_case *c)
 {
     const test_tensor *x = test_find(c, "x");
     for (int64_t i = 0; i < x->count; i++) test_value(c, "y")[i] = x->value[i];
+}
+
+void test_narrow_reference(const test_case *c)
+{
+    const test_tensor *x = test_find(c, "x");
+    for (int64_t i = 0; i < x->count; i++) test_value(c, "y")[i] = test_bf16(x->value[i]);
 }
 
 /* ---- loss, optim ---- */

@@ -7,6 +7,7 @@
 
 void test_conv_reference(const test_case *c);
 void test_dense_reference(const test_case *c);
+void test_dense_wide_reference(const test_case *c);
 void test_norm_reference(const test_case *c);
 void test_norm_infer_reference(const test_case *c);
 void test_norm_running_reference(const test_case *c);
@@ -20,8 +21,10 @@ void test_shortcut_reference(const test_case *c);
 void test_sum_reference(const test_case *c);
 void test_sum_narrow_reference(const test_case *c);
 void test_widen_reference(const test_case *c);
+void test_narrow_reference(const test_case *c);
 void test_xent_reference(const test_case *c);
 void test_normalise_reference(const test_case *c);
+void test_normalise_narrow_reference(const test_case *c);
 void test_sgd_reference(const test_case *c);
 void test_sgd_bf16_reference(const test_case *c);
 void test_adam_reference(const test_case *c);

@@ -24,7 +24,7 @@ complain() { echo "$*"; bad=1; }
 if [ -f dag/kernels/table.c ]; then
     while IFS=: read -r file line op; do
         op=${op#tutti_op_}
-        grep -qE "^ *TUTTI_CPU_(ROW|LOOP)(_OF)?\($op," dag/kernels/*_cpu.c ||
+        grep -qE "^ *TUTTI_CPU_(ROW|LOOP)(S|_OF)?\($op," dag/kernels/*_cpu.c ||
             complain "$file:$line: the op $op has no row in dag/kernels/*_cpu.c"
     done < <(awk '/^extern const tutti_op /, /;/ {
         rest = $0

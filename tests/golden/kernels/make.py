@@ -243,7 +243,7 @@ FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer
             "lars": lars, "length": length, "clip_factor": clip_factor, "clip": clip, "average": average}
 
 
-WITHOUT = ("dropout", "sum_narrow", "widen", "sgd_bf16", "length_bf16")
+WITHOUT = ("dropout", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16")
 
 
 def main():
