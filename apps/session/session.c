@@ -178,8 +178,10 @@ tutti_status tutti_training_session_start(tutti_training_session *s)
     if (status) return status;
     if (s->exchange) options.hooks = tutti_exchange_hooks(s->exchange);
     status = s->runner->open(s->graph, &options, &s->run);
-    if (!status) s->stage = TUTTI_TRAINING_STARTED;
-    return status;
+    if (status) return status;
+    s->stage = TUTTI_TRAINING_STARTED;
+    s->stale = 1;
+    return TUTTI_OK;
 }
 
 static tutti_status expect_model(const tutti_training_session *s, const char *call)
@@ -193,13 +195,23 @@ static tutti_status expect_model(const tutti_training_session *s, const char *ca
 tutti_status tutti_training_session_init(tutti_training_session *s)
 {
     tutti_status status = expect_model(s, "take initial weights");
-    return status ? status : tutti_step_init(s->step, s->net, s->runner, s->run, s->recipe.seed);
+    if (status) return status;
+    s->stale = 1;
+    return tutti_step_init(s->step, s->net, s->runner, s->run, s->recipe.seed);
+}
+
+static tutti_status refresh(tutti_training_session *s)
+{
+    if (!s->stale || s->step->refresh < 0) return TUTTI_OK;
+    s->stale = 0;
+    return s->runner->submit(s->run, s->step->refresh);
 }
 
 tutti_status tutti_training_session_feed(
     tutti_training_session *s, const uint8_t *images, const int32_t *labels)
 {
     tutti_status status = expect_model(s, "take a batch");
+    if (!status) status = refresh(s);
     for (int i = 0; !status && i < s->recipe.micro_batches; i++) {
         const tutti_micro_batch *part = &s->step->micro_batch[i];
         status = s->runner->feed(s->run, part->images, images + part->first * s->image_bytes,

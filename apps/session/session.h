@@ -59,6 +59,7 @@ typedef struct tutti_training_session {
     tutti_step *step;
     tutti_step_options recipe;
     int64_t image_bytes; /* of one image */
+    int stale;           /* copies of weights (step.h) are not those of the weights */
     tutti_graph *graph;  /* the step's, or the one that blank made; NULL: not BUILT */
     const tutti_runner *runner;
     tutti_run *run; /* NULL: not STARTED */
@@ -94,7 +95,9 @@ tutti_status tutti_training_session_start(tutti_training_session *session);
 /* Writes the model's initial weights and state, which the recipe's seed determines. */
 tutti_status tutti_training_session_init(tutti_training_session *session);
 /* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes: both
- * must stay valid until a wait for a later point has returned. Errors as of tutti_runner.feed. */
+ * must stay valid until a wait for a later point has returned. The first batch after start or init
+ * comes after the section `refresh`, of a step that has one (step.h); weights are written in
+ * another way only before it. Errors as of tutti_runner.feed. */
 tutti_status tutti_training_session_feed(
     tutti_training_session *session, const uint8_t *images, const int32_t *labels);
 

@@ -24,7 +24,8 @@ struct tutti_op; /* dag/kernels/kernel.h */
 typedef enum tutti_role {
     /* written by the runner's feed before a section (images, labels, learning rate) */
     TUTTI_ROLE_INPUT,
-    TUTTI_ROLE_SCRATCH,   /* activations, gradients of activations, workspaces */
+    /* activations, gradients of activations, workspaces; copies of parameters */
+    TUTTI_ROLE_SCRATCH,
     TUTTI_ROLE_GRADIENT,  /* gradient of a parameter */
     TUTTI_ROLE_PARAMETER, /* trained; hashed, saved and broadcast */
     TUTTI_ROLE_STATE,     /* kept and saved but not trained (momentum, running statistics) */

@@ -38,6 +38,10 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: gradients clipped to a length of %g; it must be finite and not negative",
             o->clip_norm);
+    if (o->precision != TUTTI_F32 && o->precision != TUTTI_BF16)
+        return tutti_fail(TUTTI_ERR_INVAL, "step: values cannot be %s: only %s and %s",
+            tutti_dtype_name(o->precision), tutti_dtype_name(TUTTI_F32),
+            tutti_dtype_name(TUTTI_BF16));
     return rule_of(o)->check(o);
 }
 
@@ -195,8 +199,11 @@ static tutti_status update(tutti_builder *b)
     for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
+        for (int p = 0; p < n && status == TUTTI_OK; p++) {
             status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
+            if (status == TUTTI_OK)
+                status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
+        }
         if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
             status = tutti_builder_update_running(b, l);
     }
@@ -246,6 +253,9 @@ static tutti_status emit_sections(tutti_builder *b)
         status = gather(b, "gather_first", TUTTI_PASS_FIRST, &step->gather_first);
     if (status == TUTTI_OK && step->accumulate > 2)
         status = gather(b, "gather_more", TUTTI_PASS_MORE, &step->gather_more);
+    if (status == TUTTI_OK && b->options->precision != TUTTI_F32)
+        status = tutti_graph_section(b->graph, "refresh", &step->refresh);
+    if (status == TUTTI_OK && step->refresh >= 0) status = tutti_builder_refresh_copies(b, 0);
     return status;
 }
 
@@ -255,6 +265,7 @@ static tutti_status open_builder(tutti_builder *b)
     tutti_step *step = calloc(1, sizeof *step);
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
+    step->refresh = -1;
     step->micro_batches = b->options->micro_batches;
     step->rule = rule_of(b->options);
     step->accumulate = batches_of(b->options);
@@ -267,6 +278,7 @@ static tutti_status open_builder(tutti_builder *b)
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
+    b->copy = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->copy);
     b->statistics = calloc(layers, sizeof *b->statistics);
     b->gathered_statistics = calloc(layers, sizeof *b->gathered_statistics);
     b->running = calloc(layers, sizeof *b->running);
@@ -276,13 +288,13 @@ static tutti_status open_builder(tutti_builder *b)
     b->access =
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
-        !b->trained || !b->statistics || !b->gathered_statistics || !b->running || !b->average ||
-        !b->wanted || !b->access)
+        !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
+        !b->average || !b->wanted || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
     b->graph = step->graph;
-    return status;
+    return status == TUTTI_OK ? tutti_builder_set_precision(b) : status;
 }
 
 static void close_builder(tutti_builder *b)
@@ -292,6 +304,8 @@ static void close_builder(tutti_builder *b)
     free(b->gradients);
     free(b->site);
     free(b->trained);
+    free(b->copy);
+    free(b->typed.layer);
     free(b->statistics);
     free(b->gathered_statistics);
     free(b->running);

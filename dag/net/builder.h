@@ -1,6 +1,6 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
- * and evaluate.c the nodes of the passes; update.c the marks and what follows them. Threads:
- * [M]. */
+ * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
+ * copies of weights in another type; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -12,7 +12,8 @@
 typedef enum tutti_pass { TUTTI_PASS_LAST, TUTTI_PASS_FIRST, TUTTI_PASS_MORE } tutti_pass;
 
 typedef struct tutti_builder {
-    const tutti_net *net;
+    const tutti_net *net; /* the caller's, or the one below */
+    tutti_net typed;      /* the same layers, with values in another type */
     const tutti_step_options *options;
     tutti_pass pass;
     tutti_step *step;
@@ -20,6 +21,7 @@ typedef struct tutti_builder {
     tutti_gradients **gradients; /* per micro-batch */
     tutti_site *site;            /* layer l, micro-batch s: index l * micro_batches + s */
     tutti_trained *trained;      /* parameter p of layer l: index l * TUTTI_LAYER_PARAMETERS + p */
+    int *copy;                   /* likewise: what the layer reads in place of it, or -1 */
     /* per layer with statistics: the sum over micro-batches; that of earlier batches, if any */
     int *statistics, *gathered_statistics;
     int *running, *average; /* per layer with statistics: running ones, and their average */
@@ -49,6 +51,16 @@ tutti_status tutti_builder_declare(tutti_builder *b);
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
     const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
     int *tensor);
+
+/* Points b->net at the net that computes in options->precision. INVAL (logged) if its output cannot
+ * be float32; NOMEM. */
+tutti_status tutti_builder_set_precision(tutti_builder *b);
+
+/* For parameter p of layer l, if the layer reads a copy of it: the node that writes the copy, from
+ * the parameter or its average. For all of them. */
+tutti_status tutti_builder_refresh_copy(
+    tutti_builder *b, int l, int p, const char *suffix, int average);
+tutti_status tutti_builder_refresh_copies(tutti_builder *b, int average);
 
 /* For parameter p of layer l: [sum over micro-batches] -> mark (which only the last batch has); and
  * what follows the mark: the update. */

@@ -90,6 +90,20 @@ static void set_factors(const tutti_step_options *o, const tutti_factors *factor
     t->weight_decay = t->exempt ? 0 : o->weight_decay * (float)factors->weight_decay;
 }
 
+/* What the layer reads in place of the parameter, if it multiplies it with values of another type. */
+static tutti_status declare_copy(tutti_builder *b, int l, int p, const tutti_parameter *parameter)
+{
+    tutti_dtype precision = b->options->precision;
+    int *copy = &b->copy[l * TUTTI_LAYER_PARAMETERS + p];
+    *copy = -1;
+    if (!parameter->multiplied || precision == parameter->dtype) return TUTTI_OK;
+    tutti_status status = tutti_builder_tensor(b, "bf16.", b->net->layer[l].name, parameter->suffix,
+        -1, TUTTI_ROLE_SCRATCH, precision, parameter->shape, copy);
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
+        tutti_builder_site(b, l, s)->parameter[p] = *copy;
+    return status;
+}
+
 /* Declares parameter, states and gradient; with several micro-batches or batches, or if the gradient
  * is of another type than they compute, also the gradient of each. */
 static tutti_status declare_parameter(
@@ -122,7 +136,7 @@ static tutti_status declare_parameter(
             status = tutti_builder_tensor(
                 b, "d.", layer, suffix, s, TUTTI_ROLE_SCRATCH, dtype, shape, &site->dparameter[p]);
     }
-    return status;
+    return status == TUTTI_OK ? declare_copy(b, l, p, parameter) : status;
 }
 
 static tutti_status declare_running(tutti_builder *b, int l)

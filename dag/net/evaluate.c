@@ -50,20 +50,29 @@ static tutti_status declare(tutti_builder *b, int s)
                               : status;
 }
 
+/* The forward pass, with averages in place of parameters or not: layers that read copies of
+ * parameters then find those of the averages, for as long as the pass takes. */
+static tutti_status forward(tutti_builder *b, int averages)
+{
+    tutti_status status = averages ? tutti_builder_refresh_copies(b, 1) : TUTTI_OK;
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
+    return status == TUTTI_OK && averages ? tutti_builder_refresh_copies(b, 0) : status;
+}
+
 /* Two sections: the first view, and the mean of the first and another one. */
-static tutti_status append_sections(
-    tutti_builder *b, const char *name, const char *again_name, int *section, int *again)
+static tutti_status append_sections(tutti_builder *b, int averages, const char *name,
+    const char *again_name, int *section, int *again)
 {
     int micro_batches = b->options->micro_batches;
     tutti_step *step = b->step;
     tutti_status status = tutti_graph_section(b->graph, name, section);
-    if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
+    if (status == TUTTI_OK) status = forward(b, averages);
     for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
         status = see(b, s, 0);
         if (status == TUTTI_OK) status = judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
     }
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, again_name, again);
-    if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
+    if (status == TUTTI_OK) status = forward(b, averages);
     for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
         status = see(b, s, 1);
         if (status == TUTTI_OK) status = judge(b, s, step->micro_batch[s].both, 2);
@@ -77,8 +86,10 @@ static void use_averages(tutti_builder *b, int averages)
     for (int i = 0; i < b->net->layers * b->options->micro_batches; i++) {
         tutti_site *site = &b->site[i];
         for (int p = 0; p < TUTTI_LAYER_PARAMETERS; p++) {
-            const tutti_trained *t = &b->trained[site->index * TUTTI_LAYER_PARAMETERS + p];
-            if (site->parameter[p] >= 0) site->parameter[p] = averages ? t->average : t->weight;
+            int at = site->index * TUTTI_LAYER_PARAMETERS + p;
+            const tutti_trained *t = &b->trained[at];
+            if (site->parameter[p] >= 0 && b->copy[at] < 0)
+                site->parameter[p] = averages ? t->average : t->weight;
         }
         if (site->running >= 0)
             site->running = averages ? b->average[site->index] : b->running[site->index];
@@ -92,11 +103,11 @@ tutti_status tutti_builder_evaluate(tutti_builder *b)
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = declare(b, s);
     if (status == TUTTI_OK)
-        status = append_sections(b, "eval", "eval_again", &step->eval, &step->eval_again);
+        status = append_sections(b, 0, "eval", "eval_again", &step->eval, &step->eval_again);
     if (status != TUTTI_OK || b->options->average_decay <= 0) return status;
     use_averages(b, 1);
     status = append_sections(
-        b, "eval_average", "eval_average_again", &step->eval_average, &step->eval_average_again);
+        b, 1, "eval_average", "eval_average_again", &step->eval_average, &step->eval_average_again);
     use_averages(b, 0);
     return status;
 }

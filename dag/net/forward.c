@@ -17,8 +17,9 @@ static tutti_status normalise(tutti_builder *b, int s)
     memcpy(desc.mean, o->mean, sizeof desc.mean);
     memcpy(desc.deviation, o->deviation, sizeof desc.deviation);
     tutti_access access[] = {tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y[0])};
-    return tutti_site_kernel(
-        site, TUTTI_PHASE_FORWARD, &tutti_op_normalise, &desc, sizeof desc, 2, access);
+    const tutti_op *op =
+        o->precision == TUTTI_F32 ? &tutti_op_normalise : &tutti_op_normalise_narrow;
+    return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 2, access);
 }
 
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)

@@ -44,6 +44,7 @@ typedef enum tutti_start {
 typedef struct tutti_parameter {
     const char *suffix; /* "weight": the tensor is "<layer>.weight" */
     tutti_dtype dtype;  /* of the parameter, its states, and its gradients until they are summed */
+    int multiplied;     /* with values, and therefore read in their type */
     tutti_shape shape;
     tutti_start start;
     double spread;
@@ -90,6 +91,8 @@ struct tutti_layer_kind {
     tutti_status (*infer)(tutti_layer *layer);
     /* Lists the parameters, at most TUTTI_LAYER_PARAMETERS; returns how many. NULL: none. */
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
+    /* Whether its value can be float32 where its input is bf16. */
+    int widens;
     /* Whether forward leaves batch statistics in site->stats, from which running ones are kept. */
     int statistics;
     /* Append nodes for one micro-batch that read site->x and the parameters and write site->y.

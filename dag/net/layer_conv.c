@@ -26,6 +26,7 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
     int64_t C = layer->from[0].C, area = conv->R * conv->R;
     p[0] = (tutti_parameter){.suffix = "weight",
         .dtype = TUTTI_F32,
+        .multiplied = 1,
         .shape = tutti_shape_of(conv->K, conv->R, conv->R, C)};
     tutti_parameter_init(&p[0], conv->init, C * area, conv->K * area);
     if (!conv->bias) return 1;

@@ -20,6 +20,8 @@ libnet_la_SOURCES += \
 	dag/net/layer_split.c \
 	dag/net/layers.c \
 	dag/net/net.h \
+	dag/net/precision.c \
+	dag/net/refresh.c \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
 	dag/net/update.c dag/net/update_rule.h dag/net/update_rules.c \

@@ -11,6 +11,12 @@
  * clipped or the rule takes only float32, the same widened. Weights, states, lengths and batch
  * statistics stay float32.
  *
+ * With `precision` TUTTI_BF16 values and their gradients are bf16. The output (logits), the loss,
+ * batch statistics, and the gradients of parameters until they are summed stay float32, and so do
+ * parameters and states: what is trained, hashed and saved. Layers that multiply a parameter read a
+ * copy of it in bf16, which a node writes after each update. The section `refresh` writes all
+ * copies; it must run before the first step whenever parameters have been written in another way.
+ *
  *   train   [bytes -> float32]
  *           forward of each micro-batch, layer by layer; after each batch norm:
  *              sum of statistics over micro-batches -> mark
@@ -18,8 +24,8 @@
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
  *              [sum over micro-batches] -> mark
  *           [length of each gradient; from all of them, the factor that clips]
- *           from the last layer: [widen, clip and] update of each parameter, running statistics of
- *              each batch norm; [the average of each]
+ *           from the last layer: [widen, clip and] update of each parameter [-> copy in bf16],
+ *              running statistics of each batch norm; [the average of each]
  *   eval    [bytes -> float32]
  *           forward of each micro-batch with running statistics, metrics of each micro-batch
  *   eval_average
@@ -27,6 +33,8 @@
  *   gather_first, gather_more
  *           as train, but every sum over micro-batches goes to a tensor that the next batch adds
  *           to: without marks and updates
+ *
+ *   refresh with precision TUTTI_BF16: copies of parameters
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -44,7 +52,7 @@
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", what the update rule keeps (SGD's momentum:
  * "m.<name>"), running statistics "<layer>.running", averages "average.<name>"; values
  * "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1; images
- * "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>".
+ * "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>"; copies "bf16.<name>".
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
@@ -70,7 +78,8 @@ typedef struct tutti_step_options {
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
-    tutti_dtype wire; /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
+    tutti_dtype wire;      /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
+    tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */
     double beta1, beta2;          /* of Adam and AdamW */
@@ -87,7 +96,7 @@ typedef struct tutti_step_options {
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
     uint64_t seed;         /* initial weights, dropout */
     /* 1: images come as bytes, and a node per micro-batch makes them float with the mean and the
-     * deviation of each channel (dag/kernels/pixel.h). 0: they come as float32. */
+     * deviation of each channel (dag/kernels/pixel.h). 0: they come as values do (precision). */
     int bytes;
     float mean[TUTTI_PIXEL_CHANNELS], deviation[TUTTI_PIXEL_CHANNELS];
 } tutti_step_options;
@@ -95,7 +104,7 @@ typedef struct tutti_step_options {
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
-    int images, labels;   /* as fed: (n,H,W,C) of bytes or float32; (n) int32 */
+    int images, labels;   /* as fed: (n,H,W,C) of bytes or values; (n) int32 */
     int seen, both;       /* (n,K): logits of the first view; sum of both views (eval_again) */
     int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;
@@ -106,6 +115,7 @@ typedef struct tutti_step {
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;
+    int refresh; /* the section that copies parameters; -1: none is copied */
     /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
     int gather_first, gather_more;
     int accumulate; /* batches per step */
@@ -122,7 +132,8 @@ typedef struct tutti_step {
 } tutti_step;
 
 /* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused
- * value; images of more than TUTTI_PIXEL_CHANNELS channels as bytes; a batch norm over a single
+ * value; with precision TUTTI_BF16, an output that is not a dense layer's or that a layer reads;
+ * images of more than TUTTI_PIXEL_CHANNELS channels as bytes; a batch norm over a single
  * element. NOMEM. The net is not kept. */
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
@@ -130,8 +141,8 @@ void tutti_step_free(tutti_step *step); /* accepts NULL */
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
 
-/* Writes the initial values of every parameter and state into the run's memory; they depend only on
- * the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0;
+/* Writes the initial values of every parameter and state into the run's memory, not of copies; they
+ * depend only on the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0;
  * averages as what they average; biases and shifts 0; scales 1. To be called when nothing is
  * submitted. INVAL (logged) when the step was built from another net. */
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,

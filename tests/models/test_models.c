@@ -57,6 +57,9 @@ START_TEST(other_images_and_classes)
             tutti_step *step;
             ck_assert_ok(tutti_step_build(net, &options, &step));
             tutti_step_free(step);
+            options.precision = TUTTI_BF16;
+            ck_assert_ok(tutti_step_build(net, &options, &step));
+            tutti_step_free(step);
             tutti_net_free(net);
         }
     }

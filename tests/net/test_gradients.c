@@ -369,13 +369,35 @@ START_TEST(bf16_gradients_are_rounded_once)
 }
 END_TEST
 
-static uint64_t train(const data *d, tutti_dtype wire, const tutti_update_rule *rule,
-    uint64_t order_seed, double *loss)
+/* ---- types ---- */
+
+typedef struct types {
+    tutti_dtype wire, precision;
+} types;
+
+enum { TYPES = 4 };
+static const types f32, wire_bf16 = {.wire = TUTTI_BF16};
+
+/* The i-th of TYPES pairs. */
+static types types_of(int i)
+{
+    return (types){i & 1 ? TUTTI_BF16 : TUTTI_F32, i & 2 ? TUTTI_BF16 : TUTTI_F32};
+}
+
+/* Without its instructions for bf16 a processor may compute nothing in it. */
+static int can_compute(types t)
+{
+    return t.precision == TUTTI_F32 || !tutti_kernel_fault(t.precision);
+}
+
+static uint64_t train(
+    const data *d, types with, const tutti_update_rule *rule, uint64_t order_seed, double *loss)
 {
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 3,
         .ranks = 1,
-        .wire = wire,
+        .wire = with.wire,
+        .precision = with.precision,
         .rule = rule,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
@@ -398,10 +420,11 @@ START_TEST(every_order_gives_the_same_bits)
     const data *d = make_data();
     uint64_t seed = testing_seed(100);
     double want_loss, loss;
-    tutti_dtype wire = _i ? TUTTI_BF16 : TUTTI_F32;
-    uint64_t want = train(d, wire, NULL, 0, &want_loss);
+    const types with = types_of(_i);
+    if (!can_compute(with)) return;
+    uint64_t want = train(d, with, NULL, 0, &want_loss);
     for (uint64_t i = 0; i < 6; i++) {
-        ck_assert_msg(train(d, wire, NULL, seed + i, &loss) == want,
+        ck_assert_msg(train(d, with, NULL, seed + i, &loss) == want,
             "order %llu gives other weights", (unsigned long long)(seed + i));
         ck_assert_msg(!memcmp(&loss, &want_loss, sizeof loss), "order %llu: loss %.17g, not %.17g",
             (unsigned long long)(seed + i), loss, want_loss);
@@ -417,10 +440,151 @@ START_TEST(gradients_are_widened_for_a_rule)
     tutti_update_rule plain = tutti_update_sgd;
     double loss;
     plain.takes_bf16 = 0;
-    uint64_t want = train(d, TUTTI_BF16, NULL, 0, &loss);
-    ck_assert(train(d, TUTTI_BF16, &plain, 0, &loss) == want);
-    ck_assert(train(d, TUTTI_BF16, &plain, testing_seed(7), &loss) == want);
-    ck_assert(train(d, TUTTI_F32, &plain, 0, &loss) != want);
+    uint64_t want = train(d, wire_bf16, NULL, 0, &loss);
+    ck_assert(train(d, wire_bf16, &plain, 0, &loss) == want);
+    ck_assert(train(d, wire_bf16, &plain, testing_seed(7), &loss) == want);
+    ck_assert(train(d, f32, &plain, 0, &loss) != want);
+    free((void *)d);
+}
+END_TEST
+
+/* ---- values of bf16 ---- */
+
+static void open_half(trial *t, trial_net_fn *build, tutti_dtype precision, int micro_batches)
+{
+    const tutti_step_options options = {.batch = BATCH,
+        .micro_batches = micro_batches,
+        .ranks = 1,
+        .precision = precision,
+        .momentum = 0.9f,
+        .seed = 2};
+    trial_open(t, build, &options, 0);
+}
+
+static int begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* What a layer multiplies is a rounded copy; everything else that outlives a step is float32. */
+static void check_copies(trial *t)
+{
+    int copies = 0;
+    for (int i = 0; i < tutti_graph_tensors(t->step->graph); i++) {
+        const tutti_tensor *copy = tutti_graph_get_tensor(t->step->graph, i);
+        if (!begins(copy->name, "bf16.")) continue;
+        int64_t count, same;
+        const uint16_t *half = (const void *)trial_tensor(t, copy->name, &count);
+        const float *w = trial_tensor(t, copy->name + strlen("bf16."), &same);
+        ck_assert_int_eq(copy->dtype, TUTTI_BF16);
+        ck_assert_int_eq(count, same);
+        for (int64_t e = 0; e < count; e++)
+            ck_assert_msg(half[e] == tutti_bf16_narrow(w[e]), "%s[%lld] is %#x, of %g", copy->name,
+                (long long)e, half[e], (double)w[e]);
+        copies++;
+    }
+    ck_assert_int_gt(copies, 1);
+    for (int i = 0; i < t->step->parameters; i++)
+        ck_assert_int_eq(
+            tutti_graph_get_tensor(t->step->graph, t->step->parameter[i])->dtype, TUTTI_F32);
+    for (int i = 0; i < t->step->states; i++)
+        ck_assert_int_eq(
+            tutti_graph_get_tensor(t->step->graph, t->step->state[i])->dtype, TUTTI_F32);
+}
+
+static void check_type(const trial *t, const char *name, tutti_dtype dtype)
+{
+    int tensor = tutti_graph_find(t->step->graph, name);
+    ck_assert_msg(tensor >= 0, "no tensor %s", name);
+    ck_assert_msg(tutti_graph_get_tensor(t->step->graph, tensor)->dtype == dtype, "%s is %s", name,
+        tutti_dtype_name(tutti_graph_get_tensor(t->step->graph, tensor)->dtype));
+}
+
+/* How far the gradients of all parameters are from those in float32, relative to their length. */
+static double distance(const trial *full, const trial *half)
+{
+    double *sum = calloc(2 * MOST_PARAMETERS, sizeof *sum), *other = sum + MOST_PARAMETERS;
+    double length = 0, apart = 0;
+    ck_assert_ptr_nonnull(sum);
+    ck_assert_int_le(tutti_net_parameters(full->net), MOST_PARAMETERS);
+    int64_t total = add_gradients(full, sum);
+    ck_assert_int_eq(add_gradients(half, other), total);
+    for (int64_t e = 0; e < total; e++) {
+        length += sum[e] * sum[e];
+        apart += (sum[e] - other[e]) * (sum[e] - other[e]);
+    }
+    free(sum);
+    return sqrt(apart / length);
+}
+
+/* The gradients in bf16 are those in float32 but for rounding; every operation rounds by at most
+ * 2^-8, and a handful follow each other. A wrong operation is off by its whole size. */
+START_TEST(values_of_bf16)
+{
+    static trial_net_fn *const nets[] = {with_norm, without_norm, with_branches};
+    const data *d = make_data();
+    for (int i = 0; i < 6 && !tutti_kernel_fault(TUTTI_BF16); i++) {
+        trial full, half;
+        open_half(&full, nets[i / 2], TUTTI_F32, 1 + 2 * (i % 2));
+        open_half(&half, nets[i / 2], TUTTI_BF16, 1 + 2 * (i % 2));
+        ck_assert_int_lt(full.step->refresh, 0);
+        check_copies(&half);
+        double of_full = mean_loss(&full, d), of_half = mean_loss(&half, d);
+        ck_assert_double_eq_tol(of_half, of_full, 0.02 * of_full);
+        ck_assert_double_ne(of_half, of_full);
+        double far = distance(&full, &half);
+        ck_assert_msg(far < 0.05 && far > 1e-5, "net %d: %g apart", i / 2, far);
+        trial_run(&half, half.step->train, d->images, d->labels, 0.05f, 2);
+        check_copies(&half); /* written by the step */
+        if (nets[i / 2] == with_norm) {
+            check_type(&half, "conv1@0", TUTTI_BF16);
+            check_type(&half, "bn1@0", TUTTI_BF16);
+            check_type(&half, "bn1.stats@0", TUTTI_F32);
+            check_type(&half, "fc2@0", TUTTI_F32);
+            check_type(&half, "d.conv1.weight", TUTTI_F32);
+        }
+        trial_close(&full);
+        trial_close(&half);
+    }
+    free((void *)d);
+}
+END_TEST
+
+/* The losses of weights, of their averages, and of weights again, after three steps. */
+static void evaluate_averages(const data *d, double decay, double loss[3])
+{
+    const tutti_step_options options = {.batch = BATCH,
+        .micro_batches = 2,
+        .ranks = 1,
+        .precision = TUTTI_BF16,
+        .average_decay = decay,
+        .seed = 2};
+    trial t;
+    trial_open(&t, with_norm, &options, 0);
+    for (int step = 0; step < 3; step++)
+        trial_run(&t, t.step->train, d->images, d->labels, 0.05f, step);
+    const int sections[3] = {t.step->eval, t.step->eval_average, t.step->eval};
+    for (int i = 0; i < 3; i++) {
+        trial_run(&t, sections[i], d->images, d->labels, 0, 0);
+        loss[i] = trial_metric(&t, 0);
+    }
+    check_copies(&t);
+    trial_close(&t);
+}
+
+/* An average that forgets at once is the weights; one that does not is something else. */
+START_TEST(averages_are_evaluated_in_bf16)
+{
+    const data *d = make_data();
+    double short_ones[3], long_ones[3];
+    if (tutti_kernel_fault(TUTTI_BF16)) return;
+    evaluate_averages(d, 1e-30, short_ones);
+    evaluate_averages(d, 0.9, long_ones);
+    ck_assert_mem_eq(&short_ones[0], &short_ones[1], sizeof *short_ones);
+    ck_assert_double_ne(long_ones[0], long_ones[1]);
+    ck_assert_mem_eq(&short_ones[0], &long_ones[0], sizeof *short_ones);
+    ck_assert_mem_eq(&short_ones[0], &short_ones[2], sizeof *short_ones);
+    ck_assert_mem_eq(&long_ones[0], &long_ones[2], sizeof *short_ones);
     free((void *)d);
 }
 END_TEST
@@ -430,12 +594,13 @@ enum { PIPELINED = 5 };
 /* PIPELINED steps submitted at once. Twelve micro-batches make nodes with thirteen accesses, more than
  * StarPU has room for in a task. */
 static uint64_t train_pipelined(
-    const tutti_runner *runner, const data *d, tutti_dtype wire, int micro_batches, int workers)
+    const tutti_runner *runner, const data *d, types with, int micro_batches, int workers)
 {
     tutti_step_options options = {.batch = 2 * BATCH,
         .micro_batches = micro_batches,
         .ranks = 1,
-        .wire = wire,
+        .wire = with.wire,
+        .precision = with.precision,
         .momentum = 0.9f,
         .seed = 4};
     tutti_run_options run = {.workers = workers};
@@ -457,11 +622,12 @@ START_TEST(starpu_gives_the_same_bits)
     const tutti_runner *starpu = tutti_runner_find("starpu"),
                        *inline_runner = tutti_runner_find("inline");
     static const int micro_batches[] = {1, 2, 12};
+    const types with = types_of(_i);
+    if (!can_compute(with)) return;
     for (int i = 0; i < 3; i++) {
-        tutti_dtype wire = _i ? TUTTI_BF16 : TUTTI_F32;
-        uint64_t want = train_pipelined(inline_runner, d, wire, micro_batches[i], 1);
+        uint64_t want = train_pipelined(inline_runner, d, with, micro_batches[i], 1);
         for (int workers = 1; workers <= 2; workers++)
-            ck_assert_msg(train_pipelined(starpu, d, wire, micro_batches[i], workers) == want,
+            ck_assert_msg(train_pipelined(starpu, d, with, micro_batches[i], workers) == want,
                 "%d micro-batches on %d workers: other weights", micro_batches[i], workers);
     }
     free((void *)d);
@@ -472,13 +638,14 @@ END_TEST
 
 /* Three steps and an evaluation with images as bytes, or as the floats that they stand for. */
 static uint64_t train_on_pixels(
-    const uint8_t *pixels, const int32_t *labels, int bytes, double *loss)
+    const uint8_t *pixels, const int32_t *labels, int bytes, tutti_dtype precision, double *loss)
 {
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 2,
         .ranks = 1,
         .momentum = 0.9f,
         .seed = 2,
+        .precision = precision,
         .bytes = bytes,
         .mean = {0.4914f, 0.4822f, 0.4465f},
         .deviation = {0.247f, 0.2435f, 0.2616f}};
@@ -492,7 +659,8 @@ static uint64_t train_on_pixels(
     trial_open(&t, with_norm, &options, 0);
     int fed = t.step->micro_batch[0].images;
     ck_assert_uint_eq(tutti_graph_get_tensor(t.step->graph, fed)->bytes,
-        (size_t)t.step->micro_batch[0].count * IMAGE * (bytes ? 1 : sizeof(float)));
+        (size_t)t.step->micro_batch[0].count * IMAGE *
+            tutti_dtype_bytes(bytes ? TUTTI_U8 : precision));
     for (int step = 0; step < 3; step++) trial_run(&t, t.step->train, images, labels, 0.05f, step);
     trial_run(&t, t.step->eval, images, labels, 0, 0);
     trial_run(&t, t.step->eval_again, images, labels, 0, 0);
@@ -510,8 +678,10 @@ START_TEST(bytes_give_the_bits_of_floats)
     for (int e = 0; e < BATCH * IMAGE; e++)
         pixels[e] = (uint8_t)tutti_rng_below(8, tutti_rng_stream("pixels"), (uint64_t)e, 256);
     trial_labels(8, 0, BATCH, CLASSES, labels);
-    uint64_t floats = train_on_pixels(pixels, labels, 0, &of_floats);
-    ck_assert(train_on_pixels(pixels, labels, 1, &of_bytes) == floats);
+    const types with = types_of(2 * _i);
+    if (!can_compute(with)) return;
+    uint64_t floats = train_on_pixels(pixels, labels, 0, with.precision, &of_floats);
+    ck_assert(train_on_pixels(pixels, labels, 1, with.precision, &of_bytes) == floats);
     ck_assert_mem_eq(&of_bytes, &of_floats, sizeof of_floats);
 }
 END_TEST
@@ -593,9 +763,11 @@ int main(void)
     tcase_add_test(tcase, micro_batches_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, bf16_gradients_are_rounded_once);
     tcase_add_test(tcase, gradients_are_widened_for_a_rule);
-    tcase_add_loop_test(tcase, every_order_gives_the_same_bits, 0, 2);
-    tcase_add_loop_test(tcase, starpu_gives_the_same_bits, 0, 2);
-    tcase_add_test(tcase, bytes_give_the_bits_of_floats);
+    tcase_add_loop_test(tcase, every_order_gives_the_same_bits, 0, TYPES);
+    tcase_add_loop_test(tcase, starpu_gives_the_same_bits, 0, TYPES);
+    tcase_add_test(tcase, values_of_bf16);
+    tcase_add_test(tcase, averages_are_evaluated_in_bf16);
+    tcase_add_loop_test(tcase, bytes_give_the_bits_of_floats, 0, 2);
     tcase_add_test(tcase, padded_rows_do_not_count);
     tcase_add_test(tcase, two_views_are_averaged);
     tcase_add_test(tcase, initial_values_follow_seed_and_name);

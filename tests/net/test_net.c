@@ -278,7 +278,7 @@ START_TEST(step_refuses_bad_options)
 {
     static const tutti_step_options good = {
         .batch = 4, .micro_batches = 2, .ranks = 2, .rank = 1, .momentum = 0.9f};
-    enum { BAD = 9 };
+    enum { BAD = 10 };
     tutti_step_options bad[BAD];
     for (int i = 0; i < BAD; i++) bad[i] = good;
     bad[0].batch = 0;
@@ -290,6 +290,7 @@ START_TEST(step_refuses_bad_options)
     bad[6].weight_decay = 0.0f / 0.0f;
     bad[7].micro_batches = 4; /* a norm over one element */
     bad[8].wire = TUTTI_F64;
+    bad[9].precision = TUTTI_I16;
     tutti_net *net = new_net();
     small_net(net);
     tutti_step *step = NULL;
@@ -301,6 +302,28 @@ START_TEST(step_refuses_bad_options)
     tutti_step_free(step);
     tutti_step_free(NULL);
     tutti_net_free(net);
+}
+END_TEST
+
+/* In bf16 the output is a dense layer's, which computes it in float32 for the loss alone. */
+START_TEST(step_refuses_an_output_of_bf16)
+{
+    tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1};
+    for (int pooled = 0; pooled < 2; pooled++) {
+        tutti_net *net = new_net();
+        tutti_value y = tutti_net_input(net, 4, 4, 3);
+        y = tutti_net_dense(net, "fc", y, 3, TUTTI_INIT_HE_FAN_IN);
+        if (pooled) y = tutti_net_global_avg_pool(net, "pool", y);
+        tutti_net_output(net, y);
+        for (int half = 0; half < 2; half++) {
+            tutti_step *step = NULL;
+            options.precision = half ? TUTTI_BF16 : TUTTI_F32;
+            ck_assert_int_eq(tutti_step_build(net, &options, &step),
+                half && pooled ? TUTTI_ERR_INVAL : TUTTI_OK);
+            tutti_step_free(step);
+        }
+        tutti_net_free(net);
+    }
 }
 END_TEST
 
@@ -364,6 +387,7 @@ int main(void)
     tcase_add_loop_test(
         tcase, errors_name_layer_and_shapes, 0, (int)(sizeof wrongs / sizeof *wrongs));
     tcase_add_test(tcase, step_refuses_bad_options);
+    tcase_add_test(tcase, step_refuses_an_output_of_bf16);
     tcase_add_test(tcase, step_refuses_bytes_of_many_channels);
     tcase_add_test(tcase, step_refuses_an_unused_part);
     tcase_add_test(tcase, step_refuses_bad_nets);

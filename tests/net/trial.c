@@ -1,8 +1,11 @@
 #include "tests/net/trial.h"
 
+#include "dag/base/bf16.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/loss.h"
 #include "dag/run/inline.h"
+
+#include <stdlib.h>
 
 static const double DEADLINE_S = 100;
 
@@ -23,6 +26,14 @@ void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *opti
     ck_assert_ok(tutti_step_build(t->net, options, &t->step));
     ck_assert_ok(runner->open(t->step->graph, run, &t->run));
     ck_assert_ok(tutti_step_init(t->step, t->net, runner, t->run, options->seed));
+    trial_refresh(t);
+}
+
+void trial_refresh(trial *t)
+{
+    if (t->step->refresh < 0) return;
+    ck_assert_ok(t->runner->submit(t->run, t->step->refresh));
+    trial_wait(t);
 }
 
 void trial_close(trial *t)
@@ -38,6 +49,16 @@ static void feed(const trial *t, int tensor, const void *data)
     ck_assert_ok(t->runner->feed(t->run, tensor, data, bytes, NULL, NULL));
 }
 
+/* Feeds images that are float as bf16. */
+static void feed_rounded(const trial *t, int tensor, const float *images)
+{
+    int64_t count = tutti_shape_count(&tutti_graph_get_tensor(t->step->graph, tensor)->shape);
+    uint16_t *half = malloc((size_t)count * sizeof *half);
+    ck_assert_ptr_nonnull(half);
+    for (int64_t e = 0; e < count; e++) half[e] = tutti_bf16_narrow(images[e]);
+    ck_assert_ok(t->runner->feed(t->run, tensor, half, (size_t)count * sizeof *half, free, half));
+}
+
 void trial_submit(trial *t, int section, const void *images, const int32_t *labels,
     const float *rate, const int64_t *number)
 {
@@ -48,8 +69,12 @@ void trial_submit(trial *t, int section, const void *images, const int32_t *labe
     feed(t, t->step->counter, number);
     for (int s = 0; s < t->step->micro_batches; s++) {
         const tutti_micro_batch *micro_batch = &t->step->micro_batch[s];
-        feed(t, micro_batch->images,
-            (const char *)images + (size_t)(micro_batch->first * H * W * C) * element);
+        const char *first =
+            (const char *)images + (size_t)(micro_batch->first * H * W * C) * element;
+        if (t->options.precision == TUTTI_F32 || t->options.bytes)
+            feed(t, micro_batch->images, first);
+        else
+            feed_rounded(t, micro_batch->images, (const void *)first);
         feed(t, micro_batch->labels, labels + micro_batch->first);
     }
     ck_assert_ok(t->runner->submit(t->run, section));

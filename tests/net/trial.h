@@ -16,16 +16,20 @@ typedef struct trial {
 
 typedef void trial_net_fn(tutti_net *net);
 
-/* Builds the net and its step, opens a run, and sets initial weights from options->seed. The inline
+/* Builds the net and its step, opens a run, and sets initial weights, and copies of them, from
+ * options->seed. The inline
  * runner draws its order from order_seed. */
 void trial_open(
     trial *t, trial_net_fn *build, const tutti_step_options *options, uint64_t order_seed);
 void trial_open_on(trial *t, trial_net_fn *build, const tutti_step_options *options,
     const tutti_runner *runner, const tutti_run_options *run);
+/* Copies the weights once more, after something else has written them. */
+void trial_refresh(trial *t);
 void trial_close(trial *t);
 
-/* Feeds options.batch images (float, or bytes with options.bytes) and labels (the rank's batch, cut
- * into micro-batches here), the rate and the step number, and runs a section to its end. */
+/* Feeds options.batch images (float, rounded to options.precision; or bytes with options.bytes) and
+ * labels (the rank's batch, cut into micro-batches here), the rate and the step number, and runs a
+ * section to its end. */
 void trial_run(
     trial *t, int section, const void *images, const int32_t *labels, float rate, int64_t number);
 

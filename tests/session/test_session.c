@@ -1,6 +1,8 @@
 /* apps/session without an exchange: stages, errors, weights. Each test closes its session from another stage. */
 #include "apps/session/weights.h"
+#include "dag/base/bf16.h"
 #include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
 #include "tests/support/testing.h"
 
 #include <string.h>
@@ -18,14 +20,21 @@ static tutti_training_session opened(void)
     return session;
 }
 
-static tutti_training_session started(void)
+static tutti_training_session started_in(tutti_dtype precision)
 {
     tutti_training_session session = opened();
-    ck_assert_ok(tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &recipe));
+    tutti_step_options typed = recipe;
+    typed.precision = precision;
+    ck_assert_ok(tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &typed));
     ck_assert_ok(tutti_training_session_apply(&session));
     ck_assert_ok(tutti_training_session_start(&session));
     ck_assert_ok(tutti_training_session_init(&session));
     return session;
+}
+
+static tutti_training_session started(void)
+{
+    return started_in(TUTTI_F32);
 }
 
 /* Everything is as before open, and nothing is left to close. */
@@ -228,6 +237,45 @@ START_TEST(steps_run_and_start_again)
 }
 END_TEST
 
+/* Reads a weight and its copy into memory that the caller gives; returns how many elements differ. */
+static int64_t count_stale(tutti_training_session *s)
+{
+    static float w[1 << 16];
+    static uint16_t half[1 << 16];
+    int parameter = s->step->parameter[0];
+    const tutti_tensor *t = tutti_graph_get_tensor(s->graph, parameter);
+    char name[128];
+    snprintf(name, sizeof name, "bf16.%s", t->name);
+    int copy = tutti_graph_find(s->graph, name);
+    int64_t count = tutti_shape_count(&t->shape), stale = 0;
+    ck_assert_int_ge(copy, 0);
+    ck_assert_int_le(count, 1 << 16);
+    ck_assert_ok(s->runner->wait(s->run, s->runner->point(s->run), 60));
+    ck_assert_ok(tutti_run_read(s->runner, s->run, parameter, w, t->bytes));
+    ck_assert_ok(tutti_run_read(s->runner, s->run, copy, half, (size_t)count * sizeof *half));
+    for (int64_t i = 0; i < count; i++) stale += half[i] != tutti_bf16_narrow(w[i]);
+    return stale;
+}
+
+/* The first batch, after start or init, finds what the layers read. */
+START_TEST(copies_are_those_of_the_weights)
+{
+    static const uint8_t images[BATCH * SIDE * SIDE * CHANNELS] = {1, 2, 255};
+    static const int32_t labels[BATCH] = {0, 1, 2};
+    if (tutti_kernel_fault(TUTTI_BF16)) return;
+    tutti_training_session session = started_in(TUTTI_BF16);
+    ck_assert_int_gt(count_stale(&session), 0);
+    ck_assert_ok(tutti_training_session_feed(&session, images, labels));
+    ck_assert_int_eq(count_stale(&session), 0);
+    session.recipe.seed++;
+    ck_assert_ok(tutti_training_session_init(&session));
+    ck_assert_int_gt(count_stale(&session), 0);
+    ck_assert_ok(tutti_training_session_feed(&session, images, labels));
+    ck_assert_int_eq(count_stale(&session), 0);
+    close_it(&session);
+}
+END_TEST
+
 START_TEST(a_graph_without_a_model)
 {
     int tensor;
@@ -258,6 +306,7 @@ int main(void)
     tcase_add_test(test, the_session_completes_the_recipe);
     tcase_add_test(test, walks_in_order);
     tcase_add_test(test, steps_run_and_start_again);
+    tcase_add_test(test, copies_are_those_of_the_weights);
     tcase_add_test(test, a_graph_without_a_model);
     return testing_run(suite);
 }
