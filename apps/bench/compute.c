@@ -5,6 +5,7 @@
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
+#include "apps/session/precision.h"
 #include "apps/session/weights.h"
 #include "apps/terminal/terminal.h"
 #include "apps/tune/workload.h"
@@ -21,7 +22,7 @@
 enum { VERIFY_STEPS = 3, WARM_STEPS = 2, MOST_BLOCKS = 1000, MOST_PEERS = 8, VARIANT = 16 };
 
 typedef struct options {
-    const char *model, *peer, *variants, *json, *csv;
+    const char *model, *precision, *peer, *variants, *json, *csv;
     int64_t batch, steps, blocks;
     double timeout_s;
 } options;
@@ -33,6 +34,7 @@ static const tutti_setting settings[] = {
         AT(model), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images per step"},
+    TUTTI_SETTING_PRECISION(AT(precision)),
     {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
         .help = "steps per block"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "7", .low = 1, .high = MOST_BLOCKS, AT(blocks),
@@ -265,12 +267,19 @@ static tutti_status open_side(bench *b, int i)
     return status ? status : tutti_training_session_apply(&b->session[i]);
 }
 
+static tutti_status choose_precision(bench *b)
+{
+    const tutti_step_options recipe = {.batch = b->o.batch, .momentum = 0.9f};
+    double lack = tutti_precision_lack(0, 1);
+    tutti_status status = tutti_precision_check(b->o.precision, lack, 0, 1);
+    if (status || tutti_precision_find(b->o.precision, &b->workload.precision) || lack > 0)
+        return status;
+    return tutti_precision_race(
+        1, b->workload.model, &b->workload.model->input, &recipe, &b->workload.precision);
+}
+
 static tutti_status set_up(bench *b)
 {
-    b->workload = (tutti_workload){.model = tutti_model_find(b->o.model),
-        .batch = b->o.batch,
-        .seed = 1,
-        .timeout_s = b->o.timeout_s};
     tutti_status status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     for (int i = 0; i < SIDES + MOST_PEERS && !status; i++) {
         b->step_s[i] = calloc((size_t)b->o.blocks, sizeof **b->step_s);
@@ -297,9 +306,16 @@ static tutti_status run(int argc, char **argv)
     if (!go) return status;
     status = find_peers(&b);
     if (status) return status;
-    printf("%s, batch %" PRId64 ", %s, %s; medians over %" PRId64 " blocks of %" PRId64 " steps\n",
-        b.o.model, b.o.batch, tutti_run_starpu_version(), tutti_kernel_library(), b.o.blocks,
-        b.o.steps);
+    b.workload = (tutti_workload){.model = tutti_model_find(b.o.model),
+        .batch = b.o.batch,
+        .seed = 1,
+        .timeout_s = b.o.timeout_s};
+    status = choose_precision(&b);
+    if (status) return status;
+    printf("%s in %s, batch %" PRId64 ", %s, %s; medians over %" PRId64 " blocks of %" PRId64
+           " steps\n",
+        b.o.model, tutti_precision_word(b.workload.precision), b.o.batch,
+        tutti_run_starpu_version(), tutti_kernel_library(), b.o.blocks, b.o.steps);
     status = set_up(&b);
     if (!status) status = verify(&b);
     if (!status) status = start_peers(&b);

@@ -197,8 +197,8 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
         self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
         "--design", o->tuning_time_s.word ? "all" : "auto", "--tuning-time", tuning, "--priority",
-        (char *)o->priority, "--wire", (char *)o->wire, "--steps", steps, "--blocks", blocks,
-        "--lanes", lanes, "--peer", (char *)o->peer, "--json", part, NULL};
+        (char *)o->priority, "--wire", (char *)o->wire, "--precision", "f32", "--steps", steps,
+        "--blocks", blocks, "--lanes", lanes, "--peer", (char *)o->peer, "--json", part, NULL};
     status = run_program(argv, o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);
     unlink(part);
@@ -244,6 +244,7 @@ static tutti_status visit_all(grid *g)
     char word[64];
     tutti_grid_row cell = {.batch = 0};
     snprintf(cell.wire, sizeof cell.wire, "%s", g->o.wire);
+    snprintf(cell.precision, sizeof cell.precision, "f32");
     tutti_status status = TUTTI_OK;
     int models = 0;
     const char *list = g->o.models;

@@ -10,8 +10,9 @@
 
 static int same_cell(const tutti_grid_row *a, const tutti_grid_row *b)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch &&
-           a->ranks == b->ranks && a->link_mbit == b->link_mbit;
+    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) &&
+           !strcmp(a->precision, b->precision) && a->batch == b->batch && a->ranks == b->ranks &&
+           a->link_mbit == b->link_mbit;
 }
 
 const tutti_grid_row *tutti_grid_rows_find(
@@ -75,7 +76,9 @@ static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
     copy_text(row.name, sizeof row.name, object, "name");
     copy_text(row.model, sizeof row.model, object, "model");
     copy_text(row.wire, sizeof row.wire, object, "wire");
+    copy_text(row.precision, sizeof row.precision, object, "precision");
     if (!*row.wire) snprintf(row.wire, sizeof row.wire, "f32");
+    if (!*row.precision) snprintf(row.precision, sizeof row.precision, "f32");
     return put(rows, &row);
 }
 
@@ -102,9 +105,9 @@ tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows)
 
 char *tutti_grid_row_title(const tutti_grid_row *row, char text[TUTTI_GRID_TITLE])
 {
-    int plain = !strcmp(row->wire, "f32");
-    snprintf(
-        text, TUTTI_GRID_TITLE, "%s%s%s", row->model, plain ? "" : " ", plain ? "" : row->wire);
+    int summed = strcmp(row->wire, "f32") != 0, computed = strcmp(row->precision, "f32") != 0;
+    snprintf(text, TUTTI_GRID_TITLE, "%s%s%s%s%s", row->model, computed ? " computed in " : "",
+        computed ? row->precision : "", summed ? " summed in " : "", summed ? row->wire : "");
     return text;
 }
 

@@ -6,7 +6,7 @@
 
 typedef struct tutti_grid_row {
     char kind[16], name[64], model[32]; /* kind: "compute", "communicate", "design", "peer" */
-    char wire[8];                       /* as of --wire; "f32" if not in the file */
+    char wire[8], precision[8];         /* types; "f32" if not in the file */
     int batch, ranks;
     double link_mbit, step_ms, limit_ms, over_peer; /* over_peer 0: no peer */
     double over_best;         /* for design "auto": over the best fixed choice */
@@ -25,14 +25,14 @@ typedef struct tutti_grid_rows {
 /* Reads the lines with event "step"; of several rows for the same measurement the last one counts.
  * A missing file has no rows. IO, FORMAT (logged), NOMEM. */
 tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows);
-/* The row of the same cell (model, wire, batch, ranks, link) with this kind and, unless NULL, this name;
- * or NULL. */
+/* The row of the same cell (model, types, batch, ranks, link) with this kind and, unless NULL, this
+ * name; or NULL. */
 const tutti_grid_row *tutti_grid_rows_find(
     const tutti_grid_rows *rows, const tutti_grid_row *cell, const char *kind, const char *name);
 void tutti_grid_rows_free(tutti_grid_rows *rows);
 
-/* "vgg16", or "vgg16 bf16" into text; returns text. [P] */
-enum { TUTTI_GRID_TITLE = 48 };
+/* "vgg16", or "vgg16 computed in bf16 summed in bf16" into text; returns text. [P] */
+enum { TUTTI_GRID_TITLE = 80 };
 char *tutti_grid_row_title(const tutti_grid_row *row, char text[TUTTI_GRID_TITLE]);
 
 #endif

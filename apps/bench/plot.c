@@ -38,8 +38,8 @@ static const tutti_conf conf = {
 /* Whether two rows belong to one chart. */
 static int same_chart(const tutti_grid_row *a, const tutti_grid_row *b)
 {
-    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) && a->batch == b->batch &&
-           a->ranks == b->ranks;
+    return !strcmp(a->model, b->model) && !strcmp(a->wire, b->wire) &&
+           !strcmp(a->precision, b->precision) && a->batch == b->batch && a->ranks == b->ranks;
 }
 
 /* Inserts a point in order of x; its bar is from `low` to `high`. */
@@ -83,7 +83,7 @@ static void draw(FILE *out, int number, const tutti_grid_rows *rows, const tutti
 {
     tutti_chart_line line[MOST_LINES];
     int lines = 0;
-    char title[96], model[TUTTI_GRID_TITLE];
+    char title[128], model[TUTTI_GRID_TITLE];
     for (int i = 0; i < rows->count; i++) {
         const tutti_grid_row *r = &rows->row[i];
         int design = !strcmp(r->kind, "design");

@@ -7,6 +7,7 @@
 #include "apps/bench/step_rows.h"
 #include "apps/bench/step_tell.h"
 #include "apps/bench/step_turns.h"
+#include "apps/session/precision.h"
 #include "apps/tune/tune.h"
 #include "config.h"
 #include "dag/base/log.h"
@@ -46,6 +47,7 @@ static const tutti_setting settings[] = {
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_WIRE(AT(wire)),
+    TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
@@ -133,14 +135,32 @@ static tutti_status start_peer(tutti_step_bench *b)
     snprintf(command, sizeof command,
         "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
-        "%s",
+        "%s%s",
         address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
         b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers,
-        tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32 ? "" : " --half");
+        tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32 ? "" : " --half",
+        b->precision == TUTTI_F32 ? "" : " --autocast");
     status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
     if (!status)
         tutti_step_rows_add(b, TUTTI_ROW_PEER, tutti_peer_about(b->peer), (tutti_configuration){0});
     return status;
+}
+
+/* Where rank 0 chooses, the others follow. */
+static tutti_status choose_precision(tutti_step_bench *b)
+{
+    int rank = b->world.boot.rank;
+    double lack = tutti_precision_lack(rank, b->world.boot.size);
+    tutti_status status = tutti_world_max(&b->world, 1, &lack);
+    if (status || tutti_precision_find(b->o.precision, &b->precision) || lack > 0) return status;
+    const tutti_workload workload = tutti_step_workload(b);
+    const tutti_step_options recipe = {
+        .batch = workload.batch, .wire = workload.wire, .momentum = 0.9f};
+    if (rank == 0)
+        status = tutti_precision_race((int)b->o.workers, workload.model,
+            tutti_workload_input(&workload), &recipe, &b->precision);
+    status = tutti_world_agree(&b->world, status);
+    return status ? status : tutti_world_share(&b->world, &b->precision, sizeof b->precision);
 }
 
 static tutti_status measure(tutti_step_bench *b)
@@ -149,9 +169,11 @@ static tutti_status measure(tutti_step_bench *b)
     tutti_step_rows_list(b);
     if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     status = tutti_world_agree(&b->world, status);
+    if (!status) status = choose_precision(b);
     if (!status && b->result)
-        printf("%s, batch %" PRId64 " on each of %d ranks, %s, %s\n", b->o.model, b->o.batch,
-            b->world.boot.size, tutti_run_starpu_version(), tutti_kernel_library());
+        printf("%s in %s, batch %" PRId64 " on each of %d ranks, %s, %s\n", b->o.model,
+            tutti_precision_word(b->precision), b->o.batch, b->world.boot.size,
+            tutti_run_starpu_version(), tutti_kernel_library());
     if (!status) status = tutti_step_turns_verify(b);
     if (!status) status = choose(b);
     if (!status) status = open_traffic(b);
@@ -171,6 +193,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     const char *fault =
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
+    status = tutti_precision_check(b->o.precision, tutti_precision_lack(0, 1), 0, 1);
+    if (status) return status;
     status = tutti_world_open(b->o.timeout_s, &b->world);
     if (!status) status = measure(b);
     tutti_peer_stop(b->peer);

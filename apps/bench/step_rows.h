@@ -17,7 +17,7 @@ enum {
 
 typedef struct tutti_step_bench_options {
     const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority,
-        *wire;
+        *wire, *precision;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes;
@@ -50,6 +50,7 @@ typedef struct tutti_step_row {
 
 typedef struct tutti_step_bench {
     tutti_step_bench_options o;
+    tutti_dtype precision; /* that all ranks have agreed on */
     tutti_world world;
     tutti_result *result; /* rank 0's */
     tutti_step_traffic traffic;

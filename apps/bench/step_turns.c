@@ -23,6 +23,7 @@ tutti_workload tutti_step_workload(const tutti_step_bench *b)
     return (tutti_workload){.model = tutti_model_find(b->o.model),
         .batch = b->o.batch,
         .wire = tutti_setting_wire_dtype(b->o.wire),
+        .precision = b->precision,
         .seed = 1,
         .timeout_s = b->o.timeout_s};
 }

@@ -31,11 +31,12 @@ def main():
     parser.add_argument("--blocks", type=positive, default=1, help="how many lines to read on stdin (default 1)")
     parser.add_argument("--threads", type=positive, default=1, help="threads per rank (default 1)")
     parser.add_argument("--bucket-mb", type=positive, default=25, help="DDP's bucket_cap_mb (default 25)")
+    parser.add_argument("--autocast", action="store_true", help="compute in bfloat16 where autocast does")
     parser.add_argument("--half", action="store_true", help="sum gradients in float16 (fp16_compress_hook)")
     args = parser.parse_args()
     if args.probe:
         sys.exit(probe())
-    args.variant = "eager"
+    args.variant = "bf16" if args.autocast else "eager"
     torch.set_num_threads(args.threads)
     dist.init_process_group("gloo")
     training = Training(args)
@@ -44,7 +45,8 @@ def main():
     if args.half:
         training.forward.register_comm_hook(None, default_hooks.fp16_compress_hook)
     time_block(training, args.warmup, args.batch)
-    say("ready", torch=torch.__version__ + (" DDP fp16" if args.half else " DDP"), model=args.model, batch=args.batch)
+    say("ready", torch=torch.__version__ + (" DDP fp16" if args.half else " DDP") +
+        (" autocast" if args.autocast else ""), model=args.model, batch=args.batch)
     for block in range(1, args.blocks + 1):
         if not sys.stdin.readline():
             break

@@ -41,6 +41,8 @@ typedef struct tutti_doctor_machine {
     const char *root; /* "", or the folder that replaces / */
     const char *(*environment)(const char *name);
     const char *mpi, *starpu;       /* versions, as the libraries report them */
+    const char *instructions;       /* that kernels may use */
+    const char *no_bf16;            /* why they do not compute in bf16; NULL: they may */
     int most_workers, most_buffers; /* of this StarPU build */
     int ranks, ranks_here;          /* in all, and on this host */
     int workers;                    /* that each rank will have */
@@ -79,6 +81,7 @@ void tutti_doctor_superuser(const tutti_doctor_machine *machine, tutti_doctor_re
 void tutti_doctor_binding(const tutti_doctor_machine *machine, tutti_doctor_report *report);
 void tutti_doctor_quota(const tutti_doctor_machine *machine, tutti_doctor_report *report);
 void tutti_doctor_load(const tutti_doctor_machine *machine, tutti_doctor_report *report);
+void tutti_doctor_instructions(const tutti_doctor_machine *machine, tutti_doctor_report *report);
 void tutti_doctor_frequency(const tutti_doctor_machine *machine, tutti_doctor_report *report);
 void tutti_doctor_clock(const tutti_doctor_machine *machine, tutti_doctor_report *report);
 void tutti_doctor_network(const tutti_doctor_machine *machine, tutti_doctor_report *report);

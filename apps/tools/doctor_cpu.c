@@ -1,4 +1,4 @@
-/* Processors: how many, shared with whom, how fast; and the clock. */
+/* Processors: how many, shared with whom, with what instructions, how fast; and the clock. */
 #include "apps/tools/doctor.h"
 
 #include <stdlib.h>
@@ -78,6 +78,16 @@ void tutti_doctor_load(const tutti_doctor_machine *machine, tutti_doctor_report 
         tutti_doctor_say(report, load < cores ? TUTTI_DOCTOR_NOTE : TUTTI_DOCTOR_WARN, "load",
             "see what else is running (top): the slowest rank sets the pace",
             "load %.1f on %d cores before the run begins", load, cores);
+}
+
+void tutti_doctor_instructions(const tutti_doctor_machine *machine, tutti_doctor_report *report)
+{
+    if (machine->no_bf16)
+        tutti_doctor_say(report, TUTTI_DOCTOR_NOTE, "instructions", NULL,
+            "%s: --precision bf16 is refused, auto takes f32", machine->instructions);
+    else
+        tutti_doctor_say(report, TUTTI_DOCTOR_OK, "instructions", NULL,
+            "%s: --precision bf16 is possible", machine->instructions);
 }
 
 void tutti_doctor_frequency(const tutti_doctor_machine *machine, tutti_doctor_report *report)

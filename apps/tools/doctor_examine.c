@@ -10,6 +10,7 @@ void tutti_doctor_examine(const tutti_doctor_machine *machine, tutti_doctor_repo
         tutti_doctor_yielding,
         tutti_doctor_quota,
         tutti_doctor_load,
+        tutti_doctor_instructions,
         tutti_doctor_frequency,
         tutti_doctor_clock,
         tutti_doctor_network,

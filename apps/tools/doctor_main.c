@@ -6,6 +6,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
 #include "dag/run/run.h"
 
 #include <pthread.h>
@@ -114,6 +115,8 @@ static void examine(doctor *d)
         .environment = variable,
         .mpi = tutti_boot_version(),
         .starpu = tutti_run_starpu_version(),
+        .instructions = tutti_kernel_instructions(),
+        .no_bf16 = tutti_kernel_fault(TUTTI_BF16),
         .most_workers = tutti_run_starpu_max_workers(),
         .most_buffers = tutti_run_starpu_max_buffers(),
         .workers = (int)d->values.workers};

@@ -107,7 +107,9 @@ static const tutti_conf conf = {
     .program = "tutti-info",
     .usage = "[OPTION]",
     .summary =
-        "Prints versions, the MPI thread level that MPI grants, and this build's tables of "
+        "Prints versions, the instructions that kernels may use here, the MPI thread level that "
+        "MPI "
+        "grants, and this build's tables of "
         "designs, transports, algorithms, kernels, models, readers, rate schedules and runners.",
     .version = PACKAGE_VERSION,
     .settings = settings,
@@ -132,6 +134,9 @@ static void print_versions(tutti_thread_level level)
     print_row("MPI", tutti_boot_version());
     print_row("", tutti_thread_level_name(level));
     print_row("kernels", tutti_kernel_library());
+    print_row("", tutti_kernel_instructions());
+    print_row("", tutti_kernel_fault(TUTTI_BF16) ? "--precision bf16 is refused on this processor"
+                                                 : "--precision bf16 is possible");
     print_row("faults", tutti_fault_built()
                             ? "TUTTI_FAULT breaks runs on purpose, for tests"
                             : "left out (--disable-faults): TUTTI_FAULT is refused");

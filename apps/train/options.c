@@ -1,6 +1,7 @@
 #include "apps/train/options.h"
 
 #include "apps/data/reader.h"
+#include "apps/session/precision.h"
 #include "collectives/choose.h"
 #include "config.h"
 #include "dag/base/log.h"
@@ -131,6 +132,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_REAL_OR, "label-smoothing", "X", .fallback = "auto", .high = 0.999,
         .words = {"auto"}, AT(label_smoothing),
         .help = "part of each label that is spread evenly over all classes; auto: the model's own"},
+    TUTTI_SETTING_PRECISION(AT(precision_name)),
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
         .help = "seed of initial weights, order of images, augmentation and dropout"},
     {TUTTI_CONF_INT_OR, "eval-every", "N", .fallback = "1", .low = 1, .high = 1000000,

@@ -19,7 +19,7 @@ typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } 
 typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
-    const char *priority_name, *wire_name, *optimizer_name;
+    const char *priority_name, *wire_name, *precision_name, *optimizer_name;
     int unsafe, check_only;
     int64_t workers, batch, accumulate, epochs;
     tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */

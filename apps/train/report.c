@@ -49,20 +49,20 @@ done:
 
 static json_t *start_event(const tutti_report_start *s)
 {
-    json_t *event =
-        json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
-                  "s:I, s:I, s:I, "
-                  "s:[iii], s:i, s:I, s:I, "
-                  "s:I, s:I, s:I}",
-            "event", "start", "design", s->design, "auto", s->design_auto, "algorithm",
-            s->algorithm, "wire", s->wire, "thread_level", s->thread_level, "runner", s->runner,
-            "library", s->library, "model", s->model, "data", s->data, "ranks", s->ranks, "lanes",
-            s->lanes, "workers", s->workers, "comm_core", s->comm_core, "collectives",
-            s->collectives, "parameters", (json_int_t)s->parameters, "train_images",
-            (json_int_t)s->train_images, "test_images", (json_int_t)s->test_images, "shape",
-            s->height, s->width, s->channels, "classes", s->classes, "batch", (json_int_t)s->batch,
-            "steps", (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch,
-            "first_step", (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
+    json_t *event = json_pack(
+        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
+        "s:I, s:I, s:I, "
+        "s:[iii], s:i, s:I, s:I, "
+        "s:I, s:I, s:I}",
+        "event", "start", "design", s->design, "auto", s->design_auto, "algorithm", s->algorithm,
+        "wire", s->wire, "precision", s->precision, "thread_level", s->thread_level, "runner",
+        s->runner, "library", s->library, "model", s->model, "data", s->data, "ranks", s->ranks,
+        "lanes", s->lanes, "workers", s->workers, "comm_core", s->comm_core, "collectives",
+        s->collectives, "parameters", (json_int_t)s->parameters, "train_images",
+        (json_int_t)s->train_images, "test_images", (json_int_t)s->test_images, "shape", s->height,
+        s->width, s->channels, "classes", s->classes, "batch", (json_int_t)s->batch, "steps",
+        (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step",
+        (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
     if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
     return event;
 }
@@ -197,8 +197,8 @@ static void print_start(FILE *out, const tutti_report_start *s)
         "granted\n",
         s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
         s->collectives, s->wire, s->algorithm, s->thread_level);
-    fprintf(out, "%s, %d worker%s per rank, kernels from %s\n", s->runner, s->workers,
-        s->workers == 1 ? "" : "s", s->library);
+    fprintf(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner, s->workers,
+        s->workers == 1 ? "" : "s", s->library, s->precision);
     if (s->comm_core >= 0) fprintf(out, "communication of rank 0 on processor %d\n", s->comm_core);
     fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
     fprintf(out,

@@ -35,7 +35,8 @@ typedef struct tutti_report_options {
 
 /* The run's settings, reported once at its start. */
 typedef struct tutti_report_start {
-    const char *design, *algorithm, *wire, *thread_level, *runner, *library, *model, *data;
+    const char *design, *algorithm, *wire, *precision, *thread_level, *runner, *library, *model,
+        *data;
     int design_auto; /* chosen by --design auto */
     int ranks, lanes, workers;
     int comm_core;   /* the processor of rank 0's communication thread; -1: not bound */

@@ -3,6 +3,7 @@
 #include "apps/train/trainer.h"
 
 #include "apps/data/prefetch.h"
+#include "apps/session/precision.h"
 #include "apps/session/weights.h"
 #include "apps/train/hash.h"
 #include "apps/train/state.h"
@@ -209,13 +210,93 @@ static tutti_status plan_steps(tutti_trainer *s)
     return TUTTI_OK;
 }
 
-/* ---- the design ---- */
+/* ---- the model ---- */
 
 static tutti_model_input model_input(const tutti_trainer *s)
 {
     return (tutti_model_input){
         s->train.height, s->train.width, s->train.channels, s->train.classes};
 }
+
+static tutti_step_options make_recipe(const tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    const tutti_model_recipe *recipe = &o->model->recipe;
+    tutti_step_options step = {.batch = o->batch,
+        .accumulate = (int)o->accumulate,
+        .rule = o->optimizer,
+        .wire = o->wire,
+        .precision = s->precision,
+        .momentum = (float)o->momentum,
+        .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
+        .nesterov = !o->no_nesterov && o->momentum > 0,
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .epsilon = (float)o->epsilon,
+        .trust = (float)o->trust,
+        .weights_only = o->weights_only,
+        .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
+        .average_decay = tutti_conf_real_or(o->ema, 0),
+        .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
+        .seed = (uint64_t)o->seed};
+    for (int c = 0; c < s->train.channels && c < TUTTI_PIXEL_CHANNELS; c++) {
+        step.mean[c] = s->mean[c];
+        step.deviation[c] = s->deviation[c];
+    }
+    return step;
+}
+
+/* ---- the type of values ---- */
+
+/* Whether every rank can compute in what --precision names. */
+static tutti_status check_precision(tutti_trainer *s)
+{
+    int rank = s->session.rank, ranks = s->session.ranks;
+    double mine = tutti_precision_lack(rank, ranks), lack = mine;
+    tutti_status status = tutti_exchange_call(s->session.exchange, "what processors can",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_MAX,
+            .count = 1,
+            .send = &mine,
+            .recv = &lack});
+    s->can_bf16 = !(lack > 0);
+    return status ? status : tutti_precision_check(s->options->precision_name, lack, rank, ranks);
+}
+
+/* On rank 0: what the interrupted run chose, or else what is faster. */
+static tutti_status find_precision(tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    const tutti_model_input input = model_input(s);
+    const tutti_step_options recipe = make_recipe(s);
+    if (!s->can_bf16) {
+        tutti_log(TUTTI_LOG_INFO,
+            "auto: --precision f32, because not every rank's processor has instructions for bf16");
+        return TUTTI_OK;
+    }
+    if (s->outputs.resumed) {
+        s->precision = tutti_state_precision(s->outputs.resumed);
+        tutti_log(TUTTI_LOG_INFO, "auto: --precision %s, as before the run was interrupted",
+            tutti_precision_word(s->precision));
+        return TUTTI_OK;
+    }
+    return tutti_precision_race((int)o->workers, o->model, &input, &recipe, &s->precision);
+}
+
+/* The others follow rank 0. */
+static tutti_status choose_precision(tutti_trainer *s)
+{
+    if (tutti_precision_find(s->options->precision_name, &s->precision)) return TUTTI_OK;
+    s->precision = TUTTI_F32;
+    tutti_status status = agree(s, s->session.rank == 0 ? find_precision(s) : TUTTI_OK);
+    int64_t chosen = s->precision;
+    if (!status) status = broadcast(s, "the type of values", TUTTI_I64, 1, &chosen);
+    s->precision = (tutti_dtype)chosen;
+    return status;
+}
+
+/* ---- the design ---- */
 
 static int is_interrupted(void *interrupt)
 {
@@ -235,6 +316,7 @@ static tutti_status choose_design(tutti_trainer *s)
             .input = &input,
             .batch = o->batch,
             .wire = o->wire,
+            .precision = s->precision,
             .seed = (uint64_t)o->seed,
             .timeout_s = o->timeout_s},
         .steps = s->last_step,
@@ -253,30 +335,9 @@ static tutti_status choose_design(tutti_trainer *s)
 
 static tutti_status build(tutti_trainer *s)
 {
-    const tutti_train_options *o = s->options;
     const tutti_model_input input = model_input(s);
-    const tutti_model_recipe *recipe = &o->model->recipe;
-    tutti_step_options step = {.batch = o->batch,
-        .accumulate = (int)o->accumulate,
-        .rule = o->optimizer,
-        .wire = o->wire,
-        .momentum = (float)o->momentum,
-        .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
-        .nesterov = !o->no_nesterov && o->momentum > 0,
-        .beta1 = o->beta1,
-        .beta2 = o->beta2,
-        .epsilon = (float)o->epsilon,
-        .trust = (float)o->trust,
-        .weights_only = o->weights_only,
-        .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
-        .average_decay = tutti_conf_real_or(o->ema, 0),
-        .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
-        .seed = (uint64_t)o->seed};
-    for (int c = 0; c < input.C && c < TUTTI_PIXEL_CHANNELS; c++) {
-        step.mean[c] = s->mean[c];
-        step.deviation[c] = s->deviation[c];
-    }
-    return tutti_training_session_build(&s->session, o->model, &input, &step);
+    const tutti_step_options recipe = make_recipe(s);
+    return tutti_training_session_build(&s->session, s->options->model, &input, &recipe);
 }
 
 static tutti_status begin_weights(tutti_trainer *s)
@@ -306,12 +367,15 @@ static tutti_status share_weights(tutti_trainer *s)
 
 tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
+    tutti_status status = check_precision(s);
     tutti_exchange_note(s->session.exchange, "opens its files", 1);
-    tutti_status status = agree(s, claim_outputs(s));
+    if (!status) status = agree(s, claim_outputs(s));
     tutti_exchange_note(s->session.exchange, "opens the data set", 1);
     if (!status) status = agree(s, open_data(s));
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
+    tutti_exchange_note(s->session.exchange, "times its kernels", 1);
+    if (!status) status = choose_precision(s);
     if (!status && s->options->design_auto) status = choose_design(s);
     tutti_exchange_note(s->session.exchange, "builds the model and starts StarPU", 1);
     if (!status) status = agree(s, build(s));
@@ -329,6 +393,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .design_auto = s->options->design_auto,
         .algorithm = s->options->algorithm,
         .wire = s->options->wire_name,
+        .precision = tutti_precision_word(s->precision),
         .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = tutti_kernel_library(),

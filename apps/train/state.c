@@ -1,5 +1,6 @@
 #include "apps/train/state.h"
 
+#include "apps/session/precision.h"
 #include "apps/session/weights.h"
 #include "config.h"
 #include "dag/base/log.h"
@@ -10,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char precision_key[] = "precision";
 
 /* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
@@ -31,7 +34,8 @@ static const struct {
     {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
     {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
     {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
-    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"}};
+    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
+    {precision_key, BETTER_EQUAL, 0, "f32"}};
 static const char choice_key[] = "choice";
 enum { WORDS = sizeof words / sizeof *words };
 typedef char word_text[WORDS][WORD_SIZE];
@@ -85,6 +89,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     write_or_none(r->clip_norm, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->accumulate);
     write_or_none(r->average_decay, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%s", tutti_precision_word(s->precision));
 }
 
 /* Releases `had` tensors, and frees the list. */
@@ -151,6 +156,14 @@ int tutti_state_choice(
     return choice && says(checkpoint, "ranks", s->session.ranks) &&
            says(checkpoint, "batch", s->options->batch) &&
            tutti_configuration_restore(choice, configuration);
+}
+
+tutti_dtype tutti_state_precision(const tutti_checkpoint *checkpoint)
+{
+    tutti_dtype dtype = TUTTI_F32;
+    const char *word = tutti_checkpoint_value(checkpoint, precision_key);
+    if (word) tutti_precision_find(word, &dtype);
+    return dtype;
 }
 
 /* Adds "lr was 0.1 and is 0.05" to a list. */

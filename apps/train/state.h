@@ -4,8 +4,8 @@
  *   model, shape, classes, optimizer          must be the same, or the numbers mean something else
  *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
  *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,
- *   smoothing, augmentation, wire, numbers    because this is not the run that was interrupted
- *   of the optimizer
+ *   smoothing, augmentation, wire, precision, because this is not the run that was interrupted
+ *   numbers of the optimizer
  *
  * With --design auto it also holds the choice, so that a resumed run chooses the same: other
  * buckets change the last bits of sums.
@@ -22,6 +22,8 @@
  * run has the same number of ranks and the same batch. */
 int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *checkpoint,
     tutti_configuration *configuration);
+/* The type in which the run of a checkpoint computed; float32 if it does not say. */
+tutti_dtype tutti_state_precision(const tutti_checkpoint *checkpoint);
 /* Saves to tutti_outputs_place. */
 tutti_status tutti_state_save(tutti_trainer *trainer, int64_t step);
 /* FORMAT (logged) if the file is not a checkpoint of this model and data. */

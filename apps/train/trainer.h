@@ -22,6 +22,8 @@ typedef struct tutti_trainer {
     const tutti_train_options *options; /* borrowed */
     tutti_interrupt *interrupt;         /* borrowed; NULL: default actions of signals */
     tutti_training_session session;     /* traced with --trace */
+    int can_bf16;                       /* every rank's processor can */
+    tutti_dtype precision;              /* of this run, the same on all ranks */
     tutti_tune_result tuning;           /* of --design auto */
     tutti_outputs outputs;              /* of rank 0 */
     char doing[96];                     /* what this rank reports to the others */

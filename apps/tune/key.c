@@ -43,9 +43,11 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
-        " wire=%s workers=%d ranks=%d hosts=%s %s tutti=%s mpi=%s starpu=%s kernels=%s",
+        " wire=%s precision=%s workers=%d ranks=%d hosts=%s %s tutti=%s mpi=%s starpu=%s "
+        "kernels=%s",
         workload->model->name, in->H, in->W, in->C, in->classes, workload->batch,
-        tutti_dtype_name(workload->wire), session->options.workers, session->ranks, hosts, fixed,
-        PACKAGE_VERSION, tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
+        tutti_dtype_name(workload->wire), tutti_dtype_name(workload->precision),
+        session->options.workers, session->ranks, hosts, fixed, PACKAGE_VERSION,
+        tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;
 }

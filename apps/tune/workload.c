@@ -21,6 +21,7 @@ tutti_status tutti_workload_build(const tutti_workload *w, tutti_training_sessio
 {
     const tutti_step_options recipe = {.batch = w->batch,
         .wire = w->wire,
+        .precision = w->precision,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
         .seed = w->seed};

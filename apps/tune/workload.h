@@ -14,7 +14,7 @@ typedef struct tutti_workload {
     const tutti_model *model;
     const tutti_model_input *input; /* image size and classes; NULL: the model's own */
     int64_t batch;
-    tutti_dtype wire; /* of gradients, as in tutti_step_options */
+    tutti_dtype wire, precision; /* as in tutti_step_options */
     uint64_t seed;    /* of the weights, the same on all ranks; images also depend on the rank */
     double timeout_s; /* of a block of steps */
 } tutti_workload;

@@ -37,7 +37,7 @@ designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exc
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/                                    | data sees base only
-apps/session          | dag/base/ dag/graph/ dag/net/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models and the exchange, not who uses it
+apps/session          | dag/base/ dag/graph/ dag/kernels/kernel.h dag/net/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors
 '

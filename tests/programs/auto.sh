@@ -56,6 +56,14 @@ same_as_fixed 2
 automatic 2 --bucket-mb 2 --tuning-time 0 --wire bf16 --tuning "$dir/tuning.json"
 says 'leave no time'
 
+if computes_bf16; then
+    automatic 2 --bucket-mb 2 --tuning-time 0 --precision bf16 --tuning "$dir/tuning.json"
+    says 'leave no time'
+fi
+# The faster type is chosen by trying; all ranks take it.
+automatic 2 --tuning-time 0 --precision auto
+says 'auto: --precision \(f32\|bf16\), because'
+
 # Another run is another key; what is given stays.
 automatic 3 --bucket-mb 1.5 --chunk-mb 1 --lanes 3 --priority off
 says 'auto: --design concurrent --lanes 3 --bucket-mb 1.5 --chunk-mb 1, as nothing else'

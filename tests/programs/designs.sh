@@ -34,6 +34,10 @@ same 2 2 --model cifar-quick --wire bf16
 same 3 1 --model resnet20 --wire bf16 --bucket-mb 0.05
 same 4 1 --model mlp --wire bf16
 same 4 1 --model mlp --wire bf16 --algorithm ring
+if computes_bf16; then
+    same 2 2 --model cifar-quick --precision bf16
+    same 3 1 --model resnet20 --precision bf16 --wire bf16 --bucket-mb 0.05
+fi
 
 # Batches of a step are further micro-batches.
 whole=$(hash_of 1 2 funneled --model resnet20 --augment)
@@ -53,4 +57,8 @@ other=$(hash_of 2 1 funneled --model resnet20 --augment --seed 2)
 [ "$other" != "$first" ] || fail "another seed gave the same weights"
 half=$(hash_of 2 1 sequential --model resnet20 --augment --wire bf16)
 [ "$half" != "$first" ] || fail "gradients of bf16 gave the weights of f32"
+if computes_bf16; then
+    values=$(hash_of 2 1 sequential --model resnet20 --augment --precision bf16)
+    [ "$values" != "$first" ] && [ "$values" != "$half" ] || fail "values of bf16 gave the weights of f32"
+fi
 finish

@@ -84,3 +84,8 @@ grey_jpeg=ffd8ffe000104a46494600010100000100010000ffdb004300281c1e231e1928232123
 grey_jpeg+=8099968f808c8aa0b4e6c3a0aadaad8a8cc8ffcbdaeef5ffffff9bc1fffffffaffe6fdfff8ffc0000b080008000801011100ffc4
 grey_jpeg+=0014000100000000000000000000000000000003ffc40017100003010000000000000000000000000000030461ffda0008010100
 grey_jpeg+=003f0034c987ffd9
+
+# Whether this processor has instructions for bf16.
+computes_bf16() {
+    "$apps/tutti-info" | grep -q -- '--precision bf16 is possible'
+}

@@ -57,6 +57,23 @@ refuses 2 'optimizer is "sgd" on rank 0 and "lars" on rank 1' "$mpirun" -np 1 "$
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --optimizer lars
 refuses 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --wire bf16
+refuses 2 'unknown precision; known: f32, bf16, auto' two --data "$dir/data" --precision f16
+refuses 2 'precision is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+    -np 1 "$apps/tutti-cifar" --data "$dir/data" --precision bf16
+
+# ---- processors without instructions for bf16: one sentence, of the first such rank; auto computes in f32
+bare='no instructions for bf16 (avx512_bf16 or AMX), or DNNL_MAX_CPU_ISA excludes them'
+for isa in AVX2 AVX512_CORE; do
+    refuses 2 "$bare" env DNNL_MAX_CPU_ISA=$isa "$mpirun" -np 2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16
+    [ "$(grep -c 'error' "$dir/out")" = 1 ] || { fail "not one sentence"; cat "$dir/out"; }
+done
+refuses 2 "$bare" "$mpirun" -np 1 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16 : \
+    -np 1 env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16
+[ "$(grep -c 'error' "$dir/out")" = 1 ] || { fail "not one sentence"; cat "$dir/out"; }
+refuses 2 "$bare" env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-bench" compute --model mlp --batch 2 --precision bf16
+refuses 2 "$bare" env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-bench" step --model mlp --batch 2 --precision bf16
+refuses 0 'auto: --precision f32, because not every rank' "$mpirun" -np 1 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" \
+    --precision auto : -np 1 env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision auto
 
 # ---- data
 refuses 1 "$dir/nothing" two --data "$dir/nothing"

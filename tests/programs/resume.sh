@@ -50,6 +50,19 @@ cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --optimizer l
     fail "a checkpoint without averages is resumed with them"
 grep -q "average" "$dir/out" || fail "no reason for averages"
 
+if computes_bf16; then
+    resumes 2 3 --model resnet20 --batch 10 --workers 2 --precision bf16
+    resumes 2 3 --model resnet20 --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --ema 0.9 --clip-norm 0.5 --precision bf16
+    resumes 2 4 --model cifar-quick --batch 8 --precision bf16 --wire bf16
+    # auto goes on in the type of the checkpoint, which holds the weights in f32 and continues in f32, too.
+    cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --resume "$dir/part" --precision auto || fail "status $?"
+    grep -q "auto: --precision bf16, as before" "$dir/out" || { fail "auto forgets the type"; cat "$dir/out"; }
+    trains 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --checkpoint "$dir/full" --resume "$dir/part"
+    grep -q "precision was bf16 and is f32" "$dir/out" || fail "no warning about another precision"
+    trains 1 --data "$dir/data" --steps 9 --model cifar-quick --batch 8 --resume "$dir/full" --precision bf16
+    grep -q "precision was f32 and is bf16" "$dir/out" || fail "no warning about another precision"
+    grep '"event":"start"' "$dir/json" | tail -n 1 | grep -q '"precision":"bf16"' || { fail "the start event names no precision"; cat "$dir/json"; }
+fi
 resumes 3 2 --model mlp --batch 30 --rate-schedule step --warmup 3 # an epoch is 2 steps
 
 # Resumed on other ranks: allowed, with a warning.

@@ -91,6 +91,15 @@ grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a ra
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --wire bf16 --json "$dir/half" \
     > "$dir/out" 2>&1 || { fail "tutti-bench step --wire bf16: status $?"; cat "$dir/out"; }
 grep -q '"name":"funneled".*"wire":"bf16".*"sent_bytes":3682324' "$dir/half" || fail "what a rank sends in bf16: $(cat "$dir/half")"
+# Values of bf16 are another result; the peer is told.
+if computes_bf16; then
+    "$apps/tutti-bench" compute --model mlp --batch 2 --steps 1 --blocks 1 --peer none --precision bf16 > "$dir/out" 2>&1 ||
+        { fail "tutti-bench compute --precision bf16: status $?"; cat "$dir/out"; }
+    grep -q '^mlp in bf16,' "$dir/out" && grep -q '^dense_wide ' "$dir/out" || { fail "not computed in bf16"; cat "$dir/out"; }
+    "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --precision auto --json "$dir/values" \
+        > "$dir/out" 2>&1 || { fail "tutti-bench step --precision auto: status $?"; cat "$dir/out"; }
+    grep -q '"name":"funneled".*"wire":"f32","precision":"\(f32\|bf16\)"' "$dir/values" || fail "no precision: $(cat "$dir/values")"
+fi
 # What ran where; every sample, in both files; how ratios are made; computation alone on both sides of each design.
 for key in date host cpu processors load versions commit; do
     head -n 1 "$dir/grid" | grep -q '"event":"run".*"'$key'":' || fail "no $key in --json: $(head -n 1 "$dir/grid")"

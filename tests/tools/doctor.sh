@@ -21,7 +21,7 @@ tells() { # STATUS WORDS COMMAND...: the command ends with the status and tells 
 }
 
 tells 0 '1 rank on 1 host:' "$doctor" --root "$good"
-for check in mpi starpu workers buffers starpu-home binding yielding cores quota load network shm files memlock root \
+for check in mpi starpu workers buffers starpu-home binding yielding cores quota load instructions network shm files memlock root \
     threads sharing; do
     grep -q "^[a-z]*  *$check " "$dir/out" || fail "no line about $check"
 done
@@ -36,6 +36,7 @@ tells 0 '^warn  load ' "$doctor" --root "$dir/busy"
 tells 1 '^warn  load ' "$doctor" --root "$dir/busy" --strict
 tells 2 '^bad   workers ' "$doctor" --root "$good" --workers 1024
 tells 2 'no such option' "$doctor" --nothing
+tells 0 '^note  instructions  *AVX2: --precision bf16 is refused' env DNNL_MAX_CPU_ISA=AVX2 "$doctor" --root "$good"
 
 # Two ranks on one core.
 cp -r "$good" "$dir/bound"

@@ -35,6 +35,7 @@ static void make_machine(void)
         .environment = environment,
         .mpi = "Open MPI v4.1.4, package: Debian",
         .starpu = "StarPU 1.3.10",
+        .instructions = "AVX-512 with bf16",
         .most_workers = 4,
         .most_buffers = 8,
         .ranks = 2,
@@ -205,6 +206,10 @@ START_TEST(test_speed)
     expect(tutti_doctor_frequency, TUTTI_DOCTOR_WARN, "governor powersave");
     put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver", "intel_pstate\n");
     expect(tutti_doctor_frequency, TUTTI_DOCTOR_OK, "governor powersave");
+    expect(tutti_doctor_instructions, TUTTI_DOCTOR_OK, "AVX-512 with bf16: --precision bf16");
+    machine.instructions = "AVX2";
+    machine.no_bf16 = "a reason";
+    expect(tutti_doctor_instructions, TUTTI_DOCTOR_NOTE, "AVX2: --precision bf16 is refused");
     static const char clock[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     put(clock, "hpet\n");
     expect(tutti_doctor_clock, TUTTI_DOCTOR_WARN, "hpet");

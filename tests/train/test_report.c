@@ -18,6 +18,7 @@ static void tell_all(tutti_report *report)
     tutti_report_on_start(report, &(tutti_report_start){.design = "funneled",
                                       .algorithm = "ring",
                                       .wire = "bf16",
+                                      .precision = "f32",
                                       .thread_level = "T",
                                       .runner = "R",
                                       .library = "L",
