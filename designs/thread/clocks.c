@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 200 };
+static const double most_drift = 5e-4;
 
 struct tutti_clocks {
     tutti_control *control;
@@ -113,5 +114,7 @@ double tutti_clock_convert(
 {
     double between_s = last->at_s - first->at_s;
     double drift = between_s > 0 ? (last->offset_s - first->offset_s) / between_s : 0;
-    return t_s + first->offset_s + drift * (t_s - first->at_s);
+    const tutti_clock_sample *exact = last->error_s < first->error_s ? last : first;
+    drift = fmax(-most_drift, fmin(drift, most_drift));
+    return t_s + exact->offset_s + drift * (t_s - exact->at_s);
 }

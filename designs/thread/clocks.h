@@ -5,8 +5,9 @@
  *   rank 0             answers with its time T
  *
  * The answer was sent between t0 and t1, so T - (t0 + t1) / 2 is the offset to within (t1 - t0) /
- * 2: the shortest of many round trips counts. Clock rates also differ, by about 1e-5 at most: two
- * samples, before and after, define a line.
+ * 2: the shortest of many round trips counts. Clock rates also differ, by about 1e-5: two samples,
+ * before and after, define a line. Between samples that are close, its slope would be their errors:
+ * it is at most 5e-4, the fastest that Linux lets a clock be adjusted (adjtimex(2)).
  * Source: Cristian 1989, "Probabilistic clock synchronization", Distributed Computing 3;
  * Hunold & Carpen-Amarie 2018, "Hierarchical clock synchronization in MPI", IEEE CLUSTER.
  *
@@ -40,8 +41,9 @@ void tutti_clocks_pass(tutti_clocks *clocks);
 /* Whether the sample is complete; *status: its first error so far. */
 int tutti_clocks_result(tutti_clocks *clocks, tutti_clock_sample *sample, tutti_status *status);
 
-/* Rank 0's time at this rank's time t_s, on the line through two samples; a constant offset if they
- * were taken at the same time. [P] */
+/* Rank 0's time at this rank's time t_s, on the line through two samples, or, if that is too steep,
+ * a less steep one through the more exact sample; a constant offset if they were taken at the same
+ * time. [P] */
 double tutti_clock_convert(
     const tutti_clock_sample *first, const tutti_clock_sample *last, double t_s);
 

@@ -8,7 +8,7 @@
 #include <math.h>
 
 enum { RANKS = 3, LANE = 0 };
-static const double ahead_s = 7200, drift = 1e-3;
+static const double ahead_s = 7200, drift = 4e-4;
 
 typedef struct end {
     tutti_transport *transport;
@@ -120,12 +120,27 @@ END_TEST
 
 START_TEST(a_line_through_two_samples)
 {
-    tutti_clock_sample a = {.at_s = 100, .offset_s = 10}, b = {.at_s = 200, .offset_s = 12};
+    tutti_clock_sample a = {.at_s = 100, .offset_s = 10}, b = {.at_s = 200, .offset_s = 10.02};
     ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 100), 110, 1e-9);
-    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 150), 161, 1e-9);
-    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 200), 212, 1e-9);
-    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 300), 314, 1e-9);
+    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 150), 160.01, 1e-9);
+    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 200), 210.02, 1e-9);
+    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 300), 310.04, 1e-9);
     ck_assert_double_eq_tol(tutti_clock_convert(&a, &a, 300), 310, 1e-9);
+}
+END_TEST
+
+/* Samples that are close differ by their errors: no clock is that fast. */
+START_TEST(a_line_is_not_too_steep)
+{
+    tutti_clock_sample a = {.at_s = 100, .offset_s = 10, .error_s = 0.1};
+    tutti_clock_sample b = {.at_s = 100.1, .offset_s = 10.2, .error_s = 0.05};
+    double begin_s = tutti_clock_convert(&a, &b, 100), end_s = tutti_clock_convert(&a, &b, 101);
+    ck_assert_double_eq_tol(tutti_clock_convert(&a, &b, 100.1), 110.3, 1e-9);
+    ck_assert_double_eq_tol(end_s - begin_s, 1.0005, 1e-9);
+    b.offset_s = 9.8, b.error_s = 0.2;
+    begin_s = tutti_clock_convert(&a, &b, 100), end_s = tutti_clock_convert(&a, &b, 101);
+    ck_assert_double_eq_tol(begin_s, 110, 1e-9);
+    ck_assert_double_eq_tol(end_s - begin_s, 0.9995, 1e-9);
 }
 END_TEST
 
@@ -137,5 +152,6 @@ int main(void)
     tcase_add_loop_test(tcase, the_difference_is_within_its_error, 0, 2);
     tcase_add_test(tcase, one_clock_has_no_difference);
     tcase_add_test(tcase, a_line_through_two_samples);
+    tcase_add_test(tcase, a_line_is_not_too_steep);
     return testing_run(suite);
 }
