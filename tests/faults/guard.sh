@@ -21,7 +21,10 @@ left_behind() { # WHAT: the processes of $dir/pids have to be gone
     local pid
     [ "$(wc -l < "$dir/pids")" = 2 ] || fail "$1: the test did not start its processes"
     while read -r pid; do
-        [ ! -e "/proc/$pid" ] || [ "$(ps -o stat= -p "$pid" | cut -c1)" = Z ] || { fail "$1: process $pid is left behind"; kill -KILL "$pid"; }
+        case $(ps -o stat= -p "$pid") in
+        '' | Z*) ;; # gone, or about to be
+        *) fail "$1: process $pid is left behind"; kill -KILL "$pid" ;;
+        esac
     done < "$dir/pids"
 }
 
