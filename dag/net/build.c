@@ -231,13 +231,14 @@ static void find_wanted(tutti_builder *b)
 
 /* A batch whose gradients are gathered for later ones of its step. The gradients of its values use the
  * same buffers. */
-static tutti_status gather(tutti_builder *b, const char *name, tutti_pass pass, int *section)
+static tutti_status gather(
+    tutti_builder *b, const char *name, tutti_batch_of_step which, int *section)
 {
-    b->pass = pass;
+    b->which = which;
     for (int s = 0; s < b->options->micro_batches; s++) tutti_gradients_restart(b->gradients[s]);
     tutti_status status = tutti_graph_section(b->graph, name, section);
     if (status == TUTTI_OK) status = pass_through(b);
-    b->pass = TUTTI_PASS_LAST;
+    b->which = TUTTI_BATCH_LAST;
     return status;
 }
 
@@ -250,9 +251,9 @@ static tutti_status emit_sections(tutti_builder *b)
     if (status == TUTTI_OK) status = update(b);
     if (status == TUTTI_OK) status = tutti_builder_evaluate(b);
     if (status == TUTTI_OK && step->accumulate > 1)
-        status = gather(b, "gather_first", TUTTI_PASS_FIRST, &step->gather_first);
+        status = gather(b, "gather_first", TUTTI_BATCH_FIRST, &step->gather_first);
     if (status == TUTTI_OK && step->accumulate > 2)
-        status = gather(b, "gather_more", TUTTI_PASS_MORE, &step->gather_more);
+        status = gather(b, "gather_more", TUTTI_BATCH_MORE, &step->gather_more);
     if (status == TUTTI_OK && b->options->precision != TUTTI_F32)
         status = tutti_graph_section(b->graph, "refresh", &step->refresh);
     if (status == TUTTI_OK && step->refresh >= 0) status = tutti_builder_refresh_copies(b, 0);

@@ -9,13 +9,17 @@
 #include "dag/net/update_rule.h"
 
 /* Which of a step's batches the passes are for that are being added. */
-typedef enum tutti_pass { TUTTI_PASS_LAST, TUTTI_PASS_FIRST, TUTTI_PASS_MORE } tutti_pass;
+typedef enum tutti_batch_of_step {
+    TUTTI_BATCH_LAST,
+    TUTTI_BATCH_FIRST,
+    TUTTI_BATCH_MORE
+} tutti_batch_of_step;
 
 typedef struct tutti_builder {
     const tutti_net *net; /* the caller's, or the one below */
     tutti_net typed;      /* the same layers, with values in another type */
     const tutti_step_options *options;
-    tutti_pass pass;
+    tutti_batch_of_step which;
     tutti_step *step;
     tutti_graph *graph;
     tutti_gradients **gradients; /* per micro-batch */

@@ -27,7 +27,7 @@ static tutti_status sum_micro_batches(
     tutti_builder *b, const char *layer, const char *suffix, int64_t count, int gathered, int total)
 {
     int n = b->options->micro_batches, node;
-    int last = b->pass == TUTTI_PASS_LAST, more = b->pass == TUTTI_PASS_MORE;
+    int last = b->which == TUTTI_BATCH_LAST, more = b->which == TUTTI_BATCH_MORE;
     if (last && b->step->accumulate > 1) {
         for (int s = n; s > 0; s--) b->access[s] = b->access[s - 1];
         b->access[0] = tutti_reads(gathered);
@@ -51,7 +51,7 @@ static tutti_status sum_micro_batches(
 static tutti_status mark(tutti_builder *b, int tensor)
 {
     int node;
-    if (b->pass != TUTTI_PASS_LAST) return TUTTI_OK;
+    if (b->which != TUTTI_BATCH_LAST) return TUTTI_OK;
     tutti_status status = tutti_graph_mark(b->graph, tensor, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, mark_priority(b));
     return status;
@@ -66,7 +66,7 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out[0].C;
     tutti_status status = TUTTI_OK;
-    if (b->pass == TUTTI_PASS_LAST)
+    if (b->which == TUTTI_BATCH_LAST)
         status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
             TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
     if (status != TUTTI_OK) return status;

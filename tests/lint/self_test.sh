@@ -186,6 +186,13 @@ expect style.sh 1 'dag/base/a.c: no end of line'
 printf 'int a;\r\n' > "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c:1: a carriage return'
 
+put dag/base/b.h 'typedef enum tutti_way { TUTTI_UP } tutti_way;'
+expect words.sh 0
+put dag/base/b.h 'typedef enum tutti_way { TUTTI_UP } tutti_way;'
+mkdir -p "$tree/dag/net"
+printf '%s\n' 'typedef struct tutti_way {' '    int a;' '} tutti_way;' > "$tree/dag/net/c.h"
+expect words.sh 1 'dag/net/c.h:1: the type tutti_way is defined in another header, too'
+
 # FILE | a line of it | what words.sh says instead of its word; nothing: it is allowed.
 while IFS='|' read -r file line words; do
     put "$file" "$line"

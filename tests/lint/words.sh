@@ -2,7 +2,7 @@
 # One word, one meaning: words that had two are not used any more.   words.sh [TREE]
 #
 # Looked at are sources, scripts, build files and documents; NEWS says what things were called. Every line with such a word is
-# printed as "file:line: what to say instead", and the exit status is 1.
+# printed as "file:line: what to say instead", and the exit status is 1. Nor may two headers define one type.
 set -u
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree" || exit 2
@@ -27,4 +27,12 @@ libtutti-check libtutti-mpicheck
 tutti_(home|turn|side|pick|schedule)([^r]|$) mpi_thread, process_lock, workload, configuration, rate_schedule
 (^|[^-])--schedule the learning rate follows --rate-schedule
 WORDS
+
+# A type of a header is defined once: two headers that are never read together could each have one.
+while IFS=: read -r file line type; do
+    echo "$file:$line: the type $type is defined in another header, too"
+    bad=1
+done < <(find dag collectives designs apps -name '*.h' -type f 2> /dev/null | LC_ALL=C sort |
+    xargs -r grep -HnoE '^typedef (enum|struct|union) tutti_[a-z0-9_]+ \{' | sed -E 's/:typedef [a-z]+ ([a-z0-9_]+) \{$/:\1/' |
+    awk -F: 'seen[$3]++')
 exit $bad
