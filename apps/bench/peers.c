@@ -183,9 +183,21 @@ static tutti_status refuse_existing(const installation *in)
         "--install %s: it exists already: remove it, or name a new folder", in->dir);
 }
 
-/* Removes what an interrupted installation has left. */
+/* Whether a folder is an environment, or has nothing in it: venv writes its pyvenv.cfg first. */
+static int is_ours(const char *part)
+{
+    char path[PATH + 32];
+    snprintf(path, sizeof path, "%s/pyvenv.cfg", part);
+    return access(path, F_OK) == 0 || rmdir(part) == 0 || errno == ENOENT;
+}
+
+/* Removes what an interrupted installation has left, and nothing else. */
 static tutti_status clear(const installation *in)
 {
+    if (!is_ours(in->part))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--install %s: %s exists, and is not left from an installation: name another folder",
+            in->dir, in->part);
     int error = remove_tree(in->part);
     if (!error && unlink(in->log) && errno != ENOENT) error = errno;
     return error ? tutti_fail(TUTTI_ERR_IO, "--install %s: %s cannot be removed: %s", in->dir,
@@ -254,7 +266,8 @@ static tutti_status finish(const installation *in)
 static tutti_status install(const installation *in)
 {
     tutti_status status = clear(in);
-    if (!status) status = make_environment(in);
+    if (status) return status;
+    status = make_environment(in);
     if (!status) status = install_torch(in);
     if (!status) status = finish(in);
     if (status) remove_tree(in->part);

@@ -13,7 +13,7 @@ echo "$*" >> "$FALSE_LOG"
 case "$1 $2 $FALSE_FAULT" in
 '-c import venv, ensurepip no-venv') exit 1 ;;
 '-m venv no-space') echo "OSError: [Errno 28] No space left on device" >&2; exit 1 ;;
-'-m venv '*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python3" && touch "$3/bin/pip" ;;
+'-m venv '*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python3" && touch "$3/bin/pip" "$3/pyvenv.cfg" ;;
 '-m pip no-network')
     echo "WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError('<...>: Temporary failure in name resolution')'"
     echo "ERROR: No matching distribution found for torch"
@@ -60,6 +60,14 @@ fails no-version 'pip finds no PyTorch 9 for python3: try another --torch' --tor
 fails no-import 'the PyTorch that pip installed does not run here'
 fails strange "pip failed: see $dir/new.log"
 grep -q 'how odd' "$dir/new.log" || fail "what pip said is not in the log"
+
+# A folder of that name that no installation made is left alone.
+mkdir "$dir/mine.part" && echo precious > "$dir/mine.part/file"
+status=0
+installs "$dir/mine" || status=$?
+[ $status = 2 ] || fail "status $status instead of 2: a folder of somebody else"
+grep -q 'mine.part exists, and is not left from an installation' "$dir/out" || { fail "a folder of somebody else"; cat "$dir/out"; }
+[ "$(cat "$dir/mine.part/file")" = precious ] || fail "a folder of somebody else is gone"
 
 # Killed in the middle: no folder, and the next installation starts anew.
 FALSE_FAULT=killed installs "$dir/new"
