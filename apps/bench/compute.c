@@ -269,13 +269,12 @@ static tutti_status open_side(bench *b, int i)
 
 static tutti_status choose_precision(bench *b)
 {
-    const tutti_step_options recipe = {.batch = b->o.batch, .momentum = 0.9f};
     double lack = tutti_precision_lack(0, 1);
     tutti_status status = tutti_precision_check(b->o.precision, lack, 0, 1);
-    if (status || tutti_precision_find(b->o.precision, &b->workload.precision) || lack > 0)
+    if (status || tutti_precision_find(b->o.precision, &b->workload.recipe.precision) || lack > 0)
         return status;
-    return tutti_precision_race(
-        1, b->workload.model, &b->workload.model->input, &recipe, &b->workload.precision);
+    return tutti_precision_race(1, b->workload.model, &b->workload.model->input,
+        &b->workload.recipe, &b->workload.recipe.precision);
 }
 
 static tutti_status set_up(bench *b)
@@ -307,14 +306,13 @@ static tutti_status run(int argc, char **argv)
     status = find_peers(&b);
     if (status) return status;
     b.workload = (tutti_workload){.model = tutti_model_find(b.o.model),
-        .batch = b.o.batch,
-        .seed = 1,
+        .recipe = {.batch = b.o.batch, .momentum = 0.9f, .weight_decay = 1e-4f, .seed = 1},
         .timeout_s = b.o.timeout_s};
     status = choose_precision(&b);
     if (status) return status;
     printf("%s in %s, batch %" PRId64 ", %s, %s; medians over %" PRId64 " blocks of %" PRId64
            " steps\n",
-        b.o.model, tutti_precision_word(b.workload.precision), b.o.batch,
+        b.o.model, tutti_precision_word(b.workload.recipe.precision), b.o.batch,
         tutti_run_starpu_version(), tutti_kernel_library(), b.o.blocks, b.o.steps);
     status = set_up(&b);
     if (!status) status = verify(&b);

@@ -121,8 +121,7 @@ static tutti_status start_peer(tutti_step_bench *b)
 {
     char program[4096], command[8192];
     tutti_address address = {{0}, {0}, 0};
-    tutti_status status =
-        tutti_peer_program(b->o.peer, "torch_ddp.py", program, sizeof program);
+    tutti_status status = tutti_peer_program(b->o.peer, "torch_ddp.py", program, sizeof program);
     double nowhere = !*program;
     status = tutti_world_agree(&b->world, status);
     if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
@@ -154,11 +153,9 @@ static tutti_status choose_precision(tutti_step_bench *b)
     tutti_status status = tutti_world_max(&b->world, 1, &lack);
     if (status || tutti_precision_find(b->o.precision, &b->precision) || lack > 0) return status;
     const tutti_workload workload = tutti_step_workload(b);
-    const tutti_step_options recipe = {
-        .batch = workload.batch, .wire = workload.wire, .momentum = 0.9f};
     if (rank == 0)
         status = tutti_precision_race((int)b->o.workers, workload.model,
-            tutti_workload_input(&workload), &recipe, &b->precision);
+            tutti_workload_input(&workload), &workload.recipe, &b->precision);
     status = tutti_world_agree(&b->world, status);
     return status ? status : tutti_world_share(&b->world, &b->precision, sizeof b->precision);
 }

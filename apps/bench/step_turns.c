@@ -21,10 +21,12 @@ static const double block_s = 4;
 tutti_workload tutti_step_workload(const tutti_step_bench *b)
 {
     return (tutti_workload){.model = tutti_model_find(b->o.model),
-        .batch = b->o.batch,
-        .wire = tutti_setting_wire_dtype(b->o.wire),
-        .precision = b->precision,
-        .seed = 1,
+        .recipe = {.batch = b->o.batch,
+            .wire = tutti_setting_wire_dtype(b->o.wire),
+            .precision = b->precision,
+            .momentum = 0.9f,
+            .weight_decay = 1e-4f,
+            .seed = 1},
         .timeout_s = b->o.timeout_s};
 }
 

@@ -19,13 +19,7 @@ const tutti_model_input *tutti_workload_input(const tutti_workload *w)
 
 tutti_status tutti_workload_build(const tutti_workload *w, tutti_training_session *session)
 {
-    const tutti_step_options recipe = {.batch = w->batch,
-        .wire = w->wire,
-        .precision = w->precision,
-        .momentum = 0.9f,
-        .weight_decay = 1e-4f,
-        .seed = w->seed};
-    return tutti_training_session_build(session, w->model, tutti_workload_input(w), &recipe);
+    return tutti_training_session_build(session, w->model, tutti_workload_input(w), &w->recipe);
 }
 
 /* ---- the batch ---- */
@@ -51,8 +45,8 @@ static inputs *new_inputs(const tutti_workload *w, int64_t image_bytes)
     inputs *in = calloc(1, sizeof *in);
     if (!in) return NULL;
     in->rate = 0.001f;
-    in->images = tutti_mem_aligned(tutti_mem_product((size_t)w->batch, (size_t)image_bytes));
-    in->labels = tutti_mem_aligned(tutti_mem_product((size_t)w->batch, sizeof *in->labels));
+    in->images = tutti_mem_aligned(tutti_mem_product((size_t)w->recipe.batch, (size_t)image_bytes));
+    in->labels = tutti_mem_aligned(tutti_mem_product((size_t)w->recipe.batch, sizeof *in->labels));
     if (in->images && in->labels) return in;
     free_inputs(in);
     return NULL;
@@ -61,11 +55,11 @@ static inputs *new_inputs(const tutti_workload *w, int64_t image_bytes)
 /* Draws the images and labels of a rank. */
 static void draw(const tutti_workload *w, int rank, int64_t image_bytes, inputs *in)
 {
-    uint64_t seed = w->seed + (uint64_t)rank;
-    for (int64_t i = 0; i < w->batch * image_bytes; i++)
+    uint64_t seed = w->recipe.seed + (uint64_t)rank;
+    for (int64_t i = 0; i < w->recipe.batch * image_bytes; i++)
         in->images[i] =
             (uint8_t)tutti_rng_below(seed, tutti_rng_stream("images"), (uint64_t)i, UINT8_MAX + 1);
-    for (int64_t i = 0; i < w->batch; i++)
+    for (int64_t i = 0; i < w->recipe.batch; i++)
         in->labels[i] = (int32_t)tutti_rng_below(seed, tutti_rng_stream("labels"), (uint64_t)i,
             (uint64_t)tutti_workload_input(w)->classes);
 }
@@ -89,7 +83,7 @@ tutti_status tutti_workload_start(const tutti_workload *w, tutti_training_sessio
     inputs *in = new_inputs(w, s->image_bytes);
     if (!in)
         return tutti_fail(
-            TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)w->batch);
+            TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)w->recipe.batch);
     draw(w, s->rank, s->image_bytes, in);
     tutti_status status = tutti_training_session_start(s);
     if (!status) status = tutti_training_session_init(s);
@@ -146,6 +140,15 @@ typedef struct series {
     interval from, to;
 } series;
 
+/* All batches of a step. */
+static tutti_status submit_step(tutti_training_session *s)
+{
+    tutti_status status = TUTTI_OK;
+    for (int batch = 0; batch < s->step->accumulate && !status; batch++)
+        status = s->runner->submit(s->run, tutti_step_section(s->step, batch));
+    return status;
+}
+
 /* Runs a series with AHEAD steps in flight. */
 static tutti_status run_series(const tutti_workload *w, tutti_training_session *s, series *r)
 {
@@ -159,7 +162,7 @@ static tutti_status run_series(const tutti_workload *w, tutti_training_session *
             status = s->runner->wait(s->run, point[landed % AHEAD], w->timeout_s);
         if (landed == r->warm - 1) r->from = look(s);
         if (landed == r->warm + r->steps - 1) r->to = look(s);
-        if (!status && i < all) status = s->runner->submit(s->run, s->step->train);
+        if (!status && i < all) status = submit_step(s);
         point[i % AHEAD] = s->runner->point(s->run);
     }
     return status;

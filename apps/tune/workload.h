@@ -13,10 +13,8 @@
 typedef struct tutti_workload {
     const tutti_model *model;
     const tutti_model_input *input; /* image size and classes; NULL: the model's own */
-    int64_t batch;
-    tutti_dtype wire, precision; /* as in tutti_step_options */
-    uint64_t seed;    /* of the weights, the same on all ranks; images also depend on the rank */
-    double timeout_s; /* of a block of steps */
+    tutti_step_options recipe; /* its seed is the same on all ranks; images also depend on the rank */
+    double timeout_s;          /* of a block of steps */
 } tutti_workload;
 
 /* Its image size and classes. [P] */

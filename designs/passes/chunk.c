@@ -5,13 +5,14 @@ int64_t tutti_chunk_default_bytes(void)
     return 1 << 20;
 }
 
-/* Elements of every chunk but the last, which may have fewer. Long chunks begin at a multiple of 64 bytes (of float32).
- * Calling it again with the resulting number of chunks gives the same length. */
-static int64_t part_of(int64_t count, int64_t chunks)
+/* Elements of every chunk but the last, which may have fewer. Long chunks begin at a multiple of 64 bytes, where a
+ * number of elements fills them. Calling it again with the resulting number of chunks gives the same length. */
+static int64_t part_of(const tutti_coll_args *args, int64_t chunks)
 {
-    enum { LONG = 1024, ALIGNED = 16 };
-    int64_t part = (count + chunks - 1) / chunks;
-    return part < LONG ? part : (part + ALIGNED - 1) / ALIGNED * ALIGNED;
+    enum { LONG = 1024, LINE = 64 };
+    int64_t part = (args->count + chunks - 1) / chunks;
+    int64_t aligned = LINE / (int64_t)tutti_dtype_bytes(args->dtype);
+    return part < LONG || aligned < 2 ? part : (part + aligned - 1) / aligned * aligned;
 }
 
 static int chunks_of(const tutti_coll_args *args, int64_t bytes)
@@ -23,8 +24,8 @@ static int chunks_of(const tutti_coll_args *args, int64_t bytes)
     if (chunks > args->count) chunks = args->count;
     if (chunks > MOST) chunks = MOST;
     int64_t most = bytes / (int64_t)tutti_dtype_bytes(args->dtype);
-    while (part_of(args->count, chunks) > most && chunks < args->count && chunks < MOST) chunks++;
-    int64_t part = part_of(args->count, chunks);
+    while (part_of(args, chunks) > most && chunks < args->count && chunks < MOST) chunks++;
+    int64_t part = part_of(args, chunks);
     return (int)((args->count + part - 1) / part);
 }
 
@@ -71,7 +72,7 @@ tutti_coll_args tutti_chunk_args(const tutti_coll_args *args, int chunks, int ch
 {
     tutti_coll_args a = *args;
     if (chunks <= 1) return a;
-    int64_t part = part_of(args->count, chunks), from = chunk * part;
+    int64_t part = part_of(args, chunks), from = chunk * part;
     size_t bytes = tutti_dtype_bytes(args->dtype);
     a.count = args->count - from < part ? args->count - from : part;
     a.recv = (char *)args->recv + (size_t)from * bytes;

@@ -155,6 +155,25 @@ START_TEST(chunks_are_the_whole_and_no_larger_than_asked_for)
 }
 END_TEST
 
+START_TEST(long_chunks_of_any_type_begin_at_a_line)
+{
+    tutti_dtype dtype = (tutti_dtype)_i;
+    size_t bytes = tutti_dtype_bytes(dtype);
+    for (int64_t count = 100000; count < 100100; count += 7) {
+        const tutti_coll_args args = {
+            .kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = TUTTI_SUM, .count = count};
+        int64_t next = 0, all = 0;
+        tutti_place place = tutti_chunk_place(&args, 2500 * (int64_t)bytes, 1, &next);
+        ck_assert_int_ge(place.chunks, 100000 / 2500);
+        for (int i = 0; i < place.chunks; i++) {
+            if (64 % bytes == 0) ck_assert_uint_eq((size_t)all * bytes % 64, 0);
+            all += tutti_chunk_args(&args, place.chunks, i).count;
+        }
+        ck_assert_int_eq(all, count);
+    }
+}
+END_TEST
+
 /* ---- what is needed first ---- */
 
 /* forward0 reads w0, forward1 reads w1; then g0 and g1 are summed; n0 = g0, n1 = g1, w = n. */
@@ -407,6 +426,7 @@ int main(void)
     tcase_add_test(tcase, buckets_get_smaller_towards_the_end);
     tcase_add_test(tcase, each_type_has_its_bucket);
     tcase_add_loop_test(tcase, chunks_are_the_whole_and_no_larger_than_asked_for, 0, 9);
+    tcase_add_loop_test(tcase, long_chunks_of_any_type_begin_at_a_line, 0, TUTTI_DTYPE_COUNT);
     tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);
     tcase_add_test(tcase, what_is_needed_first_overtakes);
     tcase_add_test(tcase, the_urgent_one_is_played);

@@ -64,6 +64,13 @@ fi
 automatic 2 --tuning-time 0 --precision auto
 says 'auto: --precision \(f32\|bf16\), because'
 
+# What a step does besides is part of what is timed and remembered.
+doing=(--accumulate 2 --optimizer adam --clip-norm 1 --ema 0.9)
+automatic 2 --bucket-mb 2 --tuning-time 0 "${doing[@]}" --tuning "$dir/tuning.json"
+says 'leave no time'
+automatic 2 --bucket-mb 2 --chunk-mb 1 --priority off --tuning-time 1e6 --lr 0.001 "${doing[@]}"
+says '^tutti: rank 0:   --design chained .*[0-9.]* ms per step'
+
 # Another run is another key; what is given stays.
 automatic 3 --bucket-mb 1.5 --chunk-mb 1 --lanes 3 --priority off
 says 'auto: --design concurrent --lanes 3 --bucket-mb 1.5 --chunk-mb 1, as nothing else'
