@@ -69,6 +69,17 @@ TUTTI_INLINE void tutti_put(tutti_dtype dtype, void *to, int64_t i, const tutti_
     memcpy((uint16_t *)to + i, &half, bytes);
 }
 
+/* Asks for the cache line of element i, which need not exist: soon it is read, or written. */
+TUTTI_INLINE void tutti_ask(tutti_dtype dtype, const void *from, int64_t i, int writes)
+{
+    const size_t bytes = dtype == TUTTI_F32 ? sizeof(float) : sizeof(uint16_t);
+    const void *line = (const void *)((uintptr_t)from + (uintptr_t)i * bytes);
+    if (writes)
+        __builtin_prefetch(line, 1);
+    else
+        __builtin_prefetch(line, 0);
+}
+
 /* v where condition is not 0, else 0. Each lane of a condition is -1 or 0, as comparisons make
  * it. */
 TUTTI_INLINE void tutti_keep(tutti_lanes *v, const tutti_ilanes *condition)

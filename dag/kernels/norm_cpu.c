@@ -12,12 +12,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8 };
+/* A loop over the channels of a block takes WIDE vectors at a time (a strip), then single ones. A strip reads whole
+ * cache lines of each row, and asks for those of the next block, which the processor does not foresee. */
+enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8, WIDE = 4 };
 
 /* Arrays have one number per channel and are padded to whole vectors. */
 typedef struct norm {
     tutti_norm_desc desc;
-    int64_t rows, block_rows;
+    int64_t rows, block_rows, padded;
     double *sum0, *sum1;                /* mean and squared deviations, or the gradient's sums */
     float *scale, *shift, *mean, *line; /* coefficients of the pass that writes */
     float *offset;
@@ -48,15 +50,18 @@ TUTTI_CPU_OPEN(norm)
     tutti_status status = check(d);
     if (status) return status;
     size_t channels = (size_t)(d->C + TUTTI_LANES - 1) / TUTTI_LANES * TUTTI_LANES;
+    size_t bytes = channels * (2 * sizeof(double) + 5 * sizeof(float));
     norm *k = calloc(1, sizeof *k);
-    double *scratch = tutti_mem_aligned(channels * (2 * sizeof(double) + 5 * sizeof(float)));
+    double *scratch = tutti_mem_aligned(bytes);
     if (!k || !scratch) {
         free(scratch);
         free(k);
         return tutti_fail(TUTTI_ERR_NOMEM, "norm: no memory to open the kernel");
     }
+    memset(scratch, 0, bytes); /* what pads them is computed with, but not used */
     k->desc = *d;
     k->rows = d->N * d->H * d->W;
+    k->padded = (int64_t)channels;
     k->block_rows = BLOCK_BYTES / (int64_t)sizeof(float) / d->C;
     if (k->block_rows < LEAST_BLOCK_ROWS) k->block_rows = LEAST_BLOCK_ROWS;
     k->sum0 = scratch;
@@ -80,8 +85,8 @@ TUTTI_CPU_CLOSE(norm)
 
 static void clear_sums(const norm *k)
 {
-    memset(k->sum0, 0, (size_t)k->desc.C * sizeof *k->sum0);
-    memset(k->sum1, 0, (size_t)k->desc.C * sizeof *k->sum1);
+    memset(k->sum0, 0, (size_t)k->padded * sizeof *k->sum0);
+    memset(k->sum1, 0, (size_t)k->padded * sizeof *k->sum1);
 }
 
 /* Reduces the formula to y = scale * x + shift for given statistics (mean, variance). */
@@ -96,91 +101,117 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
     }
 }
 
+/* ---- Strips ---- */
+
+#define EACH(j, vectors) _Pragma("GCC unroll 4") for (int j = 0; j < (vectors); j++)
+
+/* strip(..., c, vectors, lanes) for all channels, from channel c on; lanes: of the last vector. */
+#define ALL_STRIPS(k, strip, ...)                                                                  \
+    do {                                                                                           \
+        int64_t c_ = 0, C_ = (k)->desc.C;                                                          \
+        for (; c_ + WIDE * TUTTI_LANES <= C_; c_ += WIDE * TUTTI_LANES)                            \
+            strip(k, __VA_ARGS__, c_, WIDE, TUTTI_LANES);                                          \
+        for (; c_ + TUTTI_LANES <= C_; c_ += TUTTI_LANES)                                          \
+            strip(k, __VA_ARGS__, c_, 1, TUTTI_LANES);                                             \
+        if (c_ < C_) strip(k, __VA_ARGS__, c_, 1, (int)(C_ - c_));                                 \
+    } while (0)
+
 /* ---- Statistics ---- */
 
 /* Merges the mean and the squared deviations of a block of `rows` after `seen` rows. */
 TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int64_t rows,
-    const tutti_lanes *block_mean, const tutti_lanes *block_squares, int lanes)
+    const tutti_lanes *block_mean, const tutti_lanes *block_squares)
 {
     double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
-    for (int l = 0; l < lanes; l++) {
-        double delta = (double)(*block_mean)[l] - mean[l];
-        mean[l] += delta * share;
-        squares[l] += (double)(*block_squares)[l] + delta * delta * weight;
-    }
+    tutti_dlanes m, s;
+    memcpy(&m, mean, sizeof m);
+    memcpy(&s, squares, sizeof s);
+    const tutti_dlanes delta = __builtin_convertvector(*block_mean, tutti_dlanes) - m;
+    m += delta * share;
+    s += __builtin_convertvector(*block_squares, tutti_dlanes) + delta * delta * weight;
+    memcpy(mean, &m, sizeof m);
+    memcpy(squares, &s, sizeof s);
 }
 
 TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, int64_t c, int lanes)
+    const void *x, int64_t c, int vectors, int lanes)
 {
-    int64_t C = k->desc.C, at = first * C + c;
-    tutti_lanes v, w, a = {0}, b = {0}, mean;
-    int64_t r = 0;
-    for (; r + 2 <= rows; r += 2) {
-        tutti_get(&v, dtype, x, at + r * C, lanes);
-        tutti_get(&w, dtype, x, at + (r + 1) * C, lanes);
-        a += v;
-        b += w;
+    int64_t C = k->desc.C, from = first * C + c, r = 0;
+    tutti_lanes v, a[WIDE], b[WIDE], mean[WIDE];
+    EACH (j, vectors) a[j] = b[j] = (tutti_lanes){0};
+    for (; r + 2 <= rows; r += 2)
+        EACH (j, vectors) {
+            int64_t at = from + r * C + j * TUTTI_LANES;
+            tutti_get(&v, dtype, x, at, lanes);
+            a[j] += v;
+            tutti_get(&v, dtype, x, at + C, lanes);
+            b[j] += v;
+        }
+    if (r < rows)
+        EACH (j, vectors) {
+            tutti_get(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
+            a[j] += v;
+        }
+    EACH (j, vectors) {
+        mean[j] = (a[j] + b[j]) / (float)rows;
+        a[j] = b[j] = (tutti_lanes){0};
     }
-    if (r < rows) {
-        tutti_get(&v, dtype, x, at + r * C, lanes);
-        a += v;
+    for (r = 0; r + 2 <= rows; r += 2)
+        EACH (j, vectors) {
+            int64_t at = from + r * C + j * TUTTI_LANES;
+            tutti_ask(dtype, x, at + rows * C, 0);
+            tutti_ask(dtype, x, at + rows * C + C, 0);
+            tutti_get(&v, dtype, x, at, lanes);
+            v -= mean[j];
+            a[j] += v * v;
+            tutti_get(&v, dtype, x, at + C, lanes);
+            v -= mean[j];
+            b[j] += v * v;
+        }
+    if (r < rows)
+        EACH (j, vectors) {
+            tutti_get(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
+            v -= mean[j];
+            a[j] += v * v;
+        }
+    EACH (j, vectors) {
+        int64_t channel = c + j * TUTTI_LANES;
+        a[j] += b[j];
+        merge_moments(k->sum0 + channel, k->sum1 + channel, first, rows, &mean[j], &a[j]);
     }
-    mean = (a + b) / (float)rows;
-    a = b = (tutti_lanes){0};
-    for (r = 0; r + 2 <= rows; r += 2) {
-        tutti_get(&v, dtype, x, at + r * C, lanes);
-        tutti_get(&w, dtype, x, at + (r + 1) * C, lanes);
-        v -= mean;
-        w -= mean;
-        a += v * v;
-        b += w * w;
-    }
-    if (r < rows) {
-        tutti_get(&v, dtype, x, at + r * C, lanes);
-        v -= mean;
-        a += v * v;
-    }
-    a += b;
-    merge_moments(k->sum0 + c, k->sum1 + c, first, rows, &mean, &a, lanes);
 }
 
 TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
 {
-    int64_t C = k->desc.C;
     for (int64_t first = 0; first < k->rows; first += k->block_rows) {
-        int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows, c = 0;
-        for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-            strip_moments(k, dtype, first, rows, x, c, TUTTI_LANES);
-        if (c < C) strip_moments(k, dtype, first, rows, x, c, (int)(C - c));
+        int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows;
+        ALL_STRIPS(k, strip_moments, dtype, first, rows, x);
     }
 }
 
 /* ---- y = scale * x + shift ---- */
 
 TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, void *y, int64_t c, int lanes, int relu)
+    const void *x, void *y, int relu, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
-    tutti_lanes scale, shift;
-    tutti_load(&scale, k->scale + c, TUTTI_LANES);
-    tutti_load(&shift, k->shift + c, TUTTI_LANES);
-    for (int64_t r = first; r < first + rows; r++) {
-        tutti_lanes v;
-        tutti_get(&v, dtype, x, r * C + c, lanes);
-        v = v * scale + shift;
-        if (relu) tutti_rectify(&v);
-        tutti_put(dtype, y, r * C + c, &v, lanes);
+    tutti_lanes scale[WIDE], shift[WIDE];
+    EACH (j, vectors) {
+        int64_t channel = c + j * TUTTI_LANES;
+        tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
+        tutti_load(&shift[j], k->shift + channel, TUTTI_LANES);
     }
-}
-
-TUTTI_INLINE void block_apply(
-    const norm *k, tutti_dtype dtype, int64_t first, int64_t rows, const void *x, void *y, int relu)
-{
-    int64_t C = k->desc.C, c = 0;
-    for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-        strip_apply(k, dtype, first, rows, x, y, c, TUTTI_LANES, relu);
-    if (c < C) strip_apply(k, dtype, first, rows, x, y, c, (int)(C - c), relu);
+    for (int64_t r = first; r < first + rows; r++)
+        EACH (j, vectors) {
+            int64_t at = r * C + c + j * TUTTI_LANES;
+            tutti_lanes v;
+            tutti_ask(dtype, x, at - rows * C, 0);
+            tutti_ask(dtype, y, at - rows * C, 1);
+            tutti_get(&v, dtype, x, at, lanes);
+            v = v * scale[j] + shift[j];
+            if (relu) tutti_rectify(&v);
+            tutti_put(dtype, y, at, &v, lanes);
+        }
 }
 
 TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, void *y)
@@ -188,9 +219,9 @@ TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, void *y
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            block_apply(k, dtype, end - rows, rows, x, y, 1);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, y, 1);
         else
-            block_apply(k, dtype, end - rows, rows, x, y, 0);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, y, 0);
     }
 }
 
@@ -229,35 +260,42 @@ TUTTI_INLINE void through_relu(
     tutti_keep(dy, &alive);
 }
 
-/* Adds a block's sums of g and g * (x - mean). */
-TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, int64_t c, int lanes, int relu)
+TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
 {
-    int64_t C = k->desc.C;
-    tutti_lanes scale, shift, mean, v, g, a = {0}, b = {0};
-    tutti_load(&scale, k->scale + c, TUTTI_LANES);
-    tutti_load(&shift, k->shift + c, TUTTI_LANES);
-    tutti_load(&mean, k->mean + c, TUTTI_LANES);
-    for (int64_t r = first; r < first + rows; r++) {
-        tutti_get(&v, dtype, x, r * C + c, lanes);
-        tutti_get(&g, dtype, dy, r * C + c, lanes);
-        if (relu) through_relu(&g, &v, &scale, &shift);
-        a += g;
-        b += g * (v - mean);
-    }
-    for (int l = 0; l < lanes; l++) {
-        k->sum0[c + l] += (double)a[l];
-        k->sum1[c + l] += (double)b[l];
-    }
+    tutti_dlanes sum;
+    memcpy(&sum, to, sizeof sum);
+    sum += __builtin_convertvector(*v, tutti_dlanes);
+    memcpy(to, &sum, sizeof sum);
 }
 
-TUTTI_INLINE void block_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, int relu)
+/* Adds a block's sums of g and g * (x - mean). */
+TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
+    const void *x, const void *dy, int relu, int64_t c, int vectors, int lanes)
 {
-    int64_t C = k->desc.C, c = 0;
-    for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-        strip_sums(k, dtype, first, rows, x, dy, c, TUTTI_LANES, relu);
-    if (c < C) strip_sums(k, dtype, first, rows, x, dy, c, (int)(C - c), relu);
+    int64_t C = k->desc.C;
+    tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], v, g, a[WIDE], b[WIDE];
+    EACH (j, vectors) {
+        int64_t channel = c + j * TUTTI_LANES;
+        tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
+        tutti_load(&shift[j], k->shift + channel, TUTTI_LANES);
+        tutti_load(&mean[j], k->mean + channel, TUTTI_LANES);
+        a[j] = b[j] = (tutti_lanes){0};
+    }
+    for (int64_t r = first; r < first + rows; r++)
+        EACH (j, vectors) {
+            int64_t at = r * C + c + j * TUTTI_LANES;
+            tutti_ask(dtype, x, at + rows * C, 0);
+            tutti_ask(dtype, dy, at + rows * C, 0);
+            tutti_get(&v, dtype, x, at, lanes);
+            tutti_get(&g, dtype, dy, at, lanes);
+            if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
+            a[j] += g;
+            b[j] += g * (v - mean[j]);
+        }
+    EACH (j, vectors) {
+        add_doubles(k->sum0 + c + j * TUTTI_LANES, &a[j]);
+        add_doubles(k->sum1 + c + j * TUTTI_LANES, &b[j]);
+    }
 }
 
 TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x, const void *dy)
@@ -265,39 +303,38 @@ TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x,
     for (int64_t first = 0; first < k->rows; first += k->block_rows) {
         int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows;
         if (k->desc.relu)
-            block_sums(k, dtype, first, rows, x, dy, 1);
+            ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 1);
         else
-            block_sums(k, dtype, first, rows, x, dy, 0);
+            ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 0);
     }
 }
 
 /* dx = scale * g - line * (x - mean) - offset */
 TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, void *dx, int64_t c, int lanes, int relu)
+    const void *x, const void *dy, void *dx, int relu, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
-    tutti_lanes scale, shift, mean, line, offset, v, g;
-    tutti_load(&scale, k->scale + c, TUTTI_LANES);
-    tutti_load(&shift, k->shift + c, TUTTI_LANES);
-    tutti_load(&mean, k->mean + c, TUTTI_LANES);
-    tutti_load(&line, k->line + c, TUTTI_LANES);
-    tutti_load(&offset, k->offset + c, TUTTI_LANES);
-    for (int64_t r = first; r < first + rows; r++) {
-        tutti_get(&v, dtype, x, r * C + c, lanes);
-        tutti_get(&g, dtype, dy, r * C + c, lanes);
-        if (relu) through_relu(&g, &v, &scale, &shift);
-        g = g * scale - (v - mean) * line - offset;
-        tutti_put(dtype, dx, r * C + c, &g, lanes);
+    tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], line[WIDE], offset[WIDE], v, g;
+    EACH (j, vectors) {
+        int64_t channel = c + j * TUTTI_LANES;
+        tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
+        tutti_load(&shift[j], k->shift + channel, TUTTI_LANES);
+        tutti_load(&mean[j], k->mean + channel, TUTTI_LANES);
+        tutti_load(&line[j], k->line + channel, TUTTI_LANES);
+        tutti_load(&offset[j], k->offset + channel, TUTTI_LANES);
     }
-}
-
-TUTTI_INLINE void block_gradient(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, void *dx, int relu)
-{
-    int64_t C = k->desc.C, c = 0;
-    for (; c + TUTTI_LANES <= C; c += TUTTI_LANES)
-        strip_gradient(k, dtype, first, rows, x, dy, dx, c, TUTTI_LANES, relu);
-    if (c < C) strip_gradient(k, dtype, first, rows, x, dy, dx, c, (int)(C - c), relu);
+    for (int64_t r = first; r < first + rows; r++)
+        EACH (j, vectors) {
+            int64_t at = r * C + c + j * TUTTI_LANES;
+            tutti_ask(dtype, x, at - rows * C, 0);
+            tutti_ask(dtype, dy, at - rows * C, 0);
+            tutti_ask(dtype, dx, at - rows * C, 1);
+            tutti_get(&v, dtype, x, at, lanes);
+            tutti_get(&g, dtype, dy, at, lanes);
+            if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
+            g = g * scale[j] - (v - mean[j]) * line[j] - offset[j];
+            tutti_put(dtype, dx, at, &g, lanes);
+        }
 }
 
 TUTTI_INLINE void gradient(
@@ -306,9 +343,9 @@ TUTTI_INLINE void gradient(
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            block_gradient(k, dtype, end - rows, rows, x, dy, dx, 1);
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, 1);
         else
-            block_gradient(k, dtype, end - rows, rows, x, dy, dx, 0);
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, 0);
     }
 }
 
