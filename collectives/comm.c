@@ -432,7 +432,7 @@ int tutti_comm_drain(tutti_comm *comm)
         left += busy;
         if (r->orphan && !busy) tutti_coll_free(r);
     }
-    if (t->ops->sweep) t->ops->sweep(t, comm->lanes);
+    if (t->ops->sweep) t->ops->sweep(t, 0, comm->lanes);
     return !left;
 }
 

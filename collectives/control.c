@@ -20,6 +20,11 @@ typedef struct outgoing {
 } outgoing;
 
 struct tutti_control {
+    tutti_control *whole;  /* of a part; else NULL */
+    tutti_control *parts;  /* of the whole; each has the next in `parts` */
+    tutti_members members; /* of a part */
+    void (*unknown)(void *ctx, int64_t key);
+    void *unknown_ctx;
     tutti_transport *transport;
     int lane, rank, size;
     int turn;       /* the rank polled last */
@@ -68,9 +73,58 @@ tutti_status tutti_control_open(tutti_transport *transport, int lane, tutti_cont
     return TUTTI_OK;
 }
 
+tutti_status tutti_control_part(
+    tutti_control *whole, const tutti_members *members, tutti_control **part)
+{
+    tutti_control *c = calloc(1, sizeof *c);
+    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group's control messages");
+    tutti_status status = tutti_members_set(
+        members->key, members->size, members->of, members->of[members->rank], &c->members);
+    if (status) {
+        free(c);
+        return status;
+    }
+    c->whole = whole;
+    c->rank = members->rank;
+    c->size = members->size;
+    c->parts = whole->parts;
+    whole->parts = c;
+    *part = c;
+    return TUTTI_OK;
+}
+
+void tutti_control_unknown(tutti_control *whole, void (*unknown)(void *ctx, int64_t key), void *ctx)
+{
+    whole->unknown = unknown;
+    whole->unknown_ctx = ctx;
+}
+
+int tutti_control_whole_rank(const tutti_control *control, int rank)
+{
+    return control->whole ? control->members.of[rank] : rank;
+}
+
+static tutti_control *find_part(const tutti_control *whole, int64_t key)
+{
+    tutti_control *c = whole->parts;
+    while (c && c->members.key != key) c = c->parts;
+    return c;
+}
+
+static void leave_whole(const tutti_control *part)
+{
+    tutti_control **at = &part->whole->parts;
+    while (*at && *at != part) at = &(*at)->parts;
+    if (*at) *at = part->parts;
+}
+
 void tutti_control_stop(tutti_control *control)
 {
     if (!control) return;
+    if (control->whole) {
+        leave_whole(control);
+        return;
+    }
     tutti_transport *t = control->transport;
     for (int r = 0; r < control->posted; r++)
         if (control->from[r].receiving) t->ops->abandon(t, control->from[r].receiving);
@@ -90,6 +144,7 @@ static void free_list(outgoing *list)
 void tutti_control_free(tutti_control *control)
 {
     if (!control) return;
+    tutti_members_free(&control->members);
     free_list(control->sent);
     free_list(control->idle);
     free(control->from);
@@ -121,8 +176,8 @@ static void recycle(tutti_control *c, outgoing *o)
     c->idle = o;
 }
 
-tutti_status tutti_control_send(
-    tutti_control *control, int to, const tutti_control_message *message)
+static tutti_status send(
+    tutti_control *control, int64_t key, int to, const tutti_control_message *message)
 {
     if (control->finished) return TUTTI_OK;
     outgoing *o = control->idle;
@@ -133,6 +188,7 @@ tutti_status tutti_control_send(
     if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a control message");
     o->message = *message;
     o->message.from = control->rank;
+    o->message.key = key;
     o->sending = NULL;
     tutti_transport *t = control->transport;
     tutti_status status =
@@ -145,6 +201,13 @@ tutti_status tutti_control_send(
     control->sent = o;
     control->sending++;
     return TUTTI_OK;
+}
+
+tutti_status tutti_control_send(
+    tutti_control *control, int to, const tutti_control_message *message)
+{
+    tutti_control *whole = control->whole ? control->whole : control;
+    return send(whole, control->members.key, tutti_control_whole_rank(control, to), message);
 }
 
 tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message)
@@ -160,7 +223,7 @@ tutti_status tutti_control_tell(tutti_control *control, const tutti_control_mess
 
 int tutti_control_sending(const tutti_control *control)
 {
-    return control->sending;
+    return control->whole ? control->whole->sending : control->sending;
 }
 
 tutti_status tutti_control_finish(tutti_control *control)
@@ -203,12 +266,34 @@ static tutti_status end_sends(tutti_control *c)
 
 /* ---- receiving ---- */
 
+static void hand_over(const tutti_control *c, const tutti_control_message *message)
+{
+    tutti_control_handler call = c->handler[message->kind].call;
+    if (call) call(c->handler[message->kind].ctx, message);
+}
+
+static void deliver_to_part(tutti_control *c, const tutti_control_message *message)
+{
+    const tutti_control *part = find_part(c, message->key);
+    tutti_control_message own = *message;
+    if (!part && c->unknown) {
+        c->unknown(c->unknown_ctx, message->key);
+        part = find_part(c, message->key);
+    }
+    for (own.from = 0; part && own.from < part->size; own.from++)
+        if (part->members.of[own.from] == message->from) break;
+    if (part && own.from < part->size) hand_over(part, &own);
+}
+
 static void deliver(tutti_control *c, const tutti_control_message *message)
 {
     if ((uint32_t)message->kind >= TUTTI_CONTROL_KINDS) return;
+    if (message->key) {
+        deliver_to_part(c, message);
+        return;
+    }
     c->finishes += message->kind == TUTTI_CONTROL_LAST;
-    tutti_control_handler call = c->handler[message->kind].call;
-    if (call) call(c->handler[message->kind].ctx, message);
+    hand_over(c, message);
 }
 
 /* Takes the message, if one has come, and posts the receive for the next. */

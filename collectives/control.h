@@ -7,12 +7,16 @@
  *
  *   open -> { handle }* -> { send, tell, poll }* -> stop -> (transport closed) -> free
  *
+ * A group has a part of it: its messages bear the group's key, its ranks are numbered as in the
+ * group, and it has its own handlers. The whole sends and receives them.
+ *
  * Threads: not locked; the driver's comm_lock covers it (designs/drive/driver.h), in handlers, too.
  * Handlers may send; they do not poll. Errors: COMM, NOMEM. */
 #ifndef TUTTI_CONTROL_H
 #define TUTTI_CONTROL_H
 
 #include "collectives/transport/transport.h"
+#include "collectives/value/members.h"
 
 #include <stdint.h>
 
@@ -41,10 +45,11 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 
-enum { TUTTI_CONTROL_VALUES = 8, TUTTI_CONTROL_TEXT = 440 };
+enum { TUTTI_CONTROL_VALUES = 10, TUTTI_CONTROL_TEXT = 440 };
 
 typedef struct tutti_control_message {
-    int32_t kind, from; /* send fills `from` in */
+    int32_t kind, from; /* send fills `from` and `key` in */
+    int64_t key;        /* of the members that it is about; 0: all ranks */
     int64_t value[TUTTI_CONTROL_VALUES];
     union {
         char text[TUTTI_CONTROL_TEXT]; /* terminated by 0 if it is text */
@@ -64,6 +69,15 @@ void tutti_control_stop(tutti_control *control);
  * NULL. */
 void tutti_control_free(tutti_control *control);
 
+/* The part of these members, of which this rank is one; stop and free it before the whole. NOMEM. */
+tutti_status tutti_control_part(
+    tutti_control *whole, const tutti_members *members, tutti_control **part);
+/* Called for a message with a key that has no part yet: it may open one, which gets the message. */
+void tutti_control_unknown(
+    tutti_control *whole, void (*unknown)(void *ctx, int64_t key), void *ctx);
+/* The number of a part's rank among all ranks. */
+int tutti_control_whole_rank(const tutti_control *control, int rank);
+
 int tutti_control_rank(const tutti_control *control);
 int tutti_control_size(const tutti_control *control);
 
@@ -75,7 +89,7 @@ tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message);
 /* To every other rank. */
 tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message);
-/* Receives messages from every rank (all), or from the next one in turn, at a cost that does not
+/* Of the whole: receives messages from every rank (all), or from the next one in turn, at a cost that does not
  * depend on the number of ranks. *moved is set to 1 when one came. */
 tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);
 /* Receives messages from this rank only. */

@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	collectives/value/args.c collectives/value/args.h \
+	collectives/value/members.c collectives/value/members.h \
 	collectives/boot.c collectives/boot.h \
 	collectives/buf/buf.h \
 	collectives/buf/pool.c \
@@ -32,4 +33,5 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_fail.c \
 	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
 	collectives/transport/mpi_message.c \
+	collectives/transport/part.c \
 	collectives/transport/transport.c collectives/transport/transport.h

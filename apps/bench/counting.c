@@ -43,10 +43,10 @@ static void count_cancel(tutti_transport *t, tutti_message *message)
     inner->ops->cancel(inner, message);
 }
 
-static void count_sweep(tutti_transport *t, int lanes)
+static void count_sweep(tutti_transport *t, int first, int lanes)
 {
     tutti_transport *inner = of(t)->inner;
-    if (inner->ops->sweep) inner->ops->sweep(inner, lanes);
+    if (inner->ops->sweep) inner->ops->sweep(inner, first, lanes);
 }
 
 static void count_abandon(tutti_transport *t, tutti_message *message)

@@ -256,13 +256,41 @@ static int take_in(tutti_mpi *t, int lane)
     return 1;
 }
 
-static void mpi_sweep(tutti_transport *transport, int lanes)
+static void mpi_sweep(tutti_transport *transport, int first, int lanes)
 {
     enum { MOST = 16 }; /* buffers at once */
     tutti_mpi *t = (tutti_mpi *)transport;
-    for (int k = 0; k < lanes; k++)
+    for (int k = first; k < first + lanes; k++)
         while (t->taken_in < MOST && take_in(t, k)) continue;
     if (t->under_way.count) look(t);
+}
+
+/* ---- opening and closing ---- */
+
+/* The communicator under way is not in the array, which may move. MPI writes to `fresh`. */
+static tutti_status mpi_grow(tutti_transport *transport, int lanes, int *done)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    if (!t->growing) {
+        MPI_Comm *more = realloc(t->lane, (size_t)(t->base.lanes + lanes) * sizeof *more);
+        if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
+        t->lane = more;
+        t->growing = lanes;
+        t->opening = MPI_REQUEST_NULL;
+    }
+    for (*done = 0; t->growing;) {
+        int code = MPI_SUCCESS, opened = 0;
+        if (t->opening == MPI_REQUEST_NULL)
+            code = MPI_Comm_idup(t->lane[0], &t->fresh, &t->opening);
+        if (code == MPI_SUCCESS) code = MPI_Test(&t->opening, &opened, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && !opened) return TUTTI_OK;
+        if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(t->fresh, MPI_ERRORS_RETURN);
+        if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "opening a group's lanes");
+        t->lane[t->base.lanes++] = t->fresh;
+        t->growing--;
+    }
+    *done = 1;
+    return TUTTI_OK;
 }
 
 static void mpi_close(tutti_transport *transport)
@@ -292,6 +320,7 @@ static const tutti_transport_ops mpi_ops = {
     .sweep = mpi_sweep,
     .abandon = mpi_abandon,
     .collective = tutti_mpi_collective,
+    .grow = mpi_grow,
     .close = mpi_close,
 };
 

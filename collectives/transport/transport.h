@@ -17,6 +17,7 @@
 #define TUTTI_TRANSPORT_H
 
 #include "collectives/value/args.h"
+#include "collectives/value/members.h"
 #include "dag/base/status.h"
 
 #include <pthread.h>
@@ -39,13 +40,16 @@ typedef struct tutti_transport_ops {
     /* Ends the message without its partner, unless the two have met or the transport cannot take it
      * back (a send over MPI). Test still has to report its end. */
     void (*cancel)(tutti_transport *t, tutti_message *message);
-    /* Receives what others have sent on the first `lanes` lanes and this rank does not expect.
+    /* Receives what others have sent on `lanes` lanes from `first` on and this rank does not expect.
      * NULL: sends can be cancelled without a partner. */
-    void (*sweep)(tutti_transport *t, int lanes);
+    void (*sweep)(tutti_transport *t, int first, int lanes);
     /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
     /* The communication library's own collective, which blocks; may be NULL. */
     tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
+    /* Adds lanes after the last. Every rank calls it, in the same order, and again until *done; it
+     * never waits. NULL: the transport cannot. COMM, NOMEM. */
+    tutti_status (*grow)(tutti_transport *t, int lanes, int *done);
     void (*close)(tutti_transport *t);
 } tutti_transport_ops;
 
@@ -104,5 +108,27 @@ void tutti_loop_world_free(tutti_loop_world *world);
  * lanes out of range. */
 tutti_status tutti_transport_loop(
     tutti_loop_world *world, int rank, int lanes, tutti_transport **transport);
+
+/* ---- groups ---- */
+
+enum { TUTTI_CHANNELS = 4096 };
+
+/* How many channels the tags of a lane make: at most TUTTI_CHANNELS, fewer where tags are few. [P] */
+int tutti_transport_channels(const tutti_transport *transport);
+
+/* Where the messages of some ranks travel. */
+typedef struct tutti_part {
+    const tutti_members *members; /* this rank among them; copied */
+    int lane, lanes;              /* the whole's first lane, and how many the part has */
+    /* -1: the part alone uses the whole's lanes from `lane` on. Else its lanes share that one lane:
+     * lane k has the tags of channel `channel` + k. Two parts of the same two ranks then need
+     * different channels. */
+    int channel;
+} tutti_part;
+
+/* A transport of these ranks, numbered from 0, over another one, which must outlive it. It never
+ * grows, and has no collectives of its own. INVAL, NOMEM. */
+tutti_status tutti_transport_part(
+    tutti_transport *whole, const tutti_part *part, tutti_transport **transport);
 
 #endif

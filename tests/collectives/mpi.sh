@@ -24,6 +24,9 @@ expect() {
 for p in 1 2 3 4 5 6 7 8 9; do
     expect 0 "$MPIRUN" -np $p "$ranks" cases
 done
+for p in 1 2 5; do
+    expect 0 "$MPIRUN" -np $p "$ranks" groups
+done
 expect 0 "$MPIRUN" -np 5 "$ranks" attach
 expect 0 "$MPIRUN" -np 1 "$ranks" low-level
 expect 0 "$MPIRUN" -np 2 "$ranks" mismatch

@@ -75,6 +75,40 @@ static int run_cases(void)
     return failures ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* Every case in a group of all ranks, backwards, on lanes made late, and in the pairs of neighbours
+ * that share a lane. */
+static int run_groups(void)
+{
+    tutti_boot boot;
+    tutti_transport *whole, *transport;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    int failures = 0, done = 0, of[64];
+    if (tutti_transport_mpi(boot.comm, 1, &whole)) tutti_boot_abort(EXIT_FAILURE);
+    while (!done)
+        if (whole->ops->grow(whole, 3, &done)) tutti_boot_abort(EXIT_FAILURE);
+    for (int r = 0; r < boot.size; r++) of[r] = boot.size - 1 - r;
+    for (int g = 0; g < boot.size; g++) { /* pair g: ranks g - 1 and g */
+        tutti_members members;
+        tutti_comm *comm;
+        int pair[2] = {g - 1, g};
+        if (tutti_members_set(g + 1, g ? 2 : boot.size, g ? pair : of, boot.rank, &members))
+            tutti_boot_abort(EXIT_FAILURE);
+        const tutti_part part = {&members, g ? 3 : 1, 2, g ? 11 : -1};
+        if (members.rank >= 0) {
+            if (tutti_transport_part(whole, &part, &transport) ||
+                tutti_comm_new(transport, NULL, &comm))
+                tutti_boot_abort(EXIT_FAILURE);
+            failures += cases_run(comm, 0) + cases_in_order(comm);
+            tutti_comm_free(comm);
+        }
+        tutti_members_free(&members);
+    }
+    whole->ops->close(whole);
+    if (failures) printf("rank %d: groups: %d failures\n", boot.rank, failures);
+    tutti_boot_finalize(&boot);
+    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 static int run_attach(void)
 {
     int granted, rank, running = 0;
@@ -228,6 +262,7 @@ static const struct mode {
     int (*run)(void);
 } modes[] = {
     {"cases", run_cases},
+    {"groups", run_groups},
     {"attach", run_attach},
     {"low-level", run_low_level},
     {"mismatch", run_mismatch},
@@ -242,6 +277,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
     fprintf(stderr,
-        "usage: mpi_ranks cases|attach|low-level|mismatch|large|abort-early|abort-thread|bench\n");
+        "usage: mpi_ranks cases|groups|attach|low-level|mismatch|large|abort-early|abort-thread|"
+        "bench\n");
     return 2;
 }

@@ -101,6 +101,72 @@ START_TEST(a_message_without_a_receiver_is_let_go)
 }
 END_TEST
 
+static void count_message(void *ctx, const tutti_control_message *message)
+{
+    end *e = ctx;
+    e->next[message->from] += message->value[0];
+    e->heard++;
+}
+
+static tutti_control *part_of(end *e, int self, int64_t key)
+{
+    tutti_control *part;
+    tutti_members members;
+    ck_assert_ok(tutti_members_of_edge(key, self, &members));
+    ck_assert_ok(tutti_control_part(e->control, &members, &part));
+    tutti_members_free(&members);
+    tutti_control_handle(part, TUTTI_CONTROL_ASK, count_message, e);
+    return part;
+}
+
+typedef struct opener {
+    end *e;
+    int64_t key;
+    tutti_control *part;
+} opener;
+
+static void open_part(void *ctx, int64_t key)
+{
+    opener *o = ctx;
+    o->key = key;
+    o->part = part_of(o->e, 0, key);
+}
+
+/* The ranks of a part are its own; a message for a part that is not open yet opens it. */
+START_TEST(parts_have_their_own_ranks_and_handlers)
+{
+    tutti_loop_world *world;
+    end e[RANKS];
+    const int64_t key = tutti_edge_key(2, 0, 5), other = tutti_edge_key(2, 0, 6);
+    const tutti_control_message message = {.kind = TUTTI_CONTROL_ASK, .value = {3}};
+    int moved = 0;
+    ck_assert_ok(tutti_loop_world_new(RANKS, NULL, &world));
+    open_all(world, e);
+    opener late = {.e = &e[0]};
+    tutti_control_unknown(e[0].control, open_part, &late);
+    tutti_control *sender = part_of(&e[2], 2, key), *stranger = part_of(&e[2], 2, other);
+    ck_assert_int_eq(tutti_control_rank(sender), 0);
+    ck_assert_int_eq(tutti_control_whole_rank(sender, 1), 0);
+    ck_assert_ok(tutti_control_tell(sender, &message));
+    ck_assert_ok(tutti_control_poll(e[0].control, 1, &moved));
+    ck_assert(late.key == key);
+    ck_assert_int_eq(e[0].heard, 1);
+    ck_assert_int_eq(e[0].next[0], 3); /* from the part's rank 0 */
+    ck_assert_int_eq(e[1].heard, 0);
+    tutti_control_unknown(e[0].control, NULL, NULL);
+    ck_assert_ok(tutti_control_tell(stranger, &message)); /* dropped */
+    ck_assert_ok(tutti_control_poll(e[0].control, 1, &moved));
+    ck_assert_int_eq(e[0].heard, 1);
+    tutti_control *parts[] = {sender, stranger, late.part};
+    for (int i = 0; i < 3; i++) {
+        tutti_control_stop(parts[i]);
+        tutti_control_free(parts[i]);
+    }
+    close_all(e);
+    tutti_loop_world_free(world);
+}
+END_TEST
+
 int main(void)
 {
     tutti_log_set_level(TUTTI_LOG_ERROR);
@@ -108,5 +174,6 @@ int main(void)
     TCase *tcase = testing_case(suite, "control");
     tcase_add_loop_test(tcase, messages_arrive_in_order, 0, 2);
     tcase_add_test(tcase, a_message_without_a_receiver_is_let_go);
+    tcase_add_test(tcase, parts_have_their_own_ranks_and_handlers);
     return testing_run(suite);
 }

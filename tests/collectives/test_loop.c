@@ -54,8 +54,8 @@ static void run_world(int P, const char *algorithm, const tutti_loop_options *op
     for (int r = 0; r < P; r++)
         ranks[r] = (rank){.seed = 11,
             .algorithm = algorithm,
-            .comm = open_comm_with_credit(
-                world, r, 3, algorithm, credits > 0 ? r % credits + 1 : 0)};
+            .comm =
+                open_comm_with_credit(world, r, 3, algorithm, credits > 0 ? r % credits + 1 : 0)};
     for (int r = 0; r < P; r++)
         ck_assert_int_eq(pthread_create(&threads[r], NULL, body, &ranks[r]), 0);
     for (int r = 0; r < P; r++) pthread_join(threads[r], NULL);
@@ -114,8 +114,119 @@ START_TEST(every_case_with_little_credit)
 {
     const tutti_loop_options rendezvous = {.eager_bytes = 0, .seed = testing_seed(5)};
     for (int P = 2; P <= 5; P += 3) run_world(P, algorithms[_i], &rendezvous, 2, run_cases);
-    for (int P = 2; P <= MOST_RANKS; P++)
-        run_world(P, algorithms[_i], &rendezvous, 2, run_bf16);
+    for (int P = 2; P <= MOST_RANKS; P++) run_world(P, algorithms[_i], &rendezvous, 2, run_bf16);
+}
+END_TEST
+
+/* ---- groups ---- */
+
+enum { TEAM = 5, TEAM_LANES = 3 };
+
+typedef struct team_group {
+    int size, of[TEAM], lane, channel;
+} team_group;
+
+/* One on lanes of its own, and pairs, of which two share a channel and two the rank 3. */
+static const team_group team_groups[] = {
+    {3, {4, 0, 2}, TEAM_LANES, -1},
+    {2, {3, 1}, 2 * TEAM_LANES, 7},
+    {2, {2, 3}, 2 * TEAM_LANES, 7},
+    {2, {3, 1}, 2 * TEAM_LANES, 4},
+    {5, {1, 0, 3, 2, 4}, 2 * TEAM_LANES, TUTTI_CHANNELS - 3},
+};
+enum { TEAM_GROUPS = sizeof team_groups / sizeof *team_groups };
+
+typedef struct team_rank {
+    tutti_transport *whole;
+    int self, failures;
+} team_rank;
+
+/* The groups' comms are open at the same time; the pairs with two channels run both at once. */
+static void *run_groups(void *arg)
+{
+    team_rank *r = arg;
+    tutti_comm *comm[TEAM_GROUPS] = {NULL};
+    int done;
+    ck_assert_ok(r->whole->ops->grow(r->whole, TEAM_LANES + 1, &done));
+    ck_assert_int_eq(done, 1);
+    for (int g = 0; g < TEAM_GROUPS; g++) {
+        const team_group *of = &team_groups[g];
+        tutti_members members;
+        tutti_transport *transport;
+        ck_assert_ok(tutti_members_set(g + 1, of->size, of->of, r->self, &members));
+        const tutti_part part = {&members, of->lane, TEAM_LANES, of->channel};
+        if (members.rank >= 0) {
+            ck_assert_ok(tutti_transport_part(r->whole, &part, &transport));
+            ck_assert_int_eq(transport->size, of->size);
+            ck_assert_int_eq(of->of[transport->rank], r->self);
+            ck_assert_ok(tutti_comm_new(transport, NULL, &comm[g]));
+        }
+        tutti_members_free(&members);
+    }
+    for (int g = 0; g < TEAM_GROUPS; g++)
+        if (comm[g]) r->failures += cases_run(comm[g], 0) + cases_in_order(comm[g]);
+    /* what is posted on one channel and waited for last meets nothing of the other */
+    int64_t x[2] = {r->self, 100 + r->self};
+    tutti_coll_request *request[2];
+    for (int i = 0; i < 2 && comm[1]; i++) {
+        int first = (i + r->self / 3) % 2; /* the two ranks post in different orders */
+        const tutti_coll_args mine = {.dtype = TUTTI_I64, .count = 1, .recv = &x[first]};
+        ck_assert_ok(tutti_coll_post(comm[first ? 3 : 1], 0, &mine, &request[first]));
+    }
+    for (int i = 0; i < 2 && comm[1]; i++) {
+        ck_assert_ok(tutti_coll_wait(comm[i ? 3 : 1], request[i], 10));
+        tutti_coll_free(request[i]);
+        r->failures += x[i] != (i ? 204 : 4);
+    }
+    for (int g = 0; g < TEAM_GROUPS; g++) tutti_comm_free(comm[g]);
+    return NULL;
+}
+
+START_TEST(groups_run_every_case)
+{
+    tutti_loop_world *world;
+    team_rank ranks[TEAM];
+    pthread_t threads[TEAM];
+    const tutti_loop_options late = {.eager_bytes = 0, .delay_s = 50e-6, .seed = testing_seed(5)};
+    ck_assert_ok(tutti_loop_world_new(TEAM, _i ? &late : NULL, &world));
+    for (int r = 0; r < TEAM; r++) {
+        ranks[r] = (team_rank){.self = r};
+        ck_assert_ok(tutti_transport_loop(world, r, TEAM_LANES, &ranks[r].whole));
+        ck_assert_int_eq(pthread_create(&threads[r], NULL, run_groups, &ranks[r]), 0);
+    }
+    for (int r = 0; r < TEAM; r++) {
+        pthread_join(threads[r], NULL);
+        ck_assert_int_eq(ranks[r].failures, 0);
+        ranks[r].whole->ops->close(ranks[r].whole);
+    }
+    tutti_loop_world_free(world);
+}
+END_TEST
+
+START_TEST(bad_groups_are_refused)
+{
+    tutti_loop_world *world;
+    tutti_transport *whole, *part;
+    tutti_members members;
+    char text[64];
+    ck_assert_ok(tutti_loop_world_new(3, NULL, &world));
+    ck_assert_ok(tutti_transport_loop(world, 1, 2, &whole));
+    ck_assert_ok(tutti_members_set(1, 2, (int[]){2, 0}, 1, &members));
+    ck_assert_str_eq(tutti_members_name(&members, text, sizeof text), "group 1 {2, 0}");
+    ck_assert_int_eq(tutti_transport_part(whole, &(tutti_part){&members, 0, 1, -1}, &part),
+        TUTTI_ERR_INVAL); /* not a member */
+    tutti_members_free(&members);
+    ck_assert_ok(tutti_members_of_edge(tutti_edge_key(2, 1, 9), 1, &members));
+    ck_assert_int_eq(members.rank, 1);
+    ck_assert_str_eq(
+        tutti_members_name(&members, text, sizeof text), "edge 9 from rank 2 to rank 1");
+    const tutti_part bad[] = {{&members, 1, 2, -1}, {&members, 2, 1, 0},
+        {&members, 0, 1, TUTTI_CHANNELS}, {&members, 0, 0, 0}, {&members, -1, 1, 0}};
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(tutti_transport_part(whole, &bad[i], &part), TUTTI_ERR_INVAL);
+    tutti_members_free(&members);
+    whole->ops->close(whole);
+    tutti_loop_world_free(world);
 }
 END_TEST
 
@@ -425,6 +536,8 @@ int main(void)
     tcase_add_loop_test(tcase, long_sums_are_rounded_once, 0, 2);
     tcase_add_loop_test(tcase, every_case_with_messages_overtaking, 0, n);
     tcase_add_loop_test(tcase, every_case_with_little_credit, 0, n);
+    tcase_add_loop_test(tcase, groups_run_every_case, 0, 2);
+    tcase_add_test(tcase, bad_groups_are_refused);
     tcase_add_test(tcase, bad_arguments_are_refused);
     tcase_add_test(tcase, waiting_for_nobody_ends_at_the_deadline);
     tcase_add_test(tcase, different_sizes_are_a_mismatch);

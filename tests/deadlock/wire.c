@@ -112,6 +112,14 @@ static void wire_cancel(tutti_transport *t, tutti_message *message)
     e->inner->ops->cancel(e->inner, message->inner);
 }
 
+static tutti_status wire_grow(tutti_transport *t, int lanes, int *done)
+{
+    end *e = (end *)t;
+    tutti_status status = e->inner->ops->grow(e->inner, lanes, done);
+    t->lanes = e->inner->lanes;
+    return status;
+}
+
 static void wire_close(tutti_transport *t)
 {
     end *e = (end *)t;
@@ -126,6 +134,7 @@ static const tutti_transport_ops wire_ops = {
     .test = wire_test,
     .cancel = wire_cancel,
     .abandon = wire_abandon,
+    .grow = wire_grow,
     .close = wire_close,
 };
 
