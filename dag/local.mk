@@ -29,6 +29,7 @@ libcore_la_SOURCES += \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
 	dag/run/run.h dag/run/starpu_mode.h \
+	dag/run/sequence.h \
 	dag/run/token.h \
 	dag/run/trace.c dag/run/trace.h \
 	dag/run/uses.c dag/run/uses.h \

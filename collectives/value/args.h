@@ -64,6 +64,7 @@ typedef struct tutti_coll_args {
     int64_t count;
     const void *send;
     void *recv;
+    int group; /* whose ranks take part: a slot of the driver (designs/drive/driver.h); 0: all */
     /* bits that identify it, for the tags of its messages: messages of collectives that differ here
      * do not meet (as far as the transport has enough tags); 0: none */
     uint32_t identity;

@@ -2,6 +2,7 @@
 
 #include "dag/base/log.h"
 #include "dag/graph/edges.h"
+#include "dag/run/sequence.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -82,7 +83,7 @@ static void describe_root(
     double age_s = age(root, now_s);
     if (root->task.sequence >= 0 && root->began_s > 0)
         snprintf(text, size, "collective #%lld \"%s\", posted %.1f s ago",
-            (long long)root->task.sequence, root->task.name, age_s);
+            (long long)tutti_sequence_number(root->task.sequence), root->task.name, age_s);
     else if (root->began_s > 0)
         snprintf(text, size, "task \"%s\", running for %.1f s", root->task.name, age_s);
     else if (*running)

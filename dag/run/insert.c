@@ -13,10 +13,18 @@
 
 enum { MOST_HANDLES = 3 };
 
+/* A chain's token. */
+typedef struct link_chain {
+    struct link_chain *next;
+    int number;
+    starpu_data_handle_t token;
+} link_chain;
+
 struct tutti_insert {
     tutti_run_hooks hooks;
     tutti_ledger *ledger;
-    starpu_data_handle_t token; /* NULL without a chain */
+    int chained;
+    link_chain *chains; /* used so far */
     tutti_uses uses;
 };
 
@@ -48,11 +56,25 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
         free(n);
         return status;
     }
-    if (chain) starpu_void_data_register(&n->token);
+    n->chained = chain;
     tutti_ledger_outside(n->ledger, count_tasks);
     tutti_run_observe(&n->hooks, n->ledger, 0);
     *insert = n;
     return TUTTI_OK;
+}
+
+/* NULL: no memory. */
+static const link_chain *find_chain(tutti_insert *insert, int number)
+{
+    link_chain *c = insert->chains;
+    while (c && c->number != number) c = c->next;
+    if (c) return c;
+    c = malloc(sizeof *c);
+    if (!c) return NULL;
+    *c = (link_chain){.next = insert->chains, .number = number};
+    starpu_void_data_register(&c->token);
+    insert->chains = c;
+    return c;
 }
 
 tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_node *node,
@@ -68,8 +90,10 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
     tutti_mode modes[MOST_HANDLES + 1];
     memcpy(all, handle, (size_t)handles * sizeof *handle);
     memcpy(modes, mode, (size_t)handles * sizeof *mode);
-    if (insert->token) {
-        all[handles] = insert->token;
+    if (insert->chained) {
+        const link_chain *link = find_chain(insert, node->chain);
+        if (!link) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", node->name);
+        all[handles] = link->token;
         modes[handles++] = TUTTI_CHAIN;
     }
     insertion *i = calloc(1, sizeof *i + node->desc_bytes);
@@ -156,7 +180,11 @@ void tutti_insert_close(tutti_insert *insert)
     if (!insert) return;
     tutti_run_observe(&insert->hooks, NULL, 0);
     if (!tutti_insert_ended(insert)) return; /* tokens may still end: what they touch stays */
-    if (insert->token && starpu_is_initialized()) starpu_data_unregister(insert->token);
+    for (link_chain *c = insert->chains, *next; c; c = next) {
+        next = c->next;
+        if (starpu_is_initialized()) starpu_data_unregister(c->token);
+        free(c);
+    }
     tutti_ledger_free(insert->ledger);
     tutti_uses_free(&insert->uses);
     free(insert);

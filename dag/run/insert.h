@@ -9,7 +9,7 @@
 typedef struct tutti_insert tutti_insert;
 
 /* StarPU must be running (UNSUPPORTED otherwise). chain: every inserted node is a link
- * of one chain (TUTTI_CHAIN). */
+ * of its chain (TUTTI_CHAIN). */
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert);
 /* A collective, with its descriptor (copied) and the priority of its place. */
 typedef struct tutti_insert_node {
@@ -17,6 +17,7 @@ typedef struct tutti_insert_node {
     const void *desc;
     size_t desc_bytes;
     int priority;
+    int chain; /* which, where collectives are chained: each counts for itself */
 } tutti_insert_node;
 
 /* Submits a collective node on these data: at most 3 handles. */

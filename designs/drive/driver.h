@@ -5,6 +5,11 @@
  *
  *   reserve (submission) -> ready (buffers are ready) -> started -> token finished
  *
+ * Groups and edges: each is a *part*, a driver of its own with its own lanes, numbers, queue and
+ * comparison, over the same transport. So nothing of one ever waits for another. The driver of all
+ * ranks is the *root*: it passes over its parts, records what they do, and fails with them. A part's
+ * *slot* is its number on this rank; slots of groups are the same on all ranks.
+ *
  * Locks: `comm` (protects calls on the communicator; the transport's lock, if it has one) is taken
  * before `queue` (entries, sequence numbers). A token is finished with `comm` held; `wake` is
  * called with neither. */
@@ -12,6 +17,7 @@
 #define TUTTI_DRIVER_H
 
 #include "collectives/coll.h"
+#include "collectives/value/members.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
 #include "dag/run/trace.h"
@@ -44,6 +50,10 @@ typedef struct tutti_driver_options {
     void (*wake)(void *ctx);
     /* Called in every pass, with comm_lock held, after messages were received; may be NULL. */
     void (*tick)(void *ctx);
+    /* Opens a communicator of these members, and their control messages (if there is a control),
+     * which live as long as the root's. Called with comm_lock held. NULL: there are no parts. */
+    tutti_status (*part)(
+        void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control);
     void *ctx;
 } tutti_driver_options;
 
@@ -52,6 +62,25 @@ tutti_status tutti_driver_open(
     const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver);
 void tutti_driver_close(tutti_driver *driver); /* after the last pass; accepts NULL */
 
+/* ---- parts ---- */
+
+/* The part of these members, which is opened if there is none yet. Every rank opens the groups, in
+ * one order, also those that it is not in; an edge is opened by its first use, here or on the other
+ * rank. NOMEM, UNSUPPORTED (logged). [M] */
+tutti_status tutti_driver_join(tutti_driver *root, const tutti_members *members, int *slot);
+/* The driver of a slot; NULL: this rank is not a member. [A] */
+tutti_driver *tutti_driver_of(tutti_driver *root, int slot);
+/* Who takes part in the collectives of a slot. [A] */
+const tutti_members *tutti_driver_members(tutti_driver *root, int slot);
+int tutti_driver_lanes(const tutti_driver *driver);
+/* For tutti_chunk_place: chunks of collectives that no graph has. [M] */
+int64_t *tutti_driver_inserted(tutti_driver *driver);
+/* The key and the number of a collective, which all ranks know it by, and the sequence number here
+ * (dag/run/sequence.h); -1: a group that is not known here. [A] */
+int64_t tutti_driver_key_of(tutti_driver *root, int64_t sequence);
+/* In a handler of control messages (comm_lock held). */
+int64_t tutti_driver_sequence_of(tutti_driver *root, int64_t key, int64_t number);
+
 /* Takes the next sequence number for a collective at this place; its further chunks take the
  * numbers that follow. -1: out of memory (logged). [M] */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);
@@ -59,7 +88,7 @@ int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, con
  * is not touched any more. [M] */
 void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace);
 /* The collective's buffers are ready: its chunks start when the order allows, and its token is
- * finished when all have ended. [A] */
+ * finished when all have ended. Also of a part. [A] */
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token);
 /* Starts, progresses and ends collectives. Returns whether anything moved. One thread at a time. */
@@ -108,7 +137,7 @@ void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *s
 typedef struct tutti_driver_entry {
     int64_t sequence; /* -1: no entry */
     int64_t index, count;
-    int lane;
+    int lane; /* parts have others than the root */
     tutti_entry_state state;
     tutti_coll_kind kind; /* kind and count are known once it is ready */
     int blocked;          /* inside the post: MPI's own blocking collective */
@@ -117,11 +146,12 @@ typedef struct tutti_driver_entry {
 } tutti_driver_entry;
 
 typedef struct tutti_driver_look {
-    int64_t submitted, ended;  /* how many */
-    int in_flight;             /* started and not ended */
-    int may_start;             /* something is ready, and a pass may start it */
-    tutti_status failure;      /* of tutti_driver_fail */
-    tutti_driver_entry oldest; /* of those that have not ended */
+    int64_t submitted;            /* collectives of all ranks */
+    int64_t all_submitted, ended; /* also those of groups and edges */
+    int in_flight;                /* started and not ended */
+    int may_start;                /* something is ready, and a pass may start it */
+    tutti_status failure;         /* of tutti_driver_fail */
+    tutti_driver_entry oldest;    /* of those that have not ended, of all ranks before groups */
     /* The oldest in flight, or one that is inside MPI. If none, the oldest at the gate where ranks
      * wait for each other (verify FULL, and priorities). */
     tutti_driver_entry started;

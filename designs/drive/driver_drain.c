@@ -13,10 +13,10 @@ static void end_list(tutti_driver *d, tutti_status failure,
     tutti_entry *(*first)(tutti_queue *queue, int lane), int lane)
 {
     for (;;) {
-        pthread_mutex_lock(&d->queue_lock);
+        pthread_mutex_lock(d->queue_lock);
         const tutti_entry *entry = first(&d->queue, lane);
         int64_t sequence = entry ? entry->sequence : -1;
-        pthread_mutex_unlock(&d->queue_lock);
+        pthread_mutex_unlock(d->queue_lock);
         if (sequence < 0) return;
         tutti_driver_end_entry(d, sequence, failure);
     }
@@ -41,9 +41,9 @@ void tutti_driver_hear_drained(void *ctx, const tutti_control_message *message)
 {
     tutti_driver *d = ctx;
     (void)message; /* once from each rank */
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     d->drain.others_clean++;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
 }
 
 /* Whether all ranks have reported that they are clean. queue_lock or comm_lock held. */
@@ -67,11 +67,11 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure)
     for (int lane = 0; lane < d->queue.lanes; lane++)
         end_list(d, failure, tutti_queue_first_ready, lane); /* MPI has not seen them */
     int clean = tutti_comm_drain(d->comm), is_new;
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     if (!(d->drain.began_s > 0)) d->drain.began_s = now_s;
     is_new = clean && !(d->drain.clean_s > 0);
     if (is_new) d->drain.clean_s = now_s;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     if (is_new) tell_drained(d);
     if (!may_release(d, now_s)) return;
     end_list(d, failure, first_started, 0);
@@ -84,10 +84,17 @@ int tutti_driver_draining(tutti_driver *d)
     return !all_clean(d) && !(d->drain.began_s > 0 && tutti_clock_s() - d->drain.began_s > haste_s);
 }
 
+static void is_clean(tutti_driver *d, void *ctx)
+{
+    int *all = ctx;
+    *all = *all && all_clean(d);
+}
+
 int tutti_driver_drained(tutti_driver *driver)
 {
-    pthread_mutex_lock(&driver->queue_lock);
-    int all = !driver->failure || all_clean(driver);
-    pthread_mutex_unlock(&driver->queue_lock);
+    pthread_mutex_lock(driver->queue_lock);
+    int all = 1;
+    if (driver->failure) tutti_driver_each(driver, is_clean, &all);
+    pthread_mutex_unlock(driver->queue_lock);
     return all;
 }

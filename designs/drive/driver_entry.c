@@ -11,7 +11,7 @@ static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_reco
         .step = done->step,
         .begin_s = record->started_s,
         .end_s = record->ended_s,
-        .lane = done->lane,
+        .lane = d->first_lane + done->lane,
         .what = tutti_coll_kind_name(done->args.kind),
         .sequence = done->sequence,
         .bytes = record->bytes,
@@ -22,24 +22,24 @@ static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_reco
 
 void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace)
 {
-    pthread_mutex_lock(&driver->queue_lock);
+    pthread_mutex_lock(driver->queue_lock);
     driver->options.trace = trace;
-    pthread_mutex_unlock(&driver->queue_lock);
+    pthread_mutex_unlock(driver->queue_lock);
 }
 
 void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status status)
 {
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     tutti_entry done = *tutti_queue_get(&d->queue, sequence);
     int last = tutti_queue_is_last(&d->queue, &done);
     tutti_queue_forget(&d->queue, tutti_queue_get(&d->queue, sequence));
-    tutti_record_end(&d->record, done.number, status);
-    const tutti_record_entry *record = tutti_record_get(&d->record, done.number);
+    tutti_record_end(&d->root->record, done.number, status);
+    const tutti_record_entry *record = tutti_record_get(&d->root->record, done.number);
     if (record && tutti_trace_on(d->options.trace)) trace_end(d, &done, record);
     if (d->observed && done.slots && done.state == TUTTI_ENTRY_STARTED)
         tutti_observed_end(d->observed, done.base, tutti_entry_bytes(&done), tutti_clock_s());
-    d->ended++;
-    pthread_mutex_unlock(&d->queue_lock);
+    d->root->ended++;
+    pthread_mutex_unlock(d->queue_lock);
     if (done.state == TUTTI_ENTRY_STARTED) tutti_driver_grant_end(d, &done);
     tutti_coll_free(done.request);
     if (d->fault && !status) tutti_fault_end(d->fault, &done);
@@ -52,23 +52,23 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
 {
     tutti_coll_request *request = NULL;
     double mark = tutti_meter_enter(d->options.meter, TUTTI_METER_COMM);
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     tutti_entry *entry = tutti_queue_get(&d->queue, ready->sequence);
     entry->started = mark;
     entry->moved_s = tutti_clock_s();
     tutti_queue_start(&d->queue, entry); /* before the post, which may block inside MPI */
-    tutti_record_start(&d->record, entry->number);
+    tutti_record_start(&d->root->record, entry->number);
     if (d->observed && entry->slots) tutti_observed_start(d->observed, entry->base, entry->moved_s);
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
 
     tutti_status status = tutti_coll_post(d->comm, ready->lane, &ready->args, &request);
     if (status) {
         tutti_driver_share(d, status); /* it may have begun: the drain ends it */
         return;
     }
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     tutti_queue_get(&d->queue, ready->sequence)->request = request;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
 }
 
 /* Notes when an entry in flight last moved. Queue lock held. */
@@ -82,18 +82,18 @@ static void note_moves(tutti_entry *entry)
 
 void tutti_driver_end_done(tutti_driver *d)
 {
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     const tutti_entry *first = tutti_queue_first_started(&d->queue);
     int64_t sequence = first ? first->sequence : -1;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     while (sequence >= 0) {
-        pthread_mutex_lock(&d->queue_lock);
+        pthread_mutex_lock(d->queue_lock);
         tutti_entry *entry = tutti_queue_get(&d->queue, sequence);
         const tutti_coll_request *request = entry->request;
         const tutti_entry *next = tutti_queue_after(&d->queue, entry);
         int64_t after = next ? next->sequence : -1;
         if (request) note_moves(entry);
-        pthread_mutex_unlock(&d->queue_lock);
+        pthread_mutex_unlock(d->queue_lock);
         if (request && tutti_coll_done(request)) tutti_driver_end_entry(d, sequence, TUTTI_OK);
         sequence = after;
     }

@@ -8,21 +8,22 @@
 
 int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence)
 {
-    pthread_mutex_lock(&d->queue_lock);
+    d = d->root;
+    pthread_mutex_lock(d->queue_lock);
     int first = !d->failure;
     if (first) {
         d->failure = failure;
         snprintf(d->why, sizeof d->why, "%s", sentence);
     }
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     return first;
 }
 
 tutti_status tutti_driver_failure(tutti_driver *d)
 {
-    pthread_mutex_lock(&d->queue_lock);
-    tutti_status failure = d->failure;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
+    tutti_status failure = d->root->failure;
+    pthread_mutex_unlock(d->queue_lock);
     return failure;
 }
 
@@ -37,9 +38,10 @@ void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message)
 static void tell_abort(tutti_driver *d, tutti_status status, const char *sentence)
 {
     tutti_control_message message = {.kind = TUTTI_CONTROL_ABORT, .value = {status}};
-    if (!d->options.control) return;
+    tutti_control *control = d->root->options.control;
+    if (!control) return;
     snprintf(message.text, sizeof message.text, "%s", sentence);
-    if (tutti_control_tell(d->options.control, &message))
+    if (tutti_control_tell(control, &message))
         tutti_log(TUTTI_LOG_ERROR, "some ranks could not be informed of this failure");
 }
 
@@ -61,21 +63,42 @@ void tutti_driver_share(tutti_driver *d, tutti_status status)
 void tutti_driver_explain(tutti_driver *driver, tutti_status status)
 {
     char sentence[TUTTI_ERROR_TEXT] = "";
-    pthread_mutex_lock(&driver->queue_lock);
+    pthread_mutex_lock(driver->queue_lock);
     if (driver->failure == status) memcpy(sentence, driver->why, sizeof sentence);
-    pthread_mutex_unlock(&driver->queue_lock);
+    pthread_mutex_unlock(driver->queue_lock);
     if (*sentence) tutti_error_adopt(sentence);
 }
 
+static void leave(tutti_driver *d, void *ctx)
+{
+    if (!d->verify || (ctx && d->root == d)) return;
+    tutti_status status = tutti_verify_leave(d->verify, tutti_driver_failure(d) != TUTTI_OK);
+    if (status) tutti_driver_share(d, status);
+}
+
+/* The root is last: who hears its BYE has heard those of all parts. */
 void tutti_driver_leave(tutti_driver *driver)
 {
     pthread_mutex_lock(driver->comm_lock);
-    if (driver->verify) {
-        tutti_status status =
-            tutti_verify_leave(driver->verify, tutti_driver_failure(driver) != TUTTI_OK);
-        if (status) tutti_driver_share(driver, status);
-    }
+    tutti_driver_each(driver, leave, driver);
+    leave(driver, NULL);
     pthread_mutex_unlock(driver->comm_lock);
+}
+
+void tutti_driver_notice_absent(tutti_driver *d)
+{
+    const tutti_verify *root = d->root->verify;
+    if (!d->verify || !root || !tutti_verify_deserted(root)) return;
+    for (int r = 0; r < d->members.size; r++)
+        if (r != d->members.rank && tutti_verify_has_left(root, d->members.of[r]))
+            tutti_verify_absent(d->verify, r);
+}
+
+static void has_left(tutti_driver *d, void *ctx)
+{
+    int *left = ctx;
+    if (!d->verify) return;
+    *left = *left && tutti_verify_left(d->verify, tutti_driver_failure(d) != TUTTI_OK);
 }
 
 int tutti_driver_left(tutti_driver *driver)
@@ -85,8 +108,8 @@ int tutti_driver_left(tutti_driver *driver)
     /* The others wait for BYE and DRAINED, and may go as soon as they have both. */
     if (tutti_driver_failure(driver) && driver->drain.clean_s > 0)
         tutti_control_hush(driver->options.control);
-    int left = tutti_verify_left(driver->verify, tutti_driver_failure(driver) != TUTTI_OK) &&
-               !tutti_control_sending(driver->options.control);
+    int left = !tutti_control_sending(driver->options.control);
+    tutti_driver_each(driver, has_left, &left);
     pthread_mutex_unlock(driver->comm_lock);
     return left;
 }

@@ -125,12 +125,12 @@ static tutti_entry *find(tutti_driver *d, int64_t sequence)
 static tutti_status complete(tutti_driver *d, int64_t sequence)
 {
     if (d->granting->parent >= 0) return report(d, sequence);
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     const tutti_entry *entry = find(d, sequence);
     tutti_candidate candidate = {.sequence = sequence};
     if (entry) candidate.bytes = tutti_entry_bytes(entry);
     if (entry) candidate.priority = entry->priority;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     return tutti_grants_add(&d->granting->grants, &candidate);
 }
 
@@ -170,10 +170,10 @@ static void hear_ready(void *ctx, const tutti_control_message *message)
 static tutti_status report_fresh(tutti_driver *d, int *moved)
 {
     for (;;) {
-        pthread_mutex_lock(&d->queue_lock);
+        pthread_mutex_lock(d->queue_lock);
         const tutti_entry *entry = tutti_queue_report(&d->queue);
         int64_t sequence = entry ? entry->sequence : -1;
-        pthread_mutex_unlock(&d->queue_lock);
+        pthread_mutex_unlock(d->queue_lock);
         if (sequence < 0) return TUTTI_OK;
         *moved = 1;
         tutti_status status = count(d, d->seen_prior_from, sequence);
@@ -186,11 +186,11 @@ static tutti_status report_fresh(tutti_driver *d, int *moved)
 /* What is granted is ready on all ranks. It may have gone here, with a fault, or after a failure. */
 static tutti_status grant(tutti_driver *d, int64_t sequence)
 {
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     tutti_entry *entry = find(d, sequence);
     int granted = entry && tutti_queue_grant(&d->queue, entry);
     int strange = sequence >= d->queue.next || (entry && entry->state == TUTTI_ENTRY_RESERVED);
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     if (granted || !strange) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INTERNAL,
         "collective #%" PRId64 " is to start, but it is not ready on rank %d", sequence,
@@ -247,14 +247,14 @@ void tutti_driver_grant_expect(tutti_driver *d)
     if (!d->granting || d->seen_prior_from < 0 || !tutti_verify_deserted(d->verify)) return;
     for (int lane = 0; lane < d->queue.lanes; lane++) {
         tutti_fingerprint print;
-        pthread_mutex_lock(&d->queue_lock);
+        pthread_mutex_lock(d->queue_lock);
         int64_t first = d->queue.ready[lane].first;
         int waits = first >= 0 && tutti_queue_get(&d->queue, first)->prior;
         tutti_entry entry = waits ? *tutti_queue_get(&d->queue, first) : (tutti_entry){0};
-        pthread_mutex_unlock(&d->queue_lock);
+        pthread_mutex_unlock(d->queue_lock);
         if (!waits) continue;
         tutti_fingerprint_make(
-            &entry, tutti_comm_posted(d->comm, lane), tutti_comm_size(d->comm), &print);
+            &entry, tutti_comm_posted(d->comm, lane), &d->members, &print);
         tutti_verify_expect(d->verify, &print);
     }
 }
@@ -290,10 +290,10 @@ static void compare(tutti_driver *d)
         return;
     }
     if (d->seen_next <= first) return; /* it may still come */
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     const tutti_entry *entry = find(d, first);
     if (entry && entry->name) snprintf(name, sizeof name, "%s", entry->name);
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     end_with(d, first, g->heard_from, first, name);
 }
 

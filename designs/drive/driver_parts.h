@@ -2,7 +2,7 @@
  * (which collective may start), driver_grant.c (priorities), driver_entry.c (how one starts and
  * ends), driver_fail.c (failing, notifying the other ranks, leaving), driver_drain.c (ending what is
  * in flight after a failure), driver_order.c (the order of a step's collectives) and driver_show.c
- * (reports). */
+ * (reports) and driver_part.c (groups and edges). */
 #ifndef TUTTI_DRIVER_PARTS_H
 #define TUTTI_DRIVER_PARTS_H
 
@@ -26,8 +26,27 @@ typedef struct tutti_drain {
 /* The agreement of the ranks on what goes next, where collectives have priorities. */
 typedef struct tutti_granting tutti_granting;
 
+/* A group, or an edge. */
+typedef struct tutti_driver_part {
+    tutti_members members;
+    tutti_driver *driver; /* NULL: this rank is not a member */
+} tutti_driver_part;
+
+/* They stay where they are until the root is closed. */
+typedef struct tutti_driver_list {
+    tutti_driver_part **part;
+    int count, room;
+} tutti_driver_list;
+
 struct tutti_driver {
     tutti_driver_options options;
+    tutti_driver *root; /* the driver of all ranks: this one, or the one that has this as a part */
+    tutti_members members;
+    int slot;
+    int first_lane;                  /* in traces and records, where lanes of parts follow */
+    int64_t inserted;                /* chunks of collectives that no graph has */
+    tutti_driver_list groups, edges; /* of the root; changed under both locks */
+    int next_lane;                   /* of the root: first_lane of its next part */
     tutti_comm *comm;
     tutti_verify *verify;               /* NULL when nothing is compared */
     tutti_fault *fault;                 /* NULL except in tests of failures */
@@ -38,17 +57,31 @@ struct tutti_driver {
      * drivers may share, or own_lock. */
     pthread_mutex_t *comm_lock;
     pthread_mutex_t own_lock;
-    pthread_mutex_t queue_lock; /* protects what follows */
+    /* Protects what follows; the parts share the root's. */
+    pthread_mutex_t *queue_lock;
+    pthread_mutex_t own_queue_lock;
     tutti_queue queue;
-    tutti_record record;
+    tutti_record record;        /* of the root, with what its parts do */
     tutti_observed *observed;   /* may be NULL; borrowed */
-    int64_t ended;              /* collectives */
+    int64_t ended;              /* collectives; of the root: with those of its parts */
     int held;                   /* rules that start at_once: ready entries that had to wait */
     int curious;                /* verify wants more passes */
-    tutti_status failure;       /* given to fail: nothing starts any more */
+    tutti_status failure;       /* of the root, given to fail: nothing starts any more */
     char why[TUTTI_ERROR_TEXT]; /* its sentence */
     tutti_drain drain;          /* after the failure */
 };
+
+/* Calls a function for the root, and then for each of its parts. comm_lock or queue_lock held. */
+void tutti_driver_each(tutti_driver *root, void (*call)(tutti_driver *d, void *ctx), void *ctx);
+/* A message about an edge that has no part here yet: opens it. comm_lock held. */
+void tutti_driver_hear_unknown(void *ctx, int64_t key);
+void tutti_driver_close_parts(tutti_driver *root);
+/* A driver with this root. The root's own is opened likewise. NOMEM. */
+tutti_status tutti_driver_open_part(tutti_driver *root, const tutti_driver_options *options,
+    const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver);
+
+/* A member that has left all ranks without a BYE for this part has never used it. comm_lock held. */
+void tutti_driver_notice_absent(tutti_driver *part);
 
 /* Ends the driver with this status and sentence. Returns whether it is the first. */
 int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence);

@@ -2,28 +2,42 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/sequence.h"
 #include "designs/passes/chunk.h"
 
 #include <stdlib.h>
 
+/* What ranks compare of this driver. */
+static tutti_status look_at_verify(tutti_driver *d)
+{
+    const char *sentence = NULL;
+    if (!d->verify) return TUTTI_OK;
+    tutti_status status = tutti_verify_pass(d->verify, &sentence);
+    if (sentence) tutti_driver_abort(d, TUTTI_ERR_MISMATCH, sentence);
+    if (!status) tutti_driver_grant_expect(d);
+    return status;
+}
+
+static void note_curious(tutti_driver *d, tutti_status status)
+{
+    pthread_mutex_lock(d->queue_lock);
+    d->curious = !status && !d->root->failure && d->verify && tutti_verify_curious(d->verify);
+    pthread_mutex_unlock(d->queue_lock);
+}
+
 /* Receives control messages: from one rank per pass while something is in flight, else from all. */
 static tutti_status listen(tutti_driver *d, int *moved)
 {
-    const char *sentence = NULL;
     if (!d->options.control) return TUTTI_OK;
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     int all = !d->queue.started || d->options.verify.mode == TUTTI_VERIFY_FULL;
     d->seen_prior_from = d->queue.prior_from;
     d->seen_next = d->queue.next;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     tutti_status status = tutti_control_poll(d->options.control, all, moved);
     if (!status && !all) status = tutti_driver_grant_listen(d, moved);
-    if (!status && d->verify) status = tutti_verify_pass(d->verify, &sentence);
-    if (sentence) tutti_driver_abort(d, TUTTI_ERR_MISMATCH, sentence);
-    if (!status && d->verify) tutti_driver_grant_expect(d);
-    pthread_mutex_lock(&d->queue_lock);
-    d->curious = !status && !d->failure && d->verify && tutti_verify_curious(d->verify);
-    pthread_mutex_unlock(&d->queue_lock);
+    if (!status) status = look_at_verify(d);
+    note_curious(d, status);
     return status;
 }
 
@@ -34,45 +48,64 @@ static tutti_status open_asking(tutti_driver *d)
     if (!d->asking) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
     for (int i = 0; i < lanes; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
-    tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_hear_abort, d);
+    if (d->root == d) {
+        tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_hear_abort, d);
+        tutti_control_unknown(d->options.control, tutti_driver_hear_unknown, d);
+    }
     tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_hear_drained, d);
     if (d->options.verify.mode == TUTTI_VERIFY_OFF) return TUTTI_OK;
     return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
 
-tutti_status tutti_driver_open(
-    const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver)
+static void take_root(tutti_driver *d, tutti_driver *root)
+{
+    d->root = root ? root : d;
+    d->first_lane = d->root->next_lane;
+    d->root->next_lane += d->queue.lanes;
+    pthread_mutex_init(&d->own_lock, NULL);
+    pthread_mutex_init(&d->own_queue_lock, NULL);
+    d->comm_lock = root                       ? root->comm_lock
+                   : tutti_comm_lock(d->comm) ? tutti_comm_lock(d->comm)
+                                              : &d->own_lock;
+    d->queue_lock = root ? root->queue_lock : &d->own_queue_lock;
+}
+
+tutti_status tutti_driver_open_part(tutti_driver *root, const tutti_driver_options *options,
+    const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver)
 {
     tutti_driver *d = calloc(1, sizeof *d);
     if (!d) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to drive collectives");
     d->options = *options;
     d->comm = comm;
     d->seen_prior_from = -1;
+    d->members = *members;
+    d->slot = slot;
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
-    if (!status) status = tutti_record_open(&d->record);
-    if (!status) status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
+    take_root(d, root);
+    if (!status && !root) status = tutti_record_open(&d->record);
+    if (!status && !root)
+        status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
     if (!status) status = open_asking(d);
     if (!status) status = tutti_driver_grant_open(d);
     if (status) {
-        tutti_driver_grant_close(d);
-        tutti_verify_close(d->verify);
-        free(d->asking);
-        tutti_fault_close(d->fault);
-        tutti_record_close(&d->record);
-        tutti_queue_close(&d->queue);
-        free(d);
+        tutti_driver_close(d);
         return status;
     }
-    pthread_mutex_init(&d->own_lock, NULL);
-    d->comm_lock = tutti_comm_lock(comm) ? tutti_comm_lock(comm) : &d->own_lock;
-    pthread_mutex_init(&d->queue_lock, NULL);
     *driver = d;
     return TUTTI_OK;
+}
+
+tutti_status tutti_driver_open(
+    const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver)
+{
+    const tutti_members all = {.size = tutti_comm_size(comm), .rank = tutti_comm_rank(comm)};
+    return tutti_driver_open_part(NULL, options, &all, 0, comm, driver);
 }
 
 void tutti_driver_close(tutti_driver *driver)
 {
     if (!driver) return;
+    tutti_driver_close_parts(driver);
     tutti_queue_close(&driver->queue);
     tutti_record_close(&driver->record);
     tutti_fault_close(driver->fault);
@@ -80,41 +113,64 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_driver_grant_close(driver);
     free(driver->asking);
     pthread_mutex_destroy(&driver->own_lock);
-    pthread_mutex_destroy(&driver->queue_lock);
+    pthread_mutex_destroy(&driver->own_queue_lock);
     free(driver);
 }
 
 /* ---- calls from outside ---- */
 
+/* A pass over one driver, after messages have been heard. */
+static void pass_one(tutti_driver *d, void *ctx)
+{
+    int *any = ctx, started = 0, moved = 0;
+    tutti_status status = TUTTI_OK;
+    if (d->root != d) {
+        tutti_driver_notice_absent(d);
+        status = look_at_verify(d);
+        note_curious(d, status);
+    }
+    if (!tutti_driver_failure(d) && !status) status = tutti_driver_grant_pass(d, &moved);
+    if (!tutti_driver_failure(d) && !status) {
+        started = tutti_driver_start_next(d);
+        status = tutti_coll_progress(d->comm, &moved);
+    }
+    if (status) tutti_driver_share(d, status);
+    status = tutti_driver_failure(d);
+    if (status)
+        tutti_driver_drain(d, status);
+    else if (moved || started)
+        tutti_driver_end_done(d);
+    *any |= moved || started;
+}
+
 int tutti_driver_pass(tutti_driver *driver)
 {
-    int started = 0, moved = 0;
+    int moved = 0;
     pthread_mutex_lock(driver->comm_lock);
     tutti_status status = listen(driver, &moved);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
-    if (!tutti_driver_failure(driver) && !status) status = tutti_driver_grant_pass(driver, &moved);
-    if (!tutti_driver_failure(driver) && !status) {
-        started = tutti_driver_start_next(driver);
-        status = tutti_coll_progress(driver->comm, &moved);
-    }
     if (status) tutti_driver_share(driver, status);
-    status = tutti_driver_failure(driver);
-    if (status)
-        tutti_driver_drain(driver, status);
-    else if (moved || started)
-        tutti_driver_end_done(driver);
+    tutti_driver_each(driver, pass_one, &moved);
     pthread_mutex_unlock(driver->comm_lock);
-    return moved || started;
+    return moved;
+}
+
+/* Queue lock held. */
+static void is_busy(tutti_driver *d, void *ctx)
+{
+    int *busy = ctx;
+    const tutti_queue *queue = &d->queue;
+    *busy = *busy || (d->root->failure ? tutti_driver_draining(d)
+                                       : queue->started > 0 || d->held || d->curious ||
+                                             queue->ungranted || tutti_driver_may_start(d));
 }
 
 int tutti_driver_busy(tutti_driver *driver)
 {
-    tutti_queue *queue = &driver->queue;
-    pthread_mutex_lock(&driver->queue_lock);
-    int busy = queue->started > 0 || driver->held || driver->curious || queue->ungranted ||
-               tutti_driver_may_start(driver);
-    if (driver->failure) busy = tutti_driver_draining(driver);
-    pthread_mutex_unlock(&driver->queue_lock);
+    int busy = 0;
+    pthread_mutex_lock(driver->queue_lock);
+    tutti_driver_each(driver, is_busy, &busy);
+    pthread_mutex_unlock(driver->queue_lock);
     return busy;
 }
 
@@ -124,14 +180,14 @@ static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *na
     double now_s = tutti_clock_s();
     tutti_place place = *given;
     if (!d->granting) place.priority = 0;
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     tutti_status status = tutti_queue_reserve(&d->queue, &place, name, &sequence);
     for (int64_t s = sequence; !status && s < d->queue.next; s++) {
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         entry->reserved_s = now_s;
         entry->step = tutti_trace_step(d->options.trace);
     }
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     return status ? -1 : sequence;
 }
 
@@ -150,21 +206,24 @@ int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, con
 {
     if (driver->fault && tutti_fault_adds(driver->fault, driver->queue.next))
         add_extra(driver, place);
-    return reserve(driver, place, name);
+    int64_t number = reserve(driver, place, name);
+    return number < 0 ? number : tutti_sequence_make(driver->slot, number);
 }
 
 /* Queue lock held. */
 static void enter_record(tutti_driver *d, tutti_entry *entry)
 {
+    char of[TUTTI_RECORD_NAME];
     const tutti_record_key key = {.sequence = entry->sequence,
         .index = entry->index,
+        .members = tutti_members_name(&d->members, of, sizeof of),
         .lane = entry->lane,
         .chunk = entry->chunk,
         .chunks = entry->chunks,
         .name = entry->name,
         .reserved_s = entry->reserved_s};
-    entry->number = tutti_record_post(&d->record, &key, &entry->args);
-    entry->moved_s = tutti_record_get(&d->record, entry->number)->posted_s;
+    entry->number = tutti_record_post(&d->root->record, &key, &entry->args);
+    entry->moved_s = tutti_record_get(&d->root->record, entry->number)->posted_s;
 }
 
 /* Queue lock held. */
@@ -181,15 +240,18 @@ static void make_ready(
 }
 
 void tutti_driver_ready(
-    tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token)
+    tutti_driver *root, int64_t given, const tutti_coll_args *args, tutti_token *token)
 {
+    int slot = tutti_sequence_slot(given);
+    int64_t sequence = tutti_sequence_number(given);
+    tutti_driver *driver = root->slot == slot ? root : tutti_driver_of(root, slot);
     int at_once = driver->options.start->at_once;
     if (at_once) pthread_mutex_lock(driver->comm_lock);
-    pthread_mutex_lock(&driver->queue_lock);
+    pthread_mutex_lock(driver->queue_lock);
     int chunks = tutti_queue_get(&driver->queue, sequence)->chunks;
     for (int i = 0; i < chunks; i++)
         make_ready(driver, tutti_queue_get(&driver->queue, sequence + i), args, token);
-    pthread_mutex_unlock(&driver->queue_lock);
+    pthread_mutex_unlock(driver->queue_lock);
     if (at_once) {
         tutti_driver_start_at_once(driver, sequence, chunks);
         pthread_mutex_unlock(driver->comm_lock);

@@ -1,14 +1,16 @@
 /* What a driver is doing, for reports. */
 #include "designs/drive/driver_parts.h"
 
+#include "dag/run/sequence.h"
+
 #include <string.h>
 
-static tutti_driver_entry show(const tutti_entry *entry)
+static tutti_driver_entry show(const tutti_driver *d, const tutti_entry *entry)
 {
-    tutti_driver_entry shown = {.sequence = entry->sequence,
+    tutti_driver_entry shown = {.sequence = tutti_sequence_make(d->slot, entry->sequence),
         .index = entry->index,
         .count = entry->args.count,
-        .lane = entry->lane,
+        .lane = d->first_lane + entry->lane,
         .state = entry->state,
         .kind = entry->args.kind,
         .blocked = entry->state == TUTTI_ENTRY_STARTED && !entry->request,
@@ -35,46 +37,58 @@ static int count_ready(tutti_queue *queue)
     return count;
 }
 
+/* Adds what a driver does. The oldest, and what is in flight, are those of the first driver that has any. Queue lock
+ * held. */
+static void see_one(tutti_driver *d, void *ctx)
+{
+    tutti_driver_look *look = ctx;
+    tutti_queue *queue = &d->queue;
+    if (d->root == d) look->submitted = queue->next;
+    look->all_submitted += queue->next;
+    look->in_flight += queue->started;
+    look->may_start = look->may_start || tutti_driver_may_start(d);
+    const tutti_entry *oldest = tutti_queue_oldest(queue);
+    if (oldest && look->oldest.sequence < 0) look->oldest = show(d, oldest);
+    const tutti_entry *started = foremost(queue);
+    int gate = d->options.verify.mode == TUTTI_VERIFY_FULL || (oldest && oldest->prior);
+    if (look->started.sequence < 0 && started)
+        look->started = show(d, started);
+    else if (look->started.sequence < 0 && gate && oldest && oldest->state == TUTTI_ENTRY_READY)
+        look->started = show(d, oldest);
+    look->ready += look->main_drives ? count_ready(queue) : 0;
+}
+
 tutti_driver_look tutti_driver_see(tutti_driver *driver)
 {
-    tutti_queue *queue = &driver->queue;
     tutti_driver_look look = {.oldest = {.sequence = -1}, .started = {.sequence = -1}};
-    pthread_mutex_lock(&driver->queue_lock);
-    look.submitted = queue->next;
-    look.ended = driver->ended;
-    look.in_flight = queue->started;
-    look.may_start = tutti_driver_may_start(driver);
-    look.failure = driver->failure;
-    const tutti_entry *oldest = tutti_queue_oldest(queue);
-    if (oldest) look.oldest = show(oldest);
-    const tutti_entry *started = foremost(queue);
-    int gate = driver->options.verify.mode == TUTTI_VERIFY_FULL || (oldest && oldest->prior);
-    if (started)
-        look.started = show(started);
-    else if (gate && oldest && oldest->state == TUTTI_ENTRY_READY)
-        look.started = look.oldest;
+    pthread_mutex_lock(driver->queue_lock);
     look.main_drives = driver->options.start->main_drives;
-    look.ready = look.main_drives ? count_ready(queue) : 0;
-    pthread_mutex_unlock(&driver->queue_lock);
+    look.ended = driver->ended;
+    look.failure = driver->failure;
+    tutti_driver_each(driver, see_one, &look);
+    pthread_mutex_unlock(driver->queue_lock);
     return look;
 }
 
-tutti_driver_entry tutti_driver_find(tutti_driver *driver, int64_t sequence)
+tutti_driver_entry tutti_driver_find(tutti_driver *root, int64_t given)
 {
-    const tutti_queue *queue = &driver->queue;
+    tutti_driver *driver = tutti_driver_of(root, tutti_sequence_slot(given));
+    int64_t sequence = tutti_sequence_number(given);
     tutti_driver_entry found = {.sequence = -1};
-    pthread_mutex_lock(&driver->queue_lock);
+    if (!driver) return found;
+    const tutti_queue *queue = &driver->queue;
+    pthread_mutex_lock(driver->queue_lock);
     if (sequence >= queue->lowest && sequence < queue->next)
-        found = show(tutti_queue_get(&driver->queue, sequence));
+        found = show(driver, tutti_queue_get(&driver->queue, sequence));
     else if (sequence >= 0 && sequence < queue->lowest)
-        found = (tutti_driver_entry){.sequence = sequence, .state = TUTTI_ENTRY_GONE};
-    pthread_mutex_unlock(&driver->queue_lock);
+        found = (tutti_driver_entry){.sequence = given, .state = TUTTI_ENTRY_GONE};
+    pthread_mutex_unlock(driver->queue_lock);
     return found;
 }
 
 void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out)
 {
-    pthread_mutex_lock(&driver->queue_lock);
-    tutti_record_write(&driver->record, now_s, out);
-    pthread_mutex_unlock(&driver->queue_lock);
+    pthread_mutex_lock(driver->queue_lock);
+    tutti_record_write(&driver->root->record, now_s, out);
+    pthread_mutex_unlock(driver->queue_lock);
 }

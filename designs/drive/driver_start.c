@@ -14,7 +14,7 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     int may_start = 1;
     if (!d->verify) return 1;
     tutti_fingerprint_make(
-        ready, tutti_comm_posted(d->comm, ready->lane), tutti_comm_size(d->comm), &print);
+        ready, tutti_comm_posted(d->comm, ready->lane), &d->members, &print);
     ready->args.identity = (uint32_t)print.hash;
     tutti_status status = tutti_verify_admit(d->verify, &print, &may_start);
     if (status) tutti_driver_share(d, status);
@@ -50,9 +50,9 @@ static tutti_entry *next_on(tutti_driver *d, int lane)
 
 static void was_held(tutti_driver *d)
 {
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     if (d->options.start->at_once) d->held--;
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
 }
 
 int tutti_driver_start_next(tutti_driver *d)
@@ -60,10 +60,10 @@ int tutti_driver_start_next(tutti_driver *d)
     int started = 0;
     for (int lane = 0; lane < d->queue.lanes; lane++) {
         for (;;) {
-            pthread_mutex_lock(&d->queue_lock);
+            pthread_mutex_lock(d->queue_lock);
             tutti_entry *entry = next_on(d, lane);
             tutti_entry copy = entry ? *entry : (tutti_entry){0};
-            pthread_mutex_unlock(&d->queue_lock);
+            pthread_mutex_unlock(d->queue_lock);
             if (!entry || !try_start(d, &copy)) break;
             was_held(d);
             started++;
@@ -74,21 +74,21 @@ int tutti_driver_start_next(tutti_driver *d)
 
 void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks)
 {
-    pthread_mutex_lock(&d->queue_lock);
+    pthread_mutex_lock(d->queue_lock);
     int goes = !d->held; /* none overtakes one that is held */
-    pthread_mutex_unlock(&d->queue_lock);
+    pthread_mutex_unlock(d->queue_lock);
     goes = goes && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
     for (int64_t s = first; s < first + chunks; s++) {
-        pthread_mutex_lock(&d->queue_lock);
+        pthread_mutex_lock(d->queue_lock);
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         tutti_entry copy = *entry;
         goes = goes && admit(d, entry) == entry;
-        pthread_mutex_unlock(&d->queue_lock);
+        pthread_mutex_unlock(d->queue_lock);
         goes = goes && try_start(d, &copy);
         if (goes) continue;
-        pthread_mutex_lock(&d->queue_lock);
+        pthread_mutex_lock(d->queue_lock);
         d->held++;
-        pthread_mutex_unlock(&d->queue_lock);
+        pthread_mutex_unlock(d->queue_lock);
     }
     tutti_driver_end_done(d); /* a blocking algorithm has ended by now */
 }

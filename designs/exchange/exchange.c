@@ -1,4 +1,4 @@
-#include "designs/exchange/exchange.h"
+#include "designs/exchange/exchange_parts.h"
 
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
@@ -7,27 +7,11 @@
 #include "designs/exchange/marks.h"
 #include "designs/passes/chunk.h"
 #include "designs/thread/comm_core.h"
-#include "designs/thread/comm_thread.h"
 #include "designs/thread/deadline.h"
-#include "designs/thread/mpi_thread.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-struct tutti_exchange {
-    tutti_exchange_options options;
-    tutti_boot boot;
-    const void *attached;         /* pointer to the MPI_Comm of an existing program, or NULL */
-    tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
-    tutti_transport *transport;   /* from the caller, until the comm owns it; or NULL */
-    int booted, claimed;
-    int missing;   /* a rank was missing when the comm thread ended */
-    int comm_core; /* the comm thread's processor, or -1 */
-    tutti_comm_thread *thread;
-    int64_t inserted;        /* chunks of collectives that no graph has */
-    tutti_order_plan *order; /* NULL: collectives go in program order */
-};
 
 enum { DEFAULT_LANES = 4 };
 static const double default_timeout_s = 60;
@@ -80,7 +64,8 @@ static tutti_status compare_ranks(const tutti_exchange *x)
 static int talks(const tutti_exchange *x, int ranks)
 {
     const tutti_exchange_options *o = &x->options;
-    return ranks > 1 && (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
+    return ranks > 1 &&
+           (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
 }
 
 static tutti_status boot(tutti_exchange *x)
@@ -109,8 +94,8 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
     int control = talks(x, x->boot.size);
-    return status ? status
-                  : tutti_transport_mpi(x->boot.comm, x->options.lanes + control, transport);
+    int lanes = x->options.lanes + control + x->options.messages;
+    return status ? status : tutti_transport_mpi(x->boot.comm, lanes, transport);
 }
 
 /* A transport's lock, if it has one. */
@@ -122,6 +107,37 @@ static void lock(pthread_mutex_t *mutex)
 static void unlock(pthread_mutex_t *mutex)
 {
     if (mutex) pthread_mutex_unlock(mutex);
+}
+
+static tutti_status open_control(
+    const tutti_exchange *x, tutti_transport *transport, tutti_control **control)
+{
+    if (transport->lanes <= x->options.lanes)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "comparing the ranks' collectives needs one lane more than the transport's %d",
+            transport->lanes);
+    lock(transport->lock);
+    tutti_status status = tutti_control_open(transport, x->options.lanes, control);
+    unlock(transport->lock);
+    return status;
+}
+
+/* The lane after that for control messages is shared by edges. */
+static tutti_status open_messages(tutti_exchange *x, tutti_transport *transport,
+    tutti_control *control, const tutti_comm_options *options)
+{
+    int lane = x->options.lanes + (control != NULL);
+    if (transport->lanes <= lane)
+        return tutti_fail(TUTTI_ERR_INVAL, "messages need one lane more than the transport's %d",
+            transport->lanes);
+    return tutti_lanes_open(transport, control, lane, x->options.lanes, options, &x->lanes);
+}
+
+static tutti_status open_part(
+    void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control)
+{
+    const tutti_exchange *x = ctx;
+    return tutti_lanes_part(x->lanes, members, comm, control);
 }
 
 static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
@@ -137,14 +153,8 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_comm_options options = {
         .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
     status = tutti_comm_new(transport, &options, comm);
-    if (status || !talks(x, transport->size)) return status;
-    if (transport->lanes <= x->options.lanes)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "comparing the ranks' collectives needs one lane more than the transport's %d",
-            transport->lanes);
-    lock(transport->lock);
-    status = tutti_control_open(transport, x->options.lanes, control);
-    unlock(transport->lock);
+    if (!status && talks(x, transport->size)) status = open_control(x, transport, control);
+    if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);
     return status;
 }
 
@@ -163,10 +173,13 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     pthread_mutex_t *mutex = comm ? tutti_comm_lock(comm) : NULL;
     lock(mutex);
     if (!orderly && comm) tutti_comm_abandon(comm);
+    tutti_lanes_stop(x->lanes, orderly);
     tutti_control_stop(control);
     tutti_comm_free(comm);
     unlock(mutex);
     tutti_control_free(control);
+    tutti_lanes_free(x->lanes);
+    x->lanes = NULL;
     if (x->claimed) tutti_boot_disclaim(tutti_algorithm_blocks(x->options.algorithm));
     x->claimed = 0;
     x->missing = !orderly;
@@ -253,6 +266,7 @@ static tutti_status start_thread(tutti_exchange *x)
         .priorities = o->priorities,
         .setup = setup,
         .teardown = teardown,
+        .part = o->messages ? open_part : NULL,
         .ctx = x};
     return tutti_comm_thread_open(&thread, &x->thread);
 }
@@ -414,30 +428,47 @@ tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
     return tutti_order_outlook(exchange->order);
 }
 
+static int group_of(const tutti_node *node)
+{
+    return ((const tutti_coll_args *)node->desc)->group;
+}
+
+static const tutti_members *members_of(tutti_exchange *x, const tutti_node *node)
+{
+    return tutti_driver_members(tutti_comm_thread_driver(x->thread), group_of(node));
+}
+
+static tutti_driver *driver_of(tutti_exchange *x, const tutti_node *node)
+{
+    return tutti_driver_of(tutti_comm_thread_driver(x->thread), group_of(node));
+}
+
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
     if (x->order && tutti_order_submit(x->order, node)) return -1;
-    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &node->place, node->name);
+    return tutti_driver_reserve(driver_of(x, node), &node->place, node->name);
 }
 
 static int64_t reserve_inserted(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
     const tutti_exchange_options *o = &x->options;
+    tutti_driver *driver = driver_of(x, node);
     tutti_coll_args args =
-        tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
-    tutti_place place = tutti_chunk_place(&args, o->chunk_bytes, o->lanes, &x->inserted);
+        tutti_coll_desc_args(node->desc, node->desc_bytes, members_of(x, node)->size);
+    tutti_place place = tutti_chunk_place(
+        &args, o->chunk_bytes, tutti_driver_lanes(driver), tutti_driver_inserted(driver));
     place.priority = node->place.priority;
-    return tutti_driver_reserve(tutti_comm_thread_driver(x->thread), &place, node->name);
+    return tutti_driver_reserve(driver, &place, node->name);
 }
 
 /* A node's buffers are recv, then send, each only if this rank has it. */
 static tutti_coll_args with_buffers(tutti_exchange *x, const tutti_node *node, void *const buf[])
 {
-    int rank = tutti_exchange_rank(x), next = 0;
-    tutti_coll_args args =
-        tutti_coll_desc_args(node->desc, node->desc_bytes, tutti_exchange_size(x));
+    const tutti_members *members = members_of(x, node);
+    int rank = members->rank, next = 0;
+    tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, members->size);
     if (tutti_coll_has_recv(&args, rank)) args.recv = buf[next++];
     if (tutti_coll_has_send(&args, rank)) args.send = buf[next];
     return args;

@@ -10,6 +10,7 @@
 #define TUTTI_EXCHANGE_H
 
 #include "collectives/coll.h"
+#include "collectives/value/members.h"
 #include "dag/run/run.h"
 #include "designs/check/check.h"
 #include "designs/thread/clocks.h"
@@ -44,6 +45,7 @@ typedef struct tutti_exchange_options {
     /* 1: tutti_exchange_reopen follows; MPI starts and ends on a dedicated thread, with
      * SERIALIZED. */
     int reopens;
+    int messages; /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
     int manual;             /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;       /* deadline of call and agree; 0: 60 */
     double setup_timeout_s; /* deadline for starting and ending MPI with the other ranks; 0: 60 */
@@ -68,8 +70,8 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
  * itself. */
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* The same over a given transport (ranks as threads), which has the design's lanes, and one more if
- * `verify`, `watch`, `priorities` or `trace` is on. Takes ownership of the transport, also on failure. */
+/* The same over a given transport (ranks as threads), which has the design's lanes, one more if
+ * `verify`, `watch`, `priorities` or `trace` is on, and one more for `messages`. Takes ownership of the transport, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* Closes an exchange whose runners are closed and opens it with other options over the same MPI. It
@@ -102,6 +104,27 @@ tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange);
 int tutti_exchange_comm_core(const tutti_exchange *exchange);
 /* CPU seconds that the comm thread has used so far; 0 without one. */
 double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
+
+/* ---- groups and edges: the ranks of a collective (tutti_coll_args.group) ----
+ *
+ * A group is some of the ranks, in an order that numbers them. An edge is the messages from one rank
+ * to another that bear one number: each is a broadcast from rank 0, the sender, to rank 1. Groups and
+ * edges have lanes of their own, so that nothing of one waits for another. */
+
+/* Makes a group of n ranks. All ranks call it, in the same order and with the same ranks, also those
+ * that are not in it, and with nothing in flight; with `manual` it does not wait for them. *group:
+ * its number, from 1, the same on all ranks. On all ranks: INVAL if a rank names no rank, or one
+ * twice, or a number that is none; MISMATCH if the ranks' groups differ; UNSUPPORTED without
+ * `messages`, or with the algorithm "mpi" (all logged). */
+tutti_status tutti_exchange_group(
+    tutti_exchange *exchange, int n, const int ranks[], int *group);
+/* The number here of the edge from one rank to another, of which this rank is one. INVAL: a number
+ * from 0 to tutti_exchange_edges - 1 is needed, and two different ranks; UNSUPPORTED. */
+tutti_status tutti_exchange_edge(
+    tutti_exchange *exchange, int from, int to, int edge, int *group);
+int tutti_exchange_edges(const tutti_exchange *exchange);
+/* Who takes part: valid until close. 0: all. */
+const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int group);
 
 /* Fuses the marks of the graph into buckets, turns each into an allreduce (sum, in place) and has
  * the design place them; then, unless `verify` is off or the caller passes (`manual`), all ranks

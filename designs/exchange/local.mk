@@ -2,6 +2,8 @@
 libcore_la_SOURCES += \
 	designs/exchange/exchange.c designs/exchange/exchange.h \
 	designs/exchange/exchange_apply.c \
+	designs/exchange/exchange_group.c designs/exchange/exchange_parts.h \
+	designs/exchange/lanes.c designs/exchange/lanes.h \
 	designs/exchange/marks.c designs/exchange/marks.h \
 	designs/exchange/order.c designs/exchange/order.h \
 	designs/exchange/settings.c designs/exchange/settings.h

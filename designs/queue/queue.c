@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 256 };
+enum { FIRST_ROOM = 32 };
 static const tutti_entry_list empty_list = {.first = -1, .last = -1};
 
 tutti_status tutti_queue_open(tutti_queue *queue, int lanes)

@@ -62,6 +62,7 @@ int64_t tutti_record_post(
         e->bytes = args->count * (int64_t)tutti_dtype_bytes(args->dtype);
     snprintf(e->op, sizeof e->op, "%s", tutti_coll_op_name(args));
     if (key->name) strncpy(e->name, key->name, sizeof e->name - 1);
+    if (key->members) strncpy(e->members, key->members, sizeof e->members - 1);
     return number;
 }
 
@@ -93,6 +94,10 @@ static void write_entry(const tutti_record_entry *e, double now_s, FILE *out)
         "{\"event\":\"collective\",\"sequence\":%" PRId64 ",\"lane\":%d,\"index\":%" PRId64
         ",\"chunk\":%d,\"chunks\":%d",
         e->sequence, e->lane, e->index, e->chunk, e->chunks);
+    if (*e->members) {
+        fputs(",\"members\":", out);
+        tutti_json_string(out, e->members);
+    }
     fputs(",\"name\":", out);
     tutti_json_string(out, e->name);
     fprintf(out, ",\"kind\":\"%s\",\"dtype\":\"%s\",\"op\":", tutti_coll_kind_name(e->kind),

@@ -17,8 +17,9 @@ enum { TUTTI_RECORD_ROOM = 1024, TUTTI_RECORD_NAME = 64, TUTTI_RECORD_OP = 24 };
 
 typedef struct tutti_record_entry {
     int64_t sequence, index;
-    int lane, chunk, chunks;      /* chunk: of its node's `chunks` */
-    char name[TUTTI_RECORD_NAME]; /* cut to fit */
+    int lane, chunk, chunks;         /* chunk: of its node's `chunks` */
+    char name[TUTTI_RECORD_NAME];    /* cut to fit */
+    char members[TUTTI_RECORD_NAME]; /* "group 2 {0, 3}"; "": all ranks */
     tutti_coll_kind kind;
     tutti_dtype dtype;
     char op[TUTTI_RECORD_OP]; /* the operator's name, also cut */
@@ -36,6 +37,7 @@ typedef struct tutti_record {
 /* What is known of a collective before it has buffers. */
 typedef struct tutti_record_key {
     int64_t sequence, index;
+    const char *members; /* NULL: all ranks */
     int lane, chunk, chunks;
     const char *name;
     double reserved_s;

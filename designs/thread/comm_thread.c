@@ -21,7 +21,10 @@ struct tutti_comm_thread {
     /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held when
      * the end of a collective makes another ready. */
     pthread_mutex_t lock;
-    pthread_cond_t work; /* the driver has work, or stop */
+    pthread_cond_t work;                         /* the driver has work, or stop */
+    tutti_status (*chore)(void *ctx, int *done); /* NULL: none, or it has ended with: */
+    void *chore_ctx;
+    tutti_status chore_status;
     int running, stop;
     int silent;                     /* the thread ends without telling the others */
     int deserted;                   /* nobody waits for setup any more */
@@ -59,17 +62,40 @@ static int wait_for_work(tutti_comm_thread *t)
     static const double tick_s = 50e-3;
     struct timespec until = tutti_clock_after(tick_s);
     pthread_mutex_lock(&t->lock);
-    while (!t->stop && !tutti_driver_busy(t->driver) && !tutti_clocks_busy(t->clocks) &&
-           !tutti_halt_busy(t->halt))
+    while (!t->stop && !t->chore && !tutti_driver_busy(t->driver) &&
+           !tutti_clocks_busy(t->clocks) && !tutti_halt_busy(t->halt))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
     pthread_mutex_unlock(&t->lock);
     return go_on;
 }
 
+static void do_chore(tutti_comm_thread *t)
+{
+    int done = 0;
+    pthread_mutex_lock(&t->lock);
+    tutti_status (*chore)(void *, int *) = t->chore;
+    pthread_mutex_unlock(&t->lock);
+    if (!chore) return;
+    tutti_status status = chore(t->chore_ctx, &done);
+    if (!done && !status) return;
+    pthread_mutex_lock(&t->lock);
+    t->chore_status = status;
+    t->chore = NULL;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static tutti_status open_part(
+    void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control)
+{
+    const tutti_comm_thread *t = ctx;
+    return t->options.part(t->options.ctx, members, comm, control);
+}
+
 static void tick(void *ctx)
 {
     tutti_comm_thread *t = ctx;
+    do_chore(t);
     if (t->watch) tutti_watch_pass(t->watch);
     if (t->clocks) tutti_clocks_pass(t->clocks);
     if (t->halt) tutti_halt_pass(t->halt);
@@ -86,6 +112,7 @@ static tutti_status set_up(tutti_comm_thread *t)
         .priorities = t->options.priorities,
         .wake = wake,
         .tick = tick,
+        .part = t->options.part ? open_part : NULL,
         .ctx = t};
     if (!status) status = tutti_driver_open(&driver, t->comm, &t->driver);
     if (!status && t->options.watch.on)
@@ -354,6 +381,37 @@ tutti_status tutti_comm_thread_call(
             tutti_coll_kind_name(args->kind), (long long)sequence, t->options.timeout_s);
     tutti_rendezvous_leave(r, 1);
     return status;
+}
+
+/* ---- something to do between passes ---- */
+
+tutti_status tutti_comm_thread_do(
+    tutti_comm_thread *t, tutti_status (*chore)(void *ctx, int *done), void *ctx)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + t->options.timeout_s;
+    pthread_mutex_lock(&t->lock);
+    t->chore = chore;
+    t->chore_ctx = ctx;
+    pthread_cond_signal(&t->work);
+    pthread_mutex_unlock(&t->lock);
+    for (int idle = 0;;) {
+        pthread_mutex_lock(&t->lock);
+        int ended = !t->chore;
+        tutti_status status = t->chore_status;
+        pthread_mutex_unlock(&t->lock);
+        if (!ended) status = tutti_driver_see(t->driver).failure;
+        if (ended || status) return status;
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_TIMEOUT,
+                "the other ranks have not opened the same lanes within %g s", t->options.timeout_s);
+        if (t->running) {
+            tutti_clock_sleep(poll_s);
+        } else {
+            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+            if (idle) back_off(idle);
+        }
+    }
 }
 
 /* ---- clock offsets ---- */

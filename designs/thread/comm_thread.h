@@ -30,6 +30,9 @@ typedef struct tutti_comm_thread_options {
      * control stays NULL if ranks exchange no control messages. orderly: no rank is missing. */
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
     void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control, int orderly);
+    /* As in tutti_driver_options; what it opens, teardown closes. */
+    tutti_status (*part)(void *ctx, const tutti_members *members, tutti_comm **comm,
+        tutti_control **control);
     void *ctx;
 } tutti_comm_thread_options;
 
@@ -57,6 +60,10 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
  * works on copies (designs/thread/rendezvous.h). `name` is borrowed until close. */
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
+/* Has the communicating thread call chore(ctx, &done), with comm_lock held, in pass after pass until
+ * it is done or fails. TIMEOUT after the time of a call: it may still be called then. [M] */
+tutti_status tutti_comm_thread_do(
+    tutti_comm_thread *thread, tutti_status (*chore)(void *ctx, int *done), void *ctx);
 /* The offset of this rank's clock from rank 0's (designs/thread/clocks.h). All ranks call it; rank
  * 0, which only answers, returns at once and must then wait for the others. UNSUPPORTED (logged)
  * without control. [M] */

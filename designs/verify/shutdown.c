@@ -77,6 +77,17 @@ tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[
     return status;
 }
 
+int tutti_shutdown_heard_from(const tutti_shutdown *shutdown, int rank)
+{
+    return shutdown->lanes_heard[rank] == shutdown->lanes;
+}
+
+void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank)
+{
+    shutdown->heard += !tutti_shutdown_heard_from(shutdown, rank);
+    shutdown->lanes_heard[rank] = shutdown->lanes;
+}
+
 static int has_left(const tutti_shutdown *f, int rank)
 {
     return f->lanes_heard[rank] == f->lanes;

@@ -19,6 +19,9 @@ tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[
 int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t started[]);
 /* How many other ranks have sent BYE. */
 int tutti_shutdown_heard(const tutti_shutdown *shutdown);
+/* Whether this rank has sent BYE; and as if it had, without having started anything. */
+int tutti_shutdown_heard_from(const tutti_shutdown *shutdown, int rank);
+void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank);
 /* Writes the ranks that have not ("1, 3") into text; returns text. */
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HISTORY = 1024 /* collectives whose fingerprints are kept for the others */ };
+enum { HISTORY = 1024 };
 
 /* How long to wait: for more hashes to send; for a lane on which an earlier collective differs; for answers, and for
  * the cause of a shift. */
@@ -42,7 +42,8 @@ struct tutti_verify {
     int64_t *offered;           /* [lanes] how many have been offered for starting */
     int64_t *reached;           /* [lanes] and of these, one more that is expected to be */
     tutti_fingerprint expected; /* the last of those */
-    tutti_fingerprint *history;
+    tutti_fingerprint *history; /* [kept] */
+    int64_t kept;
     int64_t remembered; /* fingerprints entered in the history */
     suspicion suspicion;
     tutti_status status; /* of a message handler */
@@ -74,7 +75,7 @@ static tutti_status open_parts(tutti_verify *v)
 {
     v->offered = calloc((size_t)v->lanes, sizeof *v->offered);
     v->reached = calloc((size_t)v->lanes, sizeof *v->reached);
-    v->history = calloc(HISTORY, sizeof *v->history);
+    v->history = calloc((size_t)v->kept, sizeof *v->history);
     v->suspicion.answer = calloc((size_t)v->size, sizeof *v->suspicion.answer);
     if (!v->offered || !v->reached || !v->history || !v->suspicion.answer)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d ranks", v->size);
@@ -96,6 +97,7 @@ tutti_status tutti_verify_open(
     v->rank = tutti_control_rank(control);
     v->size = tutti_control_size(control);
     v->lanes = lanes;
+    v->kept = options->history ? options->history : HISTORY;
     v->suspicion.lane = v->expected.lane = -1;
     tutti_status status = open_parts(v);
     if (status) {
@@ -125,8 +127,8 @@ void tutti_verify_close(tutti_verify *verify)
 
 static const tutti_fingerprint *remember(const tutti_verify *v, int lane, int64_t number)
 {
-    for (int64_t i = v->remembered - 1; i >= 0 && i >= v->remembered - HISTORY; i--) {
-        const tutti_fingerprint *f = &v->history[i % HISTORY];
+    for (int64_t i = v->remembered - 1; i >= 0 && i >= v->remembered - v->kept; i--) {
+        const tutti_fingerprint *f = &v->history[i % v->kept];
         if (f->lane == lane && f->number == number) return f;
     }
     return NULL;
@@ -135,7 +137,7 @@ static const tutti_fingerprint *remember(const tutti_verify *v, int lane, int64_
 static tutti_status offer(tutti_verify *v, const tutti_fingerprint *f)
 {
     if (++v->offered[f->lane] > v->reached[f->lane]) v->reached[f->lane] = v->offered[f->lane];
-    v->history[v->remembered++ % HISTORY] = *f;
+    v->history[v->remembered++ % v->kept] = *f;
     return v->gate ? tutti_gate_come(v->gate, f->lane, f->number, f->hash)
                    : tutti_compare_add(v->compare, f->lane, f->hash);
 }
@@ -244,7 +246,8 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
     used = append(text, size, used, ranks > 1 ? "ranks" : "rank");
     for (int r = first; r < v->size && named < MOST_NAMED; r++) {
         if (!same_answer(&all[r], &all[first])) continue;
-        snprintf(part, sizeof part, "%s %d", named++ ? "," : "", r);
+        snprintf(part, sizeof part, "%s %d", named++ ? "," : "",
+            tutti_control_whole_rank(v->control, r));
         used = append(text, size, used, part);
     }
     if (ranks > named) used = append(text, size, used, ", ...");
@@ -270,6 +273,23 @@ static int is_shifted(const tutti_verify *v)
     return v->lanes > 1;
 }
 
+static int is_edge(const tutti_verify *v)
+{
+    return v->options.members && v->options.members->key < 0;
+}
+
+/* "lane 0", "lane 0 of group 2 {0, 3}" or "edge 3 from rank 0 to rank 1". */
+static const char *lane_name(const tutti_verify *v, int lane, char *text, size_t size)
+{
+    char of[TUTTI_FINGERPRINT_NAME] = "";
+    if (v->options.members) tutti_members_name(v->options.members, of, sizeof of);
+    if (is_edge(v))
+        snprintf(text, size, "%s", of);
+    else
+        snprintf(text, size, "lane %d%s%s", lane, *of ? " of " : "", of);
+    return text;
+}
+
 static void conclude_difference(tutti_verify *v)
 {
     enum { MOST_GROUPS = 3 };
@@ -277,8 +297,10 @@ static void conclude_difference(tutti_verify *v)
     char *text = v->sentence;
     size_t size = sizeof v->sentence, used;
     int groups = 0;
-    used = (size_t)snprintf(text, size,
-        "the ranks' collectives differ (number %lld on lane %d): ", (long long)s->number, s->lane);
+    const char *sort = is_edge(v) ? "messages" : "collectives";
+    char of[TUTTI_FINGERPRINT_NAME + 40];
+    used = (size_t)snprintf(text, size, "the ranks' %s differ (number %lld on %s): ", sort,
+        (long long)s->number, lane_name(v, s->lane, of, sizeof of));
     for (int r = 0; r < v->size && groups < MOST_GROUPS; r++) {
         int before = 0;
         while (before < r && !same_answer(&s->answer[before], &s->answer[r])) before++;
@@ -290,7 +312,9 @@ static void conclude_difference(tutti_verify *v)
         used = append(text, size, used,
             ". On another lane a rank has started a collective too few or too many before this "
             "one");
-    append(text, size, used, ". Every rank must start the same collectives in the same order");
+    used = append(text, size, used, ". Every rank must start the same ");
+    used = append(text, size, used, sort);
+    append(text, size, used, " in the same order");
     v->concluded = 1;
 }
 
@@ -301,10 +325,14 @@ static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
     const tutti_fingerprint *f = remember(v, gap->lane, gap->theirs);
     if (!f && v->expected.lane == gap->lane) f = &v->expected;
     if (f) tutti_fingerprint_write(f, text, sizeof text);
+    int theirs = tutti_control_whole_rank(v->control, gap->rank);
+    char lane[TUTTI_FINGERPRINT_NAME + 40];
     snprintf(v->sentence, sizeof v->sentence,
-        "rank %d has ended after %lld collectives on lane %d, but rank %d starts one more: %s. "
-        "Every rank must start the same number of collectives: does rank %d make fewer steps?",
-        gap->rank, (long long)gap->theirs, gap->lane, v->rank, text, gap->rank);
+        "rank %d has ended after %lld %s on %s, but rank %d starts one more: %s. "
+        "Every rank must start the same number of %s: does rank %d make fewer steps?",
+        theirs, (long long)gap->theirs, is_edge(v) ? "messages" : "collectives",
+        lane_name(v, gap->lane, lane, sizeof lane), tutti_control_whole_rank(v->control, v->rank),
+        text, is_edge(v) ? "messages" : "collectives", theirs);
     v->concluded = 1;
 }
 
@@ -372,6 +400,16 @@ tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
 int tutti_verify_left(const tutti_verify *verify, int failed)
 {
     return tutti_shutdown_heard_all(verify->shutdown, failed ? NULL : verify->offered);
+}
+
+int tutti_verify_has_left(const tutti_verify *verify, int rank)
+{
+    return tutti_shutdown_heard_from(verify->shutdown, rank);
+}
+
+void tutti_verify_absent(tutti_verify *verify, int rank)
+{
+    tutti_shutdown_absent(verify->shutdown, rank);
 }
 
 char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size)

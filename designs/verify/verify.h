@@ -41,6 +41,8 @@ typedef struct tutti_verify_options {
     /* 1: sends and reports at once, without waiting for more hashes or differences (explorers,
      * which have no clock). */
     int at_once;
+    const tutti_members *members; /* of a group or edge, borrowed; NULL: all ranks */
+    int history; /* fingerprints that are kept for the others; 0: 1024 */
 } tutti_verify_options;
 
 /* Handles TUTTI_CONTROL_ASK, TELL and BYE; borrows control until close. NOMEM. */
@@ -68,6 +70,9 @@ void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerpr
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed);
 /* After leave: whether all others have left too, with equal counts (failed: with any). */
 int tutti_verify_left(const tutti_verify *verify, int failed);
+/* Whether this rank has left; it has left without ever using this group or edge. */
+int tutti_verify_has_left(const tutti_verify *verify, int rank);
+void tutti_verify_absent(tutti_verify *verify, int rank);
 /* Writes the ranks that have not left ("1, 3") into text; returns text. */
 char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size);
 

@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/blocker.h"
+#include "dag/run/sequence.h"
 #include "designs/watch/pulse.h"
 
 #include <inttypes.h>
@@ -44,7 +45,7 @@ struct tutti_inquiry {
 };
 
 /* Fields of the messages. */
-enum { ABOUT };
+enum { ABOUT, ABOUT_KEY };
 enum { PLACE = 255, CAN_MOVE = 256, ANNOUNCED = 512, AWAY = 1024 }; /* bits of a place */
 enum { PID, STARTED };
 enum {
@@ -55,7 +56,9 @@ enum {
     STATE_TASKS,
     STATE_WAITS,
     STATE_WAITS_US,
-    STATE_IDLE_US
+    STATE_IDLE_US,
+    STATE_ABOUT_KEY,
+    STATE_WAITS_KEY
 };
 
 /* ---- this rank ---- */
@@ -127,8 +130,9 @@ static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t c
         return;
     }
     if (first->sequence < 0 || first->sequence >= collective) return;
+    if (tutti_sequence_slot(first->sequence) != tutti_sequence_slot(collective)) return;
     int used = snprintf(text, size, "collective #%" PRId64 " \"%s\", which comes first",
-        first->sequence, first->name);
+        tutti_sequence_number(first->sequence), first->name);
     char task[200] = "";
     if (first->state == TUTTI_ENTRY_RESERVED)
         find_task(q, first->sequence, now_s, task, sizeof task);
@@ -155,7 +159,7 @@ static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
 static void notice_moves(
     tutti_inquiry *q, const tutti_driver_look *look, const tutti_ledger_look *tasks, double now_s)
 {
-    counts now = {.submitted = look->submitted,
+    counts now = {.submitted = look->all_submitted,
         .ended = look->ended,
         .tasks = tasks->ended,
         .moved_s = look->started.since_s,
@@ -204,6 +208,8 @@ static tutti_stall_state look_at_self(
         .idle_s = now_s - q->moved_s};
     s.can_move = can_move(q, &look, &tasks, s.place);
     memcpy(s.name, entry.name, sizeof s.name);
+    const tutti_members *members = tutti_driver_members(q->driver, tutti_sequence_slot(collective));
+    if (members) tutti_members_name(members, s.members, sizeof s.members);
     find_way(q, &look, &s, now_s);
     int own = q->whole && q->waiting && tasks.ended < tasks.submitted && !tasks.running &&
               !look.in_flight && !look.may_start && !waits;
@@ -231,22 +237,26 @@ static int64_t microseconds(double s)
 static void hear_query(void *ctx, const tutti_control_message *query)
 {
     tutti_inquiry *q = ctx;
-    tutti_stall_state s = tutti_inquiry_self(q, query->value[ABOUT], tutti_clock_s(), NULL);
+    int64_t key = query->value[ABOUT_KEY], number = query->value[ABOUT];
+    int64_t about = tutti_driver_sequence_of(q->driver, key, number);
+    tutti_stall_state s = tutti_inquiry_self(q, about, tutti_clock_s(), NULL);
     tutti_control_message reply = {.kind = TUTTI_CONTROL_STATE,
-        .value = {[STATE_ABOUT] = s.about,
+        .value = {[STATE_ABOUT] = number,
+            [STATE_ABOUT_KEY] = key,
+            [STATE_WAITS_KEY] = tutti_driver_key_of(q->driver, s.waits),
             [STATE_PLACE] = (int64_t)s.place | (s.can_move ? CAN_MOVE : 0) |
                             (s.announced ? ANNOUNCED : 0) | (s.away ? AWAY : 0),
             [STATE_SUBMITTED] = s.submitted,
             [STATE_ENDED] = s.ended,
             [STATE_TASKS] = s.tasks,
-            [STATE_WAITS] = s.waits,
+            [STATE_WAITS] = tutti_sequence_number(s.waits),
             [STATE_WAITS_US] = microseconds(s.waits_s),
             [STATE_IDLE_US] = microseconds(s.idle_s)}};
     _Static_assert(sizeof s.name + sizeof s.way <= sizeof reply.text, "a state fits a message");
     memcpy(reply.text, s.name, sizeof s.name);
     memcpy(reply.text + sizeof s.name, s.way, sizeof s.way);
     if (tutti_control_send(q->control, query->from, &reply))
-        tutti_log(TUTTI_LOG_DEBUG, "rank %d gets no answer about #%" PRId64, query->from, s.about);
+        tutti_log(TUTTI_LOG_DEBUG, "rank %d gets no answer about #%" PRId64, query->from, number);
 }
 
 static void hear_state(void *ctx, const tutti_control_message *message)
@@ -256,7 +266,7 @@ static void hear_state(void *ctx, const tutti_control_message *message)
     if (message->from < 0 || message->from >= q->ranks) return;
     tutti_stall_state s = {.known = 1,
         .heard_s = tutti_clock_s(),
-        .about = v[STATE_ABOUT],
+        .about = tutti_driver_sequence_of(q->driver, v[STATE_ABOUT_KEY], v[STATE_ABOUT]),
         .can_move = (v[STATE_PLACE] & CAN_MOVE) != 0,
         .announced = (v[STATE_PLACE] & ANNOUNCED) != 0,
         .away = (v[STATE_PLACE] & AWAY) != 0,
@@ -264,7 +274,7 @@ static void hear_state(void *ctx, const tutti_control_message *message)
         .submitted = v[STATE_SUBMITTED],
         .ended = v[STATE_ENDED],
         .tasks = v[STATE_TASKS],
-        .waits = v[STATE_WAITS],
+        .waits = tutti_driver_sequence_of(q->driver, v[STATE_WAITS_KEY], v[STATE_WAITS]),
         .waits_s = 1e-6 * (double)v[STATE_WAITS_US],
         .idle_s = 1e-6 * (double)v[STATE_IDLE_US]};
     memcpy(s.name, message->text, sizeof s.name - 1);
@@ -306,9 +316,11 @@ static tutti_status greet(tutti_inquiry *q)
     return tutti_control_tell(q->control, &hello);
 }
 
-static tutti_control_message query_about(int64_t collective)
+static tutti_control_message query_about(tutti_inquiry *q, int64_t collective)
 {
-    return (tutti_control_message){.kind = TUTTI_CONTROL_QUERY, .value = {[ABOUT] = collective}};
+    return (tutti_control_message){.kind = TUTTI_CONTROL_QUERY,
+        .value = {[ABOUT] = tutti_sequence_number(collective),
+            [ABOUT_KEY] = tutti_driver_key_of(q->driver, collective)}};
 }
 
 /* Without a stall, asks one rank after another, so that something is known of a rank that stops. */
@@ -318,7 +330,7 @@ static tutti_status ask_in_turn(tutti_inquiry *q, double now_s)
     q->beat_s = now_s;
     q->turn = (q->turn + 1) % q->ranks;
     if (q->turn == q->rank) return TUTTI_OK;
-    const tutti_control_message query = query_about(-1);
+    const tutti_control_message query = query_about(q, -1);
     return tutti_control_send(q->control, q->turn, &query);
 }
 
@@ -331,7 +343,7 @@ void tutti_inquiry_pass(tutti_inquiry *inquiry)
     int stalls = q->about != TUTTI_INQUIRY_NOTHING;
     int asks = stalls && now_s - q->asked_s >= q->every_s;
     int calls = q->calling;
-    const tutti_control_message query = query_about(q->about);
+    const tutti_control_message query = query_about(q, q->about);
     if (asks) q->asked_s = now_s;
     q->calling = 0;
     pthread_mutex_unlock(&q->lock);
@@ -470,9 +482,13 @@ void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now
     tutti_inquiry *q = inquiry;
     pthread_mutex_lock(&q->lock);
     const tutti_stall_state self = look_at_self(q, collective, now_s, NULL);
+    const tutti_members *members = tutti_driver_members(q->driver, tutti_sequence_slot(collective));
     for (int r = 0; r < q->ranks; r++) {
         tutti_stall_state *s = &state[r];
         *s = r == q->rank ? self : q->others[r];
+        s->outside = members && members->of;
+        for (int i = 0; s->outside && i < members->size; i++)
+            if (members->of[i] == r) s->outside = 0;
         if (r == q->rank) continue;
         s->away = self.away; /* all have the same design */
         s->heard_s = now_s - s->heard_s;
@@ -501,12 +517,12 @@ void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s)
     if (look.started.sequence >= 0)
         tutti_log_say("state: the oldest in flight is #%" PRId64 " \"%s\" (%s of %" PRId64
                       " elements, lane %d), which has not moved for %.1f s%s",
-            look.started.sequence, look.started.name, tutti_coll_kind_name(look.started.kind),
-            look.started.count, look.started.lane, s.waits_s,
-            look.started.blocked ? ", inside MPI's own collective" : "");
+            tutti_sequence_number(look.started.sequence), look.started.name,
+            tutti_coll_kind_name(look.started.kind), look.started.count, look.started.lane,
+            s.waits_s, look.started.blocked ? ", inside MPI's own collective" : "");
     if (*s.way)
-        tutti_log_say(
-            "state: #%" PRId64 " \"%s\" has not started; blocked by %s", s.about, s.name, s.way);
+        tutti_log_say("state: #%" PRId64 " \"%s\" has not started; blocked by %s",
+            tutti_sequence_number(s.about), s.name, s.way);
     tutti_log_say("state: runs %s; the program %s", *text ? text : "no task",
         doing     ? doing
         : waiting ? "waits in a call to Tutti"

@@ -1,8 +1,11 @@
 #include "designs/watch/stall.h"
 
+#include "dag/run/sequence.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { DETAILED = 3 /* missing ranks that a sentence describes; the others are counted */ };
 static const double most_alive_s = 2;
@@ -35,11 +38,13 @@ int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[])
 /* By its last report, however old. */
 static int has_arrived(const tutti_stall_state *s, int64_t collective)
 {
+    if (s->outside) return 1;
     if (!s->known) return 0;
     int stands = s->away && s->can_move; /* started, but nobody moves it */
     if (s->about == collective)
         return s->place > TUTTI_STALL_STARTED || (s->place == TUTTI_STALL_STARTED && !stands);
-    return s->waits == collective || (s->answers && s->submitted > collective);
+    return s->waits == collective ||
+           (s->answers && !tutti_sequence_slot(collective) && s->submitted > collective);
 }
 
 /* Ranks that fell silent much later than the first are late with an answer, or a consequence of it. */
@@ -59,7 +64,7 @@ int tutti_stall_missing(
     int count = 0;
     for (int r = 0; r < ranks; r++) count += missing[r] = !has_arrived(&state[r], collective);
     if (!count) /* a rank that started it may have been stopped since */
-        for (int r = 0; r < ranks; r++) missing[r] = !state[r].answers;
+        for (int r = 0; r < ranks; r++) missing[r] = !state[r].answers && !state[r].outside;
     forgive_late_answers(ranks, state, missing);
     count = 0;
     for (int r = 0; r < ranks; r++) count += missing[r];
@@ -166,8 +171,10 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         return;
     }
     if (s->place == TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "has not submitted it: its program has yet to submit collective #%" PRId64 "%s%s",
-            s->submitted, *way ? "; " : "", way);
+        add(p, "has not submitted it: its program has yet to submit %s #%" PRId64 "%s%s",
+            tutti_sequence_slot(collective) ? "number" : "collective",
+            tutti_sequence_slot(collective) ? tutti_sequence_number(collective) : s->submitted,
+            *way ? "; " : "", way);
     else if (s->place == TUTTI_STALL_STARTED)
         add(p, "has started it, but continues it only while its program waits in Tutti");
     else if (s->place == TUTTI_STALL_READY)
@@ -219,9 +226,13 @@ static void add_missing(page *p, int ranks, const tutti_stall_state state[], int
 
 static void add_title(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
-    const char *name = name_of(ranks, state, collective);
-    add(p, "collective #%" PRId64, collective);
+    const char *name = name_of(ranks, state, collective), *members = "";
+    for (int r = 0; r < ranks; r++)
+        if (state[r].about == collective && *state[r].members) members = state[r].members;
+    add(p, "%s #%" PRId64, strncmp(members, "edge", 4) ? "collective" : "message",
+        tutti_sequence_number(collective));
     if (*name) add(p, " \"%s\"", name);
+    if (*members) add(p, " of %s", members);
 }
 
 char *tutti_stall_title(
@@ -256,8 +267,11 @@ char *tutti_stall_line(
     if (missing[rank])
         add_reason(&p, state, collective, alive_s(ranks, all));
     else if (state->waits >= 0)
-        add(&p, "waits in #%" PRId64 ", where nothing has moved for %.1f s", state->waits,
-            state->waits_s);
+        add(&p, "waits in %s#%" PRId64 ", where nothing has moved for %.1f s",
+            tutti_sequence_slot(state->waits) == tutti_sequence_slot(collective)
+                ? ""
+                : "another group's ",
+            tutti_sequence_number(state->waits), state->waits_s);
     else
         add(&p, "is not waiting in a collective");
     if (!state->answers && !missing[rank]) add(&p, " (reported %.1f s ago)", state->heard_s);

@@ -1,7 +1,8 @@
 /* Who waits for whom: sentences made from what each rank has reported about itself. Pure: this asks
  * no rank (designs/watch/inquiry.h) and reads no clock. [P]
  *
- * The report is about one collective, the lowest in which some rank waits: the cause lies at the
+ * The report is about one collective, the lowest in which some rank waits (of several groups: first
+ * all ranks, then groups, then edges): the cause lies at the
  * smallest number (doc/designs.md), in the ranks that have not arrived there. Such a rank is late
  * as long as it can go on by itself, because its program is in its own code (it computes, reads,
  * waits for data) or one of its tasks runs. Otherwise every rank waits for a rank that also waits,
@@ -31,20 +32,23 @@ typedef enum tutti_pulse {
 
 /* What is known of one rank. Ages are seconds. */
 typedef struct tutti_stall_state {
-    int known;                    /* it has reported at least once */
-    int answers;                  /* it has reported lately */
-    int can_move;                 /* it can go on by itself, as far as the collective needs it */
-    int announced;                /* its program has announced what keeps it (tutti_inquiry_note) */
-    int away;                     /* it hears only while its program waits: silence means little */
-    tutti_pulse pulse;            /* of a rank that does not answer */
-    double heard_s;               /* age of its last report */
-    int64_t about;                /* the collective it was asked about; -1: none */
-    tutti_stall_place place;      /* of that collective on this rank */
-    int64_t submitted, ended;     /* numbers of collectives */
-    int64_t tasks;                /* number of ended tasks */
-    int64_t waits;                /* the oldest collective in flight there; -1: none */
-    double waits_s;               /* how long that one has not moved */
-    double idle_s;                /* how long nothing has ended, moved or been submitted there */
+    int known;                /* it has reported at least once */
+    int answers;              /* it has reported lately */
+    int can_move;             /* it can go on by itself, as far as the collective needs it */
+    int announced;            /* its program has announced what keeps it (tutti_inquiry_note) */
+    int away;                 /* it hears only while its program waits: silence means little */
+    tutti_pulse pulse;        /* of a rank that does not answer */
+    double heard_s;           /* age of its last report */
+    int outside;              /* it takes no part in the collective asked about */
+    int64_t about;            /* the collective it was asked about; -1: none */
+    tutti_stall_place place;  /* of that collective on this rank */
+    int64_t submitted, ended; /* numbers of collectives */
+    int64_t tasks;            /* number of ended tasks */
+    int64_t waits;            /* the oldest collective in flight there; -1: none */
+    double waits_s;           /* how long that one has not moved */
+    double idle_s;            /* how long nothing has ended, moved or been submitted there */
+    /* of this rank: who takes part in what it was asked about, "group 2 {0, 3}"; "": all ranks */
+    char members[TUTTI_RECORD_NAME];
     char name[TUTTI_RECORD_NAME]; /* of the collective asked about, if it knows it */
     char way[248];                /* what is in the way there; "" if it does not know */
 } tutti_stall_state;

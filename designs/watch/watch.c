@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/sequence.h"
 #include "designs/watch/dump.h"
 #include "designs/watch/usr1.h"
 
@@ -108,7 +109,7 @@ static void explain(const tutti_watch *w, int64_t collective, char *text, size_t
         snprintf(text, size,
             "collective #%lld \"%s\", inside MPI's own %s, from where it cannot ask which rank is "
             "missing",
-            (long long)look.started.sequence, look.started.name,
+            (long long)tutti_sequence_number(look.started.sequence), look.started.name,
             tutti_coll_kind_name(look.started.kind));
     else if (collective < 0)
         snprintf(

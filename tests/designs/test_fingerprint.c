@@ -16,7 +16,7 @@ static tutti_fingerprint print_of(
     const tutti_entry entry = {
         .name = name, .sequence = sequence, .index = sequence, .lane = lane, .args = args};
     tutti_fingerprint f;
-    tutti_fingerprint_make(&entry, number, 2, &f);
+    tutti_fingerprint_make(&entry, number, &(tutti_members){.size = 2}, &f);
     return f;
 }
 

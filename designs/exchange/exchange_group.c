@@ -1,0 +1,141 @@
+/* Groups and edges of an exchange. */
+#include "designs/exchange/exchange_parts.h"
+
+#include "collectives/choose.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+/* What a rank has asked for, for the others to compare. */
+typedef struct wish {
+    int64_t status, digest;
+} wish;
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static tutti_status check(const tutti_exchange *x, int n, const int ranks[], wish *mine)
+{
+    int size = tutti_exchange_size(x);
+    uint64_t hash = mix(1, (uint64_t)n);
+    if (!x->options.messages)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "this session has no groups");
+    if (tutti_algorithm_blocks(x->options.algorithm))
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "the algorithm %s knows no groups and no messages: use another one",
+            x->options.algorithm);
+    if (n < 1 || n > size || !ranks)
+        return tutti_fail(TUTTI_ERR_INVAL, "a group of %d of %d ranks", n, size);
+    for (int i = 0; i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= size)
+            return tutti_fail(TUTTI_ERR_INVAL, "a group with rank %d, of %d ranks", ranks[i], size);
+        for (int j = 0; j < i; j++)
+            if (ranks[j] == ranks[i])
+                return tutti_fail(TUTTI_ERR_INVAL, "a group that has rank %d twice", ranks[i]);
+        hash = mix(hash, (uint64_t)ranks[i]);
+    }
+    mine->digest = (int64_t)(hash >> 1);
+    return TUTTI_OK;
+}
+
+/* Every rank gets the same status. */
+static tutti_status agree(tutti_exchange *x, tutti_status status, wish mine)
+{
+    int size = tutti_exchange_size(x);
+    wish *all = calloc((size_t)size, sizeof *all);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' groups", size);
+    mine.status = status;
+    const tutti_coll_args args = {
+        .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I64, .count = 2, .send = &mine, .recv = all};
+    tutti_status called = tutti_exchange_call(x, "the ranks' groups", &args);
+    for (int r = 0; r < size && !called && !status; r++) {
+        if (all[r].status)
+            status = tutti_fail((tutti_status)all[r].status,
+                "rank %d could not make this group; its log says why", r);
+        else if (all[r].digest != all[0].digest)
+            status = tutti_fail(TUTTI_ERR_MISMATCH,
+                "the ranks' groups differ: rank 0 and rank %d name other ranks, or in another "
+                "order. Every rank must make the same groups in the same order",
+                r);
+    }
+    free(all);
+    return called ? called : status;
+}
+
+typedef struct preparation {
+    tutti_exchange *x;
+    int size;
+} preparation;
+
+static tutti_status prepare(void *ctx, int *done)
+{
+    const preparation *p = ctx;
+    return tutti_lanes_prepare(p->x->lanes, p->size, done);
+}
+
+tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group)
+{
+    tutti_exchange *x = exchange;
+    wish mine = {0};
+    int talks = !x->options.manual && tutti_exchange_size(x) > 1, slot;
+    preparation *p = malloc(sizeof *p);
+    tutti_members members = {0};
+    tutti_status status = check(x, n, ranks, &mine);
+    if (!status && !p) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group");
+    if (talks) status = agree(x, status, mine);
+    if (status) {
+        free(p);
+        return status;
+    }
+    *p = (preparation){x, n};
+    status = tutti_comm_thread_do(x->thread, prepare, p);
+    if (status != TUTTI_ERR_TIMEOUT) free(p);
+    if (!status)
+        status = tutti_members_set(x->groups + 1, n, ranks, tutti_exchange_rank(x), &members);
+    if (!status) status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &members, &slot);
+    tutti_members_free(&members);
+    if (talks) status = tutti_exchange_agree(x, status, NULL); /* all can be heard from here on */
+    if (status) return status;
+    x->groups++;
+    *group = slot;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_exchange_edge(tutti_exchange *exchange, int from, int to, int edge, int *group)
+{
+    tutti_exchange *x = exchange;
+    int size = tutti_exchange_size(x), self = tutti_exchange_rank(x);
+    tutti_members members;
+    if (!x->options.messages || tutti_algorithm_blocks(x->options.algorithm))
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s %s knows no messages: use another one",
+            x->options.messages ? "the algorithm" : "this session, with the algorithm",
+            x->options.algorithm ? x->options.algorithm : "auto");
+    if (from < 0 || from >= size || to < 0 || to >= size || from == to)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "a message from rank %d to rank %d, of %d ranks: must be two different ranks", from, to,
+            size);
+    if (self != from && self != to)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "rank %d has no part in messages from rank %d to rank %d", self, from, to);
+    if (edge < 0 || edge >= tutti_exchange_edges(x))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "edge %d: must be from 0 to %d", edge, tutti_exchange_edges(x) - 1);
+    tutti_status status = tutti_members_of_edge(tutti_edge_key(from, to, edge), self, &members);
+    if (status) return status;
+    status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &members, group);
+    tutti_members_free(&members);
+    return status;
+}
+
+int tutti_exchange_edges(const tutti_exchange *exchange)
+{
+    return exchange->lanes ? tutti_lanes_edges(exchange->lanes) : 0;
+}
+
+const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int group)
+{
+    return tutti_driver_members(tutti_comm_thread_driver(exchange->thread), group);
+}

@@ -1,0 +1,25 @@
+/* The inside of an exchange, shared by exchange.c and exchange_group.c (groups and edges). */
+#ifndef TUTTI_EXCHANGE_PARTS_H
+#define TUTTI_EXCHANGE_PARTS_H
+
+#include "designs/exchange/exchange.h"
+#include "designs/exchange/lanes.h"
+#include "designs/thread/comm_thread.h"
+#include "designs/thread/mpi_thread.h"
+
+struct tutti_exchange {
+    tutti_exchange_options options;
+    tutti_boot boot;
+    const void *attached;         /* pointer to the MPI_Comm of an existing program, or NULL */
+    tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
+    tutti_transport *transport;   /* from the caller, until the comm owns it; or NULL */
+    int booted, claimed;
+    int missing;   /* a rank was missing when the comm thread ended */
+    int comm_core; /* the comm thread's processor, or -1 */
+    tutti_comm_thread *thread;
+    tutti_lanes *lanes;      /* of groups and edges; NULL: there are none */
+    int groups;              /* made so far */
+    tutti_order_plan *order; /* NULL: collectives go in program order */
+};
+
+#endif
