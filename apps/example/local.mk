@@ -1,7 +1,8 @@
 # A StarPU program before and after Tutti: what doc/starpu.md walks through; one that sorts with most of the collectives;
-# and one that shows what priorities gain.
+# one that shows what priorities gain; one with groups of ranks, and one with a ring of messages.
 # The parallel ones link the library as a stranger's program does: public headers, libtutti, nothing else of this tree.
-noinst_PROGRAMS += apps/sgd_sequential apps/sgd_parallel apps/sample_sort apps/layers
+noinst_PROGRAMS += apps/sgd_sequential apps/sgd_parallel apps/sample_sort apps/layers \
+	apps/groups apps/ring
 apps_sgd_sequential_SOURCES = apps/example/sgd_sequential.c
 apps_sgd_sequential_LDADD = $(STARPU_LIBS)
 apps_sgd_parallel_SOURCES = apps/example/sgd_parallel.c
@@ -10,3 +11,7 @@ apps_sample_sort_SOURCES = apps/example/sample_sort.c
 apps_sample_sort_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 apps_layers_SOURCES = apps/example/layers.c
 apps_layers_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+apps_groups_SOURCES = apps/example/groups.c
+apps_groups_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+apps_ring_SOURCES = apps/example/ring.c
+apps_ring_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)

@@ -227,6 +227,7 @@ static void leave_at_the_end(void *ctx)
 
 static void release(tutti_session *session)
 {
+    tutti_session_close_groups(session);
     tutti_names_close(session->names);
     tutti_operators_free(&session->operators);
     tutti_priorities_free(&session->priorities);
@@ -248,6 +249,8 @@ static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_atta
     exchange.on_end = leave_at_the_end;
     exchange.on_end_ctx = s;
     exchange.priorities.on = 1;
+    exchange.messages = 1;
+    s->whole = s;
     s->may_abort = options->may_abort;
     status = open_exchange(comm, refused, options, &exchange, &s->exchange);
     if (!status) {
@@ -294,12 +297,28 @@ tutti_status tutti_session_enter(const tutti_session *session, const char *funct
     return status ? status : tutti_handle_outside_tasks(function);
 }
 
+tutti_status tutti_session_enter_whole(const tutti_session *session, const char *function)
+{
+    tutti_status status = tutti_session_enter(session, function);
+    if (status || session->whole == session) return status;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%s: this is a group: call it with the session that tutti_attach has opened", function);
+}
+
+tutti_status tutti_session_settle(tutti_session *session)
+{
+    static const double patience_s = 60;
+    tutti_status status = tutti_insert_wait(session->insert, patience_s);
+    if (status) tutti_exchange_explain(session->exchange, status);
+    return status;
+}
+
 tutti_status tutti_detach(tutti_session *session)
 {
     static const double patience_s = 60;
     if (!session) return TUTTI_OK;
     unsigned errors = tutti_error_count();
-    tutti_status status = tutti_session_enter(session, "tutti_detach");
+    tutti_status status = tutti_session_enter_whole(session, "tutti_detach");
     if (status) return status;
     session->detached = 1;
     status = tutti_insert_wait(session->insert, patience_s);
@@ -308,6 +327,7 @@ tutti_status tutti_detach(tutti_session *session)
     session->recording = NULL;
     if (!status) status = traced;
     if (!tutti_insert_ended(session->insert)) {
+        tutti_session_close_groups(session);
         tutti_sessions_close(session);
         /* what is in flight may still use everything */
         return tutti_session_leave("tutti_detach", errors, status);

@@ -17,6 +17,9 @@ typedef struct request {
     const int64_t *counts, *recv_counts; /* recv_counts: of an alltoall */
     int counted;                         /* the call takes counts */
     int priority;
+    int message;    /* the collective is one */
+    int only_read;  /* recv is the data of a message that this rank sends */
+    int rank, size; /* among the ranks that take part */
     tutti_coll_args args;
     char what[160]; /* "tutti_allreduce of "fc.weight"" */
 } request;
@@ -36,7 +39,11 @@ static tutti_status begin(request *r)
     tutti_status status = tutti_session_enter(r->session, r->function);
     if (status) return status;
     const char *name = given_name(r);
-    r->priority = tutti_priorities_find(&r->session->priorities, main_handle(r));
+    r->rank = r->session->rank;
+    r->size = r->session->size;
+    r->args.group = r->session->group;
+    if (!r->session->group)
+        r->priority = tutti_priorities_find(&r->session->priorities, main_handle(r));
     snprintf(r->what, sizeof r->what, name ? "%s of \"%s\"" : "%s", r->function, name);
     return TUTTI_OK;
 }
@@ -45,7 +52,7 @@ static tutti_status check_operator(request *r)
 {
     tutti_coll_args *a = &r->args;
     if (!tutti_coll_trait_of(a->kind)->reduces) return TUTTI_OK;
-    a->user = tutti_operators_find(&r->session->operators, a->op);
+    a->user = tutti_operators_find(&r->session->whole->operators, a->op);
     if (a->user) return TUTTI_OK;
     if ((unsigned)a->op >= TUTTI_REDUCE_OPS)
         return tutti_fail(TUTTI_ERR_INVAL,
@@ -59,7 +66,7 @@ static tutti_status check_operator(request *r)
 /* The counts in the form of tutti_coll_args, those of an alltoall one after the other; the caller frees *all. */
 static tutti_status take_counts(request *r, int64_t **all)
 {
-    int P = r->session->size, alltoall = r->args.kind == TUTTI_ALLTOALL;
+    int P = r->size, alltoall = r->args.kind == TUTTI_ALLTOALL;
     size_t part = (size_t)P * sizeof **all;
     *all = NULL;
     if (!r->counted) return TUTTI_OK;
@@ -76,7 +83,7 @@ static tutti_status take_counts(request *r, int64_t **all)
             return tutti_fail(
                 TUTTI_ERR_INVAL, "%s: the count of rank %d is %" PRId64, r->what, i % P, counts[i]);
     }
-    int rank = r->session->rank;
+    int rank = r->rank;
     if (counts[rank] != counts[P + rank])
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s: this rank sends %" PRId64 " elements to itself and receives %" PRId64, r->what,
@@ -102,7 +109,7 @@ static tutti_status count_elements(
 static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
 {
     int64_t elements;
-    int size = r->session->size;
+    int size = r->size;
     tutti_status status = count_elements(r, data, 0, -1, &elements);
     if (status) return status;
     if (all_parts && elements % size)
@@ -117,7 +124,7 @@ static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
 static tutti_status check_handles(request *r)
 {
     tutti_coll_args *a = &r->args;
-    int rank = r->session->rank, size = r->session->size, in_place = !a->send;
+    int rank = r->rank, size = r->size, in_place = !a->send;
     int has_recv = tutti_coll_has_recv(a, rank), has_send = tutti_coll_has_send(a, rank);
     if ((has_recv && !r->recv) || (has_send && !r->send))
         return tutti_fail(TUTTI_ERR_INVAL, "%s: %s is NULL", r->what,
@@ -145,14 +152,14 @@ static tutti_status check_handles(request *r)
 static tutti_status submit(request *r)
 {
     tutti_coll_args *a = &r->args;
-    int rank = r->session->rank, in_place = !a->send, handles = 0;
+    int rank = r->rank, in_place = !a->send, handles = 0;
     int reads = in_place && (a->kind != TUTTI_BROADCAST || rank == a->root);
-    size_t counts = (size_t)tutti_coll_counts(a, r->session->size) * sizeof *a->counts;
+    size_t counts = (size_t)tutti_coll_counts(a, r->size) * sizeof *a->counts;
     tutti_handle handle[2];
     tutti_mode mode[2];
     if (r->recv) {
         handle[handles] = r->recv;
-        mode[handles++] = reads ? TUTTI_READWRITE : TUTTI_WRITE;
+        mode[handles++] = !reads ? TUTTI_WRITE : r->only_read ? TUTTI_READ : TUTTI_READWRITE;
     }
     if (r->send) {
         handle[handles] = r->send;
@@ -163,10 +170,13 @@ static tutti_status submit(request *r)
     memcpy(desc, a, sizeof *a);
     if (counts) memcpy(desc + sizeof *a, a->counts, counts);
     const char *name = given_name(r);
-    const tutti_insert_node node = {.name = name ? name : tutti_coll_kind_name(a->kind),
+    const tutti_insert_node node = {.name = name         ? name
+                                            : r->message ? "message"
+                                                         : tutti_coll_kind_name(a->kind),
         .desc = desc,
         .desc_bytes = sizeof *a + counts,
-        .priority = r->priority};
+        .priority = r->priority,
+        .chain = a->group};
     tutti_status status = tutti_insert_collective(r->session->insert, &node, handles, handle, mode);
     free(desc);
     return status;
@@ -181,9 +191,9 @@ static tutti_status insert(request r)
     if (in_place) r.send = NULL;
     r.args.send = in_place ? NULL : &tutti_coll_apart;
     status = check_operator(&r);
-    if (!status && (r.args.root < 0 || r.args.root >= r.session->size))
-        status = tutti_fail(
-            TUTTI_ERR_INVAL, "%s: root %d of %d ranks", r.what, r.args.root, r.session->size);
+    if (!status && (r.args.root < 0 || r.args.root >= r.size))
+        status =
+            tutti_fail(TUTTI_ERR_INVAL, "%s: root %d of %d ranks", r.what, r.args.root, r.size);
     if (!status && in_place && r.counted && r.args.kind == TUTTI_ALLTOALL)
         status = tutti_fail(TUTTI_ERR_INVAL, "%s: send and recv are the same handle", r.what);
     if (!status) status = take_counts(&r, &counts);
@@ -317,10 +327,74 @@ tutti_status tutti_barrier(tutti_session *session, tutti_handle data)
     return status ? status : submit(&r);
 }
 
+/* ---- messages ---- */
+
+/* The edge from one rank of the session or group to another. */
+static tutti_status find_edge(request *r, int from, int to, int edge)
+{
+    const tutti_session *s = r->session;
+    const tutti_members *members = tutti_exchange_members(s->exchange, s->group);
+    tutti_status status = TUTTI_OK;
+    if (from < 0 || from >= s->size || to < 0 || to >= s->size)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: rank %d of %d ranks", r->what,
+            from < 0 || from >= s->size ? from : to, s->size);
+    if (members->of) {
+        from = members->of[from];
+        to = members->of[to];
+    }
+    status = tutti_exchange_edge(s->exchange, from, to, edge, &r->args.group);
+    r->rank = tutti_exchange_rank(s->exchange) == to;
+    r->size = 2;
+    return status;
+}
+
+static tutti_status prepare_message(request *r, int peer, int sends, int edge)
+{
+    tutti_status status = begin(r);
+    if (status) return status;
+    int self = r->session->rank;
+    r->args.kind = TUTTI_BROADCAST;
+    r->message = 1;
+    r->only_read = sends;
+    r->priority = 0;
+    status = find_edge(r, sends ? self : peer, sends ? peer : self, edge);
+    return status ? status : check_handles(r);
+}
+
+tutti_status tutti_send(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, int to, int edge)
+{
+    request r = {session, "tutti_send", .recv = data, .args = {.dtype = dtype}};
+    tutti_status status = prepare_message(&r, to, 1, edge);
+    return status ? status : submit(&r);
+}
+
+tutti_status tutti_recv(
+    tutti_session *session, tutti_handle data, tutti_dtype dtype, int from, int edge)
+{
+    request r = {session, "tutti_recv", .recv = data, .args = {.dtype = dtype}};
+    tutti_status status = prepare_message(&r, from, 0, edge);
+    return status ? status : submit(&r);
+}
+
+tutti_status tutti_sendrecv(tutti_session *session, tutti_handle send, int to, tutti_handle recv,
+    int from, tutti_dtype dtype, int edge)
+{
+    request out = {session, "tutti_sendrecv", .recv = send, .args = {.dtype = dtype}};
+    request in = {session, "tutti_sendrecv", .recv = recv, .args = {.dtype = dtype}};
+    tutti_status status = prepare_message(&out, to, 1, edge);
+    if (!status) status = prepare_message(&in, from, 0, edge);
+    if (!status && send == recv)
+        status = tutti_fail(TUTTI_ERR_INVAL, "tutti_sendrecv: send and recv are the same handle: "
+                                             "what is received needs another one");
+    if (!status) status = submit(&out);
+    return status ? status : submit(&in);
+}
+
 tutti_status tutti_operator(tutti_session *session, const char *name, tutti_op_function function,
     void *ctx, int commutes, tutti_reduce_op *op)
 {
-    tutti_status status = tutti_session_enter(session, "tutti_operator");
+    tutti_status status = tutti_session_enter_whole(session, "tutti_operator");
     if (status) return status;
     if (!name || !*name || !function || !op)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_operator: %s is NULL%s",
@@ -357,7 +431,7 @@ tutti_status tutti_wait(tutti_session *session, double timeout_s)
     if (!status) status = check_timeout(function, timeout_s);
     if (status) return status;
     unsigned errors = tutti_error_count();
-    tutti_trace *spans = tutti_recording_spans(session->recording);
+    tutti_trace *spans = tutti_recording_spans(session->whole->recording);
     double begun_s = timeout_s > 0 ? tutti_trace_now(spans) : 0;
     status = tutti_insert_wait(session->insert, timeout_s);
     tutti_trace_main(spans, TUTTI_SPAN_WAIT, function, begun_s);
@@ -372,7 +446,7 @@ tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double ti
     if (!status) status = check_timeout(function, timeout_s);
     if (status) return status;
     unsigned errors = tutti_error_count();
-    tutti_trace *spans = tutti_recording_spans(session->recording);
+    tutti_trace *spans = tutti_recording_spans(session->whole->recording);
     double begun_s = timeout_s > 0 ? tutti_trace_now(spans) : 0;
     status = tutti_insert_wait_for(session->insert, data, timeout_s);
     tutti_trace_main(spans, TUTTI_SPAN_WAIT, function, begun_s);

@@ -1,5 +1,5 @@
 /* The inside of a session: shared by attach.c (attaching, detaching), attach_calls.c (its
- * collectives) and attach_trace.c (its trace). */
+ * collectives), attach_group.c (its groups and messages) and attach_trace.c (its trace). */
 #ifndef TUTTI_ATTACH_PARTS_H
 #define TUTTI_ATTACH_PARTS_H
 
@@ -10,7 +10,11 @@
 #include "designs/attach/recording.h"
 #include "designs/exchange/exchange.h"
 
+/* A group is a session, too: it shares all but its ranks with the one that it was made in. */
 struct tutti_session {
+    struct tutti_session *whole; /* the one from tutti_attach */
+    struct tutti_session *next;  /* of its groups */
+    int group;                   /* tutti_coll_args.group */
     tutti_exchange *exchange; /* NULL until tutti_attach returns and after tutti_detach has */
     tutti_insert *insert;
     tutti_names *names;
@@ -28,4 +32,10 @@ tutti_status tutti_session_enter(const struct tutti_session *session, const char
 /* Ends a call that may have failed on another thread or rank: gives this thread a last error too.
  * `errors`: how many it had when the call began. Returns status. */
 tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_status status);
+/* The same for calls that are about the whole session: INVAL for a group. */
+tutti_status tutti_session_enter_whole(const struct tutti_session *session, const char *function);
+/* Waits for everything inserted so far: ranks can then meet. */
+tutti_status tutti_session_settle(struct tutti_session *session);
+/* Closes the groups of a session. */
+void tutti_session_close_groups(struct tutti_session *whole);
 #endif

@@ -18,7 +18,7 @@ static void warn_if_ignored(tutti_session *s)
 
 tutti_status tutti_priority(tutti_session *session, tutti_handle data, int priority)
 {
-    tutti_status status = tutti_session_enter(session, "tutti_priority");
+    tutti_status status = tutti_session_enter_whole(session, "tutti_priority");
     if (!status) status = tutti_priorities_give(&session->priorities, data, priority);
     if (!status && priority) warn_if_ignored(session);
     return status;

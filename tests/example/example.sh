@@ -37,6 +37,14 @@ for ranks in 1 3; do
         END { exit !(NR == ranks && at == n) }' <<< "$out" || fail "sample_sort on $ranks ranks: $out"
 done
 
+# groups and ring: sums along rows and columns, and a block that visits all ranks.
+for design in $(names designs); do
+    out=$(TUTTI_DESIGN=$design "$mpirun" -np 6 "$programs/groups" 2) || fail "groups, $design: exit $?: $out"
+    [ "$(grep -c 'all 15' <<< "$out")" = 6 ] || fail "groups, $design: $out"
+    out=$(TUTTI_DESIGN=$design "$mpirun" -np 3 "$programs/ring") || fail "ring, $design: exit $?: $out"
+    [ "$out" = "3 ranks: 0 wrong sums of 100000" ] || fail "ring, $design: $out"
+done
+
 # layers: the same weights with priorities and without, with every design that keeps the law.
 for design in $(names overlapping); do
     out=$(TUTTI_DESIGN=$design "$mpirun" -np 2 "$programs/layers" 100 1 2 2>/dev/null) || fail "layers, $design: $out"
