@@ -195,8 +195,7 @@ static tutti_status open_format(
     return TUTTI_OK;
 }
 
-static tutti_status cifar_read(
-    const tutti_dataset *dataset, int64_t index, uint8_t *pixels, int32_t *label)
+static tutti_status cifar_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const cifar_state *state = dataset->state;
     const cifar_format *format = state->format;
@@ -208,11 +207,12 @@ static tutti_status cifar_read(
         tutti_data_file_read(&state->files[f], index * bytes, record, (size_t)bytes);
     /* Again: the file may have changed since it was opened. */
     if (!status) status = check_labels(format, state->files[f].path, index, record);
+    if (!status) status = tutti_sample_reserve(sample, IMAGE);
     if (status) return status;
     const uint8_t *planes = record + format->labels;
     for (int p = 0; p < PLANE; p++)
-        for (int c = 0; c < 3; c++) pixels[3 * p + c] = planes[c * PLANE + p];
-    *label = record[format->labels - 1];
+        for (int c = 0; c < 3; c++) sample->bytes[3 * p + c] = planes[c * PLANE + p];
+    tutti_sample_pixels(dataset, record[format->labels - 1], sample);
     return TUTTI_OK;
 }
 
@@ -236,20 +236,20 @@ static tutti_status open100(const char *path, tutti_split split, tutti_dataset *
     return open_format(path, split, &format100, dataset);
 }
 
-const tutti_reader tutti_reader_cifar10 = {
+const tutti_image_source tutti_image_source_cifar10 = {
     .name = "cifar10",
     .summary = "CIFAR-10 binary version: data_batch_1..5.bin and test_batch.bin",
     .recognise = recognise10,
     .open = open10,
-    .read = cifar_read,
+    .fetch = cifar_fetch,
     .close = cifar_close,
 };
 
-const tutti_reader tutti_reader_cifar100 = {
+const tutti_image_source tutti_image_source_cifar100 = {
     .name = "cifar100",
     .summary = "CIFAR-100 binary version: train.bin and test.bin",
     .recognise = recognise100,
     .open = open100,
-    .read = cifar_read,
+    .fetch = cifar_fetch,
     .close = cifar_close,
 };

@@ -1,4 +1,4 @@
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const tutti_reader *const tutti_readers[] = {
-    &tutti_reader_cifar10,
-    &tutti_reader_cifar100,
-    &tutti_reader_idx,
-    &tutti_reader_jpeg,
-    &tutti_reader_synthetic,
+const tutti_image_source *const tutti_image_sources[] = {
+    &tutti_image_source_cifar10,
+    &tutti_image_source_cifar100,
+    &tutti_image_source_idx,
+    &tutti_image_source_jpeg,
+    &tutti_image_source_synthetic,
     NULL,
 };
 
@@ -42,10 +42,10 @@ static void append(char list[LIST_BYTES], const char *separator, const char *wor
         *note ? " (" : "", note, *note ? ")" : "");
 }
 
-static tutti_status find_by_name(const char *format, const tutti_reader **found)
+static tutti_status find_by_name(const char *format, const tutti_image_source **found)
 {
     char known[LIST_BYTES] = "";
-    for (const tutti_reader *const *r = tutti_readers; *r; r++) {
+    for (const tutti_image_source *const *r = tutti_image_sources; *r; r++) {
         if (!strcmp((*r)->name, format)) {
             *found = *r;
             return TUTTI_OK;
@@ -55,14 +55,14 @@ static tutti_status find_by_name(const char *format, const tutti_reader **found)
     return tutti_fail(TUTTI_ERR_USAGE, "unknown data format '%s'; known: %s", format, known);
 }
 
-/* Finds the reader that fits best; returns how well. `names` lists all that fit by content. */
+/* Finds the source that fits best; returns how well. `names` lists all that fit by content. */
 static int best_fit(
-    const char *path, const tutti_reader **found, int *several, char names[LIST_BYTES])
+    const char *path, const tutti_image_source **found, int *several, char names[LIST_BYTES])
 {
     int best = TUTTI_FORMAT_NO;
     *several = 0;
     *names = '\0';
-    for (const tutti_reader *const *r = tutti_readers; *r; r++) {
+    for (const tutti_image_source *const *r = tutti_image_sources; *r; r++) {
         int fit = (*r)->recognise(path);
         if (fit == TUTTI_FORMAT_CONTENT) append(names, ", ", (*r)->name, "");
         if (fit > best) {
@@ -82,7 +82,7 @@ static char *look_below(const char *path)
     if (!folder) return NULL;
     char *below = NULL, names[LIST_BYTES];
     for (const struct dirent *e; !below && (e = readdir(folder));) {
-        const tutti_reader *found;
+        const tutti_image_source *found;
         int several;
         if (*e->d_name == '.') continue;
         below = tutti_path_format("%s/%s", path, e->d_name);
@@ -112,16 +112,16 @@ static tutti_status fail_unknown(const char *path)
         return TUTTI_ERR_FORMAT;
     }
     char looked[LIST_BYTES] = "";
-    for (const tutti_reader *const *r = tutti_readers; *r; r++)
+    for (const tutti_image_source *const *r = tutti_image_sources; *r; r++)
         append(looked, "; ", (*r)->name, (*r)->summary);
     return tutti_fail(
         TUTTI_ERR_FORMAT, "%s: holds no known data set; looked for: %s", path, looked);
 }
 
-static tutti_status find_by_content(const char *path, const tutti_reader **found)
+static tutti_status find_by_content(const char *path, const tutti_image_source **found)
 {
-    if (tutti_reader_synthetic.recognise(path)) { /* a word, not a folder */
-        *found = &tutti_reader_synthetic;
+    if (tutti_image_source_synthetic.recognise(path)) { /* a word, not a folder */
+        *found = &tutti_image_source_synthetic;
         return TUTTI_OK;
     }
     tutti_status status = tutti_folder_check(path);
@@ -139,20 +139,21 @@ static tutti_status find_by_content(const char *path, const tutti_reader **found
 tutti_status tutti_dataset_open(
     const char *path, const char *format, tutti_split split, tutti_dataset *dataset)
 {
-    const tutti_reader *reader = NULL;
-    tutti_status status = format ? find_by_name(format, &reader) : find_by_content(path, &reader);
-    if (!status && format && reader != &tutti_reader_synthetic) status = tutti_folder_check(path);
+    const tutti_image_source *source = NULL;
+    tutti_status status = format ? find_by_name(format, &source) : find_by_content(path, &source);
+    if (!status && format && source != &tutti_image_source_synthetic)
+        status = tutti_folder_check(path);
     if (status) return status;
-    tutti_dataset opened = {.reader = reader};
-    status = reader->open(path, split, &opened);
+    tutti_dataset opened = {.source = source};
+    status = source->open(path, split, &opened);
     if (status == TUTTI_OK) *dataset = opened;
     return status;
 }
 
 void tutti_dataset_close(tutti_dataset *dataset)
 {
-    if (!dataset || !dataset->reader) return;
-    dataset->reader->close(dataset);
+    if (!dataset || !dataset->source) return;
+    dataset->source->close(dataset);
     *dataset = (tutti_dataset){0};
 }
 

@@ -304,26 +304,26 @@ static tutti_status idx_open(const char *path, tutti_split split, tutti_dataset 
     return TUTTI_OK;
 }
 
-static tutti_status idx_read(
-    const tutti_dataset *dataset, int64_t index, uint8_t *pixels, int32_t *label)
+static tutti_status idx_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const idx_state *state = dataset->state;
     uint8_t value;
     size_t bytes = (size_t)dataset->height * (size_t)dataset->width;
-    tutti_status status = read_elements(&state->images, index, pixels, bytes);
+    tutti_status status = tutti_sample_reserve(sample, bytes);
+    if (!status) status = read_elements(&state->images, index, sample->bytes, bytes);
     if (!status) status = read_elements(&state->labels, index, &value, 1);
     /* Again: a plain file may have changed since it was opened. */
     if (!status) status = check_label(&state->labels, index, value);
-    if (!status) *label = value;
+    if (!status) tutti_sample_pixels(dataset, value, sample);
     return status;
 }
 
-const tutti_reader tutti_reader_idx = {
+const tutti_image_source tutti_image_source_idx = {
     .name = "idx",
     .summary = "MNIST and similar sets: train-images-idx3-ubyte, train-labels-idx1-ubyte, "
                "t10k-..., plain or .gz",
     .recognise = idx_recognise,
     .open = idx_open,
-    .read = idx_read,
+    .fetch = idx_fetch,
     .close = idx_close,
 };

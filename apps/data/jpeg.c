@@ -1,42 +1,55 @@
 #include "apps/data/jpeg.h"
 
+#include "apps/data/exif.h"
 #include "apps/data/formats.h"
 #include "dag/base/log.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <jpeglib.h>
 #include <setjmp.h>
 
 /* Progressive files may have any number of scans, each a pass over the whole picture; real ones
  * have about ten. */
-enum { SCANS_MAX = 100, CHANNELS = 3 };
+enum { SCANS_MAX = 100, CHANNELS = 3, INKS = 4 };
 /* What libjpeg may allocate for one picture: a progressive one keeps all its coefficients. */
 enum { MEMORY_MAX = 512 << 20 };
+/* Chroma samples are interpolated between their neighbours, so pixels at the border of what is
+ * decoded come out differently. */
+enum { MARGIN = 16 };
+enum { EXIF_MARKER = JPEG_APP0 + 1, MARKER_MAX = 0xffff };
 
 /* libjpeg's objects, and the target of its error jumps. The jump crosses only libjpeg's frames; afterwards its setter
  * reads nothing but this struct. */
-typedef struct jpeg_job {
+struct tutti_jpeg {
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
-    const char *path;
-    const uint8_t *bytes;
-    size_t count;
-    int width, height;
-    uint8_t *pixels; /* NULL: only the header is read */
-    uint8_t *row;    /* a CMYK row, from libjpeg's pool */
-    tutti_status status;
-} jpeg_job;
+    uint8_t *row; /* a decoded row, from libjpeg's pool */
+    char fault[JMSG_LENGTH_MAX + 64];
+};
+
+static _Noreturn void fail(tutti_jpeg *jpeg, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static _Noreturn void fail(tutti_jpeg *jpeg, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(jpeg->fault, sizeof jpeg->fault, format, args);
+    va_end(args);
+    longjmp(jpeg->failed, 1);
+}
 
 static _Noreturn void on_error(j_common_ptr common)
 {
-    jpeg_job *job = common->client_data;
     char words[JMSG_LENGTH_MAX];
     common->err->format_message(common, words);
-    job->status = tutti_fail(TUTTI_ERR_FORMAT, "%s: corrupt JPEG: %s", job->path, words);
-    longjmp(job->failed, 1);
+    fail(common->client_data, "corrupt JPEG: %s", words);
 }
 
 static void on_message(j_common_ptr common, int level)
@@ -46,42 +59,81 @@ static void on_message(j_common_ptr common, int level)
 
 static void on_progress(j_common_ptr common)
 {
-    jpeg_job *job = common->client_data;
-    if (job->cinfo.input_scan_number <= SCANS_MAX) return;
-    job->status = tutti_fail(
-        TUTTI_ERR_FORMAT, "%s: corrupt JPEG: it has more than %d scans", job->path, SCANS_MAX);
-    longjmp(job->failed, 1);
+    tutti_jpeg *jpeg = common->client_data;
+    if (jpeg->cinfo.input_scan_number > SCANS_MAX)
+        fail(jpeg, "corrupt JPEG: it has more than %d scans", SCANS_MAX);
 }
 
-static _Noreturn void fail(jpeg_job *job, tutti_status status)
+tutti_status tutti_jpeg_new(tutti_jpeg **jpeg)
 {
-    job->status = status;
-    longjmp(job->failed, 1);
+    tutti_jpeg *j = calloc(1, sizeof *j);
+    if (!j) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to decode images");
+    j->cinfo.err = jpeg_std_error(&j->errors);
+    j->errors.error_exit = on_error;
+    j->errors.emit_message = on_message;
+    j->progress.progress_monitor = on_progress;
+    j->cinfo.client_data = j;
+    if (setjmp(j->failed)) {
+        free(j);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to decode images");
+    }
+    jpeg_create_decompress(&j->cinfo);
+    j->cinfo.mem->max_memory_to_use = MEMORY_MAX;
+    j->cinfo.progress = &j->progress;
+    jpeg_save_markers(&j->cinfo, EXIF_MARKER, MARKER_MAX);
+    *jpeg = j;
+    return TUTTI_OK;
 }
 
-static void read_header(jpeg_job *job)
+void tutti_jpeg_free(tutti_jpeg *jpeg)
 {
-    struct jpeg_decompress_struct *cinfo = &job->cinfo;
-    jpeg_mem_src(cinfo, job->bytes, job->count);
+    if (!jpeg) return;
+    jpeg_destroy_decompress(&jpeg->cinfo);
+    free(jpeg);
+}
+
+const char *tutti_jpeg_fault(const tutti_jpeg *jpeg)
+{
+    return jpeg->fault;
+}
+
+static int find_orientation(const struct jpeg_decompress_struct *cinfo)
+{
+    static const char head[] = "Exif\0"; /* and the 0 that ends the string */
+    for (jpeg_saved_marker_ptr m = cinfo->marker_list; m; m = m->next)
+        if (m->marker == EXIF_MARKER && m->data_length > sizeof head &&
+            !memcmp(m->data, head, sizeof head))
+            return tutti_exif_orientation(m->data + sizeof head, m->data_length - sizeof head);
+    return 1;
+}
+
+static void read_header(tutti_jpeg *jpeg, const uint8_t *bytes, size_t count)
+{
+    struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    jpeg_mem_src(cinfo, bytes, count);
     jpeg_read_header(cinfo, TRUE);
-    int width = (int)cinfo->image_width, height = (int)cinfo->image_height;
-    if (width > TUTTI_IMAGE_SIDE_MAX || height > TUTTI_IMAGE_SIDE_MAX)
-        fail(job,
-            tutti_fail(TUTTI_ERR_FORMAT, "%s: is %dx%d pixels; at most %d per side can be read",
-                job->path, width, height, TUTTI_IMAGE_SIDE_MAX));
-    if (job->pixels && (width != job->width || height != job->height))
-        fail(job, tutti_fail(TUTTI_ERR_FORMAT,
-                      "%s: is %dx%d pixels, but the data set's first image is %dx%d; all must have "
-                      "one size",
-                      job->path, width, height, job->width, job->height));
-    job->width = width;
-    job->height = height;
+    if ((int64_t)cinfo->image_width * cinfo->image_height > TUTTI_IMAGE_PIXELS_MAX)
+        fail(jpeg, "is %ux%u pixels; an image can have %d million", cinfo->image_width,
+            cinfo->image_height, TUTTI_IMAGE_PIXELS_MAX / 1000000);
+}
+
+tutti_status tutti_jpeg_begin(
+    tutti_jpeg *jpeg, const uint8_t *bytes, size_t count, int *width, int *height, int *orientation)
+{
+    jpeg->fault[0] = '\0';
+    jpeg_abort_decompress(&jpeg->cinfo); /* whatever the last picture left */
+    if (setjmp(jpeg->failed)) return TUTTI_ERR_FORMAT;
+    read_header(jpeg, bytes, count);
+    *width = (int)jpeg->cinfo.image_width;
+    *height = (int)jpeg->cinfo.image_height;
+    *orientation = find_orientation(&jpeg->cinfo);
+    return TUTTI_OK;
 }
 
 /* Adobe writes CMYK inverted: 255 is no ink. */
 static void cmyk_to_rgb(const uint8_t *cmyk, int inverted, int width, uint8_t *rgb)
 {
-    for (int x = 0; x < width; x++, cmyk += 4) {
+    for (int x = 0; x < width; x++, cmyk += INKS) {
         int k = inverted ? cmyk[3] : 255 - cmyk[3];
         for (int c = 0; c < CHANNELS; c++) {
             int paper = inverted ? cmyk[c] : 255 - cmyk[c];
@@ -90,69 +142,63 @@ static void cmyk_to_rgb(const uint8_t *cmyk, int inverted, int width, uint8_t *r
     }
 }
 
-static void read_pixels(jpeg_job *job)
+/* Sets the output's colours and size; returns the number of channels. */
+static int set_output(tutti_jpeg *jpeg, int shrink)
 {
-    struct jpeg_decompress_struct *cinfo = &job->cinfo;
+    struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
     J_COLOR_SPACE space = cinfo->jpeg_color_space;
-    int four = space == JCS_CMYK || space == JCS_YCCK;
-    if (!four && space != JCS_GRAYSCALE && space != JCS_RGB && space != JCS_YCbCr)
-        fail(job, tutti_fail(TUTTI_ERR_FORMAT,
-                      "%s: a JPEG of %d components in an unknown colour space; only grey, RGB, "
-                      "YCbCr, CMYK and YCCK "
-                      "become RGB; convert it first",
-                      job->path, cinfo->num_components));
-    cinfo->out_color_space = four ? JCS_CMYK : JCS_RGB;
+    int inks = space == JCS_CMYK || space == JCS_YCCK;
+    if (!inks && space != JCS_GRAYSCALE && space != JCS_RGB && space != JCS_YCbCr)
+        fail(jpeg,
+            "a JPEG of %d components in an unknown colour space; only grey, RGB, YCbCr, CMYK and "
+            "YCCK become RGB; convert it first",
+            cinfo->num_components);
+    cinfo->out_color_space = inks ? JCS_CMYK : JCS_RGB;
     cinfo->dct_method = JDCT_ISLOW;
+    cinfo->scale_num = 1;
+    cinfo->scale_denom = (unsigned)shrink;
+    return inks ? INKS : CHANNELS;
+}
+
+/* Decodes only the columns of the window and a margin: returns the first column, which libjpeg moves to the left. */
+static int crop_columns(tutti_jpeg *jpeg, const tutti_jpeg_window *w)
+{
+    struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    int all = (int)cinfo->output_width;
+    int left = w->x > MARGIN ? w->x - MARGIN : 0;
+    int right = w->x + w->width < all - MARGIN ? w->x + w->width + MARGIN : all;
+    JDIMENSION first = (JDIMENSION)left, columns = (JDIMENSION)(right - left);
+    if (columns == cinfo->output_width) return 0;
+    jpeg_crop_scanline(cinfo, &first, &columns);
+    return (int)first;
+}
+
+static void read_pixels(tutti_jpeg *jpeg, const tutti_jpeg_window *w, uint8_t *pixels)
+{
+    struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    int channels = set_output(jpeg, w->shrink);
     jpeg_start_decompress(cinfo);
-    if (four)
-        job->row =
-            cinfo->mem->alloc_small((j_common_ptr)cinfo, JPOOL_IMAGE, 4 * (size_t)job->width);
-    while (cinfo->output_scanline < cinfo->output_height) {
-        uint8_t *to = job->pixels + (size_t)cinfo->output_scanline * (size_t)job->width * CHANNELS;
-        JSAMPROW rows[] = {four ? job->row : to};
+    int first = crop_columns(jpeg, w);
+    size_t row_bytes = (size_t)cinfo->output_width * (size_t)channels;
+    jpeg->row = cinfo->mem->alloc_large((j_common_ptr)cinfo, JPOOL_IMAGE, row_bytes);
+    const uint8_t *from = jpeg->row + (size_t)(w->x - first) * (size_t)channels;
+    if (w->y > MARGIN) jpeg_skip_scanlines(cinfo, (JDIMENSION)(w->y - MARGIN));
+    for (int y = (int)cinfo->output_scanline; y < w->y + w->height; y++) {
+        uint8_t *to = pixels + (size_t)(y - w->y) * (size_t)w->width * CHANNELS;
+        JSAMPROW rows[] = {jpeg->row};
         jpeg_read_scanlines(cinfo, rows, 1);
-        if (four) cmyk_to_rgb(job->row, cinfo->saw_Adobe_marker, job->width, to);
+        if (y < w->y) continue;
+        if (channels == INKS)
+            cmyk_to_rgb(from, cinfo->saw_Adobe_marker, w->width, to);
+        else
+            memcpy(to, from, (size_t)w->width * CHANNELS);
     }
-    jpeg_finish_decompress(cinfo);
+    if (cinfo->output_scanline == cinfo->output_height) jpeg_finish_decompress(cinfo);
 }
 
-static tutti_status run(jpeg_job *job)
+tutti_status tutti_jpeg_decode(tutti_jpeg *jpeg, const tutti_jpeg_window *window, uint8_t *pixels)
 {
-    job->cinfo.err = jpeg_std_error(&job->errors);
-    job->errors.error_exit = on_error;
-    job->errors.emit_message = on_message;
-    job->progress.progress_monitor = on_progress;
-    if (!setjmp(job->failed)) {
-        job->cinfo.client_data = job;
-        jpeg_create_decompress(&job->cinfo);
-        job->cinfo.mem->max_memory_to_use = MEMORY_MAX;
-        job->cinfo.progress = &job->progress;
-        read_header(job);
-        if (job->pixels) read_pixels(job);
-    }
-    jpeg_destroy_decompress(&job->cinfo);
-    return job->status;
-}
-
-tutti_status tutti_jpeg_size(
-    const char *path, const uint8_t *bytes, size_t count, int *width, int *height)
-{
-    jpeg_job job = {.path = path, .bytes = bytes, .count = count};
-    tutti_status status = run(&job);
-    if (status) return status;
-    *width = job.width;
-    *height = job.height;
+    if (setjmp(jpeg->failed)) return TUTTI_ERR_FORMAT;
+    read_pixels(jpeg, window, pixels);
     return TUTTI_OK;
-}
-
-tutti_status tutti_jpeg_decode(
-    const char *path, const uint8_t *bytes, size_t count, int width, int height, uint8_t *pixels)
-{
-    jpeg_job job = {.path = path,
-        .bytes = bytes,
-        .count = count,
-        .width = width,
-        .height = height,
-        .pixels = pixels};
-    return run(&job);
 }

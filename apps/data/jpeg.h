@@ -1,8 +1,15 @@
-/* Decodes one JPEG in memory to RGB pixels.
+/* Decodes a window of a JPEG in memory to RGB, at full size or at a half, a quarter or an eighth of
+ * it: pixels outside the window cost little, and shrinking in the inverse DCT saves most of the
+ * rest.
+ *
+ *   new -> { begin -> window }* -> free
  *
  * Grey is expanded to RGB; CMYK and YCCK are converted (R = C*K/255 on Adobe's inverted scale).
  * Anything that libjpeg warns about counts as corrupt: otherwise the network would learn from a
- * picture whose second half is grey. Threads: [A]. */
+ * picture whose second half is grey. What lies below the window is not looked at.
+ *
+ * Errors: FORMAT, not logged; tutti_jpeg_fault has the sentence. Threads: [A], one thread per
+ * decompressor. Source: libjpeg-turbo's libjpeg.txt, "Partial decompression". */
 #ifndef TUTTI_JPEG_H
 #define TUTTI_JPEG_H
 
@@ -11,12 +18,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Width and height from the header. `path` is for messages. FORMAT (logged). */
-tutti_status tutti_jpeg_size(
-    const char *path, const uint8_t *bytes, size_t count, int *width, int *height);
-/* Decodes into height*width*3 bytes. FORMAT (logged, with both sizes) if the picture has another
- * size, is corrupt, or has a colour space without a conversion. */
-tutti_status tutti_jpeg_decode(
-    const char *path, const uint8_t *bytes, size_t count, int width, int height, uint8_t *pixels);
+typedef struct tutti_jpeg tutti_jpeg;
+
+typedef struct tutti_jpeg_window {
+    int shrink;              /* 1, 2, 4 or 8 */
+    int x, y, width, height; /* inside the shrunk picture, whose sides are rounded up */
+} tutti_jpeg_window;
+
+/* NOMEM (logged). */
+tutti_status tutti_jpeg_new(tutti_jpeg **jpeg);
+/* Accepts NULL. */
+void tutti_jpeg_free(tutti_jpeg *jpeg);
+
+/* Reads the header. The bytes are borrowed until the window is decoded. orientation: of Exif, 1..8;
+ * 1 if there is none. Width and height are those of the stored picture, before it is turned. */
+tutti_status tutti_jpeg_begin(tutti_jpeg *jpeg, const uint8_t *bytes, size_t count, int *width,
+    int *height, int *orientation);
+/* Decodes the window, once, into height*width*3 bytes: the very pixels that decoding the whole
+ * picture at this size would give. */
+tutti_status tutti_jpeg_decode(tutti_jpeg *jpeg, const tutti_jpeg_window *window, uint8_t *pixels);
+
+/* Why the last call failed, without the file's name. */
+const char *tutti_jpeg_fault(const tutti_jpeg *jpeg);
 
 #endif

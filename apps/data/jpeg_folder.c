@@ -1,13 +1,14 @@
 /* A folder of JPEG files for each class: DIR/{train,test}/<class>/<any>.jpg. Classes are train's
  * folders, sorted by name (bytes, not locale); images are sorted by class, then name, so that an
  * index means the same image on every rank. The first training image determines the size of all. */
+#include "apps/data/decode.h"
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
-#include "apps/data/jpeg.h"
 #include "dag/base/log.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -164,28 +165,36 @@ static int folder_recognise(const char *path)
     return fit;
 }
 
-/* Reads a whole file into memory that the caller frees. */
-static tutti_status slurp(const char *path, uint8_t **bytes, size_t *count)
+/* Reads a whole file into a sample. */
+static tutti_status slurp(const char *path, tutti_sample *sample)
 {
     tutti_data_file file = {0};
     tutti_status status = tutti_data_file_open(path, &file);
     if (status) return status;
-    uint8_t *memory = NULL;
-    if (file.bytes == 0 || file.bytes > FILE_BYTES_MAX)
-        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: %lld bytes cannot be a JPEG image of a data set",
+    if (file.bytes > FILE_BYTES_MAX)
+        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: %lld bytes cannot be an image of a data set",
             path, (long long)file.bytes);
-    else if (!(memory = malloc((size_t)file.bytes)))
-        status = tutti_fail(
-            TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", path, (long long)file.bytes);
-    else
-        status = tutti_data_file_read(&file, 0, memory, (size_t)file.bytes);
-    if (status) {
-        free(memory);
-    } else {
-        *bytes = memory;
-        *count = (size_t)file.bytes;
-    }
+    if (!status) status = tutti_sample_reserve(sample, (size_t)file.bytes);
+    if (!status) status = tutti_data_file_read(&file, 0, sample->bytes, sample->count);
     tutti_data_file_close(&file);
+    sample->kind = TUTTI_SAMPLE_FILE;
+    snprintf(sample->name, sizeof sample->name, "%s", path);
+    return status;
+}
+
+static tutti_status look(const char *path, int *width, int *height)
+{
+    tutti_sample sample = {0};
+    tutti_decoder *decoder;
+    tutti_status status = tutti_decoder_new(&decoder);
+    if (status) return status;
+    status = slurp(path, &sample);
+    if (!status) {
+        status = tutti_decoder_look(decoder, &sample, width, height);
+        if (status) tutti_fail(status, "%s", tutti_decoder_fault(decoder));
+    }
+    tutti_sample_free(&sample);
+    tutti_decoder_free(decoder);
     return status;
 }
 
@@ -196,8 +205,6 @@ static tutti_status first_size(const char *train, const name_list *classes, int 
     char *path = NULL, *folder = tutti_path_format("%s/%s", train, classes->names[0]);
     int error = folder ? list_names(folder, is_jpeg, &files) : ENOMEM;
     tutti_status status = TUTTI_OK;
-    uint8_t *bytes = NULL;
-    size_t count = 0;
     if (error)
         status = fail_list(folder ? folder : train, error);
     else if (!files.count)
@@ -205,9 +212,7 @@ static tutti_status first_size(const char *train, const name_list *classes, int 
     else if (!(path = tutti_path_format("%s/%s", folder, files.names[0])))
         status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open an image", folder);
     else
-        status = slurp(path, &bytes, &count);
-    if (!status) status = tutti_jpeg_size(path, bytes, count, width, height);
-    free(bytes);
+        status = look(path, width, height);
     free(path);
     free(folder);
     free_names(&files);
@@ -325,30 +330,25 @@ static size_t find_class(const folder_state *state, int64_t index)
     return low;
 }
 
-static tutti_status folder_read(
-    const tutti_dataset *dataset, int64_t index, uint8_t *pixels, int32_t *label)
+static tutti_status folder_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const folder_state *state = dataset->state;
-    size_t class = find_class(state, index), count = 0;
-    uint8_t *bytes = NULL;
+    size_t class = find_class(state, index);
     const class_files *images = &state->images[class];
     char *path = tutti_path_format("%s/%s/%s", state->root, state->classes.names[class],
         images->files.names[index - images->first]);
     if (!path) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open an image", state->root);
-    tutti_status status = slurp(path, &bytes, &count);
-    if (!status)
-        status = tutti_jpeg_decode(path, bytes, count, dataset->width, dataset->height, pixels);
-    if (!status) *label = (int32_t) class;
-    free(bytes);
+    tutti_status status = slurp(path, sample);
+    sample->label = (int32_t) class;
     free(path);
     return status;
 }
 
-const tutti_reader tutti_reader_jpeg = {
+const tutti_image_source tutti_image_source_jpeg = {
     .name = "jpeg",
     .summary = "a folder of JPEG files for each class: train/<class>/*.jpg and test/<class>/*.jpg",
     .recognise = folder_recognise,
     .open = folder_open,
-    .read = folder_read,
+    .fetch = folder_fetch,
     .close = folder_close,
 };

@@ -1,6 +1,6 @@
 #include "apps/data/prefetch.h"
 
-#include "apps/data/augment.h"
+#include "apps/data/decode.h"
 #include "apps/data/sampler.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -62,11 +62,9 @@ int64_t tutti_prefetch_steps(
     return tutti_sampler_steps(&sampler);
 }
 
-/* One row of a batch: read, augment. `pixels` is the thread's scratch image. */
 static tutti_status fill_row(
-    const tutti_prefetch *p, prefetch_slot *slot, int64_t row, uint8_t *pixels)
+    const tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_decoder *decoder)
 {
-    const tutti_dataset *d = p->dataset;
     uint8_t *out = slot->images + (size_t)row * p->image_bytes;
     int64_t epoch, image;
     image = tutti_sampler_image(&p->sampler, slot->batch.step / p->views, row, &epoch);
@@ -75,22 +73,22 @@ static tutti_status fill_row(
         memset(out, 0, p->image_bytes);
         return TUTTI_OK;
     }
-    int crop = epoch < p->crop_epochs;
-    tutti_augment draw = {.flip = slot->batch.step % p->views > 0};
-    if (p->augment) draw = tutti_augment_draw(p->sampler.seed, epoch, image, crop);
-    int as_it_is = !draw.dy && !draw.dx && !draw.flip;
-    tutti_status status = tutti_dataset_read(d, image, as_it_is ? out : pixels, &slot->labels[row]);
-    if (!status && !as_it_is)
-        tutti_augment_apply(draw, d->height, d->width, d->channels, pixels, out);
+    tutti_view_choice choice = {.augment = p->augment,
+        .crop = epoch<p->crop_epochs, .flip = slot->batch.step % p->views> 0,
+        .seed = p->sampler.seed,
+        .epoch = epoch};
+    tutti_status status =
+        tutti_decoder_make(decoder, p->dataset, &choice, image, out, &slot->labels[row]);
+    if (*tutti_decoder_fault(decoder)) tutti_fail(status, "%s", tutti_decoder_fault(decoder));
     return status;
 }
 
-static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, uint8_t *pixels)
+static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_decoder *decoder)
 {
     tutti_status status = TUTTI_OK;
     for (int64_t row = 0; row < p->sampler.batch && !status; row++) {
         if (atomic_load_explicit(&p->stopping, memory_order_relaxed)) break;
-        status = fill_row(p, slot, row, pixels);
+        status = fill_row(p, slot, row, decoder);
     }
     return status;
 }
@@ -126,18 +124,17 @@ static void settle_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_status sta
 static void *fill_batches(void *argument)
 {
     tutti_prefetch *p = argument;
-    uint8_t *pixels = malloc(p->image_bytes);
+    tutti_decoder *decoder = NULL;
+    tutti_status ready = tutti_decoder_new(&decoder);
     pthread_mutex_lock(&p->mutex);
     for (prefetch_slot *slot; (slot = take_slot(p));) {
         pthread_mutex_unlock(&p->mutex);
-        tutti_status status = pixels
-                                  ? fill_slot(p, slot, pixels)
-                                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory to read an image into");
+        tutti_status status = ready ? ready : fill_slot(p, slot, decoder);
         pthread_mutex_lock(&p->mutex);
         settle_slot(p, slot, status);
     }
     pthread_mutex_unlock(&p->mutex);
-    free(pixels);
+    tutti_decoder_free(decoder);
     return NULL;
 }
 

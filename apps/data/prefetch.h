@@ -13,7 +13,7 @@
 #ifndef TUTTI_PREFETCH_H
 #define TUTTI_PREFETCH_H
 
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 
 typedef struct tutti_prefetch tutti_prefetch;
 
@@ -49,8 +49,8 @@ int64_t tutti_prefetch_steps(
  * NOMEM. */
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_prefetch **prefetch);
 /* The next batch in step order; the caller holds it until released, and may hold several (up to
- * depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. Returns a reader's failure
- * at its step, and from then on: earlier steps are delivered, later ones are not. INVAL (logged)
+ * depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. Returns a failure to
+ * read at its step, and from then on: earlier steps are delivered, later ones are not. INVAL (logged)
  * past the end of an evaluation. */
 tutti_status tutti_prefetch_next(
     tutti_prefetch *prefetch, double timeout_s, const tutti_batch **batch);

@@ -105,13 +105,14 @@ static tutti_status synth_open(const char *path, tutti_split split, tutti_datase
     return TUTTI_OK;
 }
 
-static tutti_status synth_read(
-    const tutti_dataset *dataset, int64_t index, uint8_t *pixels, int32_t *label)
+static tutti_status synth_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const synth_state *state = dataset->state;
     uint32_t draw[4], noise[4] = {0};
     int H = dataset->height, W = dataset->width, C = dataset->channels, bytes = H * W * C;
     int class = (int)(index % dataset->classes);
+    tutti_status status = tutti_sample_reserve(sample, (size_t)bytes);
+    if (status) return status;
     tutti_rng_philox(SEED, IMAGE_STREAM + state->split, (uint64_t)index, draw);
     int dy = (int)(draw[0] % (2 * SHIFT + 1)) + SIDE - SHIFT,
         dx = (int)(draw[1] % (2 * SHIFT + 1)) + SIDE - SHIFT;
@@ -123,9 +124,9 @@ static tutti_status synth_read(
                 (uint64_t)index * (uint64_t)bytes + (uint64_t)i, noise);
         int wave = state->pattern[class][(y + dy) % SIDE][(x + dx) % SIDE][i % C] * contrast / 256;
         int grain = (int)(noise[i / 4 % 4] >> (i % 4 * 8) & 255) - 128;
-        pixels[i] = (uint8_t)(128 + wave + grain / 2); /* 128 +- 48 +- 64 */
+        sample->bytes[i] = (uint8_t)(128 + wave + grain / 2); /* 128 +- 48 +- 64 */
     }
-    *label = class;
+    tutti_sample_pixels(dataset, class, sample);
     return TUTTI_OK;
 }
 
@@ -134,12 +135,12 @@ static void synth_close(tutti_dataset *dataset)
     free(dataset->state);
 }
 
-const tutti_reader tutti_reader_synthetic = {
+const tutti_image_source tutti_image_source_synthetic = {
     .name = "synthetic",
     .summary =
         "no files: generated images, 32x32x3 in 10 classes or as synthetic:HxWxC:CLASSES says",
     .recognise = synth_recognise,
     .open = synth_open,
-    .read = synth_read,
+    .fetch = synth_fetch,
     .close = synth_close,
 };

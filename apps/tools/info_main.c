@@ -1,5 +1,5 @@
 /* tutti-info: what this build contains and what this machine offers it. See tutti-info(1). */
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 #include "apps/models/model.h"
 #include "apps/train/rate_schedule.h"
 #include "collectives/boot.h"
@@ -57,9 +57,9 @@ static const char *model_name(int i)
     return tutti_models[i] ? tutti_models[i]->name : NULL;
 }
 
-static const char *reader_name(int i)
+static const char *format_name(int i)
 {
-    return tutti_readers[i] ? tutti_readers[i]->name : NULL;
+    return tutti_image_sources[i] ? tutti_image_sources[i]->name : NULL;
 }
 
 static const char *rate_schedule_name(int i)
@@ -78,7 +78,7 @@ static const struct {
     const char *(*row)(int i);
 } lists[] = {{"designs", design_name}, {"overlapping", overlapping_name},
     {"transports", transport_name}, {"algorithms", algorithm_name}, {"kernels", kernel_name},
-    {"models", model_name}, {"readers", reader_name}, {"rate-schedules", rate_schedule_name},
+    {"models", model_name}, {"formats", format_name}, {"rate-schedules", rate_schedule_name},
     {"runners", runner_name}, {NULL, NULL}};
 
 static const char *list_choice(int i)
@@ -110,7 +110,7 @@ static const tutti_conf conf = {
         "Prints versions, the instructions that kernels may use here, the MPI thread level that "
         "MPI "
         "grants, and this build's tables of "
-        "designs, transports, algorithms, kernels, models, readers, rate schedules and runners.",
+        "designs, transports, algorithms, kernels, models, formats, rate schedules and runners.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -183,9 +183,9 @@ static void print_training(void)
             m->recipe.weight_decay, m->recipe.label_smoothing, m->summary);
         print_row(m->name, text);
     }
-    puts("\nreaders");
-    for (int i = 0; tutti_readers[i]; i++)
-        print_row(tutti_readers[i]->name, tutti_readers[i]->summary);
+    puts("\nformats");
+    for (int i = 0; tutti_image_sources[i]; i++)
+        print_row(tutti_image_sources[i]->name, tutti_image_sources[i]->summary);
     puts("\nrate-schedules");
     for (int i = 0; tutti_rate_schedules[i].name; i++)
         print_row(tutti_rate_schedules[i].name, tutti_rate_schedules[i].summary);

@@ -121,8 +121,8 @@ static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *s
     static const double moment_s = 0.1;
     double until_s = tutti_clock_s() + s->options->timeout_s;
     if (tutti_prefetch_await(batches, 0)) return;
-    snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (reader %s)", split,
-        s->train.reader->name);
+    snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (format %s)", split,
+        s->train.source->name);
     tutti_exchange_note(s->session.exchange, s->doing, 0);
     while (!tutti_prefetch_await(batches, moment_s) && tutti_clock_s() < until_s)
         tutti_exchange_attend(s->session.exchange);

@@ -1,6 +1,6 @@
 #include "apps/train/options.h"
 
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 #include "apps/session/precision.h"
 #include "collectives/choose.h"
 #include "config.h"
@@ -31,7 +31,7 @@ static const char *design_choice(int i)
 
 static const char *format_choice(int i)
 {
-    return tutti_readers[i] ? tutti_readers[i]->name : NULL;
+    return tutti_image_sources[i] ? tutti_image_sources[i]->name : NULL;
 }
 
 static const char *optimizer_choice(int i)

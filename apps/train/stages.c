@@ -395,7 +395,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .runner = tutti_run_starpu_version(),
         .library = tutti_kernel_library(),
         .model = s->options->model->name,
-        .data = s->train.reader->name,
+        .data = s->train.source->name,
         .ranks = s->session.ranks,
         .lanes = tutti_exchange_lanes(s->session.exchange),
         .workers = (int)s->options->workers,
@@ -440,8 +440,8 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
 tutti_status tutti_trainer_leave(tutti_trainer *s)
 {
     tutti_status status = tutti_training_session_close(&s->session);
-    if (s->train.reader) tutti_dataset_close(&s->train);
-    if (s->test.reader) tutti_dataset_close(&s->test);
+    if (s->train.source) tutti_dataset_close(&s->train);
+    if (s->test.source) tutti_dataset_close(&s->test);
     free(s->mean);
     free(s->deviation);
     tutti_outputs_release(&s->outputs);

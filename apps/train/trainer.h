@@ -9,7 +9,7 @@
 #ifndef TUTTI_TRAIN_TRAINER_H
 #define TUTTI_TRAIN_TRAINER_H
 
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 #include "apps/session/session.h"
 #include "apps/train/interrupt.h"
 #include "apps/train/options.h"
@@ -27,7 +27,7 @@ typedef struct tutti_trainer {
     tutti_tune_result tuning;           /* of --design auto */
     tutti_outputs outputs;              /* of rank 0 */
     char doing[96];                     /* what this rank reports to the others */
-    tutti_dataset train, test;          /* reader NULL: not open */
+    tutti_dataset train, test;          /* source NULL: not open */
     float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */
     tutti_rate_schedule rate_schedule;
     int64_t steps_per_epoch;

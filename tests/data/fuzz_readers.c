@@ -5,7 +5,7 @@
  * labels are in range; a crash, a hang (the guard's deadline) or, with sanitizers, an invalid access fails
  * the test. If the program dies, the file under test remains; a failure prints its iteration, which
  * together with the seed determines it. */
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 #include "dag/base/rng.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"

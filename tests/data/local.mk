@@ -1,6 +1,6 @@
 # Tests of apps/data. fuzz_readers takes a number of iterations; make check runs its default.
 data_test_programs = tests/data/test_readers tests/data/test_refusals tests/data/test_sampler \
-	tests/data/test_prefetch tests/data/test_fashion tests/data/fuzz_readers
+	tests/data/test_view tests/data/test_jpeg tests/data/test_prefetch tests/data/test_fashion tests/data/fuzz_readers
 check_PROGRAMS += $(data_test_programs)
 TESTS += $(data_test_programs)
 
@@ -18,6 +18,12 @@ tests_data_test_refusals_LDADD = $(data_test_ldadd)
 tests_data_test_sampler_SOURCES = tests/data/test_sampler.c
 tests_data_test_sampler_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_data_test_sampler_LDADD = $(data_test_ldadd)
+tests_data_test_view_SOURCES = tests/data/test_view.c
+tests_data_test_view_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_view_LDADD = $(data_test_ldadd)
+tests_data_test_jpeg_SOURCES = tests/data/test_jpeg.c
+tests_data_test_jpeg_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_jpeg_LDADD = $(data_test_ldadd) $(JPEG_LIBS)
 tests_data_test_prefetch_SOURCES = tests/data/test_prefetch.c
 tests_data_test_prefetch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_data_test_prefetch_LDADD = $(data_test_ldadd)

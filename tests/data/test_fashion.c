@@ -1,6 +1,6 @@
 /* apps/data: the real Fashion-MNIST, if Debian's dataset-fashion-mnist is installed; otherwise exits with 77
  * (skipped). FASHION_MNIST names another folder. */
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ START_TEST(it_is_recognised_and_balanced)
         tutti_dataset d = {0};
         int64_t seen[10] = {0};
         ck_assert_ok(tutti_dataset_open(folder(), NULL, split, &d));
-        ck_assert_str_eq(d.reader->name, "idx");
+        ck_assert_str_eq(d.source->name, "idx");
         ck_assert_int_eq(d.count, counts[split]);
         ck_assert(d.height == 28 && d.width == 28 && d.channels == 1 && d.classes == 10);
         for (int64_t i = 0; i < d.count; i++) {

@@ -1,6 +1,6 @@
-/* apps/data: batches read ahead, from a fake reader that can be slow or fail. */
+/* apps/data: batches read ahead, from a fake source that can be slow or fail. */
 #include "apps/data/prefetch.h"
-#include "apps/data/augment.h"
+#include "apps/data/view.h"
 #include "apps/data/sampler.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -27,26 +27,30 @@ typedef struct fake {
     atomic_int gate; /* 0: reads wait until it opens */
 } fake;
 
-static tutti_status fake_read(
-    const tutti_dataset *d, int64_t index, uint8_t *pixels, int32_t *label)
+static tutti_status fake_fetch(const tutti_dataset *d, int64_t index, tutti_sample *sample)
 {
     fake *f = d->state;
     while (!atomic_load(&f->gate)) tutti_clock_sleep(0.001);
     /* Unequal times: with several threads, batches become ready out of order. */
     tutti_clock_sleep(f->delay_s * (double)(index % 3));
     if (index == f->bad_image) return tutti_fail(TUTTI_ERR_FORMAT, "image %d is bad", (int)index);
+    tutti_status status = tutti_sample_reserve(sample, PIXELS);
+    if (status) return status;
     for (int p = 0; p < PIXELS; p++)
-        pixels[p] = (uint8_t)fixture_pixel(
+        sample->bytes[p] = (uint8_t)fixture_pixel(
             (int)index, p / (SIDE * CHANNELS), p / CHANNELS % SIDE, p % CHANNELS);
-    *label = fixture_label((int)index, CLASSES);
+    sample->kind = TUTTI_SAMPLE_PIXELS;
+    sample->height = sample->width = SIDE;
+    sample->channels = CHANNELS;
+    sample->label = fixture_label((int)index, CLASSES);
     return TUTTI_OK;
 }
 
-static const tutti_reader fake_reader = {.name = "fake", .summary = "", .read = fake_read};
+static const tutti_image_source fake_source = {.name = "fake", .summary = "", .fetch = fake_fetch};
 
 static tutti_dataset fake_dataset(fake *f)
 {
-    return (tutti_dataset){.reader = &fake_reader,
+    return (tutti_dataset){.source = &fake_source,
         .count = COUNT,
         .height = SIDE,
         .width = SIDE,
@@ -85,10 +89,11 @@ static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int
     }
     uint8_t pixels[PIXELS], expected[PIXELS];
     int32_t label;
-    ck_assert_ok(fake_read(o->dataset, image, pixels, &label));
-    tutti_augment draw = {0};
-    if (o->train && o->augment) draw = tutti_augment_draw(o->seed, epoch, image, epoch < 2);
-    tutti_augment_apply(draw, SIDE, SIDE, CHANNELS, pixels, expected);
+    ck_assert_ok(tutti_dataset_read(o->dataset, image, pixels, &label));
+    tutti_view_choice choice = {
+        .augment = o->train && o->augment, .crop = epoch < 2, .seed = o->seed, .epoch = epoch};
+    tutti_view view = tutti_view_choose(&choice, image, SIDE, SIDE);
+    tutti_view_copy(&view, SIDE, SIDE, CHANNELS, pixels, expected);
     ck_assert_int_eq(b->labels[row], label);
     ck_assert_mem_eq(found, expected, sizeof expected);
 }

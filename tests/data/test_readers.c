@@ -1,5 +1,5 @@
 /* apps/data: every reader on valid data. Refusals are in test_refusals.c. */
-#include "apps/data/reader.h"
+#include "apps/data/source.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
 
@@ -25,7 +25,7 @@ static tutti_dataset open_expected(tutti_split split, const char *format, int64_
 {
     tutti_dataset d = {0};
     ck_assert_ok(tutti_dataset_open(folder, NULL, split, &d));
-    ck_assert_str_eq(d.reader->name, format);
+    ck_assert_str_eq(d.source->name, format);
     ck_assert_int_eq(d.count, count);
     ck_assert_int_eq(d.height, height);
     ck_assert_int_eq(d.width, width);
@@ -60,7 +60,7 @@ START_TEST(cifar10_is_read)
             open_expected(split, "cifar10", split == TUTTI_TRAIN ? 15 : 4, 32, 32, 3, 10);
         check_images(&d);
         tutti_dataset_close(&d);
-        ck_assert_ptr_null(d.reader);
+        ck_assert_ptr_null(d.source);
         tutti_dataset_close(&d);
     }
 }

@@ -1,5 +1,4 @@
-/* apps/data: the order of images, and their augmentation. */
-#include "apps/data/augment.h"
+/* apps/data: the order of images. */
 #include "apps/data/sampler.h"
 #include "tests/support/testing.h"
 
@@ -151,71 +150,6 @@ START_TEST(epochs_have_a_multiple_of_steps)
 }
 END_TEST
 
-START_TEST(draws_are_uniform_and_repeat)
-{
-    enum { N = 81000 };
-    int crops[9][9] = {0}, flips = 0, repeats = 0, others = 0;
-    for (int64_t image = 0; image < N; image++) {
-        tutti_augment a = tutti_augment_draw(4, 2, image, 1),
-                      b = tutti_augment_draw(4, 2, image, 1);
-        ck_assert(a.dy == b.dy && a.dx == b.dx && a.flip == b.flip);
-        crops[a.dy + 4][a.dx + 4]++;
-        b = tutti_augment_draw(4, 2, image, 0);
-        ck_assert(b.dy == 0 && b.dx == 0 && b.flip == a.flip);
-        flips += a.flip;
-        repeats += a.flip == tutti_augment_draw(4, 4, image, 1).flip;
-        others += a.flip != tutti_augment_draw(4, 3, image, 1).flip;
-    }
-    ck_assert_int_eq(repeats, N); /* flips alternate */
-    ck_assert_int_eq(others, N);
-    for (int y = 0; y < 9; y++)
-        for (int x = 0; x < 9; x++) ck_assert_int_lt(abs(crops[y][x] - N / 81), 160); /* 5 sigma */
-    ck_assert_int_lt(abs(flips - N / 2), 750);
-}
-END_TEST
-
-/* Compared with the definition: pad, crop, flip. */
-START_TEST(augment_is_pad_crop_flip)
-{
-    enum { H = 5, W = 6, C = 3, PAD = TUTTI_AUGMENT_PAD };
-    uint8_t pixels[H][W][C], padded[H + 2 * PAD][W + 2 * PAD][C];
-    uint8_t out[H][W][C];
-    for (int y = 0; y < H; y++)
-        for (int x = 0; x < W; x++)
-            for (int c = 0; c < C; c++) pixels[y][x][c] = (uint8_t)(1 + 40 * y + 5 * x + c);
-    static const int row[] = {4, 3, 2, 1, 0, 1, 2, 3, 4, 3, 2, 1, 0};
-    static const int column[] = {4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1};
-    for (int y = 0; y < H + 2 * PAD; y++)
-        for (int x = 0; x < W + 2 * PAD; x++) memcpy(padded[y][x], pixels[row[y]][column[x]], C);
-    for (int v = 0; v < 9 * 9 * 2; v++) {
-        tutti_augment a = {.dy = v / 18 - PAD, .dx = v / 2 % 9 - PAD, .flip = v % 2};
-        tutti_augment_apply(a, H, W, C, &pixels[0][0][0], &out[0][0][0]);
-        for (int y = 0; y < H; y++)
-            for (int x = 0; x < W; x++)
-                for (int c = 0; c < C; c++) {
-                    int from = a.flip ? W - 1 - x : x;
-                    ck_assert_int_eq(out[y][x][c], padded[y + PAD + a.dy][from + PAD + a.dx][c]);
-                }
-    }
-    tutti_augment_apply((tutti_augment){0}, H, W, C, &pixels[0][0][0], &out[0][0][0]);
-    ck_assert_mem_eq(out, pixels, sizeof pixels);
-}
-END_TEST
-
-/* An image smaller than the border: mirroring repeats. */
-START_TEST(tiny_images_are_mirrored_again)
-{
-    static const uint8_t two[] = {10, 20};
-    uint8_t out[2];
-    for (int d = -TUTTI_AUGMENT_PAD; d <= TUTTI_AUGMENT_PAD; d++) {
-        tutti_augment a = {.dy = d, .dx = d};
-        tutti_augment_apply(a, 1, 2, 1, two, out);
-        ck_assert_int_eq(out[0], two[abs(d) % 2]);
-        ck_assert_int_eq(out[1], two[abs(d + 1) % 2]);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("sampler");
@@ -227,8 +161,5 @@ int main(void)
     tcase_add_test(tcase, nothing_comes_twice);
     tcase_add_test(tcase, absurd_batches_do_not_overflow);
     tcase_add_test(tcase, epochs_have_a_multiple_of_steps);
-    tcase_add_test(tcase, draws_are_uniform_and_repeat);
-    tcase_add_test(tcase, augment_is_pad_crop_flip);
-    tcase_add_test(tcase, tiny_images_are_mirrored_again);
     return testing_run(suite);
 }

@@ -58,7 +58,7 @@ collectives/buf/a.c|#include "collectives/sched/sched.h"|"collectives/sched/sche
 collectives/a.c|#include "dag/graph/graph.h"|"dag/graph/graph.h": collectives know
 collectives/a.c|#include "collectives/sched/sched.h"|
 collectives/value/a.c|#include "collectives/coll.h"|"collectives/coll.h": a collective as a value
-designs/a.c|#include "apps/data/reader.h"|"apps/data/reader.h": a design knows
+designs/a.c|#include "apps/data/source.h"|"apps/data/source.h": a design knows
 designs/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": a design knows
 designs/a.c|#include "designs/place.h"|
 designs/passes/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": passes know

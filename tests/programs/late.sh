@@ -65,7 +65,7 @@ for design in funneled sequential; do
         "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0.001 --steps 20 --quiet --design $design \
         --stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir "$dir" > "$dir/out" 2>&1 || status=$?
     [ $status = 0 ] || { fail "a slow data set, $design: status $status"; cat "$dir/out"; }
-    says "rank 1 .*it waits for a batch of 'train' (reader cifar10), for .* s so far; it is late, not stuck"
+    says "rank 1 .*it waits for a batch of 'train' (format cifar10), for .* s so far; it is late, not stuck"
     says_not 'stall report\|error\|all ranks end'
 done
 finish

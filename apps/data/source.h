@@ -1,0 +1,95 @@
+/* Sources of images: one vtable, many formats.
+ *
+ *   source: bytes, label, kind  ->  view: which part, at what size  ->  decoder: pixels
+ *           (this file)                 (view.h, a pure value)            (decode.h)
+ *
+ * A source delivers the bytes of an image as they are stored, and its label, 0..classes-1. The
+ * bytes are pixels (H,W,C), or a file that decode.h recognises by its first bytes. Formats are
+ * recognised by content (tutti_dataset_open with format NULL) or named. open checks whatever needs
+ * no decoding (sizes, headers, every label of a binary format); a corrupt JPEG is found when it is
+ * decoded. Errors name the file and the record. Threads: open/close [M]; fetch [A]: many threads
+ * may fetch at once, each into its own sample. Formats and folder layouts: doc/data.md. A new format
+ * is a tutti_image_source in a new file, and a row in dataset.c. */
+#ifndef TUTTI_SOURCE_H
+#define TUTTI_SOURCE_H
+
+#include "dag/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum tutti_split { TUTTI_TRAIN, TUTTI_TEST } tutti_split;
+
+typedef enum tutti_sample_kind {
+    TUTTI_SAMPLE_PIXELS, /* height*width*channels bytes */
+    TUTTI_SAMPLE_FILE,   /* an image file of a kind that its first bytes tell */
+} tutti_sample_kind;
+
+enum { TUTTI_SAMPLE_NAME = 1024 };
+
+/* An image as it is stored. Zeroed before its first use; the memory grows and is used again. */
+typedef struct tutti_sample {
+    tutti_sample_kind kind;
+    int32_t label;
+    int height, width, channels;  /* of PIXELS */
+    char name[TUTTI_SAMPLE_NAME]; /* of a FILE: what messages call it, cut to fit */
+    uint8_t *bytes;               /* `count` of them */
+    size_t count, room;
+} tutti_sample;
+
+/* Makes room for `count` bytes, which are not initialised. NOMEM (logged). [A] */
+tutti_status tutti_sample_reserve(tutti_sample *sample, size_t count);
+void tutti_sample_free(tutti_sample *sample);
+
+typedef struct tutti_dataset tutti_dataset;
+
+typedef struct tutti_image_source {
+    /* "cifar10", "CIFAR-10 binary version (data_batch_1..5.bin, test_batch.bin)" */
+    const char *name, *summary;
+    /* How well `path` matches this format: 0 not at all, 1 by the names of its files, 2 also by
+     * their contents. Logs nothing. */
+    int (*recognise)(const char *path);
+    /* Opens one split; fills everything in the data set except `source`. IO, FORMAT (logged),
+     * NOMEM. */
+    tutti_status (*open)(const char *path, tutti_split split, tutti_dataset *dataset);
+    /* Fetches image `index` (0..count-1). IO, FORMAT (logged), NOMEM. */
+    tutti_status (*fetch)(const tutti_dataset *dataset, int64_t index, tutti_sample *sample);
+    void (*close)(tutti_dataset *dataset);
+} tutti_image_source;
+
+struct tutti_dataset {
+    const tutti_image_source *source; /* NULL: not open */
+    int64_t count;
+    int height, width, channels, classes; /* of every image; channels: 1 or 3 */
+    void *state;                          /* the source's own */
+};
+
+/* NULL-terminated table of sources. */
+extern const tutti_image_source *const tutti_image_sources[];
+
+/* Opens a split of the data set at `path` ("synthetic" and "synthetic:HxWxC:CLASSES" need no
+ * folder). format: a source's name, or NULL to recognise it. USAGE for an unknown format (the known
+ * ones are listed) and for a folder that holds several; IO for a missing, empty or unreadable
+ * folder or file; FORMAT otherwise. */
+tutti_status tutti_dataset_open(
+    const char *path, const char *format, tutti_split split, tutti_dataset *dataset);
+/* Accepts a zeroed or closed data set. */
+void tutti_dataset_close(tutti_dataset *dataset);
+static inline tutti_status tutti_dataset_fetch(
+    const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
+{
+    return dataset->source->fetch(dataset, index, sample);
+}
+
+/* One image as an evaluation sees it, and its label. For a caller that wants many, a decoder
+ * (decode.h) is faster. Errors, all logged: those of fetch; FORMAT for a damaged image. [A] */
+tutti_status tutti_dataset_read(
+    const tutti_dataset *dataset, int64_t index, uint8_t *pixels, int32_t *label);
+
+/* Mean and deviation of each channel over (at most 10,000 evenly spaced images of) a data set, on a
+ * scale of 0..1. mean, deviation [out]: (channels); a channel without variation gets deviation 1.
+ * Sums are integers, so the result is the same on every rank and machine. Errors: those of
+ * tutti_dataset_read. [A] */
+tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation);
+
+#endif

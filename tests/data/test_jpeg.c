@@ -1,0 +1,178 @@
+/* apps/data: a window of a JPEG is cut out of the whole picture, bit for bit; and Exif. */
+#include "apps/data/exif.h"
+#include "apps/data/jpeg.h"
+#include "dag/base/rng.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+enum { WIDTH = 203, HEIGHT = 149, CHANNELS = 3 };
+
+/* How a picture is stored. */
+typedef struct storage {
+    const char *name;
+    int across, down; /* pixels per chroma sample */
+    int progressive, components;
+} storage;
+
+static const storage stored[] = {
+    {"4:4:4", 1, 1, 0, 3},
+    {"4:2:2", 2, 1, 0, 3},
+    {"4:2:0", 2, 2, 0, 3},
+    {"4:4:0", 1, 2, 0, 3},
+    {"4:1:1", 4, 1, 0, 3},
+    {"4:2:0, progressive", 2, 2, 1, 3},
+    {"grey", 1, 1, 0, 1},
+    {"CMYK", 1, 1, 0, 4},
+};
+enum { STORED = sizeof stored / sizeof *stored };
+
+/* Random blocks of colour, so that chroma has edges. The caller frees it. */
+static uint8_t *make_jpeg(const storage *how, size_t *count)
+{
+    struct jpeg_compress_struct c;
+    struct jpeg_error_mgr errors;
+    unsigned char *bytes = NULL;
+    unsigned long size = 0;
+    uint8_t row[WIDTH * 4];
+    c.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&c);
+    jpeg_mem_dest(&c, &bytes, &size);
+    c.image_width = WIDTH;
+    c.image_height = HEIGHT;
+    c.input_components = how->components;
+    c.in_color_space = how->components == 1   ? JCS_GRAYSCALE
+                       : how->components == 3 ? JCS_RGB
+                                              : JCS_CMYK;
+    jpeg_set_defaults(&c);
+    jpeg_set_quality(&c, 90, TRUE);
+    c.comp_info[0].h_samp_factor = how->across;
+    c.comp_info[0].v_samp_factor = how->down;
+    if (how->progressive) jpeg_simple_progression(&c);
+    jpeg_start_compress(&c, TRUE);
+    for (int y = 0; y < HEIGHT; y++) {
+        for (int x = 0; x < WIDTH; x++)
+            for (int k = 0; k < how->components; k++)
+                row[x * how->components + k] =
+                    (uint8_t)tutti_rng_below(3, (uint64_t)(y / 5 * 64 + x / 3), (uint64_t)k, 256);
+        JSAMPROW rows[] = {row};
+        jpeg_write_scanlines(&c, rows, 1);
+    }
+    jpeg_finish_compress(&c);
+    jpeg_destroy_compress(&c);
+    *count = size;
+    return bytes;
+}
+
+static void decode(tutti_jpeg *jpeg, const uint8_t *bytes, size_t count,
+    const tutti_jpeg_window *window, uint8_t *pixels)
+{
+    int width, height, orientation;
+    ck_assert_ok(tutti_jpeg_begin(jpeg, bytes, count, &width, &height, &orientation));
+    ck_assert(width == WIDTH && height == HEIGHT && orientation == 1);
+    ck_assert_msg(!tutti_jpeg_decode(jpeg, window, pixels), "%s", tutti_jpeg_fault(jpeg));
+}
+
+START_TEST(a_window_is_cut_out_of_the_picture)
+{
+    const storage *how = &stored[_i / 4];
+    int shrink = 1 << _i % 4, width = (WIDTH + shrink - 1) / shrink,
+        height = (HEIGHT + shrink - 1) / shrink;
+    static uint8_t whole[WIDTH * HEIGHT * CHANNELS], part[WIDTH * HEIGHT * CHANNELS];
+    size_t count;
+    uint8_t *bytes = make_jpeg(how, &count);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    tutti_jpeg_window all = {.shrink = shrink, .width = width, .height = height};
+    decode(jpeg, bytes, count, &all, whole);
+    uint64_t seed = testing_seed(5);
+    for (uint64_t n = 0; n < 60; n++) {
+        tutti_jpeg_window w = {.shrink = shrink};
+        w.x = (int)tutti_rng_below(seed, n, 0, (uint64_t)width);
+        w.y = (int)tutti_rng_below(seed, n, 1, (uint64_t)height);
+        w.width = 1 + (int)tutti_rng_below(seed, n, 2, (uint64_t)(width - w.x));
+        w.height = 1 + (int)tutti_rng_below(seed, n, 3, (uint64_t)(height - w.y));
+        decode(jpeg, bytes, count, &w, part);
+        for (int y = 0; y < w.height; y++)
+            ck_assert_msg(
+                !memcmp(part + y * w.width * CHANNELS, whole + ((w.y + y) * width + w.x) * CHANNELS,
+                    (size_t)w.width * CHANNELS),
+                "%s at 1/%d: row %d of %dx%d at %d,%d differs", how->name, shrink, y, w.width,
+                w.height, w.x, w.y);
+    }
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+
+/* The decompressor is as new after a picture that was damaged, or not decoded to its end. */
+START_TEST(a_failure_leaves_nothing_behind)
+{
+    static uint8_t first[WIDTH * HEIGHT * CHANNELS], again[WIDTH * HEIGHT * CHANNELS];
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    int width, height, orientation;
+    size_t count;
+    uint8_t *bytes = make_jpeg(&stored[2], &count);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    decode(jpeg, bytes, count, &all, first);
+    for (size_t keep = 0; keep < count; keep += 101) {
+        int begun = tutti_jpeg_begin(jpeg, bytes, keep, &width, &height, &orientation);
+        if (!begun) begun = tutti_jpeg_decode(jpeg, &all, again);
+        ck_assert_int_eq(begun, TUTTI_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(tutti_jpeg_fault(jpeg), "corrupt JPEG"));
+    }
+    decode(jpeg, bytes, count, &all, again);
+    ck_assert_mem_eq(first, again, sizeof first);
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+
+/* Exif as cameras write it, most and least significant byte first. */
+START_TEST(orientations_are_read)
+{
+    uint8_t big[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 2, 1, 0, 0, 3, 0, 0, 0, 1, 0, 7, 0, 0, 1, 0x12,
+        0, 3, 0, 0, 0, 1, 0, 0, 0, 0};
+    uint8_t little[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0};
+    for (int o = 0; o < 12; o++) {
+        int expected = o >= 1 && o <= 8 ? o : 1;
+        big[31] = little[18] = (uint8_t)o;
+        ck_assert_int_eq(tutti_exif_orientation(big, sizeof big), expected);
+        ck_assert_int_eq(tutti_exif_orientation(little, sizeof little), expected);
+    }
+    little[18] = 6;
+    for (size_t keep = 0; keep < 19; keep++)
+        ck_assert_int_eq(tutti_exif_orientation(little, keep), 1);
+    memset(little + 4, 0xff, 4); /* a folder beyond the end */
+    ck_assert_int_eq(tutti_exif_orientation(little, sizeof little), 1);
+}
+END_TEST
+
+/* 2x3 pixels, turned as Pillow 9.4's ImageOps.exif_transpose does. */
+START_TEST(pictures_are_turned)
+{
+    static const char *const upright[] = {
+        "abcdef", "badcfe", "fedcba", "efcdab", "acebdf", "ecafdb", "fdbeca", "bdface"};
+    for (int o = 1; o <= 8; o++) {
+        char out[7] = "";
+        tutti_exif_turn(o, 2, 3, 1, (const uint8_t *)"abcdef", (uint8_t *)out);
+        ck_assert_str_eq(out, upright[o - 1]);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("jpeg");
+    TCase *tcase = testing_case(suite, "jpeg");
+    tcase_add_loop_test(tcase, a_window_is_cut_out_of_the_picture, 0, 4 * STORED);
+    tcase_add_test(tcase, a_failure_leaves_nothing_behind);
+    tcase_add_test(tcase, orientations_are_read);
+    tcase_add_test(tcase, pictures_are_turned);
+    return testing_run(suite);
+}
