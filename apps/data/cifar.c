@@ -190,6 +190,7 @@ static tutti_status open_format(
         dataset->count += state->records[state->used - 1];
     }
     dataset->height = dataset->width = SIDE;
+    dataset->resize = 0;
     dataset->channels = 3;
     dataset->classes = format->bounds[format->labels - 1];
     return TUTTI_OK;

@@ -136,18 +136,45 @@ static tutti_status find_by_content(const char *path, const tutti_image_source *
     return TUTTI_OK;
 }
 
-tutti_status tutti_dataset_open(
-    const char *path, const char *format, tutti_split split, tutti_dataset *dataset)
+/* Images that are stored as pixels have a size already. */
+static tutti_status check_size(const tutti_dataset_options *options, const tutti_dataset *opened)
 {
+    if (!options->size || opened->resize) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "%s: its images (%s) have %dx%d pixels; only photographs are resized", options->path,
+        opened->source->name, opened->width, opened->height);
+}
+
+tutti_status tutti_dataset_open_as(
+    const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset)
+{
+    const char *path = options->path, *format = options->format;
+    if (options->size && options->resize && options->resize < options->size)
+        return tutti_fail(TUTTI_ERR_USAGE, "--eval-resize %d is smaller than --size %d",
+            options->resize, options->size);
     const tutti_image_source *source = NULL;
     tutti_status status = format ? find_by_name(format, &source) : find_by_content(path, &source);
     if (!status && format && source != &tutti_image_source_synthetic)
         status = tutti_folder_check(path);
     if (status) return status;
-    tutti_dataset opened = {.source = source};
+    tutti_dataset opened = {.source = source, .height = options->size, .width = options->size};
+    if (options->size)
+        opened.resize = options->resize ? options->resize : tutti_resize_for(options->size);
     status = source->open(path, split, &opened);
-    if (status == TUTTI_OK) *dataset = opened;
+    if (status) return status;
+    status = check_size(options, &opened);
+    if (status)
+        tutti_dataset_close(&opened);
+    else
+        *dataset = opened;
     return status;
+}
+
+tutti_status tutti_dataset_open(
+    const char *path, const char *format, tutti_split split, tutti_dataset *dataset)
+{
+    const tutti_dataset_options options = {.path = path, .format = format};
+    return tutti_dataset_open_as(&options, split, dataset);
 }
 
 void tutti_dataset_close(tutti_dataset *dataset)
@@ -157,8 +184,17 @@ void tutti_dataset_close(tutti_dataset *dataset)
     *dataset = (tutti_dataset){0};
 }
 
+/* Of ImageNet's training images, as torchvision's models have them. */
+static const float photograph_mean[] = {0.485f, 0.456f, 0.406f};
+static const float photograph_deviation[] = {0.229f, 0.224f, 0.225f};
+
 tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation)
 {
+    if (dataset->resize) {
+        memcpy(mean, photograph_mean, sizeof photograph_mean);
+        memcpy(deviation, photograph_deviation, sizeof photograph_deviation);
+        return TUTTI_OK;
+    }
     size_t channels = (size_t)dataset->channels;
     size_t bytes = (size_t)dataset->height * (size_t)dataset->width * channels;
     uint8_t *pixels = malloc(bytes);

@@ -2,14 +2,17 @@
 
 #include "apps/data/exif.h"
 #include "apps/data/jpeg.h"
+#include "apps/data/png.h"
+#include "apps/data/resize.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CHANNELS = 3 };
+enum { CHANNELS = 3, SHRINK_MOST = 8 };
 
 /* Memory that grows. */
 typedef struct buffer {
@@ -20,9 +23,11 @@ typedef struct buffer {
 struct tutti_decoder {
     tutti_sample sample;
     tutti_jpeg *jpeg;
+    tutti_png png;
     buffer stored, upright; /* pixels of an image file, as they are stored and turned */
-    /* Of the file that was looked at. */
-    int width, height, orientation;
+    tutti_resize_memory resizing;
+    /* Of the file that was looked at; its sides as they are stored. */
+    int is_png, width, height, orientation;
     char fault[TUTTI_SAMPLE_NAME + 300];
 };
 
@@ -48,9 +53,10 @@ void tutti_sample_free(tutti_sample *sample)
 }
 
 /* The contents are lost. */
-static tutti_status reserve(buffer *b, int width, int height)
+static tutti_status reserve(buffer *b, int width, int height, int channels)
 {
-    size_t bytes = tutti_mem_product(tutti_mem_product((size_t)width, (size_t)height), CHANNELS);
+    size_t bytes =
+        tutti_mem_product(tutti_mem_product((size_t)width, (size_t)height), (size_t)channels);
     if (bytes <= b->room) return TUTTI_OK;
     free(b->bytes);
     *b = (buffer){malloc(bytes), bytes};
@@ -75,6 +81,8 @@ void tutti_decoder_free(tutti_decoder *decoder)
 {
     if (!decoder) return;
     tutti_jpeg_free(decoder->jpeg);
+    tutti_png_end(&decoder->png);
+    tutti_resize_free(&decoder->resizing);
     tutti_sample_free(&decoder->sample);
     free(decoder->stored.bytes);
     free(decoder->upright.bytes);
@@ -103,54 +111,184 @@ const char *tutti_decoder_fault(const tutti_decoder *decoder)
 
 /* ---- image files ---- */
 
-tutti_status tutti_decoder_look(
-    tutti_decoder *d, const tutti_sample *sample, int *width, int *height)
+static tutti_status look_at_png(tutti_decoder *d, const tutti_sample *sample)
 {
-    int w, h;
-    d->fault[0] = '\0';
-    if (!sample->count) return fault(d, sample, "0 bytes cannot be an image");
-    if (tutti_jpeg_begin(d->jpeg, sample->bytes, sample->count, &w, &h, &d->orientation))
-        return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
-    d->width = w;
-    d->height = h;
-    *width = tutti_exif_transposes(d->orientation) ? h : w;
-    *height = tutti_exif_transposes(d->orientation) ? w : h;
+    d->orientation = 1;
+    if (tutti_png_begin(&d->png, sample->bytes, sample->count, &d->width, &d->height))
+        return fault(d, sample, "%s", d->png.fault);
     return TUTTI_OK;
 }
 
-/* The whole picture, upright. */
-static tutti_status decode_all(tutti_decoder *d, const tutti_sample *sample, const uint8_t **pixels)
+static tutti_status look_at_jpeg(tutti_decoder *d, const tutti_sample *sample)
 {
-    tutti_jpeg_window all = {.shrink = 1, .width = d->width, .height = d->height};
-    tutti_status status = reserve(&d->stored, d->width, d->height);
-    if (!status && d->orientation > 1) status = reserve(&d->upright, d->width, d->height);
-    if (status) return status;
-    if (tutti_jpeg_decode(d->jpeg, &all, d->stored.bytes))
+    if (tutti_jpeg_begin(
+            d->jpeg, sample->bytes, sample->count, &d->width, &d->height, &d->orientation))
         return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
-    *pixels = d->stored.bytes;
-    if (d->orientation == 1) return TUTTI_OK;
-    tutti_exif_turn(
-        d->orientation, d->width, d->height, CHANNELS, d->stored.bytes, d->upright.bytes);
-    *pixels = d->upright.bytes;
     return TUTTI_OK;
+}
+
+tutti_status tutti_decoder_look(
+    tutti_decoder *d, const tutti_sample *sample, int *width, int *height)
+{
+    d->fault[0] = '\0';
+    tutti_png_end(&d->png);
+    if (!sample->count) return fault(d, sample, "0 bytes cannot be an image");
+    d->is_png = tutti_png_recognise(sample->bytes, sample->count);
+    tutti_status status = d->is_png ? look_at_png(d, sample) : look_at_jpeg(d, sample);
+    if (status) return status;
+    int transposes = tutti_exif_transposes(d->orientation);
+    *width = transposes ? d->height : d->width;
+    *height = transposes ? d->width : d->height;
+    return TUTTI_OK;
+}
+
+/* The decoded part of a picture, and where it is. */
+typedef struct window {
+    const uint8_t *pixels;
+    int left, top; /* in the upright picture; a shrunk pixel may begin before its edge */
+    int width, height, shrink;
+} window;
+
+/* What a view needs of the upright picture. */
+typedef struct area {
+    int left, top, right, bottom;
+} area;
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int most(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* How far the pixels around a rectangle have an influence. */
+static int reach(const tutti_view *view, double length, int size)
+{
+    return view->clip ? 0 : (int)ceil(fmax(1, length / size)) + 1;
+}
+
+static area needed(const tutti_view *v, int width, int height)
+{
+    int x = reach(v, v->width, v->out_width), y = reach(v, v->height, v->out_height);
+    return (area){most((int)floor(v->x) - x, 0), most((int)floor(v->y) - y, 0),
+        least((int)ceil(v->x + v->width) + x, width),
+        least((int)ceil(v->y + v->height) + y, height)};
+}
+
+/* The inverse DCT may shrink as long as the view is not enlarged again. */
+static int shrink_for(const tutti_view *v)
+{
+    int shrink = SHRINK_MOST;
+    while (shrink > 1 &&
+           (v->width < (double)v->out_width * shrink || v->height < (double)v->out_height * shrink))
+        shrink /= 2;
+    return shrink;
+}
+
+/* An area of the upright picture, in the stored one. */
+static area turn_back(const tutti_decoder *d, area a)
+{
+    if (tutti_exif_transposes(d->orientation)) a = (area){a.top, a.left, a.bottom, a.right};
+    if (tutti_exif_mirrors_x(d->orientation))
+        a = (area){d->width - a.right, a.top, d->width - a.left, a.bottom};
+    if (tutti_exif_mirrors_y(d->orientation))
+        a = (area){a.left, d->height - a.bottom, a.right, d->height - a.top};
+    return a;
+}
+
+/* A window of the stored picture becomes one of the upright picture. */
+static void turn(tutti_decoder *d, const tutti_jpeg_window *w, window *upright)
+{
+    int left = w->x * w->shrink, right = left + w->width * w->shrink;
+    int top = w->y * w->shrink, bottom = top + w->height * w->shrink;
+    if (tutti_exif_mirrors_x(d->orientation)) left = d->width - right;
+    if (tutti_exif_mirrors_y(d->orientation)) top = d->height - bottom;
+    tutti_exif_turn(
+        d->orientation, w->width, w->height, CHANNELS, d->stored.bytes, d->upright.bytes);
+    *upright = (window){d->upright.bytes, left, top, w->width, w->height, w->shrink};
+    if (tutti_exif_transposes(d->orientation))
+        *upright = (window){d->upright.bytes, top, left, w->height, w->width, w->shrink};
+}
+
+static tutti_status decode_jpeg(
+    tutti_decoder *d, const tutti_sample *sample, area of_upright, int shrink, window *made)
+{
+    area a = turn_back(d, of_upright);
+    tutti_jpeg_window w = {.shrink = shrink, .x = a.left / shrink, .y = a.top / shrink};
+    w.width = (a.right + shrink - 1) / shrink - w.x;
+    w.height = (a.bottom + shrink - 1) / shrink - w.y;
+    tutti_status status = reserve(&d->stored, w.width, w.height, CHANNELS);
+    if (!status && d->orientation > 1) status = reserve(&d->upright, w.width, w.height, CHANNELS);
+    if (status) return status;
+    if (tutti_jpeg_decode(d->jpeg, &w, d->stored.bytes))
+        return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
+    if (d->orientation > 1)
+        turn(d, &w, made);
+    else
+        *made = (window){d->stored.bytes, w.x * shrink, w.y * shrink, w.width, w.height, shrink};
+    return TUTTI_OK;
+}
+
+static tutti_status decode_png(tutti_decoder *d, const tutti_sample *sample, window *made)
+{
+    tutti_status status = reserve(&d->stored, d->width, d->height, CHANNELS + 1);
+    if (status) return status;
+    if (tutti_png_decode(&d->png, d->stored.bytes, d->stored.bytes))
+        return fault(d, sample, "%s", d->png.fault);
+    *made = (window){d->stored.bytes, 0, 0, d->width, d->height, 1};
+    return TUTTI_OK;
+}
+
+/* A view of a photograph. */
+static tutti_status resize(tutti_decoder *d, const tutti_view *v, const window *w, uint8_t *pixels)
+{
+    tutti_resize r = {.width = w->width,
+        .x = (v->x - w->left) / w->shrink,
+        .y = (v->y - w->top) / w->shrink,
+        .across = v->width / w->shrink,
+        .down = v->height / w->shrink,
+        .right = w->width,
+        .bottom = w->height,
+        .out_width = v->out_width,
+        .out_height = v->out_height,
+        .flip = v->flip};
+    if (v->clip) {
+        r.left = most((int)floor(r.x), 0);
+        r.top = most((int)floor(r.y), 0);
+        r.right = least((int)ceil(r.x + r.across), w->width);
+        r.bottom = least((int)ceil(r.y + r.down), w->height);
+    }
+    return tutti_resize_make(&d->resizing, &r, w->pixels, pixels);
 }
 
 static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
     const tutti_view_choice *choice, int64_t image, uint8_t *pixels)
 {
     const tutti_sample *sample = &d->sample;
+    const tutti_view_shape shape = {data->width, data->height, data->resize};
     int width, height;
     tutti_status status = tutti_decoder_look(d, sample, &width, &height);
     if (status) return status;
-    if (width != data->width || height != data->height)
+    if (!data->resize && (width != data->width || height != data->height))
         return fault(d, sample,
             "is %dx%d pixels, but the data set's first image is %dx%d; all must have one size",
             width, height, data->width, data->height);
-    const uint8_t *upright = NULL;
-    tutti_view view = tutti_view_choose(choice, image, width, height);
-    status = decode_all(d, sample, &upright);
-    if (!status) tutti_view_copy(&view, width, height, CHANNELS, upright, pixels);
-    return status;
+    tutti_view view = tutti_view_choose(choice, &shape, image, width, height);
+    area all = {0, 0, width, height};
+    window made = {0};
+    if (d->is_png)
+        status = decode_png(d, sample, &made);
+    else if (data->resize)
+        status = decode_jpeg(d, sample, needed(&view, width, height), shrink_for(&view), &made);
+    else
+        status = decode_jpeg(d, sample, all, 1, &made);
+    if (status) return status;
+    if (data->resize) return resize(d, &view, &made, pixels);
+    tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
+    return TUTTI_OK;
 }
 
 /* ---- any image ---- */
@@ -165,7 +303,8 @@ tutti_status tutti_decoder_make(tutti_decoder *d, const tutti_dataset *data,
     if (sample->kind == TUTTI_SAMPLE_FILE) {
         status = make_file(d, data, choice, image, pixels);
     } else {
-        tutti_view view = tutti_view_choose(choice, image, sample->width, sample->height);
+        const tutti_view_shape shape = {data->width, data->height, 0};
+        tutti_view view = tutti_view_choose(choice, &shape, image, sample->width, sample->height);
         tutti_view_copy(
             &view, sample->width, sample->height, sample->channels, sample->bytes, pixels);
     }

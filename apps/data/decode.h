@@ -22,7 +22,7 @@ void tutti_decoder_free(tutti_decoder *decoder);
  *   pixels [out]  (height,width,channels) of the data set
  *   label  [out]  set only on OK
  * Errors: those of the source; FORMAT (unlogged) for an image that is damaged, or does not have the
- * data set's size. */
+ * size that all have in this data set. */
 tutti_status tutti_decoder_make(tutti_decoder *decoder, const tutti_dataset *dataset,
     const tutti_view_choice *choice, int64_t image, uint8_t *pixels, int32_t *label);
 

@@ -22,6 +22,12 @@ enum { TUTTI_IMAGE_SIDE_MAX = 4096 };
 /* The most pixels of an image file, which may be small and claim any size. */
 enum { TUTTI_IMAGE_PIXELS_MAX = 64000000 };
 
+/* The shorter side before the centre is cut out: 256 for 224, and in proportion. */
+static inline int tutti_resize_for(int size)
+{
+    return (size * 8 + 3) / 7;
+}
+
 /* What remains of a sample whose bytes are the pixels of an image of this data set. */
 static inline void tutti_sample_pixels(
     const tutti_dataset *dataset, int32_t label, tutti_sample *sample)

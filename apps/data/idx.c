@@ -300,6 +300,7 @@ static tutti_status idx_open(const char *path, tutti_split split, tutti_dataset 
     dataset->height = (int)dim[1];
     dataset->width = (int)dim[2];
     dataset->channels = 1;
+    dataset->resize = 0;
     dataset->classes = CLASSES;
     return TUTTI_OK;
 }

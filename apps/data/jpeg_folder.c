@@ -294,7 +294,8 @@ static tutti_status fill(const char *path, tutti_split split, tutti_dataset *dat
     else if (!state->classes.count)
         status = tutti_fail(TUTTI_ERR_FORMAT,
             "%s: holds no folder of a class; expected %s/<class>/*.jpg", train, train);
-    if (!status) status = first_size(train, &state->classes, &dataset->width, &dataset->height);
+    if (!status && !dataset->resize)
+        status = first_size(train, &state->classes, &dataset->width, &dataset->height);
     if (!status && split == TUTTI_TEST) status = check_test_classes(state->root, &state->classes);
     free(train);
     if (status) return status;

@@ -1,6 +1,7 @@
 # The data room as a convenience library for the programs and tests of this tree: name libdata.la before libcore.la (or
 # before libtesting.la, which has it). libcore's symbols are left to whoever links, so that libcore comes in once.
 apps_data_sources = \
+	apps/data/bad_images.c apps/data/bad_images.h \
 	apps/data/cifar.c \
 	apps/data/dataset.c \
 	apps/data/decode.c apps/data/decode.h \
@@ -10,12 +11,15 @@ apps_data_sources = \
 	apps/data/idx.c \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
+	apps/data/png.c apps/data/png.h \
 	apps/data/prefetch.c apps/data/prefetch.h \
+	apps/data/resize.c apps/data/resize.h \
 	apps/data/sampler.c apps/data/sampler.h \
+	apps/data/settings.c apps/data/settings.h \
 	apps/data/source.h \
 	apps/data/synth.c \
 	apps/data/view.c apps/data/view.h
 
 noinst_LTLIBRARIES += libdata.la
 libdata_la_SOURCES = $(apps_data_sources)
-libdata_la_LIBADD = $(JPEG_LIBS) $(ZLIB_LIBS)
+libdata_la_LIBADD = $(JPEG_LIBS) $(PNG_LIBS) $(ZLIB_LIBS)

@@ -18,20 +18,29 @@ enum { THREADS_MAX = 256, DEPTH_MAX = 1024 };
 /* FREE -> FILLING (by a thread, for a step) -> READY -> HELD (by the caller) -> FREE */
 typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
 
+/* A damaged image of a slot. */
+typedef struct slot_fault {
+    int64_t image;
+    char *text;
+} slot_fault;
+
 typedef struct prefetch_slot {
     tutti_batch batch;
     uint8_t *images;
     int32_t *labels;
+    slot_fault *faults; /* in the order of rows */
+    int fault_count;
     slot_state state;
 } prefetch_slot;
 
 struct tutti_prefetch {
     const tutti_dataset *dataset;
     tutti_sampler sampler;
-    int augment;
+    tutti_augment augment;
     int64_t crop_epochs;
     int views;
-    int64_t end; /* first step that does not exist */
+    tutti_bad_images *bad; /* used by next */
+    int64_t end;           /* first step that does not exist */
     size_t image_bytes;
 
     /* Protects everything below, except what a FILLING slot points to, which only its thread uses. */
@@ -62,6 +71,25 @@ int64_t tutti_prefetch_steps(
     return tutti_sampler_steps(&sampler);
 }
 
+static tutti_status keep_fault(prefetch_slot *slot, int64_t image, const char *text)
+{
+    char *copy = strdup(text);
+    slot_fault *more =
+        realloc(slot->faults, ((size_t)slot->fault_count + 1) * sizeof *slot->faults);
+    if (more) slot->faults = more;
+    if (!more || !copy) {
+        free(copy);
+        return tutti_fail(TUTTI_ERR_NOMEM, "%s; no memory to leave it out", text);
+    }
+    slot->faults[slot->fault_count++] = (slot_fault){image, copy};
+    return TUTTI_OK;
+}
+
+static void drop_faults(prefetch_slot *slot)
+{
+    while (slot->fault_count > 0) free(slot->faults[--slot->fault_count].text);
+}
+
 static tutti_status fill_row(
     const tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_decoder *decoder)
 {
@@ -79,13 +107,17 @@ static tutti_status fill_row(
         .epoch = epoch};
     tutti_status status =
         tutti_decoder_make(decoder, p->dataset, &choice, image, out, &slot->labels[row]);
-    if (*tutti_decoder_fault(decoder)) tutti_fail(status, "%s", tutti_decoder_fault(decoder));
-    return status;
+    const char *fault = tutti_decoder_fault(decoder);
+    if (!status || !*fault) return status;
+    if (!p->bad) return tutti_fail(status, "%s", fault);
+    memset(out, 0, p->image_bytes);
+    return keep_fault(slot, image, fault);
 }
 
 static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_decoder *decoder)
 {
     tutti_status status = TUTTI_OK;
+    drop_faults(slot);
     for (int64_t row = 0; row < p->sampler.batch && !status; row++) {
         if (atomic_load_explicit(&p->stopping, memory_order_relaxed)) break;
         status = fill_row(p, slot, row, decoder);
@@ -182,6 +214,8 @@ static void free_slots(tutti_prefetch *p)
     for (int s = 0; p->slots && s < p->depth; s++) {
         free(p->slots[s].images);
         free(p->slots[s].labels);
+        drop_faults(&p->slots[s]);
+        free(p->slots[s].faults);
     }
     free(p->slots);
 }
@@ -234,8 +268,9 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .train = o->train,
         .multiple = o->multiple,
         .seed = o->seed};
-    p->augment = o->train && o->augment;
+    p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;
     p->crop_epochs = o->crop_epochs;
+    p->bad = o->bad;
     p->views = !o->train && o->views > 1 ? o->views : 1;
     p->end = o->train ? INT64_MAX : p->views * tutti_sampler_steps(&p->sampler);
     p->image_bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
@@ -262,6 +297,20 @@ static prefetch_slot *find_ready(tutti_prefetch *p)
         if (p->slots[s].state == SLOT_READY && p->slots[s].batch.step == p->next_step)
             return &p->slots[s];
     return NULL;
+}
+
+/* Step by step, so that the number of threads makes no difference. Mutex held. */
+static tutti_status tell_faults(tutti_prefetch *p, prefetch_slot *slot)
+{
+    tutti_status status = TUTTI_OK;
+    for (int f = 0; f < slot->fault_count && !status; f++)
+        status = tutti_bad_images_add(p->bad, slot->faults[f].image, slot->faults[f].text);
+    if (!status) return TUTTI_OK;
+    slot->state = SLOT_FREE;
+    p->failed_step = p->next_step;
+    p->failure = status;
+    pthread_cond_broadcast(&p->freed);
+    return status;
 }
 
 static tutti_status fail_late(const tutti_prefetch *p, double timeout_s)
@@ -294,6 +343,7 @@ tutti_status tutti_prefetch_next(tutti_prefetch *p, double timeout_s, const tutt
         else
             late = pthread_cond_timedwait(&p->delivered, &p->mutex, &deadline) != 0;
     }
+    if (!status) status = tell_faults(p, slot);
     if (!status) {
         slot->state = SLOT_HELD;
         p->next_step++;

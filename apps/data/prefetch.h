@@ -7,13 +7,16 @@
  * different tail every epoch). No image comes twice in an epoch, every rank has the same number of
  * steps, and step s has the same batch whether or not the run was resumed in between. Evaluation:
  * the whole split once, in order; rows beyond the end are zero with label -1: they do not count, and
- * in an evaluation an image has no influence on another one's loss.
+ * in an evaluation an image has no influence on another one's loss. A damaged image fails its step,
+ * or, where `bad` is given, is a row of zeros with label -1, too.
  *
  * Threads: open, next, await, close [M]; release [A]. */
 #ifndef TUTTI_PREFETCH_H
 #define TUTTI_PREFETCH_H
 
+#include "apps/data/bad_images.h"
 #include "apps/data/source.h"
+#include "apps/data/view.h"
 
 typedef struct tutti_prefetch tutti_prefetch;
 
@@ -29,15 +32,16 @@ typedef struct tutti_prefetch_options {
     const tutti_dataset *dataset; /* borrowed until close */
     int train;                    /* 1: shuffled and endless; 0: evaluation */
     int rank, ranks;
-    int64_t batch;       /* images per rank and step */
-    int64_t first_step;  /* where to start (resume) */
-    int augment;         /* training only: pad 4, random crop, horizontal flip */
-    int64_t multiple;    /* training only: an epoch has a multiple of this many steps; 0: 1 */
-    int64_t crop_epochs; /* images of the first epochs are cropped; later ones only flipped */
+    int64_t batch;         /* images per rank and step */
+    int64_t first_step;    /* where to start (resume) */
+    tutti_augment augment; /* training only: random crops and flips (view.h) */
+    int64_t multiple;      /* training only: an epoch has a multiple of this many steps; 0: 1 */
+    int64_t crop_epochs;   /* images of the first epochs are cropped; later ones only flipped */
     int views; /* evaluation only: 2: every batch twice, as it is and then mirrored; 0, 1: once */
     uint64_t seed;
-    int threads; /* that read; 0: 1. Batches are bit-identical with any number */
-    int depth;   /* batches in memory, including those that the caller holds; 0: threads + 3 */
+    tutti_bad_images *bad; /* borrowed; used by next alone. NULL: a damaged image is a failure */
+    int threads;           /* that read; 0: 1. Batches are bit-identical with any number */
+    int depth; /* batches in memory, including those that the caller holds; 0: threads + 3 */
 } tutti_prefetch_options;
 
 /* Steps in one epoch of training (a multiple of `multiple`), or in the evaluation: the same on every
@@ -49,9 +53,10 @@ int64_t tutti_prefetch_steps(
  * NOMEM. */
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_prefetch **prefetch);
 /* The next batch in step order; the caller holds it until released, and may hold several (up to
- * depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. Returns a failure to
- * read at its step, and from then on: earlier steps are delivered, later ones are not. INVAL (logged)
- * past the end of an evaluation. */
+ * depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. Returns a failure to read
+ * at its step, and from then on: earlier steps are delivered, later ones are not. So it does FORMAT
+ * at the step of a damaged image that is one too many. INVAL (logged) past the end of an
+ * evaluation. */
 tutti_status tutti_prefetch_next(
     tutti_prefetch *prefetch, double timeout_s, const tutti_batch **batch);
 /* Waits for the next batch, at most at_most_s, which counts towards the timeout of next. Returns

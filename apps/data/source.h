@@ -60,12 +60,26 @@ typedef struct tutti_image_source {
 struct tutti_dataset {
     const tutti_image_source *source; /* NULL: not open */
     int64_t count;
-    int height, width, channels, classes; /* of every image; channels: 1 or 3 */
-    void *state;                          /* the source's own */
+    int height, width, channels, classes; /* as the network sees images; channels: 1 or 3 */
+    /* Photographs of any size: the length of the shorter side before an evaluation cuts out the
+     * centre, at least height and width; 0: all images have the same size. A source's open finds
+     * here what was asked for, and in height and width, which are otherwise 0. */
+    int resize;
+    void *state; /* the source's own */
 };
 
 /* NULL-terminated table of sources. */
 extern const tutti_image_source *const tutti_image_sources[];
+
+/* What to open, and how to look at it. */
+typedef struct tutti_dataset_options {
+    const char *path, *format; /* as in tutti_dataset_open */
+    /* Photographs: views are squares of this side; 0: the format's own size, or that of the first
+     * training image, which all must have */
+    int size;
+    int usual;  /* what it is for photographs whose format has no size, if size is 0; 0: 224 */
+    int resize; /* the shorter side in an evaluation, at least `size`; 0: 8/7 of it, 256 for 224 */
+} tutti_dataset_options;
 
 /* Opens a split of the data set at `path` ("synthetic" and "synthetic:HxWxC:CLASSES" need no
  * folder). format: a source's name, or NULL to recognise it. USAGE for an unknown format (the known
@@ -73,6 +87,9 @@ extern const tutti_image_source *const tutti_image_sources[];
  * folder or file; FORMAT otherwise. */
 tutti_status tutti_dataset_open(
     const char *path, const char *format, tutti_split split, tutti_dataset *dataset);
+/* The same, with all options. USAGE, too, for a size of images that are stored as pixels. */
+tutti_status tutti_dataset_open_as(
+    const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset);
 /* Accepts a zeroed or closed data set. */
 void tutti_dataset_close(tutti_dataset *dataset);
 static inline tutti_status tutti_dataset_fetch(
@@ -87,9 +104,9 @@ tutti_status tutti_dataset_read(
     const tutti_dataset *dataset, int64_t index, uint8_t *pixels, int32_t *label);
 
 /* Mean and deviation of each channel over (at most 10,000 evenly spaced images of) a data set, on a
- * scale of 0..1. mean, deviation [out]: (channels); a channel without variation gets deviation 1.
- * Sums are integers, so the result is the same on every rank and machine. Errors: those of
- * tutti_dataset_read. [A] */
+ * scale of 0..1; of photographs those of ImageNet, which the field uses for all. mean, deviation
+ * [out]: (channels); a channel without variation gets deviation 1. Sums are integers, so the result
+ * is the same on every rank and machine. Errors: those of tutti_dataset_read. [A] */
 tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation);
 
 #endif

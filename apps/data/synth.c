@@ -46,6 +46,7 @@ static tutti_status read_shape(const char *path, tutti_dataset *d)
     int used = 0;
     d->height = d->width = SIDE;
     d->channels = CHANNELS;
+    d->resize = 0;
     d->classes = 10;
     if (!synth_recognise(path) || !path[sizeof word - 1]) return TUTTI_OK;
     const char *shape = path + sizeof word;

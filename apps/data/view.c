@@ -2,6 +2,7 @@
 
 #include "dag/base/rng.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -12,6 +13,12 @@ static int draw_flip(const tutti_view_choice *choice, int64_t image)
     return (int)((first[0] ^ (uint32_t)choice->epoch) & 1);
 }
 
+/* Below `bound`, from one of a draw's words. */
+static int below(uint32_t word, int bound)
+{
+    return (int)(((uint64_t)word * (uint64_t)bound) >> 32);
+}
+
 /* The image with its border, cropped to its own size. */
 static void draw_padded(const tutti_view_choice *choice, int64_t image, tutti_view *view)
 {
@@ -19,16 +26,133 @@ static void draw_padded(const tutti_view_choice *choice, int64_t image, tutti_vi
     uint32_t place[4];
     tutti_rng_philox(choice->seed ^ tutti_rng_stream("augment.draw"), (uint64_t)choice->epoch,
         (uint64_t)image, place);
-    view->y = (int)(((uint64_t)place[0] * PLACES) >> 32) - TUTTI_VIEW_PAD;
-    view->x = (int)(((uint64_t)place[1] * PLACES) >> 32) - TUTTI_VIEW_PAD;
+    view->y = below(place[0], PLACES) - TUTTI_VIEW_PAD;
+    view->x = below(place[1], PLACES) - TUTTI_VIEW_PAD;
 }
 
-tutti_view tutti_view_choose(const tutti_view_choice *choice, int64_t image, int width, int height)
+/* The size of a photograph whose shorter side becomes `side`, as torchvision's Resize rounds it. */
+static void fit(int side, int width, int height, int *fit_width, int *fit_height)
 {
-    tutti_view view = {.width = width, .height = height, .flip = choice->flip};
-    if (!choice->augment) return view;
-    if (choice->crop) draw_padded(choice, image, &view);
-    view.flip = draw_flip(choice, image);
+    int64_t s = side;
+    *fit_width = width <= height ? side : (int)(s * width / height);
+    *fit_height = width <= height ? (int)(s * height / width) : side;
+}
+
+/* A rectangle of the resized photograph, as one of the photograph. */
+static void take_from_fit(
+    const tutti_view_shape *shape, int left, int top, int width, int height, tutti_view *view)
+{
+    int fit_width, fit_height;
+    fit(shape->resize, width, height, &fit_width, &fit_height);
+    view->x = (double)left * width / fit_width;
+    view->y = (double)top * height / fit_height;
+    view->width = (double)shape->width * width / fit_width;
+    view->height = (double)shape->height * height / fit_height;
+}
+
+/* Half of n >= 0; of two such numbers the even one, as torchvision's CenterCrop rounds. */
+static int half_even(int n)
+{
+    return n / 2 + (n % 2 && n / 2 % 2);
+}
+
+static void take_centre(const tutti_view_shape *shape, int width, int height, tutti_view *view)
+{
+    int fit_width, fit_height;
+    fit(shape->resize, width, height, &fit_width, &fit_height);
+    int left = half_even(fit_width - shape->width), top = half_even(fit_height - shape->height);
+    take_from_fit(shape, left, top, width, height, view);
+}
+
+static void draw_square(const tutti_view_choice *choice, const tutti_view_shape *shape,
+    int64_t image, int width, int height, tutti_view *view)
+{
+    uint32_t place[4];
+    int fit_width, fit_height;
+    fit(shape->resize, width, height, &fit_width, &fit_height);
+    tutti_rng_philox(choice->seed ^ tutti_rng_stream("view.square"), (uint64_t)choice->epoch,
+        (uint64_t)image, place);
+    int left = below(place[0], fit_width - shape->width + 1),
+        top = below(place[1], fit_height - shape->height + 1);
+    take_from_fit(shape, left, top, width, height, view);
+}
+
+/* e to the x, |x| < 1, with the same bits on every machine, which libm does not promise. */
+static double power_of_e(double x)
+{
+    double sum = 1;
+    for (int n = 18; n > 0; n--) sum = 1 + sum * x / n;
+    return sum;
+}
+
+static int rounded(double x)
+{
+    return (int)(x + 0.5);
+}
+
+static const double area_least = 0.08, ratio_most = 4.0 / 3, log_ratio_most = 0.28768207245178085;
+
+/* The largest centred rectangle of an allowed ratio. */
+static void take_largest(int width, int height, tutti_view *view)
+{
+    int w = width, h = height;
+    if (width > height * ratio_most)
+        w = rounded(height * ratio_most);
+    else if (height > width * ratio_most)
+        h = rounded(width * ratio_most);
+    view->x = (width - w) / 2;
+    view->y = (height - h) / 2;
+    view->width = w;
+    view->height = h;
+}
+
+static void draw_rectangle(
+    const tutti_view_choice *choice, int64_t image, int width, int height, tutti_view *view)
+{
+    enum { TRIES = 10, STRIDE = 16 };
+    static const double unit = 1.0 / 4294967296.0;
+    uint64_t key = choice->seed ^ tutti_rng_stream("view.rectangle");
+    view->clip = 1;
+    for (int n = 0; n < TRIES; n++) {
+        uint32_t d[4];
+        tutti_rng_philox(key, (uint64_t)choice->epoch, (uint64_t)image * STRIDE + (uint64_t)n, d);
+        double area = (double)width * height * (area_least + (1 - area_least) * d[0] * unit);
+        double ratio = power_of_e(log_ratio_most * (2.0 * d[1] * unit - 1));
+        int w = rounded(sqrt(area * ratio)), h = rounded(sqrt(area / ratio));
+        if (w < 1 || h < 1 || w > width || h > height) continue;
+        view->x = below(d[2], width - w + 1);
+        view->y = below(d[3], height - h + 1);
+        view->width = w;
+        view->height = h;
+        return;
+    }
+    take_largest(width, height, view);
+}
+
+/* Of a photograph. */
+static void crop_photograph(const tutti_view_choice *choice, const tutti_view_shape *shape,
+    int64_t image, int width, int height, tutti_view *view)
+{
+    if (!choice->crop || choice->augment == TUTTI_AUGMENT_NONE)
+        take_centre(shape, width, height, view);
+    else if (choice->augment == TUTTI_AUGMENT_CROP)
+        draw_square(choice, shape, image, width, height, view);
+    else
+        draw_rectangle(choice, image, width, height, view);
+}
+
+tutti_view tutti_view_choose(const tutti_view_choice *choice, const tutti_view_shape *shape,
+    int64_t image, int width, int height)
+{
+    tutti_view view = {.width = width,
+        .height = height,
+        .out_width = shape->width,
+        .out_height = shape->height,
+        .flip = choice->augment ? draw_flip(choice, image) : choice->flip};
+    if (shape->resize)
+        crop_photograph(choice, shape, image, width, height, &view);
+    else if (choice->augment && choice->crop)
+        draw_padded(choice, image, &view);
     return view;
 }
 
@@ -40,23 +164,19 @@ static int mirror(int p, int n)
     return p;
 }
 
-static int is_whole(const tutti_view *view, int width, int height)
-{
-    return !view->x && !view->y && view->width == width && view->height == height && !view->flip;
-}
-
 void tutti_view_copy(
     const tutti_view *view, int width, int height, int C, const uint8_t *pixels, uint8_t *out)
 {
     size_t row_bytes = (size_t)width * (size_t)C;
-    if (is_whole(view, width, height)) {
+    int left = (int)view->x, top = (int)view->y, columns = view->out_width, rows = view->out_height;
+    if (!left && !top && columns == width && rows == height && !view->flip) {
         memcpy(out, pixels, (size_t)height * row_bytes);
         return;
     }
-    for (int y = 0; y < view->height; y++) {
-        const uint8_t *row = pixels + (size_t)mirror(y + view->y, height) * row_bytes;
-        for (int x = 0; x < view->width; x++) {
-            int from = mirror((view->flip ? view->width - 1 - x : x) + view->x, width);
+    for (int y = 0; y < rows; y++) {
+        const uint8_t *row = pixels + (size_t)mirror(y + top, height) * row_bytes;
+        for (int x = 0; x < columns; x++) {
+            int from = mirror((view->flip ? columns - 1 - x : x) + left, width);
             const uint8_t *pixel = row + (size_t)from * (size_t)C;
             for (int c = 0; c < C; c++) *out++ = pixel[c];
         }

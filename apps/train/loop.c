@@ -247,7 +247,7 @@ static tutti_status drain(loop *l, int64_t next_step)
 
 /* ---- evaluation ---- */
 
-static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefetch **batches)
+static tutti_status open_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
@@ -256,10 +256,13 @@ static tutti_status open_batches(const tutti_trainer *s, int train, tutti_prefet
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
         .multiple = train ? s->options->accumulate : 1,
-        .augment = train && s->options->augment,
+        .augment = s->options->augment,
         .crop_epochs = s->crop_epochs,
         .views = s->options->views,
         .seed = (uint64_t)s->options->seed,
+        .bad = !tutti_bad_images_skipped(s->options->images.bad_images) ? NULL
+               : train                                                  ? &s->bad_train
+                                                                        : &s->bad_test,
         .threads = (int)s->options->threads,
         .depth = (int)s->options->depth};
     return tutti_prefetch_open(&options, batches);

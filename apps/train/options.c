@@ -60,9 +60,7 @@ static const tutti_setting settings[] = {
                 "images, of the model's size or of this one"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
         .help = "format of the data set; if omitted, recognised by content"},
-    {TUTTI_CONF_FLAG, "augment", AT(augment),
-        .help = "pad training images by 4 (mirrored), crop them at random, flip each one every "
-                "other epoch"},
+    TUTTI_SETTINGS_DATA(tutti_train_options, images),
     {TUTTI_CONF_INT_OR, "uncropped", "N", .fallback = "auto", .high = 1000000, .words = {"auto"},
         AT(uncropped),
         .help =
@@ -287,6 +285,7 @@ tutti_status tutti_train_options_parse(
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->verify_name);
     options->wire = tutti_setting_wire_dtype(options->wire_name);
+    options->augment = tutti_augment_find(options->images.augment);
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* an exchange might refuse it */
     if (status || *wish != TUTTI_CONF_RUN) return status;

@@ -3,6 +3,7 @@
 #ifndef TUTTI_TRAIN_OPTIONS_H
 #define TUTTI_TRAIN_OPTIONS_H
 
+#include "apps/data/settings.h"
 #include "apps/models/model.h"
 #include "apps/train/rate_schedule.h"
 #include "dag/base/conf.h"
@@ -28,7 +29,8 @@ typedef struct tutti_train_options {
     tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's */
     tutti_conf_real clip_norm, ema;                      /* or none */
     tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
-    int no_nesterov, weights_only, augment;
+    int no_nesterov, weights_only;
+    tutti_data_settings images;
     tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
     int64_t seed, threads, depth;
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
@@ -51,6 +53,7 @@ typedef struct tutti_train_options {
     const tutti_model *model;
     const tutti_design *design; /* with auto: where the search begins */
     int design_auto;
+    tutti_augment augment;
     int views; /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
     const tutti_update_rule *optimizer;

@@ -128,7 +128,9 @@ static const char *data_path(const tutti_train_options *o, char *text, size_t si
 {
     const tutti_model_input *in = &o->model->input;
     if (strcmp(o->data, "synthetic") != 0) return o->data;
-    snprintf(text, size, "synthetic:%dx%dx%d:%d", in->H, in->W, in->C, in->classes);
+    int height = (int)tutti_conf_int_or(o->images.size, in->H);
+    int width = (int)tutti_conf_int_or(o->images.size, in->W);
+    snprintf(text, size, "synthetic:%dx%dx%d:%d", height, width, in->C, in->classes);
     return text;
 }
 
@@ -137,8 +139,14 @@ static tutti_status open_data(tutti_trainer *s)
     const tutti_train_options *o = s->options;
     char text[64];
     const char *path = data_path(o, text, sizeof text);
-    tutti_status status = tutti_dataset_open(path, o->format, TUTTI_TRAIN, &s->train);
-    if (!status) status = tutti_dataset_open(path, o->format, TUTTI_TEST, &s->test);
+    const tutti_dataset_options how = {.path = path,
+        .format = o->format,
+        .size = path == text ? 0 : (int)tutti_conf_int_or(o->images.size, 0),
+        .usual = o->model->input.H,
+        .resize = (int)tutti_conf_int_or(o->images.resize, 0)};
+    s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
+    tutti_status status = tutti_dataset_open_as(&how, TUTTI_TRAIN, &s->train);
+    if (!status) status = tutti_dataset_open_as(&how, TUTTI_TEST, &s->test);
     if (status) return status;
     const tutti_dataset *a = &s->train, *b = &s->test;
     if (a->height != b->height || a->width != b->width || a->channels != b->channels ||
@@ -444,6 +452,8 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     if (s->test.source) tutti_dataset_close(&s->test);
     free(s->mean);
     free(s->deviation);
+    tutti_bad_images_free(&s->bad_train);
+    tutti_bad_images_free(&s->bad_test);
     tutti_outputs_release(&s->outputs);
     *s = (tutti_trainer){0};
     return status;

@@ -43,7 +43,8 @@ typedef char word_text[WORDS][WORD_SIZE];
 static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
 {
     if (s->options->augment)
-        snprintf(text, WORD_SIZE, "on, cropped for %" PRId64 " epochs", s->crop_epochs);
+        snprintf(text, WORD_SIZE, "%s, cropped for %" PRId64 " epochs",
+            s->train.resize ? s->options->images.augment : "on", s->crop_epochs);
     else
         snprintf(text, WORD_SIZE, "off");
 }

@@ -9,6 +9,7 @@
 #ifndef TUTTI_TRAIN_TRAINER_H
 #define TUTTI_TRAIN_TRAINER_H
 
+#include "apps/data/bad_images.h"
 #include "apps/data/source.h"
 #include "apps/session/session.h"
 #include "apps/train/interrupt.h"
@@ -19,15 +20,16 @@
 #include "apps/tune/tune.h"
 
 typedef struct tutti_trainer {
-    const tutti_train_options *options; /* borrowed */
-    tutti_interrupt *interrupt;         /* borrowed; NULL: default actions of signals */
-    tutti_training_session session;     /* traced with --trace */
-    int can_bf16;                       /* every rank's processor can */
-    tutti_dtype precision;              /* of this run, the same on all ranks */
-    tutti_tune_result tuning;           /* of --design auto */
-    tutti_outputs outputs;              /* of rank 0 */
-    char doing[96];                     /* what this rank reports to the others */
-    tutti_dataset train, test;          /* source NULL: not open */
+    const tutti_train_options *options;   /* borrowed */
+    tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
+    tutti_training_session session;       /* traced with --trace */
+    int can_bf16;                         /* every rank's processor can */
+    tutti_dtype precision;                /* of this run, the same on all ranks */
+    tutti_tune_result tuning;             /* of --design auto */
+    tutti_outputs outputs;                /* of rank 0 */
+    char doing[96];                       /* what this rank reports to the others */
+    tutti_dataset train, test;            /* source NULL: not open */
+    tutti_bad_images bad_train, bad_test; /* with --bad-images skip */
     float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */
     tutti_rate_schedule rate_schedule;
     int64_t steps_per_epoch;

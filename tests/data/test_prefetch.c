@@ -90,9 +90,12 @@ static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int
     uint8_t pixels[PIXELS], expected[PIXELS];
     int32_t label;
     ck_assert_ok(tutti_dataset_read(o->dataset, image, pixels, &label));
-    tutti_view_choice choice = {
-        .augment = o->train && o->augment, .crop = epoch < 2, .seed = o->seed, .epoch = epoch};
-    tutti_view view = tutti_view_choose(&choice, image, SIDE, SIDE);
+    tutti_view_choice choice = {.augment = o->train ? o->augment : TUTTI_AUGMENT_NONE,
+        .crop = epoch < 2,
+        .seed = o->seed,
+        .epoch = epoch};
+    const tutti_view_shape shape = {SIDE, SIDE, 0};
+    tutti_view view = tutti_view_choose(&choice, &shape, image, SIDE, SIDE);
     tutti_view_copy(&view, SIDE, SIDE, CHANNELS, pixels, expected);
     ck_assert_int_eq(b->labels[row], label);
     ck_assert_mem_eq(found, expected, sizeof expected);
@@ -220,6 +223,86 @@ START_TEST(a_failure_comes_at_its_step)
     ck_assert_int_eq(late, TUTTI_ERR_FORMAT);
     ck_assert_int_eq(again, TUTTI_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(message, "is bad"));
+}
+END_TEST
+
+/* A JPEG folder with damaged images among its 24: the batches, and what is said about them. */
+static char *skip_some(const char *folder, int threads, int64_t limit, tutti_status *end,
+    int64_t *left_out, uint8_t *images, int32_t *labels)
+{
+    enum { STEPS = 9, B = 8, BYTES = 16 * 12 * 3 };
+    tutti_dataset d = {0};
+    ck_assert_ok(tutti_dataset_open(folder, NULL, TUTTI_TRAIN, &d));
+    tutti_bad_images bad = {.limit = limit};
+    const tutti_prefetch_options o = {
+        .dataset = &d, .train = 1, .ranks = 1, .batch = B, .threads = threads, .bad = &bad};
+    tutti_prefetch *p;
+    fixture_capture();
+    *end = tutti_prefetch_open(&o, &p);
+    for (int step = 0; step < STEPS && !*end; step++) {
+        const tutti_batch *b;
+        *end = tutti_prefetch_next(p, 30, &b);
+        if (*end) break;
+        memcpy(images + step * B * BYTES, b->images, B * BYTES);
+        memcpy(labels + step * B, b->labels, B * sizeof *labels);
+        tutti_prefetch_release((void *)b);
+    }
+    tutti_prefetch_close(p);
+    char *said = strdup(fixture_uncapture());
+    *left_out = bad.count;
+    tutti_bad_images_free(&bad);
+    tutti_dataset_close(&d);
+    return said;
+}
+
+static int count_word(const char *text, const char *word)
+{
+    int n = 0;
+    while ((text = strstr(text, word))) n++, text++;
+    return n;
+}
+
+/* Three epochs: each damaged image is a row without a label, and is named once; with any number of threads the same. */
+START_TEST(damaged_images_may_be_left_out)
+{
+    enum { ROWS = 9 * 8, BYTES = ROWS * 16 * 12 * 3 };
+    static uint8_t first[BYTES], images[BYTES];
+    static const int teams_of[] = {1, 2, 7};
+    int32_t first_labels[ROWS], labels[ROWS];
+    char *folder = fixture_folder(), *first_words = NULL;
+    tutti_status end;
+    int64_t left_out;
+    fixture_jpeg_folder(folder, 8, 1);
+    fixture_write(folder, "train/ant/3.jpg", "hello", 5);
+    fixture_write(folder, "train/cow/0.jpg", "", 0);
+    for (int t = 0; t < 3; t++) {
+        char *said = skip_some(
+            folder, teams_of[t], 2, &end, &left_out, t ? images : first, t ? labels : first_labels);
+        ck_assert_int_eq(end, TUTTI_OK);
+        ck_assert_int_eq(left_out, 2);
+        ck_assert_int_eq(count_word(said, "train/ant/3.jpg: corrupt"), 1);
+        ck_assert_int_eq(count_word(said, "train/cow/0.jpg: 0 bytes"), 1);
+        ck_assert_int_eq(count_word(said, "error"), 0);
+        if (t) ck_assert_mem_eq(images, first, BYTES);
+        if (t) ck_assert_mem_eq(labels, first_labels, sizeof labels);
+        if (t) ck_assert_str_eq(said, first_words);
+        free(t ? said : NULL);
+        if (!t) first_words = said;
+    }
+    int empty = 0;
+    for (int row = 0; row < ROWS; row++) {
+        int sum = 0;
+        for (int i = 0; i < BYTES / ROWS; i++) sum += first[row * (BYTES / ROWS) + i];
+        empty += first_labels[row] == -1;
+        ck_assert_int_eq(first_labels[row] == -1, sum == 0);
+    }
+    ck_assert_int_eq(empty, 3 * 2);
+    char *said = skip_some(folder, 3, 1, &end, &left_out, images, labels);
+    ck_assert_int_eq(end, TUTTI_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(said, "1 damaged images were left out already"));
+    free(said);
+    free(first_words);
+    fixture_remove(folder);
 }
 END_TEST
 
@@ -380,6 +463,7 @@ int main(void)
     tcase_add_loop_test(tcase, batches_are_the_same_for_any_team, 0, TEAMS);
     tcase_add_loop_test(tcase, an_evaluation_ends_with_padding, 0, TEAMS);
     tcase_add_loop_test(tcase, a_failure_comes_at_its_step, 0, TEAMS);
+    tcase_add_test(tcase, damaged_images_may_be_left_out);
     tcase_add_test(tcase, a_late_batch_is_a_timeout_and_comes_later);
     tcase_add_test(tcase, held_batches_are_named);
     tcase_add_test(tcase, an_evaluation_shows_mirror_images);

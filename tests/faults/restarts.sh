@@ -9,7 +9,7 @@ RANDOM=$seed
 echo "seed $seed (TUTTI_TEST_SEED; when a kill hits is also a matter of time)"
 mapfile -t designs < <(names designs)
 
-run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --epochs 50 --augment --timeout 30) # 10 steps an epoch
+run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --epochs 50 --augment crop --timeout 30) # 10 steps an epoch
 trains 2 "${run[@]}" --checkpoint "$dir/whole"
 hash=$(field weights_hash)
 

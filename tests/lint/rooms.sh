@@ -49,6 +49,7 @@ mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h d
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
+png        | apps/data/                                        | file formats belong to apps/data
 zlib       | apps/data/                                        | file formats belong to apps/data
 jansson    | apps/                                             | JSON belongs to the programs
 elfutils/  | apps/mpicheck/site_dw.c                              | debug information stands behind apps/mpicheck/site*

@@ -4,7 +4,7 @@
 make_cifar "$dir/data"
 cd "$dir" || exit 1
 # 5 steps an epoch on 2 ranks, 10 on 1.
-run=(--data "$dir/data" --model mlp --batch 20 --lr 0.02 --augment --timeout 30)
+run=(--data "$dir/data" --model mlp --batch 20 --lr 0.02 --augment crop --timeout 30)
 
 says() { grep -qF -e "$1" out || { fail "$2: no \"$1\""; cat out; }; }
 ends_with() { # STATUS WHAT COMMAND...

@@ -6,7 +6,7 @@ make_cifar "$dir/data"
 resumes() { # P STOP OPTION...
     local ranks=$1 stop=$2
     shift 2
-    local all=(--data "$dir/data" --steps 7 --lr 0.02 --augment "$@")
+    local all=(--data "$dir/data" --steps 7 --lr 0.02 --augment crop "$@")
     rm -f "$dir/whole"* "$dir/part"*
     trains "$ranks" "${all[@]}" --checkpoint "$dir/whole"
     local hash; hash=$(field weights_hash)

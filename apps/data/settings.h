@@ -1,0 +1,49 @@
+/* What programs let users say about views of images and about damaged ones: rows for their tables,
+ * in the form of designs/exchange/settings.h. Threads: [P]. */
+#ifndef TUTTI_DATA_SETTINGS_H
+#define TUTTI_DATA_SETTINGS_H
+
+#include "apps/data/view.h"
+#include "dag/base/conf.h"
+
+#include <stddef.h>
+
+typedef struct tutti_data_settings {
+    tutti_conf_int size, resize; /* or auto */
+    const char *augment;         /* for tutti_augment_find */
+    const char *bad_images;      /* for tutti_bad_images_skipped */
+    int64_t bad_limit;
+} tutti_data_settings;
+
+/* clang-format off */
+
+/* The rows of a program whose values are a `type` with a tutti_data_settings `member`. */
+#define TUTTI_SETTINGS_DATA(type, member)                                                          \
+    {TUTTI_CONF_INT_OR, "size", "N", .fallback = "auto", .low = 8, .high = 1024,                   \
+        .words = {"auto"}, .offset = offsetof(type, member.size),                                  \
+        .help = "photographs: the network sees squares of N pixels a side; auto: the model's "     \
+                "size, or that of the first image of a folder with train/ and test/"},             \
+    {TUTTI_CONF_INT_OR, "eval-resize", "N", .fallback = "auto", .low = 8, .high = 2048,            \
+        .words = {"auto"}, .offset = offsetof(type, member.resize),                                \
+        .help = "photographs: an evaluation resizes the shorter side to N pixels, then cuts out "  \
+                "the centre; auto: 8/7 of --size, 256 for 224"},                                   \
+    {TUTTI_CONF_CHOICE, "augment", "HOW", .fallback = "none", .choice = tutti_augment_choice,      \
+        .offset = offsetof(type, member.augment),                                                  \
+        .help = "how training images vary; crop: pad by 4 (mirrored), crop at random, flip each "  \
+                "one every other epoch; of photographs, a random square of what an evaluation "    \
+                "resizes; standard: the same, but of photographs a random rectangle, resized"},    \
+    {TUTTI_CONF_CHOICE, "bad-images", "WHAT", .fallback = "stop",                                  \
+        .choice = tutti_bad_images_choice, .offset = offsetof(type, member.bad_images),            \
+        .help = "a damaged image ends the run (stop), or is named and left out (skip)"},           \
+    {TUTTI_CONF_INT, "bad-limit", "N", .fallback = "100", .low = 0, .high = 1e9,                   \
+        .offset = offsetof(type, member.bad_limit),                                                \
+        .help = "with --bad-images skip: how many images of a set each rank may leave out"}
+
+/* clang-format on */
+
+const char *tutti_augment_choice(int i);
+tutti_augment tutti_augment_find(const char *word);
+const char *tutti_bad_images_choice(int i);
+int tutti_bad_images_skipped(const char *word);
+
+#endif

@@ -1,0 +1,279 @@
+/* apps/data: views of photographs, from stored bytes of any kind. */
+#include "apps/data/decode.h"
+#include "apps/data/exif.h"
+#include "apps/data/jpeg.h"
+#include "apps/data/resize.h"
+#include "dag/base/rng.h"
+#include "tests/data/fixture.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <png.h>
+
+enum { C = 3, SIDE = 40 };
+
+/* A data set of one image in memory. */
+typedef struct fake {
+    const uint8_t *bytes;
+    size_t count;
+} fake;
+
+static tutti_status fake_fetch(const tutti_dataset *d, int64_t index, tutti_sample *sample)
+{
+    const fake *f = d->state;
+    tutti_status status = tutti_sample_reserve(sample, f->count);
+    if (status) return status;
+    if (f->count) memcpy(sample->bytes, f->bytes, f->count);
+    sample->kind = TUTTI_SAMPLE_FILE;
+    sample->label = 5;
+    snprintf(sample->name, sizeof sample->name, "image %d", (int)index);
+    return TUTTI_OK;
+}
+
+static const tutti_image_source fake_source = {.name = "fake", .fetch = fake_fetch};
+
+static tutti_dataset dataset_of(fake *f)
+{
+    return (tutti_dataset){.source = &fake_source,
+        .count = 1,
+        .height = SIDE,
+        .width = SIDE,
+        .channels = C,
+        .classes = 10,
+        .resize = 48,
+        .state = f};
+}
+
+/* A smooth picture that no symmetry leaves as it is. */
+static int value(int x, int y, int c, int width, int height)
+{
+    return (20 + 100 * x / width + 50 * y / height + 20 * c + 30 * (x * 3 < width)) & 255;
+}
+
+/* Stored with Exif of this orientation. */
+static uint8_t *make_jpeg(int width, int height, int orientation, int fine, size_t *count)
+{
+    struct jpeg_compress_struct cinfo;
+    struct jpeg_error_mgr errors;
+    unsigned char *bytes = NULL;
+    unsigned long size = 0;
+    const uint8_t exif[] = {'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0,
+        3, 0, 0, 0, 1, 0, (uint8_t)orientation, 0, 0, 0, 0, 0, 0};
+    uint8_t *row = malloc((size_t)width * C);
+    ck_assert_ptr_nonnull(row);
+    cinfo.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&cinfo);
+    jpeg_mem_dest(&cinfo, &bytes, &size);
+    cinfo.image_width = (JDIMENSION)width;
+    cinfo.image_height = (JDIMENSION)height;
+    cinfo.input_components = C;
+    cinfo.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&cinfo);
+    jpeg_set_quality(&cinfo, 95, TRUE);
+    jpeg_start_compress(&cinfo, TRUE);
+    jpeg_write_marker(&cinfo, JPEG_APP0 + 1, exif, sizeof exif);
+    for (int y = 0; y < height; y++) {
+        for (int i = 0; i < width * C; i++)
+            row[i] = (uint8_t)(fine ? (int)tutti_rng_below(2, (uint64_t)y, (uint64_t)i, 256)
+                                    : value(i / C, y, i % C, width, height));
+        JSAMPROW rows[] = {row};
+        jpeg_write_scanlines(&cinfo, rows, 1);
+    }
+    jpeg_finish_compress(&cinfo);
+    jpeg_destroy_compress(&cinfo);
+    free(row);
+    *count = size;
+    return bytes;
+}
+
+static uint8_t *make_png(int width, int height, int with_alpha, size_t *count)
+{
+    int channels = with_alpha ? 4 : 3;
+    png_image image = {.version = PNG_IMAGE_VERSION,
+        .width = (png_uint_32)width,
+        .height = (png_uint_32)height,
+        .format = with_alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB};
+    uint8_t *pixels = malloc((size_t)(width * height * channels)), *bytes = malloc(1 << 20);
+    ck_assert(pixels && bytes);
+    for (int i = 0; i < width * height * channels; i++)
+        pixels[i] = (uint8_t)(i % channels == 3 ? 100
+                                                : value(i / channels % width, i / channels / width,
+                                                      i % channels, width, height));
+    png_alloc_size_t size = 1 << 20;
+    ck_assert(png_image_write_to_memory(&image, bytes, &size, 0, pixels, 0, NULL));
+    free(pixels);
+    *count = size;
+    return bytes;
+}
+
+static void make(const tutti_view_choice *choice, int64_t image, fake *f, uint8_t *out)
+{
+    tutti_dataset d = dataset_of(f);
+    tutti_decoder *decoder;
+    int32_t label = -1;
+    ck_assert_ok(tutti_decoder_new(&decoder));
+    tutti_status status = tutti_decoder_make(decoder, &d, choice, image, out, &label);
+    ck_assert_msg(!status, "%s", tutti_decoder_fault(decoder));
+    ck_assert_int_eq(label, 5);
+    tutti_decoder_free(decoder);
+}
+
+/* Decodes everything, turns it, and resizes the view out of the whole picture. */
+static void make_slowly(const tutti_view *v, const fake *f, uint8_t *out)
+{
+    tutti_jpeg *jpeg;
+    tutti_resize_memory memory = {0};
+    int width, height, orientation;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    ck_assert_ok(tutti_jpeg_begin(jpeg, f->bytes, f->count, &width, &height, &orientation));
+    uint8_t *stored = malloc((size_t)(width * height * C)),
+            *upright = malloc((size_t)(width * height * C));
+    ck_assert(stored && upright);
+    tutti_jpeg_window all = {1, 0, 0, width, height};
+    ck_assert_ok(tutti_jpeg_decode(jpeg, &all, stored));
+    tutti_exif_turn(orientation, width, height, C, stored, upright);
+    int turned = tutti_exif_transposes(orientation);
+    tutti_resize r = {turned ? height : width, v->x, v->y, v->width, v->height, 0, 0,
+        turned ? height : width, turned ? width : height, v->out_width, v->out_height, v->flip};
+    if (v->clip) {
+        r.left = (int)v->x, r.right = (int)(v->x + v->width);
+        r.top = (int)v->y, r.bottom = (int)(v->y + v->height);
+    }
+    ck_assert_ok(tutti_resize_make(&memory, &r, upright, out));
+    tutti_resize_free(&memory);
+    tutti_jpeg_free(jpeg);
+    free(stored);
+    free(upright);
+}
+
+static int farthest(const uint8_t *a, const uint8_t *b)
+{
+    int most = 0;
+    for (int i = 0; i < SIDE * SIDE * C; i++)
+        if (abs(a[i] - b[i]) > most) most = abs(a[i] - b[i]);
+    return most;
+}
+
+static const tutti_augment augments[] = {
+    TUTTI_AUGMENT_NONE, TUTTI_AUGMENT_CROP, TUTTI_AUGMENT_STANDARD};
+
+/* Decoding only what a view needs gives what decoding everything gives, however the camera was held. Here no view is
+ * small enough to shrink in the inverse DCT. */
+START_TEST(a_view_is_that_of_the_whole_picture)
+{
+    int orientation = _i + 1, turned = tutti_exif_transposes(orientation);
+    uint8_t fast[SIDE * SIDE * C], slow[SIDE * SIDE * C];
+    size_t count;
+    uint8_t *bytes = make_jpeg(79, 61, orientation, 1, &count);
+    fake f = {bytes, count};
+    const tutti_view_shape shape = {SIDE, SIDE, 48};
+    for (int a = 0; a < 3; a++)
+        for (int64_t image = 0; image < 25; image++) {
+            const tutti_view_choice choice = {augments[a], 1, 0, 8, 2};
+            make(&choice, image, &f, fast);
+            tutti_view v =
+                tutti_view_choose(&choice, &shape, image, turned ? 61 : 79, turned ? 79 : 61);
+            make_slowly(&v, &f, slow);
+            ck_assert_int_le(farthest(fast, slow), 1);
+        }
+    free(bytes);
+}
+END_TEST
+
+/* The same where the inverse DCT shrinks: on a smooth picture the results are close. */
+START_TEST(shrinking_in_the_inverse_dct_is_close)
+{
+    int orientation = _i + 1, turned = tutti_exif_transposes(orientation);
+    static const int sizes[][2] = {{201, 163}, {403, 333}, {1001, 777}};
+    uint8_t fast[SIDE * SIDE * C], slow[SIDE * SIDE * C];
+    const tutti_view_shape shape = {SIDE, SIDE, 48};
+    for (int s = 0; s < 3; s++) {
+        int width = sizes[s][0], height = sizes[s][1];
+        size_t count;
+        uint8_t *bytes = make_jpeg(width, height, orientation, 0, &count);
+        fake f = {bytes, count};
+        for (int64_t image = 0; image < 20; image++) {
+            const tutti_view_choice choice = {augments[image % 3], 1, 0, 8, 2};
+            make(&choice, image, &f, fast);
+            tutti_view v = tutti_view_choose(
+                &choice, &shape, image, turned ? height : width, turned ? width : height);
+            make_slowly(&v, &f, slow);
+            int64_t sum = 0;
+            for (int i = 0; i < SIDE * SIDE * C; i++) sum += abs(fast[i] - slow[i]);
+            ck_assert_int_lt(sum, 2 * SIDE * SIDE * C);
+            ck_assert_int_lt(farthest(fast, slow), 40); /* at the one edge of the picture */
+        }
+        free(bytes);
+    }
+}
+END_TEST
+
+/* The first bytes say what an image is, whatever it is called. */
+START_TEST(a_png_is_known_by_its_bytes)
+{
+    uint8_t out[SIDE * SIDE * C], jpeg[SIDE * SIDE * C];
+    const tutti_view_choice centre = {0};
+    size_t count, jpeg_count;
+    uint8_t *bytes = make_png(90, 70, _i, &count);
+    uint8_t *other = make_jpeg(90, 70, 1, 0, &jpeg_count);
+    fake f = {bytes, count}, g = {other, jpeg_count};
+    make(&centre, 0, &f, out);
+    make(&centre, 0, &g, jpeg);
+    int64_t sum = 0;
+    for (int i = 0; i < SIDE * SIDE * C; i++) sum += abs(out[i] - jpeg[i]);
+    ck_assert_int_lt(sum, 4 * SIDE * SIDE * C);
+    free(bytes);
+    free(other);
+}
+END_TEST
+
+static void refuse(tutti_decoder *decoder, fake *f, const char *word)
+{
+    tutti_dataset d = dataset_of(f);
+    const tutti_view_choice centre = {0};
+    uint8_t out[SIDE * SIDE * C];
+    int32_t label = 77;
+    fixture_capture();
+    tutti_status status = tutti_decoder_make(decoder, &d, &centre, 3, out, &label);
+    const char *logged = fixture_uncapture();
+    ck_assert_str_eq(logged, ""); /* only the caller knows whether it is an error */
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
+    ck_assert_int_eq(label, 77);
+    ck_assert_ptr_nonnull(strstr(tutti_decoder_fault(decoder), "image 3: "));
+    ck_assert_msg(strstr(tutti_decoder_fault(decoder), word) != NULL, "%s instead of %s",
+        tutti_decoder_fault(decoder), word);
+}
+
+START_TEST(damaged_files_have_a_fault)
+{
+    tutti_decoder *decoder;
+    size_t count, png_count;
+    uint8_t *bytes = make_jpeg(90, 70, 1, 1, &count), *png = make_png(90, 70, 0, &png_count);
+    ck_assert_ok(tutti_decoder_new(&decoder));
+    refuse(decoder, &(fake){NULL, 0}, "0 bytes");
+    refuse(decoder, &(fake){(const uint8_t *)"GIF89a, perhaps", 15}, "starts with 0x47 0x49");
+    refuse(decoder, &(fake){bytes, count / 3}, "corrupt JPEG");
+    refuse(decoder, &(fake){png, png_count / 2}, "corrupt PNG");
+    refuse(decoder, &(fake){png, 30}, "corrupt PNG");
+    png[18] = 0xff; /* the width, and with it the checksum */
+    refuse(decoder, &(fake){png, png_count}, "corrupt PNG");
+    tutti_decoder_free(decoder);
+    free(bytes);
+    free(png);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decode");
+    TCase *tcase = testing_case(suite, "decode");
+    tcase_add_loop_test(tcase, a_view_is_that_of_the_whole_picture, 0, 8);
+    tcase_add_loop_test(tcase, shrinking_in_the_inverse_dct_is_close, 0, 8);
+    tcase_add_loop_test(tcase, a_png_is_known_by_its_bytes, 0, 2);
+    tcase_add_test(tcase, damaged_files_have_a_fault);
+    return testing_run(suite);
+}
