@@ -11,6 +11,7 @@ libtrain_la_SOURCES = \
 	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.c apps/train/options.h \
 	apps/train/outputs.c apps/train/outputs.h \
+	apps/train/program.h apps/train/programs.c \
 	apps/train/replica.c apps/train/replica.h \
 	apps/train/report.c apps/train/report.h \
 	apps/train/saver.c apps/train/saver.h \
@@ -19,9 +20,14 @@ libtrain_la_SOURCES = \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
 	apps/train/tracer.c apps/train/tracer.h \
+	apps/train/train_main.c \
 	apps/train/trainer.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
-bin_PROGRAMS += apps/tutti-cifar
+# The programs are a row of programs.c each.
+train_program_libs = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la
+bin_PROGRAMS += apps/tutti-cifar apps/tutti-imagenet
 apps_tutti_cifar_SOURCES = apps/train/cifar_main.c
-apps_tutti_cifar_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la
+apps_tutti_cifar_LDADD = $(train_program_libs)
+apps_tutti_imagenet_SOURCES = apps/train/imagenet_main.c
+apps_tutti_imagenet_LDADD = $(train_program_libs)

@@ -1,6 +1,5 @@
 #include "apps/train/options.h"
 
-#include "apps/data/source.h"
 #include "apps/session/precision.h"
 #include "collectives/choose.h"
 #include "config.h"
@@ -14,11 +13,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *model_choice(int i)
-{
-    return tutti_models[i] ? tutti_models[i]->name : NULL;
-}
-
 static const char auto_design[] = "auto";
 
 /* The designs of the table, then auto. */
@@ -27,11 +21,6 @@ static const char *design_choice(int i)
     int designs = 0;
     while (tutti_designs[designs]) designs++;
     return i < designs ? tutti_designs[i]->name : i == designs ? auto_design : NULL;
-}
-
-static const char *format_choice(int i)
-{
-    return tutti_image_sources[i] ? tutti_image_sources[i]->name : NULL;
 }
 
 static const char *optimizer_choice(int i)
@@ -58,7 +47,7 @@ static const tutti_setting settings[] = {
         AT(data),
         .help = "folder of the data set; \"synthetic\" or synthetic:HxWxC:CLASSES: generated "
                 "images, of the model's size or of this one"},
-    {TUTTI_CONF_CHOICE, "format", "NAME", .choice = format_choice, AT(format),
+    {TUTTI_CONF_CHOICE, "format", "NAME", AT(format),
         .help = "format of the data set; if omitted, recognised by content"},
     TUTTI_SETTINGS_DATA(tutti_train_options, images),
     {TUTTI_CONF_INT_OR, "uncropped", "N", .fallback = "auto", .high = 1000000, .words = {"auto"},
@@ -71,8 +60,7 @@ static const tutti_setting settings[] = {
         .help = "batches in memory: up to two in use, the others prefetched"},
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
-    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = model_choice,
-        AT(model_name), .help = "model"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", AT(model_name), .help = "model"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and batch"},
     {TUTTI_CONF_INT, "accumulate", "N", .fallback = "1", .low = 1, .high = 65536, AT(accumulate),
@@ -214,23 +202,43 @@ static const tutti_setting settings[] = {
     {0},
 };
 
-const tutti_conf tutti_train_conf = {
-    .program = "tutti-cifar",
-    .usage = "--data DIR [OPTION]...",
-    .summary = "Trains an image classifier on P ranks (tutti-run -n P tutti-cifar ...). Every rank "
-               "computes on its own images, and collectives that are nodes of the StarPU task "
-               "graph sum the gradients over all ranks.",
-    .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 130 when SIGINT or "
-                "SIGTERM ended the run; 1 for everything else. See tutti-cifar(1).",
-    .version = PACKAGE_VERSION,
-    .settings = settings,
-};
+_Static_assert(sizeof settings / sizeof *settings <= TUTTI_TRAIN_SETTINGS, "room for the table");
 
-static tutti_status refuse_number(const char *name, int64_t value, const char *reason)
+static tutti_setting *find_setting(tutti_train_options *o, const char *name)
+{
+    for (tutti_setting *s = o->setting; s->kind != TUTTI_CONF_END; s++)
+        if (s->name && strcmp(s->name, name) == 0) return s;
+    return NULL;
+}
+
+static void set_defaults(tutti_train_options *o, const tutti_train_default defaults[])
+{
+    for (const tutti_train_default *d = defaults; d->option; d++)
+        find_setting(o, d->option)->fallback = d->value;
+}
+
+/* The table as this program has it. */
+static void adapt(tutti_train_options *o, const tutti_train_program *program)
+{
+    o->program = program;
+    o->conf = (tutti_conf){.program = program->name,
+        .usage = "--data DIR [OPTION]...",
+        .summary = program->summary,
+        .epilogue = program->epilogue,
+        .version = PACKAGE_VERSION,
+        .settings = o->setting};
+    memcpy(o->setting, settings, sizeof settings);
+    find_setting(o, "model")->choice = program->model;
+    find_setting(o, "format")->choice = program->format;
+    set_defaults(o, program->defaults);
+}
+
+static tutti_status refuse_number(
+    const tutti_train_options *o, const char *name, int64_t value, const char *reason)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, value);
-    return tutti_conf_refuse(&tutti_train_conf, name, text, reason);
+    return tutti_conf_refuse(&o->conf, name, text, reason);
 }
 
 /* Checks that involve more than one row of the table. */
@@ -241,26 +249,26 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->workers > most) {
         snprintf(reason, sizeof reason,
             "this build of StarPU supports at most %d CPU workers per process", most);
-        return refuse_number("workers", o->workers, reason);
+        return refuse_number(o, "workers", o->workers, reason);
     }
     if (o->workers > o->batch) {
         snprintf(reason, sizeof reason, "more workers than images in a batch (--batch %" PRId64 ")",
             o->batch);
-        return refuse_number("workers", o->workers, reason);
+        return refuse_number(o, "workers", o->workers, reason);
     }
     int64_t lanes = tutti_conf_int_or(o->lanes, 1);
     if (lanes > 1 && !o->design->many_lanes) {
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
-        return refuse_number("lanes", lanes, reason);
+        return refuse_number(o, "lanes", lanes, reason);
     }
     if (o->design_auto && o->check_only)
-        return tutti_conf_refuse(&tutti_train_conf, "check-only", NULL,
+        return tutti_conf_refuse(&o->conf, "check-only", NULL,
             "it judges one design: name it with --design, instead of auto");
     if (o->design->unsafe && !o->unsafe)
-        return tutti_conf_refuse(&tutti_train_conf, "design", o->design->name,
+        return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
     const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
-    if (fault) return tutti_conf_refuse(&tutti_train_conf, "wire", o->wire_name, fault);
+    if (fault) return tutti_conf_refuse(&o->conf, "wire", o->wire_name, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     const tutti_watch_options stall = {
@@ -268,11 +276,12 @@ static tutti_status check_together(const tutti_train_options *o)
     return tutti_watch_check(&stall);
 }
 
-tutti_status tutti_train_options_parse(
-    int argc, char *const argv[], tutti_train_options *options, tutti_conf_wish *wish)
+tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
+    char *const argv[], tutti_train_options *options, tutti_conf_wish *wish)
 {
     *options = (tutti_train_options){0};
-    tutti_status status = tutti_conf_parse(&tutti_train_conf, argc, argv, options, NULL, wish);
+    adapt(options, program);
+    tutti_status status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
     options->words = argv;
     options->model = tutti_model_find(options->model_name);
     options->design_auto = strcmp(options->design_name, auto_design) == 0;

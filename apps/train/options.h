@@ -1,10 +1,12 @@
-/* The options of tutti-cifar. One table (options.c) defines parsing, environment, checks, --help
- * and the comparison of ranks. Threads: [M]. */
+/* The options of the programs that train. One table (options.c) defines parsing, environment,
+ * checks, --help and the comparison of ranks; a program's row has its own defaults and choices.
+ * Threads: [M]. */
 #ifndef TUTTI_TRAIN_OPTIONS_H
 #define TUTTI_TRAIN_OPTIONS_H
 
 #include "apps/data/settings.h"
 #include "apps/models/model.h"
+#include "apps/train/program.h"
 #include "apps/train/rate_schedule.h"
 #include "dag/base/conf.h"
 #include "dag/net/step.h"
@@ -17,7 +19,13 @@
 typedef enum tutti_eval_word { TUTTI_EVAL_END = 1, TUTTI_EVAL_NEVER } tutti_eval_word;
 typedef enum tutti_replica_word { TUTTI_REPLICA_AUTO = 1, TUTTI_REPLICA_NEVER } tutti_replica_word;
 
+enum { TUTTI_TRAIN_SETTINGS = 128 /* room for the rows of the table */ };
+
+/* Not to be copied: `conf` points into it. */
 typedef struct tutti_train_options {
+    const tutti_train_program *program;
+    tutti_conf conf; /* the table, with the program's defaults */
+    tutti_setting setting[TUTTI_TRAIN_SETTINGS];
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
     const char *priority_name, *wire_name, *precision_name, *optimizer_name;
@@ -62,10 +70,8 @@ typedef struct tutti_train_options {
     tutti_dtype wire;
 } tutti_train_options;
 
-extern const tutti_conf tutti_train_conf;
-
 /* Parses and checks. Even on failure an exchange can be opened with `options`. USAGE (logged). */
-tutti_status tutti_train_options_parse(
-    int argc, char *const argv[], tutti_train_options *options, tutti_conf_wish *wish);
+tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
+    char *const argv[], tutti_train_options *options, tutti_conf_wish *wish);
 
 #endif

@@ -50,7 +50,7 @@ static tutti_status broadcast(
 static char *common_text(const tutti_train_options *options, tutti_status parsed)
 {
     char *text = NULL,
-         *settings = parsed ? strdup("") : tutti_conf_text(&tutti_train_conf, options);
+         *settings = parsed ? strdup("") : tutti_conf_text(&options->conf, options);
     if (settings &&
         asprintf(&text, "options=%s\n%s", parsed ? "refused" : "accepted", settings) < 0)
         text = NULL;
@@ -134,6 +134,16 @@ static const char *data_path(const tutti_train_options *o, char *text, size_t si
     return text;
 }
 
+/* A data set that is recognised by content may be of a format that this program does not read. */
+static tutti_status check_format(const tutti_trainer *s)
+{
+    const char *has = s->train.source->name, *known;
+    for (int i = 0; (known = s->options->program->format(i)); i++)
+        if (strcmp(known, has) == 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: holds %s, which %s does not read: use tutti-cifar",
+        s->options->data, has, s->options->program->name);
+}
+
 static tutti_status open_data(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
@@ -146,6 +156,7 @@ static tutti_status open_data(tutti_trainer *s)
         .resize = (int)tutti_conf_int_or(o->images.resize, 0)};
     s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
     tutti_status status = tutti_dataset_open_as(&how, TUTTI_TRAIN, &s->train);
+    if (!status) status = check_format(s);
     if (!status) status = tutti_dataset_open_as(&how, TUTTI_TEST, &s->test);
     if (status) return status;
     const tutti_dataset *a = &s->train, *b = &s->test;

@@ -62,7 +62,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
 {
     const tutti_step_options *r = &s->session.recipe;
     int i = 0;
-    snprintf(text[i++], WORD_SIZE, "%s", tutti_train_conf.program);
+    snprintf(text[i++], WORD_SIZE, "%s", s->options->program->name);
     snprintf(text[i++], WORD_SIZE, "%s", PACKAGE_VERSION);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, step);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->model->name);
@@ -182,8 +182,9 @@ static tutti_status check_words(
     for (int i = 0; i < WORDS; i++) {
         const char *has = tutti_checkpoint_value(checkpoint, words[i].key);
         if (!has && words[i].since_0_1)
-            return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: not written by %s: it has no %s",
-                path, tutti_train_conf.program, words[i].key);
+            return tutti_fail(TUTTI_ERR_FORMAT,
+                "checkpoint %s: not written by a program of Tutti: it has no %s", path,
+                words[i].key);
         if (!has) has = words[i].before;
         if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
         if (words[i].rule == MUST_BE_EQUAL)

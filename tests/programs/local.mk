@@ -6,6 +6,7 @@ program_tests = \
 	tests/programs/files.sh \
 	tests/programs/finite.sh \
 	tests/programs/host.sh \
+	tests/programs/imagenet.sh \
 	tests/programs/interrupt.sh \
 	tests/programs/late.sh \
 	tests/programs/manual.sh \

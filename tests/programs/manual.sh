@@ -31,6 +31,14 @@ compare() { # PAGE
 }
 
 compare tutti-cifar
+# tutti-imagenet has the same options; its page explains those that differ.
+note "$apps/tutti-imagenet"
+options_in_manual tutti-imagenet > "$dir/b"
+[ -s "$dir/b" ] || fail "doc/tutti-imagenet.1 explains no option"
+while read -r option; do
+    grep -qxe "$option" "$dir/noted" || fail "doc/tutti-imagenet.1 explains $option, which does not exist"
+done < "$dir/b"
+agrees tutti-cifar
 compare tutti-info
 compare tutti-run
 compare tutti-doctor

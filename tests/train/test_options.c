@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 static tutti_train_options got;
+static const tutti_train_program *program = &tutti_train_cifar;
 
 /* Parses "--data x" and these two words; returns the text on stderr. */
 static const char *parse(const char *option, const char *value, tutti_status *status)
@@ -18,7 +19,7 @@ static const char *parse(const char *option, const char *value, tutti_status *st
     FILE *file = tmpfile();
     int saved = dup(STDERR_FILENO);
     dup2(fileno(file), STDERR_FILENO);
-    *status = tutti_train_options_parse(option ? 5 : 3, words, &got, &wish);
+    *status = tutti_train_options_parse(program, option ? 5 : 3, words, &got, &wish);
     dup2(saved, STDERR_FILENO);
     close(saved);
     rewind(file);
@@ -51,14 +52,18 @@ START_TEST(every_number)
 {
     static const char *const bad[] = {
         "-1", "-0.5", "nan", "inf", "1x", " 1", "", "0x1", "1e99", "Auto"};
-    for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++)
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    for (const tutti_setting *s = got.setting; s->kind != TUTTI_CONF_END; s++)
         for (size_t i = 0; is_number(s) && i < sizeof bad / sizeof *bad; i++) refuses(s, bad[i]);
 }
 END_TEST
 
 START_TEST(every_other_option)
 {
-    for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++) {
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    for (const tutti_setting *s = got.setting; s->kind != TUTTI_CONF_END; s++) {
         if (s->kind == TUTTI_CONF_CHOICE) refuses(s, "-1");
         if (s->kind == TUTTI_CONF_CHOICE || s->kind == TUTTI_CONF_TEXT) refuses(s, "");
     }
@@ -69,9 +74,10 @@ END_TEST
  * "auto" have it as default. */
 START_TEST(the_ends_of_ranges)
 {
-    for (const tutti_setting *s = tutti_train_conf.settings; s->kind != TUTTI_CONF_END; s++) {
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    for (const tutti_setting *s = got.setting; s->kind != TUTTI_CONF_END; s++) {
         char option[64], low[32];
-        tutti_status status;
         if (!is_number(s)) continue;
         ck_assert_msg(s->low >= 0, "--%s begins at %g", s->name, s->low);
         if (s->words[0] && !strcmp(s->words[0], "auto")) ck_assert_str_eq(s->fallback, "auto");
@@ -114,6 +120,31 @@ START_TEST(defaults)
 }
 END_TEST
 
+/* A program has the table's rows, with its own defaults and choices. */
+START_TEST(programs)
+{
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    ck_assert_str_eq(got.model->name, "resnet20");
+    ck_assert_int_eq(got.epochs, 10);
+    program = &tutti_train_imagenet;
+    parse(NULL, NULL, &status);
+    ck_assert_ok(status);
+    ck_assert_str_eq(got.model->name, "resnet50");
+    ck_assert_int_eq(got.epochs, 90);
+    const char *says = parse("--model", "resnet20", &status);
+    ck_assert_int_eq(status, TUTTI_ERR_USAGE);
+    ck_assert_ptr_nonnull(strstr(says, "see tutti-imagenet --help"));
+    for (const tutti_train_default *d = program->defaults; d->option; d++) {
+        char option[64];
+        snprintf(option, sizeof option, "--%s", d->option);
+        says = parse(option, d->value, &status);
+        ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, d->value, says);
+    }
+    program = &tutti_train_cifar;
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("options");
@@ -122,5 +153,6 @@ int main(void)
     tcase_add_test(tcase, every_other_option);
     tcase_add_test(tcase, the_ends_of_ranges);
     tcase_add_test(tcase, defaults);
+    tcase_add_test(tcase, programs);
     return testing_run(suite);
 }

@@ -1,0 +1,107 @@
+#include "apps/train/hash.h"
+#include "apps/train/judge.h"
+#include "apps/train/loop.h"
+#include "apps/train/program.h"
+#include "apps/train/trainer.h"
+#include "dag/base/log.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+enum { INTERRUPTED = 130 /* 128 + SIGINT, as in shells */ };
+
+static int exit_code(tutti_status status)
+{
+    return status == TUTTI_OK                ? EXIT_SUCCESS
+           : status == TUTTI_ERR_USAGE       ? 2
+           : status == TUTTI_ERR_INTERRUPTED ? INTERRUPTED
+                                             : 1;
+}
+
+static tutti_status open_report(tutti_trainer *s, tutti_report **report)
+{
+    tutti_report_options options = {.active = s->session.rank == 0,
+        .json = s->options->json,
+        .keep = (int)s->options->keep,
+        .append = s->options->resume != NULL};
+    options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
+    tutti_status status =
+        tutti_exchange_agree(s->session.exchange, tutti_report_open(&options, report), NULL);
+    if (status) return status;
+    tutti_report_start start;
+    tutti_trainer_describe(s, &start);
+    tutti_report_on_start(*report, &start);
+    return TUTTI_OK;
+}
+
+/* A rank that fails alone, in the middle of a step, ends all ranks: the others wait for it. */
+static tutti_status train(tutti_trainer *s, tutti_report *report)
+{
+    char hash[TUTTI_HASH_TEXT];
+    int together;
+    tutti_report_summary summary;
+    tutti_status status = tutti_loop_run(s, report, &summary, &together);
+    if (status && !together) tutti_trainer_end_all(status);
+    if (!status) status = tutti_trainer_hash(s, hash);
+    if (status) return status;
+    summary.weights_hash = hash;
+    tutti_report_on_summary(report, &summary);
+    return TUTTI_OK;
+}
+
+static tutti_status run(
+    const tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
+{
+    tutti_trainer trainer;
+    tutti_report *report = NULL;
+    tutti_status status = tutti_trainer_join(options, interrupt, parsed, &trainer);
+    if (status) goto done;
+    status = tutti_trainer_prepare(&trainer);
+    if (!status && options->check_only) {
+        status = tutti_train_judge(&trainer);
+        goto done;
+    }
+    if (!status) status = open_report(&trainer, &report);
+    if (!status) status = train(&trainer, report);
+    tutti_status closed = tutti_report_close(report);
+    status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
+done:
+    tutti_status left = tutti_trainer_leave(&trainer);
+    return status ? status : left;
+}
+
+/* Before any thread is created, so that only the stall inspector's thread receives it, and no thread of StarPU or MPI
+ * is interrupted. */
+static void block_usr1(void)
+{
+    sigset_t question;
+    sigemptyset(&question);
+    sigaddset(&question, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &question, NULL);
+}
+
+int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
+{
+    tutti_train_options options;
+    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    /* a file that may not grow makes write fail, and does not kill the process */
+    signal(SIGXFSZ, SIG_IGN);
+    block_usr1();
+    tutti_status status = tutti_train_options_parse(program, argc, argv, &options, &wish);
+    if (!status && wish == TUTTI_CONF_HELP) {
+        tutti_conf_print_help(&options.conf, stdout);
+        return EXIT_SUCCESS;
+    }
+    if (!status && wish == TUTTI_CONF_VERSION) {
+        tutti_conf_print_version(&options.conf, stdout);
+        return EXIT_SUCCESS;
+    }
+    tutti_log_set_level(options.verbose ? TUTTI_LOG_DEBUG
+                        : options.quiet ? TUTTI_LOG_WARN
+                                        : TUTTI_LOG_INFO);
+    tutti_interrupt *interrupt = NULL;
+    if (!status) status = tutti_interrupt_open(&interrupt);
+    status = run(&options, interrupt, status);
+    tutti_interrupt_close(interrupt);
+    return exit_code(status);
+}

@@ -1,0 +1,40 @@
+#!/bin/bash
+# tutti-imagenet: what it shares with tutti-cifar it does alike; its own are models, formats and defaults.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_jpeg "$dir/jpeg"
+make_cifar "$dir/cifar"
+common=(--batch 2 --steps 3 --lr 0.01 --eval-every end --timeout 60)
+
+imagenet() { # P OPTION...: output in $dir/out
+    local ranks=$1
+    shift
+    "$mpirun" -np "$ranks" "$apps/tutti-imagenet" "$@" > "$dir/out" 2>&1
+}
+refuses() { # TEXT OPTION...
+    local text=$1 status=0
+    shift
+    imagenet 2 "$@" || status=$?
+    [ $status = 2 ] || { fail "status $status instead of 2: $*"; cat "$dir/out"; }
+    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+}
+
+imagenet 2 --data "$dir/jpeg" "${common[@]}" --checkpoint "$dir/weights" --json "$dir/json" --quiet || { fail "status $?"; cat "$dir/out"; }
+grep -q '"event":"start".*"model":"resnet50".*"data":"jpeg"' "$dir/json" || { fail "the start event"; cat "$dir/json"; }
+grep -aq '"program":"tutti-imagenet"' "$dir/weights" || fail "the checkpoint does not name its program"
+hash=$(field weights_hash)
+[ -n "$hash" ] || fail "no weights_hash"
+
+# The same weights as from tutti-cifar, which continues the checkpoint as well.
+trains 2 --data "$dir/jpeg" "${common[@]}" --model resnet50 --epochs 90
+[ "$(field weights_hash)" = "$hash" ] || fail "tutti-cifar trains other weights: $(field weights_hash), not $hash"
+trains 2 --data "$dir/jpeg" "${common[@]}" --model resnet50 --steps 4 --resume "$dir/weights"
+
+refuses '--data DIR is missing' --epochs 1
+refuses 'unknown model; known: ' --data "$dir/jpeg" --model resnet20
+refuses 'unknown format; known: jpeg, ' --data "$dir/jpeg" --format cifar10
+refuses 'holds cifar10, which tutti-imagenet does not read: use tutti-cifar' --data "$dir/cifar" "${common[@]}"
+
+# Nothing that both programs share names one of them.
+"$apps/tutti-imagenet" --help > "$dir/help"
+grep -i cifar "$dir/help" && fail "--help speaks of another program"
+finish
