@@ -2,6 +2,7 @@
 #include "apps/data/source.h"
 #include "apps/models/model.h"
 #include "apps/train/rate_schedule.h"
+#include "apps/train/recipe.h"
 #include "collectives/boot.h"
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
@@ -67,6 +68,11 @@ static const char *rate_schedule_name(int i)
     return tutti_rate_schedules[i].name;
 }
 
+static const char *recipe_name(int i)
+{
+    return tutti_train_recipes[i].name;
+}
+
 static const char *runner_name(int i)
 {
     return tutti_runners[i] ? tutti_runners[i]->name : NULL;
@@ -79,7 +85,7 @@ static const struct {
 } lists[] = {{"designs", design_name}, {"overlapping", overlapping_name},
     {"transports", transport_name}, {"algorithms", algorithm_name}, {"kernels", kernel_name},
     {"models", model_name}, {"formats", format_name}, {"rate-schedules", rate_schedule_name},
-    {"runners", runner_name}, {NULL, NULL}};
+    {"recipes", recipe_name}, {"runners", runner_name}, {NULL, NULL}};
 
 static const char *list_choice(int i)
 {
@@ -110,7 +116,8 @@ static const tutti_conf conf = {
         "Prints versions, the instructions that kernels may use here, the MPI thread level that "
         "MPI "
         "grants, and this build's tables of "
-        "designs, transports, algorithms, kernels, models, formats, rate schedules and runners.",
+        "designs, transports, algorithms, kernels, models, formats, rate schedules, recipes and "
+        "runners.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -189,6 +196,11 @@ static void print_training(void)
     puts("\nrate-schedules");
     for (int i = 0; tutti_rate_schedules[i].name; i++)
         print_row(tutti_rate_schedules[i].name, tutti_rate_schedules[i].summary);
+    puts("\nrecipes");
+    for (const tutti_train_recipe *r = tutti_train_recipes; r->name; r++) {
+        print_row(r->name, r->summary);
+        if (*r->source) print_row("", r->source);
+    }
     puts("\nrunners");
     for (int i = 0; tutti_runners[i]; i++)
         print_row(tutti_runners[i]->name, tutti_runners[i]->summary);

@@ -12,6 +12,7 @@ libtrain_la_SOURCES = \
 	apps/train/options.c apps/train/options.h \
 	apps/train/outputs.c apps/train/outputs.h \
 	apps/train/program.h apps/train/programs.c \
+	apps/train/recipe.c apps/train/recipe.h \
 	apps/train/replica.c apps/train/replica.h \
 	apps/train/report.c apps/train/report.h \
 	apps/train/saver.c apps/train/saver.h \

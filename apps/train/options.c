@@ -61,6 +61,9 @@ static const tutti_setting settings[] = {
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", AT(model_name), .help = "model"},
+    {TUTTI_CONF_CHOICE, "recipe", "NAME", .fallback = "none", AT(recipe_name),
+        .help = "defaults of a published training for the options below, which --recipe NAME "
+                "--help shows; options that are given count more"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and batch"},
     {TUTTI_CONF_INT, "accumulate", "N", .fallback = "1", .low = 1, .high = 65536, AT(accumulate),
@@ -78,6 +81,10 @@ static const tutti_setting settings[] = {
         .help = "highest learning rate; auto: 0.001 for adam and adamw, else the model's own "
                 "(tutti-info lists it for 128 images per step), in "
                 "proportion to the images per step"},
+    {TUTTI_CONF_INT_OR, "lr-images", "N", .fallback = "none", .low = 1, .high = 1e9,
+        .words = {"none"}, AT(lr_images),
+        .help = "--lr X is for N images per step of all ranks, and in proportion for other "
+                "numbers; none: it is as given"},
     {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
         .choice = rate_schedule_choice, AT(rate_schedule_name),
         .help = "how the learning rate changes"},
@@ -85,6 +92,18 @@ static const tutti_setting settings[] = {
         AT(warmup),
         .help = "steps during which the learning rate rises linearly; auto: 10 % of the run for "
                 "onecycle, else none"},
+    {TUTTI_CONF_REAL_OR, "warmup-epochs", "X", .fallback = "none", .high = 1e6, .words = {"none"},
+        AT(warmup_epochs), .help = "the same in epochs, where --warmup is auto"},
+    {TUTTI_CONF_REAL_OR, "warmup-from", "X", .fallback = "auto", .high = 1000, .words = {"auto"},
+        AT(warmup_from),
+        .help = "learning rate of the first step of warm-up, at most the highest; auto: a step's "
+                "rise above 1/25 of the highest for onecycle, above 0 for the others"},
+    {TUTTI_CONF_TEXT, "milestones", "LIST", .fallback = "30,60,80", AT(milestones_text),
+        .help = "epochs after which --rate-schedule milestones lowers the rate, up to 8"},
+    {TUTTI_CONF_REAL, "milestone-factor", "X", .fallback = "0.1", .low = 1e-6, .high = 1,
+        AT(milestone_factor), .help = "what it multiplies the rate with"},
+    {TUTTI_CONF_REAL, "poly-power", "X", .fallback = "1", .low = 0, .high = 100, AT(poly_power),
+        .help = "exponent of --rate-schedule poly; 1: a straight line"},
     {TUTTI_CONF_CHOICE, "optimizer", "NAME", .fallback = "sgd", .choice = optimizer_choice,
         AT(optimizer_name), .help = "how gradients change the weights"},
     {TUTTI_CONF_REAL, "momentum", "X", .fallback = "0.9", .high = 0.999999, AT(momentum),
@@ -230,6 +249,7 @@ static void adapt(tutti_train_options *o, const tutti_train_program *program)
     memcpy(o->setting, settings, sizeof settings);
     find_setting(o, "model")->choice = program->model;
     find_setting(o, "format")->choice = program->format;
+    find_setting(o, "recipe")->choice = program->recipe;
     set_defaults(o, program->defaults);
 }
 
@@ -255,6 +275,12 @@ static tutti_status check_together(const tutti_train_options *o)
         snprintf(reason, sizeof reason, "more workers than images in a batch (--batch %" PRId64 ")",
             o->batch);
         return refuse_number(o, "workers", o->workers, reason);
+    }
+    if (!o->milestones) {
+        snprintf(reason, sizeof reason,
+            "must be up to %d ascending epochs from 1 on, separated by commas",
+            TUTTI_RATE_MILESTONES);
+        return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
     }
     int64_t lanes = tutti_conf_int_or(o->lanes, 1);
     if (lanes > 1 && !o->design->many_lanes) {
@@ -282,6 +308,11 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     *options = (tutti_train_options){0};
     adapt(options, program);
     tutti_status status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    options->recipe = tutti_train_recipe_find(options->recipe_name);
+    if (!status && options->recipe->defaults->option) { /* once more, with its defaults */
+        set_defaults(options, options->recipe->defaults);
+        status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    }
     options->words = argv;
     options->model = tutti_model_find(options->model_name);
     options->design_auto = strcmp(options->design_name, auto_design) == 0;
@@ -290,6 +321,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
                                                                                    : "funneled");
     options->optimizer = tutti_update_rule_find(options->optimizer_name);
     options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
+    options->milestones = tutti_rate_schedule_read(options->milestones_text, options->milestone);
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     options->verify = tutti_verify_mode_find(options->verify_name);

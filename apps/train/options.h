@@ -8,6 +8,7 @@
 #include "apps/models/model.h"
 #include "apps/train/program.h"
 #include "apps/train/rate_schedule.h"
+#include "apps/train/recipe.h"
 #include "dag/base/conf.h"
 #include "dag/net/step.h"
 #include "designs/design.h"
@@ -28,6 +29,7 @@ typedef struct tutti_train_options {
     tutti_setting setting[TUTTI_TRAIN_SETTINGS];
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
+    const char *recipe_name, *milestones_text;
     const char *priority_name, *wire_name, *precision_name, *optimizer_name;
     int unsafe, check_only;
     int64_t workers, batch, accumulate, epochs;
@@ -40,6 +42,10 @@ typedef struct tutti_train_options {
     int no_nesterov, weights_only;
     tutti_data_settings images;
     tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
+    tutti_conf_int lr_images;         /* images per step that `rate` is for; or none */
+    tutti_conf_real warmup_epochs;    /* in place of warmup; or none */
+    tutti_conf_real warmup_from;      /* rate; auto: the schedule's own */
+    double milestone_factor, poly_power;
     int64_t seed, threads, depth;
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
     tutti_conf_int eval_views;    /* auto: see the table */
@@ -64,6 +70,9 @@ typedef struct tutti_train_options {
     tutti_augment augment;
     int views; /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
+    const tutti_train_recipe *recipe;
+    int milestones;
+    int64_t milestone[TUTTI_RATE_MILESTONES]; /* epochs */
     const tutti_update_rule *optimizer;
     tutti_verify_mode verify;
     int priority, priority_free;

@@ -16,6 +16,7 @@ typedef struct tutti_train_program {
      * refused. */
     const char *(*model)(int i);
     const char *(*format)(int i);
+    const char *(*recipe)(int i);        /* what --recipe accepts */
     const tutti_train_default *defaults; /* where they are not those of options.c; ends with NULL */
 } tutti_train_program;
 

@@ -2,6 +2,7 @@
 
 #include "apps/data/source.h"
 #include "apps/models/model.h"
+#include "apps/train/recipe.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -22,6 +23,11 @@ static const char *any_format(int i)
     return tutti_image_sources[i] ? tutti_image_sources[i]->name : NULL;
 }
 
+static const char *any_recipe(int i)
+{
+    return tutti_train_recipes[i].name;
+}
+
 static const tutti_train_default cifar_defaults[] = {{"model", "resnet20"}, {0}};
 
 const tutti_train_program tutti_train_cifar = {
@@ -32,6 +38,7 @@ const tutti_train_program tutti_train_cifar = {
     .epilogue = STATUS "See tutti-cifar(1).",
     .model = any_model,
     .format = any_format,
+    .recipe = any_recipe,
     .defaults = cifar_defaults,
 };
 
@@ -58,6 +65,15 @@ static const char *photograph_format(int i)
     return NULL;
 }
 
+/* Recipes for small images are tutti-cifar's. */
+static const char *photograph_recipe(int i)
+{
+    for (int r = 0; tutti_train_recipes[r].name; r++)
+        if (strcmp(tutti_train_recipes[r].name, "he") != 0 && i-- == 0)
+            return tutti_train_recipes[r].name;
+    return NULL;
+}
+
 static const tutti_train_default imagenet_defaults[] = {
     {"model", "resnet50"}, {"epochs", "90"}, {0}};
 
@@ -69,5 +85,6 @@ const tutti_train_program tutti_train_imagenet = {
     .epilogue = STATUS "See tutti-imagenet(1).",
     .model = photograph_model,
     .format = photograph_format,
+    .recipe = photograph_recipe,
     .defaults = imagenet_defaults,
 };

@@ -1,37 +1,58 @@
 #include "apps/train/rate_schedule.h"
 
+#include "dag/base/number.h"
+
+#include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
-static double shape_constant(double t, double u)
+static double shape_constant(const tutti_rate_schedule *s, double t, int64_t step)
 {
-    (void)t, (void)u;
+    (void)s, (void)t, (void)step;
     return 1;
 }
 
-static double shape_step(double t, double u)
+static double shape_step(const tutti_rate_schedule *s, double t, int64_t step)
 {
+    double u = (double)step / (double)s->total;
     (void)t;
     return u < 0.5 ? 1 : u < 0.75 ? 0.1 : 0.01;
 }
 
-static double shape_cosine(double t, double u)
+static double shape_milestones(const tutti_rate_schedule *s, double t, int64_t step)
 {
-    (void)u;
+    double part = 1;
+    (void)t;
+    for (int i = 0; i < s->milestones && step >= s->milestone[i]; i++) part *= s->factor;
+    return part;
+}
+
+static double shape_poly(const tutti_rate_schedule *s, double t, int64_t step)
+{
+    (void)step;
+    return pow(1 - t, s->power);
+}
+
+static double shape_cosine(const tutti_rate_schedule *s, double t, int64_t step)
+{
+    (void)s, (void)step;
     return (1 + cos(M_PI * t)) / 2;
 }
 
-static double shape_onecycle(double t, double u)
+static double shape_onecycle(const tutti_rate_schedule *s, double t, int64_t step)
 {
     const double last = 1e-4;
-    (void)u;
+    (void)s, (void)step;
     return last + (1 - last) * (1 - t);
 }
 
 const tutti_rate_schedule_kind tutti_rate_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
+    {"milestones", "times --milestone-factor after each epoch of --milestones", 0, 0,
+        shape_milestones},
+    {"poly", "down to 0 as the --poly-power of the part of the run that is left", 0, 0, shape_poly},
     {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
     {"onecycle", "linear up from 1/25, then linear down to 1/10000", 1. / 25, 0.1, shape_onecycle},
     {0},
@@ -44,6 +65,25 @@ const tutti_rate_schedule_kind *tutti_rate_schedule_find(const char *name)
     return NULL;
 }
 
+int tutti_rate_schedule_read(const char *text, int64_t milestone[TUTTI_RATE_MILESTONES])
+{
+    int count = 0;
+    for (;;) {
+        char word[32];
+        size_t length = strcspn(text, ",");
+        if (length >= sizeof word || count == TUTTI_RATE_MILESTONES) return 0;
+        memcpy(word, text, length);
+        word[length] = '\0';
+        int64_t least = count ? milestone[count - 1] + 1 : 1;
+        if (!tutti_number_int(word, &milestone[count]) || milestone[count] < least ||
+            milestone[count] > 1000000)
+            return 0;
+        count++;
+        if (!text[length]) return count;
+        text += length + 1;
+    }
+}
+
 int64_t tutti_rate_schedule_warmup(const tutti_rate_schedule_kind *kind, int64_t total)
 {
     return (int64_t)floor(kind->warmup * (double)total);
@@ -53,8 +93,29 @@ double tutti_rate_schedule_at(const tutti_rate_schedule *schedule, int64_t step)
 {
     const tutti_rate_schedule_kind *kind = schedule->kind;
     double total = (double)schedule->total, s = (double)step;
-    double warmup = (double)schedule->warmup;
-    if (s < warmup) return schedule->rate * (kind->low + (1 - kind->low) * (s + 1) / warmup);
+    double warmup = (double)schedule->warmup, rate = schedule->rate;
+    if (s < warmup && schedule->from_given) {
+        double from = fmin(schedule->from, rate);
+        return from + (rate - from) * s / warmup;
+    }
+    if (s < warmup) return rate * (kind->low + (1 - kind->low) * (s + 1) / warmup);
     double t = total > warmup ? (s - warmup) / (total - warmup) : 1;
-    return schedule->rate * kind->shape(t < 1 ? t : 1, s / total);
+    return rate * kind->shape(schedule, t < 1 ? t : 1, step);
+}
+
+char *tutti_rate_schedule_print(const tutti_rate_schedule *s, char text[TUTTI_RATE_TEXT])
+{
+    size_t used = (size_t)snprintf(text, TUTTI_RATE_TEXT, "%s", s->kind->name);
+    if (s->kind->shape == shape_poly)
+        used += (size_t)snprintf(text + used, TUTTI_RATE_TEXT - used, " %g", s->power);
+    if (s->kind->shape == shape_milestones) {
+        for (int i = 0; i < s->milestones; i++)
+            used += (size_t)snprintf(
+                text + used, TUTTI_RATE_TEXT - used, "%c%" PRId64, i ? ',' : ' ', s->milestone[i]);
+        used += (size_t)snprintf(text + used, TUTTI_RATE_TEXT - used, " x %g", s->factor);
+    }
+    used += (size_t)snprintf(text + used, TUTTI_RATE_TEXT - used, ", warm-up %" PRId64, s->warmup);
+    if (s->warmup && s->from_given)
+        snprintf(text + used, TUTTI_RATE_TEXT - used, " from %g", fmin(s->from, s->rate));
+    return text;
 }

@@ -10,6 +10,7 @@
 #ifndef TUTTI_TRAIN_REPORT_H
 #define TUTTI_TRAIN_REPORT_H
 
+#include "apps/train/rate_schedule.h"
 #include "dag/base/status.h"
 
 #include <stdint.h>
@@ -46,6 +47,11 @@ typedef struct tutti_report_start {
     int64_t batch, accumulate; /* images per rank and batch; batches per step */
     int64_t steps, steps_per_epoch, first_step, seed;
     int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
+    /* What the options, the recipe and the model come to. */
+    const char *program, *recipe, *optimizer;
+    char rate_schedule[TUTTI_RATE_TEXT];
+    double rate, momentum, weight_decay, label_smoothing;
+    int nesterov, weights_only;
 } tutti_report_start;
 
 typedef struct tutti_report_step {

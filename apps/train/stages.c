@@ -49,8 +49,7 @@ static tutti_status broadcast(
 /* The settings that ranks must share. A rank whose options were refused differs from those that go on. */
 static char *common_text(const tutti_train_options *options, tutti_status parsed)
 {
-    char *text = NULL,
-         *settings = parsed ? strdup("") : tutti_conf_text(&options->conf, options);
+    char *text = NULL, *settings = parsed ? strdup("") : tutti_conf_text(&options->conf, options);
     if (settings &&
         asprintf(&text, "options=%s\n%s", parsed ? "refused" : "accepted", settings) < 0)
         text = NULL;
@@ -205,6 +204,14 @@ static int64_t epochs_with_crops(const tutti_trainer *s)
     return epochs > without ? epochs - without : 0;
 }
 
+/* Where --warmup is auto. */
+static int64_t own_warmup(const tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    if (o->warmup_epochs.word) return tutti_rate_schedule_warmup(o->rate_schedule, s->steps);
+    return (int64_t)llround(o->warmup_epochs.value * (double)s->steps_per_epoch);
+}
+
 static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
@@ -222,10 +229,18 @@ static tutti_status plan_steps(tutti_trainer *s)
     s->crop_epochs = epochs_with_crops(s);
     double images = (double)o->batch * s->session.ranks * (double)o->accumulate;
     double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
-    double rate = tutti_conf_real_or(o->rate, own);
-    int64_t warmup =
-        tutti_conf_int_or(o->warmup, tutti_rate_schedule_warmup(o->rate_schedule, s->steps));
-    s->rate_schedule = (tutti_rate_schedule){o->rate_schedule, rate, s->steps, warmup};
+    double part = o->lr_images.word ? 1 : images / (double)o->lr_images.value;
+    s->rate_schedule = (tutti_rate_schedule){.kind = o->rate_schedule,
+        .rate = o->rate.word ? own : o->rate.value * part,
+        .total = s->steps,
+        .warmup = tutti_conf_int_or(o->warmup, own_warmup(s)),
+        .from_given = !o->warmup_from.word,
+        .from = o->warmup_from.value,
+        .power = o->poly_power,
+        .milestones = o->milestones,
+        .factor = o->milestone_factor};
+    for (int i = 0; i < o->milestones; i++)
+        s->rate_schedule.milestone[i] = o->milestone[i] * s->steps_per_epoch;
     return TUTTI_OK;
 }
 
@@ -405,6 +420,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
 
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
+    const tutti_step_options *recipe = &s->session.recipe;
     *start = (tutti_report_start){.design = tutti_exchange_design(s->session.exchange)->name,
         .design_auto = s->options->design_auto,
         .algorithm = s->options->algorithm,
@@ -433,7 +449,17 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .steps_per_epoch = s->steps_per_epoch,
         .first_step = s->first_step,
         .last_step = s->last_step,
-        .seed = s->options->seed};
+        .seed = s->options->seed,
+        .program = s->options->program->name,
+        .recipe = s->options->recipe->name,
+        .optimizer = s->session.step->rule->name,
+        .rate = s->rate_schedule.rate,
+        .momentum = (double)recipe->momentum,
+        .nesterov = recipe->nesterov,
+        .weight_decay = (double)recipe->weight_decay,
+        .weights_only = recipe->weights_only,
+        .label_smoothing = (double)recipe->label_smoothing};
+    tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
 }
 
 /* ---- leaving ---- */

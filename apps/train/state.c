@@ -16,7 +16,7 @@ static const char precision_key[] = "precision";
 
 /* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
-enum { WORD_SIZE = 96 };
+enum { WORD_SIZE = TUTTI_RATE_TEXT };
 static const struct {
     const char *key;
     word_rule rule;
@@ -74,8 +74,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train.count);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
-    snprintf(text[i++], WORD_SIZE, "%s, warm-up %" PRId64, s->rate_schedule.kind->name,
-        s->rate_schedule.warmup);
+    tutti_rate_schedule_print(&s->rate_schedule, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%.6g%s", (double)r->momentum, r->nesterov ? " nesterov" : "");
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
@@ -178,7 +177,7 @@ static void note_difference(
 static tutti_status check_words(
     const tutti_checkpoint *checkpoint, const char *path, word_text text)
 {
-    char others[4096] = "";
+    char others[2 * sizeof(word_text)] = "";
     for (int i = 0; i < WORDS; i++) {
         const char *has = tutti_checkpoint_value(checkpoint, words[i].key);
         if (!has && words[i].since_0_1)

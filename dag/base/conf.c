@@ -246,7 +246,7 @@ static void describe_options(const tutti_conf *conf, struct option *options)
     for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
         const tutti_setting *s = &conf->settings[row];
         if (!is_value(s) || (s->flags & TUTTI_CONF_OPERAND)) continue;
-        int takes = s->kind == TUTTI_CONF_FLAG ? no_argument : required_argument;
+        int takes = s->kind == TUTTI_CONF_FLAG ? optional_argument : required_argument;
         *options++ = (struct option){s->name, takes, NULL, FIRST_ROW + row};
     }
     *options = (struct option){0};
@@ -258,7 +258,7 @@ static tutti_status refuse_word(const tutti_conf *conf, int answer, const char *
     if (answer == ':')
         return tutti_fail(
             TUTTI_ERR_USAGE, "%s: a value is missing (see %s --help)", word, conf->program);
-    if (optopt >= FIRST_ROW || optopt == WISH_HELP || optopt == WISH_VERSION)
+    if (optopt == WISH_HELP || optopt == WISH_VERSION)
         return tutti_fail(
             TUTTI_ERR_USAGE, "%s: this option takes no value (see %s --help)", word, conf->program);
     return tutti_fail(TUTTI_ERR_USAGE, "%s: no such option (see %s --help)", word, conf->program);
@@ -278,7 +278,7 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
         }
         if (answer < FIRST_ROW) return refuse_word(conf, answer, words[optind - 1]);
         const tutti_setting *s = &conf->settings[answer - FIRST_ROW];
-        const char *text = s->kind == TUTTI_CONF_FLAG ? "1" : optarg;
+        const char *text = s->kind == TUTTI_CONF_FLAG && !optarg ? "1" : optarg;
         if (!store(s, text, values)) return refuse_value(conf, s, text, TUTTI_CONF_FROM_OPTION);
         origin[answer - FIRST_ROW] = TUTTI_CONF_FROM_OPTION;
     }

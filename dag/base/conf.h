@@ -28,7 +28,7 @@
 typedef enum tutti_conf_kind {
     TUTTI_CONF_END,     /* ends the table */
     TUTTI_CONF_HEADING, /* for --help only: the title of the rows below it */
-    TUTTI_CONF_FLAG,    /* int: 1 when given; takes no argument (in the environment: 0 or 1) */
+    TUTTI_CONF_FLAG,    /* int: 1 when given; --NAME=0 turns it off (in the environment: 0 or 1) */
     TUTTI_CONF_INT,     /* int64_t in [low, high] */
     TUTTI_CONF_REAL,    /* double in [low, high] */
     TUTTI_CONF_INT_OR,  /* tutti_conf_int: the same, or one of `words` */

@@ -24,7 +24,7 @@ refuses 2 '--batch 0: must be an integer from 1' two --data "$dir/data" --batch 
 refuses 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
 refuses 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
 refuses 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
-refuses 2 'unknown rate-schedule; known: constant, step, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
+refuses 2 'unknown rate-schedule; known: constant, step, milestones, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
 refuses 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
 refuses 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
 refuses 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi

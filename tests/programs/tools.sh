@@ -9,7 +9,7 @@ for word in Tutti StarPU MPI_THREAD_ $(names designs) mpi ring recursive-doublin
 done
 
 # One table for scripts, without MPI: every name of it stands in the whole, too.
-for table in designs overlapping transports algorithms kernels models formats rate-schedules runners; do
+for table in designs overlapping transports algorithms kernels models formats rate-schedules recipes runners; do
     listed=$(names $table) || fail "tutti-info --list $table: status $?"
     [ -n "$listed" ] || fail "tutti-info --list $table: nothing"
     for word in $listed; do grep -q "^  $word  *" "$dir/out" || fail "--list $table tells of $word, tutti-info does not"; done

@@ -1,4 +1,5 @@
 # Tests of apps/train and of dag/base/conf.
+EXTRA_DIST += tests/golden/rates/make.py tests/golden/rates/pytorch.txt
 train_tests = tests/train/test_conf tests/train/test_rate_schedule tests/train/test_checkpoint tests/train/test_report \
 	tests/train/test_finite tests/train/test_options
 check_PROGRAMS += $(train_tests)

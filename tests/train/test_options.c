@@ -120,6 +120,46 @@ START_TEST(defaults)
 }
 END_TEST
 
+START_TEST(recipes)
+{
+    tutti_status status;
+    for (const tutti_train_recipe *r = tutti_train_recipes; r->name; r++) {
+        const char *says = parse("--recipe", r->name, &status);
+        ck_assert_msg(status == TUTTI_OK, "%s: %s", r->name, says);
+        ck_assert_ptr_eq(got.recipe, r);
+        /* Each of its defaults is a row of the table, and accepted there. */
+        for (const tutti_train_default *d = r->defaults; d->option; d++) {
+            char option[64];
+            snprintf(option, sizeof option, "--%s=%s", d->option, d->value);
+            says = parse(option, "--quiet", &status);
+            ck_assert_msg(status == TUTTI_OK, "%s: %s", option, says);
+        }
+    }
+    parse("--recipe", "goyal", &status);
+    ck_assert_int_eq(got.epochs, 90);
+    ck_assert_double_eq(got.rate.value, 0.1);
+    ck_assert_int_eq(got.lr_images.value, 256);
+    ck_assert_double_eq(got.weight_decay.value, 1e-4);
+    ck_assert_int_eq(got.weights_only, 1);
+    ck_assert_int_eq(got.no_nesterov, 0);
+    ck_assert_int_eq(got.milestones, 3);
+    ck_assert_int_eq(got.milestone[2], 80);
+    ck_assert_double_eq(got.warmup_epochs.value, 5);
+    ck_assert_str_eq(got.rate_schedule->name, "milestones");
+    /* What is given counts more: before or after --recipe, and to turn a flag off. */
+    parse("--recipe=goyal", "--epochs=7", &status);
+    ck_assert_int_eq(got.epochs, 7);
+    parse("--decay-weights-only=0", "--recipe=goyal", &status);
+    ck_assert_ok(status);
+    ck_assert_int_eq(got.weights_only, 0);
+    parse("--recipe", "none", &status);
+    ck_assert_int_eq(got.epochs, 10);
+    const char *says = parse("--milestones", "30,20", &status);
+    ck_assert_int_eq(status, TUTTI_ERR_USAGE);
+    ck_assert_ptr_nonnull(strstr(says, "--milestones 30,20: must be up to 8 ascending epochs"));
+}
+END_TEST
+
 /* A program has the table's rows, with its own defaults and choices. */
 START_TEST(programs)
 {
@@ -153,6 +193,7 @@ int main(void)
     tcase_add_test(tcase, every_other_option);
     tcase_add_test(tcase, the_ends_of_ranges);
     tcase_add_test(tcase, defaults);
+    tcase_add_test(tcase, recipes);
     tcase_add_test(tcase, programs);
     return testing_run(suite);
 }

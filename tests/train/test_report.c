@@ -24,6 +24,13 @@ static void tell_all(tutti_report *report)
                                       .library = "L",
                                       .model = "mlp",
                                       .data = "synthetic",
+                                      .program = "tutti-cifar",
+                                      .recipe = "goyal",
+                                      .optimizer = "sgd",
+                                      .rate_schedule = "cosine, warm-up 3",
+                                      .rate = 0.25,
+                                      .momentum = 0.5,
+                                      .nesterov = 1,
                                       .ranks = 2,
                                       .lanes = 1,
                                       .workers = 2,
@@ -85,6 +92,9 @@ START_TEST(json_has_the_promised_fields)
         ck_assert_ptr_nonnull(event);
         ck_assert_uint_lt(n, sizeof events / sizeof *events);
         ck_assert_str_eq(json_string_value(json_object_get(event, "event")), events[n]);
+        if (n == 0)
+            ck_assert_str_eq(
+                json_string_value(json_object_get(event, "rate_schedule")), "cosine, warm-up 3");
         if (n == 6) ck_assert(json_is_null(json_object_get(event, "loss")));
         if (n == 9) {
             ck_assert_uint_eq(json_object_size(event), sizeof fields / sizeof *fields);
@@ -104,6 +114,8 @@ START_TEST(people_get_lines_or_a_bar)
     ck_assert_ok(report_with(1, TUTTI_REPORT_LINES, NULL));
     ck_assert_ptr_null(strchr(people_text, '\r'));
     ck_assert_ptr_nonnull(strstr(people_text, "design funneled: 2 ranks, 1 lane"));
+    ck_assert_ptr_nonnull(strstr(people_text, "recipe goyal: sgd, rate 0.25 (cosine, warm-up 3), "
+                                              "momentum 0.5 nesterov, weight decay 0, "));
     ck_assert_ptr_nonnull(strstr(people_text, "epoch 1/2 step 3/6 loss 1.5000"));
     ck_assert_ptr_nonnull(strstr(people_text, "test accuracy 12.50 %"));
     ck_assert_ptr_null(strchr(people_text, '\033'));
