@@ -3,6 +3,7 @@
 apps_data_sources = \
 	apps/data/bad_images.c apps/data/bad_images.h \
 	apps/data/cifar.c \
+	apps/data/class_names.c apps/data/class_names.h \
 	apps/data/dataset.c \
 	apps/data/decode.c apps/data/decode.h \
 	apps/data/exif.c apps/data/exif.h \

@@ -4,6 +4,7 @@ libtrain_la_SOURCES = \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/train/again.c apps/train/again.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
+	apps/train/events.h \
 	apps/train/finite.c apps/train/finite.h \
 	apps/train/hash.c apps/train/hash.h \
 	apps/train/interrupt.c apps/train/interrupt.h \
@@ -11,6 +12,7 @@ libtrain_la_SOURCES = \
 	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.c apps/train/options.h \
 	apps/train/outputs.c apps/train/outputs.h \
+	apps/train/page.c apps/train/page.h \
 	apps/train/program.h apps/train/programs.c \
 	apps/train/recipe.c apps/train/recipe.h \
 	apps/train/replica.c apps/train/replica.h \
@@ -20,6 +22,7 @@ libtrain_la_SOURCES = \
 	apps/train/stages.c \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
+	apps/train/tally.c apps/train/tally.h \
 	apps/train/tracer.c apps/train/tracer.h \
 	apps/train/train_main.c \
 	apps/train/trainer.h

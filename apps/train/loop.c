@@ -6,6 +6,7 @@
 #include "apps/train/replica.h"
 #include "apps/train/saver.h"
 #include "apps/train/stopwatch.h"
+#include "apps/train/tally.h"
 #include "apps/train/tracer.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -30,6 +31,7 @@ typedef struct flight {
     float rate;
     const tutti_batch *batch;
     double *metrics; /* micro-batches x TUTTI_METRICS */
+    float *outputs;  /* (batch, classes), where they are tallied; else NULL */
 } flight;
 
 /* Sums of metrics over images: loss, correct, counted. */
@@ -49,6 +51,7 @@ typedef struct loop {
     sums gathered;                               /* of the step's batches so far */
     double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
     double one_view_accuracy;                    /* with only one view of each test image */
+    double best_accuracy;                        /* label among the best five */
     double average_loss, average_accuracy;       /* of the averages over steps; NaN without */
     int64_t replica_checks;
     int64_t lost;  /* the first step whose loss on this rank was not finite; 0: none */
@@ -73,6 +76,7 @@ static void close_flights(flight flights[AHEAD])
     for (int i = 0; i < AHEAD; i++) {
         if (flights[i].batch) tutti_prefetch_release((void *)flights[i].batch);
         free(flights[i].metrics);
+        free(flights[i].outputs);
     }
 }
 
@@ -99,8 +103,24 @@ static tutti_status submit(tutti_training_session *on, int section, flight *f)
     return status;
 }
 
-/* Waits until a flight has landed, releases its batch and adds its metrics to `sum`. */
-static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
+/* Fetches the outputs that the tensors of one view have. */
+static tutti_status fetch_outputs(tutti_trainer *s, int view, flight *f)
+{
+    tutti_training_session *on = &s->session;
+    int64_t classes = s->test.classes;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < on->step->micro_batches && !status; i++) {
+        const tutti_micro_batch *m = &on->step->micro_batch[i];
+        status = on->runner->fetch(on->run, view ? m->both : m->seen,
+            f->outputs + m->first * classes, (size_t)(m->count * classes) * sizeof(float));
+    }
+    if (!status) f->point = on->runner->point(on->run);
+    return status;
+}
+
+/* Waits until a flight has landed, releases its batch and adds its metrics to `sum`, and its outputs to
+ * `tally` unless that is NULL. */
+static tutti_status land(tutti_trainer *s, flight *f, sums *sum, tutti_tally *tally)
 {
     tutti_training_session *on = &s->session;
     double begun_s = tutti_trace_now(on->trace);
@@ -108,6 +128,7 @@ static tutti_status land(tutti_trainer *s, flight *f, sums *sum)
     tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;
+    if (tally) tutti_tally_add(tally, s->options->batch, f->outputs, f->batch->labels);
     tutti_prefetch_release((void *)f->batch);
     f->batch = NULL;
     for (int i = 0; i < on->step->micro_batches; i++)
@@ -183,7 +204,7 @@ static tutti_status retire(loop *l, flight *f)
 {
     if (!f->busy) return TUTTI_OK;
     if (begins_step(l->s, f->number)) l->gathered = (sums){0};
-    tutti_status status = land(l->s, f, &l->gathered);
+    tutti_status status = land(l->s, f, &l->gathered, NULL);
     if (status || !ends_step(l->s, f->number)) return status;
     const sums step = l->gathered;
     double took_s = tutti_stopwatch_step(&l->watch);
@@ -303,9 +324,22 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     return status;
 }
 
-/* Evaluates this rank's share of the test set, each batch once per view: sum[v] is for the mean of views 0 .. v. A rank
+static tutti_status open_outputs(const tutti_trainer *s, flight flights[AHEAD])
+{
+    size_t count = (size_t)(s->options->batch * s->test.classes);
+    for (int i = 0; i < AHEAD; i++) {
+        flights[i].outputs = calloc(count, sizeof(float));
+        if (!flights[i].outputs)
+            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the outputs of a batch");
+    }
+    return TUTTI_OK;
+}
+
+/* Evaluates this rank's share of the test set, each batch once per view: sum[v] is for the mean of views 0 .. v;
+ * `tally`, if there is one, for the mean of all. A rank
  * that is asked to end skips the rest. */
-static tutti_status evaluate_share(tutti_trainer *s, const int section[VIEWS], sums sum[VIEWS])
+static tutti_status evaluate_share(
+    tutti_trainer *s, const int section[VIEWS], sums sum[VIEWS], tutti_tally *tally)
 {
     tutti_training_session *on = &s->session;
     int64_t views = s->options->views;
@@ -314,14 +348,18 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[VIEWS], s
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
     tutti_status status = open_flights(flights, on->step->micro_batches);
+    if (!status && tally) status = open_outputs(s, flights);
     if (!status) status = open_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
         if (step < steps && tutti_interrupt_asked(s->interrupt)) steps = step;
         flight *f = &flights[step % AHEAD];
-        if (f->busy) status = land(s, f, &sum[f->step % views]);
+        int last = f->step % views == views - 1;
+        if (f->busy) status = land(s, f, &sum[f->step % views], last ? tally : NULL);
         if (status || step >= steps) continue;
         status = board(s, batches, "test", step, f);
         if (!status) status = submit(on, section[step % views], f);
+        if (!status && tally && step % views == views - 1)
+            status = fetch_outputs(s, (int)(step % views), f);
     }
     if (status) return status; /* flights and batches may still be in use: the run ends */
     tutti_prefetch_close(batches);
@@ -330,13 +368,13 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[VIEWS], s
 }
 
 /* The weights, and their averages if there are any: sum[VIEWS + v] is for these. */
-static tutti_status evaluate_both(tutti_trainer *s, sums sum[2 * VIEWS])
+static tutti_status evaluate_both(tutti_trainer *s, sums sum[2 * VIEWS], tutti_tally *tally)
 {
     const tutti_step *step = s->session.step;
     const int own[VIEWS] = {step->eval, step->eval_again};
     const int averages[VIEWS] = {step->eval_average, step->eval_average_again};
-    tutti_status status = evaluate_share(s, own, sum);
-    if (!status && step->eval_average >= 0) status = evaluate_share(s, averages, sum + VIEWS);
+    tutti_status status = evaluate_share(s, own, sum, tally);
+    if (!status && step->eval_average >= 0) status = evaluate_share(s, averages, sum + VIEWS, NULL);
     return status;
 }
 
@@ -351,23 +389,36 @@ static tutti_status add_ranks(tutti_trainer *s, int count, sums all[])
             .recv = all});
 }
 
+static tutti_status tally_ranks(tutti_trainer *s, const tutti_tally *tally)
+{
+    return tutti_exchange_call(s->session.exchange, "the test set's counts",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_I64,
+            .op = TUTTI_SUM,
+            .count = tally->counts,
+            .recv = tally->count});
+}
+
 static double part(double x, double of)
 {
     return of > 0 ? x / of : NAN;
 }
 
 /* Test loss and accuracy are NaN if the test set is not evaluated. */
-static tutti_status evaluate(loop *l, int64_t done, int *together)
+static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int *together)
 {
     int averaged = l->s->session.step->eval_average >= 0;
     sums all[1 + 2 * VIEWS] = {l->trained};
     const sums *one = &all[1], *last = &all[l->s->options->views], *average = last + VIEWS;
     tutti_status status = TUTTI_OK;
-    if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER) status = evaluate_both(l->s, &all[1]);
+    if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER)
+        status = evaluate_both(l->s, &all[1], tally);
     if (!status) status = settle(l, done, (tutti_finding){0}, together);
     if (status || l->signal) return status;
     status = add_ranks(l->s, averaged ? 1 + 2 * VIEWS : 1 + VIEWS, all);
+    if (!status) status = tally_ranks(l->s, tally);
     if (status) return status;
+    l->best_accuracy = tutti_tally_best(tally);
     l->train_loss = part(all[0].value[0], all[0].value[2]);
     l->test_loss = part(last->value[0], last->value[2]);
     l->test_accuracy = part(last->value[1], last->value[2]);
@@ -381,6 +432,7 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
                                         .test_loss = l->test_loss,
                                         .test_accuracy = l->test_accuracy,
                                         .one_view_accuracy = l->one_view_accuracy,
+                                        .tally = tally,
                                         .averaged = averaged,
                                         .average_loss = l->average_loss,
                                         .average_accuracy = l->average_accuracy,
@@ -392,6 +444,16 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
     }
     if (last->value[2] > 0) l->known = done;
     return TUTTI_OK;
+}
+
+static tutti_status evaluate(loop *l, int64_t done, int *together)
+{
+    tutti_tally tally;
+    tutti_status status = tutti_tally_open(l->s->test.classes, l->s->options->page != NULL, &tally);
+    if (status) return status;
+    status = evaluate_with(l, done, &tally, together);
+    tutti_tally_close(&tally);
+    return status;
 }
 
 /* ---- the run ---- */
@@ -547,6 +609,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .train_loss = l->train_loss,
         .test_accuracy = l->test_accuracy,
         .one_view_accuracy = l->one_view_accuracy,
+        .best_accuracy = l->best_accuracy,
         .averaged = s->session.step->eval_average >= 0,
         .average_accuracy = l->average_accuracy,
         .views = s->options->views,

@@ -199,12 +199,17 @@ static const tutti_setting settings[] = {
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
     {TUTTI_CONF_INT, "keep", "N", .fallback = "1", .low = 0, .high = 1000, AT(keep),
         .help = "number of earlier checkpoints to keep, as FILE.1, FILE.2 ...; earlier files of "
-                "--json and --trace, too"},
+                "--json, --csv, --report and --trace, too"},
     {TUTTI_CONF_FLAG, "overwrite", AT(overwrite),
         .help = "replace an existing checkpoint that the run does not continue"},
     {TUTTI_CONF_TEXT, "json", "FILE", AT(json),
         .help =
             "write one JSON object per line for every step and event; --resume continues the file"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv),
+        .help = "write steps and evaluations as a table; --resume continues the file"},
+    {TUTTI_CONF_TEXT, "report", "FILE", AT(page),
+        .help = "write curves, accuracy by class and the confusion matrix as one HTML file, which "
+                "each evaluation replaces"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
                 "and tutti-trace"},

@@ -1,5 +1,5 @@
-/* The files that a run writes, --checkpoint, --json and --trace, and the checkpoint that it resumes
- * from.
+/* The files that a run writes, --checkpoint, --json, --trace, --csv and --report, and the checkpoint
+ * that it resumes from.
  *
  *   claim -> (save, write) -> release
  *
@@ -14,7 +14,7 @@
 #include "apps/train/options.h"
 #include "dag/base/lock.h"
 
-enum { TUTTI_OUTPUTS = 3 };
+enum { TUTTI_OUTPUTS = 5 };
 
 typedef struct tutti_outputs {
     const tutti_train_options *options; /* borrowed */

@@ -1,6 +1,7 @@
 #include "apps/train/report.h"
 
 #include "apps/terminal/terminal.h"
+#include "apps/train/page.h"
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -18,13 +19,15 @@ enum { BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
 
 struct tutti_report {
     tutti_report_options options;
-    FILE *people, *json;
-    char *json_path;
+    FILE *people, *json, *csv;
+    char *json_path, *csv_path;
+    tutti_page *page;
     double next_s;  /* no line or bar before this time */
     double first_s; /* when first_step was reported */
     int64_t first_step;
-    int bar_drawn;   /* the cursor is after a bar */
-    int json_failed; /* errno of the first failure */
+    int bar_drawn;               /* the cursor is after a bar */
+    int json_failed, csv_failed; /* errno of the first failure */
+    tutti_status page_failed;
 };
 
 /* ---- for programs ---- */
@@ -88,6 +91,8 @@ static json_t *eval_event(const tutti_report_eval *e)
         "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
         number(e->test_accuracy), "eval_views", e->views, "one_view_accuracy",
         number(e->one_view_accuracy));
+    if (e->tally)
+        json_object_set_new(event, "test_top5_accuracy", number(tutti_tally_best(e->tally)));
     if (e->averaged) {
         json_object_set_new(event, "average_test_loss", number(e->average_loss));
         json_object_set_new(event, "average_test_accuracy", number(e->average_accuracy));
@@ -107,9 +112,50 @@ static json_t *summary_event(const tutti_report_summary *s)
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
         "eval_views", s->views, "one_view_accuracy", number(s->one_view_accuracy), "replica_checks",
         (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
+    json_object_set_new(event, "test_top5_accuracy", number(s->best_accuracy));
     if (s->averaged)
         json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));
     return event;
+}
+
+/* ---- the table ---- */
+
+static const char csv_head[] = "event,epoch,step,seconds,loss,rate,step_ms,images_per_s,hidden_pct,"
+                               "test_loss,test_accuracy,test_top5_accuracy\n";
+
+/* A number, or nothing if it is not finite, then a comma or the end of the line. */
+static void put_cell(FILE *csv, double x, char end)
+{
+    if (isfinite(x)) fprintf(csv, "%.12g", x);
+    fputc(end, csv);
+}
+
+static void end_row(tutti_report *report)
+{
+    errno = 0;
+    if ((fflush(report->csv) || ferror(report->csv)) && !report->csv_failed)
+        report->csv_failed = errno ? errno : EIO;
+}
+
+static void write_step_row(tutti_report *report, const tutti_report_step *s)
+{
+    fprintf(report->csv, "step,%" PRId64 ",%" PRId64 ",,", s->epoch, s->step);
+    const double cells[] = {s->loss, s->rate, s->step_ms, s->images_per_s, s->hidden_pct};
+    for (int i = 0; i < 5; i++) put_cell(report->csv, cells[i], ',');
+    fputs(",,\n", report->csv);
+    end_row(report);
+}
+
+static void write_eval_row(tutti_report *report, const tutti_report_eval *e)
+{
+    fprintf(report->csv, "eval,%" PRId64 ",%" PRId64 ",", e->epoch, e->step);
+    put_cell(report->csv, e->seconds, ',');
+    put_cell(report->csv, e->train_loss, ',');
+    fputs(",,,,", report->csv);
+    put_cell(report->csv, e->test_loss, ',');
+    put_cell(report->csv, e->test_accuracy, ',');
+    put_cell(report->csv, e->tally ? tutti_tally_best(e->tally) : NAN, '\n');
+    end_row(report);
 }
 
 /* ---- for people ---- */
@@ -244,12 +290,34 @@ static tutti_status open_json(tutti_report *r)
     return tutti_file_stream(&file, o->append, &r->json);
 }
 
+static tutti_status open_csv(tutti_report *r)
+{
+    const tutti_report_options *o = &r->options;
+    const tutti_file_options file = {.what = "--csv", .path = o->csv, .keep = o->keep};
+    r->csv_path = strdup(o->csv);
+    if (!r->csv_path) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
+    tutti_status status = tutti_file_stream(&file, o->append, &r->csv);
+    if (status) return status;
+    if (ftell(r->csv) <= 0) fputs(csv_head, r->csv);
+    end_row(r);
+    return TUTTI_OK;
+}
+
+static tutti_status open_files(tutti_report *r)
+{
+    const tutti_report_options *o = &r->options;
+    tutti_status status = o->json ? open_json(r) : TUTTI_OK;
+    if (!status && o->csv) status = open_csv(r);
+    if (!status && o->page) status = tutti_page_new(o->page, o->keep, &r->page);
+    return status;
+}
+
 tutti_status tutti_report_open(const tutti_report_options *options, tutti_report **report)
 {
     tutti_report *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
     r->options = *options;
-    tutti_status status = options->active && options->json ? open_json(r) : TUTTI_OK;
+    tutti_status status = options->active ? open_files(r) : TUTTI_OK;
     if (status) {
         tutti_report_close(r);
         return status;
@@ -263,12 +331,15 @@ tutti_status tutti_report_open(const tutti_report_options *options, tutti_report
 void tutti_report_on_start(tutti_report *report, const tutti_report_start *start)
 {
     if (report->json) write_event(report, start_event(start));
+    if (report->page) tutti_page_on_start(report->page, start);
     if (report->people) print_start(report->people, start);
 }
 
 void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 {
     if (report->json) write_event(report, step_event(step));
+    if (report->csv) write_step_row(report, step);
+    if (report->page) tutti_page_on_step(report->page, step);
     if (!report->people) return;
     double now = tutti_clock_s();
     if (!report->first_s) {
@@ -286,9 +357,10 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 }
 
 static void tell_accuracy(
-    tutti_report *report, double accuracy, int views, double one_view, double average)
+    tutti_report *report, double accuracy, double best, int views, double one_view, double average)
 {
     fprintf(report->people, "test accuracy %.2f %%", 100 * accuracy);
+    if (isfinite(best)) fprintf(report->people, ", top-5 %.2f %%", 100 * best);
     if (views > 1)
         fprintf(
             report->people, " (images and their mirror images; %.2f %% without)", 100 * one_view);
@@ -298,13 +370,19 @@ static void tell_accuracy(
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
     if (report->json) write_event(report, eval_event(eval));
+    if (report->csv) write_eval_row(report, eval);
+    if (report->page) {
+        tutti_page_on_eval(report->page, eval);
+        if (!report->page_failed) report->page_failed = tutti_page_write(report->page);
+    }
     if (!report->people) return;
     end_bar(report);
     fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": ", eval->epoch, eval->step);
     if (isfinite(eval->train_loss)) fprintf(report->people, "train loss %.4f, ", eval->train_loss);
     if (isfinite(eval->test_loss)) {
         fprintf(report->people, "test loss %.4f, ", eval->test_loss);
-        tell_accuracy(report, eval->test_accuracy, eval->views, eval->one_view_accuracy,
+        tell_accuracy(report, eval->test_accuracy,
+            eval->tally ? tutti_tally_best(eval->tally) : NAN, eval->views, eval->one_view_accuracy,
             eval->averaged ? eval->average_accuracy : NAN);
         fputs(", ", report->people);
     }
@@ -347,7 +425,7 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
             s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
     if (isfinite(s->train_loss)) fprintf(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {
-        tell_accuracy(report, s->test_accuracy, s->views, s->one_view_accuracy,
+        tell_accuracy(report, s->test_accuracy, s->best_accuracy, s->views, s->one_view_accuracy,
             s->averaged ? s->average_accuracy : NAN);
         fputs(", ", report->people);
     }
@@ -364,6 +442,15 @@ tutti_status tutti_report_close(tutti_report *report)
     if (report->json_failed)
         status = tutti_fail(TUTTI_ERR_IO, "--json %s: could not be written: %s", report->json_path,
             strerror(report->json_failed));
+    if (report->csv && fclose(report->csv) && !report->csv_failed) report->csv_failed = errno;
+    if (report->csv_failed && !status)
+        status = tutti_fail(TUTTI_ERR_IO, "--csv %s: could not be written: %s", report->csv_path,
+            strerror(report->csv_failed));
+    if (report->page && !report->page_failed && !status)
+        report->page_failed = tutti_page_write(report->page);
+    if (!status) status = report->page_failed;
+    tutti_page_free(report->page);
+    free(report->csv_path);
     free(report->json_path);
     free(report);
     return status;

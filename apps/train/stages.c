@@ -2,6 +2,7 @@
 
 #include "apps/train/trainer.h"
 
+#include "apps/data/class_names.h"
 #include "apps/data/prefetch.h"
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
@@ -165,6 +166,8 @@ static tutti_status open_data(tutti_trainer *s)
             "%s: training images of %dx%dx%d in %d classes, but test images of %dx%dx%d in %d",
             o->data, a->height, a->width, a->channels, a->classes, b->height, b->width, b->channels,
             b->classes);
+    if (s->session.rank == 0)
+        s->class_names = tutti_class_names_read(path, a->source->name, a->classes);
     s->mean = calloc((size_t)a->channels, sizeof *s->mean);
     s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
     if (!s->mean || !s->deviation)
@@ -458,7 +461,8 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .nesterov = recipe->nesterov,
         .weight_decay = (double)recipe->weight_decay,
         .weights_only = recipe->weights_only,
-        .label_smoothing = (double)recipe->label_smoothing};
+        .label_smoothing = (double)recipe->label_smoothing,
+        .class_names = s->class_names};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
 }
 
@@ -487,6 +491,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     tutti_status status = tutti_training_session_close(&s->session);
     if (s->train.source) tutti_dataset_close(&s->train);
     if (s->test.source) tutti_dataset_close(&s->test);
+    tutti_class_names_free(s->class_names);
     free(s->mean);
     free(s->deviation);
     tutti_bad_images_free(&s->bad_train);

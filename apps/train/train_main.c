@@ -22,6 +22,8 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 {
     tutti_report_options options = {.active = s->session.rank == 0,
         .json = s->options->json,
+        .csv = s->options->csv,
+        .page = s->options->page,
         .keep = (int)s->options->keep,
         .append = s->options->resume != NULL};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();

@@ -30,6 +30,7 @@ typedef struct tutti_trainer {
     char doing[96];                       /* what this rank reports to the others */
     tutti_dataset train, test;            /* source NULL: not open */
     tutti_bad_images bad_train, bad_test; /* with --bad-images skip */
+    char **class_names;                   /* of rank 0; NULL: not known */
     float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */
     tutti_rate_schedule rate_schedule;
     int64_t steps_per_epoch;

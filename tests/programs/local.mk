@@ -17,6 +17,7 @@ program_tests = \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
 	tests/programs/release.sh \
+	tests/programs/report.sh \
 	tests/programs/resume.sh \
 	tests/programs/sessions.sh \
 	tests/programs/stall.sh \

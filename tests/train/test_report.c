@@ -82,8 +82,8 @@ START_TEST(json_has_the_promised_fields)
         "start", "step", "step", "step", "step", "step", "step", "eval", "checkpoint", "summary"};
     static const char *const fields[] = {"event", "design", "auto", "ranks", "model", "steps",
         "batch", "step_ms_median", "images_per_s", "compute_ms", "comm_ms", "hidden_pct",
-        "train_loss", "test_accuracy", "eval_views", "one_view_accuracy", "replica_checks",
-        "weights_hash"};
+        "train_loss", "test_accuracy", "test_top5_accuracy", "eval_views", "one_view_accuracy",
+        "replica_checks", "weights_hash"};
     char line[4096];
     size_t n = 0;
     FILE *file = fopen(json_path, "r");
@@ -106,6 +106,47 @@ START_TEST(json_has_the_promised_fields)
     }
     fclose(file);
     ck_assert_uint_eq(n, sizeof events / sizeof *events);
+}
+END_TEST
+
+/* A row for each step and evaluation, of as many cells as the head has; a run that goes on adds rows. */
+START_TEST(a_table)
+{
+    char path[] = "/tmp/tutti-report-csv-XXXXXX", line[512];
+    close(mkstemp(path));
+    for (int run = 0; run < 2; run++) {
+        tutti_report *report;
+        ck_assert_ok(tutti_report_open(
+            &(tutti_report_options){
+                .active = 1, .style = TUTTI_REPORT_QUIET, .csv = path, .append = run},
+            &report));
+        tell_all(report);
+        ck_assert_ok(tutti_report_close(report));
+    }
+    FILE *file = fopen(path, "r");
+    int rows = 0, heads = 0, evals = 0;
+    for (; fgets(line, sizeof line, file); rows++) {
+        int commas = 0;
+        for (const char *at = line; *at; at++) commas += *at == ',';
+        ck_assert_int_eq(commas, 11);
+        heads += strncmp(line, "event,", 6) == 0;
+        evals += strcmp(line, "eval,2,6,0,0,,,,,0,0.125,\n") == 0;
+        if (rows == 6) ck_assert_str_eq(line, "step,2,6,,,0,0,7,0,,,\n"); /* a loss of NaN */
+    }
+    fclose(file);
+    unlink(path);
+    ck_assert_int_eq(rows, 1 + 2 * 7);
+    ck_assert_int_eq(heads, 1);
+    ck_assert_int_eq(evals, 2);
+    tutti_report *report;
+    ck_assert_int_eq(
+        tutti_report_open(&(tutti_report_options){.active = 1, .csv = "/nowhere/at/all"}, &report),
+        TUTTI_ERR_IO);
+    ck_assert_ok(tutti_report_open(
+        &(tutti_report_options){.active = 1, .style = TUTTI_REPORT_QUIET, .csv = "/dev/full"},
+        &report));
+    tell_all(report);
+    ck_assert_int_eq(tutti_report_close(report), TUTTI_ERR_IO);
 }
 END_TEST
 
@@ -191,6 +232,7 @@ int main(void)
     Suite *suite = suite_create("report");
     TCase *tcase = testing_case(suite, "report");
     tcase_add_test(tcase, json_has_the_promised_fields);
+    tcase_add_test(tcase, a_table);
     tcase_add_test(tcase, people_get_lines_or_a_bar);
     tcase_add_test(tcase, bars_fit);
     tcase_add_test(tcase, times);

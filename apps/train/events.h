@@ -1,0 +1,65 @@
+/* What happens in a training run, as report and page tell it. Threads: [P]. */
+#ifndef TUTTI_TRAIN_EVENTS_H
+#define TUTTI_TRAIN_EVENTS_H
+
+#include "apps/train/rate_schedule.h"
+#include "apps/train/tally.h"
+
+#include <stdint.h>
+
+/* The run's settings, reported once at its start. */
+typedef struct tutti_report_start {
+    const char *design, *algorithm, *wire, *precision, *thread_level, *runner, *library, *model,
+        *data;
+    int design_auto; /* chosen by --design auto */
+    int ranks, lanes, workers;
+    int comm_core;   /* the processor of rank 0's communication thread; -1: not bound */
+    int collectives; /* per step; a bucket counts once */
+    int64_t parameters, train_images, test_images;
+    int height, width, channels, classes;
+    int64_t batch, accumulate; /* images per rank and batch; batches per step */
+    int64_t steps, steps_per_epoch, first_step, seed;
+    int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
+    /* What the options, the recipe and the model come to. */
+    const char *program, *recipe, *optimizer;
+    char rate_schedule[TUTTI_RATE_TEXT];
+    double rate, momentum, weight_decay, label_smoothing;
+    int nesterov, weights_only;
+    char *const *class_names; /* NULL: not known */
+} tutti_report_start;
+
+typedef struct tutti_report_step {
+    int64_t epoch, epochs, step, steps; /* from 1, and totals */
+    int64_t epoch_step, steps_per_epoch;
+    double loss; /* mean over rank 0's images of this step */
+    double rate, step_ms, images_per_s, hidden_pct;
+} tutti_report_step;
+
+typedef struct tutti_report_eval {
+    int64_t epoch, step;
+    double seconds; /* of training since the run began, without evaluations */
+    /* Over all ranks; accuracy 0..1. Not finite: no evaluation on the test set. */
+    double train_loss, test_loss, test_accuracy;
+    int views; /* of each test image; the mean of their predictions counts above */
+    double one_view_accuracy;
+    const tutti_tally *tally; /* of the same images; NULL: there is none */
+    int averaged;             /* the weights averaged over steps were evaluated, too */
+    double average_loss, average_accuracy;
+} tutti_report_eval;
+
+typedef struct tutti_report_summary {
+    const char *design, *model, *weights_hash;
+    int design_auto; /* chosen by --design auto */
+    int ranks;
+    int64_t steps, batch;
+    int64_t trained;        /* steps of this process; 0: nothing was left, so there are no times */
+    int64_t replica_checks; /* how often the ranks' weights were compared and equal */
+    double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
+    int views; /* as in tutti_report_eval */
+    double one_view_accuracy;
+    double best_accuracy; /* label among the best five; not finite: not known */
+    int averaged;         /* as in tutti_report_eval */
+    double average_accuracy;
+} tutti_report_summary;
+
+#endif

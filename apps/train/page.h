@@ -1,0 +1,23 @@
+/* --report: a run as one HTML file that needs no other: its settings, curves of loss, rate and
+ * accuracy as SVG, the accuracy of each class, and the confusion matrix. The file is replaced as a
+ * whole after each evaluation and at the end. The confusion matrix is also in it as JSON, in the
+ * element with the id "confusion". Threads: [M]. */
+#ifndef TUTTI_TRAIN_PAGE_H
+#define TUTTI_TRAIN_PAGE_H
+
+#include "apps/train/events.h"
+#include "dag/base/status.h"
+
+typedef struct tutti_page tutti_page;
+
+/* NOMEM. Nothing is written yet. */
+tutti_status tutti_page_new(const char *path, int keep, tutti_page **page);
+void tutti_page_on_start(tutti_page *page, const tutti_report_start *start);
+void tutti_page_on_step(tutti_page *page, const tutti_report_step *step);
+void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval);
+/* Writes the file. IO (logged). */
+tutti_status tutti_page_write(tutti_page *page);
+/* Accepts NULL. */
+void tutti_page_free(tutti_page *page);
+
+#endif

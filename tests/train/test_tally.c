@@ -1,0 +1,156 @@
+/* apps/train/tally: the five best, ties, rows that do not count, the confusion matrix; the page that shows
+ * it; apps/data/class_names. */
+#include "apps/data/class_names.h"
+#include "apps/train/page.h"
+#include "apps/train/tally.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CLASSES = 7 };
+
+START_TEST(five_best)
+{
+    /* The label's place: 5th, 6th, 5th of equals, 6th of equals, 1st; not counted. */
+    static const float outputs[6][CLASSES] = {{9, 8, 7, 6, 5, 4, 3}, {9, 8, 7, 6, 5, 4, 3},
+        {1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 0, 2}, {0}};
+    static const int32_t labels[6] = {4, 5, 4, 5, 6, -1};
+    tutti_tally tally;
+    ck_assert_ok(tutti_tally_open(CLASSES, 1, &tally));
+    ck_assert(isnan(tutti_tally_best(&tally)));
+    tutti_tally_add(&tally, 6, outputs[0], labels);
+    ck_assert_double_eq(tutti_tally_best(&tally), 3. / 5);
+    /* What is predicted is the first of the highest, as in the accuracy. */
+    ck_assert_int_eq(tally.matrix[4 * CLASSES + 0], 2);
+    ck_assert_int_eq(tally.matrix[5 * CLASSES + 0], 2);
+    ck_assert_int_eq(tally.matrix[6 * CLASSES + 6], 1);
+    int64_t sum = 0;
+    for (int i = 0; i < CLASSES * CLASSES; i++) sum += tally.matrix[i];
+    ck_assert_int_eq(sum, 5);
+    tutti_tally_close(&tally);
+    ck_assert_ok(tutti_tally_open(5, 0, &tally));
+    tutti_tally_add(&tally, 1, outputs[0], labels);
+    ck_assert(isnan(tutti_tally_best(&tally))); /* of five classes every label is among five */
+    ck_assert_ptr_null(tally.matrix);
+    tutti_tally_close(&tally);
+}
+END_TEST
+
+/* Writes a page about `classes` classes; the caller frees the text. */
+static char *page_of(int classes, char *const *names)
+{
+    static char text[1 << 20];
+    char path[] = "/tmp/tutti-page-XXXXXX";
+    tutti_page *page;
+    tutti_tally tally;
+    close(mkstemp(path));
+    ck_assert_ok(tutti_page_new(path, 0, &page));
+    tutti_report_start start = {.model = "<m>",
+        .data = "d",
+        .optimizer = "sgd",
+        .recipe = "none",
+        .library = "l",
+        .precision = "f32",
+        .design = "x",
+        .wire = "f32",
+        .steps_per_epoch = 10,
+        .classes = classes,
+        .class_names = names};
+    tutti_page_on_start(page, &start);
+    for (int i = 1; i <= 2000; i++)
+        tutti_page_on_step(
+            page, &(tutti_report_step){.step = i, .loss = i == 5 ? NAN : 1. / i, .rate = 0.1});
+    ck_assert_ok(tutti_tally_open(classes, 1, &tally));
+    float *outputs = calloc((size_t)classes, sizeof *outputs);
+    for (int32_t label = 0; label < classes - 1; label++) {
+        outputs[0] = label == 1; /* class 1 is taken for class 0, the others are right */
+        outputs[label] = label != 1;
+        tutti_tally_add(&tally, 1, outputs, &label);
+        outputs[label] = 0;
+    }
+    for (int64_t epoch = 1; epoch <= 2; epoch++)
+        tutti_page_on_eval(page, &(tutti_report_eval){.step = 10 * epoch,
+                                     .train_loss = 1,
+                                     .test_loss = 2,
+                                     .test_accuracy = 0.5,
+                                     .tally = &tally});
+    ck_assert_ok(tutti_page_write(page));
+    tutti_page_free(page);
+    tutti_tally_close(&tally);
+    free(outputs);
+    FILE *file = fopen(path, "r");
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    unlink(path);
+    return text;
+}
+
+START_TEST(pages)
+{
+    char *names[] = {"cat", "<dog>", "cow", NULL};
+    const char *text = page_of(3, names);
+    static const char *const wanted[] = {"<title>Training report", "&lt;m&gt;, 0 parameters",
+        "<svg", "Test accuracy 50.00 %", "&lt;dog&gt;</td><td><svg", "0.0 %, 0 of 1",
+        "cow</td><td></td><td>no test image", "class='matrix'", "[[1,0,0],\n[1,0,0],\n[0,0,0]]"};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        ck_assert_msg(strstr(text, wanted[i]) != NULL, "no \"%s\" in %s", wanted[i], text);
+    static const char *const unwanted[] = {"<dog>", "nan", "inf", "src=", "href=", "http"};
+    for (size_t i = 0; i < sizeof unwanted / sizeof *unwanted; i++)
+        ck_assert_msg(strstr(text, unwanted[i]) == NULL, "\"%s\" in %s", unwanted[i], text);
+    text = page_of(60, NULL);
+    ck_assert_ptr_nonnull(strstr(text, "<tr><td>1</td><td>0</td><td>1</td></tr>"));
+    ck_assert_ptr_null(strstr(text, "class='matrix'"));
+}
+END_TEST
+
+START_TEST(names_of_classes)
+{
+    char folder[] = "/tmp/tutti-names-XXXXXX", path[128];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    static const char *const made[] = {"train", "train/b", "train/a c", "train/.hidden"};
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+    }
+    snprintf(path, sizeof path, "%s/batches.meta.txt", folder);
+    FILE *file = fopen(path, "w");
+    fputs("airplane\r\nbird\n\n", file);
+    fclose(file);
+    char **names = tutti_class_names_read(folder, "jpeg", 2);
+    ck_assert_ptr_nonnull(names);
+    ck_assert_str_eq(names[0], "a c");
+    ck_assert_str_eq(names[1], "b");
+    ck_assert_ptr_null(names[2]);
+    tutti_class_names_free(names);
+    names = tutti_class_names_read(folder, "cifar10", 2);
+    ck_assert_str_eq(names[0], "airplane");
+    ck_assert_str_eq(names[1], "bird");
+    tutti_class_names_free(names);
+    ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 3));
+    ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 1));
+    ck_assert_ptr_null(tutti_class_names_read(folder, "cifar100", 2));
+    ck_assert_ptr_null(tutti_class_names_read(folder, "synthetic", 2));
+    tutti_class_names_free(NULL);
+    unlink(path);
+    for (size_t i = 4; i-- > 0;) {
+        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
+        rmdir(path);
+    }
+    rmdir(folder);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tally");
+    TCase *tcase = testing_case(suite, "tally");
+    tcase_add_test(tcase, five_best);
+    tcase_add_test(tcase, pages);
+    tcase_add_test(tcase, names_of_classes);
+    return testing_run(suite);
+}
