@@ -23,6 +23,7 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
+	tests/programs/groups.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh
@@ -45,7 +46,9 @@ tests_programs_nodes_SOURCES = tests/programs/nodes.c
 tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 
 # What sessions.sh and verbs.sh run, likewise.
-check_PROGRAMS += tests/programs/verbs
+check_PROGRAMS += tests/programs/groups tests/programs/verbs
+tests_programs_groups_SOURCES = tests/programs/groups.c
+tests_programs_groups_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_verbs_SOURCES = tests/programs/verbs.c
 tests_programs_verbs_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 check_PROGRAMS += tests/programs/sessions
