@@ -30,9 +30,9 @@ typedef struct product {
 static const tutti_conv_desc small = {
     .N = 64, .H = 8, .W = 8, .C = 64, .K = 64, .R = 3, .S = 3, .stride = 1, .pad = 1};
 static const tutti_conv_desc wide = {
-    .N = 8, .H = 28, .W = 28, .C = 64, .K = 64, .R = 3, .S = 3, .stride = 1, .pad = 1};
+    .N = 8, .H = 28, .W = 28, .C = 64, .K = 64, .R = 3, .S = 3, .stride = {1, 1}, .pad = {1, 1}};
 static const tutti_conv_desc deep = {
-    .N = 8, .H = 14, .W = 14, .C = 128, .K = 128, .R = 3, .S = 3, .stride = 1, .pad = 1};
+    .N = 8, .H = 14, .W = 14, .C = 128, .K = 128, .R = 3, .S = 3, .stride = {1, 1}, .pad = {1, 1}};
 static const tutti_dense_desc matrix = {.N = 2048, .C = 512, .K = 512};
 static const product products[] = {
     {&tutti_op_conv, &small, 64 * 8 * 8 * 64, 64 * 9 * 64, 64 * 8 * 8 * 64},

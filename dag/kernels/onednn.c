@@ -78,7 +78,7 @@ typedef struct problem {
     dnnl_alg_kind_t algorithm;
     layout x, w, dw, b, y; /* w, dw, b unused by pooling; b zero without bias */
     layout user_w;         /* (K,R,S,C) or (K,C), of w or dw, which have layouts to compute in */
-    dnnl_dims_t stride, pad, window, dilation;
+    dnnl_dims_t stride, pad, pad_end, window, dilation; /* padding before and behind the image */
     dnnl_primitive_attr_t attr;
 } problem;
 
@@ -124,15 +124,15 @@ static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t en
     case TUTTI_PASS_FORWARD:
         return dnnl_convolution_forward_primitive_desc_create(pd, engine, dnnl_forward_training,
             p->algorithm, ref(&p->x), ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->dilation,
-            p->pad, p->pad, p->attr);
+            p->pad, p->pad_end, p->attr);
     case TUTTI_PASS_BACKWARD_DATA:
         return dnnl_convolution_backward_data_primitive_desc_create(pd, engine, p->algorithm,
-            ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->dilation, p->pad, p->pad, hint,
+            ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->dilation, p->pad, p->pad_end, hint,
             p->attr);
     default:
         return dnnl_convolution_backward_weights_primitive_desc_create(pd, engine, p->algorithm,
-            ref(&p->x), ref(&p->dw), ref(&p->b), ref(&p->y), p->stride, p->dilation, p->pad, p->pad,
-            hint, p->attr);
+            ref(&p->x), ref(&p->dw), ref(&p->b), ref(&p->y), p->stride, p->dilation, p->pad,
+            p->pad_end, hint, p->attr);
     }
 }
 
@@ -157,10 +157,10 @@ static dnnl_status_t pool_pd(const problem *p, tutti_pass pass, dnnl_engine_t en
 {
     if (pass == TUTTI_PASS_FORWARD)
         return dnnl_pooling_forward_primitive_desc_create(pd, engine, dnnl_forward_training,
-            p->algorithm, ref(&p->x), ref(&p->y), p->stride, p->window, p->dilation, p->pad, p->pad,
-            p->attr);
+            p->algorithm, ref(&p->x), ref(&p->y), p->stride, p->window, p->dilation, p->pad,
+            p->pad_end, p->attr);
     return dnnl_pooling_backward_primitive_desc_create(pd, engine, p->algorithm, ref(&p->x),
-        ref(&p->y), p->stride, p->window, p->dilation, p->pad, p->pad, hint, p->attr);
+        ref(&p->y), p->stride, p->window, p->dilation, p->pad, p->pad_end, hint, p->attr);
 }
 
 #else /* 2.x */
@@ -194,7 +194,7 @@ static dnnl_format_tag_t conv_weights_tag(
     enum { FEW_FILTERS = 32, MANY_WEIGHTS = 1 << 20 };
     int avx512 =
         (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
-    int whole = d->C % 16 == 0 && d->K % 16 == 0;
+    int whole = d->C % 16 == 0 && d->K % 16 == 0 && tutti_conv_groups(d) == 1;
     int better = d->K <= FEW_FILTERS || d->K * d->R * d->S * d->C >= MANY_WEIGHTS;
     int ours = dtype == TUTTI_F32 && pass == TUTTI_PASS_FORWARD && avx512 && whole && better;
     return ours ? dnnl_OIhw16i16o : dnnl_format_tag_any;
@@ -207,13 +207,13 @@ static dnnl_status_t conv_pd(const problem *p, tutti_pass pass, dnnl_engine_t en
     dnnl_status_t s;
     if (pass == TUTTI_PASS_FORWARD)
         s = dnnl_convolution_forward_desc_init(&d, dnnl_forward_training, p->algorithm, ref(&p->x),
-            ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad);
+            ref(&p->w), ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad_end);
     else if (pass == TUTTI_PASS_BACKWARD_DATA)
         s = dnnl_convolution_backward_data_desc_init(
-            &d, p->algorithm, ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->pad, p->pad);
+            &d, p->algorithm, ref(&p->x), ref(&p->w), ref(&p->y), p->stride, p->pad, p->pad_end);
     else
         s = dnnl_convolution_backward_weights_desc_init(&d, p->algorithm, ref(&p->x), ref(&p->dw),
-            ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad);
+            ref(&p->b), ref(&p->y), p->stride, p->pad, p->pad_end);
     return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
 }
 
@@ -240,10 +240,10 @@ static dnnl_status_t pool_pd(const problem *p, tutti_pass pass, dnnl_engine_t en
     dnnl_status_t s;
     if (pass == TUTTI_PASS_FORWARD)
         s = dnnl_pooling_forward_desc_init(&d, dnnl_forward_training, p->algorithm, ref(&p->x),
-            ref(&p->y), p->stride, p->window, p->pad, p->pad);
+            ref(&p->y), p->stride, p->window, p->pad, p->pad_end);
     else
         s = dnnl_pooling_backward_desc_init(
-            &d, p->algorithm, ref(&p->x), ref(&p->y), p->stride, p->window, p->pad, p->pad);
+            &d, p->algorithm, ref(&p->x), ref(&p->y), p->stride, p->window, p->pad, p->pad_end);
     return s ? s : dnnl_primitive_desc_create(pd, &d, p->attr, engine, hint);
 }
 
@@ -281,19 +281,24 @@ static tutti_dtype weights_type(tutti_pass pass, tutti_dtype dtype)
 static dnnl_status_t problem_conv(
     problem *p, const tutti_conv_desc *d, tutti_pass pass, tutti_dtype dtype)
 {
-    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
-    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
-    const dnnl_dims_t x = {d->N, d->C, d->H, d->W}, w = {d->K, d->C, d->R, d->S}, b = {d->K};
-    const dnnl_dims_t y = {d->N, d->K, P, Q};
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]);
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]), groups = tutti_conv_groups(d);
+    const dnnl_dims_t x = {d->N, d->C, d->H, d->W}, y = {d->N, d->K, P, Q}, b = {d->K};
+    const dnnl_dims_t grouped = {groups, d->K / groups, d->C / groups, d->R, d->S};
+    const dnnl_dims_t plain = {d->K, d->C, d->R, d->S};
+    const int ndims = groups > 1 ? 5 : 4;
+    const int64_t *w = groups > 1 ? grouped : plain;
     *p = (problem){.algorithm = dnnl_convolution_direct,
-        .stride = {d->stride, d->stride},
-        .pad = {d->pad, d->pad}};
+        .stride = {d->stride[0], d->stride[1]},
+        .pad = {d->pad[0], d->pad[1]},
+        .pad_end = {d->pad[0], d->pad[1]}};
     dnnl_status_t s = problem_attr(p);
     const dnnl_format_tag_t tag = conv_weights_tag(d, pass, dtype);
+    const dnnl_format_tag_t ours = groups > 1 ? dnnl_gohwi : dnnl_ohwi;
     if (!s) s = layout_open(&p->x, 4, x, dtype, dnnl_nhwc);
-    if (!s) s = layout_open(&p->w, 4, w, dtype, tag);
-    if (!s) s = layout_open(&p->dw, 4, w, TUTTI_F32, tag);
-    if (!s) s = layout_open(&p->user_w, 4, w, weights_type(pass, dtype), dnnl_ohwi);
+    if (!s) s = layout_open(&p->w, ndims, w, dtype, tag);
+    if (!s) s = layout_open(&p->dw, ndims, w, TUTTI_F32, tag);
+    if (!s) s = layout_open(&p->user_w, ndims, w, weights_type(pass, dtype), ours);
     if (!s) s = layout_open(&p->y, 4, y, dtype, dnnl_nhwc);
     if (!s && d->bias) s = layout_open(&p->b, 1, b, TUTTI_F32, dnnl_a);
     return s;
@@ -314,15 +319,25 @@ static dnnl_status_t problem_dense(
     return s;
 }
 
+/* The padding behind the image that the last of `out` windows reaches into; at least `pad`. */
+static int64_t pad_end(int64_t in, int64_t window, int64_t stride, int64_t pad, int64_t out)
+{
+    const int64_t reach = (out - 1) * stride + window - in - pad;
+    return reach > pad ? reach : pad;
+}
+
 static dnnl_status_t problem_pool(
     problem *p, const tutti_pool_desc *d, int maximum, tutti_dtype dtype)
 {
-    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
-    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    const int64_t P = tutti_pool_height(d), Q = tutti_pool_width(d);
     const dnnl_dims_t x = {d->N, d->C, d->H, d->W}, y = {d->N, d->C, P, Q};
-    *p = (problem){.algorithm = maximum ? dnnl_pooling_max : dnnl_pooling_avg_exclude_padding,
-        .stride = {d->stride, d->stride},
-        .pad = {d->pad, d->pad},
+    const dnnl_alg_kind_t average =
+        d->counts_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
+    *p = (problem){.algorithm = maximum ? dnnl_pooling_max : average,
+        .stride = {d->stride[0], d->stride[1]},
+        .pad = {d->pad[0], d->pad[1]},
+        .pad_end = {pad_end(d->H, d->R, d->stride[0], d->pad[0], P),
+            pad_end(d->W, d->S, d->stride[1], d->pad[1], Q)},
         .window = {d->R, d->S}};
     dnnl_status_t s = problem_attr(p);
     if (!s) s = layout_open(&p->x, 4, x, dtype, dnnl_nhwc);

@@ -1,6 +1,10 @@
-/* Pooling over windows of R x S; output P = (H+2*pad-R)/stride+1, Q alike. Windows are clipped at
- * the border: padding is never the maximum and does not count in the average. Global average
- * pooling is POOL_AVG with R=H, S=W, pad=0.
+/* Pooling over windows of R x S; output P = (H+2*pad[0]-R)/stride[0]+1, Q alike. Windows are clipped
+ * at the border: padding is never the maximum and does not count in the average, unless
+ * counts_padding says that it does, as zeros. Global average pooling is POOL_AVG with R=H, S=W,
+ * pad=0.
+ *   ceiling: the quotient is rounded up, so that the last windows may stick out behind the padding;
+ *   but a window that would begin behind the image is left out (Caffe, pooling_layer.cpp; PyTorch,
+ *   ceil_mode). With counts_padding no window may stick out.
  *   x (N,H,W,C)   y (N,P,Q,C)   argmax: uint8, tutti_pool_argmax_bytes() (the library's format).
  *   dx: written, not accumulated.   x, y, dx, dy: float32 or bf16; in bf16
  *   the gradients of windows that overlap are added in bf16. */
@@ -13,8 +17,30 @@
 #include <stdint.h>
 
 typedef struct tutti_pool_desc {
-    int64_t N, H, W, C, R, S, stride, pad;
+    int64_t N, H, W, C, R, S;
+    int64_t stride[2], pad[2]; /* down, across */
+    int ceiling, counts_padding;
 } tutti_pool_desc;
+
+/* Output height or width. [P] */
+static inline int64_t tutti_pool_out(
+    int64_t in, int64_t window, int64_t stride, int64_t pad, int ceiling)
+{
+    int64_t reach = in + 2 * pad - window;
+    if (!ceiling) return reach / stride + 1;
+    int64_t out = (reach + stride - 1) / stride + 1;
+    return (out - 1) * stride >= in + pad ? out - 1 : out;
+}
+
+static inline int64_t tutti_pool_height(const tutti_pool_desc *d)
+{
+    return tutti_pool_out(d->H, d->R, d->stride[0], d->pad[0], d->ceiling);
+}
+
+static inline int64_t tutti_pool_width(const tutti_pool_desc *d)
+{
+    return tutti_pool_out(d->W, d->S, d->stride[1], d->pad[1], d->ceiling);
+}
 
 /* Bytes of the argmax workspace of a maximum pooling of such elements, at least 1. [M] */
 size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype);

@@ -1,9 +1,13 @@
 #include "dag/kernels/pool.h"
 
 #include "dag/base/log.h"
-#include "dag/kernels/conv.h"
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/onednn.h"
+
+static int sticks_out(int64_t in, int64_t window, int64_t stride, int64_t pad, int64_t out)
+{
+    return (out - 1) * stride + window > in + 2 * pad;
+}
 
 static tutti_status check(const tutti_pool_desc *d)
 {
@@ -11,18 +15,22 @@ static tutti_status check(const tutti_pool_desc *d)
         const char *what;
         int64_t value, least;
     } rows[] = {{"N", d->N, 1}, {"H", d->H, 1}, {"W", d->W, 1}, {"C", d->C, 1}, {"R", d->R, 1},
-        {"S", d->S, 1}, {"stride", d->stride, 1}, {"pad", d->pad, 0}};
+        {"S", d->S, 1}, {"stride", d->stride[0], 1}, {"stride", d->stride[1], 1},
+        {"pad", d->pad[0], 0}, {"pad", d->pad[1], 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tutti_status status = tutti_cpu_check("pool", rows[i].what, rows[i].value, rows[i].least);
         if (status) return status;
     }
-    if (d->pad >= d->R || d->pad >= d->S)
+    if (d->pad[0] >= d->R || d->pad[1] >= d->S)
         return tutti_fail(TUTTI_ERR_INVAL, "pool: a window would lie in the padding alone");
-    if (d->H + 2 * d->pad < d->R || d->W + 2 * d->pad < d->S)
+    if (d->H + 2 * d->pad[0] < d->R || d->W + 2 * d->pad[1] < d->S)
         return tutti_fail(TUTTI_ERR_INVAL, "pool: the window is larger than the padded image");
-    const int64_t x[] = {d->N, d->H, d->W, d->C};
-    const int64_t y[] = {d->N, tutti_conv_out(d->H, d->R, d->stride, d->pad),
-        tutti_conv_out(d->W, d->S, d->stride, d->pad), d->C};
+    const int64_t P = tutti_pool_height(d), Q = tutti_pool_width(d);
+    if (d->counts_padding && (sticks_out(d->H, d->R, d->stride[0], d->pad[0], P) ||
+                                 sticks_out(d->W, d->S, d->stride[1], d->pad[1], Q)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "pool: an average that counts padding has a window that sticks out behind the padding");
+    const int64_t x[] = {d->N, d->H, d->W, d->C}, y[] = {d->N, P, Q, d->C};
     tutti_status status = tutti_cpu_check_count("pool", x, 4);
     return status ? status : tutti_cpu_check_count("pool", y, 4);
 }

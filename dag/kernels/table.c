@@ -10,6 +10,7 @@ static const tutti_kernel *const families[] = {
     tutti_kernels_norm_cpu,
     tutti_kernels_act_cpu,
     tutti_kernels_pool_cpu,
+    tutti_kernels_lrn_cpu,
     tutti_kernels_arith_cpu,
     tutti_kernels_loss_cpu,
     tutti_kernels_optim_cpu,

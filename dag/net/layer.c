@@ -27,19 +27,23 @@ char *tutti_extent_print(tutti_extent extent, char text[TUTTI_EXTENT_TEXT])
 tutti_status tutti_layer_check_window(const tutti_layer *layer, tutti_window window)
 {
     const char *kind = layer->kind->name;
-    long long R = window.R, stride = window.stride, pad = window.pad;
-    if (R < 1 || stride < 1 || pad < 0 || pad >= R)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "net: %s layer %s: window %lldx%lld, stride %lld, padding %lld are not valid (at least "
-            "1, at least 1, and 0 to window - 1)",
-            kind, layer->name, R, R, stride, pad);
+    const long long R = window.R, S = window.S, size[] = {R, S};
+    const long long stride[] = {window.stride[0], window.stride[1]};
+    const long long pad[] = {window.pad[0], window.pad[1]};
+    const int64_t image[] = {layer->from[0].H, layer->from[0].W};
     char text[TUTTI_EXTENT_TEXT];
-    tutti_extent x = layer->from[0];
-    if (window.R - window.pad > x.H + window.pad || window.R - window.pad > x.W + window.pad)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "net: %s layer %s: a %lldx%lld window with padding %lld does not fit %s: the image is "
-            "too small",
-            kind, layer->name, R, R, pad, tutti_extent_print(x, text));
+    for (int way = 0; way < 2; way++) {
+        if (size[way] < 1 || stride[way] < 1 || pad[way] < 0 || pad[way] >= size[way])
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "net: %s layer %s: window %lldx%lld, stride %lldx%lld, padding %lldx%lld are not "
+                "valid (at least 1, at least 1, and 0 to window - 1)",
+                kind, layer->name, R, S, stride[0], stride[1], pad[0], pad[1]);
+        if (size[way] - pad[way] > image[way] + pad[way])
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "net: %s layer %s: a %lldx%lld window with padding %lldx%lld does not fit %s: the "
+                "image is too small",
+                kind, layer->name, R, S, pad[0], pad[1], tutti_extent_print(layer->from[0], text));
+    }
     return TUTTI_OK;
 }
 

@@ -20,7 +20,7 @@ enum {
     TUTTI_LAYER_INPUTS = TUTTI_CONCAT_PARTS,  /* at most */
     TUTTI_LAYER_OUTPUTS = TUTTI_CONCAT_PARTS, /* at most */
     TUTTI_LAYER_PARAMETERS = 2,
-    TUTTI_LAYER_SETTINGS = 64, /* bytes */
+    TUTTI_LAYER_SETTINGS = 128, /* bytes */
 };
 
 /* Shape of a value without the batch size. Features have H = W = 1. */
@@ -29,7 +29,8 @@ typedef struct tutti_extent {
 } tutti_extent;
 
 typedef struct tutti_window {
-    int64_t R, stride, pad; /* R x R */
+    int64_t R, S;              /* height, width */
+    int64_t stride[2], pad[2]; /* down, across */
 } tutti_window;
 
 /* The initial value of a parameter or state. The pairs are (2,C) tensors, row by row. */
@@ -146,8 +147,8 @@ int64_t tutti_extent_count(tutti_extent extent);
 enum { TUTTI_EXTENT_TEXT = 64 };
 char *tutti_extent_print(tutti_extent extent, char text[TUTTI_EXTENT_TEXT]);
 
-/* Checks a window (R and stride at least 1, 0 <= pad < R, not larger than the padded image),
- * logging what is wrong. */
+/* Checks a window (size and stride at least 1, 0 <= pad < size, not larger than the padded image, each
+ * way), logging what is wrong. */
 tutti_status tutti_layer_check_window(const tutti_layer *layer, tutti_window window);
 
 /* Sets a weight's start and spread by this rule. */

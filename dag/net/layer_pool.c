@@ -1,49 +1,64 @@
 /* Maximum and average pooling; global average pooling uses a window as large as the image. */
 #include "dag/base/log.h"
-#include "dag/kernels/conv.h"
 #include "dag/kernels/pool.h"
 #include "dag/net/site.h"
 
 static tutti_pool_desc describe_at(const tutti_layer *layer, int64_t N)
 {
-    tutti_window window = *(const tutti_window *)tutti_layer_settings(layer);
+    const tutti_pool_layer *pool = tutti_layer_settings(layer);
     tutti_extent x = layer->from[0];
-    int whole = !window.R;
+    int whole = !pool->R;
     return (tutti_pool_desc){.N = N,
         .H = x.H,
         .W = x.W,
         .C = x.C,
-        .R = whole ? x.H : window.R,
-        .S = whole ? x.W : window.R,
-        .stride = whole ? 1 : window.stride,
-        .pad = window.pad};
+        .R = whole ? x.H : pool->R,
+        .S = whole ? x.W : pool->R,
+        .stride = {pool->stride, pool->stride},
+        .pad = {pool->pad, pool->pad},
+        .ceiling = pool->ceiling != 0,
+        .counts_padding = pool->counts_padding != 0};
 }
 
 static tutti_status infer_whole(tutti_layer *layer)
 {
     tutti_pool_desc desc = describe_at(layer, 1);
     layer->out[0] = (tutti_extent){
-        .H = tutti_conv_out(desc.H, desc.R, desc.stride, desc.pad),
-        .W = tutti_conv_out(desc.W, desc.S, desc.stride, desc.pad),
+        .H = tutti_pool_height(&desc),
+        .W = tutti_pool_width(&desc),
         .C = desc.C,
     };
     return TUTTI_OK;
 }
 
+/* Whether the last of `out` windows reaches behind the padding. */
+static int sticks_out(const tutti_pool_layer *pool, int64_t in, int64_t out)
+{
+    return (out - 1) * pool->stride + pool->R > in + 2 * pool->pad;
+}
+
 static tutti_status infer(tutti_layer *layer)
 {
-    tutti_window window = *(const tutti_window *)tutti_layer_settings(layer);
+    const tutti_pool_layer *pool = tutti_layer_settings(layer);
     tutti_extent x = layer->from[0];
-    tutti_status status = tutti_layer_check_window(layer, window);
+    tutti_status status = tutti_layer_check_window(layer,
+        (tutti_window){pool->R, pool->R, {pool->stride, pool->stride}, {pool->pad, pool->pad}});
     if (status != TUTTI_OK) return status;
     char text[TUTTI_EXTENT_TEXT];
-    if (window.R > x.H + window.pad || window.R > x.W + window.pad)
+    if (pool->R > x.H + pool->pad || pool->R > x.W + pool->pad)
         return tutti_fail(TUTTI_ERR_INVAL,
             "net: %s layer %s: a %lldx%lld window with padding %lld sticks out on both sides of "
             "%s: the image is too small",
-            layer->kind->name, layer->name, (long long)window.R, (long long)window.R,
-            (long long)window.pad, tutti_extent_print(x, text));
-    return infer_whole(layer);
+            layer->kind->name, layer->name, (long long)pool->R, (long long)pool->R,
+            (long long)pool->pad, tutti_extent_print(x, text));
+    status = infer_whole(layer);
+    if (pool->counts_padding &&
+        (sticks_out(pool, x.H, layer->out[0].H) || sticks_out(pool, x.W, layer->out[0].W)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: %s layer %s: with a size of %s rounded up, its last window sticks out behind the "
+            "padding, which cannot be counted then: leave out one of both",
+            layer->kind->name, layer->name, tutti_extent_print(x, text));
+    return status;
 }
 
 static tutti_status max_forward(tutti_site *site)
@@ -101,25 +116,34 @@ static const tutti_layer_kind global_avg_pool = {.name = "global average pool",
     .backward = avg_backward};
 
 static tutti_value append_pool(tutti_net *net, const tutti_layer_kind *kind, const char *name,
-    tutti_value x, tutti_window window)
+    tutti_value x, tutti_pool_layer pool)
 {
+    if (pool.stride == 0) pool.stride = 1;
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}}, &window, sizeof window);
+        net, name, (tutti_layer){.kind = kind, .inputs = 1, .in = {x}}, &pool, sizeof pool);
 }
 
 tutti_value tutti_net_max_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad)
 {
-    return append_pool(net, &max_pool, name, x, (tutti_window){R, stride, pad});
+    return append_pool(
+        net, &max_pool, name, x, (tutti_pool_layer){.R = R, .stride = stride, .pad = pad});
 }
 
 tutti_value tutti_net_avg_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad)
 {
-    return append_pool(net, &avg_pool, name, x, (tutti_window){R, stride, pad});
+    return append_pool(
+        net, &avg_pool, name, x, (tutti_pool_layer){.R = R, .stride = stride, .pad = pad});
+}
+
+tutti_value tutti_net_pool(
+    tutti_net *net, const char *name, tutti_value x, const tutti_pool_layer *layer)
+{
+    return append_pool(net, layer->average ? &avg_pool : &max_pool, name, x, *layer);
 }
 
 tutti_value tutti_net_global_avg_pool(tutti_net *net, const char *name, tutti_value x)
 {
-    return append_pool(net, &global_avg_pool, name, x, (tutti_window){0, 0, 0});
+    return append_pool(net, &global_avg_pool, name, x, (tutti_pool_layer){0});
 }

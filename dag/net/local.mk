@@ -13,6 +13,7 @@ libnet_la_SOURCES += \
 	dag/net/layer_dense.c \
 	dag/net/layer_dropout.c \
 	dag/net/layer_input.c \
+	dag/net/layer_lrn.c \
 	dag/net/layer_norm.c \
 	dag/net/layer_pool.c \
 	dag/net/layer_relu.c \

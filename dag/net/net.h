@@ -39,6 +39,10 @@ typedef enum tutti_init {
 typedef struct tutti_conv_layer {
     int64_t K, R;        /* filters; window R x R */
     int64_t stride, pad; /* stride 0 means 1 */
+    /* A window R x S, with S above 0: stride and pad are then for the height alone, these for the
+     * width (stride_s 0 means stride). */
+    int64_t S, stride_s, pad_s;
+    int64_t groups; /* of channels and filters: divides both; 0 means 1 */
     int bias;
     tutti_init init;
 } tutti_conv_layer;
@@ -66,7 +70,25 @@ tutti_value tutti_net_max_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);
 tutti_value tutti_net_avg_pool(
     tutti_net *net, const char *name, tutti_value x, int64_t R, int64_t stride, int64_t pad);
+/* Any pooling. */
+typedef struct tutti_pool_layer {
+    int64_t R, stride, pad; /* window R x R; stride 0 means 1 */
+    int average;            /* and not the maximum */
+    int ceiling;        /* round the size of the value up, not down: windows may stick out at the
+                               end, but each begins inside (Caffe; PyTorch's ceil_mode) */
+    int counts_padding; /* as zeros, in averages; excludes ceiling where a window sticks out */
+} tutti_pool_layer;
+tutti_value tutti_net_pool(
+    tutti_net *net, const char *name, tutti_value x, const tutti_pool_layer *layer);
 tutti_value tutti_net_global_avg_pool(tutti_net *net, const char *name, tutti_value x);
+/* Local response normalisation over `size` channels, an odd number: x * (k + alpha/size * sum of
+ * squares)^-beta (dag/kernels/lrn.h). */
+typedef struct tutti_lrn_layer {
+    int64_t size;
+    float alpha, beta, k;
+} tutti_lrn_layer;
+tutti_value tutti_net_lrn(
+    tutti_net *net, const char *name, tutti_value x, const tutti_lrn_layer *layer);
 /* rate in [0, 1); evaluation drops nothing. */
 tutti_value tutti_net_dropout(tutti_net *net, const char *name, tutti_value x, float rate);
 /* Every stride-th pixel and zero channels up to K: the parameter-free shortcut of CIFAR ResNets

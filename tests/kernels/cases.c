@@ -22,7 +22,8 @@ static int set_field(test_case *c, const char *key, const char *value)
     int d = (int)i;
     float f = strtof(value, NULL);
     double r = strtod(value, NULL);
-    if (type == 'i') memcpy(at, &i, sizeof i);
+    if (type == 'i' || type == 'p') memcpy(at, &i, sizeof i);
+    if (type == 'p') memcpy(at + sizeof i, &i, sizeof i);
     if (type == 'u') memcpy(at, &u, sizeof u);
     if (type == 'd') memcpy(at, &d, sizeof d);
     if (type == 'f') memcpy(at, &f, sizeof f);

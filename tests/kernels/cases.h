@@ -69,7 +69,7 @@ int test_buffers(const test_case *c, const tutti_op *op, const test_tensor *buff
 /* families.c */
 extern const test_family *const test_families[];
 /* A key of a family's descriptor: its offset and type ('i' int64, 'u' uint64, 'd' int, 'f' float,
- * 'r' double); false if unknown. */
+ * 'r' double, 'p' a pair of equal int64); false if unknown. */
 int test_field(const test_family *family, const char *key, size_t *offset, char *type);
 
 #endif

@@ -4,6 +4,7 @@
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
+#include "dag/kernels/lrn.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
@@ -17,9 +18,10 @@
 static void conv_tensors(test_case *c)
 {
     const tutti_conv_desc *d = (const void *)c->desc.bytes;
-    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
-    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
-    int64_t x = d->N * d->H * d->W * d->C, w = d->K * d->R * d->S * d->C, y = d->N * P * Q * d->K;
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]);
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]);
+    int64_t x = d->N * d->H * d->W * d->C, y = d->N * P * Q * d->K;
+    int64_t w = d->K * d->R * d->S * d->C / tutti_conv_groups(d);
     test_declare(c, "x", c->values, x);
     test_declare(c, "w", c->values, w);
     test_declare(c, "y", c->values, y);
@@ -105,8 +107,7 @@ static void dropout_tensors(test_case *c)
 static void pool_tensors(test_case *c, int maximum)
 {
     const tutti_pool_desc *d = (const void *)c->desc.bytes;
-    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad);
-    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    int64_t P = tutti_pool_height(d), Q = tutti_pool_width(d);
     test_declare(c, "x", c->values, d->N * d->H * d->W * d->C);
     test_declare(c, "y", c->values, d->N * P * Q * d->C);
     if (maximum)
@@ -123,6 +124,12 @@ static void pool_max_tensors(test_case *c)
 static void pool_avg_tensors(test_case *c)
 {
     pool_tensors(c, 0);
+}
+
+static void lrn_tensors(test_case *c)
+{
+    const tutti_lrn_desc *d = (const void *)c->desc.bytes;
+    elementwise_tensors(c, d->N * d->H * d->W * d->C);
 }
 
 /* The parts and the whole, with their gradients. */
@@ -318,7 +325,9 @@ typedef struct field {
 #define WINDOW(family, type)                                                                       \
     F(family, type, N, 'i'), F(family, type, H, 'i'), F(family, type, W, 'i'),                     \
         F(family, type, C, 'i'), F(family, type, R, 'i'), F(family, type, S, 'i'),                 \
-        F(family, type, stride, 'i'), F(family, type, pad, 'i')
+        F(family, type, stride, 'p'), F(family, type, pad, 'p'),                                   \
+        AT(family, type, stride0, stride[0], 'i'), AT(family, type, stride1, stride[1], 'i'),      \
+        AT(family, type, pad0, pad[0], 'i'), AT(family, type, pad1, pad[1], 'i')
 #define SUM(family)                                                                                \
     F(family, tutti_sum_desc, count, 'i'), F(family, tutti_sum_desc, inputs, 'd'),                 \
         F(family, tutti_sum_desc, relu, 'd'), F(family, tutti_sum_desc, into, 'd')
@@ -353,6 +362,7 @@ typedef struct field {
 static const field fields[] = {
     WINDOW(conv, tutti_conv_desc),
     F(conv, tutti_conv_desc, K, 'i'),
+    F(conv, tutti_conv_desc, groups, 'i'),
     F(conv, tutti_conv_desc, bias, 'd'),
     DENSE(dense),
     DENSE(dense_wide),
@@ -369,7 +379,18 @@ static const field fields[] = {
     F(dropout, tutti_dropout_desc, stream, 'u'),
     F(dropout, tutti_dropout_desc, rate, 'f'),
     WINDOW(pool_max, tutti_pool_desc),
+    F(pool_max, tutti_pool_desc, ceiling, 'd'),
     WINDOW(pool_avg, tutti_pool_desc),
+    F(pool_avg, tutti_pool_desc, ceiling, 'd'),
+    F(pool_avg, tutti_pool_desc, counts_padding, 'd'),
+    F(lrn, tutti_lrn_desc, N, 'i'),
+    F(lrn, tutti_lrn_desc, H, 'i'),
+    F(lrn, tutti_lrn_desc, W, 'i'),
+    F(lrn, tutti_lrn_desc, C, 'i'),
+    F(lrn, tutti_lrn_desc, size, 'i'),
+    F(lrn, tutti_lrn_desc, alpha, 'f'),
+    F(lrn, tutti_lrn_desc, beta, 'f'),
+    F(lrn, tutti_lrn_desc, k, 'f'),
     CONCAT(concat),
     CONCAT(split),
     F(shortcut, tutti_shortcut_desc, N, 'i'),
@@ -443,6 +464,7 @@ const test_family *const test_families[] = {
     HALVES(dropout, 2, {&tutti_op_dropout, &tutti_op_dropout_bwd}),
     HALVES(pool_max, 2, {&tutti_op_pool_max, &tutti_op_pool_max_bwd}),
     HALVES(pool_avg, 2, {&tutti_op_pool_avg, &tutti_op_pool_avg_bwd}),
+    HALVES(lrn, 2, {&tutti_op_lrn, &tutti_op_lrn_bwd}),
     HALVES(concat, 2, {&tutti_op_concat, &tutti_op_concat_bwd}),
     HALVES(split, 2, {&tutti_op_split, &tutti_op_split_bwd}),
     HALVES(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),

@@ -6,6 +6,7 @@
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
+#include "dag/kernels/lrn.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
@@ -29,13 +30,15 @@ static void conv_pixel(const test_case *c, int64_t n, int64_t i, int64_t j, int6
     const tutti_conv_desc *d = (const void *)c->desc.bytes;
     const double *x = test_value(c, "x"), *w = test_value(c, "w"), *dy = test_value(c, "dy");
     double *y = test_value(c, "y"), *dx = test_value(c, "dx"), *dw = test_value(c, "dw");
+    int64_t each = d->C / tutti_conv_groups(d);
+    int64_t first = k / (d->K / tutti_conv_groups(d)) * each; /* the group's first channel */
     for (int64_t r = 0; r < d->R; r++)
         for (int64_t s = 0; s < d->S; s++) {
-            int64_t h = i * d->stride + r - d->pad, v = j * d->stride + s - d->pad;
+            int64_t h = i * d->stride[0] + r - d->pad[0], v = j * d->stride[1] + s - d->pad[1];
             if (h < 0 || h >= d->H || v < 0 || v >= d->W) continue;
-            for (int64_t e = 0; e < d->C; e++) {
-                int64_t in = ((n * d->H + h) * d->W + v) * d->C + e;
-                int64_t weight = ((k * d->R + r) * d->S + s) * d->C + e;
+            for (int64_t e = 0; e < each; e++) {
+                int64_t in = ((n * d->H + h) * d->W + v) * d->C + first + e;
+                int64_t weight = ((k * d->R + r) * d->S + s) * each + e;
                 y[at] += x[in] * w[weight];
                 dx[in] += w[weight] * dy[at];
                 dw[weight] += x[in] * dy[at];
@@ -48,8 +51,8 @@ static void conv_pixel(const test_case *c, int64_t n, int64_t i, int64_t j, int6
 void test_conv_reference(const test_case *c)
 {
     const tutti_conv_desc *d = (const void *)c->desc.bytes;
-    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad), at = 0;
-    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    int64_t P = tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]), at = 0;
+    int64_t Q = tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]);
     zero(c, "y"), zero(c, "dx"), zero(c, "dw"), zero(c, "db");
     for (int64_t n = 0; n < d->N; n++)
         for (int64_t i = 0; i < P; i++)
@@ -194,7 +197,7 @@ static int window(
     int count = 0;
     for (int64_t r = 0; r < d->R; r++)
         for (int64_t s = 0; s < d->S; s++) {
-            int64_t h = i * d->stride + r - d->pad, v = j * d->stride + s - d->pad;
+            int64_t h = i * d->stride[0] + r - d->pad[0], v = j * d->stride[1] + s - d->pad[1];
             if (h >= 0 && h < d->H && v >= 0 && v < d->W)
                 in[count++] = ((n * d->H + h) * d->W + v) * d->C + e;
         }
@@ -205,21 +208,22 @@ static void pool_pixel(const test_case *c, int maximum, const int64_t in[], int 
 {
     const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
     double *y = test_value(c, "y"), *dx = test_value(c, "dx"), sum = 0;
+    const tutti_pool_desc *d = (const void *)c->desc.bytes;
+    double share = d->counts_padding ? (double)(d->R * d->S) : count;
     int64_t best = in[0];
     for (int i = 0; i < count; i++) {
         sum += x[in[i]];
         if (x[in[i]] > x[best]) best = in[i];
-        if (!maximum) dx[in[i]] += dy[at] / count;
+        if (!maximum) dx[in[i]] += dy[at] / share;
     }
-    y[at] = maximum ? x[best] : sum / count;
+    y[at] = maximum ? x[best] : sum / share;
     if (maximum) dx[best] += dy[at];
 }
 
 static void pool_reference(const test_case *c, int maximum)
 {
     const tutti_pool_desc *d = (const void *)c->desc.bytes;
-    int64_t P = tutti_conv_out(d->H, d->R, d->stride, d->pad), at = 0, in[64];
-    int64_t Q = tutti_conv_out(d->W, d->S, d->stride, d->pad);
+    int64_t P = tutti_pool_height(d), Q = tutti_pool_width(d), at = 0, in[64];
     zero(c, "dx");
     for (int64_t n = 0; n < d->N; n++)
         for (int64_t i = 0; i < P; i++)
@@ -236,6 +240,35 @@ void test_pool_max_reference(const test_case *c)
 void test_pool_avg_reference(const test_case *c)
 {
     pool_reference(c, 0);
+}
+
+/* ---- lrn ---- */
+
+/* k + alpha/size * the sum of squares, for each channel of a pixel. */
+static double lrn_base(const tutti_lrn_desc *d, const double *x, int64_t e)
+{
+    double squares = 0;
+    for (int64_t o = e - d->size / 2; o <= e + d->size / 2; o++)
+        if (o >= 0 && o < d->C) squares += x[o] * x[o];
+    return (double)d->k + (double)d->alpha / (double)d->size * squares;
+}
+
+void test_lrn_reference(const test_case *c)
+{
+    const tutti_lrn_desc *d = (const void *)c->desc.bytes;
+    double alpha = (double)d->alpha / (double)d->size, beta = (double)d->beta;
+    for (int64_t at = 0; at < d->N * d->H * d->W * d->C; at += d->C) {
+        const double *x = test_value(c, "x") + at, *dy = test_value(c, "dy") + at;
+        double *y = test_value(c, "y") + at, *dx = test_value(c, "dx") + at;
+        for (int64_t e = 0; e < d->C; e++) {
+            y[e] = x[e] * pow(lrn_base(d, x, e), -beta);
+            dx[e] = dy[e] * pow(lrn_base(d, x, e), -beta);
+            for (int64_t o = e - d->size / 2; o <= e + d->size / 2; o++)
+                if (o >= 0 && o < d->C)
+                    dx[e] -=
+                        2 * alpha * beta * x[e] * dy[o] * x[o] * pow(lrn_base(d, x, o), -beta - 1);
+        }
+    }
 }
 
 /* ---- concat, split, shortcut, sum ---- */

@@ -15,6 +15,7 @@ void test_relu_reference(const test_case *c);
 void test_dropout_reference(const test_case *c);
 void test_pool_max_reference(const test_case *c);
 void test_pool_avg_reference(const test_case *c);
+void test_lrn_reference(const test_case *c);
 void test_concat_reference(const test_case *c);
 void test_split_reference(const test_case *c);
 void test_shortcut_reference(const test_case *c);

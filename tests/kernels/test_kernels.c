@@ -459,6 +459,11 @@ START_TEST(bad_descriptors_are_refused)
         "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=0 pad=1",
         "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad=-1",
         "conv N=1 H=2 W=4 C=1 K=1 R=5 S=3 stride=1 pad=1",
+        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad0=1 pad1=-1",
+        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride0=1 pad=1",
+        "conv N=1 H=4 W=4 C=6 K=4 R=3 S=3 stride=1 pad=1 groups=3",
+        "conv N=1 H=4 W=4 C=4 K=6 R=3 S=3 stride=1 pad=1 groups=3",
+        "conv N=1 H=4 W=4 C=4 K=6 R=3 S=3 stride=1 pad=1 groups=-1",
         "conv N=2000000000 H=2000000000 W=2000000000 C=2000000000 K=1 R=1 S=1 stride=1 pad=0",
         "dense N=1 C=0 K=1",
         "dense N=1 C=1 K=99999999999",
@@ -471,7 +476,14 @@ START_TEST(bad_descriptors_are_refused)
         "dropout count=1 rate=nan",
         "dropout count=1 rate=0.5 offset=-1",
         "pool_max N=1 H=4 W=4 C=1 R=2 S=2 stride=2 pad=2",
+        "pool_max N=1 H=4 W=4 C=1 R=3 S=2 stride=2 pad0=1 pad1=2",
         "pool_avg N=1 H=2 W=2 C=1 R=3 S=3 stride=1 pad=0",
+        "pool_avg N=1 H=4 W=4 C=1 R=3 S=3 stride=2 pad=0 ceiling=1 counts_padding=1",
+        "lrn N=1 H=1 W=1 C=0 size=5 alpha=1 beta=0.75 k=1",
+        "lrn N=1 H=1 W=1 C=3 size=4 alpha=1 beta=0.75 k=1",
+        "lrn N=1 H=1 W=1 C=3 size=5 alpha=-1 beta=0.75 k=1",
+        "lrn N=1 H=1 W=1 C=3 size=5 alpha=1 beta=nan k=1",
+        "lrn N=1 H=1 W=1 C=3 size=5 alpha=1 beta=0.75 k=0",
         "shortcut N=1 H=2 W=2 C=4 K=3 stride=2",
         "sum count=1 inputs=0",
         "concat pixels=0 parts=1 C0=1",
@@ -785,7 +797,7 @@ START_TEST(table_is_complete)
     ck_assert_str_eq(tutti_device_name((tutti_device)-1), "unknown");
     ck_assert_uint_gt(strlen(tutti_kernel_library()), 0);
     const tutti_conv_desc conv = {
-        .N = 2, .H = 8, .W = 6, .C = 3, .K = 5, .R = 3, .S = 3, .stride = 2, .pad = 1};
+        .N = 2, .H = 8, .W = 6, .C = 3, .K = 5, .R = 3, .S = 3, .stride = {2, 2}, .pad = {1, 1}};
     const tutti_dense_desc dense = {.N = 2, .C = 3, .K = 5};
     ck_assert_double_eq(tutti_op_conv.flops(&conv), 2 * 2 * 4 * 3 * 5 * 27);
     ck_assert_double_eq(tutti_op_dense.flops(&dense), 60);

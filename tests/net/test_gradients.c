@@ -72,6 +72,27 @@ static void with_branches(tutti_net *net)
     tutti_net_output(net, tutti_net_dense(net, "fc", y, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
 }
 
+/* Windows R x S, groups, a depthwise convolution, windows that stick out, LRN. */
+static void with_windows(tutti_net *net)
+{
+    const tutti_lrn_layer lrn = {.size = 3, .alpha = 0.5f, .beta = 0.75f, .k = 1};
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "flat", x,
+        &(tutti_conv_layer){.K = 6, .R = 1, .S = 7, .stride_s = 1, .pad_s = 3, .bias = 1});
+    x = tutti_net_conv(
+        net, "tall", x, &(tutti_conv_layer){.K = 8, .R = 5, .pad = 2, .S = 1, .groups = 2});
+    x = tutti_net_lrn(net, "lrn", x, &lrn);
+    x = tutti_net_pool(net, "max", x, &(tutti_pool_layer){.R = 3, .stride = 2, .ceiling = 1});
+    x = tutti_net_conv(
+        net, "depth", x, &(tutti_conv_layer){.K = 8, .R = 3, .pad = 1, .groups = 8, .bias = 1});
+    x = tutti_net_norm(net, "bn", x, 1);
+    x = tutti_net_pool(net, "counted", x,
+        &(tutti_pool_layer){.R = 3, .pad = 1, .average = 1, .counts_padding = 1});
+    x = tutti_net_pool(
+        net, "avg", x, &(tutti_pool_layer){.R = 3, .stride = 2, .average = 1, .ceiling = 1});
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
 /* The same function with or without a value that is dealt to three and joined again. */
 static void in_pieces(tutti_net *net, int pieces)
 {
@@ -203,6 +224,13 @@ START_TEST(finite_differences_of_branches)
 {
     check_all_parameters(with_branches, 1);
     check_all_parameters(with_branches, 3);
+}
+END_TEST
+
+START_TEST(finite_differences_of_windows)
+{
+    check_all_parameters(with_windows, 1);
+    check_all_parameters(with_windows, 2);
 }
 END_TEST
 
@@ -521,9 +549,9 @@ static double distance(const trial *full, const trial *half)
  * 2^-8, and a handful follow each other. A wrong operation is off by its whole size. */
 START_TEST(values_of_bf16)
 {
-    static trial_net_fn *const nets[] = {with_norm, without_norm, with_branches};
+    static trial_net_fn *const nets[] = {with_norm, without_norm, with_branches, with_windows};
     const data *d = make_data();
-    for (int i = 0; i < 6 && !tutti_kernel_fault(TUTTI_BF16); i++) {
+    for (int i = 0; i < 8 && !tutti_kernel_fault(TUTTI_BF16); i++) {
         trial full, half;
         open_half(&full, nets[i / 2], TUTTI_F32, 1 + 2 * (i % 2));
         open_half(&half, nets[i / 2], TUTTI_BF16, 1 + 2 * (i % 2));
@@ -533,7 +561,7 @@ START_TEST(values_of_bf16)
         ck_assert_double_eq_tol(of_half, of_full, 0.02 * of_full);
         ck_assert_double_ne(of_half, of_full);
         double far = distance(&full, &half);
-        ck_assert_msg(far < 0.05 && far > 1e-5, "net %d: %g apart", i / 2, far);
+        ck_assert_msg(far < 0.08 && far > 1e-5, "net %d: %g apart", i / 2, far);
         trial_run(&half, half.step->train, d->images, d->labels, 0.05f, 2);
         check_copies(&half); /* written by the step */
         if (nets[i / 2] == with_norm) {
@@ -770,6 +798,7 @@ int main(void)
     tcase_add_test(tcase, finite_differences);
     tcase_add_test(tcase, finite_differences_in_micro_batches);
     tcase_add_test(tcase, finite_differences_of_branches);
+    tcase_add_test(tcase, finite_differences_of_windows);
     tcase_add_test(tcase, dealing_and_joining_changes_no_bit);
     tcase_add_test(tcase, micro_batches_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, bf16_gradients_are_rounded_once);

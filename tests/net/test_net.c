@@ -41,6 +41,15 @@ START_TEST(shapes_and_counts)
     check_shape(net, tutti_net_shortcut(net, "d", c, 13, 2), 3, 2, 13);
     check_shape(net, tutti_net_max_pool(net, "e", c, 3, 2, 1), 3, 2, 8);
     check_shape(net, tutti_net_avg_pool(net, "f", c, 2, 2, 0), 2, 2, 8);
+    const tutti_pool_layer up = {.R = 2, .stride = 2, .ceiling = 1};
+    check_shape(net, tutti_net_pool(net, "up", c, &up), 3, 2, 8);
+    const tutti_conv_layer flat = {
+        .K = 4, .R = 1, .S = 3, .stride_s = 2, .pad_s = 1, .groups = 2, .bias = 1};
+    check_shape(net, tutti_net_conv(net, "flat", c, &flat), 5, 2, 4);
+    check_shape(net,
+        tutti_net_lrn(
+            net, "lrn", c, &(tutti_lrn_layer){.size = 5, .alpha = 1e-4f, .beta = 0.75f, .k = 1}),
+        5, 4, 8);
     check_shape(net, tutti_net_relu(net, "g", c), 5, 4, 8);
     check_shape(net, tutti_net_dropout(net, "h", c, 0.5f), 5, 4, 8);
     check_shape(net, tutti_net_global_avg_pool(net, "i", c), 1, 1, 8);
@@ -56,8 +65,8 @@ START_TEST(shapes_and_counts)
     check_shape(net, y, 1, 1, 10);
     ck_assert_int_eq(tutti_net_output(net, y), y);
     ck_assert_ok(tutti_net_status(net));
-    ck_assert_int_eq(
-        tutti_net_parameters(net), (8 * 9 * 3 + 8) + 8 * 9 * 8 + 16 + (5 * 4 * 8 * 10 + 10));
+    ck_assert_int_eq(tutti_net_parameters(net),
+        (8 * 9 * 3 + 8) + 8 * 9 * 8 + 16 + (4 * 3 * 4 + 4) + (5 * 4 * 8 * 10 + 10));
     tutti_net_free(net);
     tutti_net_free(NULL);
 }
@@ -67,6 +76,37 @@ END_TEST
 static void wrong_window(tutti_net *net, tutti_value x)
 {
     tutti_net_conv(net, "big", x, &(tutti_conv_layer){.K = 1, .R = 7, .pad = 1});
+}
+
+static void wrong_width(tutti_net *net, tutti_value x)
+{
+    tutti_net_conv(net, "tall", x, &(tutti_conv_layer){.K = 1, .R = 3, .S = 5, .pad = 1});
+}
+
+static void wrong_wide_padding(tutti_net *net, tutti_value x)
+{
+    tutti_net_conv(net, "edge", x, &(tutti_conv_layer){.K = 1, .R = 3, .S = 2, .pad_s = 2});
+}
+
+static void wrong_groups(tutti_net *net, tutti_value x)
+{
+    tutti_net_conv(net, "odd", x, &(tutti_conv_layer){.K = 3, .R = 1, .groups = 2});
+}
+
+static void wrong_counts(tutti_net *net, tutti_value x)
+{
+    tutti_net_pool(net, "ceil", x,
+        &(tutti_pool_layer){.R = 3, .stride = 2, .average = 1, .ceiling = 1, .counts_padding = 1});
+}
+
+static void wrong_lrn(tutti_net *net, tutti_value x)
+{
+    tutti_net_lrn(net, "even", x, &(tutti_lrn_layer){.size = 4, .k = 1});
+}
+
+static void wrong_lrn_base(tutti_net *net, tutti_value x)
+{
+    tutti_net_lrn(net, "zero", x, &(tutti_lrn_layer){.size = 3, .k = 0});
 }
 
 static void wrong_filters(tutti_net *net, tutti_value x)
@@ -208,6 +248,12 @@ static const struct wrong {
     const char *says[3];
 } wrongs[] = {
     {wrong_window, {"conv layer big", "7x7", "4x4x2"}},
+    {wrong_width, {"conv layer tall", "3x5", "4x4x2"}},
+    {wrong_wide_padding, {"conv layer edge", "3x2", "padding 0x2"}},
+    {wrong_groups, {"conv layer odd", "2 groups", "3 filters"}},
+    {wrong_counts, {"average pool layer ceil", "sticks out", "4x4x2"}},
+    {wrong_lrn, {"lrn layer even", "4 channels", "odd"}},
+    {wrong_lrn_base, {"lrn layer zero", "k 0", "above 0"}},
     {wrong_filters, {"conv layer none", "0 filters"}},
     {wrong_padding, {"average pool layer padded", "padding 2"}},
     {wrong_pool, {"max pool layer wide", "6x6", "4x4x2"}},

@@ -68,11 +68,17 @@ def through(case, x, y):
     return {"y": nhwc(y), "dx": nhwc(dx)}
 
 
-def conv(case, N, H, W, C, K, R, S, stride, pad, bias):
+def pair(window, key):
+    """Down and across: `key` is both, or each has its own."""
+    return (window[key],) * 2 if key in window else (window[key + "0"], window[key + "1"])
+
+
+def conv(case, N, H, W, C, K, R, S, bias, groups=1, **window):
+    stride, pad = pair(window, "stride"), pair(window, "pad")
     x = case.image("x", N, H, W, C, grad=True)
-    w = case.image("w", K, R, S, C, grad=True)
+    w = case.image("w", K, R, S, C // groups, grad=True)
     b = case.fill("b", K).requires_grad_() if bias else None
-    y = F.conv2d(x, w, b, stride, pad)
+    y = F.conv2d(x, w, b, stride, pad, 1, groups)
     dy = case.image("dy", N, y.shape[2], y.shape[3], K)
     dx, dw, *db = backward(y, dy, x, w, *([b] if bias else []))
     return {"y": nhwc(y), "dx": nhwc(dx), "dw": nhwc(dw), **({"db": db[0]} if bias else {})}
@@ -119,14 +125,22 @@ def relu(case, count):
     return {"y": y, "dx": backward(y, case.fill("dy", count), x)[0]}
 
 
-def pool_max(case, N, H, W, C, R, S, stride, pad):
+def pool_max(case, N, H, W, C, R, S, ceiling=0, **window):
+    stride, pad = pair(window, "stride"), pair(window, "pad")
     x = case.image("x", N, H, W, C, grad=True)
-    return through(case, x, F.max_pool2d(x, (R, S), stride, pad))
+    return through(case, x, F.max_pool2d(x, (R, S), stride, pad, ceil_mode=bool(ceiling)))
 
 
-def pool_avg(case, N, H, W, C, R, S, stride, pad):
+def pool_avg(case, N, H, W, C, R, S, ceiling=0, counts_padding=0, **window):
+    stride, pad = pair(window, "stride"), pair(window, "pad")
     x = case.image("x", N, H, W, C, grad=True)
-    return through(case, x, F.avg_pool2d(x, (R, S), stride, pad, count_include_pad=False))
+    y = F.avg_pool2d(x, (R, S), stride, pad, ceil_mode=bool(ceiling), count_include_pad=bool(counts_padding))
+    return through(case, x, y)
+
+
+def lrn(case, N, H, W, C, size, alpha, beta, k):
+    x = case.image("x", N, H, W, C, grad=True)
+    return through(case, x, F.local_response_norm(x, size, alpha, beta, k))
 
 
 def shortcut(case, N, H, W, C, K, stride):
@@ -238,7 +252,7 @@ def average(case, count, decay):
 
 
 FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
-            "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "concat": concat, "split": split,
+            "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "lrn": lrn, "concat": concat, "split": split,
             "shortcut": shortcut, "sum": sum_of, "xent": xent, "normalise": normalise, "sgd": sgd, "adam": adam,
             "lars": lars, "length": length, "clip_factor": clip_factor, "clip": clip, "average": average}
 
