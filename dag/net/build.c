@@ -58,6 +58,7 @@ static tutti_status check_channels(const tutti_net *net, const tutti_step_option
 static int is_used(const tutti_net *net, tutti_value value)
 {
     int used = value == net->output;
+    for (int a = 0; a < net->auxiliaries; a++) used |= value == net->auxiliary[a].logits;
     for (int l = net->source[value].layer + 1; l < net->layers && !used; l++)
         for (int i = 0; i < net->layer[l].inputs; i++) used |= net->layer[l].in[i] == value;
     return used;
@@ -67,6 +68,14 @@ static tutti_status check_net(const tutti_net *net)
 {
     if (net->status != TUTTI_OK) return net->status;
     if (net->output < 0) return tutti_fail(TUTTI_ERR_INVAL, "step: the net has no output");
+    const int64_t classes = tutti_net_extent(net, net->output).C;
+    for (int a = 0; a < net->auxiliaries; a++)
+        if (net->auxiliary[a].logits == net->output ||
+            tutti_net_extent(net, net->auxiliary[a].logits).C != classes)
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "step: the auxiliary output %s must be another value than the output, of as many "
+                "classes (%lld)",
+                net->layer[net->source[net->auxiliary[a].logits].layer].name, (long long)classes);
     if (tutti_net_parameters(net) == 0)
         return tutti_fail(TUTTI_ERR_INVAL, "step: the net has no parameters");
     for (tutti_value v = 0; v < net->values; v++)
@@ -91,15 +100,16 @@ static tutti_status check_norms(const tutti_builder *b)
     return TUTTI_OK;
 }
 
-/* The loss of a micro-batch: its metrics, and the gradient of the logits. */
-static tutti_status loss(tutti_builder *b, int s)
+/* The loss of a micro-batch at one output: its metrics, and the gradient of the logits. */
+static tutti_status loss_of(
+    tutti_builder *b, int s, tutti_value output, double share, int metrics, int priority)
 {
-    tutti_value output = b->net->output;
+    const char *prefix = "", *dot = "";
     double images = (double)b->options->batch * b->step->accumulate;
     int node, dlogits;
     tutti_xent_desc desc = {.N = b->step->micro_batch[s].count,
         .K = tutti_net_extent(b->net, output).C,
-        .weight = (float)(1.0 / (images * b->options->ranks)),
+        .weight = (float)(share / (images * b->options->ranks)),
         .smoothing = b->options->label_smoothing};
     tutti_status status = tutti_gradients_take(
         b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
@@ -107,16 +117,33 @@ static tutti_status loss(tutti_builder *b, int s)
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);
     tutti_access access[] = {tutti_reads(tutti_builder_value(b, output, s)),
-        tutti_reads(b->step->micro_batch[s].labels), tutti_writes(dlogits),
-        tutti_writes(b->step->micro_batch[s].metrics)};
+        tutti_reads(b->step->micro_batch[s].labels), tutti_writes(dlogits), tutti_writes(metrics)};
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s@%d", tutti_op_softmax_xent.name, s);
+    if (output != b->net->output) {
+        prefix = b->net->layer[b->net->source[output].layer].name;
+        dot = ".";
+    }
+    snprintf(name, sizeof name, "%s%s%s@%d", prefix, dot, tutti_op_softmax_xent.name, s);
     status = tutti_graph_kernel(
         b->graph, name, &tutti_op_softmax_xent, &desc, sizeof desc, 4, access, &node);
     if (status != TUTTI_OK) return status;
-    tutti_graph_set_priority(
-        b->graph, node, tutti_site_priority(b->net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
+    tutti_graph_set_priority(b->graph, node, priority);
     return TUTTI_OK;
+}
+
+/* The losses of a micro-batch. */
+static tutti_status loss(tutti_builder *b, int s)
+{
+    const tutti_net *net = b->net;
+    tutti_status status = loss_of(b, s, net->output, 1, b->step->micro_batch[s].metrics,
+        tutti_site_priority(net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
+    for (int a = 0; a < net->auxiliaries && status == TUTTI_OK; a++) {
+        const tutti_auxiliary *auxiliary = &net->auxiliary[a];
+        status = loss_of(b, s, auxiliary->logits, auxiliary->weight,
+            b->auxiliary_metrics[a * b->options->micro_batches + s],
+            tutti_site_priority(net->source[auxiliary->logits].layer, TUTTI_PHASE_BACKWARD_DATA));
+    }
+    return status;
 }
 
 /* Whether dx[i] is a tensor that is dropped for another reason. */
@@ -229,6 +256,15 @@ static void find_wanted(tutti_builder *b)
     }
 }
 
+/* From the output down. */
+static void find_judged(tutti_builder *b)
+{
+    b->judged[b->net->source[b->net->output].layer] = 1;
+    for (int l = b->net->layers - 1; l > 0; l--)
+        for (int i = 0; b->judged[l] && i < b->net->layer[l].inputs; i++)
+            b->judged[b->net->source[b->net->layer[l].in[i]].layer] = 1;
+}
+
 /* A batch whose gradients are gathered for later ones of its step. The gradients of its values use the
  * same buffers. */
 static tutti_status gather(
@@ -246,6 +282,7 @@ static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
     find_wanted(b);
+    find_judged(b);
     tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     if (status == TUTTI_OK) status = update(b);
@@ -285,12 +322,15 @@ static tutti_status open_builder(tutti_builder *b)
     b->running = calloc(layers, sizeof *b->running);
     b->average = calloc(layers, sizeof *b->average);
     b->wanted = calloc(layers, sizeof *b->wanted);
+    b->judged = calloc(layers, sizeof *b->judged);
+    b->auxiliary_metrics =
+        calloc(TUTTI_NET_AUXILIARIES * micro_batches, sizeof *b->auxiliary_metrics);
     size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
     b->access =
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
         !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
-        !b->average || !b->wanted || !b->access)
+        !b->average || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -312,6 +352,8 @@ static void close_builder(tutti_builder *b)
     free(b->running);
     free(b->average);
     free(b->wanted);
+    free(b->judged);
+    free(b->auxiliary_metrics);
     free(b->access);
 }
 

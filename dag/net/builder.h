@@ -30,6 +30,8 @@ typedef struct tutti_builder {
     int *statistics, *gathered_statistics;
     int *running, *average; /* per layer with statistics: running ones, and their average */
     int *wanted;            /* per layer: whether its values' gradients lead to a parameter */
+    int *judged;            /* per layer: whether evaluation needs it */
+    int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
     int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
     tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
 } tutti_builder;

@@ -200,9 +200,24 @@ static void set_up_site(tutti_builder *b, int l, int s)
     if (l == 0 && !o->bytes) site->y[0] = micro_batch->images;
 }
 
+static tutti_status declare_auxiliaries(tutti_builder *b)
+{
+    const tutti_net *net = b->net;
+    const int micro_batches = b->options->micro_batches;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < net->auxiliaries * micro_batches && status == TUTTI_OK; i++) {
+        const tutti_value logits = net->auxiliary[i / micro_batches].logits;
+        status = tutti_builder_tensor(b, "", net->layer[net->source[logits].layer].name, "metrics",
+            i % micro_batches, TUTTI_ROLE_SCRATCH, TUTTI_F64, tutti_shape_of(TUTTI_METRICS),
+            &b->auxiliary_metrics[i]);
+    }
+    return status;
+}
+
 tutti_status tutti_builder_declare(tutti_builder *b)
 {
     tutti_status status = declare_inputs(b);
+    if (status == TUTTI_OK) status = declare_auxiliaries(b);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = tutti_gradients_new(b->graph, s, &b->gradients[s]);
     for (int l = 0; l < b->net->layers && status == TUTTI_OK; l++) {

@@ -29,6 +29,7 @@ tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
         status = normalise(b, s);
     for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
         const tutti_layer *layer = &b->net->layer[l];
+        if (evaluation && !b->judged[l]) continue;
         for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
             tutti_site *site = tutti_builder_site(b, l, s);
             for (int i = 0; i < layer->inputs; i++)

@@ -111,6 +111,12 @@ typedef struct tutti_source {
     int layer, output;
 } tutti_source;
 
+enum { TUTTI_NET_AUXILIARIES = 4 };
+typedef struct tutti_auxiliary {
+    tutti_value logits;
+    double weight;
+} tutti_auxiliary;
+
 struct tutti_net {
     tutti_status status; /* the first failure */
     int layers, capacity;
@@ -118,6 +124,8 @@ struct tutti_net {
     int values;
     tutti_source *source; /* of each value */
     tutti_value output;   /* -1 until declared */
+    int auxiliaries;      /* further classifiers, trained with these shares of their losses */
+    tutti_auxiliary auxiliary[TUTTI_NET_AUXILIARIES];
 };
 
 static inline tutti_extent tutti_net_extent(const tutti_net *net, tutti_value value)

@@ -4,6 +4,11 @@
 
 static const float NORM_EPS = 1e-5f;
 
+typedef struct norm_layer {
+    int relu;
+    int last, zero; /* of a block's branch; whether its scale starts at 0 */
+} norm_layer;
+
 static tutti_status infer(tutti_layer *layer)
 {
     layer->out[0] = layer->from[0];
@@ -12,10 +17,11 @@ static tutti_status infer(tutti_layer *layer)
 
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
+    const norm_layer *norm = tutti_layer_settings(layer);
     p[0] = (tutti_parameter){.suffix = "scaleshift",
         .dtype = TUTTI_F32,
         .shape = tutti_shape_of(2, layer->out[0].C),
-        .start = TUTTI_START_ONE_ZERO,
+        .start = norm->zero ? TUTTI_START_ZERO : TUTTI_START_ONE_ZERO,
         .per_channel = 1};
     return 1;
 }
@@ -23,9 +29,9 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 static tutti_norm_desc describe(const tutti_site *site)
 {
     tutti_extent x = site->layer->out[0];
-    const int *relu = tutti_layer_settings(site->layer);
+    const norm_layer *norm = tutti_layer_settings(site->layer);
     return (tutti_norm_desc){
-        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = *relu};
+        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = norm->relu};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -80,7 +86,22 @@ static const tutti_layer_kind kind = {.name = "norm",
 
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
 {
-    int fused = relu != 0;
+    const norm_layer norm = {.relu = relu != 0};
     return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &fused, sizeof fused);
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &norm, sizeof norm);
+}
+
+tutti_value tutti_net_norm_last(tutti_net *net, const char *name, tutti_value x, int relu)
+{
+    const norm_layer norm = {.relu = relu != 0, .last = 1};
+    return tutti_net_append(
+        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &norm, sizeof norm);
+}
+
+void tutti_net_start_blocks_at_zero(tutti_net *net)
+{
+    for (int l = 0; l < net->layers; l++) {
+        norm_layer *norm = (void *)net->layer[l].settings;
+        if (net->layer[l].kind == &kind) norm->zero = norm->last;
+    }
 }

@@ -172,6 +172,37 @@ static tutti_status declare_output(tutti_net *net, tutti_value logits)
     return TUTTI_OK;
 }
 
+static tutti_status declare_auxiliary(tutti_net *net, tutti_value logits, double weight)
+{
+    char text[TUTTI_EXTENT_TEXT];
+    if (logits < 0 || logits >= net->values)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "net: an auxiliary output, %d, is not a value of this net", logits);
+    const char *name = net->layer[net->source[logits].layer].name;
+    tutti_extent out = tutti_net_extent(net, logits);
+    if (out.H != 1 || out.W != 1)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: the auxiliary output %s is %s; it must be 1x1xclasses", name,
+            tutti_extent_print(out, text));
+    if (!(weight > 0 && isfinite(weight)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "net: the auxiliary output %s has weight %g; must be finite and above 0", name, weight);
+    for (int a = 0; a < net->auxiliaries; a++)
+        if (net->auxiliary[a].logits == logits)
+            return tutti_fail(
+                TUTTI_ERR_INVAL, "net: the auxiliary output %s is declared twice", name);
+    if (net->auxiliaries == TUTTI_NET_AUXILIARIES)
+        return tutti_fail(TUTTI_ERR_INVAL, "net: %s is one auxiliary output too many: at most %d",
+            name, TUTTI_NET_AUXILIARIES);
+    net->auxiliary[net->auxiliaries++] = (tutti_auxiliary){logits, weight};
+    return TUTTI_OK;
+}
+
+void tutti_net_auxiliary(tutti_net *net, tutti_value logits, double weight)
+{
+    if (net->status == TUTTI_OK) net->status = declare_auxiliary(net, logits, weight);
+}
+
 tutti_value tutti_net_output(tutti_net *net, tutti_value logits)
 {
     if (net->status == TUTTI_OK) net->status = declare_output(net, logits);

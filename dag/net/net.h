@@ -55,6 +55,11 @@ tutti_value tutti_net_dense(
 /* Batch normalisation per channel, eps 1e-5, running momentum 0.1; relu: followed by a fused
  * ReLU. */
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu);
+/* The same for the last of a residual block's branch: its scale starts at 0, instead of 1, after
+ * tutti_net_start_blocks_at_zero, so that a block first passes on its input alone (Goyal et al. 2017,
+ * arXiv:1706.02677, section 5.1). That may be called when all layers have been appended. */
+tutti_value tutti_net_norm_last(tutti_net *net, const char *name, tutti_value x, int relu);
+void tutti_net_start_blocks_at_zero(tutti_net *net);
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
 /* a + b, two values of equal shape; relu: followed by a fused ReLU. */
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu);
@@ -101,6 +106,10 @@ void tutti_net_scale(
     tutti_net *net, tutti_value x, const char *parameter, double rate, double weight_decay);
 /* Declares the result; C = classes. */
 tutti_value tutti_net_output(tutti_net *net, tutti_value logits);
+/* Declares a further classifier, of as many classes, at most 4: `weight` (above 0) times its loss is
+ * part of what is trained. Metrics are the result's alone, and evaluation omits the layers that only
+ * such classifiers need (Szegedy et al. 2015, arXiv:1409.4842, section 5). */
+void tutti_net_auxiliary(tutti_net *net, tutti_value logits, double weight);
 
 /* Shape of a value without the batch size: H and W are 1 for features. */
 void tutti_net_shape(const tutti_net *net, tutti_value x, int64_t *H, int64_t *W, int64_t *C);

@@ -15,14 +15,20 @@ static int is_read(const tutti_net *net, tutti_value value)
 }
 
 /* The loss takes logits in float32, which bf16 has too few digits for. */
-static tutti_status check_output(const tutti_net *net, tutti_dtype precision)
+static tutti_status check_output(const tutti_net *net, tutti_value output, tutti_dtype precision)
 {
-    const tutti_layer *last = &net->layer[net->source[net->output].layer];
-    if (last->kind->widens && !is_read(net, net->output)) return TUTTI_OK;
+    const tutti_layer *last = &net->layer[net->source[output].layer];
+    if (last->kind->widens && !is_read(net, output)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL,
-        "step: in %s the output must be the value of a dense layer that no layer reads, but %s is "
+        "step: in %s an output must be the value of a dense layer that no layer reads, but %s is "
         "not: end the net with such a layer, or compute in %s",
         tutti_dtype_name(precision), last->name, tutti_dtype_name(TUTTI_F32));
+}
+
+static void set_float32(tutti_net *net, tutti_value value)
+{
+    tutti_source from = net->source[value];
+    net->layer[from.layer].dtype[from.output] = TUTTI_F32;
 }
 
 tutti_status tutti_builder_set_precision(tutti_builder *b)
@@ -30,7 +36,9 @@ tutti_status tutti_builder_set_precision(tutti_builder *b)
     tutti_net *net = &b->typed;
     tutti_dtype precision = b->options->precision;
     if (precision == TUTTI_F32) return TUTTI_OK;
-    tutti_status status = check_output(b->net, precision);
+    tutti_status status = check_output(b->net, b->net->output, precision);
+    for (int a = 0; a < b->net->auxiliaries && status == TUTTI_OK; a++)
+        status = check_output(b->net, b->net->auxiliary[a].logits, precision);
     if (status != TUTTI_OK) return status;
     const size_t bytes = (size_t)b->net->layers * sizeof *net->layer;
     tutti_layer *layer = malloc(bytes);
@@ -43,7 +51,7 @@ tutti_status tutti_builder_set_precision(tutti_builder *b)
         for (int i = 0; i < layer[l].inputs; i++) layer[l].from_dtype[i] = precision;
         for (int o = 0; o < layer[l].outputs; o++) layer[l].dtype[o] = precision;
     }
-    tutti_source output = net->source[net->output];
-    layer[output.layer].dtype[output.output] = TUTTI_F32;
+    set_float32(net, net->output);
+    for (int a = 0; a < net->auxiliaries; a++) set_float32(net, net->auxiliary[a].logits);
     return TUTTI_OK;
 }

@@ -20,7 +20,7 @@
  *   train   [bytes -> float32]
  *           forward of each micro-batch, layer by layer; after each batch norm:
  *              sum of statistics over micro-batches -> mark
- *           loss of each micro-batch
+ *           loss of each micro-batch, and those of auxiliary outputs
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
  *              [sum over micro-batches] -> mark
  *           [length of each gradient; from all of them, the factor that clips]
@@ -38,6 +38,9 @@
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
+ *
+ * Evaluation omits layers that only auxiliary outputs need. The metrics of such an output are
+ * "<layer>.metrics@<micro-batch>" (scratch, as loss.h has them).
  *
  * All sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,

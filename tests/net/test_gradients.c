@@ -11,6 +11,7 @@
 #include <string.h>
 
 enum { SIZE = 8, CHANNELS = 3, CLASSES = 5, BATCH = 7, IMAGE = SIZE * SIZE * CHANNELS };
+static const double SIDE_WEIGHT = 0.3;
 
 /* Every kind of layer; a value with three consumers; adds without ReLU, whose gradients are shared
  * tensors. */
@@ -93,6 +94,23 @@ static void with_windows(tutti_net *net)
     tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
 }
 
+/* Two classifiers in the middle, trained with shares of their losses; one has layers of its own. */
+static void with_auxiliaries(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 6, .R = 3, .pad = 1, .bias = 1});
+    tutti_value side = tutti_net_avg_pool(net, "side.pool", x, 4, 4, 0);
+    side = tutti_net_conv(net, "side.conv", side, &(tutti_conv_layer){.K = 4, .R = 1});
+    side = tutti_net_norm(net, "side.bn", side, 1);
+    tutti_net_auxiliary(
+        net, tutti_net_dense(net, "side", side, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN), SIDE_WEIGHT);
+    x = tutti_net_relu(net, "relu", x);
+    tutti_net_auxiliary(
+        net, tutti_net_dense(net, "again", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN), 2 * SIDE_WEIGHT);
+    x = tutti_net_global_avg_pool(net, "pool", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
 /* The same function with or without a value that is dealt to three and joined again. */
 static void in_pieces(tutti_net *net, int pieces)
 {
@@ -131,10 +149,27 @@ static const data *make_data(void)
     return d;
 }
 
+/* The sum of the losses of the classifiers of with_auxiliaries, weighted; 0 of other nets. */
+static double auxiliary_loss(const trial *t)
+{
+    static const char *const names[] = {"side", "again"};
+    double total = 0;
+    for (int i = 0; i < 2 * t->options.micro_batches; i++) {
+        char name[32];
+        int64_t count;
+        snprintf(name, sizeof name, "%s.metrics@%d", names[i % 2], i / 2);
+        if (tutti_graph_find(t->step->graph, name) < 0) return 0;
+        const double *metrics = (const void *)trial_tensor(t, name, &count);
+        ck_assert_double_eq(metrics[2], (double)t->step->micro_batch[i / 2].count);
+        total += (1 + i % 2) * SIDE_WEIGHT * metrics[0];
+    }
+    return total;
+}
+
 static double mean_loss(trial *t, const data *d)
 {
     trial_run(t, t->step->train, d->images, d->labels, 0, 1);
-    return trial_metric(t, 0) / (double)t->options.batch;
+    return (trial_metric(t, 0) + auxiliary_loss(t)) / (double)t->options.batch;
 }
 
 static double norm(const float *x, int64_t count)
@@ -231,6 +266,104 @@ START_TEST(finite_differences_of_windows)
 {
     check_all_parameters(with_windows, 1);
     check_all_parameters(with_windows, 2);
+}
+END_TEST
+
+START_TEST(finite_differences_of_auxiliary_outputs)
+{
+    check_all_parameters(with_auxiliaries, 1);
+    check_all_parameters(with_auxiliaries, 3);
+}
+END_TEST
+
+/* How many nodes of a section belong to layers whose names begin with this. */
+static int count_nodes(const tutti_graph *graph, int section, const char *prefix)
+{
+    int count = 0;
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        count += node->section == section && !strncmp(node->name, prefix, strlen(prefix));
+    }
+    return count;
+}
+
+/* The layers of auxiliary outputs alone are not evaluated; in bf16 their logits are float32; steps of
+ * several batches and several views go the same way. */
+START_TEST(auxiliary_outputs_are_for_training)
+{
+    const data *d = make_data();
+    for (int half = 0; half <= !tutti_kernel_fault(TUTTI_BF16); half++) {
+        const tutti_step_options options = {.batch = BATCH,
+            .micro_batches = 2,
+            .accumulate = 2,
+            .ranks = 1,
+            .precision = half ? TUTTI_BF16 : TUTTI_F32,
+            .average_decay = 0.5,
+            .seed = 4};
+        trial t;
+        trial_open(&t, with_auxiliaries, &options, 0);
+        const tutti_graph *graph = t.step->graph;
+        const int sections[] = {t.step->eval, t.step->eval_again, t.step->eval_average};
+        ck_assert_int_gt(count_nodes(graph, t.step->train, "side"), 0);
+        ck_assert_int_gt(count_nodes(graph, t.step->gather_first, "again.softmax_xent"), 0);
+        /* in bf16 the section of averages also copies all weights, and back */
+        for (int i = 0; i < 3 - half; i++) {
+            ck_assert_int_gt(count_nodes(graph, sections[i], "fc."), 0);
+            ck_assert_int_eq(count_nodes(graph, sections[i], "side"), 0);
+            ck_assert_int_eq(count_nodes(graph, sections[i], "again."), 0);
+        }
+        const tutti_tensor *logits =
+            tutti_graph_get_tensor(graph, tutti_graph_find(graph, "side@0"));
+        ck_assert_int_eq(logits->dtype, TUTTI_F32);
+        trial_run(&t, t.step->gather_first, d->images, d->labels, 0.1f, 0);
+        trial_run(&t, t.step->train, d->images, d->labels, 0.1f, 1);
+        trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+        ck_assert_double_eq(trial_metric(&t, 2), BATCH);
+        trial_close(&t);
+    }
+    free((void *)d);
+}
+END_TEST
+
+/* As two blocks would: norms that are the last of their branch start at 0, the others do not. */
+static void with_blocks(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
+    x = tutti_net_norm(net, "bn1", x, 1);
+    tutti_value y = tutti_net_conv(net, "conv2", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
+    y = tutti_net_norm_last(net, "bn2", y, 0);
+    x = tutti_net_add(net, "add", y, x, 1);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+static void with_blocks_at_zero(tutti_net *net)
+{
+    with_blocks(net);
+    tutti_net_start_blocks_at_zero(net);
+}
+
+START_TEST(blocks_start_at_zero)
+{
+    static trial_net_fn *const nets[] = {with_blocks, with_blocks_at_zero};
+    const tutti_step_options options = {
+        .batch = BATCH, .micro_batches = 1, .ranks = 1, .average_decay = 0.9, .seed = 4};
+    for (int zero = 0; zero < 2; zero++) {
+        trial t;
+        int64_t count;
+        trial_open(&t, nets[zero], &options, 0);
+        const float *first = trial_tensor(&t, "bn1.scaleshift", &count);
+        const float *last = trial_tensor(&t, "bn2.scaleshift", &count);
+        const float *average = trial_tensor(&t, "average.bn2.scaleshift", &count);
+        ck_assert_int_eq(count, 8);
+        for (int e = 0; e < 8; e++) {
+            ck_assert_float_eq(first[e], e < 4);
+            ck_assert_float_eq(last[e], e < 4 && !zero);
+            ck_assert_float_eq(average[e], last[e]);
+        }
+        trial_close(&t);
+    }
+    check_all_parameters(with_blocks, 1);
 }
 END_TEST
 
@@ -799,6 +932,9 @@ int main(void)
     tcase_add_test(tcase, finite_differences_in_micro_batches);
     tcase_add_test(tcase, finite_differences_of_branches);
     tcase_add_test(tcase, finite_differences_of_windows);
+    tcase_add_test(tcase, finite_differences_of_auxiliary_outputs);
+    tcase_add_test(tcase, auxiliary_outputs_are_for_training);
+    tcase_add_test(tcase, blocks_start_at_zero);
     tcase_add_test(tcase, dealing_and_joining_changes_no_bit);
     tcase_add_test(tcase, micro_batches_and_ranks_give_the_same_gradients);
     tcase_add_test(tcase, bf16_gradients_are_rounded_once);

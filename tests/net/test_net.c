@@ -109,6 +109,23 @@ static void wrong_lrn_base(tutti_net *net, tutti_value x)
     tutti_net_lrn(net, "zero", x, &(tutti_lrn_layer){.size = 3, .k = 0});
 }
 
+static void wrong_auxiliary(tutti_net *net, tutti_value x)
+{
+    tutti_net_auxiliary(net, x, 0.3);
+}
+
+static void wrong_auxiliary_weight(tutti_net *net, tutti_value x)
+{
+    tutti_net_auxiliary(net, tutti_net_global_avg_pool(net, "side", x), 0);
+}
+
+static void wrong_auxiliary_twice(tutti_net *net, tutti_value x)
+{
+    x = tutti_net_global_avg_pool(net, "side", x);
+    tutti_net_auxiliary(net, x, 0.3);
+    tutti_net_auxiliary(net, x, 0.3);
+}
+
 static void wrong_filters(tutti_net *net, tutti_value x)
 {
     tutti_net_conv(net, "none", x, &(tutti_conv_layer){.K = 0, .R = 3});
@@ -254,6 +271,9 @@ static const struct wrong {
     {wrong_counts, {"average pool layer ceil", "sticks out", "4x4x2"}},
     {wrong_lrn, {"lrn layer even", "4 channels", "odd"}},
     {wrong_lrn_base, {"lrn layer zero", "k 0", "above 0"}},
+    {wrong_auxiliary, {"auxiliary output", "4x4x2"}},
+    {wrong_auxiliary_weight, {"auxiliary output side", "weight 0"}},
+    {wrong_auxiliary_twice, {"auxiliary output side", "twice"}},
     {wrong_filters, {"conv layer none", "0 filters"}},
     {wrong_padding, {"average pool layer padded", "padding 2"}},
     {wrong_pool, {"max pool layer wide", "6x6", "4x4x2"}},
