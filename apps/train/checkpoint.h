@@ -57,6 +57,13 @@ const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint);
 /* A metadata value, or NULL. Lives until close. */
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key);
 
+/* Whether there is a tensor of this name; if so, its shape. */
+int tutti_checkpoint_find(
+    const tutti_checkpoint *checkpoint, const char *name, tutti_shape *shape);
+/* Fills the data of one tensor. FORMAT (logged: the tensor and both shapes) if it is missing or has
+ * another type or shape; IO. */
+tutti_status tutti_checkpoint_read(
+    tutti_checkpoint *checkpoint, const tutti_checkpoint_tensor *tensor);
 /* Fills the data of every tensor. The file must have exactly these tensors, types and shapes;
  * otherwise nothing is written. FORMAT (logged: the tensor and both shapes); IO. */
 tutti_status tutti_checkpoint_load(

@@ -347,6 +347,26 @@ static tutti_status check_wanted(const tutti_checkpoint *c, const tutti_checkpoi
     return TUTTI_OK;
 }
 
+static tutti_status read_tensor(const tutti_checkpoint *c, const tutti_checkpoint_tensor *tensor)
+{
+    const entry *e = find_entry(c, tensor->name);
+    return read_at(c, tensor->data, e->end - e->begin, PREFIX + c->header_bytes + e->begin);
+}
+
+int tutti_checkpoint_find(const tutti_checkpoint *checkpoint, const char *name, tutti_shape *shape)
+{
+    const entry *e = find_entry(checkpoint, name);
+    if (e) *shape = e->shape;
+    return e != NULL;
+}
+
+tutti_status tutti_checkpoint_read(
+    tutti_checkpoint *checkpoint, const tutti_checkpoint_tensor *tensor)
+{
+    tutti_status status = check_wanted(checkpoint, tensor);
+    return status ? status : read_tensor(checkpoint, tensor);
+}
+
 tutti_status tutti_checkpoint_load(
     tutti_checkpoint *checkpoint, int tensors, const tutti_checkpoint_tensor tensor[])
 {
@@ -356,10 +376,6 @@ tutti_status tutti_checkpoint_load(
     if (checkpoint->entries != tensors)
         return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: %d tensors, but %d are needed",
             checkpoint->path, checkpoint->entries, tensors);
-    for (int i = 0; i < tensors && !status; i++) {
-        const entry *e = find_entry(checkpoint, tensor[i].name);
-        status = read_at(checkpoint, tensor[i].data, e->end - e->begin,
-            PREFIX + checkpoint->header_bytes + e->begin);
-    }
+    for (int i = 0; i < tensors && !status; i++) status = read_tensor(checkpoint, &tensor[i]);
     return status;
 }

@@ -25,6 +25,7 @@ typedef struct tutti_report_start {
     char rate_schedule[TUTTI_RATE_TEXT];
     double rate, momentum, weight_decay, label_smoothing;
     int nesterov, weights_only;
+    int evaluates; /* nothing is trained, on purpose */
     char *const *class_names; /* NULL: not known */
 } tutti_report_start;
 

@@ -7,6 +7,7 @@ libtrain_la_SOURCES = \
 	apps/train/events.h \
 	apps/train/finite.c apps/train/finite.h \
 	apps/train/hash.c apps/train/hash.h \
+	apps/train/initial.c apps/train/initial.h \
 	apps/train/interrupt.c apps/train/interrupt.h \
 	apps/train/judge.c apps/train/judge.h \
 	apps/train/loop.c apps/train/loop.h \

@@ -56,6 +56,7 @@ typedef struct loop {
     int64_t replica_checks;
     int64_t lost;  /* the first step whose loss on this rank was not finite; 0: none */
     int64_t saved; /* the step of the last checkpoint; 0: none */
+    int better;    /* the last evaluation was the best one */
     int64_t known; /* after this step the loss is known to be finite on all ranks */
     int signal;    /* all ranks end because one received this; 0: they go on */
 } loop;
@@ -446,12 +447,33 @@ static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int
     return TUTTI_OK;
 }
 
+/* The accuracy of an evaluation that a run has whether or not it is interrupted. */
+static void compare_with_best(loop *l, int64_t done)
+{
+    tutti_trainer *s = l->s;
+    const tutti_conf_int *patience = &s->options->patience;
+    l->better = 0;
+    if (patience->word && !s->options->keep_best) return;
+    if (done <= s->first_step || (done % s->steps_per_epoch != 0 && done != s->steps)) return;
+    l->better = !s->best.step || l->test_accuracy > s->best.accuracy;
+    s->best.since++;
+    if (l->better) s->best = (tutti_train_best){l->test_accuracy, done, 0};
+    if (patience->word || s->best.since < patience->value || done >= s->last_step) return;
+    s->last_step = done;
+    if (s->session.rank == 0)
+        tutti_log(TUTTI_LOG_INFO,
+            "the run ends after step %" PRId64 ": no better test accuracy in %" PRId64
+            " evaluations since step %" PRId64 " (%.2f %%)",
+            done, s->best.since, s->best.step, 100 * s->best.accuracy);
+}
+
 static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
     tutti_tally tally;
     tutti_status status = tutti_tally_open(l->s->test.classes, l->s->options->page != NULL, &tally);
     if (status) return status;
     status = evaluate_with(l, done, &tally, together);
+    if (!status && !l->signal) compare_with_best(l, done);
     tutti_tally_close(&tally);
     return status;
 }
@@ -500,11 +522,22 @@ static tutti_status save(loop *l, int64_t done, int *together)
         status = try_weights(l, &found);
         if (!status) status = settle(l, done, found, together);
     }
-    if (!status) status = tutti_saver_save(l->s, done, together);
+    if (!status) status = tutti_saver_save(l->s, done, 0, together);
     if (status) return status;
     l->saved = done;
     tutti_report_on_checkpoint(l->report, l->s->options->checkpoint, done);
     return TUTTI_OK;
+}
+
+/* Right after an evaluation, which has found the weights to be finite. */
+static tutti_status save_best(loop *l, int64_t done, int *together)
+{
+    if (!l->better || !l->s->options->keep_best) return TUTTI_OK;
+    l->better = 0;
+    tutti_status status = tutti_saver_save(l->s, done, 1, together);
+    if (!status && l->s->session.rank == 0)
+        tutti_report_on_checkpoint(l->report, l->s->outputs.best, done);
+    return status;
 }
 
 /* What is left to do when a signal ends the run. */
@@ -542,7 +575,11 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
     tutti_status status = TUTTI_OK;
     if (due.trace) status = tutti_tracer_write(&l->tracer);
     if (!status && due.check) status = check_replicas(l, done, together);
+    int ends = done >= l->s->last_step;
     if (!status && due.evaluate) status = evaluate(l, done, together);
+    if (!status && !ends && done >= l->s->last_step && tutti_tracer_cut(&l->tracer, done))
+        status = tutti_tracer_write(&l->tracer);
+    if (!status && due.evaluate) status = save_best(l, done, together);
     if (!status && due.save) status = save(l, done, together);
     return status;
 }

@@ -143,6 +143,11 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT_OR, "eval-every", "N", .fallback = "1", .low = 1, .high = 1000000,
         .words = {"end", "never"}, AT(eval_every),
         .help = "epochs between evaluations on the test set; end: only one, at the end of the run"},
+    {TUTTI_CONF_INT_OR, "patience", "N", .fallback = "never", .low = 1, .high = 1000000,
+        .words = {"never"}, AT(patience),
+        .help = "end the run after N evaluations in a row without a better test accuracy"},
+    {TUTTI_CONF_FLAG, "evaluate", AT(evaluate),
+        .help = "train nothing: evaluate the weights of --init-from or --resume on the test set"},
     {TUTTI_CONF_INT_OR, "eval-views", "N", .fallback = "auto", .low = 1, .high = 2,
         .words = {"auto"}, AT(eval_views),
         .help = "views by which a test image is classified; 1: the image; 2: the mean of the "
@@ -197,6 +202,11 @@ static const tutti_setting settings[] = {
                 "(safetensors)"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
+    {TUTTI_CONF_TEXT, "init-from", "FILE", AT(init_from),
+        .help = "begin with the weights of this checkpoint; a head for another number of classes "
+                "begins anew"},
+    {TUTTI_CONF_FLAG, "keep-best", AT(keep_best),
+        .help = "also save the weights with the best test accuracy, as FILE.best of --checkpoint"},
     {TUTTI_CONF_INT, "keep", "N", .fallback = "1", .low = 0, .high = 1000, AT(keep),
         .help = "number of earlier checkpoints to keep, as FILE.1, FILE.2 ...; earlier files of "
                 "--json, --csv, --report and --trace, too"},
@@ -266,6 +276,26 @@ static tutti_status refuse_number(
     return tutti_conf_refuse(&o->conf, name, text, reason);
 }
 
+static tutti_status check_evaluation(const tutti_train_options *o)
+{
+    int blind = o->eval_every.word == TUTTI_EVAL_NEVER;
+    if (o->evaluate && !o->resume && !o->init_from)
+        return tutti_conf_refuse(
+            &o->conf, "evaluate", NULL, "name the weights with --init-from FILE");
+    if (o->evaluate && (o->checkpoint || blind))
+        return tutti_conf_refuse(&o->conf, "evaluate", NULL,
+            o->checkpoint ? "it changes no weights, so leave out --checkpoint"
+                          : "leave out --eval-every never");
+    if (o->keep_best && (!o->checkpoint || blind))
+        return tutti_conf_refuse(&o->conf, "keep-best", NULL,
+            o->checkpoint ? "there is no test accuracy with --eval-every never"
+                          : "it needs --checkpoint FILE, beside which it saves FILE.best");
+    if (!o->patience.word && blind)
+        return refuse_number(
+            o, "patience", o->patience.value, "there is no test accuracy with --eval-every never");
+    return TUTTI_OK;
+}
+
 /* Checks that involve more than one row of the table. */
 static tutti_status check_together(const tutti_train_options *o)
 {
@@ -287,6 +317,8 @@ static tutti_status check_together(const tutti_train_options *o)
             TUTTI_RATE_MILESTONES);
         return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
     }
+    tutti_status together = check_evaluation(o);
+    if (together) return together;
     int64_t lanes = tutti_conf_int_or(o->lanes, 1);
     if (lanes > 1 && !o->design->many_lanes) {
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);

@@ -3,6 +3,7 @@
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +42,10 @@ static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
         tutti_file_target(&(tutti_file_options){.what = what, .path = o->checkpoint}, &target);
     if (status) return status;
     char *earlier = tutti_file_earlier(target, 1);
-    const char *lost = is_there(target) ? o->checkpoint : is_there(earlier) ? earlier : NULL;
+    const char *lost = is_there(target)          ? o->checkpoint
+                       : is_there(earlier)       ? earlier
+                       : is_there(outputs->best) ? outputs->best
+                                                 : NULL;
     if (lost)
         status = tutti_fail(TUTTI_ERR_USAGE,
             "--checkpoint %s: %s already exists, and this run does not continue from it: add "
@@ -66,10 +70,21 @@ static tutti_status lock_all(tutti_outputs *outputs)
     return status;
 }
 
+static tutti_status name_best(tutti_outputs *outputs)
+{
+    const char *path = outputs->options->checkpoint;
+    size_t size = strlen(path) + sizeof ".best";
+    outputs->best = malloc(size);
+    if (!outputs->best) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a file's name");
+    snprintf(outputs->best, size, "%s.best", path);
+    return TUTTI_OK;
+}
+
 static tutti_status claim_all(tutti_outputs *outputs)
 {
     const tutti_train_options *o = outputs->options;
-    tutti_status status = lock_all(outputs);
+    tutti_status status = o->keep_best ? name_best(outputs) : TUTTI_OK;
+    if (!status) status = lock_all(outputs);
     if (!status) status = compare_names(o->resume, o->checkpoint, &outputs->resumed_here);
     outputs->continues = outputs->resumed_here;
     return status ? status : check_nothing_is_lost(outputs);
@@ -94,8 +109,9 @@ tutti_status tutti_outputs_resumed(tutti_outputs *outputs)
     return tutti_file_restore(&file, outputs->earlier);
 }
 
-tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs)
+tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs, int best)
 {
+    if (best) return (tutti_checkpoint_place){.path = outputs->best};
     return (tutti_checkpoint_place){
         outputs->options->checkpoint, (int)outputs->options->keep, !outputs->continues};
 }
@@ -104,6 +120,8 @@ void tutti_outputs_release(tutti_outputs *outputs)
 {
     tutti_checkpoint_close(outputs->resumed);
     outputs->resumed = NULL;
+    free(outputs->best);
+    outputs->best = NULL;
     for (int i = 0; i < TUTTI_OUTPUTS; i++) {
         tutti_lock_release(outputs->lock[i]);
         outputs->lock[i] = NULL;

@@ -20,6 +20,7 @@ typedef struct tutti_outputs {
     const tutti_train_options *options; /* borrowed */
     tutti_lock *lock[TUTTI_OUTPUTS];
     tutti_checkpoint *resumed; /* open until it is loaded; NULL without --resume */
+    char *best;                /* of --keep-best; NULL without it */
     int earlier;               /* n: it is FILE.n, because FILE is missing or damaged; 0: FILE */
     int resumed_here;          /* --checkpoint and --resume name the same file */
     int continues;             /* the file of --checkpoint is this run's: earlier ones are kept */
@@ -32,8 +33,8 @@ tutti_status tutti_outputs_claim(const tutti_train_options *options, tutti_outpu
 /* After its weights are loaded: closes the checkpoint. If it is an earlier file of --checkpoint, it
  * replaces that one. IO (logged). */
 tutti_status tutti_outputs_resumed(tutti_outputs *outputs);
-/* Where to save the next checkpoint. */
-tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs);
+/* Where to save the next checkpoint, or the best one. */
+tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs, int best);
 /* Releases everything. May be called twice. */
 void tutti_outputs_release(tutti_outputs *outputs);
 

@@ -266,7 +266,8 @@ static void print_start(FILE *out, const tutti_report_start *s)
     fprintf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
     if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
     fputc('\n', out);
-    if (s->first_step && s->first_step >= s->last_step)
+    if (s->evaluates) fputs("nothing is trained: the weights are evaluated\n", out);
+    if (!s->evaluates && s->first_step && s->first_step >= s->last_step)
         fprintf(out,
             "this run has ended: its checkpoint is of step %" PRId64 " of %" PRId64
             ", so nothing is left to train\n",

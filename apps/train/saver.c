@@ -11,6 +11,7 @@
 typedef struct saver {
     tutti_trainer *trainer;
     int64_t step;
+    int best;
     double until_s; /* the deadline */
     pthread_t thread;
     pthread_mutex_t lock; /* protects the rest */
@@ -22,7 +23,7 @@ typedef struct saver {
 static void *write_checkpoint(void *arg)
 {
     saver *w = arg;
-    tutti_status status = tutti_state_save(w->trainer, w->step);
+    tutti_status status = tutti_state_save(w->trainer, w->step, w->best);
     pthread_mutex_lock(&w->lock);
     w->done = 1;
     w->status = status;
@@ -31,13 +32,14 @@ static void *write_checkpoint(void *arg)
     return NULL;
 }
 
-static tutti_status saver_start(tutti_trainer *trainer, int64_t step, saver **made)
+static tutti_status saver_start(tutti_trainer *trainer, int64_t step, int best, saver **made)
 {
     enum { PATIENCE = 10 };
     saver *w = calloc(1, sizeof *w);
     if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the thread that saves");
     w->trainer = trainer;
     w->step = step;
+    w->best = best;
     w->until_s = tutti_clock_s() + PATIENCE * trainer->options->timeout_s;
     pthread_mutex_init(&w->lock, NULL);
     tutti_clock_cond_init(&w->ended);
@@ -102,12 +104,12 @@ static tutti_status tell(const tutti_trainer *s, word *said)
             .recv = said});
 }
 
-tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int *together)
+tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *together)
 {
     saver *writing = NULL;
     word said = {0};
     if (s->session.rank == 0) {
-        said.status = saver_start(s, step, &writing);
+        said.status = saver_start(s, step, best, &writing);
         said.ended = said.status != TUTTI_OK;
     }
     tutti_status lost;

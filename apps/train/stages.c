@@ -7,6 +7,7 @@
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
 #include "apps/train/hash.h"
+#include "apps/train/initial.h"
 #include "apps/train/state.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -376,7 +377,12 @@ static tutti_status build(tutti_trainer *s)
 
 static tutti_status begin_weights(tutti_trainer *s)
 {
-    if (!s->options->resume) return tutti_training_session_init(&s->session);
+    if (!s->options->resume) {
+        tutti_status status = tutti_training_session_init(&s->session);
+        if (!status && s->options->init_from && s->session.rank == 0)
+            status = tutti_initial_load(s);
+        return status;
+    }
     if (s->session.rank != 0) return TUTTI_OK;
     tutti_status status = tutti_state_load(s, s->outputs.resumed, &s->first_step);
     return status ? status : tutti_outputs_resumed(&s->outputs);
@@ -389,11 +395,19 @@ static tutti_status share_tensor(void *trainer, const tutti_tensor *t, void *dat
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    enum { NUMBERS = 2 };
-    int64_t first[NUMBERS] = {s->first_step, s->outputs.resumed_here};
+    enum { NUMBERS = 5 };
+    int64_t first[NUMBERS] = {
+        s->first_step, s->outputs.resumed_here, s->best.step, s->best.since, 0};
+    memcpy(&first[4], &s->best.accuracy, sizeof s->best.accuracy);
     tutti_status status = broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
     s->first_step = first[0];
     s->resumed_here = first[1] != 0;
+    s->best.step = first[2];
+    s->best.since = first[3];
+    memcpy(&s->best.accuracy, &first[4], sizeof s->best.accuracy);
+    const tutti_conf_int *patience = &s->options->patience;
+    if (s->options->evaluate || (!patience->word && s->best.since >= patience->value))
+        s->last_step = s->first_step;
     if (status) return status;
     return tutti_weights_walk(
         &s->session, tutti_weights_count(&s->session), TUTTI_READWRITE, share_tensor, s);
@@ -462,7 +476,8 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .weight_decay = (double)recipe->weight_decay,
         .weights_only = recipe->weights_only,
         .label_smoothing = (double)recipe->label_smoothing,
-        .class_names = s->class_names};
+        .class_names = s->class_names,
+        .evaluates = s->options->evaluate};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
 }
 

@@ -36,7 +36,9 @@ static const struct {
     {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}};
-static const char choice_key[] = "choice";
+static const char choice_key[] = "choice", best_key[] = "best";
+static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
+                  best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
 enum { WORDS = sizeof words / sizeof *words };
 typedef char word_text[WORDS][WORD_SIZE];
 
@@ -122,12 +124,12 @@ static tutti_status acquire_tensors(
     return TUTTI_OK;
 }
 
-tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
+tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
 {
-    const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs);
+    const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs, best);
     word_text text;
-    char choice[TUTTI_CONFIGURATION_TEXT];
-    tutti_checkpoint_pair pair[WORDS + 1];
+    char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
+    tutti_checkpoint_pair pair[WORDS + 2];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(&s->session, TUTTI_READ, &tensors, &list);
@@ -137,9 +139,14 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step)
     if (s->options->design_auto)
         pair[pairs++] = (tutti_checkpoint_pair){
             choice_key, tutti_configuration_store(&s->tuning.configuration, choice)};
+    if (s->best.step > 0) {
+        snprintf(best_text, sizeof best_text, best_format, s->best.accuracy, s->best.step,
+            s->best.since);
+        pair[pairs++] = (tutti_checkpoint_pair){best_key, best_text};
+    }
     status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     release_tensors(&s->session, tensors, list);
-    if (!status) s->outputs.continues = 1;
+    if (!status && !best) s->outputs.continues = 1;
     return status;
 }
 
@@ -209,7 +216,17 @@ static tutti_status read_step(const tutti_checkpoint *checkpoint, const char *pa
     return TUTTI_OK;
 }
 
-tutti_status tutti_state_load(const tutti_trainer *s, tutti_checkpoint *checkpoint, int64_t *step)
+/* A checkpoint without it is of a run that did not need it. */
+static void read_best(const tutti_checkpoint *checkpoint, tutti_train_best *best)
+{
+    tutti_train_best read;
+    const char *text = tutti_checkpoint_value(checkpoint, best_key);
+    if (text && sscanf(text, best_scan, &read.accuracy, &read.step, &read.since) == 3 &&
+        read.step > 0 && read.since >= 0)
+        *best = read;
+}
+
+tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, int64_t *step)
 {
     const char *path = tutti_checkpoint_path(checkpoint);
     word_text text;
@@ -222,6 +239,8 @@ tutti_status tutti_state_load(const tutti_trainer *s, tutti_checkpoint *checkpoi
     if (!status) status = acquire_tensors(&s->session, TUTTI_READWRITE, &tensors, &list);
     if (!status) status = tutti_checkpoint_load(checkpoint, tensors, list);
     if (!status) *step = done;
+    if (!status && (s->options->keep_best || !s->options->patience.word))
+        read_best(checkpoint, &s->best);
     if (list) release_tensors(&s->session, tensors, list);
     return status;
 }

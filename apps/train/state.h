@@ -24,10 +24,9 @@ int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *che
     tutti_configuration *configuration);
 /* The type in which the run of a checkpoint computed; float32 if it does not say. */
 tutti_dtype tutti_state_precision(const tutti_checkpoint *checkpoint);
-/* Saves to tutti_outputs_place. */
-tutti_status tutti_state_save(tutti_trainer *trainer, int64_t step);
+/* Saves to tutti_outputs_place: the checkpoint, or the best one. */
+tutti_status tutti_state_save(tutti_trainer *trainer, int64_t step, int best);
 /* FORMAT (logged) if the file is not a checkpoint of this model and data. */
-tutti_status tutti_state_load(
-    const tutti_trainer *trainer, tutti_checkpoint *checkpoint, int64_t *step);
+tutti_status tutti_state_load(tutti_trainer *trainer, tutti_checkpoint *checkpoint, int64_t *step);
 
 #endif

@@ -19,6 +19,13 @@
 #include "apps/train/rate_schedule.h"
 #include "apps/tune/tune.h"
 
+/* The best test accuracy of a run with --keep-best or --patience. */
+typedef struct tutti_train_best {
+    double accuracy;
+    int64_t step;  /* after it; 0: there was no evaluation */
+    int64_t since; /* evaluations since then */
+} tutti_train_best;
+
 typedef struct tutti_trainer {
     const tutti_train_options *options;   /* borrowed */
     tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
@@ -38,6 +45,7 @@ typedef struct tutti_trainer {
     int64_t crop_epochs; /* see tutti_prefetch_options */
     int64_t first_step;  /* steps done before a --resume */
     int resumed_here;    /* from the file of --checkpoint; known to all ranks */
+    tutti_train_best best;
     int64_t last_step;   /* where this process ends: steps, or --stop-after */
 } tutti_trainer;
 

@@ -4,6 +4,7 @@ program_tests = \
 	tests/programs/auto.sh \
 	tests/programs/designs.sh \
 	tests/programs/files.sh \
+	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
 	tests/programs/host.sh \
 	tests/programs/imagenet.sh \

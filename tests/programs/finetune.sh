@@ -1,0 +1,80 @@
+#!/bin/bash
+# --init-from, --evaluate, --keep-best, --patience: weights go from run to run; the best are kept; a run that no longer gets
+# better ends, on all ranks, and stays ended.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+run=(--data "$dir/data" --model cifar-quick --batch 5 --lr 0.02)
+says() { grep -qF -e "$1" "$dir/out" || { fail "nobody says: $1"; cat "$dir/out"; }; }
+refuses() { # STATUS TEXT OPTION...
+    local wanted=$1 text=$2 status=0
+    shift 2
+    cifar 2 "$@" || status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out"; }
+    says "$text"
+}
+
+# ---- the weights are those of the file: evaluated, and trained on from there with momentum of zero
+trains 2 "${run[@]}" --steps 12 --ema 0.5 --checkpoint "$dir/weights"
+hash=$(field weights_hash) accuracy=$(field test_accuracy)
+for ranks in 1 2 3; do
+    trains "$ranks" "${run[@]}" --evaluate --init-from "$dir/weights"
+    [ "$(field weights_hash) $(field test_accuracy) $(field steps)" = "$hash $accuracy 0" ] ||
+        fail "evaluated on $ranks ranks: $(field weights_hash) $(field test_accuracy) $(field steps), not $hash $accuracy 0"
+done
+trains 2 "${run[@]}" --evaluate --ema 0.5 --resume "$dir/weights"
+[ "$(field weights_hash) $(field test_accuracy)" = "$hash $accuracy" ] || fail "--evaluate --resume"
+grep -q '"event":"step"' <(sed '1,/"event":"summary"/d' "$dir/json") && fail "--evaluate trains"
+trains 2 "${run[@]}" --steps 3 --lr 0 --init-from "$dir/weights" --ema 0.5
+[ "$(field weights_hash)" = "$hash" ] || fail "a rate of 0 changes the weights"
+[ "$(field average_test_accuracy)" = "$accuracy" ] || fail "averages do not begin as the weights"
+trains 2 "${run[@]}" --steps 3 --init-from "$dir/weights" --checkpoint "$dir/more"
+[ "$(field weights_hash)" != "$hash" ] || fail "nothing is trained"
+hash3=$(field weights_hash)
+# A restart adds --resume, which counts more.
+trains 2 "${run[@]}" --steps 3 --init-from "$dir/weights" --checkpoint "$dir/more" --resume "$dir/more"
+[ "$(field weights_hash)" = "$hash3" ] || fail "--resume with --init-from"
+
+# ---- another number of classes: a new head; another model: refused
+cifar 2 "${run[@]}" --data synthetic:32x32x3:4 --steps 2 --init-from "$dir/weights" || { fail "status $?"; cat "$dir/out"; }
+says "--init-from $dir/weights: a new head for 4 classes: ip2.weight, ip2.bias begin anew"
+refuses 1 'tensor "ip2.weight" is F32' "${run[@]}" --data synthetic:32x32x3:4 --evaluate --init-from "$dir/weights"
+refuses 1 "its model is cifar-quick, but this run's is mlp: add --model cifar-quick" "${run[@]}" --model mlp --init-from "$dir/weights"
+refuses 1 "$dir/none: cannot open" "${run[@]}" --init-from "$dir/none"
+head -c 9000 "$dir/weights" > "$dir/torn"
+refuses 1 "$dir/torn: truncated" "${run[@]}" --init-from "$dir/torn"
+
+# ---- what does not go together
+refuses 2 '--evaluate: name the weights with --init-from FILE' "${run[@]}" --evaluate
+refuses 2 'leave out --checkpoint' "${run[@]}" --evaluate --init-from "$dir/weights" --checkpoint "$dir/x"
+refuses 2 'leave out --eval-every never' "${run[@]}" --evaluate --init-from "$dir/weights" --eval-every never
+refuses 2 '--keep-best: it needs --checkpoint FILE' "${run[@]}" --keep-best
+refuses 2 '--patience 2: there is no test accuracy' "${run[@]}" --patience 2 --eval-every never
+refuses 2 '--patience 0: must be an integer from 1' "${run[@]}" --patience 0
+
+# ---- the best is kept, whether or not the run is interrupted
+best() { sed -n 's/.*"event":"eval".*"test_accuracy":\([0-9.]*\).*/\1/p' "$dir/json" | sort -g | tail -n 1; }
+rm -f "$dir/json"
+trains 2 "${run[@]}" --epochs 10 --checkpoint "$dir/run" --keep-best
+wanted=$(best)
+trains 2 "${run[@]}" --evaluate --init-from "$dir/run.best"
+[ "$(field test_accuracy)" = "$wanted" ] || fail "FILE.best has $(field test_accuracy), the best was $wanted"
+for step in 20 67 180; do
+    rm -f "$dir"/half*
+    trains 2 "${run[@]}" --epochs 10 --checkpoint "$dir/half" --keep-best --stop-after $step
+    trains 2 "${run[@]}" --epochs 10 --checkpoint "$dir/half" --keep-best --resume "$dir/half"
+    cmp "$dir/run" "$dir/half" || fail "interrupted after step $step: another checkpoint"
+    cmp "$dir/run.best" "$dir/half.best" || fail "interrupted after step $step: another best one"
+done
+rm "$dir"/half "$dir"/half.1
+refuses 2 'already exists, and this run does not continue from it' "${run[@]}" --checkpoint "$dir/half" --keep-best
+
+# ---- no patience: with a rate of 0 the first evaluation stays the best
+rm -f "$dir/json"
+cifar 2 "${run[@]}" --epochs 9 --lr 0 --patience 2 --checkpoint "$dir/still" --trace "$dir/spans" --trace-first 25 --trace-steps 90 \
+    --json "$dir/json" || { fail "status $?"; cat "$dir/out"; }
+says 'the run ends after step 60: no better test accuracy in 2 evaluations since step 20'
+[ "$(field steps)" = 60 ] && [ "$(grep -c '"event":"eval"' "$dir/json")" = 3 ] || fail "ended after $(field steps) steps"
+[ -s "$dir/spans" ] || fail "no trace"
+cifar 1 "${run[@]}" --epochs 9 --lr 0 --patience 2 --batch 10 --resume "$dir/still" || { fail "status $?"; cat "$dir/out"; }
+says 'nothing is left to train'
+finish
