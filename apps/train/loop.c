@@ -7,6 +7,7 @@
 #include "apps/train/saver.h"
 #include "apps/train/stopwatch.h"
 #include "apps/train/tally.h"
+#include "apps/train/timetable.h"
 #include "apps/train/tracer.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -54,11 +55,13 @@ typedef struct loop {
     double best_accuracy;                        /* label among the best five */
     double average_loss, average_accuracy;       /* of the averages over steps; NaN without */
     int64_t replica_checks;
-    int64_t lost;  /* the first step whose loss on this rank was not finite; 0: none */
-    int64_t saved; /* the step of the last checkpoint; 0: none */
-    int better;    /* the last evaluation was the best one */
-    int64_t known; /* after this step the loss is known to be finite on all ranks */
-    int signal;    /* all ranks end because one received this; 0: they go on */
+    int64_t lost;              /* the first step whose loss on this rank was not finite; 0: none */
+    int64_t saved;             /* the step of the last checkpoint; 0: none */
+    tutti_timetable timetable; /* of rank 0; for --checkpoint-minutes */
+    int64_t look;              /* the step at which rank 0 looks at it; 0: never */
+    int better;                /* the last evaluation was the best one */
+    int64_t known;             /* after this step the loss is known to be finite on all ranks */
+    int signal;                /* all ranks end because one received this; 0: they go on */
 } loop;
 
 static tutti_status open_flights(flight flights[AHEAD], int micro_batches)
@@ -482,7 +485,7 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
 
 /* What is due after some steps. Ranks check before they save: a checkpoint holds what all ranks have. */
 typedef struct agenda {
-    int trace, check, evaluate, save;
+    int trace, check, evaluate, save, look;
 } agenda;
 
 /* A run that has nothing to train does not replace its checkpoint with an identical one. */
@@ -499,11 +502,14 @@ static agenda find_due(const loop *l, int64_t done)
     int64_t epochs = done / s->steps_per_epoch;
     const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
     int checks = s->session.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
+    const tutti_conf_int *every = &o->checkpoint_every;
+    int due = last || epoch_ends || (!every->word && done % every->value == 0);
     int check = replica->word ? epoch_ends : done % replica->value == 0;
     return (agenda){.trace = s->session.trace && done == l->tracer.due,
         .check = checks && (last || check),
         .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
-        .save = o->checkpoint && (last || epoch_ends) && !is_saved(s, done)};
+        .save = o->checkpoint && due && !is_saved(s, done),
+        .look = done == l->look && done > s->first_step};
 }
 
 static tutti_status check_replicas(loop *l, int64_t done, int *together)
@@ -511,6 +517,55 @@ static tutti_status check_replicas(loop *l, int64_t done, int *together)
     tutti_status status = tutti_replica_check(l->s, done);
     *together = status == TUTTI_ERR_MISMATCH;
     l->replica_checks += !status;
+    return status;
+}
+
+/* Within an epoch a checkpoint has every rank's sums; elsewhere none. */
+static tutti_status gather_sums(loop *l, int64_t done)
+{
+    tutti_trainer *s = l->s;
+    int rank = s->session.rank, ranks = s->session.ranks;
+    free(s->sums.value);
+    s->sums = (tutti_epoch_sums){0};
+    if (done % s->steps_per_epoch == 0) return TUTTI_OK;
+    double *value = calloc((size_t)ranks * TUTTI_METRICS, sizeof *value);
+    if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
+    s->sums = (tutti_epoch_sums){ranks, value};
+    memcpy(value + rank * TUTTI_METRICS, l->trained.value, sizeof l->trained);
+    return tutti_exchange_call(s->session.exchange, "the epoch's sums of each rank",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_SUM,
+            .count = (int64_t)ranks * TUTTI_METRICS,
+            .recv = value});
+}
+
+/* What the epoch had summed up before this process began. On other ranks than before, rank 0 has
+ * the sums of all. */
+static void begin_sums(loop *l)
+{
+    const tutti_trainer *s = l->s;
+    const tutti_epoch_sums *had = &s->sums;
+    if (!had->ranks) return;
+    l->epoch = s->first_step / s->steps_per_epoch;
+    int same = had->ranks == s->session.ranks;
+    for (int r = 0; r < had->ranks; r++)
+        for (int k = 0; k < TUTTI_METRICS; k++)
+            if (same ? r == s->session.rank : s->session.rank == 0)
+                l->trained.value[k] += had->value[r * TUTTI_METRICS + k];
+}
+
+/* Rank 0 decides by its clock whether a checkpoint is due, and when to decide again. */
+static tutti_status look_at_clock(loop *l, int64_t done, int *save)
+{
+    tutti_trainer *s = l->s;
+    int64_t said[2] = {0};
+    if (s->session.rank == 0)
+        said[0] = tutti_timetable_decide(&l->timetable, done, tutti_clock_s(), &said[1]);
+    tutti_status status = tutti_exchange_call(s->session.exchange, "whether to save",
+        &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = 2, .recv = said});
+    *save |= said[0] != 0;
+    l->look = said[1];
     return status;
 }
 
@@ -522,9 +577,11 @@ static tutti_status save(loop *l, int64_t done, int *together)
         status = try_weights(l, &found);
         if (!status) status = settle(l, done, found, together);
     }
+    if (!status) status = gather_sums(l, done);
     if (!status) status = tutti_saver_save(l->s, done, 0, together);
     if (status) return status;
     l->saved = done;
+    tutti_timetable_saved(&l->timetable, done, tutti_clock_s());
     tutti_report_on_checkpoint(l->report, l->s->options->checkpoint, done);
     return TUTTI_OK;
 }
@@ -534,7 +591,8 @@ static tutti_status save_best(loop *l, int64_t done, int *together)
 {
     if (!l->better || !l->s->options->keep_best) return TUTTI_OK;
     l->better = 0;
-    tutti_status status = tutti_saver_save(l->s, done, 1, together);
+    tutti_status status = gather_sums(l, done);
+    if (!status) status = tutti_saver_save(l->s, done, 1, together);
     if (!status && l->s->session.rank == 0)
         tutti_report_on_checkpoint(l->report, l->s->outputs.best, done);
     return status;
@@ -588,8 +646,10 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
 static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
 {
     agenda due = find_due(l, done);
-    if (!stop && !due.trace && !due.check && !due.evaluate && !due.save) return TUTTI_OK;
+    if (!stop && !due.trace && !due.check && !due.evaluate && !due.save && !due.look)
+        return TUTTI_OK;
     tutti_status status = drain(l, done);
+    if (!status && due.look) status = look_at_clock(l, done, &due.save);
     tutti_stopwatch_lap(&l->watch);
     int for_good = stop || due.save || done >= l->s->last_step;
     if (!status)
@@ -660,6 +720,12 @@ tutti_status tutti_loop_run(
     int64_t steps =
         trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
+    begin_sums(&l);
+    if (!trainer->options->checkpoint_minutes.word) {
+        l.timetable.every_s = 60 * trainer->options->checkpoint_minutes.value;
+        tutti_timetable_saved(&l.timetable, trainer->first_step, tutti_clock_s());
+        l.look = trainer->first_step + TUTTI_TIMETABLE_FIRST;
+    }
     tutti_status status = open_flights(l.flight, trainer->session.step->micro_batches);
     if (!status) status = tutti_stopwatch_open(trainer->session.meter, steps, &l.watch);
     if (!status) status = open_batches(trainer, 1, &l.batches);

@@ -200,6 +200,12 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint),
         .help = "save the weights, and all that resuming needs, after every epoch and at the end "
                 "(safetensors)"},
+    {TUTTI_CONF_INT_OR, "checkpoint-every", "N", .fallback = "never", .low = 1, .high = 1e12,
+        .words = {"never"}, AT(checkpoint_every),
+        .help = "save --checkpoint after every N steps, too"},
+    {TUTTI_CONF_REAL_OR, "checkpoint-minutes", "X", .fallback = "never", .low = 0.001, .high = 1e6,
+        .words = {"never"}, AT(checkpoint_minutes),
+        .help = "save --checkpoint when the last one is X minutes old, too"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
     {TUTTI_CONF_TEXT, "init-from", "FILE", AT(init_from),
@@ -276,7 +282,7 @@ static tutti_status refuse_number(
     return tutti_conf_refuse(&o->conf, name, text, reason);
 }
 
-static tutti_status check_evaluation(const tutti_train_options *o)
+static tutti_status check_files(const tutti_train_options *o)
 {
     int blind = o->eval_every.word == TUTTI_EVAL_NEVER;
     if (o->evaluate && !o->resume && !o->init_from)
@@ -290,6 +296,10 @@ static tutti_status check_evaluation(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "keep-best", NULL,
             o->checkpoint ? "there is no test accuracy with --eval-every never"
                           : "it needs --checkpoint FILE, beside which it saves FILE.best");
+    if ((!o->checkpoint_every.word || !o->checkpoint_minutes.word) && !o->checkpoint)
+        return tutti_conf_refuse(&o->conf,
+            o->checkpoint_every.word ? "checkpoint-minutes" : "checkpoint-every", NULL,
+            "it needs --checkpoint FILE");
     if (!o->patience.word && blind)
         return refuse_number(
             o, "patience", o->patience.value, "there is no test accuracy with --eval-every never");
@@ -317,7 +327,7 @@ static tutti_status check_together(const tutti_train_options *o)
             TUTTI_RATE_MILESTONES);
         return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
     }
-    tutti_status together = check_evaluation(o);
+    tutti_status together = check_files(o);
     if (together) return together;
     int64_t lanes = tutti_conf_int_or(o->lanes, 1);
     if (lanes > 1 && !o->design->many_lanes) {

@@ -53,8 +53,10 @@ typedef struct tutti_train_options {
     const char *checkpoint, *resume, *init_from, *json, *csv, *page, *trace;
     int64_t keep; /* earlier checkpoints, and earlier files of --json and --trace */
     int overwrite, evaluate, keep_best;
-    tutti_conf_int patience;    /* evaluations; or never */
-    tutti_conf_int trace_first; /* from 1; auto: see the table */
+    tutti_conf_int checkpoint_every;    /* steps; or never */
+    tutti_conf_real checkpoint_minutes; /* or never */
+    tutti_conf_int patience;            /* evaluations; or never */
+    tutti_conf_int trace_first;         /* from 1; auto: see the table */
     int64_t trace_steps;
     double timeout_s, setup_timeout_s;
     double stall_warn_s, stall_dump_s, stall_abort_s;

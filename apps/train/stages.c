@@ -12,6 +12,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/kernels/loss.h"
 #include "dag/net/update_rule.h"
 
 #include <inttypes.h>
@@ -393,6 +394,20 @@ static tutti_status share_tensor(void *trainer, const tutti_tensor *t, void *dat
     return broadcast(trainer, t->name, t->dtype, tutti_shape_count(&t->shape), data);
 }
 
+/* The sums of the epoch in which the checkpoint is. */
+static tutti_status share_sums(tutti_trainer *s)
+{
+    int64_t ranks = s->sums.ranks;
+    tutti_status status = broadcast(s, "how many ranks' sums there are", TUTTI_I64, 1, &ranks);
+    if (status || !ranks) return status;
+    if (!s->sums.value) s->sums.value = calloc((size_t)ranks * TUTTI_METRICS, sizeof(double));
+    status = agree(s,
+        s->sums.value ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums"));
+    if (status) return status;
+    s->sums.ranks = (int)ranks;
+    return broadcast(s, "the epoch's sums so far", TUTTI_F64, ranks * TUTTI_METRICS, s->sums.value);
+}
+
 static tutti_status share_weights(tutti_trainer *s)
 {
     enum { NUMBERS = 5 };
@@ -408,6 +423,7 @@ static tutti_status share_weights(tutti_trainer *s)
     const tutti_conf_int *patience = &s->options->patience;
     if (s->options->evaluate || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;
+    if (!status) status = share_sums(s);
     if (status) return status;
     return tutti_weights_walk(
         &s->session, tutti_weights_count(&s->session), TUTTI_READWRITE, share_tensor, s);
@@ -507,6 +523,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     if (s->train.source) tutti_dataset_close(&s->train);
     if (s->test.source) tutti_dataset_close(&s->test);
     tutti_class_names_free(s->class_names);
+    free(s->sums.value);
     free(s->mean);
     free(s->deviation);
     tutti_bad_images_free(&s->bad_train);

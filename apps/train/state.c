@@ -2,6 +2,7 @@
 
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
+#include "dag/kernels/loss.h"
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/net/update_rule.h"
@@ -36,7 +37,7 @@ static const struct {
     {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}};
-static const char choice_key[] = "choice", best_key[] = "best";
+static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
                   best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
 enum { WORDS = sizeof words / sizeof *words };
@@ -124,12 +125,42 @@ static tutti_status acquire_tensors(
     return TUTTI_OK;
 }
 
+/* "steps per epoch, ranks: numbers", exactly; NULL: no memory. The caller frees it. */
+static char *write_sums(const tutti_trainer *s)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return NULL;
+    fprintf(out, "%" PRId64 " %d", s->steps_per_epoch, s->sums.ranks);
+    for (int i = 0; i < s->sums.ranks * TUTTI_METRICS; i++) fprintf(out, " %a", s->sums.value[i]);
+    if (!fclose(out)) return text;
+    free(text);
+    return NULL;
+}
+
+/* A checkpoint of an epoch with other steps has no sums that this run could go on with. */
+static tutti_status read_sums(tutti_trainer *s, const tutti_checkpoint *checkpoint)
+{
+    const char *text = tutti_checkpoint_value(checkpoint, sums_key);
+    char *end;
+    if (!text || strtoll(text, &end, 10) != s->steps_per_epoch) return TUTTI_OK;
+    long ranks = strtol(end, &end, 10);
+    if (ranks < 1 || (size_t)ranks > strlen(end)) return TUTTI_OK;
+    double *value = calloc((size_t)ranks * TUTTI_METRICS, sizeof *value);
+    if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
+    for (long i = 0; i < ranks * TUTTI_METRICS; i++) value[i] = strtod(end, &end);
+    s->sums = (tutti_epoch_sums){(int)ranks, value};
+    return TUTTI_OK;
+}
+
 tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
 {
     const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs, best);
     word_text text;
     char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
-    tutti_checkpoint_pair pair[WORDS + 2];
+    char *sums = NULL;
+    tutti_checkpoint_pair pair[WORDS + 3];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(&s->session, TUTTI_READ, &tensors, &list);
@@ -144,7 +175,13 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
             s->best.since);
         pair[pairs++] = (tutti_checkpoint_pair){best_key, best_text};
     }
-    status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
+    if (s->sums.ranks) {
+        sums = write_sums(s);
+        if (!sums) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
+        pair[pairs++] = (tutti_checkpoint_pair){sums_key, sums};
+    }
+    if (!status) status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
+    free(sums);
     release_tensors(&s->session, tensors, list);
     if (!status && !best) s->outputs.continues = 1;
     return status;
@@ -238,6 +275,7 @@ tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, in
     if (!status) status = read_step(checkpoint, path, &done);
     if (!status) status = acquire_tensors(&s->session, TUTTI_READWRITE, &tensors, &list);
     if (!status) status = tutti_checkpoint_load(checkpoint, tensors, list);
+    if (!status) status = read_sums(s, checkpoint);
     if (!status) *step = done;
     if (!status && (s->options->keep_best || !s->options->patience.word))
         read_best(checkpoint, &s->best);

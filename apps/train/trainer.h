@@ -26,6 +26,13 @@ typedef struct tutti_train_best {
     int64_t since; /* evaluations since then */
 } tutti_train_best;
 
+/* What the epoch's steps have summed up so far, where a checkpoint is within an epoch: TUTTI_METRICS
+ * numbers of each rank. */
+typedef struct tutti_epoch_sums {
+    int ranks;     /* 0: there are none */
+    double *value; /* (ranks, TUTTI_METRICS) */
+} tutti_epoch_sums;
+
 typedef struct tutti_trainer {
     const tutti_train_options *options;   /* borrowed */
     tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
@@ -46,7 +53,8 @@ typedef struct tutti_trainer {
     int64_t first_step;  /* steps done before a --resume */
     int resumed_here;    /* from the file of --checkpoint; known to all ranks */
     tutti_train_best best;
-    int64_t last_step;   /* where this process ends: steps, or --stop-after */
+    tutti_epoch_sums sums; /* at the step of the checkpoint */
+    int64_t last_step;     /* where this process ends: steps, or --stop-after */
 } tutti_trainer;
 
 /* Starts MPI and compares the ranks' options. `parsed`: the status of parsing this rank's options;

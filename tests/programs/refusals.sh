@@ -105,6 +105,10 @@ refuses 1 'could not be saved' env OMPI_MCA_btl=self UCX_TLS=self "$mpirun" -np 
     "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp" --overwrite
 cmp "$dir/before" "$dir/mlp" || fail "the old checkpoint did not survive a full disk"
 
+refuses 2 '--checkpoint-every: it needs --checkpoint FILE' two --data "$dir/data" --checkpoint-every 5
+refuses 2 '--checkpoint-minutes: it needs --checkpoint FILE' two --data "$dir/data" --checkpoint-minutes 5
+refuses 2 '--checkpoint-every 0: must be an integer from 1' two --data "$dir/data" --checkpoint-every 0
+
 refuses 2 '--unsafe' two --data "$dir/data" --design naive
 
 # A rate that makes numbers overflow ends the run on every rank.

@@ -72,4 +72,30 @@ grep -q "ranks was 3 and is 1" "$dir/out" || fail "no warning about other ranks"
 hash=$(field weights_hash)
 trains 3 --data "$dir/data" --steps 7 --model mlp --batch 30 --resume "$dir/part"
 [ "$(field steps)" = 7 ] && [ "$(field weights_hash)" != "$hash" ] || fail "a finished run went on"
+
+# In the middle of an epoch, also by --checkpoint-every: the epoch's loss is that of a run that never stopped, to the last bit.
+# Every rank has its own sums; on other ranks they are added up.
+middle=(--data "$dir/data" --model cifar-quick --batch 5 --lr 0.02 --augment --workers 2)
+trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/whole" --overwrite
+hash=$(field weights_hash) loss=$(field train_loss)
+for stop in 1 13 19; do
+    rm -f "$dir"/part*
+    trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/part" --stop-after $stop --overwrite
+    grep -aq '"epoch-sums":"20 2 0x' "$dir/part" || fail "stopped after $stop steps: no sums"
+    trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/part" --resume "$dir/part"
+    [ "$(field weights_hash) $(field train_loss)" = "$hash $loss" ] || fail "stopped after $stop: $(field train_loss), not $loss"
+    cmp "$dir/whole" "$dir/part" || fail "stopped after $stop steps: the checkpoints differ"
+done
+rm -f "$dir"/json "$dir"/part*
+trains 2 "${middle[@]}" --steps 20 --stop-after 17 --checkpoint "$dir/part" --checkpoint-every 5 --keep 9 --eval-every never
+[ "$(sed -n 's/.*"event":"checkpoint".*"step":\([0-9]*\)}.*/\1/p' "$dir/json" | paste -sd ' ')" = '5 10 15 17' ] || { fail "--checkpoint-every"; cat "$dir/json"; }
+cp "$dir/part.2" "$dir/ten"
+trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/ten" --resume "$dir/ten"
+[ "$(field weights_hash) $(field train_loss)" = "$hash $loss" ] || fail "from --checkpoint-every: $(field train_loss), not $loss"
+grep -aq epoch-sums "$dir/ten" && fail "sums at the end of an epoch"
+trains 1 "${middle[@]}" --batch 10 --steps 20 --resume "$dir/part.2"
+awk -v a="$(field train_loss)" -v b="$loss" 'BEGIN { exit !(a - b < 1e-3 && b - a < 1e-3) }' || fail "on 1 rank: $(field train_loss), not $loss"
+rm -f "$dir"/json "$dir"/part*
+trains 2 "${middle[@]}" --epochs 400 --stop-after 1999 --checkpoint "$dir/part" --checkpoint-minutes 0.004 --eval-every never
+[ "$(grep '"event":"checkpoint"' "$dir/json" | grep -vc '"step":[0-9]*[02468]0}')" -gt 1 ] || { fail "--checkpoint-minutes"; grep checkpoint "$dir/json"; }
 finish
