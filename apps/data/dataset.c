@@ -14,6 +14,7 @@ const tutti_image_source *const tutti_image_sources[] = {
     &tutti_image_source_cifar10,
     &tutti_image_source_cifar100,
     &tutti_image_source_idx,
+    &tutti_image_source_imagenet,
     &tutti_image_source_jpeg,
     &tutti_image_source_synthetic,
     NULL,
@@ -136,6 +137,14 @@ static tutti_status find_by_content(const char *path, const tutti_image_source *
     return TUTTI_OK;
 }
 
+/* 0: images have the size of the first one, or that of the format. */
+static int side_of_views(const tutti_dataset_options *options, const tutti_image_source *source)
+{
+    enum { USUAL = 224 };
+    if (options->size || !source->photographs) return options->size;
+    return options->usual ? options->usual : USUAL;
+}
+
 /* Images that are stored as pixels have a size already. */
 static tutti_status check_size(const tutti_dataset_options *options, const tutti_dataset *opened)
 {
@@ -149,17 +158,18 @@ tutti_status tutti_dataset_open_as(
     const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset)
 {
     const char *path = options->path, *format = options->format;
-    if (options->size && options->resize && options->resize < options->size)
-        return tutti_fail(TUTTI_ERR_USAGE, "--eval-resize %d is smaller than --size %d",
-            options->resize, options->size);
     const tutti_image_source *source = NULL;
     tutti_status status = format ? find_by_name(format, &source) : find_by_content(path, &source);
     if (!status && format && source != &tutti_image_source_synthetic)
         status = tutti_folder_check(path);
     if (status) return status;
-    tutti_dataset opened = {.source = source, .height = options->size, .width = options->size};
-    if (options->size)
-        opened.resize = options->resize ? options->resize : tutti_resize_for(options->size);
+    int size = side_of_views(options, source);
+    int resize = options->resize ? options->resize : tutti_resize_for(size);
+    if (resize < size)
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "--eval-resize %d is smaller than --size %d", resize, size);
+    tutti_dataset opened = {.source = source, .height = size, .width = size};
+    if (size) opened.resize = resize;
     status = source->open(path, split, &opened);
     if (status) return status;
     status = check_size(options, &opened);

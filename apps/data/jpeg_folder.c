@@ -1,138 +1,74 @@
-/* A folder of JPEG files for each class: DIR/{train,test}/<class>/<any>.jpg. Classes are train's
- * folders, sorted by name (bytes, not locale); images are sorted by class, then name, so that an
- * index means the same image on every rank. The first training image determines the size of all. */
+/* A folder of image files for each class, in two formats:
+ *
+ *   jpeg       DIR/{train,test}/<class>/<any>.jpg; the first training image determines the size of
+ *              all, unless a size of views is given
+ *   imagenet   DIR/{train,val}/<class>/<any>.JPEG, photographs of any size, as ILSVRC has them; val
+ *              may also hold the images themselves, and a file their labels (val_labels.h)
+ *
+ * Classes are train's folders, sorted by name; images are sorted by class, then name, so that an
+ * index means the same image on every rank. */
 #include "apps/data/decode.h"
 #include "apps/data/file.h"
+#include "apps/data/folder.h"
 #include "apps/data/formats.h"
+#include "apps/data/val_labels.h"
 #include "dag/base/log.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
 
 /* No picture with sides up to TUTTI_IMAGE_SIDE_MAX needs more; a larger file is something else. */
 #define FILE_BYTES_MAX ((int64_t)64 << 20)
 
-typedef struct name_list {
-    char **names; /* sorted */
-    size_t count;
-    size_t others;   /* unwanted entries, without hidden ones */
-    char other[256]; /* one of them */
-} name_list;
-
 typedef struct class_files {
-    name_list files;
+    tutti_names files;
     int64_t first; /* index of its first image */
 } class_files;
 
 typedef struct folder_state {
-    char *root; /* DIR/train or DIR/test */
-    name_list classes;
-    class_files *images; /* per class */
+    char *root; /* DIR/train, DIR/test or DIR/val */
+    tutti_names classes;
+    class_files *images; /* per class; NULL: the images are in `root` itself */
+    tutti_names flat;
+    int32_t *labels; /* of these */
 } folder_state;
 
-static void free_names(name_list *list)
+/* Whether this is the format imagenet. */
+static int is_imagenet(const tutti_dataset *dataset)
 {
-    for (size_t i = 0; i < list->count; i++) free(list->names[i]);
-    free(list->names);
-    *list = (name_list){0};
+    return dataset->source->photographs;
 }
 
-static int by_name(const void *a, const void *b)
+static const char *folder_name(int imagenet, tutti_split split)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return imagenet && split == TUTTI_TEST ? "val" : tutti_split_name(split);
 }
 
-/* DT_DIR or DT_REG, links followed; DT_UNKNOWN for anything else. */
-static int entry_type(const char *folder, const struct dirent *entry)
+static tutti_names_wanted wanted_in(int imagenet)
 {
-    if (entry->d_type == DT_DIR || entry->d_type == DT_REG) return entry->d_type;
-    struct stat st;
-    char *path = tutti_path_format("%s/%s", folder, entry->d_name);
-    int rc = path ? stat(path, &st) : -1;
-    free(path);
-    if (rc) return DT_UNKNOWN;
-    return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
-}
-
-static int is_class(const char *folder, const struct dirent *entry)
-{
-    return entry_type(folder, entry) == DT_DIR;
-}
-
-static int is_jpeg(const char *folder, const struct dirent *entry)
-{
-    const char *dot = strrchr(entry->d_name, '.');
-    if (!dot || (strcasecmp(dot, ".jpg") && strcasecmp(dot, ".jpeg"))) return 0;
-    return entry_type(folder, entry) == DT_REG;
-}
-
-static int append_name(name_list *list, size_t *room, const char *name)
-{
-    if (list->count == *room) {
-        size_t more = *room ? 2 * *room : 64;
-        char **names = realloc(list->names, more * sizeof *names);
-        if (!names) return ENOMEM;
-        list->names = names;
-        *room = more;
-    }
-    char *copy = strdup(name);
-    if (!copy) return ENOMEM;
-    list->names[list->count++] = copy;
-    return 0;
-}
-
-/* Lists the wanted entries of a folder, without hidden ones. 0 or an errno value; logs nothing. */
-static int list_names(
-    const char *folder, int (*wanted)(const char *, const struct dirent *), name_list *list)
-{
-    *list = (name_list){0};
-    DIR *dir = opendir(folder);
-    if (!dir) return errno;
-    int error = 0;
-    size_t room = 0;
-    while (!error) {
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry) {
-            error = errno;
-            break;
-        }
-        if (*entry->d_name == '.') continue;
-        if (wanted(folder, entry)) {
-            error = append_name(list, &room, entry->d_name);
-        } else if (!list->others++) {
-            memcpy(list->other, entry->d_name, strlen(entry->d_name) + 1);
-        }
-    }
-    closedir(dir);
-    if (error)
-        free_names(list);
-    else if (list->count)
-        qsort(list->names, list->count, sizeof *list->names, by_name);
-    return error;
+    return imagenet ? tutti_names_image : tutti_names_jpeg;
 }
 
 static tutti_status fail_list(const char *folder, int error)
 {
     return tutti_fail(error == ENOMEM ? TUTTI_ERR_NOMEM : TUTTI_ERR_IO,
         "%s: cannot list the folder: %s%s", folder, strerror(error),
-        error == ENOENT ? "; a JPEG data set is DIR/{train,test}/<class>/*.jpg" : "");
+        error == ENOENT ? "; a data set of images is DIR/{train,test}/<class>/*.jpg, or "
+                          "DIR/{train,val}/<class>/*.JPEG"
+                        : "");
 }
 
 /* Whether a class folder of `root` holds a file that is a JPEG by name (NAMES), or also by its first bytes
  * (CONTENT). */
-static int look_into_classes(const char *root, const name_list *classes)
+static int look_into_classes(const char *root, const tutti_names *classes)
 {
     int fit = TUTTI_FORMAT_NO;
     for (size_t c = 0; c < classes->count && !fit; c++) {
-        name_list files = {0};
+        tutti_names files = {0};
         char *folder = tutti_path_format("%s/%s", root, classes->names[c]);
-        if (folder && !list_names(folder, is_jpeg, &files) && files.count) {
+        if (folder && !tutti_names_list(folder, tutti_names_jpeg, &files) && files.count) {
             uint8_t head[3];
             char *path = tutti_path_format("%s/%s", folder, files.names[0]);
             int64_t bytes = path ? tutti_data_file_peek(path, head, sizeof head) : 0;
@@ -141,24 +77,52 @@ static int look_into_classes(const char *root, const name_list *classes)
                       : TUTTI_FORMAT_NAMES;
             free(path);
         }
-        free_names(&files);
+        tutti_names_free(&files);
         free(folder);
     }
     return fit;
 }
 
-static int folder_recognise(const char *path)
+/* A folder of this name beside train, with folders in it. */
+static int has_classes(const char *path, const char *name)
+{
+    tutti_names classes = {0};
+    char *root = tutti_path_format("%s/%s", path, name);
+    int found = root && !tutti_names_list(root, tutti_names_folder, &classes) && classes.count;
+    tutti_names_free(&classes);
+    free(root);
+    return found;
+}
+
+static int exists(const char *path, const char *name)
+{
+    char *root = tutti_path_format("%s/%s", path, name);
+    DIR *folder = root ? opendir(root) : NULL;
+    if (folder) closedir(folder);
+    free(root);
+    return folder != NULL;
+}
+
+/* ILSVRC also has a folder test, without labels. */
+static int recognise_imagenet(const char *path)
+{
+    if (!exists(path, "val") || has_classes(path, "test")) return TUTTI_FORMAT_NO;
+    return has_classes(path, "train") ? TUTTI_FORMAT_CONTENT : TUTTI_FORMAT_NAMES;
+}
+
+static int recognise_jpeg(const char *path)
 {
     int fit = TUTTI_FORMAT_NO;
     for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST && fit < TUTTI_FORMAT_CONTENT;
          split++) {
-        name_list classes;
+        tutti_names classes = {0};
+        if (recognise_imagenet(path)) break;
         char *root = tutti_path_format("%s/%s", path, tutti_split_name(split));
-        if (root && !list_names(root, is_class, &classes)) {
+        if (root && !tutti_names_list(root, tutti_names_folder, &classes)) {
             int found = look_into_classes(root, &classes);
             /* the folder itself is a name */
             fit = found > TUTTI_FORMAT_NAMES ? found : TUTTI_FORMAT_NAMES;
-            free_names(&classes);
+            tutti_names_free(&classes);
         }
         free(root);
     }
@@ -199,11 +163,12 @@ static tutti_status look(const char *path, int *width, int *height)
 }
 
 /* The size of the first image of the training set. */
-static tutti_status first_size(const char *train, const name_list *classes, int *width, int *height)
+static tutti_status first_size(
+    const char *train, const tutti_names *classes, int *width, int *height)
 {
-    name_list files = {0};
+    tutti_names files = {0};
     char *path = NULL, *folder = tutti_path_format("%s/%s", train, classes->names[0]);
-    int error = folder ? list_names(folder, is_jpeg, &files) : ENOMEM;
+    int error = folder ? tutti_names_list(folder, tutti_names_jpeg, &files) : ENOMEM;
     tutti_status status = TUTTI_OK;
     if (error)
         status = fail_list(folder ? folder : train, error);
@@ -215,15 +180,15 @@ static tutti_status first_size(const char *train, const name_list *classes, int 
         status = look(path, width, height);
     free(path);
     free(folder);
-    free_names(&files);
+    tutti_names_free(&files);
     return status;
 }
 
 static tutti_status list_class(
-    const char *root, const char *name, int may_be_absent, name_list *files)
+    const char *root, const char *name, int imagenet, int may_be_absent, tutti_names *files)
 {
     char *folder = tutti_path_format("%s/%s", root, name);
-    int error = folder ? list_names(folder, is_jpeg, files) : ENOMEM;
+    int error = folder ? tutti_names_list(folder, wanted_in(imagenet), files) : ENOMEM;
     tutti_status status = TUTTI_OK;
     if (error && !(error == ENOENT && may_be_absent)) {
         status = fail_list(folder ? folder : root, error);
@@ -239,19 +204,24 @@ static tutti_status list_class(
     return status;
 }
 
-/* A class that is only in the test set has no label. */
-static tutti_status check_test_classes(const char *root, const name_list *classes)
+/* A class that is only in the test set has no label. With imagenet, one that is only in the training set is an error,
+ * too: a part of the images is missing. */
+static tutti_status check_test_classes(const char *root, const tutti_names *classes, int imagenet)
 {
-    name_list found;
-    int error = list_names(root, is_class, &found);
+    tutti_names found;
+    int error = tutti_names_list(root, tutti_names_folder, &found);
     if (error) return fail_list(root, error);
     tutti_status status = TUTTI_OK;
     for (size_t c = 0; c < found.count && !status; c++)
-        if (!bsearch(
-                &found.names[c], classes->names, classes->count, sizeof *classes->names, by_name))
+        if (tutti_names_find(classes, found.names[c]) < 0)
             status = tutti_fail(TUTTI_ERR_FORMAT, "%s/%s: this class is not in the training set",
                 root, found.names[c]);
-    free_names(&found);
+    for (size_t c = 0; c < classes->count && imagenet && !status; c++)
+        if (tutti_names_find(&found, classes->names[c]) < 0)
+            status = tutti_fail(TUTTI_ERR_FORMAT,
+                "%s: has no folder %s, which train has: some classes were not unpacked", root,
+                classes->names[c]);
+    tutti_names_free(&found);
     return status;
 }
 
@@ -259,20 +229,26 @@ static void folder_close(tutti_dataset *dataset)
 {
     folder_state *state = dataset->state;
     for (size_t c = 0; state->images && c < state->classes.count; c++)
-        free_names(&state->images[c].files);
+        tutti_names_free(&state->images[c].files);
     free(state->images);
-    free_names(&state->classes);
+    tutti_names_free(&state->flat);
+    free(state->labels);
+    tutti_names_free(&state->classes);
     free(state->root);
     free(state);
 }
 
-static tutti_status list_images(folder_state *state, tutti_split split, int64_t *count)
+static tutti_status list_classes(
+    folder_state *state, tutti_split split, int imagenet, int64_t *count)
 {
     int64_t total = 0;
+    state->images = calloc(state->classes.count, sizeof *state->images);
+    if (!state->images)
+        return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its images", state->root);
     for (size_t c = 0; c < state->classes.count; c++) {
         class_files *images = &state->images[c];
-        tutti_status status =
-            list_class(state->root, state->classes.names[c], split == TUTTI_TEST, &images->files);
+        tutti_status status = list_class(state->root, state->classes.names[c], imagenet,
+            split == TUTTI_TEST && !imagenet, &images->files);
         if (status) return status;
         images->first = total;
         total += (int64_t)images->files.count;
@@ -282,12 +258,28 @@ static tutti_status list_images(folder_state *state, tutti_split split, int64_t 
     return TUTTI_OK;
 }
 
+/* Images without folders of classes. */
+static tutti_status list_flat(const char *path, folder_state *state, int64_t *count)
+{
+    int error = tutti_names_list(state->root, tutti_names_image, &state->flat);
+    if (error) return fail_list(state->root, error);
+    if (!state->flat.count) return tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", state->root);
+    state->labels = calloc(state->flat.count, sizeof *state->labels);
+    if (!state->labels)
+        return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its images", state->root);
+    *count = (int64_t)state->flat.count;
+    return tutti_val_labels_read(path, &state->classes, &state->flat, state->labels);
+}
+
 static tutti_status fill(const char *path, tutti_split split, tutti_dataset *dataset)
 {
     folder_state *state = dataset->state;
+    int imagenet = is_imagenet(dataset);
+    int flat = imagenet && split == TUTTI_TEST && !has_classes(path, "val");
     char *train = tutti_path_format("%s/train", path);
-    state->root = tutti_path_format("%s/%s", path, tutti_split_name(split));
-    int error = train && state->root ? list_names(train, is_class, &state->classes) : ENOMEM;
+    state->root = tutti_path_format("%s/%s", path, folder_name(imagenet, split));
+    int error = train && state->root ? tutti_names_list(train, tutti_names_folder, &state->classes)
+                                     : ENOMEM;
     tutti_status status = TUTTI_OK;
     if (error)
         status = fail_list(train ? train : path, error);
@@ -296,15 +288,14 @@ static tutti_status fill(const char *path, tutti_split split, tutti_dataset *dat
             "%s: holds no folder of a class; expected %s/<class>/*.jpg", train, train);
     if (!status && !dataset->resize)
         status = first_size(train, &state->classes, &dataset->width, &dataset->height);
-    if (!status && split == TUTTI_TEST) status = check_test_classes(state->root, &state->classes);
+    if (!status && split == TUTTI_TEST && !flat)
+        status = check_test_classes(state->root, &state->classes, imagenet);
     free(train);
     if (status) return status;
-    state->images = calloc(state->classes.count, sizeof *state->images);
-    if (!state->images)
-        return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its images", path);
     dataset->channels = 3;
     dataset->classes = (int)state->classes.count;
-    return list_images(state, split, &dataset->count);
+    if (flat) return list_flat(path, state, &dataset->count);
+    return list_classes(state, split, imagenet, &dataset->count);
 }
 
 static tutti_status folder_open(const char *path, tutti_split split, tutti_dataset *dataset)
@@ -331,16 +322,28 @@ static size_t find_class(const folder_state *state, int64_t index)
     return low;
 }
 
+/* The path of an image, which the caller frees, and its label. */
+static char *find_image(const folder_state *state, int64_t index, int32_t *label)
+{
+    if (!state->images) {
+        *label = state->labels[index];
+        return tutti_path_format("%s/%s", state->root, state->flat.names[index]);
+    }
+    size_t class = find_class(state, index);
+    const class_files *images = &state->images[class];
+    *label = (int32_t) class;
+    return tutti_path_format("%s/%s/%s", state->root, state->classes.names[class],
+        images->files.names[index - images->first]);
+}
+
 static tutti_status folder_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const folder_state *state = dataset->state;
-    size_t class = find_class(state, index);
-    const class_files *images = &state->images[class];
-    char *path = tutti_path_format("%s/%s/%s", state->root, state->classes.names[class],
-        images->files.names[index - images->first]);
+    int32_t label;
+    char *path = find_image(state, index, &label);
     if (!path) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open an image", state->root);
     tutti_status status = slurp(path, sample);
-    sample->label = (int32_t) class;
+    sample->label = label;
     free(path);
     return status;
 }
@@ -348,7 +351,18 @@ static tutti_status folder_fetch(const tutti_dataset *dataset, int64_t index, tu
 const tutti_image_source tutti_image_source_jpeg = {
     .name = "jpeg",
     .summary = "a folder of JPEG files for each class: train/<class>/*.jpg and test/<class>/*.jpg",
-    .recognise = folder_recognise,
+    .recognise = recognise_jpeg,
+    .open = folder_open,
+    .fetch = folder_fetch,
+    .close = folder_close,
+};
+
+const tutti_image_source tutti_image_source_imagenet = {
+    .name = "imagenet",
+    .summary = "photographs in a folder for each class: train/<class>/*.JPEG and "
+               "val/<class>/*.JPEG, or val/*.JPEG with their labels in a file",
+    .photographs = 1,
+    .recognise = recognise_imagenet,
     .open = folder_open,
     .fetch = folder_fetch,
     .close = folder_close,

@@ -8,6 +8,7 @@ apps_data_sources = \
 	apps/data/decode.c apps/data/decode.h \
 	apps/data/exif.c apps/data/exif.h \
 	apps/data/file.c apps/data/file.h \
+	apps/data/folder.c apps/data/folder.h \
 	apps/data/formats.h \
 	apps/data/idx.c \
 	apps/data/jpeg.c apps/data/jpeg.h \
@@ -19,6 +20,7 @@ apps_data_sources = \
 	apps/data/settings.c apps/data/settings.h \
 	apps/data/source.h \
 	apps/data/synth.c \
+	apps/data/val_labels.c apps/data/val_labels.h \
 	apps/data/view.c apps/data/view.h
 
 noinst_LTLIBRARIES += libdata.la

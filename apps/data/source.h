@@ -46,6 +46,7 @@ typedef struct tutti_dataset tutti_dataset;
 typedef struct tutti_image_source {
     /* "cifar10", "CIFAR-10 binary version (data_batch_1..5.bin, test_batch.bin)" */
     const char *name, *summary;
+    int photographs; /* images have any size, so that one has to be given for the views */
     /* How well `path` matches this format: 0 not at all, 1 by the names of its files, 2 also by
      * their contents. Logs nothing. */
     int (*recognise)(const char *path);

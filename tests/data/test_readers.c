@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static char *folder;
 
@@ -158,6 +159,51 @@ START_TEST(grey_and_cmyk_jpegs_become_rgb)
 }
 END_TEST
 
+/* Views of photographs in ILSVRC's layout; labels by folder, or from a file in any order. */
+START_TEST(imagenet_is_read)
+{
+    static const char *const files[] = {NULL, "val.txt", "val/LOC_val_solution.csv"};
+    static const char *const texts[] = {NULL, "2.JPEG 2\r\nval/0.JPEG 0\r\n1.JPEG 1\r\n",
+        "ImageId,PredictionString\n1,bee 1 2 3 4 bee 5 6 7 8 \n2,cow 1 2 3 4\n0,ant 1 2 3 "
+        "4\n9,ant\n"};
+    static const char *const classes[] = {"ant", "bee", "cow"};
+    fixture_jpeg_folder(folder, 2, 1);
+    ck_assert_int_eq(rename(fixture_path(folder, "test"), fixture_path(folder, "val")), 0);
+    for (int k = 0; k < 3 && _i; k++) {
+        char from[32], to[32];
+        snprintf(from, sizeof from, "val/%s/0.jpg", classes[k]);
+        snprintf(to, sizeof to, "val/%d.JPEG", k);
+        ck_assert_int_eq(rename(fixture_path(folder, from), fixture_path(folder, to)), 0);
+        snprintf(from, sizeof from, "val/%s", classes[k]);
+        ck_assert_int_eq(remove(fixture_path(folder, from)), 0);
+    }
+    if (_i) fixture_write(folder, files[_i], texts[_i], strlen(texts[_i]));
+    fixture_mkdir(folder, "test"); /* as ILSVRC has it: without labels */
+    fixture_write(folder, "test/1.JPEG", "", 0);
+    for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
+        const tutti_dataset_options options = {.path = folder, .size = 10};
+        tutti_dataset d = {0};
+        ck_assert_ok(tutti_dataset_open_as(&options, split, &d));
+        ck_assert_str_eq(d.source->name, "imagenet");
+        ck_assert_int_eq(d.count, split == TUTTI_TRAIN ? 6 : 3);
+        ck_assert(d.height == 10 && d.width == 10 && d.channels == 3 && d.classes == 3);
+        for (int i = 0; i < (int)d.count; i++) {
+            uint8_t pixels[10 * 10 * 3];
+            int32_t label = -1;
+            int class = split == TUTTI_TRAIN ? i / 2 : i;
+            ck_assert_ok(tutti_dataset_read(&d, i, pixels, &label));
+            ck_assert_int_eq(label, class);
+            ck_assert_int_le(abs(pixels[0] - 41 - 80 * class), 4);
+        }
+        tutti_dataset_close(&d);
+    }
+    tutti_dataset d = {0};
+    ck_assert_ok(tutti_dataset_open(folder, NULL, TUTTI_TRAIN, &d));
+    ck_assert(d.height == 224 && d.width == 224 && d.resize == 256);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
 START_TEST(synthetic_needs_no_files)
 {
     for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
@@ -272,6 +318,7 @@ int main(void)
     tcase_add_test(tcase, idx_names_may_vary);
     tcase_add_test(tcase, jpegs_are_read);
     tcase_add_test(tcase, grey_and_cmyk_jpegs_become_rgb);
+    tcase_add_loop_test(tcase, imagenet_is_read, 0, 3);
     tcase_add_test(tcase, synthetic_needs_no_files);
     tcase_add_test(tcase, synthetic_has_the_size_asked_for);
     tcase_add_test(tcase, synthetic_can_be_learnt);

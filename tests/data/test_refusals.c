@@ -88,7 +88,7 @@ START_TEST(folders)
     refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, folder, "looked for", "data_batch_1..5.bin",
         "train.bin", "train-images-idx3-ubyte", "<class>/*.jpg");
     refuse(TUTTI_ERR_USAGE, folder, "png", TUTTI_TRAIN, "'png'",
-        "cifar10, cifar100, idx, jpeg, synthetic");
+        "cifar10, cifar100, idx, imagenet, jpeg, synthetic");
 }
 END_TEST
 
@@ -321,6 +321,67 @@ START_TEST(jpeg_folders)
 }
 END_TEST
 
+/* DIR/train/{ant,bee,cow} and val; `flat`: val has no folders of classes. */
+static void imagenet_folder(int flat)
+{
+    fixture_jpeg_folder(folder, 2, 1);
+    ck_assert_int_eq(rename(fixture_path(folder, "test"), fixture_path(folder, "val")), 0);
+    if (!flat) return;
+    static const char *const classes[] = {"ant", "bee", "cow"};
+    for (int k = 0; k < 3; k++) {
+        char from[32], to[32];
+        snprintf(from, sizeof from, "val/%s/0.jpg", classes[k]);
+        snprintf(to, sizeof to, "val/%d.JPEG", k);
+        ck_assert_int_eq(rename(fixture_path(folder, from), fixture_path(folder, to)), 0);
+        snprintf(from, sizeof from, "val/%s", classes[k]);
+        ck_assert_int_eq(rmdir(fixture_path(folder, from)), 0);
+    }
+}
+
+static void write_text(const char *name, const char *text)
+{
+    fixture_write(folder, name, text, strlen(text));
+}
+
+START_TEST(imagenet_folders)
+{
+    imagenet_folder(0);
+    fixture_mkdir(folder, "val/dog");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val/dog", "not in the training set");
+    fixture_mkdir(folder, "train/dog");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "train/dog", "no .jpg");
+    fixture_write_jpeg(folder, "train/dog/1.png", 16, 12, 3, 40); /* a JPEG that is called PNG */
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val/dog", "no .jpg");
+    ck_assert_int_eq(rmdir(fixture_path(folder, "val/dog")), 0);
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val: has no folder dog", "not unpacked");
+}
+END_TEST
+
+START_TEST(validation_labels)
+{
+    imagenet_folder(1);
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val: holds images", "val.txt",
+        "LOC_val_solution.csv");
+    write_text("ILSVRC2012_validation_ground_truth.txt", "490\n361\n171\n");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "ground_truth.txt", "own order", "val.txt");
+    write_text("LOC_val_solution.csv", "ImageId,PredictionString\n0,ant 1 2 3 4\n1,dog 1 2 3 4\n");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "LOC_val_solution.csv: line 3",
+        "not a folder of train");
+    write_text("LOC_val_solution.csv", "0 ant\n");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "line 1", "a comma");
+    write_text("val/val.txt", "0.JPEG 0\n1.JPEG\n");
+    refuse(
+        TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val/val.txt: line 2", "number of its class");
+    write_text("val/val.txt", "0.JPEG 0\n1.JPEG 3\n");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val/val.txt: line 2", "below that of");
+    write_text("val/val.txt", "0.JPEG 0\n1.JPEG 1x\n");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val/val.txt: line 2", "below that of");
+    write_text("val/val.txt", "0.JPEG 0\n2.JPEG 1\n");
+    refuse(
+        TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TEST, "val/val.txt", "no line for the image 1.JPEG");
+}
+END_TEST
+
 /* Removes the third component from a marker segment; their number is `count_at` bytes after the
  * marker. */
 static void drop_component(uint8_t *bytes, size_t *count, int marker, size_t count_at, size_t size)
@@ -411,6 +472,8 @@ int main(void)
     tcase_add_test(tcase, permissions);
     tcase_add_test(tcase, pipes_do_not_block);
     tcase_add_test(tcase, jpeg_folders);
+    tcase_add_test(tcase, imagenet_folders);
+    tcase_add_test(tcase, validation_labels);
     tcase_add_test(tcase, jpeg_files);
     return testing_run(suite);
 }

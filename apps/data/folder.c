@@ -1,0 +1,109 @@
+#include "apps/data/folder.h"
+
+#include "apps/data/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+void tutti_names_free(tutti_names *list)
+{
+    for (size_t i = 0; i < list->count; i++) free(list->names[i]);
+    free(list->names);
+    *list = (tutti_names){0};
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* DT_DIR or DT_REG, links followed; DT_UNKNOWN for anything else. */
+static int entry_type(const char *folder, const struct dirent *entry)
+{
+    if (entry->d_type == DT_DIR || entry->d_type == DT_REG) return entry->d_type;
+    struct stat st;
+    char *path = tutti_path_format("%s/%s", folder, entry->d_name);
+    int rc = path ? stat(path, &st) : -1;
+    free(path);
+    if (rc) return DT_UNKNOWN;
+    return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+}
+
+int tutti_names_folder(const char *folder, const struct dirent *entry)
+{
+    return entry_type(folder, entry) == DT_DIR;
+}
+
+static int is_file_named(const char *folder, const struct dirent *entry, const char *const *endings)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    if (!dot) return 0;
+    while (*endings && strcasecmp(dot, *endings)) endings++;
+    return *endings && entry_type(folder, entry) == DT_REG;
+}
+
+int tutti_names_jpeg(const char *folder, const struct dirent *entry)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", NULL};
+    return is_file_named(folder, entry, endings);
+}
+
+int tutti_names_image(const char *folder, const struct dirent *entry)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", NULL};
+    return is_file_named(folder, entry, endings);
+}
+
+long tutti_names_find(const tutti_names *list, const char *name)
+{
+    char *const *at =
+        list->count ? bsearch(&name, list->names, list->count, sizeof *list->names, by_name) : NULL;
+    return at ? (long)(at - list->names) : -1;
+}
+
+static int append_name(tutti_names *list, size_t *room, const char *name)
+{
+    if (list->count == *room) {
+        size_t more = *room ? 2 * *room : 64;
+        char **names = realloc(list->names, more * sizeof *names);
+        if (!names) return ENOMEM;
+        list->names = names;
+        *room = more;
+    }
+    char *copy = strdup(name);
+    if (!copy) return ENOMEM;
+    list->names[list->count++] = copy;
+    return 0;
+}
+
+int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list)
+{
+    *list = (tutti_names){0};
+    DIR *dir = opendir(folder);
+    if (!dir) return errno;
+    int error = 0;
+    size_t room = 0;
+    while (!error) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry) {
+            error = errno;
+            break;
+        }
+        if (*entry->d_name == '.') continue;
+        if (wanted(folder, entry)) {
+            error = append_name(list, &room, entry->d_name);
+        } else if (!list->others++) {
+            memcpy(list->other, entry->d_name, strlen(entry->d_name) + 1);
+        }
+    }
+    closedir(dir);
+    if (error)
+        tutti_names_free(list);
+    else if (list->count)
+        qsort(list->names, list->count, sizeof *list->names, by_name);
+    return error;
+}

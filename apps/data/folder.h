@@ -1,0 +1,32 @@
+/* What a folder holds: the names of its entries of one kind, in the order of their bytes, not of a
+ * locale, so that an index means the same file on every rank. Hidden entries are not listed. [A] */
+#ifndef TUTTI_DATA_FOLDER_H
+#define TUTTI_DATA_FOLDER_H
+
+#include "dag/base/status.h"
+
+#include <dirent.h>
+#include <stddef.h>
+
+typedef struct tutti_names {
+    char **names; /* sorted */
+    size_t count;
+    size_t others;   /* unwanted entries, without hidden ones */
+    char other[256]; /* one of them */
+} tutti_names;
+
+typedef int (*tutti_names_wanted)(const char *folder, const struct dirent *entry);
+
+/* A folder; a file named as JPEGs are; a file named as JPEGs or PNGs are. Links are followed. */
+int tutti_names_folder(const char *folder, const struct dirent *entry);
+int tutti_names_jpeg(const char *folder, const struct dirent *entry);
+int tutti_names_image(const char *folder, const struct dirent *entry);
+
+/* Lists the wanted entries. 0 or an errno value; logs nothing. */
+int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list);
+/* The place of a name, or -1. */
+long tutti_names_find(const tutti_names *list, const char *name);
+/* Accepts a zeroed list. */
+void tutti_names_free(tutti_names *list);
+
+#endif
