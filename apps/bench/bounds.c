@@ -28,7 +28,7 @@ typedef struct product {
 } product;
 
 static const tutti_conv_desc small = {
-    .N = 64, .H = 8, .W = 8, .C = 64, .K = 64, .R = 3, .S = 3, .stride = 1, .pad = 1};
+    .N = 64, .H = 8, .W = 8, .C = 64, .K = 64, .R = 3, .S = 3, .stride = {1, 1}, .pad = {1, 1}};
 static const tutti_conv_desc wide = {
     .N = 8, .H = 28, .W = 28, .C = 64, .K = 64, .R = 3, .S = 3, .stride = {1, 1}, .pad = {1, 1}};
 static const tutti_conv_desc deep = {
