@@ -4,7 +4,7 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 printf '%s\n' airplane automobile bird cat deer dog frog horse '<ship>' truck > "$dir/data/batches.meta.txt"
-run=(--data "$dir/data" --model cifar-quick --batch 7 --lr 0.02 --augment)
+run=(--data "$dir/data" --model cifar-quick --batch 7 --lr 0.02 --augment crop)
 
 # The matrix of a page: images, those on the diagonal.
 matrix() { # FILE

@@ -75,7 +75,7 @@ trains 3 --data "$dir/data" --steps 7 --model mlp --batch 30 --resume "$dir/part
 
 # In the middle of an epoch, also by --checkpoint-every: the epoch's loss is that of a run that never stopped, to the last bit.
 # Every rank has its own sums; on other ranks they are added up.
-middle=(--data "$dir/data" --model cifar-quick --batch 5 --lr 0.02 --augment --workers 2)
+middle=(--data "$dir/data" --model cifar-quick --batch 5 --lr 0.02 --augment crop --workers 2)
 trains 2 "${middle[@]}" --steps 20 --checkpoint "$dir/whole" --overwrite
 hash=$(field weights_hash) loss=$(field train_loss)
 for stop in 1 13 19; do
