@@ -75,6 +75,35 @@ static tutti_status read_collective(reader *r, tutti_coll_kind kind)
     return status;
 }
 
+/* "rank 0: send x 10 to 2 edge 3" */
+static tutti_status read_message(reader *r, int sends)
+{
+    char *rest = r->words.rest, text[CASE_LINE];
+    tutti_status status = TUTTI_OK;
+    if (!r->prefixed)
+        return case_refuse(&r->words, "%s: which rank? 'rank 1: %s x 10 %s 0 edge 3'",
+            sends ? "send" : "recv", sends ? "send" : "recv", sends ? "to" : "from");
+    snprintf(text, sizeof text, "%s", rest);
+    for (int rank = 0; rank < r->c->ranks && !status; rank++) {
+        case_statement line;
+        if (!r->on[rank]) continue;
+        r->words.rest = strcpy(rest, text);
+        status = case_read_message(&r->words, r->c, rank, sends, &line);
+        if (!status) status = add_op(r, rank, &line.op);
+    }
+    return status;
+}
+
+static tutti_status read_send(reader *r)
+{
+    return read_message(r, 1);
+}
+
+static tutti_status read_recv(reader *r)
+{
+    return read_message(r, 0);
+}
+
 /* ---- the other directives ---- */
 
 static tutti_status read_diagnosis(reader *r)
@@ -277,6 +306,8 @@ static const struct directive {
     {"verify", read_verify, 0, 0},
     {"group", read_new_group, 0, 1},
     {"operator", read_new_operator, 1, 1},
+    {"send", read_send, 1, 1},
+    {"recv", read_recv, 1, 1},
     {"steps", read_steps, 1, 1},
     {"chunk", read_chunk, 1, 1},
     {"leave", read_leave, 1, 1},

@@ -13,7 +13,7 @@
 
 enum {
     CASE_MOST_RANKS = 16,
-    CASE_MOST_GROUPS = 8,    /* including the first, which has every rank */
+    CASE_MOST_GROUPS = 16,   /* and edges, including the first, which has every rank */
     CASE_MOST_TENSORS = 128, /* of a case; also the limit of one rank's collectives */
     CASE_MOST_AFTER = 4,
     CASE_MOST_OPERATORS = 8, /* of a rank */
@@ -26,6 +26,7 @@ enum {
 typedef struct case_group {
     char name[CASE_NAME];
     int ranks, rank[CASE_MOST_RANKS]; /* members; the index is the rank in the group */
+    int is_edge, edge;                /* messages of this number from rank[0] to rank[1] */
 } case_group;
 
 /* An operator that a rank's program makes; its number is TUTTI_USER_OP plus its index. */

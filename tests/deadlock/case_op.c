@@ -232,6 +232,58 @@ tutti_status case_read_statement(
     return line->lengths ? check_parts(words, group, line) : TUTTI_OK;
 }
 
+/* The edge's number among the case's groups. */
+static tutti_status find_edge(
+    const case_words *words, deadlock_case *c, int from, int to, int edge, int *group)
+{
+    for (int g = 1; g < c->groups; g++) {
+        const case_group *e = &c->group[g];
+        *group = g;
+        if (e->is_edge && e->rank[0] == from && e->rank[1] == to && e->edge == edge)
+            return TUTTI_OK;
+    }
+    if (c->groups == CASE_MOST_GROUPS)
+        return case_refuse(words, "more than %d groups and edges", CASE_MOST_GROUPS);
+    case_group fresh = {.ranks = 2, .rank = {from, to}, .is_edge = 1, .edge = edge};
+    snprintf(fresh.name, sizeof fresh.name, "edge %d, %d to %d", edge, from, to);
+    *group = c->groups++;
+    c->group[*group] = fresh;
+    return TUTTI_OK;
+}
+
+tutti_status case_read_message(
+    case_words *words, deadlock_case *c, int rank, int sends, case_statement *line)
+{
+    const char *const peer_words[] = {sends ? "to" : "from", NULL};
+    const char *const edge_words[] = {"edge", NULL};
+    const char *const what = sends ? "send" : "recv";
+    int peer, edge, ignored;
+    long count;
+    *line = (case_statement){.op = {.line = words->line, .args = {.kind = TUTTI_BROADCAST}}};
+    case_op *op = &line->op;
+    tutti_status status = read_new_tensor(words, c, &op->tensor);
+    if (!status)
+        status =
+            case_read_number(words, "count", case_next_word(words), 1, CASE_MOST_COUNT, &count);
+    if (!status)
+        status = case_read_choice(words, what, case_next_word(words), peer_words, &ignored);
+    if (!status) status = case_read_int(words, what, 0, c->ranks - 1, &peer);
+    if (!status && peer == rank) return case_refuse(words, "%s: rank %d and itself", what, rank);
+    if (!status)
+        status = case_read_choice(words, what, case_next_word(words), edge_words, &ignored);
+    if (!status) status = case_read_int(words, "edge", 0, 2047, &edge);
+    if (!status)
+        status = find_edge(words, c, sends ? rank : peer, sends ? peer : rank, edge, &op->group);
+    if (status) return status;
+    op->args.count = count;
+    int group = op->group;
+    status = read_details(words, c, line);
+    if (!status && op->group != group) return case_refuse(words, "%s: not 'on' a group", what);
+    if (!status && (op->apart || line->lengths || line->operator_[0]))
+        return case_refuse(words, "%s: has no parts, no operator, and one tensor", what);
+    return status;
+}
+
 /* The lengths that matter to member `me`: those of a gather; or what it sends, then what it
  * receives. */
 static void take_lengths(const case_group *group, int me, const case_statement *line, case_op *op)

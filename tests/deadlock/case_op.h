@@ -21,6 +21,11 @@ typedef struct case_statement {
 /* Reads what follows the kind; adds a new tensor to the case. FORMAT. */
 tutti_status case_read_statement(
     case_words *words, deadlock_case *c, tutti_coll_kind kind, case_statement *line);
+/* Reads what follows `send` or `recv` of a rank: "TENSOR COUNT to RANK edge NUMBER DETAIL...", a
+ * broadcast on the edge, which is added to the case's groups. The other rank may have the tensor
+ * already. FORMAT. */
+tutti_status case_read_message(
+    case_words *words, deadlock_case *c, int rank, int sends, case_statement *line);
 /* The line as an op of one rank, which is in its group. FORMAT: the rank has no such operator. */
 tutti_status case_op_of(const case_words *words, const deadlock_case *c, int rank,
     const case_statement *line, case_op *op);

@@ -86,7 +86,8 @@ static int64_t expected_of_parts(
     int part = scatters && op->apart ? me : part_of(d, group->ranks, &at);
     if (part < 0) return own; /* in no part */
     if (scatters)
-        return part == me ? expect_input(dtype, group->rank[root], t, input_offset(d, me) + at) : own;
+        return part == me ? expect_input(dtype, group->rank[root], t, input_offset(d, me) + at)
+                          : own;
     int sender = group->rank[part];
     const case_op *theirs = deadlock_case_op(c, sender, t);
     if (!theirs) theirs = d;

@@ -73,6 +73,8 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: more than the explorer can hold", c->name);
     for (int g = 0; g < c->groups; g++) {
         s->group[g].size = c->group[g].ranks;
+        s->group[g].is_edge = c->group[g].is_edge;
+        s->group[g].edge = c->group[g].edge;
         memcpy(s->group[g].rank, c->group[g].rank, (size_t)c->group[g].ranks * sizeof(int));
     }
     tutti_status status = TUTTI_OK;

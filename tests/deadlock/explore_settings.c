@@ -177,6 +177,84 @@ static void draw_priorities(uint64_t seed, program_setting *s)
         s->program[0].collective[k].priority = below(&d, kinds + 1) - 1;
 }
 
+/* A group of some ranks in any order, or an edge; one that is there already is not made again. */
+static int draw_group(dice *d, program_setting *s)
+{
+    program_group of = {.is_edge = below(d, 2)};
+    for (int left = s->ranks; left; left--) { /* a permutation */
+        int r = below(d, left), seen = 0, rank = 0;
+        for (;; rank++) {
+            int taken = 0;
+            for (int i = 0; i < of.size; i++) taken |= of.rank[i] == rank;
+            if (!taken && seen++ == r) break;
+        }
+        of.rank[of.size++] = rank;
+    }
+    of.size = of.is_edge ? 2 : 1 + below(d, s->ranks);
+    of.edge = of.is_edge ? below(d, 2) : 0;
+    for (int g = 1; g < s->groups && of.is_edge; g++) {
+        const program_group *e = &s->group[g];
+        if (e->is_edge && e->edge == of.edge && e->rank[0] == of.rank[0] &&
+            e->rank[1] == of.rank[1])
+            return g;
+    }
+    s->group[s->groups] = of;
+    return s->groups++;
+}
+
+static void draw_part(dice *d, const program_setting *s, int k, program_collective *c)
+{
+    const program_group *of = &s->group[c->group];
+    snprintf(c->name, sizeof c->name, "m%d", k);
+    c->count = below(d, 4) ? 1 + below(d, 12) : 1 + below(d, 400);
+    c->kind = of->is_edge || below(d, 3) == 0 ? TUTTI_BROADCAST : TUTTI_ALLREDUCE;
+    if (c->kind == TUTTI_BROADCAST && !of->is_edge) c->root = below(d, of->size);
+}
+
+/* Appends to each rank's program its collectives of groups and edges, those of one group in one order, the groups
+ * mixed in an order of the rank's own. Some wait for a collective of all ranks. */
+static tutti_status mix_parts(
+    dice *d, const program_setting *s, int r, const program_collective made[], int n, program *p)
+{
+    int common = p->n, waits = !s->design->start->main_drives && common > 0;
+    char done[32] = {0};
+    program_collective *more = realloc(p->collective, (size_t)(p->n + n) * sizeof *p->collective);
+    if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
+    p->collective = more;
+    for (int left = n; left; left--) {
+        int k = below(d, n);
+        while (done[k]) k = (k + 1) % n;
+        for (int i = 0; i < k; i++)
+            if (!done[i] && made[i].group == made[k].group) k = i;
+        done[k] = 1;
+        if (program_rank_in(s, made[k].group, r) < 0) continue;
+        p->collective[p->n] = made[k];
+        if (waits && below(d, 3) == 0)
+            p->collective[p->n].after[p->collective[p->n].afters++] = below(d, common);
+        p->n++;
+    }
+    return TUTTI_OK;
+}
+
+/* In some settings without an agreed order. */
+static tutti_status draw_groups(uint64_t seed, program_setting *s)
+{
+    enum { MOST = 8 };
+    dice d = {.seed = wire_mix(seed, 10)};
+    program_collective made[MOST] = {{.count = 0}};
+    tutti_status status = TUTTI_OK;
+    if (s->ordered || s->ranks < 2 || below(&d, 2)) return TUTTI_OK;
+    int n = 1 + below(&d, MOST);
+    for (int k = 0; k < n; k++) {
+        int again = s->groups > 1 && below(&d, 2);
+        made[k].group = again ? 1 + below(&d, s->groups - 1) : draw_group(&d, s);
+        draw_part(&d, s, k, &made[k]);
+    }
+    for (int r = 0; r < s->ranks && !status; r++)
+        status = mix_parts(&d, s, r, made, n, &s->program[r]);
+    return status;
+}
+
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
@@ -201,6 +279,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     for (int k = 0; k < s.program[0].n && !status; k++)
         draw_collective(&d, &form, &s, s.program[0].collective, most, k);
     if (!status) status = copy_to_all(&s);
+    if (!status) status = draw_groups(seed, &s);
     if (status)
         program_clear(&s);
     else
@@ -228,10 +307,10 @@ char *explore_describe(const program_setting *s, char *text, size_t size)
         "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, verify %s, "
         "chunks of "
         "%lld "
-        "bytes, %s order%s",
+        "bytes, %s order%s, %d groups and edges",
         s->design->name, s->ranks, s->workers, s->lanes, s->depth,
         s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
         tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
-        s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "");
+        s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1);
     return text;
 }

@@ -36,8 +36,8 @@ typedef struct judge {
     MPI_Comm comm; /* all ranks; used only by the judge */
     double deadline_s;
     deadlock_rank *program; /* NULL: idle */
-    MPI_Comm group[CASE_MOST_GROUPS];
-    tutti_exchange *exchange[CASE_MOST_GROUPS];
+    MPI_Comm ranks;         /* of the case */
+    tutti_exchange *exchange;
     const tutti_runner *runner;
     tutti_run *run;
 } judge;
@@ -69,58 +69,59 @@ static void agree(const judge *j, outcome *o)
 
 /* ---- one case on one rank ---- */
 
-/* Opens a communicator for each group, and an exchange over it. Called by all ranks of the program. */
-static tutti_status open_exchanges(judge *j)
+/* Opens an exchange over the case's ranks, with its groups and edges. Called by all ranks of the program. */
+static tutti_status open_exchange(judge *j, int slot[])
 {
     const deadlock_case *c = j->c;
-    tutti_status status = TUTTI_OK;
-    for (int g = 0; g < c->groups; g++) {
-        int place = deadlock_case_member(&c->group[g], j->rank);
-        MPI_Comm_split(j->comm, place < 0 ? MPI_UNDEFINED : 0, place, &j->group[g]);
-        const tutti_exchange_options options = {.design = c->design,
-            .lanes = c->lanes,
-            .unsafe = 1,
-            .verify = tutti_verify_mode_find(c->verify),
-            .priorities = {.on = c->priorities, .window = 1},
-            .timeout_s = 10 * j->deadline_s};
-        if (place >= 0 && !status)
-            status = tutti_exchange_attach(&j->group[g], &options, &j->exchange[g]);
+    int plays = j->rank < c->ranks;
+    MPI_Comm_split(j->comm, plays ? 0 : MPI_UNDEFINED, j->rank, &j->ranks);
+    const tutti_exchange_options options = {.design = c->design,
+        .lanes = c->lanes,
+        .unsafe = 1,
+        .verify = tutti_verify_mode_find(c->verify),
+        .priorities = {.on = c->priorities, .window = 1},
+        .messages = c->groups > 1,
+        .timeout_s = 10 * j->deadline_s};
+    if (!plays) return TUTTI_OK;
+    tutti_status status = tutti_exchange_attach(&j->ranks, &options, &j->exchange);
+    for (int g = 1; g < c->groups && !status; g++) {
+        const case_group *of = &c->group[g];
+        slot[g] = 0;
+        if (!of->is_edge)
+            status = tutti_exchange_group(j->exchange, of->ranks, of->rank, &slot[g]);
+        else if (deadlock_case_member(of, j->rank) >= 0)
+            status = tutti_exchange_edge(j->exchange, of->rank[0], of->rank[1], of->edge, &slot[g]);
     }
     return status;
 }
 
-static void close_exchanges(judge *j)
+static void close_exchange(judge *j)
 {
-    for (int g = 0; g < j->c->groups; g++) {
-        tutti_exchange_close(j->exchange[g]);
-        if (j->group[g] != MPI_COMM_NULL) MPI_Comm_free(&j->group[g]);
-        j->exchange[g] = NULL;
-    }
+    tutti_exchange_close(j->exchange);
+    if (j->ranks != MPI_COMM_NULL) MPI_Comm_free(&j->ranks);
+    j->exchange = NULL;
 }
 
 static void set_up(judge *j, outcome *o)
 {
     tutti_status status = TUTTI_OK;
     if (j->rank < j->c->ranks) status = deadlock_rank_open(j->c, j->rank, &j->program);
-    tutti_status opened = open_exchanges(j);
+    int slot[CASE_MOST_GROUPS] = {0};
+    tutti_status opened = open_exchange(j, slot);
     if (!status) status = opened;
     if (status) note(o, BROKEN, status, "the case cannot be set up");
-    if (!status && j->program) deadlock_rank_connect(j->program, j->exchange);
+    if (!status && j->program) deadlock_rank_connect(j->program, j->exchange, slot);
 }
 
-/* The comparison before the first step. */
+/* The comparison before the first step, of the collectives of all ranks. */
 static void check(judge *j, outcome *o)
 {
-    if (!strcmp(j->c->verify, "off")) return;
-    for (int g = 0; g < j->c->groups; g++) {
-        if (!j->exchange[g]) continue;
-        const tutti_graph *part = deadlock_rank_part(j->program, g);
-        tutti_status status = tutti_exchange_check(j->exchange[g], part);
-        if (status == TUTTI_ERR_MISMATCH)
-            note(o, REFUSED, status, "refused before the first step");
-        else if (status)
-            note(o, BROKEN, status, "the comparison failed");
-    }
+    if (!strcmp(j->c->verify, "off") || !j->exchange) return;
+    tutti_status status = tutti_exchange_check(j->exchange, deadlock_rank_part(j->program, 0));
+    if (status == TUTTI_ERR_MISMATCH)
+        note(o, REFUSED, status, "refused before the first step");
+    else if (status)
+        note(o, BROKEN, status, "the comparison failed");
 }
 
 static void open_run(judge *j, outcome *o)
@@ -151,19 +152,19 @@ static void run_steps(judge *j, outcome *o)
     }
 }
 
-/* A rank whose program leaves closes its exchanges while the others still run. */
+/* A rank whose program leaves closes its exchange while the others still run. */
 static void leave_early(judge *j)
 {
     if (!j->program || !j->c->program[j->rank].left) return;
     j->runner->close(j->run);
     j->run = NULL;
-    close_exchanges(j);
+    close_exchange(j);
 }
 
 /* Returns whether another case can be run after this one. */
 static int run_case(judge *j, outcome *o)
 {
-    for (int g = 0; g < CASE_MOST_GROUPS; g++) j->group[g] = MPI_COMM_NULL;
+    j->ranks = MPI_COMM_NULL;
     set_up(j, o);
     agree(j, o);
     if (o->kind == RIGHT) {
@@ -181,7 +182,7 @@ static int run_case(judge *j, outcome *o)
     }
     if (o->kind > REFUSED) return 0;
     if (j->run) j->runner->close(j->run);
-    close_exchanges(j);
+    close_exchange(j);
     deadlock_rank_close(j->program);
     j->run = NULL;
     j->program = NULL;

@@ -11,7 +11,7 @@
 #include "collectives/value/args.h"
 #include "designs/drive/driver.h"
 
-enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 8, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
+enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 16, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 
 typedef struct program_collective {
     char name[PROGRAM_NAME]; /* unique in its program; the partners on other ranks have the same */
@@ -24,7 +24,7 @@ typedef struct program_collective {
     int apart; /* out of place */
     int parts; /* how many lengths are given, as in tutti_coll_args.counts; 0: none */
     int64_t part[2 * PROGRAM_RANKS];
-    int group; /* which communicator */
+    int group; /* or edge */
     /* Bit j: the result of the earlier collective j < 64 is added to its input (float32 allreduces
      * of equal counts). */
     uint64_t reads;
@@ -42,6 +42,7 @@ typedef struct program {
 
 typedef struct program_group {
     int size, rank[PROGRAM_RANKS]; /* the index is the rank in the group */
+    int is_edge, edge;             /* messages of this number from rank[0] to rank[1] */
 } program_group;
 
 typedef struct program_setting {
@@ -55,7 +56,7 @@ typedef struct program_setting {
     int ordered;         /* from the second step on, ranks follow an agreed order (one group) */
     uint64_t order_seed; /* draws that order */
     tutti_priority_options priorities; /* not with `ordered` */
-    int groups;                        /* communicators; number 0 has every rank */
+    int groups;                        /* and edges; number 0 has every rank */
     program_group group[PROGRAM_GROUPS];
     program program[PROGRAM_RANKS];
 } program_setting;

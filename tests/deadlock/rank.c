@@ -34,7 +34,7 @@ struct deadlock_rank {
     const deadlock_case *c;
     int rank;
     part whole, part[CASE_MOST_GROUPS];
-    tutti_run_hooks hooks[CASE_MOST_GROUPS];
+    tutti_run_hooks hooks;
     tutti_token sink;     /* finishes in place of lost tokens */
     pthread_mutex_t lock; /* protects the fields below */
     int open;             /* everything has been submitted */
@@ -203,7 +203,7 @@ static int group_of(const tutti_node *node)
 }
 
 /* Copies the place of every collective of a part, and its token, to its twin in the whole graph: each group
- * is placed separately, since each has its own exchange. */
+ * is placed separately, since each has its own lanes. */
 static tutti_status copy_places(const deadlock_case *c, deadlock_rank *r, int group)
 {
     const tutti_graph *from = r->part[group].graph;
@@ -230,9 +230,9 @@ static tutti_status build_part(const deadlock_case *c, deadlock_rank *r, int gro
 {
     if (deadlock_case_member(&c->group[group], r->rank) < 0) return TUTTI_OK;
     tutti_status status = build(c, r->rank, group, &r->part[group]);
-    if (!status) status = c->design->place(r->part[group].graph, c->lanes);
-    int chunk = c->program[r->rank].chunk;
-    if (!status && chunk) status = tutti_chunk_cut(r->part[group].graph, chunk, c->lanes);
+    int lanes = c->group[group].is_edge ? 1 : c->lanes, chunk = c->program[r->rank].chunk;
+    if (!status) status = c->design->place(r->part[group].graph, lanes);
+    if (!status && chunk) status = tutti_chunk_cut(r->part[group].graph, chunk, lanes);
     return status ? status : copy_places(c, r, group);
 }
 
@@ -278,14 +278,13 @@ const tutti_graph *deadlock_rank_part(const deadlock_rank *rank, int group)
     return rank->part[group].graph;
 }
 
-/* ---- hooks: each calls the exchange of the node's group ---- */
+/* ---- hooks ---- */
 
 static int64_t reserve(void *ctx, const tutti_node *node)
 {
     const deadlock_rank *r = ctx;
     if (group_of(node) == GATE) return 0;
-    const tutti_run_hooks *hooks = &r->hooks[group_of(node)];
-    return hooks->reserve(hooks->ctx, node);
+    return r->hooks.reserve(r->hooks.ctx, node);
 }
 
 /* The gate's token waits until everything has been submitted. */
@@ -317,23 +316,25 @@ static void start(
         arrive_at_gate(r, token);
         return;
     }
-    const tutti_run_hooks *hooks = &r->hooks[desc->group];
-    hooks->start(hooks->ctx, node, sequence, buf, desc->lost ? &r->sink : token);
+    r->hooks.start(r->hooks.ctx, node, sequence, buf, desc->lost ? &r->sink : token);
 }
 
 static tutti_status drive(void *ctx)
 {
     const deadlock_rank *r = ctx;
-    tutti_status status = TUTTI_OK;
-    for (int g = 0; g < r->c->groups && !status; g++)
-        if (r->hooks[g].main) status = r->hooks[g].main(r->hooks[g].ctx);
-    return status;
+    return r->hooks.main(r->hooks.ctx);
 }
 
-void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *const exchange[])
+/* The graph owns the descriptors; only now is it known which number a group has here. */
+void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *exchange, const int slot[])
 {
-    for (int g = 0; g < rank->c->groups; g++)
-        rank->hooks[g] = exchange[g] ? tutti_exchange_hooks(exchange[g]) : (tutti_run_hooks){0};
+    tutti_graph *graph = rank->whole.graph;
+    rank->hooks = tutti_exchange_hooks(exchange);
+    for (int i = next_collective(graph, 0); i < tutti_graph_nodes(graph);
+         i = next_collective(graph, i + 1)) {
+        node_desc *desc = (node_desc *)tutti_graph_get_node(graph, i)->desc;
+        if (desc->group != GATE) desc->args.group = slot[desc->group];
+    }
 }
 
 tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank)

@@ -33,9 +33,9 @@ const tutti_graph *deadlock_rank_graph(const deadlock_rank *rank);
  * tutti_exchange_check). NULL if the rank is not in the group. */
 const tutti_graph *deadlock_rank_part(const deadlock_rank *rank, int group);
 
-/* exchange[group]: this rank's end of each group; NULL where it is not a member. Borrowed: the
- * hooks use them until the next call. */
-void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *const exchange[]);
+/* This rank's end, and its number of each of the case's groups that it is in. Borrowed: the
+ * hooks use it until the next call. */
+void deadlock_rank_connect(deadlock_rank *rank, tutti_exchange *exchange, const int slot[]);
 tutti_run_hooks deadlock_rank_hooks(deadlock_rank *rank);
 
 /* Writes the inputs into the memory of a run, before the first submission. */

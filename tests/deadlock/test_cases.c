@@ -155,6 +155,17 @@ static const char *const refused[] = {
     HEAD "group g 0 0\nallreduce a 1\n",
     HEAD "group g 0 2\nallreduce a 1\n",
     HEAD "group all 0 1\nallreduce a 1\n",
+    HEAD "send a 1 to 0 edge 0\n",
+    HEAD "rank 0: send a 1 to 0 edge 0\n",
+    HEAD "rank 0: send a 1 from 1 edge 0\n",
+    HEAD "rank 0: send a 1 to 2 edge 0\n",
+    HEAD "rank 0: send a 1 to 1\n",
+    HEAD "rank 0: send a 1 to 1 edge 2048\n",
+    HEAD "rank 0: send a 1 to 1 edge 0 apart\n",
+    HEAD "rank 0: send a 1 to 1 edge 0 on all\n",
+    HEAD "rank 0: recv a 1 to 1 edge 0\n",
+    HEAD "rank 0: recv a 1 from 1 edge x\n",
+    HEAD "rank 0: send a 1 to 1 edge 0\nrank 0: send a 1 to 1 edge 1\n",
     HEAD "allreduce a 1\nready 0: b\n",
     HEAD "allreduce a 1\nready 0: a a\n",
     HEAD "allreduce a 1\nready 0:\n",
@@ -232,8 +243,9 @@ static size_t roll(dice *d, size_t bound)
 static void damage(dice *d, char *text)
 {
     static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",
-        "group", "steps 3", "root=1", "apart", "parts=1,2", "op=turn", "operator", "99999", ":",
-        "#", "\n", "allreduce", "verdict nok order"};
+        "group", "send m 3 to 1 edge 2", "recv m 3 from 0 edge 2", "steps 3", "root=1", "apart",
+        "parts=1,2", "op=turn", "operator", "99999", ":", "#", "\n", "allreduce",
+        "verdict nok order"};
     size_t length = strlen(text), at = roll(d, length + 1), n = roll(d, 12);
     const char *word = words[roll(d, sizeof words / sizeof *words)];
     switch (roll(d, 4)) {

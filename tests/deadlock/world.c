@@ -40,8 +40,7 @@ static void finish(tutti_token *token, tutti_status status)
 
 static tutti_run_hooks hooks_of(const world_rank *r)
 {
-    int step, k = world_collective(r->world, r->number, r->current, &step);
-    return tutti_exchange_hooks(r->exchange[r->program->collective[k].group]);
+    return tutti_exchange_hooks(r->exchange);
 }
 
 /* The runner reserves in program order; the node's position there identifies its group. */
@@ -175,19 +174,14 @@ void world_run(world *w, int number, int64_t id)
 /* The state of a rank's ends. */
 static uint64_t messages_of(const world_rank *r)
 {
-    uint64_t state = 0;
-    for (int g = 0; g < r->world->setting->groups; g++)
-        if (r->end[g]) state = wire_mix(state, wire_state(r->end[g]));
-    return state;
+    return r->end ? wire_mix(0, wire_state(r->end)) : 0;
 }
 
 int world_pass(world *w, int number)
 {
     world_rank *r = &w->rank[number];
     uint64_t before = messages_of(r);
-    int moved = 0;
-    for (int g = 0; g < w->setting->groups; g++)
-        if (r->exchange[g]) moved |= tutti_exchange_pass(r->exchange[g]);
+    int moved = tutti_exchange_pass(r->exchange);
     r->dirty = 0;
     return moved || messages_of(r) != before;
 }

@@ -88,18 +88,26 @@ static tutti_status build_collective(world_rank *r, int k)
     return status;
 }
 
-/* Copies a place from a group's graph into the rank's graph. */
-static tutti_status carry_over(world_rank *r, int node, const tutti_node *placed, int chain)
+/* Copies a place from a group's graph into the rank's graph. An edge has one lane. */
+static tutti_status carry_over(
+    world_rank *r, int group, int node, const tutti_node *placed, int chain)
 {
-    tutti_status status =
-        tutti_graph_set_collective(r->graph, node, placed->desc, placed->desc_bytes);
-    if (!status) status = tutti_graph_set_place(r->graph, node, placed->place);
+    struct {
+        tutti_coll_args args;
+        int64_t part[2 * PROGRAM_RANKS];
+    } desc;
+    tutti_place place = placed->place;
+    memcpy(&desc, placed->desc, placed->desc_bytes);
+    desc.args.group = r->slot[group];
+    if (r->world->setting->group[group].is_edge) place.lane = place.lanes = 0;
+    tutti_status status = tutti_graph_set_collective(r->graph, node, &desc, placed->desc_bytes);
+    if (!status) status = tutti_graph_set_place(r->graph, node, place);
     if (!status && chain >= 0)
         status = tutti_graph_add_access(r->graph, node, (tutti_access){chain, TUTTI_CHAIN});
     return status;
 }
 
-/* Several communicators: each places its own collectives, in a graph without the others. */
+/* Several groups: each places its own collectives, in a graph without the others. */
 static tutti_status place_group(world_rank *r, int group)
 {
     const program *p = r->program;
@@ -113,8 +121,8 @@ static tutti_status place_group(world_rank *r, int group)
         status = add_tensor(g, "", c, program_in_count(r->world->setting, r->number, c), &t);
         if (!status) status = add_collective(g, c, t);
     }
-    if (!status) status = tutti_exchange_apply(r->exchange[group], g);
-    if (!status && tutti_exchange_design(r->exchange[group])->chain) {
+    if (!status) status = tutti_exchange_apply(r->exchange, g);
+    if (!status && tutti_exchange_design(r->exchange)->chain) {
         char name[24];
         snprintf(name, sizeof name, "chain%d", group);
         status = tutti_graph_tensor(
@@ -124,7 +132,7 @@ static tutti_status place_group(world_rank *r, int group)
         if (p->collective[k].group != group) continue;
         const tutti_node *placed = tutti_graph_get_node(g, at++);
         if (placed->kind == TUTTI_NODE_COLLECTIVE)
-            status = carry_over(r, r->cell[k].node, placed, chain);
+            status = carry_over(r, group, r->cell[k].node, placed, chain);
     }
     tutti_graph_free(g);
     return status;
@@ -134,9 +142,10 @@ static tutti_status place(world_rank *r)
 {
     const program_setting *s = r->world->setting;
     tutti_status status = TUTTI_OK;
-    if (s->groups == 1) return tutti_exchange_apply(r->exchange[0], r->graph);
+    if (s->groups == 1) return tutti_exchange_apply(r->exchange, r->graph);
     for (int g = 0; g < s->groups && !status; g++)
-        if (r->exchange[g]) status = place_group(r, g);
+        if (program_rank_in(s, g, r->number) >= 0 && s->group[g].size > 1)
+            status = place_group(r, g);
     return status;
 }
 
@@ -152,16 +161,33 @@ static void draw_order(void *ctx, int slots, int32_t order[])
     }
 }
 
-static tutti_status open_exchange(world_rank *r, int group)
+/* All ranks make all groups, in one order; a rank has the edges that it is on. */
+static tutti_status open_groups(world_rank *r)
+{
+    const program_setting *s = r->world->setting;
+    tutti_status status = TUTTI_OK;
+    for (int g = 1; g < s->groups && !status; g++) {
+        const program_group *of = &s->group[g];
+        if (!of->is_edge)
+            status = tutti_exchange_group(r->exchange, of->size, of->rank, &r->slot[g]);
+        else if (program_rank_in(s, g, r->number) >= 0)
+            status =
+                tutti_exchange_edge(r->exchange, of->rank[0], of->rank[1], of->edge, &r->slot[g]);
+    }
+    return status;
+}
+
+static tutti_status open_exchange(world_rank *r)
 {
     world *w = r->world;
     const program_setting *s = w->setting;
     tutti_transport *transport;
-    int control = (s->verify != TUTTI_VERIFY_OFF || s->priorities.on) && s->group[group].size > 1;
-    tutti_status status = wire_transport(&w->wire, w->loop[group],
-        program_rank_in(s, group, r->number), s->lanes + control, &transport);
+    int control = (s->verify != TUTTI_VERIFY_OFF || s->priorities.on) && s->ranks > 1;
+    int messages = s->groups > 1;
+    tutti_status status =
+        wire_transport(&w->wire, w->loop, r->number, s->lanes + control + messages, &transport);
     if (status) return status;
-    r->end[group] = transport;
+    r->end = transport;
     const tutti_exchange_options options = {.design = s->design,
         .lanes = s->lanes,
         .algorithm = s->algorithm,
@@ -171,8 +197,10 @@ static tutti_status open_exchange(world_rank *r, int group)
         .chunk_bytes = r->program->chunk_bytes ? r->program->chunk_bytes : s->chunk_bytes,
         .order = {.on = s->ordered, .at = 1, .make = draw_order, .ctx = (void *)s},
         .priorities = s->priorities,
+        .messages = messages,
         .manual = 1};
-    return tutti_exchange_open_over(transport, &options, &r->exchange[group]);
+    status = tutti_exchange_open_over(transport, &options, &r->exchange);
+    return status ? status : open_groups(r);
 }
 
 static tutti_status open_rank(world_rank *r)
@@ -180,9 +208,7 @@ static tutti_status open_rank(world_rank *r)
     const program_setting *s = r->world->setting;
     const program *p = r->program;
     size_t n = (size_t)p->n;
-    tutti_status status = TUTTI_OK;
-    for (int g = 0; g < s->groups && !status; g++)
-        if (program_rank_in(s, g, r->number) >= 0) status = open_exchange(r, g);
+    tutti_status status = open_exchange(r);
     r->cell = calloc(n + 1, sizeof *r->cell);
     r->role = calloc(4 * n + 1, sizeof *r->role);
     if (!status && (!r->cell || !r->role))
@@ -207,8 +233,7 @@ tutti_status world_open(const program_setting *setting, world **opened)
     w->setting = setting;
     const tutti_loop_options loop = {.eager_bytes = setting->eager_bytes};
     tutti_status status = oracle_new(setting, &w->oracle);
-    for (int g = 0; g < setting->groups && !status; g++)
-        status = tutti_loop_world_new(setting->group[g].size, &loop, &w->loop[g]);
+    if (!status) status = tutti_loop_world_new(setting->ranks, &loop, &w->loop);
     for (int r = 0; r < setting->ranks && !status; r++) {
         w->rank[r] = (world_rank){.world = w, .number = r, .program = &setting->program[r]};
         status = open_rank(&w->rank[r]);
@@ -223,7 +248,7 @@ tutti_status world_open(const program_setting *setting, world **opened)
 static void close_rank(world_rank *r)
 {
     tutti_runner_inline.close(r->run);
-    for (int g = 0; g < PROGRAM_GROUPS; g++) tutti_exchange_close(r->exchange[g]);
+    tutti_exchange_close(r->exchange);
     tutti_graph_free(r->graph);
     for (int k = 0; r->cell && k < r->program->n; k++) {
         free(r->cell[k].input);
@@ -239,7 +264,7 @@ void world_close(world *w)
     if (!w) return;
     if (!world_ended(w)) world_end_all(w);
     for (int r = 0; r < w->setting->ranks; r++) close_rank(&w->rank[r]);
-    for (int g = 0; g < PROGRAM_GROUPS; g++) tutti_loop_world_free(w->loop[g]);
+    tutti_loop_world_free(w->loop);
     oracle_free(w->oracle);
     free(w);
 }

@@ -29,10 +29,11 @@ typedef struct world_rank {
     const program *program;
     tutti_graph *graph;
     tutti_run *run;
-    tutti_exchange *exchange[PROGRAM_GROUPS];   /* NULL: not in the group */
-    const tutti_transport *end[PROGRAM_GROUPS]; /* borrowed */
-    world_cell *cell;                           /* [n] */
-    int *role;                                  /* [tasks] of one step, in submission order */
+    tutti_exchange *exchange;
+    const tutti_transport *end; /* borrowed */
+    int slot[PROGRAM_GROUPS];   /* the exchange's number of each group that the rank is in */
+    world_cell *cell;           /* [n] */
+    int *role;                  /* [tasks] of one step, in submission order */
     int tasks;
     int64_t base, ended; /* of the batch: the first id; the number of tasks that have ended */
     world_task *task;    /* [steps * tasks] */
@@ -45,7 +46,7 @@ typedef struct world_rank {
 
 struct world {
     const program_setting *setting;
-    tutti_loop_world *loop[PROGRAM_GROUPS];
+    tutti_loop_world *loop;
     wire wire;
     oracle *oracle;
     uint64_t salt;
@@ -58,7 +59,7 @@ static inline int64_t world_tasks(const world_rank *r)
     return (int64_t)r->tasks * r->program->steps;
 }
 
-/* The hooks between a rank's exchanges and its runner. */
+/* The hooks between a rank's exchange and its runner. */
 tutti_run_hooks world_hooks(world_rank *r);
 /* Ends what is in flight on every rank. */
 void world_end_all(world *w);
