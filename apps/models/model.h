@@ -24,7 +24,7 @@ typedef struct tutti_model {
      * (image too small, ...). */
     void (*build)(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes);
     tutti_model_input input; /* for benches and synthetic images */
-    int64_t parameters;      /* with that input */
+    int64_t parameters;      /* with that input, those of auxiliary classifiers included */
     tutti_model_recipe recipe;
 } tutti_model;
 

@@ -35,7 +35,7 @@ static tutti_value append_block(
     tutti_value y = convolve(net, join(name, block, "conv1"), x, K, stride);
     y = tutti_net_norm(net, join(name, block, "bn1"), y, 1);
     y = convolve(net, join(name, block, "conv2"), y, K, 1);
-    y = tutti_net_norm(net, join(name, block, "bn2"), y, 0);
+    y = tutti_net_batch_norm(net, join(name, block, "bn2"), y, &(tutti_norm_layer){.last = 1});
     if (stride != 1 || C != K)
         x = tutti_net_shortcut(net, join(name, block, "shortcut"), x, K, stride);
     return tutti_net_add(net, join(name, block, "add"), y, x, 1);

@@ -39,8 +39,57 @@ static const tutti_model vgg16_224 = {"vgg16-224",
     "VGG-16 for 224x224 images, with dropout (no batch norm)", tutti_model_vgg16_224, LARGE,
     138357544, {0.01, 5e-4, 0}};
 
+static const tutti_model resnet18 = {"resnet18", "residual network for 224x224 images, 18 layers",
+    tutti_model_resnet18, LARGE, 11689512, {0.05, 1e-4, 0}};
+static const tutti_model resnet34 = {"resnet34", "residual network for 224x224 images, 34 layers",
+    tutti_model_resnet34, LARGE, 21797672, {0.05, 1e-4, 0}};
+static const tutti_model resnet101 = {"resnet101",
+    "residual network for 224x224 images, 101 layers", tutti_model_resnet101, LARGE, 44549160,
+    {0.05, 1e-4, 0}};
+static const tutti_model resnet152 = {"resnet152",
+    "residual network for 224x224 images, 152 layers", tutti_model_resnet152, LARGE, 60192808,
+    {0.05, 1e-4, 0}};
+static const tutti_model resnext50 = {"resnext50-32x4d",
+    "ResNeXt-50 for 224x224 images: 3x3 convolutions in 32 groups", tutti_model_resnext50, LARGE,
+    25028904, {0.05, 1e-4, 0}};
+static const tutti_model vgg11_224 = {"vgg11-224",
+    "VGG-11 for 224x224 images, with dropout (no batch norm)", tutti_model_vgg11_224, LARGE,
+    132863336, {0.005, 5e-4, 0}};
+static const tutti_model vgg13_224 = {"vgg13-224",
+    "VGG-13 for 224x224 images, with dropout (no batch norm)", tutti_model_vgg13_224, LARGE,
+    133047848, {0.005, 5e-4, 0}};
+static const tutti_model vgg19_224 = {"vgg19-224",
+    "VGG-19 for 224x224 images, with dropout (no batch norm)", tutti_model_vgg19_224, LARGE,
+    143667240, {0.005, 5e-4, 0}};
+static const tutti_model vgg11_bn_224 = {"vgg11-bn-224",
+    "VGG-11 for 224x224 images, with dropout and batch norm", tutti_model_vgg11_bn_224, LARGE,
+    132868840, {0.005, 5e-4, 0}};
+static const tutti_model vgg16_bn_224 = {"vgg16-bn-224",
+    "VGG-16 for 224x224 images, with dropout and batch norm", tutti_model_vgg16_bn_224, LARGE,
+    138365992, {0.005, 5e-4, 0}};
+static const tutti_model vgg19_bn_224 = {"vgg19-bn-224",
+    "VGG-19 for 224x224 images, with dropout and batch norm", tutti_model_vgg19_bn_224, LARGE,
+    143678248, {0.005, 5e-4, 0}};
+static const tutti_model alexnet = {"alexnet",
+    "AlexNet for 227x227 images: groups, LRN, dropout (no batch norm)", tutti_model_alexnet,
+    {227, 227, 3, 1000}, 60965224, {0.005, 5e-4, 0}};
+static const tutti_model alexnet_tv = {"alexnet-tv",
+    "AlexNet as torchvision has it, 224x224 images (no batch norm)", tutti_model_alexnet_tv, LARGE,
+    61100840, {0.005, 5e-4, 0}};
+static const tutti_model googlenet = {"googlenet",
+    "GoogLeNet for 224x224 images: LRN, two auxiliary classifiers (no batch norm)",
+    tutti_model_googlenet, LARGE, 13378280, {0.04, 2e-4, 0}};
+static const tutti_model googlenet_bn = {"googlenet-bn",
+    "GoogLeNet as torchvision has it, 224x224 images, with batch norm", tutti_model_googlenet_bn,
+    LARGE, 6624904, {0.05, 1e-4, 0}};
+static const tutti_model mobilenet_v1 = {"mobilenet-v1",
+    "MobileNet for 224x224 images: depthwise convolutions", tutti_model_mobilenet_v1, LARGE,
+    4231976, {0.05, 4e-5, 0}};
+
 const tutti_model *const tutti_models[] = {&mlp, &mlp_1024x5, &cifar_quick, &resnet20, &resnet32,
-    &resnet44, &resnet56, &resnet110, &vgg16, &resnet50, &vgg16_224, NULL};
+    &resnet44, &resnet56, &resnet110, &vgg16, &resnet50, &vgg16_224, &resnet18, &resnet34,
+    &resnet101, &resnet152, &resnext50, &alexnet, &alexnet_tv, &vgg11_224, &vgg13_224, &vgg19_224,
+    &vgg11_bn_224, &vgg16_bn_224, &vgg19_bn_224, &googlenet, &googlenet_bn, &mobilenet_v1, NULL};
 
 const tutti_model *tutti_model_find(const char *name)
 {

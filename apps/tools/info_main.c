@@ -181,8 +181,8 @@ static void print_kernels(void)
 
 static void print_training(void)
 {
-    puts("\nmodels (trainable parameters for 32x32x3 images of 10 classes; defaults of --lr for "
-         "128 images per step, --weight-decay and --label-smoothing)");
+    puts("\nmodels (trainable parameters for the images and classes that each is made for; defaults "
+         "of --lr for 128 images per step, --weight-decay and --label-smoothing)");
     for (int i = 0; tutti_models[i]; i++) {
         const tutti_model *m = tutti_models[i];
         char text[256];

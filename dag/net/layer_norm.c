@@ -1,16 +1,23 @@
 /* Batch normalisation over one micro-batch: each has separate statistics, as each rank has. */
+#include "dag/base/log.h"
 #include "dag/kernels/norm.h"
 #include "dag/net/site.h"
+
+#include <math.h>
 
 static const float NORM_EPS = 1e-5f;
 
 typedef struct norm_layer {
-    int relu;
-    int last, zero; /* of a block's branch; whether its scale starts at 0 */
+    tutti_norm_layer set;
+    int zero; /* whether its scale starts at 0 */
 } norm_layer;
 
 static tutti_status infer(tutti_layer *layer)
 {
+    const norm_layer *norm = tutti_layer_settings(layer);
+    if (!(norm->set.eps > 0 && isfinite(norm->set.eps)))
+        return tutti_fail(TUTTI_ERR_INVAL, "net: norm layer %s: eps %g; must be finite and above 0",
+            layer->name, (double)norm->set.eps);
     layer->out[0] = layer->from[0];
     return TUTTI_OK;
 }
@@ -31,7 +38,7 @@ static tutti_norm_desc describe(const tutti_site *site)
     tutti_extent x = site->layer->out[0];
     const norm_layer *norm = tutti_layer_settings(site->layer);
     return (tutti_norm_desc){
-        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = NORM_EPS, .relu = norm->relu};
+        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = norm->set.eps, .relu = norm->set.relu};
 }
 
 static tutti_status forward(tutti_site *site)
@@ -84,24 +91,25 @@ static const tutti_layer_kind kind = {.name = "norm",
     .evaluate = evaluate,
     .backward = backward};
 
-tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
+tutti_value tutti_net_batch_norm(
+    tutti_net *net, const char *name, tutti_value x, const tutti_norm_layer *layer)
 {
-    const norm_layer norm = {.relu = relu != 0};
+    norm_layer norm = {.set = *layer};
+    norm.set.relu = layer->relu != 0;
+    if (layer->eps == 0) norm.set.eps = NORM_EPS;
     return tutti_net_append(
         net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &norm, sizeof norm);
 }
 
-tutti_value tutti_net_norm_last(tutti_net *net, const char *name, tutti_value x, int relu)
+tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
 {
-    const norm_layer norm = {.relu = relu != 0, .last = 1};
-    return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &norm, sizeof norm);
+    return tutti_net_batch_norm(net, name, x, &(tutti_norm_layer){.relu = relu});
 }
 
 void tutti_net_start_blocks_at_zero(tutti_net *net)
 {
     for (int l = 0; l < net->layers; l++) {
         norm_layer *norm = (void *)net->layer[l].settings;
-        if (net->layer[l].kind == &kind) norm->zero = norm->last;
+        if (net->layer[l].kind == &kind) norm->zero = norm->set.last;
     }
 }

@@ -55,10 +55,17 @@ tutti_value tutti_net_dense(
 /* Batch normalisation per channel, eps 1e-5, running momentum 0.1; relu: followed by a fused
  * ReLU. */
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu);
-/* The same for the last of a residual block's branch: its scale starts at 0, instead of 1, after
- * tutti_net_start_blocks_at_zero, so that a block first passes on its input alone (Goyal et al. 2017,
- * arXiv:1706.02677, section 5.1). That may be called when all layers have been appended. */
-tutti_value tutti_net_norm_last(tutti_net *net, const char *name, tutti_value x, int relu);
+/* Any. */
+typedef struct tutti_norm_layer {
+    int relu;
+    int last;  /* of a residual block's branch, see below */
+    float eps; /* 0 means 1e-5 */
+} tutti_norm_layer;
+tutti_value tutti_net_batch_norm(
+    tutti_net *net, const char *name, tutti_value x, const tutti_norm_layer *layer);
+/* Scales of norms that are the last of their branch start at 0, instead of 1, so that a block first
+ * passes on its input alone (Goyal et al. 2017, arXiv:1706.02677, section 5.1). To be called when all
+ * layers have been appended; without it they start at 1. */
 void tutti_net_start_blocks_at_zero(tutti_net *net);
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
 /* a + b, two values of equal shape; relu: followed by a fused ReLU. */

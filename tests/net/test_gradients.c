@@ -332,7 +332,7 @@ static void with_blocks(tutti_net *net)
     x = tutti_net_conv(net, "conv1", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
     x = tutti_net_norm(net, "bn1", x, 1);
     tutti_value y = tutti_net_conv(net, "conv2", x, &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1});
-    y = tutti_net_norm_last(net, "bn2", y, 0);
+    y = tutti_net_batch_norm(net, "bn2", y, &(tutti_norm_layer){.last = 1, .eps = 1e-3f});
     x = tutti_net_add(net, "add", y, x, 1);
     tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
 }

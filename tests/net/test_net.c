@@ -126,6 +126,11 @@ static void wrong_auxiliary_twice(tutti_net *net, tutti_value x)
     tutti_net_auxiliary(net, x, 0.3);
 }
 
+static void wrong_eps(tutti_net *net, tutti_value x)
+{
+    tutti_net_batch_norm(net, "sharp", x, &(tutti_norm_layer){.eps = -1e-5f});
+}
+
 static void wrong_filters(tutti_net *net, tutti_value x)
 {
     tutti_net_conv(net, "none", x, &(tutti_conv_layer){.K = 0, .R = 3});
@@ -274,6 +279,7 @@ static const struct wrong {
     {wrong_auxiliary, {"auxiliary output", "4x4x2"}},
     {wrong_auxiliary_weight, {"auxiliary output side", "weight 0"}},
     {wrong_auxiliary_twice, {"auxiliary output side", "twice"}},
+    {wrong_eps, {"norm layer sharp", "eps -1e-05"}},
     {wrong_filters, {"conv layer none", "0 filters"}},
     {wrong_padding, {"average pool layer padded", "padding 2"}},
     {wrong_pool, {"max pool layer wide", "6x6", "4x4x2"}},

@@ -121,7 +121,7 @@ def batch(number):
     return torch.from_numpy(images.transpose(0, 3, 1, 2).copy()).to(DTYPE), torch.from_numpy(labels)
 
 
-def choose(net, step, micro-batches, given):
+def choose(net, step, micro_batches, given):
     """The number of the step's batch: of the candidates the one that stays farthest from a ReLU's bend."""
     if given is not None:
         return given[step]
@@ -130,7 +130,7 @@ def choose(net, step, micro-batches, given):
     for number in range(step * CANDIDATES, (step + 1) * CANDIDATES):
         smallest[0] = np.inf
         with torch.no_grad():
-            for images in batch(number)[0].chunk(micro-batches):
+            for images in batch(number)[0].chunk(micro_batches):
                 net(images)
         margins.append(smallest[0])
     for v, old in zip(net.buffers(), before):
@@ -220,7 +220,7 @@ def micro_batchd():
         sgd.zero_grad()
         before = {k: v.clone() for k, v in net.named_buffers()}
         after, total = [], 0
-        for half in (micro-batch(0, BATCH // 2), micro-batch(BATCH // 2, BATCH)):
+        for half in (slice(0, BATCH // 2), slice(BATCH // 2, BATCH)):
             for k, v in net.named_buffers():
                 v.copy_(before[k])
             loss = F.cross_entropy(net(images[half]), labels[half], reduction="sum") / BATCH
