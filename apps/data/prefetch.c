@@ -15,12 +15,13 @@
 
 enum { THREADS_MAX = 256, DEPTH_MAX = 1024 };
 
-/* FREE -> FILLING (by a thread, for a step) -> READY -> HELD (by the caller) -> FREE */
+/* FREE -> FILLING (for a step, by threads that each take a row at a time) -> READY -> HELD (by the
+ * caller) -> FREE */
 typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
 
 /* A damaged image of a slot. */
 typedef struct slot_fault {
-    int64_t image;
+    int64_t row, image;
     char *text;
 } slot_fault;
 
@@ -28,8 +29,12 @@ typedef struct prefetch_slot {
     tutti_batch batch;
     uint8_t *images;
     int32_t *labels;
-    slot_fault *faults; /* in the order of rows */
+    slot_fault *faults;
     int fault_count;
+    /* While it is FILLING: */
+    int64_t next_row, rows_under_way;
+    int64_t failed_row; /* the first row that failed; INT64_MAX: none */
+    tutti_status failure;
     slot_state state;
 } prefetch_slot;
 
@@ -43,9 +48,9 @@ struct tutti_prefetch {
     int64_t end;           /* first step that does not exist */
     size_t image_bytes;
 
-    /* Protects everything below, except what a FILLING slot points to, which only its thread uses. */
+    /* Protects everything below, except the rows of a FILLING slot: only the thread that has taken a row uses it. */
     pthread_mutex_t mutex;
-    pthread_cond_t freed;     /* for threads: a slot is free, or stopping */
+    pthread_cond_t freed;     /* for threads: a slot is free, a step has failed, or stopping */
     pthread_cond_t delivered; /* for next: a slot is ready, or a step has failed */
     prefetch_slot *slots;
     int depth;
@@ -71,18 +76,21 @@ int64_t tutti_prefetch_steps(
     return tutti_sampler_steps(&sampler);
 }
 
-static tutti_status keep_fault(prefetch_slot *slot, int64_t image, const char *text)
+static tutti_status keep_fault(
+    tutti_prefetch *p, prefetch_slot *slot, int64_t row, int64_t image, const char *text)
 {
     char *copy = strdup(text);
+    pthread_mutex_lock(&p->mutex);
     slot_fault *more =
-        realloc(slot->faults, ((size_t)slot->fault_count + 1) * sizeof *slot->faults);
-    if (more) slot->faults = more;
-    if (!more || !copy) {
-        free(copy);
-        return tutti_fail(TUTTI_ERR_NOMEM, "%s; no memory to leave it out", text);
+        copy ? realloc(slot->faults, ((size_t)slot->fault_count + 1) * sizeof *more) : NULL;
+    if (more) {
+        slot->faults = more;
+        slot->faults[slot->fault_count++] = (slot_fault){row, image, copy};
     }
-    slot->faults[slot->fault_count++] = (slot_fault){image, copy};
-    return TUTTI_OK;
+    pthread_mutex_unlock(&p->mutex);
+    if (more) return TUTTI_OK;
+    free(copy);
+    return tutti_fail(TUTTI_ERR_NOMEM, "%s; no memory to leave it out", text);
 }
 
 static void drop_faults(prefetch_slot *slot)
@@ -91,7 +99,7 @@ static void drop_faults(prefetch_slot *slot)
 }
 
 static tutti_status fill_row(
-    const tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_decoder *decoder)
+    tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_decoder *decoder)
 {
     uint8_t *out = slot->images + (size_t)row * p->image_bytes;
     int64_t epoch, image;
@@ -111,46 +119,79 @@ static tutti_status fill_row(
     if (!status || !*fault) return status;
     if (!p->bad) return tutti_fail(status, "%s", fault);
     memset(out, 0, p->image_bytes);
-    return keep_fault(slot, image, fault);
+    return keep_fault(p, slot, row, image, fault);
 }
 
-static tutti_status fill_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_decoder *decoder)
+/* Begins to fill a free slot with the next step, if there is one. Mutex held. */
+static prefetch_slot *begin_slot(tutti_prefetch *p)
 {
-    tutti_status status = TUTTI_OK;
-    drop_faults(slot);
-    for (int64_t row = 0; row < p->sampler.batch && !status; row++) {
-        if (atomic_load_explicit(&p->stopping, memory_order_relaxed)) break;
-        status = fill_row(p, slot, row, decoder);
+    for (int s = 0; s < p->depth; s++) {
+        prefetch_slot *slot = &p->slots[s];
+        if (slot->state != SLOT_FREE) continue;
+        drop_faults(slot);
+        slot->state = SLOT_FILLING;
+        slot->batch.step = p->next_fill++;
+        slot->next_row = slot->rows_under_way = 0;
+        slot->failed_row = INT64_MAX;
+        slot->failure = TUTTI_OK;
+        return slot;
     }
-    return status;
+    return NULL;
 }
 
-/* A free slot for the next step; NULL: nothing left to do. Mutex held. */
-static prefetch_slot *take_slot(tutti_prefetch *p)
+/* The slot of the earliest step that has rows left. Mutex held. */
+static prefetch_slot *find_filling(tutti_prefetch *p)
 {
-    for (;;) {
-        if (atomic_load(&p->stopping) || p->next_fill >= p->end || p->next_fill > p->failed_step)
-            return NULL;
-        for (int s = 0; s < p->depth; s++) {
-            if (p->slots[s].state != SLOT_FREE) continue;
-            p->slots[s].state = SLOT_FILLING;
-            p->slots[s].batch.step = p->next_fill++;
-            return &p->slots[s];
+    prefetch_slot *first = NULL;
+    for (int s = 0; s < p->depth; s++) {
+        prefetch_slot *slot = &p->slots[s];
+        if (slot->state != SLOT_FILLING || slot->next_row >= p->sampler.batch) continue;
+        if (!first || slot->batch.step < first->batch.step) first = slot;
+    }
+    return first;
+}
+
+/* A slot with a row to fill, in the order of steps; NULL: nothing left to do. Mutex held. */
+static prefetch_slot *take_row(tutti_prefetch *p, int64_t *row)
+{
+    while (!atomic_load(&p->stopping)) {
+        int more = p->next_fill < p->end && p->next_fill <= p->failed_step;
+        prefetch_slot *slot = find_filling(p);
+        if (!slot && !more) return NULL;
+        if (!slot) slot = begin_slot(p);
+        if (slot) {
+            *row = slot->next_row++;
+            slot->rows_under_way++;
+            return slot;
         }
-        /* ends with release or close, which signal under the mutex */
+        /* ends with release, a failure or close, which signal under the mutex */
         pthread_cond_wait(&p->freed, &p->mutex);
     }
+    return NULL;
 }
 
-static void settle_slot(tutti_prefetch *p, prefetch_slot *slot, tutti_status status)
+/* Mutex held. */
+static void settle_slot(tutti_prefetch *p, prefetch_slot *slot)
 {
-    slot->state = status ? SLOT_FREE : SLOT_READY;
-    if (status && slot->batch.step < p->failed_step) {
+    slot->state = slot->failure ? SLOT_FREE : SLOT_READY;
+    if (slot->failure && slot->batch.step < p->failed_step) {
         p->failed_step = slot->batch.step;
-        p->failure = status;
+        p->failure = slot->failure;
     }
     pthread_cond_broadcast(&p->delivered);
-    if (status) pthread_cond_broadcast(&p->freed);
+    if (slot->failure) pthread_cond_broadcast(&p->freed);
+}
+
+/* A row is done; the last one ends its slot. Mutex held. */
+static void settle_row(tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_status status)
+{
+    if (status && row < slot->failed_row) {
+        slot->failed_row = row;
+        slot->failure = status;
+    }
+    if (status) slot->next_row = p->sampler.batch; /* the others are of no use */
+    slot->rows_under_way--;
+    if (!slot->rows_under_way && slot->next_row >= p->sampler.batch) settle_slot(p, slot);
 }
 
 static void *fill_batches(void *argument)
@@ -158,12 +199,13 @@ static void *fill_batches(void *argument)
     tutti_prefetch *p = argument;
     tutti_decoder *decoder = NULL;
     tutti_status ready = tutti_decoder_new(&decoder);
+    int64_t row = 0;
     pthread_mutex_lock(&p->mutex);
-    for (prefetch_slot *slot; (slot = take_slot(p));) {
+    for (prefetch_slot *slot; (slot = take_row(p, &row));) {
         pthread_mutex_unlock(&p->mutex);
-        tutti_status status = ready ? ready : fill_slot(p, slot, decoder);
+        tutti_status status = ready ? ready : fill_row(p, slot, row, decoder);
         pthread_mutex_lock(&p->mutex);
-        settle_slot(p, slot, status);
+        settle_row(p, slot, row, status);
     }
     pthread_mutex_unlock(&p->mutex);
     tutti_decoder_free(decoder);
@@ -186,6 +228,24 @@ static tutti_status check_options(const tutti_prefetch_options *o)
             "%lld images are too few for one step of %d ranks with %lld images each; choose a "
             "smaller batch",
             (long long)d->count, o->ranks, (long long)o->batch);
+    return TUTTI_OK;
+}
+
+static const double megabyte = 1e6;
+
+/* As many batches as fit into the memory that they may take, and at least those that a caller may hold and one more. */
+static tutti_status bound_depth(tutti_prefetch *p, int64_t most_bytes)
+{
+    enum { LEAST = 3 };
+    size_t bytes = tutti_mem_product((size_t)p->sampler.batch, p->image_bytes);
+    if (!most_bytes || bytes <= (size_t)most_bytes / (size_t)p->depth) return TUTTI_OK;
+    int64_t fit = most_bytes / (int64_t)(bytes < INT64_MAX ? bytes : INT64_MAX);
+    if (fit < LEAST)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%d batches of %.1f MB each do not fit into --data-memory %g; choose a smaller batch "
+            "or more memory",
+            LEAST, (double)bytes / megabyte, (double)most_bytes / megabyte);
+    p->depth = (int)fit;
     return TUTTI_OK;
 }
 
@@ -282,7 +342,12 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         free(p);
         return status;
     }
-    status = make_slots(p);
+    status = bound_depth(p, o->memory_bytes);
+    if (!status) status = make_slots(p);
+    if (!status && o->tell)
+        tutti_log(TUTTI_LOG_INFO, "%d batches of %.1f MB are read ahead by %d thread%s per rank",
+            p->depth, (double)o->batch * (double)p->image_bytes / megabyte, threads,
+            threads == 1 ? "" : "s");
     if (!status) status = start_threads(p, threads);
     if (status)
         tutti_prefetch_close(p);
@@ -299,10 +364,18 @@ static prefetch_slot *find_ready(tutti_prefetch *p)
     return NULL;
 }
 
-/* Step by step, so that the number of threads makes no difference. Mutex held. */
+static int by_row(const void *a, const void *b)
+{
+    int64_t x = ((const slot_fault *)a)->row, y = ((const slot_fault *)b)->row;
+    return (x > y) - (x < y);
+}
+
+/* Step by step and row by row, so that the number of threads makes no difference. Mutex held. */
 static tutti_status tell_faults(tutti_prefetch *p, prefetch_slot *slot)
 {
     tutti_status status = TUTTI_OK;
+    if (slot->fault_count)
+        qsort(slot->faults, (size_t)slot->fault_count, sizeof *slot->faults, by_row);
     for (int f = 0; f < slot->fault_count && !status; f++)
         status = tutti_bad_images_add(p->bad, slot->faults[f].image, slot->faults[f].text);
     if (!status) return TUTTI_OK;

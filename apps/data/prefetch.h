@@ -1,4 +1,5 @@
-/* Batches, decoded and augmented ahead of the step by dedicated threads. Their images are bytes, a
+/* Batches, decoded and augmented ahead of the step by dedicated threads, which take a row of the
+ * earliest unfinished batch at a time. Their images are bytes, a
  * quarter of what float32 would take here and on the way into the step, which normalises them.
  *
  * Training: an endless sequence of steps. Epoch e (step / steps_per_epoch) is a permutation of the
@@ -42,6 +43,8 @@ typedef struct tutti_prefetch_options {
     tutti_bad_images *bad; /* borrowed; used by next alone. NULL: a damaged image is a failure */
     int threads;           /* that read; 0: 1. Batches are bit-identical with any number */
     int depth; /* batches in memory, including those that the caller holds; 0: threads + 3 */
+    int64_t memory_bytes; /* at most, for images: fewer batches, but at least 3; 0: any */
+    int tell;             /* log how much is read ahead */
 } tutti_prefetch_options;
 
 /* Steps in one epoch of training (a multiple of `multiple`), or in the evaluation: the same on every
@@ -49,8 +52,8 @@ typedef struct tutti_prefetch_options {
 int64_t tutti_prefetch_steps(
     const tutti_dataset *dataset, int train, int ranks, int64_t batch, int64_t multiple);
 
-/* INVAL (logged) if the data set is too small for a training step or an option is out of range;
- * NOMEM. */
+/* INVAL (logged) if the data set is too small for a training step, an option is out of range, or
+ * three batches do not fit into the memory; NOMEM. */
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_prefetch **prefetch);
 /* The next batch in step order; the caller holds it until released, and may hold several (up to
  * depth). TIMEOUT (logged) after timeout_s: call again, nothing is lost. Returns a failure to read

@@ -1,6 +1,10 @@
 #include "apps/data/settings.h"
 
+#include "dag/base/cpus.h"
+
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const augments[] = {
     [TUTTI_AUGMENT_NONE] = "none",
@@ -32,4 +36,32 @@ const char *tutti_bad_images_choice(int i)
 int tutti_bad_images_skipped(const char *word)
 {
     return word && strcmp(word, skip) == 0;
+}
+
+static int ranks_here(void)
+{
+    static const char *const variables[] = {
+        "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", NULL};
+    int ranks = 0;
+    for (int v = 0; variables[v] && ranks < 1; v++) {
+        const char *text = getenv(variables[v]);
+        ranks = text ? atoi(text) : 0;
+    }
+    return ranks < 1 ? 1 : ranks;
+}
+
+int tutti_data_threads(tutti_conf_int threads, int workers)
+{
+    enum { MOST = 16 };
+    const tutti_cpus allowed = tutti_cpus_allowed();
+    int mine = tutti_cpus_count(&allowed), bound = mine < (int)sysconf(_SC_NPROCESSORS_ONLN);
+    int spare = mine / (bound ? 1 : ranks_here()) - workers;
+    int automatic = spare < 1 ? 1 : spare > MOST ? MOST : spare;
+    return (int)tutti_conf_int_or(threads, automatic);
+}
+
+int64_t tutti_data_memory(const tutti_data_settings *settings)
+{
+    int64_t bytes = tutti_conf_bytes(settings->memory_mb);
+    return bytes < 0 ? 0 : bytes;
 }

@@ -288,8 +288,10 @@ static tutti_status open_batches(tutti_trainer *s, int train, tutti_prefetch **b
         .bad = !tutti_bad_images_skipped(s->options->images.bad_images) ? NULL
                : train                                                  ? &s->bad_train
                                                                         : &s->bad_test,
-        .threads = (int)s->options->threads,
-        .depth = (int)s->options->depth};
+        .threads = tutti_data_threads(s->options->images.threads, (int)s->options->workers),
+        .depth = (int)s->options->depth,
+        .memory_bytes = tutti_data_memory(&s->options->images),
+        .tell = train && s->session.rank == 0};
     return tutti_prefetch_open(&options, batches);
 }
 

@@ -54,8 +54,6 @@ static const tutti_setting settings[] = {
         AT(uncropped),
         .help =
             "number of last epochs in which --augment does not crop; auto: a fifth of all epochs"},
-    {TUTTI_CONF_INT, "threads", "N", .fallback = "1", .low = 1, .high = 64, AT(threads),
-        .help = "threads per rank that decode images ahead of the step"},
     {TUTTI_CONF_INT, "depth", "N", .fallback = "4", .low = 3, .high = 256, AT(depth),
         .help = "batches in memory: up to two in use, the others prefetched"},
 

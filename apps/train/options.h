@@ -46,7 +46,7 @@ typedef struct tutti_train_options {
     tutti_conf_real warmup_epochs;    /* in place of warmup; or none */
     tutti_conf_real warmup_from;      /* rate; auto: the schedule's own */
     double milestone_factor, poly_power;
-    int64_t seed, threads, depth;
+    int64_t seed, depth;
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
     tutti_conf_int eval_views;    /* auto: see the table */
     tutti_conf_int replica_check; /* steps; or a tutti_replica_word */

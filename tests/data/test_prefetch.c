@@ -365,6 +365,40 @@ START_TEST(held_batches_are_named)
 }
 END_TEST
 
+/* A bound on the memory makes fewer batches, three at least, and the log says how many. */
+START_TEST(memory_is_bounded)
+{
+    enum { BATCH_BYTES = BATCH * PIXELS };
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    tutti_prefetch_options o = options_for(&d, 1);
+    tutti_prefetch *p = NULL;
+    const tutti_batch *held[4], *more;
+    o.threads = 2;
+    o.depth = 16;
+    o.tell = 1;
+    o.memory_bytes = 4 * BATCH_BYTES + 1;
+    fixture_capture();
+    tutti_status opened = tutti_prefetch_open(&o, &p);
+    const char *said = fixture_uncapture();
+    ck_assert_ok(opened);
+    ck_assert_msg(
+        strstr(said, "4 batches of 0.0 MB are read ahead by 2 threads") != NULL, "%s", said);
+    for (int i = 0; i < 4; i++) ck_assert_ok(tutti_prefetch_next(p, 30, &held[i]));
+    fixture_capture();
+    tutti_status fifth = tutti_prefetch_next(p, 0.02, &more);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "4 of 4 batches are in use"));
+    ck_assert_int_eq(fifth, TUTTI_ERR_TIMEOUT);
+    for (int i = 0; i < 4; i++) tutti_prefetch_release((void *)held[i]);
+    tutti_prefetch_close(p);
+    o.memory_bytes = 3 * BATCH_BYTES - 1;
+    fixture_capture();
+    opened = tutti_prefetch_open(&o, &p);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "do not fit into --data-memory"));
+    ck_assert_int_eq(opened, TUTTI_ERR_INVAL);
+}
+END_TEST
+
 static void *release_slowly(void *batch)
 {
     tutti_clock_sleep(0.001);
@@ -467,6 +501,7 @@ int main(void)
     tcase_add_test(tcase, a_late_batch_is_a_timeout_and_comes_later);
     tcase_add_test(tcase, held_batches_are_named);
     tcase_add_test(tcase, an_evaluation_shows_mirror_images);
+    tcase_add_test(tcase, memory_is_bounded);
     tcase_add_test(tcase, any_thread_may_release);
     tcase_add_test(tcase, close_does_not_hang);
     tcase_add_test(tcase, impossible_options);
