@@ -69,7 +69,8 @@ void tutti_control_stop(tutti_control *control);
  * NULL. */
 void tutti_control_free(tutti_control *control);
 
-/* The part of these members, of which this rank is one; stop and free it before the whole. NOMEM. */
+/* The part of these members, of which this rank is one; stop and free it before the whole.
+ * NOMEM. */
 tutti_status tutti_control_part(
     tutti_control *whole, const tutti_members *members, tutti_control **part);
 /* Called for a message with a key that has no part yet: it may open one, which gets the message. */
@@ -89,8 +90,8 @@ tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message);
 /* To every other rank. */
 tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message);
-/* Of the whole: receives messages from every rank (all), or from the next one in turn, at a cost that does not
- * depend on the number of ranks. *moved is set to 1 when one came. */
+/* Of the whole: receives messages from every rank (all), or from the next one in turn, at a cost
+ * that does not depend on the number of ranks. *moved is set to 1 when one came. */
 tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);
 /* Receives messages from this rank only. */
 tutti_status tutti_control_poll_rank(tutti_control *control, int rank, int *moved);

@@ -4,8 +4,9 @@
  * THE ORDERING LAW.  On every lane all ranks start the same collectives in the same order, and no
  * set of started collectives may occupy every worker that another rank needs to start its partner.
  *
- * A group of ranks has lanes of its own, and so has each edge (the messages from one rank to another
- * with one number): there "all ranks" are those of the group. No lane ever waits for another.
+ * A group of ranks has lanes of its own, and so has each edge (the messages from one rank to
+ * another with one number): there "all ranks" are those of the group. No lane ever waits for
+ * another.
  *
  * How each design keeps it: a collective gets its sequence number when the graph is submitted, in
  * program order, and numbers never restart. The program is the same on every rank, so the numbers

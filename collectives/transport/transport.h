@@ -40,8 +40,8 @@ typedef struct tutti_transport_ops {
     /* Ends the message without its partner, unless the two have met or the transport cannot take it
      * back (a send over MPI). Test still has to report its end. */
     void (*cancel)(tutti_transport *t, tutti_message *message);
-    /* Receives what others have sent on `lanes` lanes from `first` on and this rank does not expect.
-     * NULL: sends can be cancelled without a partner. */
+    /* Receives what others have sent on `lanes` lanes from `first` on and this rank does not
+     * expect. NULL: sends can be cancelled without a partner. */
     void (*sweep)(tutti_transport *t, int first, int lanes);
     /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
@@ -113,7 +113,7 @@ tutti_status tutti_transport_loop(
 
 enum { TUTTI_CHANNELS = 4096 };
 
-/* How many channels the tags of a lane make: at most TUTTI_CHANNELS, fewer where tags are few. [P] */
+/* How many channels the tags of a lane make: at most TUTTI_CHANNELS, fewer with few tags. [P] */
 int tutti_transport_channels(const tutti_transport *transport);
 
 /* Where the messages of some ranks travel. */

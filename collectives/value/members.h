@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The keys of members are the same on every rank: 0 for all ranks, n for the n-th group, and below 0
- * for edges. */
+/* The keys of members are the same on every rank: 0 for all ranks, n for the n-th group, and below
+ * 0 for edges. */
 typedef struct tutti_members {
     int64_t key;
     int size;

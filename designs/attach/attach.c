@@ -225,9 +225,15 @@ static void leave_at_the_end(void *ctx)
     tutti_exchange_silence(s->exchange);
 }
 
+static void close_groups(tutti_session *whole)
+{
+    for (tutti_session *s = whole->next; s; s = s->next) tutti_sessions_close(s);
+    whole->next = NULL;
+}
+
 static void release(tutti_session *session)
 {
-    tutti_session_close_groups(session);
+    close_groups(session);
     tutti_names_close(session->names);
     tutti_operators_free(&session->operators);
     tutti_priorities_free(&session->priorities);
@@ -327,7 +333,7 @@ tutti_status tutti_detach(tutti_session *session)
     session->recording = NULL;
     if (!status) status = traced;
     if (!tutti_insert_ended(session->insert)) {
-        tutti_session_close_groups(session);
+        close_groups(session);
         tutti_sessions_close(session);
         /* what is in flight may still use everything */
         return tutti_session_leave("tutti_detach", errors, status);

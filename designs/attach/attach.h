@@ -150,24 +150,24 @@ TUTTI_API tutti_status tutti_priority(tutti_session *session, tutti_handle data,
 /* ---- groups ---- */
 
 /* Makes a group of n ranks of the session, which get the numbers 0 to n - 1 in it, in the order of
- * `ranks`. *group: a session of these ranks, for every call below; NULL on a rank that is not one of
- * them. There, root, peers and counts are those of the group, tutti_rank and tutti_size, too.
+ * `ranks`. *group: a session of these ranks, for every call below; NULL on a rank that is not one
+ * of them. There, root, peers and counts are those of the group, tutti_rank and tutti_size, too.
  *
  *     int row[] = {0, 3, 5};
  *     tutti_session *group;
  *     tutti_group(tutti, 3, row, &group);                    every rank of the session calls it
  *     if (group) tutti_allreduce(group, handle, TUTTI_F32, TUTTI_SUM);
  *
- * A group's collectives have lanes of their own: those of one group start in the order of its calls,
- * and wait for nothing of another group. So the ranks of a group must make the same calls on it in
- * the same order, but each rank may mix calls on several groups as it likes, as long as no data make
- * collectives wait for each other in a ring.
+ * A group's collectives have lanes of their own: those of one group start in the order of its
+ * calls, and wait for nothing of another group. So the ranks of a group must make the same calls on
+ * it in the same order, but each rank may mix calls on several groups as it likes, as long as no
+ * data make collectives wait for each other in a ring.
  *
- * Collective over the session: every rank calls it, with the same ranks, in the same order. It waits
- * as tutti_wait does, at most 60 s, for everything inserted so far. The group lives until the session
- * is detached, which waits for its collectives, as tutti_wait does with either. Data names and
- * operators are those of the session; tutti_priority, tutti_operator, the trace and tutti_detach take
- * the session alone (INVAL for a group), and priorities mean nothing in a group.
+ * Collective over the session: every rank calls it, with the same ranks, in the same order. It
+ * waits as tutti_wait does, at most 60 s, for everything inserted so far. The group lives until the
+ * session is detached, which waits for its collectives, as tutti_wait does with either. Data names
+ * and operators are those of the session; tutti_priority, tutti_operator, the trace and
+ * tutti_detach take the session alone (INVAL for a group), and priorities mean nothing in a group.
  *
  * The same status on all ranks: INVAL, a rank that is none, or twice; MISMATCH, the ranks name
  * different groups; UNSUPPORTED, the algorithm "mpi", or too many groups of two; also NOMEM, and
@@ -177,16 +177,16 @@ TUTTI_API tutti_status tutti_group(
 
 /* ---- messages ----
  *
- * Data go from one rank to another, as a task on the sender's handle, which reads it, and one on the
- * receiver's, which overwrites it. An edge is the messages from one rank to another that bear one
- * number: the n-th that is sent on it is the n-th that is received. Edges wait for nothing but their
- * own messages: not for each other, not for collectives, and no priority holds them back. A sender
- * may be far ahead; its data are in use until they have been received.
+ * Data go from one rank to another, as a task on the sender's handle, which reads it, and one on
+ * the receiver's, which overwrites it. An edge is the messages from one rank to another that bear
+ * one number: the n-th that is sent on it is the n-th that is received. Edges wait for nothing but
+ * their own messages: not for each other, not for collectives, and no priority holds them back. A
+ * sender may be far ahead; its data are in use until they have been received.
  *
- * Both ranks give the same type and number of elements. edge: from 0 to 2047 (fewer with an MPI that has few tags). With a
- * group, peers are ranks of the group, and the edge is that of the session. INVAL: a peer that is none,
- * or the rank itself; UNSUPPORTED: the algorithm "mpi". A message whose partner never comes is
- * reported as a stall, with its edge. */
+ * Both ranks give the same type and number of elements. edge: from 0 to 2047 (fewer with an MPI
+ * that has few tags). With a group, peers are ranks of the group, and the edge is that of the
+ * session. INVAL: a peer that is none, or the rank itself; UNSUPPORTED: the algorithm "mpi". A
+ * message whose partner never comes is reported as a stall, with its edge. */
 
 TUTTI_API tutti_status tutti_send(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int to, int edge);

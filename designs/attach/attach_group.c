@@ -47,9 +47,3 @@ tutti_status tutti_group(tutti_session *session, int n, const int ranks[], tutti
     *group = s;
     return TUTTI_OK;
 }
-
-void tutti_session_close_groups(tutti_session *whole)
-{
-    for (tutti_session *s = whole->next; s; s = s->next) tutti_sessions_close(s);
-    whole->next = NULL;
-}

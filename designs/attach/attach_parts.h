@@ -36,6 +36,4 @@ tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_st
 tutti_status tutti_session_enter_whole(const struct tutti_session *session, const char *function);
 /* Waits for everything inserted so far: ranks can then meet. */
 tutti_status tutti_session_settle(struct tutti_session *session);
-/* Closes the groups of a session. */
-void tutti_session_close_groups(struct tutti_session *whole);
 #endif

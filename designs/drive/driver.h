@@ -7,8 +7,8 @@
  *
  * Groups and edges: each is a *part*, a driver of its own with its own lanes, numbers, queue and
  * comparison, over the same transport. So nothing of one ever waits for another. The driver of all
- * ranks is the *root*: it passes over its parts, records what they do, and fails with them. A part's
- * *slot* is its number on this rank; slots of groups are the same on all ranks.
+ * ranks is the *root*: it passes over its parts, records what they do, and fails with them. A
+ * part's *slot* is its number on this rank; slots of groups are the same on all ranks.
  *
  * Locks: `comm` (protects calls on the communicator; the transport's lock, if it has one) is taken
  * before `queue` (entries, sequence numbers). A token is finished with `comm` held; `wake` is
@@ -19,6 +19,7 @@
 #include "collectives/coll.h"
 #include "collectives/value/members.h"
 #include "dag/run/meter.h"
+#include "dag/run/sequence.h"
 #include "dag/run/token.h"
 #include "dag/run/trace.h"
 #include "collectives/control.h"

@@ -1,8 +1,9 @@
 /* The inside of a driver, shared by driver_pass.c (posting, and a pass over all), driver_start.c
  * (which collective may start), driver_grant.c (priorities), driver_entry.c (how one starts and
- * ends), driver_fail.c (failing, notifying the other ranks, leaving), driver_drain.c (ending what is
- * in flight after a failure), driver_order.c (the order of a step's collectives) and driver_show.c
- * (reports) and driver_part.c (groups and edges). */
+ * ends), driver_fail.c (failing, notifying the other ranks, leaving), driver_drain.c (ending what
+ * is in flight after a failure), driver_order.c (the order of a step's collectives) and
+ * driver_show.c (reports) driver_part.c (how groups and edges are opened) and driver_list.c (the
+ * list of them). */
 #ifndef TUTTI_DRIVER_PARTS_H
 #define TUTTI_DRIVER_PARTS_H
 
@@ -32,6 +33,10 @@ typedef struct tutti_driver_part {
     tutti_driver *driver; /* NULL: this rank is not a member */
 } tutti_driver_part;
 
+/* Slots from here on are those of edges, which open in any order. Those below are of groups, and
+ * the same on every rank. */
+enum { TUTTI_DRIVER_FIRST_EDGE = 1 << 20 };
+
 /* They stay where they are until the root is closed. */
 typedef struct tutti_driver_list {
     tutti_driver_part **part;
@@ -46,6 +51,8 @@ struct tutti_driver {
     int first_lane;                  /* in traces and records, where lanes of parts follow */
     int64_t inserted;                /* chunks of collectives that no graph has */
     tutti_driver_list groups, edges; /* of the root; changed under both locks */
+    tutti_status (*open_part)(tutti_driver *root, const tutti_driver_options *options,
+        const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver);
     int next_lane;                   /* of the root: first_lane of its next part */
     tutti_comm *comm;
     tutti_verify *verify;               /* NULL when nothing is compared */
@@ -75,12 +82,13 @@ struct tutti_driver {
 void tutti_driver_each(tutti_driver *root, void (*call)(tutti_driver *d, void *ctx), void *ctx);
 /* A message about an edge that has no part here yet: opens it. comm_lock held. */
 void tutti_driver_hear_unknown(void *ctx, int64_t key);
-void tutti_driver_close_parts(tutti_driver *root);
-/* A driver with this root. The root's own is opened likewise. NOMEM. */
-tutti_status tutti_driver_open_part(tutti_driver *root, const tutti_driver_options *options,
-    const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver);
+/* The part of a slot, or NULL; the slot of a key, or -1. comm_lock or queue_lock held. */
+tutti_driver_part *tutti_driver_part_at(const tutti_driver *root, int slot);
+int tutti_driver_slot_of(const tutti_driver *root, int64_t key);
+void tutti_driver_close_parts(tutti_driver *root, void (*close)(tutti_driver *driver));
 
-/* A member that has left all ranks without a BYE for this part has never used it. comm_lock held. */
+/* A member that has left all ranks without a BYE for this part has never used it. comm_lock held.
+ * */
 void tutti_driver_notice_absent(tutti_driver *part);
 
 /* Ends the driver with this status and sentence. Returns whether it is the first. */

@@ -70,7 +70,8 @@ static void take_root(tutti_driver *d, tutti_driver *root)
     d->queue_lock = root ? root->queue_lock : &d->own_queue_lock;
 }
 
-tutti_status tutti_driver_open_part(tutti_driver *root, const tutti_driver_options *options,
+/* A driver with this root; NULL: it is one. */
+static tutti_status open_driver(tutti_driver *root, const tutti_driver_options *options,
     const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver)
 {
     tutti_driver *d = calloc(1, sizeof *d);
@@ -80,6 +81,7 @@ tutti_status tutti_driver_open_part(tutti_driver *root, const tutti_driver_optio
     d->seen_prior_from = -1;
     d->members = *members;
     d->slot = slot;
+    d->open_part = open_driver;
     tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
     take_root(d, root);
     if (!status && !root) status = tutti_record_open(&d->record);
@@ -99,13 +101,13 @@ tutti_status tutti_driver_open(
     const tutti_driver_options *options, tutti_comm *comm, tutti_driver **driver)
 {
     const tutti_members all = {.size = tutti_comm_size(comm), .rank = tutti_comm_rank(comm)};
-    return tutti_driver_open_part(NULL, options, &all, 0, comm, driver);
+    return open_driver(NULL, options, &all, 0, comm, driver);
 }
 
 void tutti_driver_close(tutti_driver *driver)
 {
     if (!driver) return;
-    tutti_driver_close_parts(driver);
+    tutti_driver_close_parts(driver, tutti_driver_close);
     tutti_queue_close(&driver->queue);
     tutti_record_close(&driver->record);
     tutti_fault_close(driver->fault);

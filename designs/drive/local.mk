@@ -6,6 +6,7 @@ libcore_la_SOURCES += \
 	designs/drive/driver_fail.c \
 	designs/drive/driver_grant.c \
 	designs/drive/driver_order.c \
+	designs/drive/driver_list.c \
 	designs/drive/driver_part.c designs/drive/driver_parts.h \
 	designs/drive/driver_pass.c \
 	designs/drive/driver_show.c \

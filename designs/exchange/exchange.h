@@ -71,7 +71,8 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* The same over a given transport (ranks as threads), which has the design's lanes, one more if
- * `verify`, `watch`, `priorities` or `trace` is on, and one more for `messages`. Takes ownership of the transport, also on failure. */
+ * `verify`, `watch`, `priorities` or `trace` is on, and one more for `messages`. Takes ownership of
+ * the transport, also on failure. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
 /* Closes an exchange whose runners are closed and opens it with other options over the same MPI. It
@@ -107,14 +108,14 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
 
 /* ---- groups and edges: the ranks of a collective (tutti_coll_args.group) ----
  *
- * A group is some of the ranks, in an order that numbers them. An edge is the messages from one rank
- * to another that bear one number: each is a broadcast from rank 0, the sender, to rank 1. Groups and
- * edges have lanes of their own, so that nothing of one waits for another. */
+ * A group is some of the ranks, in an order that numbers them. An edge is the messages from one
+ * rank to another that bear one number: each is a broadcast from rank 0, the sender, to rank 1.
+ * Groups and edges have lanes of their own, so that nothing of one waits for another. */
 
-/* Makes a group of n ranks. All ranks call it, in the same order and with the same ranks, also those
- * that are not in it, and with nothing in flight; with `manual` it does not wait for them. *group:
- * its number, from 1, the same on all ranks. On all ranks: INVAL if a rank names no rank, or one
- * twice, or a number that is none; MISMATCH if the ranks' groups differ; UNSUPPORTED without
+/* Makes a group of n ranks. All ranks call it, in the same order and with the same ranks, also
+ * those that are not in it, and with nothing in flight; with `manual` it does not wait for them.
+ * *group: its number, from 1, the same on all ranks. On all ranks: INVAL if a rank names no rank,
+ * or one twice, or a number that is none; MISMATCH if the ranks' groups differ; UNSUPPORTED without
  * `messages`, or with the algorithm "mpi" (all logged). */
 tutti_status tutti_exchange_group(
     tutti_exchange *exchange, int n, const int ranks[], int *group);
@@ -145,8 +146,8 @@ tutti_status tutti_exchange_judge(
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
-/* The same for dag/run/insert.h, whose collectives are not in a graph: their chunks and lanes follow
- * from the order in which they are inserted. */
+/* The same for dag/run/insert.h, whose collectives are not in a graph: their chunks and lanes
+ * follow from the order in which they are inserted. */
 tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange);
 
 /* Reports to the other ranks what the main thread is doing when they may have to wait for it

@@ -1,6 +1,6 @@
 # Marks to collective nodes; one rank's end of them.
 libcore_la_SOURCES += \
-	designs/exchange/exchange.c designs/exchange/exchange.h \
+	designs/exchange/exchange.h designs/exchange/exchange_open.c \
 	designs/exchange/exchange_apply.c \
 	designs/exchange/exchange_group.c designs/exchange/exchange_parts.h \
 	designs/exchange/lanes.c designs/exchange/lanes.h \

@@ -60,8 +60,8 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
  * works on copies (designs/thread/rendezvous.h). `name` is borrowed until close. */
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
-/* Has the communicating thread call chore(ctx, &done), with comm_lock held, in pass after pass until
- * it is done or fails. TIMEOUT after the time of a call: it may still be called then. [M] */
+/* Has the communicating thread call chore(ctx, &done), with comm_lock held, in pass after pass
+ * until it is done or fails. TIMEOUT after the time of a call: it may still be called then. [M] */
 tutti_status tutti_comm_thread_do(
     tutti_comm_thread *thread, tutti_status (*chore)(void *ctx, int *done), void *ctx);
 /* The offset of this rank's clock from rank 0's (designs/thread/clocks.h). All ranks call it; rank

@@ -2,7 +2,6 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "dag/run/sequence.h"
 #include "designs/watch/dump.h"
 #include "designs/watch/usr1.h"
 
