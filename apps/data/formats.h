@@ -10,6 +10,7 @@ extern const tutti_image_source tutti_image_source_idx;
 extern const tutti_image_source tutti_image_source_imagenet;
 extern const tutti_image_source tutti_image_source_jpeg;
 extern const tutti_image_source tutti_image_source_synthetic;
+extern const tutti_image_source tutti_image_source_webdataset;
 
 /* What a source's recognise returns. */
 enum {
@@ -20,6 +21,8 @@ enum {
 
 /* The longest side of an image that is stored as pixels, whatever a header claims. */
 enum { TUTTI_IMAGE_SIDE_MAX = 4096 };
+/* The most classes that a data set can claim to have. */
+enum { TUTTI_CLASSES_MAX = 100000 };
 /* The most pixels of an image file, which may be small and claim any size. */
 enum { TUTTI_IMAGE_PIXELS_MAX = 64000000 };
 

@@ -20,8 +20,10 @@ apps_data_sources = \
 	apps/data/settings.c apps/data/settings.h \
 	apps/data/source.h \
 	apps/data/synth.c \
+	apps/data/tar.c apps/data/tar.h \
 	apps/data/val_labels.c apps/data/val_labels.h \
-	apps/data/view.c apps/data/view.h
+	apps/data/view.c apps/data/view.h \
+	apps/data/webdataset.c
 
 noinst_LTLIBRARIES += libdata.la
 libdata_la_SOURCES = $(apps_data_sources)

@@ -40,8 +40,8 @@ typedef struct tutti_data_settings {
     {TUTTI_CONF_INT, "bad-limit", "N", .fallback = "100", .low = 0, .high = 1e9,                   \
         .offset = offsetof(type, member.bad_limit),                                                \
         .help = "with --bad-images skip: how many images of a set each rank may leave out"},       \
-    {TUTTI_CONF_INT_OR, "threads", "N", .fallback = "auto", .low = 1, .high = 64, .words = {"auto"}, \
-        .offset = offsetof(type, member.threads),                                                  \
+    {TUTTI_CONF_INT_OR, "threads", "N", .fallback = "auto", .low = 1, .high = 64,                  \
+        .words = {"auto"}, .offset = offsetof(type, member.threads),                               \
         .help = "threads per rank that decode images ahead of the step; auto: one per processor "  \
                 "that this rank may use and its workers do not, up to 16"},                        \
     {TUTTI_CONF_REAL_OR, "data-memory", "MB", .fallback = "any", .low = 0.001, .high = 1e9,        \
@@ -56,8 +56,8 @@ tutti_augment tutti_augment_find(const char *word);
 const char *tutti_bad_images_choice(int i);
 int tutti_bad_images_skipped(const char *word);
 /* The number of threads that read, beside `workers` that compute. auto shares the processors that
- * this rank may use among the ranks of this host, whose number the launcher's variables tell, unless
- * the launcher has bound each rank to its own. [A] */
+ * this rank may use among the ranks of this host, whose number the launcher's variables tell,
+ * unless the launcher has bound each rank to its own. [A] */
 int tutti_data_threads(tutti_conf_int threads, int workers);
 /* For tutti_prefetch_options.memory_bytes. */
 int64_t tutti_data_memory(const tutti_data_settings *settings);

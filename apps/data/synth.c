@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 32, CHANNELS = 3, WAVES = 4, SHIFT = 4, TRAIN_IMAGES = 50000, CLASSES_MAX = 100000 };
+enum { SIDE = 32, CHANNELS = 3, WAVES = 4, SHIFT = 4, TRAIN_IMAGES = 50000 };
 enum {
     SEED = 20,
     PATTERN_STREAM = 1,
@@ -57,10 +57,10 @@ static tutti_status read_shape(const char *path, tutti_dataset *d)
             TUTTI_ERR_USAGE, "%s: must be like synthetic:224x224x3:1000 (HxWxC:classes)", path);
     if (d->height < 1 || d->height > TUTTI_IMAGE_SIDE_MAX || d->width < 1 ||
         d->width > TUTTI_IMAGE_SIDE_MAX || (d->channels != 1 && d->channels != 3) ||
-        d->classes < 1 || d->classes > CLASSES_MAX)
+        d->classes < 1 || d->classes > TUTTI_CLASSES_MAX)
         return tutti_fail(TUTTI_ERR_USAGE,
             "%s: sides are 1 to %d, channels 1 or 3, classes 1 to %d", path, TUTTI_IMAGE_SIDE_MAX,
-            CLASSES_MAX);
+            TUTTI_CLASSES_MAX);
     return TUTTI_OK;
 }
 

@@ -33,6 +33,7 @@ static target targets[] = {
         .files = {"train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz",
             "t10k-images-idx3-ubyte.gz"}},
     {.format = "jpeg", .files = {"train/ant/0.jpg", "train/bee/0.jpg", "test/cow/0.jpg"}},
+    {.format = "webdataset", .files = {"train-0.tar", "train-1.tar", "val-0.tar"}},
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
@@ -46,6 +47,21 @@ static size_t roll(dice *d, size_t bound)
     return (size_t)tutti_rng_below(d->seed, d->iteration, d->next++, bound ? bound : 1);
 }
 
+/* A shard in each of the formats that tar writes; two have long names. */
+static void make_shards(const char *folder)
+{
+    char command[4096];
+    snprintf(command, sizeof command,
+        "cd '%s' && n=$(printf %%0120d 7) && echo 0 > a.cls && cp a.cls $n.cls && cp a.jpg $n.jpg "
+        "&& "
+        "tar --format=ustar -cf train-0.tar a.jpg a.cls && "
+        "tar --format=gnu -cf train-1.tar $n.jpg $n.cls a.jpg a.cls && "
+        "tar --format=pax -cf val-0.tar $n.jpg $n.cls a.cls a.jpg && rm *.jpg *.cls",
+        folder);
+    fixture_write_jpeg(folder, "a.jpg", 40, 30, 3, 90);
+    if (system(command) != 0) abort();
+}
+
 static void make_targets(void)
 {
     for (int t = 0; t < TARGETS; t++) targets[t].folder = fixture_folder();
@@ -56,6 +72,7 @@ static void make_targets(void)
     fixture_jpeg_folder(targets[4].folder, 1, 1);
     fixture_write_jpeg(targets[4].folder, "train/bee/0.jpg", 16, 12, 1, 90);
     fixture_write_jpeg(targets[4].folder, "test/cow/0.jpg", 16, 12, 4, 90);
+    make_shards(targets[5].folder);
     for (int t = 0; t < TARGETS; t++)
         for (int f = 0; f < 3; f++)
             targets[t].bytes[f] = fixture_load(

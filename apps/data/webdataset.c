@@ -1,0 +1,274 @@
+/* Shards: DIR/train*.tar and DIR/val*.tar, uncompressed, as WebDataset has them: an image is the
+ * files KEY.jpg (.jpeg, .png) and KEY.cls, which has the number of its class, one after the other;
+ * other files of a key are not looked at. Opening reads the headers, and the labels; an image is then
+ * read at its offset. Images are numbered in the order of shards by name, and in a shard in the order
+ * of entries. */
+#include "apps/data/file.h"
+#include "apps/data/folder.h"
+#include "apps/data/formats.h"
+#include "apps/data/tar.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { NO_LABEL = -1, LABEL_DIGITS = 9 };
+/* No photograph needs more; a larger file is something else. */
+#define IMAGE_BYTES_MAX ((int64_t)64 << 20)
+
+typedef struct shard_image {
+    int64_t offset, bytes;
+    int32_t shard, label;
+} shard_image;
+
+typedef struct shards {
+    tutti_data_file *files;
+    size_t file_count;
+    shard_image *images;
+    int64_t count, room;
+    int32_t most; /* the largest label */
+} shards;
+
+/* The files of one key, as far as they have come. */
+typedef struct sample_parts {
+    char key[TUTTI_TAR_NAME];
+    shard_image image; /* bytes -1: none yet */
+} sample_parts;
+
+static int is_shard_of(const struct dirent *entry, const char *split)
+{
+    size_t length = strlen(entry->d_name), begin = strlen(split);
+    return length > begin + 4 && !strncmp(entry->d_name, split, begin) &&
+           !strcmp(entry->d_name + length - 4, ".tar");
+}
+
+static int wanted_train(const char *folder, const struct dirent *entry)
+{
+    (void)folder;
+    return is_shard_of(entry, "train");
+}
+
+static int wanted_val(const char *folder, const struct dirent *entry)
+{
+    (void)folder;
+    return is_shard_of(entry, "val");
+}
+
+static int shards_recognise(const char *path)
+{
+    tutti_names names = {0};
+    int fit = TUTTI_FORMAT_NO;
+    if (!tutti_names_list(path, wanted_train, &names) && names.count) {
+        uint8_t head[TUTTI_TAR_BLOCK];
+        char *file = tutti_path_format("%s/%s", path, names.names[0]);
+        int64_t bytes = file ? tutti_data_file_peek(file, head, sizeof head) : -1;
+        fit = bytes > 0 && tutti_tar_recognise(head) ? TUTTI_FORMAT_CONTENT : TUTTI_FORMAT_NAMES;
+        free(file);
+    }
+    tutti_names_free(&names);
+    return fit;
+}
+
+static void close_shards(shards *s)
+{
+    for (size_t f = 0; f < s->file_count; f++) tutti_data_file_close(&s->files[f]);
+    free(s->files);
+    free(s->images);
+    free(s);
+}
+
+static void shards_close(tutti_dataset *dataset)
+{
+    close_shards(dataset->state);
+}
+
+static tutti_status append(shards *s, const shard_image *image)
+{
+    if (s->count == s->room) {
+        int64_t room = s->room ? 2 * s->room : 1024;
+        shard_image *more = realloc(s->images, (size_t)room * sizeof *more);
+        if (!more)
+            return tutti_fail(
+                TUTTI_ERR_NOMEM, "no memory for a list of %lld images", (long long)room);
+        s->images = more;
+        s->room = room;
+    }
+    s->images[s->count++] = *image;
+    if (image->label > s->most) s->most = image->label;
+    return TUTTI_OK;
+}
+
+/* The files of a key have all come. */
+static tutti_status end_sample(shards *s, const char *path, sample_parts *parts)
+{
+    int has_image = parts->image.bytes >= 0, has_label = parts->image.label != NO_LABEL;
+    if (has_image && !has_label)
+        return tutti_fail(TUTTI_ERR_FORMAT, "%s: %s has an image, but no label (%s.cls)", path,
+            parts->key, parts->key);
+    if (has_label && !has_image)
+        return tutti_fail(TUTTI_ERR_FORMAT, "%s: %s has a label, but no image (%s.jpg)", path,
+            parts->key, parts->key);
+    if (has_image) return append(s, &parts->image);
+    return TUTTI_OK;
+}
+
+static tutti_status read_label(
+    const tutti_data_file *file, const tutti_tar_entry *entry, int32_t *label)
+{
+    char text[LABEL_DIGITS + 2] = "", *end = text;
+    tutti_status status = TUTTI_OK;
+    if (entry->bytes > 0 && entry->bytes < (int64_t)sizeof text)
+        status = tutti_data_file_read(file, entry->offset, text, (size_t)entry->bytes);
+    if (status) return status;
+    text[strcspn(text, "\r\n")] = '\0';
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 0 || value >= TUTTI_CLASSES_MAX)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "%s: byte %lld: %s is not the number of a class, 0 to %d", file->path,
+            (long long)entry->offset, entry->name, TUTTI_CLASSES_MAX - 1);
+    *label = (int32_t)value;
+    return TUTTI_OK;
+}
+
+/* Where the part of a name after the key begins: at the first dot of the last component, as WebDataset has it. */
+static char *find_dot(char *name)
+{
+    char *slash = strrchr(name, '/');
+    return strchr(slash ? slash + 1 : name, '.');
+}
+
+static int is_image(const char *ending)
+{
+    return !strcasecmp(ending, "jpg") || !strcasecmp(ending, "jpeg") || !strcasecmp(ending, "png");
+}
+
+static tutti_status take_entry(shards *s, size_t shard, tutti_tar_entry *entry, sample_parts *parts)
+{
+    const tutti_data_file *file = &s->files[shard];
+    char *dot = find_dot(entry->name);
+    if (!dot) return TUTTI_OK;
+    tutti_status status = TUTTI_OK;
+    const char *ending = dot + 1;
+    *dot = '\0';
+    if (strcmp(entry->name, parts->key) != 0) {
+        status = end_sample(s, file->path, parts);
+        *parts = (sample_parts){.image = {.bytes = -1, .label = NO_LABEL}};
+        memcpy(parts->key, entry->name, strlen(entry->name) + 1);
+    }
+    if (!status && !strcmp(ending, "cls")) return read_label(file, entry, &parts->image.label);
+    if (status || !is_image(ending)) return status;
+    parts->image.offset = entry->offset;
+    parts->image.bytes = entry->bytes;
+    parts->image.shard = (int32_t)shard;
+    if (entry->bytes <= IMAGE_BYTES_MAX) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_FORMAT, "%s: byte %lld: %lld bytes cannot be an image", file->path,
+        (long long)entry->offset, (long long)entry->bytes);
+}
+
+static tutti_status read_shard(shards *s, size_t shard)
+{
+    sample_parts parts = {.image = {.bytes = -1, .label = NO_LABEL}};
+    tutti_tar_entry entry;
+    int64_t at = 0;
+    int found = 1;
+    tutti_status status = TUTTI_OK;
+    while (!status && found) {
+        status = tutti_tar_next(&s->files[shard], &at, &entry, &found);
+        if (!status && found) status = take_entry(s, shard, &entry, &parts);
+    }
+    return status ? status : end_sample(s, s->files[shard].path, &parts);
+}
+
+static tutti_status open_files(const char *path, const tutti_names *names, shards *s)
+{
+    s->files = calloc(names->count, sizeof *s->files);
+    if (!s->files) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its shards", path);
+    tutti_status status = TUTTI_OK;
+    for (size_t f = 0; f < names->count && !status; f++) {
+        char *file = tutti_path_format("%s/%s", path, names->names[f]);
+        status = file ? tutti_data_file_open(file, &s->files[f])
+                      : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open a shard", path);
+        s->file_count = f + 1;
+        if (!status) status = read_shard(s, f);
+        free(file);
+    }
+    return status;
+}
+
+/* Reads where the images of a split are. */
+static tutti_status read_split(const char *path, tutti_split split, shards **made)
+{
+    const char *name = split == TUTTI_TRAIN ? "train" : "val";
+    tutti_names names = {0};
+    int error = tutti_names_list(path, split == TUTTI_TRAIN ? wanted_train : wanted_val, &names);
+    if (error)
+        return tutti_fail(TUTTI_ERR_IO, "%s: cannot list the folder: %s", path, strerror(error));
+    shards *s = calloc(1, sizeof *s);
+    tutti_status status = TUTTI_OK;
+    if (!s)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
+    else if (!names.count)
+        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no shard %s*.tar", path, name);
+    if (!status) status = open_files(path, &names, s);
+    if (!status && !s->count)
+        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: the shards %s*.tar hold no images", path, name);
+    tutti_names_free(&names);
+    if (!status)
+        *made = s;
+    else if (s)
+        close_shards(s);
+    return status;
+}
+
+static tutti_status shards_open(const char *path, tutti_split split, tutti_dataset *dataset)
+{
+    shards *train, *s;
+    tutti_status status = read_split(path, TUTTI_TRAIN, &train);
+    if (status) return status;
+    int classes = train->most + 1;
+    s = train;
+    if (split == TUTTI_TEST) {
+        close_shards(train);
+        status = read_split(path, TUTTI_TEST, &s);
+        if (status) return status;
+        if (s->most >= classes) {
+            status = tutti_fail(TUTTI_ERR_FORMAT,
+                "%s: an image of val*.tar has label %d, but train*.tar has only labels up to %d",
+                path, s->most, classes - 1);
+            close_shards(s);
+            return status;
+        }
+    }
+    dataset->state = s;
+    dataset->count = s->count;
+    dataset->channels = 3;
+    dataset->classes = classes;
+    return TUTTI_OK;
+}
+
+static tutti_status shards_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
+{
+    const shards *s = dataset->state;
+    const shard_image *image = &s->images[index];
+    const tutti_data_file *file = &s->files[image->shard];
+    tutti_status status = tutti_sample_reserve(sample, (size_t)image->bytes);
+    if (!status) status = tutti_data_file_read(file, image->offset, sample->bytes, sample->count);
+    sample->kind = TUTTI_SAMPLE_FILE;
+    sample->label = image->label;
+    snprintf(
+        sample->name, sizeof sample->name, "%s: byte %lld", file->path, (long long)image->offset);
+    return status;
+}
+
+const tutti_image_source tutti_image_source_webdataset = {
+    .name = "webdataset",
+    .summary = "photographs in shards: train*.tar and val*.tar with KEY.jpg and KEY.cls",
+    .photographs = 1,
+    .recognise = shards_recognise,
+    .open = shards_open,
+    .fetch = shards_fetch,
+    .close = shards_close,
+};
