@@ -30,7 +30,12 @@ libtrain_la_SOURCES = \
 	apps/train/trainer.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
-# The programs are a row of programs.c each.
+libtrain_la_SOURCES += apps/train/picture.c apps/train/picture.h
+bin_PROGRAMS += apps/tutti-predict
+apps_tutti_predict_SOURCES = apps/train/predict_main.c
+apps_tutti_predict_LDADD = libtrain.la libsession.la libdata.la libmodels.la libcore.la
+
+# The programs that train are a row of programs.c each.
 train_program_libs = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la
 bin_PROGRAMS += apps/tutti-cifar apps/tutti-imagenet
 apps_tutti_cifar_SOURCES = apps/train/cifar_main.c

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,11 @@ static const struct {
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
+/* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
+static const char epsilon_text[] = "1e-05";
+static const char axes_text[] =
+    "convolution weight: out,height,width,in; dense weight: out,in (of height,width,channel); "
+    "scaleshift: scale,shift by channel; running: mean,variance by channel";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
                   best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
 enum { WORDS = sizeof words / sizeof *words };
@@ -125,6 +131,29 @@ static tutti_status acquire_tensors(
     return TUTTI_OK;
 }
 
+/* "0.5,0.25,0.125", exactly */
+static void write_channels(const tutti_trainer *s, const float *value, char text[WORD_SIZE])
+{
+    size_t used = 0;
+    *text = '\0';
+    for (int c = 0; c < s->train.channels && used < WORD_SIZE; c++)
+        used += (size_t)snprintf(
+            text + used, WORD_SIZE - used, "%s%.9g", c ? "," : "", (double)value[c]);
+}
+
+/* A JSON list; NULL: the names are not known, or there is no memory. The caller frees it. */
+static char *write_names(const tutti_trainer *s)
+{
+    json_t *list = s->class_names ? json_array() : NULL;
+    for (int i = 0; list && s->class_names[i]; i++)
+        json_array_append_new(list, json_string(s->class_names[i]));
+    char *text = list && json_array_size(list) == (size_t)s->train.classes
+                     ? json_dumps(list, JSON_COMPACT)
+                     : NULL;
+    json_decref(list);
+    return text;
+}
+
 /* "steps per epoch, ranks: numbers", exactly; NULL: no memory. The caller frees it. */
 static char *write_sums(const tutti_trainer *s)
 {
@@ -160,7 +189,8 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     word_text text;
     char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
     char *sums = NULL;
-    tutti_checkpoint_pair pair[WORDS + 3];
+    char mean[WORD_SIZE], deviation[WORD_SIZE], *names = NULL;
+    tutti_checkpoint_pair pair[WORDS + 8];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(&s->session, TUTTI_READ, &tensors, &list);
@@ -180,8 +210,17 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
         if (!sums) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
         pair[pairs++] = (tutti_checkpoint_pair){sums_key, sums};
     }
+    write_channels(s, s->session.recipe.mean, mean);
+    write_channels(s, s->session.recipe.deviation, deviation);
+    names = write_names(s);
+    pair[pairs++] = (tutti_checkpoint_pair){"mean", mean};
+    pair[pairs++] = (tutti_checkpoint_pair){"deviation", deviation};
+    pair[pairs++] = (tutti_checkpoint_pair){"norm-epsilon", epsilon_text};
+    pair[pairs++] = (tutti_checkpoint_pair){"axes", axes_text};
+    if (names) pair[pairs++] = (tutti_checkpoint_pair){"class-names", names};
     if (!status) status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     free(sums);
+    free(names);
     release_tensors(&s->session, tensors, list);
     if (!status && !best) s->outputs.continues = 1;
     return status;

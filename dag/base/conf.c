@@ -282,14 +282,20 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
         if (!store(s, text, values)) return refuse_value(conf, s, text, TUTTI_CONF_FROM_OPTION);
         origin[answer - FIRST_ROW] = TUTTI_CONF_FROM_OPTION;
     }
-    for (int row = 0; optind < argc && conf->settings[row].kind != TUTTI_CONF_END; row++) {
-        const tutti_setting *s = &conf->settings[row];
-        if (!(s->flags & TUTTI_CONF_OPERAND)) continue;
-        if (!store(s, words[optind], values))
-            return tutti_fail(
-                TUTTI_ERR_USAGE, "%s is empty (see %s --help)", s->argument, conf->program);
-        origin[row] = TUTTI_CONF_FROM_OPTION;
-        optind++;
+    for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
+        tutti_setting s = conf->settings[row];
+        if (!(s.flags & TUTTI_CONF_OPERAND)) continue;
+        int most = s.high > 1 ? (int)s.high : 1;
+        for (int i = 0; i < most && optind < argc; i++, s.offset += sizeof(char *)) {
+            if (!store(&s, words[optind], values))
+                return tutti_fail(
+                    TUTTI_ERR_USAGE, "%s is empty (see %s --help)", s.argument, conf->program);
+            origin[row] = TUTTI_CONF_FROM_OPTION;
+            optind++;
+        }
+        if (optind < argc && most > 1)
+            return tutti_fail(TUTTI_ERR_USAGE, "more than %d times %s (see %s --help)", most,
+                s.argument, conf->program);
     }
     if (optind < argc)
         return tutti_fail(TUTTI_ERR_USAGE, "%s: only options are expected (see %s --help)",

@@ -41,7 +41,9 @@ typedef enum tutti_conf_kind {
 enum {
     TUTTI_CONF_REQUIRED = 1, /* must be given */
     TUTTI_CONF_LOCAL = 2,    /* may differ between ranks: left out of tutti_conf_text */
-    TUTTI_CONF_OPERAND = 4,  /* TEXT, at most one row: the argument that is not an option */
+    /* TEXT, at most one row: the argument that is not an option. With `high` N above 1 there may be
+     * up to N of them: const char *[N + 1], NULL-terminated. */
+    TUTTI_CONF_OPERAND = 4,
 };
 
 /* For settings that take a number or a word: `--lr 0.1` or `--lr auto`. No number stands for a

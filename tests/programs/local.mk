@@ -15,6 +15,7 @@ program_tests = \
 	tests/programs/nodes.sh \
 	tests/programs/options.sh \
 	tests/programs/peers.sh \
+	tests/programs/predict.sh \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
 	tests/programs/release.sh \

@@ -39,6 +39,7 @@ while read -r option; do
     grep -qxe "$option" "$dir/noted" || fail "doc/tutti-imagenet.1 explains $option, which does not exist"
 done < "$dir/b"
 agrees tutti-cifar
+compare tutti-predict
 compare tutti-info
 compare tutti-run
 compare tutti-doctor

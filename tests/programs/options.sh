@@ -37,6 +37,7 @@ checks 5 "$apps/tutti-bench" step --grid
 checks 6 "$apps/tutti-bench" interference
 checks 2 "$apps/tutti-doctor"
 checks 1 "$apps/tutti-trace"
+checks 1 "$apps/tutti-predict"
 
 # The variables of a program that attaches.
 variable() { # NAME=VALUE TEXT

@@ -1,0 +1,85 @@
+#!/bin/bash
+# tutti-predict: its probabilities are those that the test loss of a training comes from; names, JSON, several images; refusals.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_jpeg "$dir/jpeg"
+mv "$dir/jpeg/train/a" "$dir/jpeg/train/a \"cat\"" && mv "$dir/jpeg/test/a" "$dir/jpeg/test/a \"cat\""
+image="$dir/jpeg/test/b/1.jpg"
+predict() { "$apps/tutti-predict" "$@" > "$dir/out" 2> "$dir/err"; }
+refuses() { # STATUS TEXT OPTION...
+    local wanted=$1 text=$2 status=0
+    shift 2
+    predict "$@" || status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out" "$dir/err"; }
+    grep -qF -e "$text" "$dir/err" || { fail "no \"$text\": $*"; cat "$dir/err"; }
+}
+
+# The test set is the same grey image in both classes, so its loss is the mean of both classes' -log(probability).
+"$mpirun" -np 2 "$apps/tutti-imagenet" --data "$dir/jpeg" --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/photo" --json "$dir/photo.json" \
+    --quiet > "$dir/out" 2>&1 || { fail "tutti-imagenet: status $?"; cat "$dir/out"; }
+for model in mlp resnet20; do
+    trains 2 --data "$dir/jpeg" --model $model --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/$model"
+    mv "$dir/json" "$dir/$model.json"
+done
+for model in mlp resnet20 photo; do
+    predict --checkpoint "$dir/$model" --json "$image" || { fail "$model: status $?"; cat "$dir/err"; }
+    perl -MJSON::PP -e 'my ($said, $events) = @ARGV; open my $f, "<", $said; my $p = decode_json(<$f>)->{predictions};
+        my ($loss, $sum, %name) = (0, 0);
+        for (@$p) { $loss -= log($_->{probability}) / 2; $sum += $_->{probability}; $name{$_->{class}} = $_->{label} }
+        open my $e, "<", $events; my $test;
+        while (<$e>) { my $event = decode_json($_); $test = $event->{test_loss} if $event->{event} eq "eval" }
+        die "sum $sum" if abs($sum - 1) > 1e-6; die "loss $loss, test loss $test" if abs($loss - $test) > 1e-5 * (1 + $test);
+        die "names" if $name{"a \"cat\""} != 0 || $name{b} != 1; die "order" if $p->[0]{probability} < $p->[1]{probability}' \
+        "$dir/out" "$dir/$model.json" || { fail "$model"; cat "$dir/out"; }
+done
+
+# For people; several images, of which one is none.
+predict --checkpoint "$dir/mlp" --top 1 "$image" "$dir/jpeg/train/b/2.jpg" || fail "status $?"
+[ "$(grep -c '^  *[0-9.]* %  \(a "cat"\|b\)$' "$dir/out")" = 2 ] && grep -qx "$image" "$dir/out" || { fail "text"; cat "$dir/out"; }
+refuses 1 "$dir/none.jpg" --checkpoint "$dir/mlp" "$dir/none.jpg" "$image"
+grep -qx "$image" "$dir/out" || fail "an image that is missing keeps others from being looked at"
+head -c 100 "$image" > "$dir/torn.jpg"
+refuses 1 "$dir/torn.jpg" --checkpoint "$dir/mlp" "$dir/torn.jpg"
+
+# A data set without names has numbers.
+make_cifar "$dir/cifar"
+trains 1 --data "$dir/cifar" --model mlp --batch 8 --steps 1 --lr 0.01 --checkpoint "$dir/numbers"
+predict --checkpoint "$dir/numbers" "$image" && [ "$(grep -c '%  [0-9]$' "$dir/out")" = 5 ] || { fail "five numbers"; cat "$dir/out" "$dir/err"; }
+
+refuses 2 '--checkpoint FILE is missing' "$image"
+refuses 2 'IMAGE... is missing' --checkpoint "$dir/mlp"
+refuses 2 '--top 0: must be an integer from 1' --checkpoint "$dir/mlp" --top 0 "$image"
+refuses 1 "$dir/none: cannot open" --checkpoint "$dir/none" "$image"
+refuses 1 'not a safetensors file' --checkpoint "$dir/cifar/data_batch_1.bin" "$image"
+# Of a version that did not say how images were normalised.
+sed 's/"deviation":/"deviatiom":/' "$dir/mlp" > "$dir/old"
+refuses 1 'it does not say the mean and the deviation of its images' --checkpoint "$dir/old" "$image"
+predict --checkpoint "$dir/mlp" $(yes "$image" | head -n 4097) && fail "4097 images are accepted"
+grep -qF 'more than 4096 times IMAGE...' "$dir/err" || { fail "4097 images"; head -c 500 "$dir/err"; }
+
+# doc/checkpoint.md loads a checkpoint into PyTorch, which then says the same of the picture. TUTTI_TEST_PYTHON: one that has
+# PyTorch and Pillow.
+python=${TUTTI_TEST_PYTHON:-python3}
+"$python" -c 'import torch, numpy, PIL.Image' 2> /dev/null || { echo "left out: $python lacks PyTorch or Pillow"; finish; }
+predict --checkpoint "$dir/resnet20" --json "$image" || fail "status $?"
+sed -n '/^```python$/,/^```$/p' "$TUTTI_SRCDIR/doc/checkpoint.md" | grep -v '^```' > "$dir/doc_load.py"
+cat > "$dir/compare.py" << 'END'
+import json, re, sys
+sys.path[:0] = [sys.argv[1], sys.argv[2] + "/apps/bench"]
+import doc_load, numpy, PIL.Image, torch, torch_compute
+words, weights = doc_load.load(sys.argv[1] + "/resnet20")
+net = torch_compute.ResNet(3, 2).eval()
+assert net.bn1.eps == float(words["norm-epsilon"]) and json.loads(words["class-names"])[1] == "b"
+weights = {re.sub(r"^layer(\d)\.(\d)\.", lambda m: f"layers.{3 * int(m[1]) - 3 + int(m[2])}.", n): w for n, w in weights.items()}
+missing, unexpected = net.load_state_dict(weights, strict=False)
+assert not unexpected and all(n.endswith("num_batches_tracked") for n in missing), (missing, unexpected)
+mean, deviation = (torch.tensor([float(x) for x in words[k].split(",")]).view(3, 1, 1) for k in ("mean", "deviation"))
+pixels = torch.from_numpy(numpy.array(PIL.Image.open(sys.argv[3]).convert("L"))[None]).expand(3, 8, 8)
+theirs = torch.softmax(net(((pixels / 255 - mean) / deviation)[None])[0].double(), 0)
+ours = {p["label"]: p["probability"] for p in json.load(open(sys.argv[1] + "/out"))["predictions"]}
+assert len(ours) == 2 and abs(ours[0] - ours[1]) > 1e-4, ours
+for label, p in ours.items():
+    assert abs(p - theirs[label].item()) < 1e-5, (label, p, theirs[label].item())
+print("PyTorch says the same", ours)
+END
+"$python" "$dir/compare.py" "$dir" "$TUTTI_SRCDIR" "$image" || { fail "PyTorch says something else"; cat "$dir/out"; }
+finish
