@@ -1,6 +1,7 @@
 #include "apps/data/decode.h"
 
 #include "apps/data/exif.h"
+#include "apps/data/file.h"
 #include "apps/data/jpeg.h"
 #include "apps/data/png.h"
 #include "apps/data/resize.h"
@@ -13,6 +14,9 @@
 #include <stdlib.h>
 
 enum { CHANNELS = 3, SHRINK_MOST = 8 };
+
+/* No picture with sides up to TUTTI_IMAGE_SIDE_MAX needs more; a larger file is something else. */
+#define FILE_BYTES_MAX ((int64_t)64 << 20)
 
 /* Memory that grows. */
 typedef struct buffer {
@@ -44,6 +48,22 @@ tutti_status tutti_sample_reserve(tutti_sample *sample, size_t count)
     }
     sample->count = count;
     return TUTTI_OK;
+}
+
+tutti_status tutti_sample_load(const char *path, tutti_sample *sample)
+{
+    tutti_data_file file = {0};
+    tutti_status status = tutti_data_file_open(path, &file);
+    if (status) return status;
+    if (file.bytes > FILE_BYTES_MAX)
+        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: %lld bytes cannot be an image of a data set",
+            path, (long long)file.bytes);
+    if (!status) status = tutti_sample_reserve(sample, (size_t)file.bytes);
+    if (!status) status = tutti_data_file_read(&file, 0, sample->bytes, sample->count);
+    tutti_data_file_close(&file);
+    sample->kind = TUTTI_SAMPLE_FILE;
+    snprintf(sample->name, sizeof sample->name, "%s", path);
+    return status;
 }
 
 void tutti_sample_free(tutti_sample *sample)

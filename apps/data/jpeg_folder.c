@@ -19,9 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No picture with sides up to TUTTI_IMAGE_SIDE_MAX needs more; a larger file is something else. */
-#define FILE_BYTES_MAX ((int64_t)64 << 20)
-
 typedef struct class_files {
     tutti_names files;
     int64_t first; /* index of its first image */
@@ -129,30 +126,13 @@ static int recognise_jpeg(const char *path)
     return fit;
 }
 
-/* Reads a whole file into a sample. */
-static tutti_status slurp(const char *path, tutti_sample *sample)
-{
-    tutti_data_file file = {0};
-    tutti_status status = tutti_data_file_open(path, &file);
-    if (status) return status;
-    if (file.bytes > FILE_BYTES_MAX)
-        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: %lld bytes cannot be an image of a data set",
-            path, (long long)file.bytes);
-    if (!status) status = tutti_sample_reserve(sample, (size_t)file.bytes);
-    if (!status) status = tutti_data_file_read(&file, 0, sample->bytes, sample->count);
-    tutti_data_file_close(&file);
-    sample->kind = TUTTI_SAMPLE_FILE;
-    snprintf(sample->name, sizeof sample->name, "%s", path);
-    return status;
-}
-
 static tutti_status look(const char *path, int *width, int *height)
 {
     tutti_sample sample = {0};
     tutti_decoder *decoder;
     tutti_status status = tutti_decoder_new(&decoder);
     if (status) return status;
-    status = slurp(path, &sample);
+    status = tutti_sample_load(path, &sample);
     if (!status) {
         status = tutti_decoder_look(decoder, &sample, width, height);
         if (status) tutti_fail(status, "%s", tutti_decoder_fault(decoder));
@@ -342,7 +322,7 @@ static tutti_status folder_fetch(const tutti_dataset *dataset, int64_t index, tu
     int32_t label;
     char *path = find_image(state, index, &label);
     if (!path) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open an image", state->root);
-    tutti_status status = slurp(path, sample);
+    tutti_status status = tutti_sample_load(path, sample);
     sample->label = label;
     free(path);
     return status;

@@ -39,6 +39,8 @@ typedef struct tutti_sample {
 
 /* Makes room for `count` bytes, which are not initialised. NOMEM (logged). [A] */
 tutti_status tutti_sample_reserve(tutti_sample *sample, size_t count);
+/* Reads an image file. IO, FORMAT (too large), NOMEM (logged). [A] */
+tutti_status tutti_sample_load(const char *path, tutti_sample *sample);
 void tutti_sample_free(tutti_sample *sample);
 
 typedef struct tutti_dataset tutti_dataset;

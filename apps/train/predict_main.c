@@ -16,7 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PICTURES = 4096, BATCH = 2 /* batch normalisation needs two values of each channel */ };
+enum {
+    PICTURES = 4096,
+    RESIZE_MOST = 65535,
+    BATCH = 2 /* batch normalisation needs two values of each channel */
+};
 
 /* ---- options ---- */
 
@@ -31,7 +35,7 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "image", "IMAGE...", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
-        .high = PICTURES, AT(image), .help = "JPEG files of any size"},
+        .high = PICTURES, AT(image), .help = "JPEG or PNG files of any size"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
         .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet"},
     {TUTTI_CONF_INT, "top", "N", .fallback = "5", .low = 1, .high = 100000, AT(top),
@@ -55,6 +59,7 @@ typedef struct network {
     tutti_checkpoint *file;
     tutti_training_session session;
     tutti_model_input input;
+    int resize;      /* of an evaluation's photographs: the shorter side; 0: images have one size */
     json_t *names;   /* of the classes; NULL: not known */
     uint8_t *pixels; /* (BATCH,H,W,C) */
     float *outputs;  /* (BATCH,classes) */
@@ -85,6 +90,7 @@ static tutti_status describe(network *n, const tutti_model **model, tutti_step_o
     const char *name = tutti_checkpoint_value(n->file, "model"),
                *shape = tutti_checkpoint_value(n->file, "shape"),
                *classes = tutti_checkpoint_value(n->file, "classes"),
+               *resize = tutti_checkpoint_value(n->file, "resize"),
                *names = tutti_checkpoint_value(n->file, "class-names");
     tutti_model_input *in = &n->input;
     *model = name ? tutti_model_find(name) : NULL;
@@ -101,6 +107,10 @@ static tutti_status describe(network *n, const tutti_model **model, tutti_step_o
     if (!read_floats(tutti_checkpoint_value(n->file, "mean"), in->C, recipe->mean) ||
         !read_floats(tutti_checkpoint_value(n->file, "deviation"), in->C, recipe->deviation))
         return lacks(n->file, "the mean and the deviation of its images");
+    if (resize && (sscanf(resize, "%d%c", &n->resize, &end) != 1 || n->resize < in->H ||
+                      n->resize < in->W || n->resize > RESIZE_MOST))
+        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: resize %s is not a size",
+            tutti_checkpoint_path(n->file), resize);
     n->names = names ? json_loads(names, 0, NULL) : NULL;
     return TUTTI_OK;
 }
@@ -229,7 +239,7 @@ static tutti_status print_json(const network *n, const char *image, const guess 
 static tutti_status predict(network *n, const char *image, const options *o, guess *list)
 {
     const tutti_model_input *in = &n->input;
-    tutti_status status = tutti_picture_read(image, in->H, in->W, in->C, n->pixels);
+    tutti_status status = tutti_picture_read(image, in, n->resize, n->pixels);
     if (!status) status = run_network(n);
     if (status) return status;
     rank_classes(n, list);
