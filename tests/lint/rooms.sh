@@ -28,11 +28,11 @@ designs               | dag/base/ dag/graph/ collectives/boot.h designs/queue/qu
 designs/passes        | dag/base/ dag/graph/ collectives/value/ | passes know the graph that they change
 designs/queue         | dag/base/ dag/graph/ dag/run/token.h collectives/coll.h collectives/value/ designs/passes/chunk.h | the queue knows what a collective is, not who starts it
 designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/chunk.h | the checker judges values
-designs/verify        | dag/base/ collectives/control.h designs/queue/queue.h | what ranks compare knows control messages and the queue
-designs/drive         | dag/base/ dag/run/meter.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h designs/design.h designs/passes/chunk.h designs/queue/ designs/verify/verify.h | the driver knows the queue and what ranks compare
-designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver
+designs/verify        | dag/base/ collectives/control.h collectives/value/members.h designs/queue/queue.h | what ranks compare knows control messages and the queue
+designs/drive         | dag/base/ dag/run/meter.h dag/run/sequence.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h collectives/value/members.h designs/design.h designs/passes/chunk.h designs/queue/ designs/verify/verify.h | the driver knows the queue and what ranks compare
+designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h dag/run/sequence.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver
 designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/boot.h collectives/control.h collectives/value/ designs/drive/driver.h designs/watch/watch.h | threads pass over a driver
-designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
+designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/control.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
 designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
