@@ -1,4 +1,4 @@
-model_tests = tests/models/test_models tests/models/test_resnet20 tests/models/test_large
+model_tests = tests/models/test_models tests/models/test_resnet20 tests/models/test_large tests/models/test_imagenet
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
 tests_models_test_models_SOURCES = tests/models/test_models.c
@@ -10,6 +10,9 @@ tests_models_test_resnet20_LDADD = libmodels.la libtrial.la
 tests_models_test_large_SOURCES = tests/models/golden.c tests/models/golden.h tests/models/test_large.c
 tests_models_test_large_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_models_test_large_LDADD = libmodels.la libtrial.la
+tests_models_test_imagenet_SOURCES = tests/models/golden.c tests/models/golden.h tests/models/test_imagenet.c
+tests_models_test_imagenet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_models_test_imagenet_LDADD = libmodels.la libtrial.la
 
 # The designs as Promela models. `make check` has the quick ones; check-models all of them and the mutants.
 model_files = chained.pml concurrent.pml funneled.pml grant.pml granted.pml groups.pml naive.pml order.pml ordered.pml queue.pml rank.pml sequential.pml threads.pml \

@@ -26,8 +26,18 @@ tests_net_test_updates_LDADD = libtrial.la
 EXTRA_DIST += \
 	tests/golden/net/make.py \
 	tests/golden/net/make_large.py \
+	tests/golden/net/make_models.py \
 	tests/golden/net/resnet50.txt \
 	tests/golden/net/vgg16-224.txt \
+	tests/golden/net/resnet18.txt \
+	tests/golden/net/resnet34.txt \
+	tests/golden/net/resnext50-32x4d.txt \
+	tests/golden/net/alexnet.txt \
+	tests/golden/net/alexnet-tv.txt \
+	tests/golden/net/vgg11-224.txt \
+	tests/golden/net/googlenet.txt \
+	tests/golden/net/googlenet-bn.txt \
+	tests/golden/net/mobilenet-v1.txt \
 	tests/golden/net/resnet20.txt \
 	tests/golden/net/small_1.txt \
 	tests/golden/net/small_2.txt

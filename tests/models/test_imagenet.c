@@ -1,0 +1,165 @@
+/* The models for ImageNet, of those that differ in depth or by batch normalisation alone one, forward, backward and
+ * an update, against PyTorch in double precision (tests/golden/net/make_models.py) and finite
+ * differences, on small images in 10 classes.
+ *
+ * Among millions of ReLUs and maxima a few flip by rounding alone, and untrained residual networks
+ * amplify what is below a flip (test_large.c has the sizes). A systematic error is of the order of the
+ * value itself. */
+#include "apps/models/model.h"
+#include "tests/models/golden.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SEED = 20, BATCH = 4, CLASSES = 10 };
+
+typedef struct row {
+    const char *name;
+    int size;
+    float rate;
+    const char *logits;
+    double tolerance;
+} row;
+
+static const row rows[] = {
+    {"resnet18", 64, 1e-3f, "fc@0", 3e-2},
+    {"resnet34", 64, 1e-4f, "fc@0", 3e-2},
+    {"resnext50-32x4d", 64, 1e-5f, "fc@0", 0.1},
+    {"alexnet", 67, 1e-2f, "fc8@0", 3e-2},
+    {"alexnet-tv", 64, 1e-2f, "classifier.6@0", 3e-2},
+    {"vgg11-224", 32, 1e-2f, "fc3@0", 3e-2},
+    {"googlenet", 96, 1e-3f, "fc@0", 3e-2},
+    {"googlenet-bn", 64, 1e-3f, "fc@0", 0.1},
+    {"mobilenet-v1", 64, 1e-3f, "fc@0", 3e-2},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+static int which; /* of the rows: trial_net_fn has no argument for it */
+
+static void build(tutti_net *net)
+{
+    const row *r = &rows[which];
+    tutti_model_find(r->name)->build(net, r->size, r->size, 3, CLASSES);
+}
+
+/* The i-th model with its batch. */
+typedef struct data {
+    trial t;
+    float *images;
+    int32_t labels[BATCH];
+} data;
+
+static void open_data(data *d, int i)
+{
+    const int64_t count = (int64_t)BATCH * rows[i].size * rows[i].size * 3;
+    const tutti_step_options options = {.batch = BATCH,
+        .micro_batches = 1,
+        .ranks = 1,
+        .momentum = 0.9f,
+        .weight_decay = 1e-4f,
+        .seed = SEED};
+    d->images = malloc((size_t)count * sizeof *d->images);
+    ck_assert_ptr_nonnull(d->images);
+    trial_images(SEED, 0, count, d->images);
+    trial_labels(SEED, 0, BATCH, CLASSES, d->labels);
+    which = i;
+    trial_open(&d->t, build, &options, 0);
+}
+
+static void close_data(data *d)
+{
+    trial_close(&d->t);
+    free(d->images);
+}
+
+START_TEST(two_steps)
+{
+    const row *r = &rows[_i];
+    char file[64];
+    snprintf(file, sizeof file, "tests/golden/net/%s.txt", r->name);
+    const golden g = {file, r->tolerance};
+    data d;
+    open_data(&d, _i);
+    trial_run(&d.t, d.t.step->train, d.images, d.labels, r->rate, 0);
+    golden_check_loss(&g, &d.t, "loss", "0");
+    golden_check_logits(&g, &d.t, r->logits, "train");
+    golden_check_tensors(&g, &d.t, "gradient", "d.", d.t.step->parameters);
+    trial_run(&d.t, d.t.step->train, d.images, d.labels, r->rate, 1);
+    golden_check_loss(&g, &d.t, "loss", "1");
+    close_data(&d);
+}
+END_TEST
+
+/* What is trained: the mean loss, and 0.3 of each of googlenet's auxiliary ones (with
+ * a learning rate of 0 no weight changes). */
+static double objective(data *d)
+{
+    static const char *const sides[] = {"aux1.fc2.metrics@0", "aux2.fc2.metrics@0"};
+    trial_run(&d->t, d->t.step->train, d->images, d->labels, 0, 0);
+    double loss = trial_metric(&d->t, 0);
+    for (int i = 0; i < 2; i++) {
+        int64_t count;
+        if (tutti_graph_find(d->t.step->graph, sides[i]) >= 0)
+            loss += 0.3 * *(const double *)(const void *)trial_tensor(&d->t, sides[i], &count);
+    }
+    return loss / BATCH;
+}
+
+/* w = from + factor * g, all parameters one behind the other; with `copy`, from and g are first copied
+ * from the run. Returns the square of the gradient's length. */
+static double each_parameter(const data *d, float *from, float *g, int copy, double factor)
+{
+    double square = 0;
+    const tutti_graph *graph = d->t.step->graph;
+    for (int i = 0; i < d->t.step->parameters; i++) {
+        char name[80];
+        int64_t count;
+        const char *parameter = tutti_graph_get_tensor(graph, d->t.step->parameter[i])->name;
+        snprintf(name, sizeof name, "d.%s", parameter);
+        const float *gradient = trial_tensor(&d->t, name, &count);
+        float *w = trial_tensor(&d->t, parameter, &count);
+        for (int64_t e = 0; e < count; e++, from++, g++) {
+            if (copy) {
+                *from = w[e];
+                *g = gradient[e];
+            }
+            w[e] = (float)((double)*from + factor * (double)*g);
+            square += (double)*g * (double)*g;
+        }
+    }
+    return square;
+}
+
+/* Along the gradient, the loss of every model changes by the gradient's length. The step changes it by
+ * about a hundredth of its size. */
+START_TEST(slope_along_the_gradient)
+{
+    data d;
+    open_data(&d, _i);
+    const size_t count = (size_t)tutti_net_parameters(d.t.net);
+    float *from = malloc(2 * count * sizeof *from);
+    ck_assert_ptr_nonnull(from);
+    double loss[2], size = 1 + objective(&d);
+    const double square = each_parameter(&d, from, from + count, 1, 0), h = 5e-3 * size / square;
+    for (int side = 0; side < 2; side++) {
+        each_parameter(&d, from, from + count, 0, side ? h : -h);
+        loss[side] = objective(&d);
+    }
+    const double slope = (loss[1] - loss[0]) / (2 * h);
+    ck_assert_msg(fabs(slope - square) < 0.03 * square, "%s: slope %g, gradient %g", rows[_i].name,
+        sqrt(fabs(slope)), sqrt(square));
+    free(from);
+    close_data(&d);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("models for ImageNet");
+    TCase *tcase = testing_case(suite, "two steps");
+    tcase_add_loop_test(tcase, two_steps, 0, ROWS);
+    tcase = testing_case(suite, "slopes");
+    tcase_add_loop_test(tcase, slope_along_the_gradient, 0, ROWS);
+    return testing_run(suite);
+}
