@@ -16,6 +16,7 @@ const tutti_image_source *const tutti_image_sources[] = {
     &tutti_image_source_idx,
     &tutti_image_source_imagenet,
     &tutti_image_source_jpeg,
+    &tutti_image_source_recordio,
     &tutti_image_source_synthetic,
     &tutti_image_source_webdataset,
     NULL,

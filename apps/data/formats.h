@@ -9,6 +9,7 @@ extern const tutti_image_source tutti_image_source_cifar100;
 extern const tutti_image_source tutti_image_source_idx;
 extern const tutti_image_source tutti_image_source_imagenet;
 extern const tutti_image_source tutti_image_source_jpeg;
+extern const tutti_image_source tutti_image_source_recordio;
 extern const tutti_image_source tutti_image_source_synthetic;
 extern const tutti_image_source tutti_image_source_webdataset;
 

@@ -15,6 +15,7 @@ apps_data_sources = \
 	apps/data/jpeg_folder.c \
 	apps/data/png.c apps/data/png.h \
 	apps/data/prefetch.c apps/data/prefetch.h \
+	apps/data/recordio.c \
 	apps/data/resize.c apps/data/resize.h \
 	apps/data/sampler.c apps/data/sampler.h \
 	apps/data/settings.c apps/data/settings.h \

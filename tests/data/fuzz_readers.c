@@ -34,6 +34,7 @@ static target targets[] = {
             "t10k-images-idx3-ubyte.gz"}},
     {.format = "jpeg", .files = {"train/ant/0.jpg", "train/bee/0.jpg", "test/cow/0.jpg"}},
     {.format = "webdataset", .files = {"train-0.tar", "train-1.tar", "val-0.tar"}},
+    {.format = "recordio", .files = {"train.rec", "train.idx", "val.rec"}},
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
@@ -62,6 +63,31 @@ static void make_shards(const char *folder)
     if (system(command) != 0) abort();
 }
 
+/* Two records of labels 0 and 1 with the same picture. */
+static void make_records(const char *folder)
+{
+    static uint8_t bytes[1 << 14];
+    uint8_t *to = bytes;
+    size_t count;
+    uint8_t *jpeg = fixture_jpeg(40, 30, 3, 90, &count);
+    char index[64];
+    int second = 0;
+    for (int i = 0; i < 2; i++) {
+        const uint32_t one = i ? 0x3f800000 : 0; /* 1.0 or 0.0 */
+        const uint32_t head[] = {0xced7230a, (uint32_t)(24 + count), 0, one, (uint32_t)i, 0, 0, 0};
+        if (i) second = (int)(to - bytes);
+        for (size_t w = 0; w < sizeof head / sizeof *head; w++)
+            for (int b = 0; b < 4; b++) *to++ = (uint8_t)(head[w] >> (8 * b));
+        memcpy(to, jpeg, count);
+        to += (count + 3) / 4 * 4;
+    }
+    free(jpeg);
+    snprintf(index, sizeof index, "0\t0\n1\t%d\n", second);
+    fixture_write(folder, "train.rec", bytes, (size_t)(to - bytes));
+    fixture_write(folder, "val.rec", bytes, (size_t)(to - bytes));
+    fixture_write(folder, "train.idx", index, strlen(index));
+}
+
 static void make_targets(void)
 {
     for (int t = 0; t < TARGETS; t++) targets[t].folder = fixture_folder();
@@ -73,6 +99,7 @@ static void make_targets(void)
     fixture_write_jpeg(targets[4].folder, "train/bee/0.jpg", 16, 12, 1, 90);
     fixture_write_jpeg(targets[4].folder, "test/cow/0.jpg", 16, 12, 4, 90);
     make_shards(targets[5].folder);
+    make_records(targets[6].folder);
     for (int t = 0; t < TARGETS; t++)
         for (int f = 0; f < 3; f++)
             targets[t].bytes[f] = fixture_load(

@@ -154,6 +154,135 @@ START_TEST(damaged_shards)
 }
 END_TEST
 
+static uint8_t *put(uint8_t *to, uint64_t value, int bytes)
+{
+    for (int b = 0; b < bytes; b++) *to++ = (uint8_t)(value >> (8 * b));
+    return to;
+}
+
+/* Appends a record with an image and `labels` labels, cut into parts at every multiple of 4 where it holds the magic
+ * number. Returns the end. */
+static uint8_t *put_record(uint8_t *to, int label, int labels, const uint8_t *image, size_t count)
+{
+    static uint8_t whole[1 << 16];
+    static const uint8_t cut[4] = {0x0a, 0x23, 0xd7, 0xce};
+    float value = (float)label, other = 77;
+    uint32_t bits, other_bits;
+    memcpy(&bits, &value, 4);
+    memcpy(&other_bits, &other, 4);
+    uint8_t *w = put(put(put(put(whole, (uint64_t)labels, 4), labels ? 0 : bits, 4), 1, 8), 0, 8);
+    for (int l = 0; l < labels; l++) w = put(w, l ? other_bits : bits, 4);
+    memcpy(w, image, count);
+    size_t bytes = (size_t)(w - whole) + count, begin = 0;
+    for (size_t at = 0; at <= bytes; at += 4) {
+        int is_cut = at + 4 <= bytes && !memcmp(whole + at, cut, 4), is_last = at + 4 > bytes;
+        if (!is_cut && !is_last) continue;
+        size_t length = (is_last ? bytes : at) - begin;
+        uint64_t part = is_last ? (begin ? 3 : 0) : begin ? 2 : 1;
+        to = put(put(to, 0xced7230a, 4), part << 29 | length, 4);
+        memcpy(to, whole + begin, length);
+        memset(to + length, 0, 3);
+        to += (length + 3) / 4 * 4;
+        begin = at + 4;
+    }
+    return to;
+}
+
+/* train.rec and val.rec with 3 images each; some have two labels. In one, what follows the picture holds the magic
+ * number, twice. */
+static void make_records(int64_t offset[3])
+{
+    static uint8_t bytes[1 << 16], image[1 << 14];
+    for (int split = 0; split < 2; split++) {
+        uint8_t *end = bytes;
+        for (int i = 0; i < 3; i++) {
+            size_t count;
+            uint8_t *jpeg = fixture_jpeg(40 + i, 30, 3, 20 + 60 * i, &count);
+            memcpy(image, jpeg, count);
+            if (i == 1)
+                for (int copy = 0; copy < 2; copy++) {
+                    count = (count + 3) / 4 * 4 + 4;
+                    memcpy(image + count - 4, "\x0a\x23\xd7\xce", 4);
+                }
+            offset[i] = end - bytes;
+            end = put_record(end, 2 - i, i == 2 ? 2 : 0, image, count);
+            free(jpeg);
+        }
+        fixture_write(folder, split ? "val.rec" : "train.rec", bytes, (size_t)(end - bytes));
+    }
+}
+
+static void check_record(const tutti_dataset *d, int index, int image)
+{
+    uint8_t pixels[16 * 16 * 3];
+    int32_t label = -1;
+    ck_assert_ok(tutti_dataset_read(d, index, pixels, &label));
+    ck_assert_int_eq(label, 2 - image);
+    ck_assert_int_le(abs(pixels[0] - 22 - 60 * image), 4);
+}
+
+START_TEST(records_are_read)
+{
+    const tutti_dataset_options options = {.path = folder, .size = 16};
+    tutti_dataset d = {0};
+    int64_t offset[3];
+    char index[100];
+    make_records(offset);
+    ck_assert_ok(tutti_dataset_open_as(&options, TUTTI_TRAIN, &d));
+    ck_assert_str_eq(d.source->name, "recordio");
+    ck_assert(d.count == 3 && d.classes == 3);
+    for (int i = 0; i < 3; i++) check_record(&d, i, i);
+    tutti_sample sample = {0}; /* the parts of a record are joined */
+    ck_assert_ok(tutti_dataset_fetch(&d, 1, &sample));
+    ck_assert_mem_eq(sample.bytes + sample.count - 8, "\x0a\x23\xd7\xce\x0a\x23\xd7\xce", 8);
+    tutti_sample_free(&sample);
+    tutti_dataset_close(&d);
+    snprintf(index, sizeof index, "7\t%d\n9\t%d\r\n", (int)offset[2], (int)offset[0]);
+    fixture_write(folder, "val.idx", index, strlen(index));
+    ck_assert_ok(tutti_dataset_open_as(&options, TUTTI_TEST, &d));
+    ck_assert_int_eq(d.count, 2);
+    check_record(&d, 0, 2);
+    check_record(&d, 1, 0);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+static void refuse_records(const char *word, const char *another)
+{
+    tutti_dataset d = {0};
+    fixture_capture();
+    tutti_status status = tutti_dataset_open(folder, "recordio", TUTTI_TRAIN, &d);
+    const char *said = fixture_uncapture();
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
+    ck_assert_msg(strstr(said, word) && strstr(said, another), "%s: %s, %s", said, word, another);
+}
+
+START_TEST(damaged_records)
+{
+    int64_t offset[3];
+    size_t count;
+    make_records(offset);
+    uint8_t *bytes = fixture_load(fixture_path(folder, "train.rec"), &count);
+    fixture_truncate(folder, "train.rec", (int64_t)count - 8);
+    refuse_records("train.rec: byte", "a record is truncated");
+    fixture_truncate(folder, "train.rec", 0);
+    refuse_records("train.rec", "holds no images");
+    fixture_write(folder, "train.rec", bytes, count);
+    fixture_write(folder, "train.idx", "1\t4\n", 4);
+    refuse_records("train.rec: byte 4", "no record of RecordIO");
+    fixture_write(folder, "train.idx", "1\t0\n2 5\n", 8);
+    refuse_records("train.idx: line 2", "remove the file");
+    fixture_write(folder, "train.idx", "1\t99999999\n", 11);
+    refuse_records("byte 99999999", "truncated");
+    ck_assert_int_eq(remove(fixture_path(folder, "train.idx")), 0);
+    bytes[15] = 0x42; /* the first label */
+    bytes[14] = 0x01;
+    fixture_write(folder, "train.rec", bytes, count);
+    refuse_records("train.rec: byte 8", "not the number of a class");
+    free(bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("shards");
@@ -162,5 +291,7 @@ int main(void)
     tcase_add_loop_test(tcase, entries_are_found, 0, FORMATS);
     tcase_add_loop_test(tcase, shards_are_read, 0, FORMATS);
     tcase_add_test(tcase, damaged_shards);
+    tcase_add_test(tcase, records_are_read);
+    tcase_add_test(tcase, damaged_records);
     return testing_run(suite);
 }

@@ -1,0 +1,317 @@
+/* MXNet's RecordIO: DIR/train.rec and DIR/val.rec, each with an index (.idx) beside it or without.
+ *
+ * A record is   0xced7230a, part << 29 | length, `length` bytes, zeros up to a multiple of 4
+ * and holds     flag, label (float), id, id2 (64 bits each), `flag` more labels (floats), an image
+ * with numbers least significant byte first. Where an image holds the first number itself, at a
+ * multiple of 4, the record is cut there into parts (1 first, 2 middle, 3 last), and the number is
+ * left out. The index has a line "KEY<tab>OFFSET" for each record, in the order of images; without
+ * one, it is the order in the file. With several labels, the first one counts.
+ *
+ * Source: dmlc-core, include/dmlc/recordio.h; MXNet, src/io/image_recordio.h. */
+#include "apps/data/file.h"
+#include "apps/data/formats.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD = 4, HEAD = 2 * WORD, ABOUT = 24, LABEL_AT = 4, PART_BITS = 29 };
+enum { WHOLE, FIRST, MIDDLE, LAST };
+static const uint32_t magic = 0xced7230a, length_mask = (1u << PART_BITS) - 1;
+/* No photograph needs more; a larger record is something else. */
+#define IMAGE_BYTES_MAX ((int64_t)64 << 20)
+#define INDEX_BYTES_MAX ((int64_t)1 << 30)
+
+typedef struct record {
+    int64_t offset;
+    int32_t label;
+} record;
+
+typedef struct record_file {
+    tutti_data_file file;
+    record *records;
+    int64_t count, room;
+    int32_t most; /* the largest label */
+} record_file;
+
+static uint32_t number(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+static float real(const uint8_t *bytes)
+{
+    uint32_t bits = number(bytes);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static tutti_status fail(const tutti_data_file *file, int64_t at, const char *why)
+{
+    return tutti_fail(TUTTI_ERR_FORMAT, "%s: byte %lld: %s; copy or pack the file again",
+        file->path, (long long)at, why);
+}
+
+static const char *split_file(tutti_split split)
+{
+    return split == TUTTI_TRAIN ? "train" : "val";
+}
+
+static int records_recognise(const char *path)
+{
+    uint8_t head[WORD];
+    char *file = tutti_path_format("%s/train.rec", path);
+    int64_t bytes = file ? tutti_data_file_peek(file, head, sizeof head) : -1;
+    free(file);
+    if (bytes < 0) return TUTTI_FORMAT_NO;
+    return number(head) == magic ? TUTTI_FORMAT_CONTENT : TUTTI_FORMAT_NAMES;
+}
+
+/* One part of a record: its kind, and how long its contents are. */
+static tutti_status read_head(
+    const tutti_data_file *file, int64_t at, uint32_t *part, int64_t *length)
+{
+    uint8_t head[HEAD];
+    if (at < 0 || at > file->bytes - HEAD) return fail(file, at, "a record is truncated");
+    tutti_status status = tutti_data_file_read(file, at, head, sizeof head);
+    if (status) return status;
+    if (number(head) != magic) return fail(file, at, "this is no record of RecordIO");
+    *part = number(head + WORD) >> PART_BITS;
+    *length = number(head + WORD) & length_mask;
+    if (*part > LAST) return fail(file, at, "a record has a part of an unknown kind");
+    if (*length > file->bytes - at - HEAD) return fail(file, at, "a record is truncated");
+    return TUTTI_OK;
+}
+
+static int64_t after(int64_t at, int64_t length)
+{
+    return at + HEAD + (length + WORD - 1) / WORD * WORD;
+}
+
+/* The label of the record whose contents begin at `at`. */
+static tutti_status read_label(
+    const tutti_data_file *file, int64_t at, int64_t length, int32_t *label)
+{
+    uint8_t about[ABOUT + WORD];
+    if (length < ABOUT) return fail(file, at, "a record is too short for an image");
+    size_t bytes = length < (int64_t)sizeof about ? ABOUT : sizeof about;
+    tutti_status status = tutti_data_file_read(file, at, about, bytes);
+    if (status) return status;
+    int several = number(about) > 0;
+    if (several && bytes == ABOUT) return fail(file, at, "a record is too short for its labels");
+    float value = real(about + (several ? ABOUT : LABEL_AT));
+    if (!(value >= 0 && value < TUTTI_CLASSES_MAX) || value != floorf(value))
+        return fail(file, at, "a label is not the number of a class");
+    *label = (int32_t)value;
+    return TUTTI_OK;
+}
+
+/* Lists the record at `at`; *next: where the next one begins. */
+static tutti_status take_record(record_file *r, int64_t at, int64_t *next)
+{
+    uint32_t part;
+    int64_t length;
+    record found = {.offset = at};
+    tutti_status status = read_head(&r->file, at, &part, &length);
+    if (status) return status;
+    *next = after(at, length);
+    if (part == MIDDLE || part == LAST) return fail(&r->file, at, "a record begins in its middle");
+    status = read_label(&r->file, at + HEAD, length, &found.label);
+    while (!status && part != WHOLE && part != LAST) {
+        int64_t from = *next;
+        status = read_head(&r->file, from, &part, &length);
+        if (!status && part != MIDDLE && part != LAST)
+            status = fail(&r->file, from, "a record begins before the last one ended");
+        *next = after(from, length);
+    }
+    if (status) return status;
+    if (r->count == r->room) {
+        int64_t room = r->room ? 2 * r->room : 1024;
+        record *more = realloc(r->records, (size_t)room * sizeof *more);
+        if (!more)
+            return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its images", r->file.path);
+        r->records = more;
+        r->room = room;
+    }
+    r->records[r->count++] = found;
+    if (found.label > r->most) r->most = found.label;
+    return TUTTI_OK;
+}
+
+static tutti_status take_all(record_file *r)
+{
+    tutti_status status = TUTTI_OK;
+    for (int64_t at = 0, next; at < r->file.bytes && !status; at = next)
+        status = take_record(r, at, &next);
+    return status;
+}
+
+/* Lines of "KEY<tab>OFFSET". */
+static tutti_status take_lines(record_file *r, const char *index, char *text)
+{
+    tutti_status status = TUTTI_OK;
+    long number_of_line = 0;
+    for (char *line = text, *end; line && *line && !status; line = end) {
+        int64_t next;
+        end = strchr(line, '\n');
+        if (end) *end++ = '\0';
+        char *tab = strchr(line, '\t'), *rest = NULL;
+        number_of_line++;
+        errno = 0;
+        int64_t at = tab ? strtoll(tab + 1, &rest, 10) : -1;
+        if (errno || !rest || rest == tab + 1 || (*rest && *rest != '\r') || at < 0)
+            return tutti_fail(TUTTI_ERR_FORMAT,
+                "%s: line %ld: is not a key, a tab and an offset; remove the file, which is not "
+                "needed",
+                index, number_of_line);
+        status = take_record(r, at, &next);
+    }
+    return status;
+}
+
+static tutti_status take_index(record_file *r, const char *index)
+{
+    tutti_data_file file = {0};
+    tutti_status status = tutti_data_file_open(index, &file);
+    if (status) return status;
+    char *text = file.bytes <= INDEX_BYTES_MAX ? calloc(1, (size_t)file.bytes + 1) : NULL;
+    if (!text)
+        status = tutti_fail(
+            TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", index, (long long)file.bytes);
+    else
+        status = tutti_data_file_read(&file, 0, text, (size_t)file.bytes);
+    if (!status) status = take_lines(r, index, text);
+    free(text);
+    tutti_data_file_close(&file);
+    return status;
+}
+
+static void close_file(record_file *r)
+{
+    tutti_data_file_close(&r->file);
+    free(r->records);
+    free(r);
+}
+
+static void records_close(tutti_dataset *dataset)
+{
+    close_file(dataset->state);
+}
+
+static tutti_status fill(const char *path, tutti_split split, record_file *r)
+{
+    char head, *file = tutti_path_format("%s/%s.rec", path, split_file(split));
+    char *index = tutti_path_format("%s/%s.idx", path, split_file(split));
+    tutti_status status = file && index
+                              ? tutti_data_file_open(file, &r->file)
+                              : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
+    if (!status)
+        status = tutti_data_file_peek(index, &head, 1) >= 0 ? take_index(r, index) : take_all(r);
+    if (!status && !r->count) status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", file);
+    free(file);
+    free(index);
+    return status;
+}
+
+static tutti_status open_split(const char *path, tutti_split split, record_file **made)
+{
+    record_file *r = calloc(1, sizeof *r);
+    if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
+    tutti_status status = fill(path, split, r);
+    if (status)
+        close_file(r);
+    else
+        *made = r;
+    return status;
+}
+
+static tutti_status records_open(const char *path, tutti_split split, tutti_dataset *dataset)
+{
+    record_file *r;
+    tutti_status status = open_split(path, TUTTI_TRAIN, &r);
+    if (status) return status;
+    int classes = r->most + 1;
+    if (split == TUTTI_TEST) {
+        close_file(r);
+        status = open_split(path, TUTTI_TEST, &r);
+        if (status) return status;
+        if (r->most >= classes) {
+            status = tutti_fail(TUTTI_ERR_FORMAT,
+                "%s: an image has label %d, but train.rec has only labels up to %d", r->file.path,
+                r->most, classes - 1);
+            close_file(r);
+            return status;
+        }
+    }
+    dataset->state = r;
+    dataset->count = r->count;
+    dataset->channels = 3;
+    dataset->classes = classes;
+    return TUTTI_OK;
+}
+
+/* Appends `length` bytes of the file to a sample. */
+static tutti_status append(
+    const tutti_data_file *file, int64_t at, int64_t length, tutti_sample *sample)
+{
+    size_t before = sample->count;
+    if ((int64_t)before + length > IMAGE_BYTES_MAX)
+        return fail(file, at, "a record is too long for an image");
+    tutti_status status = tutti_sample_reserve(sample, before + (size_t)length);
+    if (!status) status = tutti_data_file_read(file, at, sample->bytes + before, (size_t)length);
+    return status;
+}
+
+/* All parts of a record, joined by the number at which it was cut. */
+static tutti_status read_record(const tutti_data_file *file, int64_t at, tutti_sample *sample)
+{
+    static const uint8_t cut[WORD] = {0x0a, 0x23, 0xd7, 0xce};
+    uint32_t part = FIRST;
+    tutti_status status = TUTTI_OK;
+    sample->count = 0;
+    for (int64_t from = at; !status && part != WHOLE && part != LAST;) {
+        int64_t length;
+        status = read_head(file, from, &part, &length);
+        if (!status && from > at) {
+            size_t before = sample->count;
+            status = tutti_sample_reserve(sample, before + WORD);
+            if (!status) memcpy(sample->bytes + before, cut, WORD);
+        }
+        if (!status) status = append(file, from + HEAD, length, sample);
+        from = after(from, length);
+    }
+    return status;
+}
+
+static tutti_status records_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
+{
+    const record_file *r = dataset->state;
+    const record *wanted = &r->records[index];
+    tutti_status status = read_record(&r->file, wanted->offset, sample);
+    if (status) return status;
+    size_t labels = sample->count >= ABOUT ? number(sample->bytes) : 0;
+    size_t about = ABOUT + labels * WORD;
+    if (sample->count < about) return fail(&r->file, wanted->offset, "a record is too short");
+    sample->count -= about;
+    memmove(sample->bytes, sample->bytes + about, sample->count);
+    sample->kind = TUTTI_SAMPLE_FILE;
+    sample->label = wanted->label;
+    snprintf(sample->name, sizeof sample->name, "%s: byte %lld", r->file.path,
+        (long long)wanted->offset);
+    return TUTTI_OK;
+}
+
+const tutti_image_source tutti_image_source_recordio = {
+    .name = "recordio",
+    .summary = "photographs in MXNet's RecordIO: train.rec and val.rec, with or without .idx",
+    .photographs = 1,
+    .recognise = records_recognise,
+    .open = records_open,
+    .fetch = records_fetch,
+    .close = records_close,
+};
