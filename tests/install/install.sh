@@ -52,7 +52,7 @@ diff <(cd "$prefix" && find . | sort) <(cd "$dir/stage/opt/tutti" && find . | so
 grep -rIl "$dir" "$dir/stage" && fail "files in DESTDIR name it"
 grep -q '^prefix=/opt/tutti$' "$dir/stage/opt/tutti/lib/pkgconfig/tutti.pc" ||
     fail "tutti.pc does not follow the prefix of make install"
-for library in libdnnl libgomp libjpeg libjansson; do # by itself: StarPU 1.4 needs libgomp
+for library in libdnnl libgomp libjpeg libpng libjansson; do # by itself: StarPU 1.4 needs libgomp
     objdump -p "$prefix/lib/libtutti.so" | grep -q "NEEDED *$library" && fail "libtutti needs $library"
 done
 objdump -p "$prefix/lib/libtutti.so" | grep -q 'NEEDED *libstarpu' || fail "libtutti does not need StarPU: is it looked at?"
