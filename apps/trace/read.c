@@ -163,15 +163,17 @@ static int find_row(const tutti_timeline *t, const tutti_event *e, int64_t tid)
     return tid >= 1 && tid <= t->workers[e->rank] ? (int)tid - 1 : -1;
 }
 
-static int take_collective(const tutti_timeline *t, const json_t *args, tutti_event *e)
+/* Groups and messages have lanes beyond those that the head counts. */
+static int take_collective(tutti_timeline *t, const json_t *args, tutti_event *e)
 {
     int64_t lane;
-    if (!get_integer(args, "lane", 0, t->lanes - 1, &lane) ||
+    if (!get_integer(args, "lane", 0, MOST_LANES - 1, &lane) ||
         !get_integer(args, "sequence", 0, INT64_MAX, &e->sequence) ||
         !get_integer(args, "bytes", 0, INT64_MAX, &e->bytes) ||
         !get_ms(args, "ready", &e->ready_ms))
         return 0;
     e->lane = (int)lane;
+    if (lane >= t->lanes) t->lanes = e->lane + 1;
     return 1;
 }
 

@@ -2,6 +2,7 @@
 #include "designs/drive/driver_parts.h"
 
 #include "dag/base/clock.h"
+#include "dag/run/sequence.h"
 
 /* comm_lock makes this the trace's only writer; times come from the flight recorder. */
 static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_record_entry *record)
@@ -13,11 +14,11 @@ static void trace_end(tutti_driver *d, const tutti_entry *done, const tutti_reco
         .end_s = record->ended_s,
         .lane = d->first_lane + done->lane,
         .what = tutti_coll_kind_name(done->args.kind),
-        .sequence = done->sequence,
+        .sequence = tutti_sequence_shared(d->members.key, done->sequence),
         .bytes = record->bytes,
         .reserved_s = done->reserved_s,
         .ready_s = record->posted_s};
-    tutti_trace_add(d->options.trace, TUTTI_TRACK_COLLECTIVES, &span);
+    tutti_trace_add(d->root->options.trace, TUTTI_TRACK_COLLECTIVES, &span);
 }
 
 void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace)
@@ -35,7 +36,7 @@ void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status stat
     tutti_queue_forget(&d->queue, tutti_queue_get(&d->queue, sequence));
     tutti_record_end(&d->root->record, done.number, status);
     const tutti_record_entry *record = tutti_record_get(&d->root->record, done.number);
-    if (record && tutti_trace_on(d->options.trace)) trace_end(d, &done, record);
+    if (record && tutti_trace_on(d->root->options.trace)) trace_end(d, &done, record);
     if (d->observed && done.slots && done.state == TUTTI_ENTRY_STARTED)
         tutti_observed_end(d->observed, done.base, tutti_entry_bytes(&done), tutti_clock_s());
     d->root->ended++;

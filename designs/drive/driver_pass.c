@@ -187,7 +187,7 @@ static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *na
     for (int64_t s = sequence; !status && s < d->queue.next; s++) {
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         entry->reserved_s = now_s;
-        entry->step = tutti_trace_step(d->options.trace);
+        entry->step = tutti_trace_step(d->root->options.trace);
     }
     pthread_mutex_unlock(d->queue_lock);
     return status ? -1 : sequence;

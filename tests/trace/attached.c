@@ -4,6 +4,7 @@
  *                                    tasks "work" on another; one more of each before and after the trace
  *     attached detach DESIGN FILE    the same, and tutti_detach ends the trace
  *     attached late DESIGN FILE      the same, and the last rank detaches where the others end the trace
+ *     attached groups DESIGN FILE    collectives of all three ranks, of two groups, and messages
  *     attached misuse DESIGN FOLDER  calls that are errors, and what follows them
  *     attached fails DESIGN FILE     the ranks' collectives differ while the trace is recorded */
 #include <starpu.h>
@@ -101,6 +102,24 @@ static void be_traced(const char *mode, const char *file)
     GOOD(tutti_detach(tutti));
 }
 
+static void trace_groups(const char *file)
+{
+    static const int backwards[] = {2, 1, 0}, two[] = {0, 1};
+    tutti_session *three, *pair;
+    GOOD(tutti_group(tutti, 3, backwards, &three));
+    GOOD(tutti_group(tutti, 2, two, &pair));
+    GOOD(tutti_trace_begin(tutti, file));
+    for (int i = 0; i < 2; i++) {
+        GOOD(tutti_allreduce(tutti, data[0], TUTTI_F64, TUTTI_MAX));
+        GOOD(tutti_allreduce(three, data[1], TUTTI_F64, TUTTI_MAX));
+        if (pair) GOOD(tutti_allreduce(pair, data[0], TUTTI_F64, TUTTI_MAX));
+        if (rank == 0) GOOD(tutti_send(tutti, data[1], TUTTI_F64, 2, 5));
+        if (rank == 2) GOOD(tutti_recv(tutti, data[1], TUTTI_F64, 0, 5));
+    }
+    GOOD(tutti_trace_end(tutti));
+    GOOD(tutti_detach(tutti));
+}
+
 static void misuse(const char *folder, const tutti_attach_options *options)
 {
     char good[512], gone[512], text[1024];
@@ -182,6 +201,8 @@ int main(int argc, char **argv)
     GOOD(tutti_name(tutti, data[0], "the sum"));
     if (strcmp(mode, "misuse") == 0)
         misuse(argv[3], &options);
+    else if (strcmp(mode, "groups") == 0)
+        trace_groups(argv[3]);
     else if (strcmp(mode, "fails") == 0)
         fail(argv[3]);
     else

@@ -42,6 +42,23 @@ grep -q '"last_step":0,"spans_dropped":[1-9]' "$dir/trace" || fail "the head doe
 "$apps/tutti-trace" "$dir/trace" > "$dir/out" 2>&1 && fail "tutti-trace studies a trace that is not whole"
 grep -q 'spans were dropped' "$dir/out" || { fail "tutti-trace does not say why"; cat "$dir/out"; }
 
+# Collectives of groups, and messages: each is one for those who take part, and none is taken for another.
+runs 3 groups concurrent "$dir/trace"
+python3 - "$dir/trace" << 'EOF' || fail "the trace of groups"
+import collections, json, sys
+ranks = collections.defaultdict(list)
+for e in json.load(open(sys.argv[1], encoding="utf-8"))["traceEvents"]:
+    if e["ph"] == "X" and "sequence" in e.get("args", {}):
+        ranks[e["args"]["sequence"]].append(e["pid"])
+found = sorted(sorted(r) for r in ranks.values())
+first = min(min(r) for r in found)
+found = [[r - first for r in members] for members in found]
+wanted = sorted(4 * [[0, 1, 2]] + 2 * [[0, 1]] + 2 * [[0, 2]])
+sys.exit(0 if found == wanted else f"{found} instead of {wanted}")
+EOF
+"$apps/tutti-trace" "$dir/trace" > "$dir/out" 2>&1 || { fail "tutti-trace: status $?"; cat "$dir/out"; }
+rm -f "$dir/trace"
+
 mkdir "$dir/folder"
 runs 2 misuse funneled "$dir/folder"
 says 'tutti_trace_end: this session is not being traced: call tutti_trace_begin first' 2
