@@ -31,18 +31,18 @@ trains 2 --data "$dir/jpeg" "${common[@]}" --model resnet50 --steps 4 --resume "
 
 refuses '--data DIR is missing' --epochs 1
 refuses 'unknown model; known: ' --data "$dir/jpeg" --model resnet20
-refuses 'unknown format; known: jpeg, ' --data "$dir/jpeg" --format cifar10
+refuses 'unknown format; known: imagenet, jpeg, ' --data "$dir/jpeg" --format cifar10
 refuses 'holds cifar10, which tutti-imagenet does not read: use tutti-cifar' --data "$dir/cifar" "${common[@]}"
 
 # A recipe: 2 ranks x 2 images of 6 make an epoch of 1 step. Goyal's rate for 4 images is 0.1 / 64, below the one it warms up from.
-imagenet 2 --data "$dir/jpeg" --batch 2 --recipe goyal --steps 2 --eval-every never --json "$dir/recipe" || { fail "status $?"; cat "$dir/out"; }
+imagenet 2 --data "$dir/jpeg" --batch 2 --recipe goyal --augment none --steps 2 --eval-every never --json "$dir/recipe" || { fail "status $?"; cat "$dir/out"; }
 grep -qF 'recipe goyal: sgd, rate 0.0015625 (milestones 30,60,80 x 0.1, warm-up 5 from 0.0015625), momentum 0.9 nesterov, weight decay 0.0001 of weights only, label smoothing 0' \
     "$dir/out" || { fail "the values in force"; cat "$dir/out"; }
 grep -q '"event":"start".*"program":"tutti-imagenet","recipe":"goyal","optimizer":"sgd","lr":0.0015625,' "$dir/recipe" || { fail "the start event"; cat "$dir/recipe"; }
 refuses 'unknown recipe; known: none, goyal' --data "$dir/jpeg" --recipe he
 refuses '--milestones 5,x: must be up to 8 ascending epochs from 1 on' --data "$dir/jpeg" --milestones 5,x
 launch_several_programs "$mpi"
-refuses 'recipe is "goyal" on rank 0 and "none" on rank 2' --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"
+refuses 'augment is "standard" on rank 0 and "none" on rank 2' --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"
 
 # Nothing that both programs share names one of them.
 "$apps/tutti-imagenet" --help > "$dir/help"

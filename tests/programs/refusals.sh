@@ -21,7 +21,7 @@ two() { # OPTION...: two ranks
 # ---- options
 refuses 2 '--data DIR is missing' two
 refuses 2 '--batch 0: must be an integer from 1' two --data "$dir/data" --batch 0
-refuses 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model alexnet
+refuses 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model zebra
 refuses 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
 refuses 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
 refuses 2 'unknown rate-schedule; known: constant, step, milestones, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
