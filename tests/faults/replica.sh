@@ -34,12 +34,12 @@ damaged() {
 }
 
 for ((round = 0; round < rounds; round++)); do
-    number=$((28 + RANDOM % 10)) # some two dozen come before the first of 3 x 6 gradients of the first epoch
+    number=$((36 + RANDOM % 10)) # some three dozen come before the first of 3 x 6 gradients of the first epoch
     damaged "round $round, ${designs[round % ${#designs[@]}]}, collective $number" "${run[@]}" --design "${designs[round % ${#designs[@]}]}"
 done
 
 # Nobody looks: the run ends well, with weights that are not those of a right run.
-number=40
+number=46
 TUTTI_FAULT=rank=0,collective=$number,do=flip trains 2 "${run[@]}" --replica-check never
 [ "$(field replica_checks)" = 0 ] || fail "checks although switched off"
 [ "$(field weights_hash)" != "$hash" ] || fail "the damage did no harm, so that the test shows nothing"
