@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { VERIFY_STEPS = 3, WARM_STEPS = 2, MOST_BLOCKS = 1000, MOST_PEERS = 8, VARIANT = 16 };
+enum { VERIFY_STEPS = 3, WARM_STEPS = 2, MOST_BLOCKS = 1000, MOST_PEERS = TUTTI_PEER_VARIANTS };
 
 typedef struct options {
     const char *model, *precision, *peer, *variants, *json, *csv;
@@ -69,8 +69,8 @@ typedef struct bench {
     tutti_workload workload;
     tutti_training_session session[SIDES];
     char program[4096]; /* the peer's command; "": there is none */
-    int variants, peers;
-    char variant[MOST_PEERS][VARIANT];
+    tutti_peer_variants variants;
+    int peers;
     tutti_peer *peer[MOST_PEERS];       /* one for each variant */
     double *step_s[SIDES + MOST_PEERS]; /* one value per block; the peers' after the sides' */
 } bench;
@@ -193,7 +193,7 @@ static void tell_results(bench *b)
     for (int i = 0; i < b->peers; i++) {
         char name[64] = "StarPU graph, times as fast as the peer";
         if (b->peers > 1)
-            snprintf(name, sizeof name, "StarPU graph, times as fast as %s", b->variant[i]);
+            snprintf(name, sizeof name, "StarPU graph, times as fast as %s", b->variants.word[i]);
         tell_ratio(b, name, "x", SIDES + i, GRAPH, 1, 0);
     }
 }
@@ -222,39 +222,19 @@ static tutti_status start_peer(bench *b, const char *variant)
     return status;
 }
 
-/* The variants of the list, which are words of letters, digits and dashes. */
-static tutti_status split_variants(const char *list, char variant[MOST_PEERS][VARIANT], int *count)
-{
-    static const char known[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
-    *count = 0;
-    for (;; list++) {
-        size_t length = strspn(list, known);
-        if (length == 0 || length >= sizeof *variant || (list[length] && list[length] != ','))
-            return tutti_conf_refuse(
-                &conf, "peer-variants", list, "is not a list such as eager,compile,bf16");
-        if (*count == MOST_PEERS)
-            return tutti_conf_refuse(&conf, "peer-variants", list, "is more than 8 variants");
-        memcpy(variant[*count], list, length);
-        variant[(*count)++][length] = '\0';
-        list += length;
-        if (!*list) return TUTTI_OK;
-    }
-}
-
 /* What is wrong with the options is said before anything is measured. */
 static tutti_status find_peers(bench *b)
 {
-    tutti_status status = split_variants(b->o.variants, b->variant, &b->variants);
-    return status
-               ? status
-               : tutti_peer_program(b->o.peer, "torch_compute.py", b->program, sizeof b->program);
+    static const tutti_peer_script script = {"torch_compute.py", "torch"};
+    tutti_status status = tutti_peer_split_variants(&conf, b->o.variants, &b->variants);
+    return status ? status : tutti_peer_program(b->o.peer, &script, b->program, sizeof b->program);
 }
 
 static tutti_status start_peers(bench *b)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < b->variants && !status && *b->program; i++)
-        status = start_peer(b, b->variant[i]);
+    for (int i = 0; i < b->variants.count && !status && *b->program; i++)
+        status = start_peer(b, b->variants.word[i]);
     return status;
 }
 

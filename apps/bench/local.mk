@@ -9,6 +9,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \
 	apps/bench/counting.c apps/bench/counting.h \
+	apps/bench/data.c apps/bench/data.h \
 	apps/bench/grid.c apps/bench/grid.h \
 	apps/bench/grid_rows.c apps/bench/grid_rows.h \
 	apps/bench/link.h \
@@ -17,6 +18,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/overlap.c apps/bench/overlap.h \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/peers.c apps/bench/peers.h \
+	apps/bench/photos.c apps/bench/photos.h \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
 	apps/bench/settings.h \
@@ -32,8 +34,8 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/world.c apps/bench/world.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
-apps_tutti_bench_LDADD = libtune.la libsession.la libmodels.la libcore.la $(JANSSON_LIBS)
-dist_pkgdata_SCRIPTS = apps/bench/torch_compute.py apps/bench/torch_ddp.py
+apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
+dist_pkgdata_SCRIPTS = apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py
 
 # The commit that results name: looked up at every make, written when it has changed.
 nodist_apps_tutti_bench_SOURCES = apps/bench/commit.h

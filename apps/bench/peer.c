@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -26,6 +27,7 @@ struct tutti_peer {
     int to, from;
     size_t used; /* bytes in text, read beyond the last line */
     char text[LINE], about[128];
+    json_t *ready; /* the event */
 };
 
 /* Writes the folder share/tutti next to this program's bin into folder; "." if unknown. */
@@ -72,16 +74,16 @@ static void quote(const char *text, char word[QUOTED])
     word[*text ? 0 : used] = '\0';
 }
 
-/* What PyTorch a Python has. */
-typedef enum torch_state { TORCH_NONE, TORCH_SLOW, TORCH_GOOD } torch_state;
+/* What a Python has of the module, which may be PyTorch with a slow BLAS. */
+typedef enum module_state { MODULE_NONE, MODULE_SLOW, MODULE_GOOD } module_state;
 
-static torch_state try_torch(const char *python, const char *script)
+static module_state try_module(const char *python, const char *module, const char *path)
 {
     char probe[3 * QUOTED];
-    snprintf(probe, sizeof probe, "timeout 120 %s -c 'import torch' > /dev/null 2>&1", python);
-    if (system(probe) != 0) return TORCH_NONE;
-    snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, script);
-    return system(probe) == 0 ? TORCH_GOOD : TORCH_SLOW;
+    snprintf(probe, sizeof probe, "timeout 120 %s -c 'import %s' > /dev/null 2>&1", python, module);
+    if (system(probe) != 0) return MODULE_NONE;
+    snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, path);
+    return system(probe) == 0 ? MODULE_GOOD : MODULE_SLOW;
 }
 
 static int is_folder(const char *path)
@@ -91,7 +93,8 @@ static int is_folder(const char *path)
 }
 
 /* An environment was asked for, so all that is wrong with it is an error. */
-static tutti_status use_folder(const char *folder, const char *script, char *text, size_t size)
+static tutti_status use_folder(
+    const char *folder, const char *module, const char *script, char *text, size_t size)
 {
     char path[PATH + 16], python[QUOTED];
     snprintf(path, sizeof path, "%.1000s/bin/python3", folder);
@@ -101,13 +104,13 @@ static tutti_status use_folder(const char *folder, const char *script, char *tex
             "has",
             folder);
     quote(path, python);
-    switch (try_torch(python, script)) {
-    case TORCH_NONE:
+    switch (try_module(python, module, script)) {
+    case MODULE_NONE:
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "--peer %s: its Python cannot import torch: remove the folder, and make it again with "
+            "--peer %s: its Python cannot import %s: remove the folder, and make it again with "
             "tutti-bench peers --install",
-            folder);
-    case TORCH_SLOW:
+            folder, module);
+    case MODULE_SLOW:
         return tutti_fail(
             TUTTI_ERR_UNSUPPORTED, "--peer %s: its PyTorch is too slow to compare with", folder);
     default:
@@ -116,19 +119,21 @@ static tutti_status use_folder(const char *folder, const char *script, char *tex
     }
 }
 
-static void use_debian(const char *script, char *text, size_t size)
+static void use_debian(const char *module, const char *script, char *text, size_t size)
 {
     static const char python[] = "/usr/bin/python3";
-    torch_state state = try_torch(python, script);
-    if (state == TORCH_GOOD) snprintf(text, size, "%s %s", python, script);
-    if (state == TORCH_NONE)
+    module_state state = try_module(python, module, script);
+    if (state == MODULE_GOOD) snprintf(text, size, "%s %s", python, script);
+    if (state == MODULE_NONE)
         tutti_log(TUTTI_LOG_INFO,
-            "no peer: %s has no torch (tutti-bench peers --install gets it, for --peer)", python);
-    if (state == TORCH_SLOW)
+            "no peer: %s has no %s (tutti-bench peers --install gets it, for --peer)", python,
+            module);
+    if (state == MODULE_SLOW)
         tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
 }
 
-tutti_status tutti_peer_program(const char *wish, const char *script, char *text, size_t size)
+tutti_status tutti_peer_program(
+    const char *wish, const tutti_peer_script *script, char *text, size_t size)
 {
     char path[PATH], word[QUOTED];
     int folder = is_folder(wish);
@@ -143,15 +148,34 @@ tutti_status tutti_peer_program(const char *wish, const char *script, char *text
         snprintf(text, size, "%s", wish);
         return TUTTI_OK;
     }
-    if (!find_script(script, path)) {
-        if (folder) return tutti_fail(TUTTI_ERR_IO, "--peer %s: %s was not found", wish, script);
-        tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script);
+    if (!find_script(script->file, path)) {
+        if (folder)
+            return tutti_fail(TUTTI_ERR_IO, "--peer %s: %s was not found", wish, script->file);
+        tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script->file);
         return TUTTI_OK;
     }
     quote(path, word);
-    if (folder) return use_folder(wish, word, text, size);
-    use_debian(word, text, size);
+    if (folder) return use_folder(wish, script->module, word, text, size);
+    use_debian(script->module, word, text, size);
     return TUTTI_OK;
+}
+
+tutti_status tutti_peer_split_variants(
+    const tutti_conf *conf, const char *list, tutti_peer_variants *v)
+{
+    static const char known[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    for (v->count = 0;; list++) {
+        size_t length = strspn(list, known);
+        if (length == 0 || length >= sizeof *v->word || (list[length] && list[length] != ','))
+            return tutti_conf_refuse(conf, "peer-variants", list,
+                "is not a list such as eager,compile: words of --help with commas between them");
+        if (v->count == TUTTI_PEER_VARIANTS)
+            return tutti_conf_refuse(conf, "peer-variants", list, "is more than 8 variants");
+        memcpy(v->word[v->count], list, length);
+        v->word[v->count++][length] = '\0';
+        list += length;
+        if (!*list) return TUTTI_OK;
+    }
 }
 
 /* Runs the command with stdin and stdout on pipes. Returns 0 or an errno value. */
@@ -225,26 +249,34 @@ static tutti_status read_event(
     return TUTTI_OK;
 }
 
+/* "PyTorch 2.15.0, bf16", or what the peer says about itself. */
+static void describe(tutti_peer *p)
+{
+    const char *about = json_string_value(json_object_get(p->ready, "about"));
+    const char *torch = json_string_value(json_object_get(p->ready, "torch"));
+    const char *variant = json_string_value(json_object_get(p->ready, "variant"));
+    if (about || (variant && strcmp(variant, "eager") == 0)) variant = NULL;
+    snprintf(p->about, sizeof p->about, "%s%s%s%s",
+        about   ? about
+        : torch ? "PyTorch "
+                : "peer",
+        torch && !about ? torch : "", variant ? ", " : "", variant ? variant : "");
+}
+
 tutti_status tutti_peer_start(const char *command, double timeout_s, tutti_peer **peer)
 {
-    json_t *ready;
     tutti_peer *p = calloc(1, sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a peer");
     p->to = p->from = -1;
     int error = spawn(command, p);
     tutti_status status =
         error ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be started: %s", command, strerror(error))
-              : read_event(p, timeout_s, "ready", &ready);
+              : read_event(p, timeout_s, "ready", &p->ready);
     if (status) {
         tutti_peer_stop(p);
         return status;
     }
-    const char *torch = json_string_value(json_object_get(ready, "torch"));
-    const char *variant = json_string_value(json_object_get(ready, "variant"));
-    if (variant && strcmp(variant, "eager") == 0) variant = NULL;
-    snprintf(p->about, sizeof p->about, "%s%s%s%s", torch ? "PyTorch " : "peer", torch ? torch : "",
-        variant ? ", " : "", variant ? variant : "");
-    json_decref(ready);
+    describe(p);
     *peer = p;
     return TUTTI_OK;
 }
@@ -252,6 +284,12 @@ tutti_status tutti_peer_start(const char *command, double timeout_s, tutti_peer 
 const char *tutti_peer_about(const tutti_peer *peer)
 {
     return peer->about;
+}
+
+double tutti_peer_number(const tutti_peer *peer, const char *name)
+{
+    const json_t *value = json_object_get(peer->ready, name);
+    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s)
@@ -280,5 +318,6 @@ void tutti_peer_stop(tutti_peer *peer)
             tutti_clock_sleep(0.01);
         }
     }
+    json_decref(peer->ready);
     free(peer);
 }

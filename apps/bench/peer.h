@@ -6,28 +6,48 @@
 #ifndef TUTTI_BENCH_PEER_H
 #define TUTTI_BENCH_PEER_H
 
+#include "dag/base/conf.h"
 #include "dag/base/status.h"
 
 #include <stddef.h>
 
 typedef struct tutti_peer tutti_peer;
 
+/* A peer of a bench's own: a script of this folder, and the Python module that it cannot do
+ * without. */
+typedef struct tutti_peer_script {
+    const char *file, *module;
+} tutti_peer_script;
+
 /* The command for the peer that `wish` asks for, without arguments, into text (of at least 4 KiB);
  * an empty text where there is no peer.
  *
- *   a folder   a script of this folder, run by the folder's bin/python3: a virtual environment with
- *              PyTorch, as tutti-bench peers --install makes it. Without PyTorch: USAGE,
- *              UNSUPPORTED or IO (logged)
- *   "auto"     the same script run by /usr/bin/python3; no peer if it has no PyTorch, or one with a
- *              slow BLAS (logged as information)
+ *   a folder   the script run by the folder's bin/python3: a virtual environment with PyTorch, as
+ *              tutti-bench peers --install makes it. Without the module: USAGE, UNSUPPORTED or IO
+ *              (logged)
+ *   "auto"     the script run by /usr/bin/python3; no peer if that has no such module, or a PyTorch
+ *              with a slow BLAS (logged as information)
  *   "none"     no peer
  *   otherwise  the command itself; USAGE (logged) for a path that does not exist */
-tutti_status tutti_peer_program(const char *wish, const char *script, char *text, size_t size);
+tutti_status tutti_peer_program(
+    const char *wish, const tutti_peer_script *script, char *text, size_t size);
+
+/* How peers run: the words of --peer-variants, each a peer of its own. */
+enum { TUTTI_PEER_VARIANTS = 8, TUTTI_PEER_VARIANT = 20 };
+typedef struct tutti_peer_variants {
+    int count;
+    char word[TUTTI_PEER_VARIANTS][TUTTI_PEER_VARIANT];
+} tutti_peer_variants;
+/* Words of letters, digits and dashes, separated by commas; otherwise USAGE (logged). [P] */
+tutti_status tutti_peer_split_variants(
+    const tutti_conf *conf, const char *list, tutti_peer_variants *variants);
 
 /* Starts the command with /bin/sh and waits until it is ready; about: its own description
  * ("torch 1.13.0a0"). IO or TIMEOUT (logged) if it does not come up. */
 tutti_status tutti_peer_start(const char *command, double timeout_s, tutti_peer **peer);
 const char *tutti_peer_about(const tutti_peer *peer);
+/* A number of the "ready" event; NAN if it has none of this name. */
+double tutti_peer_number(const tutti_peer *peer, const char *name);
 /* Runs one block; *step_s: seconds per step. */
 tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s);
 /* Stops the program. Accepts NULL. */

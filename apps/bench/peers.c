@@ -225,7 +225,8 @@ static tutti_status install_torch(const installation *in)
 {
     char torch[PATH] = "torch";
     if (strcmp(in->torch, "latest") != 0) snprintf(torch, sizeof torch, "torch==%s", in->torch);
-    char *const install[] = {(char *)in->own_python, "-m", "pip", "install", torch, "numpy", NULL};
+    char *const install[] = {(char *)in->own_python, "-m", "pip", "install", torch, "torchvision",
+        "pillow", "numpy", NULL};
     char *const probe[] = {(char *)in->own_python, "-c",
         "import torch; (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()", NULL};
     if (run_program(in, "installing PyTorch", install)) return explain(in, "pip");

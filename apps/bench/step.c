@@ -119,9 +119,10 @@ static tutti_status open_traffic(tutti_step_bench *b)
 
 static tutti_status start_peer(tutti_step_bench *b)
 {
+    static const tutti_peer_script script = {"torch_ddp.py", "torch"};
     char program[4096], command[8192];
     tutti_address address = {{0}, {0}, 0};
-    tutti_status status = tutti_peer_program(b->o.peer, "torch_ddp.py", program, sizeof program);
+    tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
     double nowhere = !*program;
     status = tutti_world_agree(&b->world, status);
     if (!status) status = tutti_world_max(&b->world, 1, &nowhere);

@@ -1,6 +1,7 @@
 #include "apps/bench/allreduce.h"
 #include "apps/bench/bench.h"
 #include "apps/bench/compute.h"
+#include "apps/bench/data.h"
 #include "apps/bench/interference.h"
 #include "apps/bench/overlap.h"
 #include "apps/bench/peers.h"
@@ -11,8 +12,8 @@
 #include <string.h>
 
 const tutti_bench *const tutti_benches[] = {&tutti_bench_compute, &tutti_bench_allreduce,
-    &tutti_bench_overlap, &tutti_bench_step, &tutti_bench_interference, &tutti_bench_plot,
-    &tutti_bench_peers, NULL};
+    &tutti_bench_overlap, &tutti_bench_step, &tutti_bench_interference, &tutti_bench_data,
+    &tutti_bench_plot, &tutti_bench_peers, NULL};
 
 const tutti_bench *tutti_bench_find(const char *name)
 {

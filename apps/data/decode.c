@@ -305,7 +305,7 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
         status = decode_jpeg(d, sample, needed(&view, width, height), shrink_for(&view), &made);
     else
         status = decode_jpeg(d, sample, all, 1, &made);
-    if (status) return status;
+    if (status || !pixels) return status;
     if (data->resize) return resize(d, &view, &made, pixels);
     tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
     return TUTTI_OK;
@@ -322,7 +322,7 @@ tutti_status tutti_decoder_make(tutti_decoder *d, const tutti_dataset *data,
     if (status) return status;
     if (sample->kind == TUTTI_SAMPLE_FILE) {
         status = make_file(d, data, choice, image, pixels);
-    } else {
+    } else if (pixels) {
         const tutti_view_shape shape = {data->width, data->height, 0};
         tutti_view view = tutti_view_choose(choice, &shape, image, sample->width, sample->height);
         tutti_view_copy(

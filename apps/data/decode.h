@@ -19,7 +19,8 @@ tutti_status tutti_decoder_new(tutti_decoder **decoder);
 void tutti_decoder_free(tutti_decoder *decoder);
 
 /* Fetches an image, chooses its view and makes it.
- *   pixels [out]  (height,width,channels) of the data set
+ *   pixels [out]  (height,width,channels) of the data set; NULL: a file is decoded as far as the
+ *                 view needs it, and the view is not made
  *   label  [out]  set only on OK
  * Errors: those of the source; FORMAT (unlogged) for an image that is damaged, or does not have the
  * size that all have in this data set. */

@@ -44,7 +44,7 @@ compare tutti-info
 compare tutti-run
 compare tutti-doctor
 compare tutti-trace
-for command in compute allreduce overlap step 'step --grid' interference plot peers; do
+for command in compute allreduce overlap step 'step --grid' interference data plot peers; do
     # shellcheck disable=SC2086 # a command may be two words
     note "$apps/tutti-bench" $command
 done

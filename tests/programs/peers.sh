@@ -77,8 +77,8 @@ installs "$dir/new/" || { fail "tutti-bench peers: status $?"; cat "$dir/out"; }
 grep -q -- "--peer $dir/new" "$dir/out" || { fail "how to use it is not told"; cat "$dir/out"; }
 [ -x "$dir/new/bin/python3" ] && [ ! -e "$dir/new/rubbish" ] && [ ! -e "$dir/new/bin/pip" ] && [ ! -e "$dir/new.log" ] && [ ! -e "$dir/new.part" ] ||
     fail "an environment: $(ls "$dir" "$dir/new" "$dir/new/bin")"
-grep -q -- '-m pip install torch numpy$' "$FALSE_LOG" || { fail "what pip is asked for"; cat "$FALSE_LOG"; }
-installs "$dir/other" --torch 2.15.0 && grep -q -- '-m pip install torch==2.15.0 numpy$' "$FALSE_LOG" || fail "a version: $(cat "$dir/out")"
+grep -q -- '-m pip install torch torchvision pillow numpy$' "$FALSE_LOG" || { fail "what pip is asked for"; cat "$FALSE_LOG"; }
+installs "$dir/other" --torch 2.15.0 && grep -q -- '-m pip install torch==2.15.0 torchvision pillow numpy$' "$FALSE_LOG" || fail "a version: $(cat "$dir/out")"
 
 # What exists is left alone, and so is what another process makes.
 installs "$dir/new"

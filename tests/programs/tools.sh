@@ -76,6 +76,37 @@ trains 2 --data synthetic --model mlp --batch 2 --steps 2 --comm-core none
 grep -q '"event":"start".*"comm_core":-1,' "$dir/json" || { fail "--comm-core none"; cat "$dir/json"; }
 
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.
+# Pixels from photographs, which here are grey squares of one value: a peer that says another mean is found out.
+make_jpeg "$dir/photos"
+photos=(data --data "$dir/photos" --size 16 --images 6 --blocks 2)
+mean_peer() { # MEAN
+    printf '#!/bin/sh\necho "{\\"event\\": \\"ready\\", \\"about\\": \\"a peer\\", \\"mean\\": %s}"\n' "$1"
+    echo 'while read -r line; do echo "{\"event\": \"block\", \"step_ms\": 1000}"; done'
+}
+"$apps/tutti-bench" "${photos[@]}" --peer none --json "$dir/json" > "$dir/out" 2>&1 || { fail "tutti-bench data: status $?"; cat "$dir/out"; }
+for text in '^verified: 2 threads make the same pixels as one' '^one thread  ' '^as fast as decoding alone' '^2 threads, times as fast as one'; do
+    grep -q -- "$text" "$dir/out" || fail "tutti-bench data does not tell: $text"
+done
+grep -c '"event":"series"' "$dir/json" | grep -qx 5 || { fail "the series of tutti-bench data"; cat "$dir/json"; }
+mean_peer 300 > "$dir/mean"
+chmod +x "$dir/mean"
+"$apps/tutti-bench" "${photos[@]}" --peer "$dir/mean" > "$dir/out" 2>&1
+[ $? = 1 ] || fail "another mean: status"
+mean=$(sed -n 's/.*a peer: the mean of what an evaluation sees is 300.000 instead of \([0-9.]*\), so it makes other pictures/\1/p' "$dir/out")
+[ -n "$mean" ] || { fail "another mean"; cat "$dir/out"; }
+mean_peer "$mean" > "$dir/mean"
+"$apps/tutti-bench" "${photos[@]}" --peer "$dir/mean" > "$dir/out" 2>&1 || { fail "the same mean: status $?"; cat "$dir/out"; }
+grep -q '^one thread, times as fast as a peer ' "$dir/out" || { fail "the peer's speed"; cat "$dir/out"; }
+ls "${TMPDIR:-/tmp}"/tutti-bench-data.* 2> /dev/null && fail "a file is left"
+if /usr/bin/python3 -c 'import PIL' 2> /dev/null; then
+    (cd "$TUTTI_SRCDIR" && "$apps/tutti-bench" "${photos[@]}" --peer auto) > "$dir/out" 2>&1 || { fail "Pillow: status $?"; cat "$dir/out"; }
+    grep -q '^one thread, times as fast as Pillow' "$dir/out" || { fail "Pillow's speed"; cat "$dir/out"; }
+fi
+"$apps/tutti-bench" "${photos[@]}" --peer "$dir/mean" --augment crop > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q -- '--augment crop: peers know only standard' "$dir/out" || { fail "--augment crop with a peer"; cat "$dir/out"; }
+"$apps/tutti-bench" data --data synthetic --peer none > "$dir/out" 2>&1
+[ $? = 2 ] || { fail "synthetic images: status"; cat "$dir/out"; }
+
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --link-mbit 1000 --peer "$dir/peer" \
     --json "$dir/grid" --csv "$dir/csv" > "$dir/out" 2>&1 || { fail "tutti-bench step: status $?"; cat "$dir/out"; }
 for text in 'verified: after 6 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' $(names overlapping); do
