@@ -11,4 +11,5 @@ libmodels_la_SOURCES = \
 	apps/models/resnet.c \
 	apps/models/resnet_large.c \
 	apps/models/table.c \
+	apps/models/torch_names.c apps/models/torch_names.h \
 	apps/models/vgg.c
