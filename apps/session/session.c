@@ -95,11 +95,12 @@ static void keep(tutti_training_session *s, tutti_graph *graph)
 }
 
 static tutti_status build_net(
-    const tutti_model *model, const tutti_model_input *input, tutti_net **net)
+    const tutti_model *model, const tutti_model_input *input, int zero_last_scale, tutti_net **net)
 {
     tutti_status status = tutti_net_new(net);
     if (status) return status;
     model->build(*net, input->H, input->W, input->C, input->classes);
+    if (zero_last_scale) tutti_net_start_blocks_at_zero(*net);
     return tutti_net_status(*net);
 }
 
@@ -126,7 +127,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);
-    if (!status) status = build_net(model, input, &net);
+    if (!status) status = build_net(model, input, recipe->zero_last_scale, &net);
     if (!status) status = tutti_step_build(net, &complete, &step);
     if (status) {
         tutti_net_free(net);

@@ -24,7 +24,7 @@ typedef struct tutti_report_start {
     const char *program, *recipe, *optimizer;
     char rate_schedule[TUTTI_RATE_TEXT];
     double rate, momentum, weight_decay, label_smoothing;
-    int nesterov, weights_only;
+    int nesterov, weights_only, zero_last_scale;
     int evaluates; /* nothing is trained, on purpose */
     char *const *class_names; /* NULL: not known */
 } tutti_report_start;

@@ -132,6 +132,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_FLAG, "decay-weights-only", AT(weights_only),
         .help = "no weight decay, and no trust coefficient, for biases and for the scales and "
                 "shifts of batch normalisation"},
+    {TUTTI_CONF_FLAG, "zero-last-scale", AT(zero_last_scale),
+        .help = "begin with 0, in place of 1, in the last scale of each residual block, which then "
+                "first passes on its input alone"},
     {TUTTI_CONF_REAL_OR, "label-smoothing", "X", .fallback = "auto", .high = 0.999,
         .words = {"auto"}, AT(label_smoothing),
         .help = "part of each label that is spread evenly over all classes; auto: the model's own"},

@@ -39,7 +39,7 @@ typedef struct tutti_train_options {
     tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's */
     tutti_conf_real clip_norm, ema;                      /* or none */
     tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
-    int no_nesterov, weights_only;
+    int no_nesterov, weights_only, zero_last_scale;
     tutti_data_settings images;
     tutti_conf_int uncropped, warmup; /* epochs, steps; auto: a fifth, the schedule's default */
     tutti_conf_int lr_images;         /* images per step that `rate` is for; or none */

@@ -13,7 +13,8 @@ static const tutti_train_default goyal[] = {{"epochs", "90"}, {"lr", "0.1"}, {"l
     {"warmup-epochs", "5"}, {"warmup-from", "0.1"}, {"rate-schedule", "milestones"},
     {"milestones", "30,60,80"}, {"milestone-factor", "0.1"}, {"optimizer", "sgd"},
     {"momentum", "0.9"}, {"weight-decay", "1e-4"}, {"decay-weights-only", "1"},
-    {"label-smoothing", "0"}, {"augment", "standard"}, {"uncropped", "0"}, {0}};
+    {"zero-last-scale", "1"}, {"label-smoothing", "0"}, {"augment", "standard"}, {"uncropped", "0"},
+    {0}};
 
 /* 450,000 steps of 256 images: 90 epochs of the 1,281,167; the rate falls every 100,000. */
 static const tutti_train_default bvlc_alexnet[] = {{"epochs", "90"}, {"lr", "0.01"},

@@ -68,11 +68,11 @@ static json_t *start_event(const tutti_report_start *s)
         (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
     if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
     json_object_update_new(event,
-        json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:o}", "program", s->program,
+        json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:b, s:o}", "program", s->program,
             "recipe", s->recipe, "optimizer", s->optimizer, "lr", number(s->rate), "rate_schedule",
             s->rate_schedule, "momentum", number(s->momentum), "nesterov", s->nesterov,
             "weight_decay", number(s->weight_decay), "decay_weights_only", s->weights_only,
-            "label_smoothing", number(s->label_smoothing)));
+            "zero_last_scale", s->zero_last_scale, "label_smoothing", number(s->label_smoothing)));
     return event;
 }
 
@@ -257,10 +257,10 @@ static void print_start(FILE *out, const tutti_report_start *s)
         "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n",
         s->data, s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
     fprintf(out,
-        "recipe %s: %s, rate %g (%s), momentum %g%s, weight decay %g%s, label smoothing %g\n",
+        "recipe %s: %s, rate %g (%s), momentum %g%s, weight decay %g%s, label smoothing %g%s\n",
         s->recipe, s->optimizer, s->rate, s->rate_schedule, s->momentum,
         s->nesterov ? " nesterov" : "", s->weight_decay, s->weights_only ? " of weights only" : "",
-        s->label_smoothing);
+        s->label_smoothing, s->zero_last_scale ? ", last scales start at 0" : "");
     fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->ranks, s->batch);
     if (s->accumulate > 1) fprintf(out, " x %" PRId64 " batches", s->accumulate);
     fprintf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);

@@ -274,6 +274,7 @@ static tutti_step_options make_recipe(const tutti_trainer *s)
         .epsilon = (float)o->epsilon,
         .trust = (float)o->trust,
         .weights_only = o->weights_only,
+        .zero_last_scale = o->zero_last_scale,
         .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
         .average_decay = tutti_conf_real_or(o->ema, 0),
         .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
@@ -491,6 +492,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .nesterov = recipe->nesterov,
         .weight_decay = (double)recipe->weight_decay,
         .weights_only = recipe->weights_only,
+        .zero_last_scale = recipe->zero_last_scale,
         .label_smoothing = (double)recipe->label_smoothing,
         .class_names = s->class_names,
         .evaluates = s->options->evaluate};

@@ -35,7 +35,8 @@ static const struct {
     {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
     {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
     {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
-    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
+    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
+    {"clip-norm", BETTER_EQUAL, 0, "none"},
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
@@ -95,6 +96,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->epsilon);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->trust);
     snprintf(text[i++], WORD_SIZE, "of %s", r->weights_only ? "weights only" : "all parameters");
+    snprintf(text[i++], WORD_SIZE, "%s", r->zero_last_scale ? "yes" : "no");
     write_or_none(r->clip_norm, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->accumulate);
     write_or_none(r->average_decay, text[i++]);

@@ -97,6 +97,9 @@ typedef struct tutti_step_options {
      * in sections of their own; 0: there are none. */
     double average_decay;
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
+    /* Initial weights: the last scale of each residual block starts at 0. tutti_step_build takes a net
+     * as it is: who makes the net calls tutti_net_start_blocks_at_zero, as training sessions do. */
+    int zero_last_scale;
     uint64_t seed;         /* initial weights, dropout */
     /* 1: images come as bytes, and a node per micro-batch makes them float with the mean and the
      * deviation of each channel (dag/kernels/pixel.h). 0: they come as values do (precision). */

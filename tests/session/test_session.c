@@ -207,6 +207,49 @@ START_TEST(walks_in_order)
 }
 END_TEST
 
+/* Scales of norms, of those that end a residual block and of the others: how many begin at 0, how many at 1. */
+typedef struct scales {
+    int last[2], other[2];
+} scales;
+
+static tutti_status count_scales(void *ctx, const tutti_tensor *tensor, void *data)
+{
+    scales *s = ctx;
+    const float *value = data;
+    if (!strstr(tensor->name, ".scaleshift")) return TUTTI_OK;
+    int *count = strstr(tensor->name, ".bn2.") ? s->last : s->other;
+    for (int64_t c = 0; c < tensor->shape.dim[1]; c++) {
+        ck_assert(value[c] == 0 || value[c] == 1);
+        ck_assert(value[tensor->shape.dim[1] + c] == 0);
+        count[value[c] == 1]++;
+    }
+    return TUTTI_OK;
+}
+
+START_TEST(blocks_may_start_at_zero)
+{
+    static const tutti_model_input images = {8, 8, 3, 3};
+    for (int zero = 0; zero < 2; zero++) {
+        tutti_training_session session = opened();
+        tutti_step_options options = recipe;
+        options.zero_last_scale = zero;
+        ck_assert_ok(tutti_training_session_build(
+            &session, tutti_model_find("resnet20"), &images, &options));
+        ck_assert_ok(tutti_training_session_apply(&session));
+        ck_assert_ok(tutti_training_session_start(&session));
+        ck_assert_ok(tutti_training_session_init(&session));
+        scales s = {0};
+        ck_assert_ok(tutti_weights_walk(
+            &session, session.step->parameters, TUTTI_READ, count_scales, &s));
+        ck_assert_int_eq(s.last[!zero], 3 * (16 + 32 + 64));
+        ck_assert_int_eq(s.last[zero], 0);
+        ck_assert_int_eq(s.other[1], 16 + 3 * (16 + 32 + 64));
+        ck_assert_int_eq(s.other[0], 0);
+        close_it(&session);
+    }
+}
+END_TEST
+
 /* Initial weights depend on the recipe alone; a step changes them. */
 START_TEST(steps_run_and_start_again)
 {

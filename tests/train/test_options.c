@@ -111,6 +111,7 @@ START_TEST(defaults)
     ck_assert_int_ne(got.clip_norm.word, 0);
     ck_assert_int_ne(got.ema.word, 0);
     ck_assert_int_eq(got.accumulate, 1);
+    ck_assert_int_eq(got.zero_last_scale, 0);
     parse("--optimizer", "lars", &status);
     ck_assert_ptr_eq(got.optimizer, &tutti_update_lars);
     parse("--ema", "0.5", &status);
@@ -143,6 +144,7 @@ START_TEST(recipes)
     ck_assert_int_eq(got.lr_images.value, 256);
     ck_assert_double_eq(got.weight_decay.value, 1e-4);
     ck_assert_int_eq(got.weights_only, 1);
+    ck_assert_int_eq(got.zero_last_scale, 1);
     ck_assert_int_eq(got.no_nesterov, 0);
     ck_assert_int_eq(got.milestones, 3);
     ck_assert_int_eq(got.milestone[2], 80);
