@@ -1,15 +1,17 @@
-/* --init-from: a run begins with the weights of a checkpoint, but at its own first step, with fresh
- * momentum. Threads: [M], with nothing submitted. */
+/* --init-from: a run begins with the weights of a checkpoint, or of a safetensors file with PyTorch's
+ * names and axes (apps/models/torch_names.h), but at its own first step, with fresh momentum.
+ * Threads: [M], with nothing submitted. */
 #ifndef TUTTI_TRAIN_INITIAL_H
 #define TUTTI_TRAIN_INITIAL_H
 
 #include "apps/train/trainer.h"
 
 /* Replaces initial weights and running statistics, and their averages, by the tensors of the same
- * names in the file of --init-from. A tensor that differs only where its size is the number of
- * classes (the head) keeps its initial value, and is named on stderr; with --evaluate it is an
- * error. FORMAT (logged): a tensor is missing or has another shape, the file is of another model,
- * or nothing in it fits; the errors of tutti_checkpoint_open. */
+ * names in the file of --init-from. A file without the metadata and the names of a checkpoint is
+ * taken for PyTorch's; its further tensors are ignored. A tensor that differs only where its size is
+ * the number of classes (the head) keeps its initial value, and is named on stderr; with --evaluate
+ * it is an error. FORMAT (logged): a tensor is missing or has another shape, the file is of another
+ * model, or nothing in it fits; the errors of tutti_checkpoint_open. */
 tutti_status tutti_initial_load(const tutti_trainer *trainer);
 
 #endif

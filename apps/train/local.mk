@@ -25,6 +25,7 @@ libtrain_la_SOURCES = \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
 	apps/train/tally.c apps/train/tally.h \
 	apps/train/timetable.c apps/train/timetable.h \
+	apps/train/torch.c apps/train/torch.h \
 	apps/train/tracer.c apps/train/tracer.h \
 	apps/train/train_main.c \
 	apps/train/trainer.h

@@ -210,7 +210,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
     {TUTTI_CONF_TEXT, "init-from", "FILE", AT(init_from),
-        .help = "begin with the weights of this checkpoint; a head for another number of classes "
+        .help = "begin with the weights of this checkpoint, or of this safetensors file with "
+                "PyTorch's names; a head for another number of classes "
                 "begins anew"},
     {TUTTI_CONF_FLAG, "keep-best", AT(keep_best),
         .help = "also save the weights with the best test accuracy, as FILE.best of --checkpoint"},

@@ -348,6 +348,7 @@ int main(void)
     tcase_add_test(test, errors_say_what_to_do);
     tcase_add_test(test, the_session_completes_the_recipe);
     tcase_add_test(test, walks_in_order);
+    tcase_add_test(test, blocks_may_start_at_zero);
     tcase_add_test(test, steps_run_and_start_again);
     tcase_add_test(test, copies_are_those_of_the_weights);
     tcase_add_test(test, a_graph_without_a_model);

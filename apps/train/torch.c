@@ -1,0 +1,58 @@
+#include "apps/train/torch.h"
+
+#include "dag/base/log.h"
+#include "dag/net/layer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The layer of the tensor "<layer>.<suffix>"; NULL: there is none. */
+static const tutti_layer *find_layer(const tutti_net *net, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    size_t length = dot ? (size_t)(dot - name) : 0;
+    for (int l = 0; dot && l < net->layers; l++) {
+        const tutti_layer *layer = &net->layer[l];
+        if (strlen(layer->name) == length && memcmp(layer->name, name, length) == 0) return layer;
+    }
+    return NULL;
+}
+
+int tutti_torch_describe(const tutti_net *net, const char *model, const tutti_tensor *tensor,
+    const char *name, tutti_torch_part part[TUTTI_TORCH_PARTS])
+{
+    const tutti_layer *layer = find_layer(net, name);
+    if (!layer || !layer->inputs || tensor->dtype != TUTTI_F32) return 0;
+    tutti_torch_tensor ours = {.model = model,
+        .name = name,
+        .rank = tensor->shape.rank,
+        .H = layer->from[0].H,
+        .W = layer->from[0].W,
+        .C = layer->from[0].C};
+    for (int d = 0; d < tensor->shape.rank; d++) ours.dim[d] = tensor->shape.dim[d];
+    return tutti_torch_parts(&ours, part);
+}
+
+tutti_shape tutti_torch_shape(const tutti_torch_part *part)
+{
+    return tutti_shape_make(part->rank, part->dim);
+}
+
+static tutti_status read_part(tutti_checkpoint *from, const tutti_torch_part *part, float *ours)
+{
+    float *theirs = malloc((size_t)part->count * sizeof *theirs);
+    if (!theirs) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the tensor %s", part->name);
+    const tutti_checkpoint_tensor wanted = {part->name, TUTTI_F32, tutti_torch_shape(part), theirs};
+    tutti_status status = tutti_checkpoint_read(from, &wanted);
+    if (!status) tutti_torch_unpack(part, theirs, ours);
+    free(theirs);
+    return status;
+}
+
+tutti_status tutti_torch_read(
+    tutti_checkpoint *from, int parts, const tutti_torch_part part[], float *ours)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < parts && !status; i++) status = read_part(from, &part[i], ours);
+    return status;
+}
