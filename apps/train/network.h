@@ -1,0 +1,24 @@
+/* A trained network, for evaluation: the model of a checkpoint with its weights, in one process,
+ * without MPI and without the training data. Threads: [M]. */
+#ifndef TUTTI_TRAIN_NETWORK_H
+#define TUTTI_TRAIN_NETWORK_H
+
+#include "apps/session/session.h"
+#include "apps/train/checkpoint.h"
+
+enum { TUTTI_NETWORK_BATCH = 2 /* batch normalisation needs two values of each channel */ };
+
+typedef struct tutti_network {
+    tutti_checkpoint *file;
+    const tutti_model *model;
+    tutti_model_input input;
+    int resize; /* of an evaluation's photographs: the shorter side; 0: images have one size */
+    tutti_training_session session; /* STARTED, for batches of TUTTI_NETWORK_BATCH images */
+} tutti_network;
+
+/* Zeroed before, and closed in any case. FORMAT (logged: what the file lacks), the errors of
+ * tutti_checkpoint_open and of sessions. */
+tutti_status tutti_network_open(const char *path, tutti_network *network);
+tutti_status tutti_network_close(tutti_network *network);
+
+#endif
