@@ -33,6 +33,7 @@ include tests/bench/local.mk
 include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk
+include tests/export/local.mk
 include tests/session/local.mk
 include tests/tune/local.mk
 include tests/mpicheck/local.mk

@@ -6,23 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The layer of the tensor "<layer>.<suffix>"; NULL: there is none. */
-static const tutti_layer *find_layer(const tutti_net *net, const char *name)
+int tutti_torch_layer(const tutti_net *net, const char *name)
 {
     const char *dot = strrchr(name, '.');
     size_t length = dot ? (size_t)(dot - name) : 0;
     for (int l = 0; dot && l < net->layers; l++) {
-        const tutti_layer *layer = &net->layer[l];
-        if (strlen(layer->name) == length && memcmp(layer->name, name, length) == 0) return layer;
+        const char *layer = net->layer[l].name;
+        if (strlen(layer) == length && memcmp(layer, name, length) == 0) return l;
     }
-    return NULL;
+    return -1;
 }
 
 int tutti_torch_describe(const tutti_net *net, const char *model, const tutti_tensor *tensor,
     const char *name, tutti_torch_part part[TUTTI_TORCH_PARTS])
 {
-    const tutti_layer *layer = find_layer(net, name);
-    if (!layer || !layer->inputs || tensor->dtype != TUTTI_F32) return 0;
+    const int number = tutti_torch_layer(net, name);
+    if (number < 0 || tensor->dtype != TUTTI_F32) return 0;
+    const tutti_layer *layer = &net->layer[number];
     tutti_torch_tensor ours = {.model = model,
         .name = name,
         .rank = tensor->shape.rank,

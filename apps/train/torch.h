@@ -7,6 +7,9 @@
 #include "dag/graph/graph.h"
 #include "dag/net/net.h"
 
+/* The number of the layer whose tensor has this name, "<layer>.<suffix>"; -1: there is none. */
+int tutti_torch_layer(const tutti_net *net, const char *name);
+
 /* What a parameter or running statistics of this net becomes, by its name (which, for an average, is
  * that of the tensor that is averaged). Returns how many parts; 0: PyTorch has no such tensor. */
 int tutti_torch_describe(const tutti_net *net, const char *model, const tutti_tensor *tensor,

@@ -77,7 +77,13 @@ typedef struct tutti_layer {
     _Alignas(max_align_t) char settings[TUTTI_LAYER_SETTINGS];
 } tutti_layer;
 
-/* The settings of a layer: the struct that its kind's file has appended it with. */
+/* The settings of a layer, in the struct that its kind's file has appended it with. They begin with
+ * the struct of net.h for conv, norm, the poolings and lrn, are an int (whether a ReLU is fused) for
+ * add, and this one for shortcut. */
+typedef struct tutti_shortcut_layer {
+    int64_t K, stride;
+} tutti_shortcut_layer;
+
 static inline const void *tutti_layer_settings(const tutti_layer *layer)
 {
     return layer->settings;

@@ -2,13 +2,9 @@
 #include "dag/kernels/arith.h"
 #include "dag/net/site.h"
 
-typedef struct shortcut_layer {
-    int64_t K, stride;
-} shortcut_layer;
-
 static tutti_status infer(tutti_layer *layer)
 {
-    const shortcut_layer *shortcut = tutti_layer_settings(layer);
+    const tutti_shortcut_layer *shortcut = tutti_layer_settings(layer);
     int64_t K = shortcut->K, stride = shortcut->stride;
     tutti_extent x = layer->from[0];
     char text[TUTTI_EXTENT_TEXT];
@@ -27,7 +23,7 @@ static tutti_status infer(tutti_layer *layer)
 
 static tutti_shortcut_desc describe(const tutti_site *site)
 {
-    const shortcut_layer *shortcut = tutti_layer_settings(site->layer);
+    const tutti_shortcut_layer *shortcut = tutti_layer_settings(site->layer);
     tutti_extent x = site->layer->from[0];
     return (tutti_shortcut_desc){
         .N = site->N, .H = x.H, .W = x.W, .C = x.C, .K = shortcut->K, .stride = shortcut->stride};
@@ -59,7 +55,7 @@ static const tutti_layer_kind kind = {
 tutti_value tutti_net_shortcut(
     tutti_net *net, const char *name, tutti_value x, int64_t K, int64_t stride)
 {
-    const shortcut_layer settings = {K, stride};
+    const tutti_shortcut_layer settings = {K, stride};
     return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}},
         &settings, sizeof settings);
 }

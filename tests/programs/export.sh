@@ -1,0 +1,94 @@
+#!/bin/bash
+# tutti-export: weights with PyTorch's names go out and come back (--init-from) bit for bit; ONNX models say what PyTorch and ONNX
+# Runtime understand; errors name the tensor.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_jpeg "$dir/jpeg"
+make_cifar "$dir/cifar"
+export_to() { "$apps/tutti-export" "$@" > "$dir/out" 2>&1; } # OPTION...
+exports() { export_to "$@" || { fail "status $?: $*"; cat "$dir/out"; }; }
+refuses() { # STATUS TEXT OPTION...
+    local wanted=$1 text=$2 status=0
+    shift 2
+    export_to "$@" || status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out"; }
+    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+}
+# header FILE: of a safetensors file.
+header() { perl -e 'open my $f, "<:raw", $ARGV[0]; read $f, my $n, 8; read $f, my $t, unpack "Q<", $n; print $t' "$1"; }
+
+# ---- there and back: the weights and running statistics of every kind of layer
+images=synthetic:32x32x3:4
+for model in resnet20 cifar-quick mlp; do
+    trains 2 --data $images --model $model --batch 4 --steps 3 --lr 0.01 --optimizer adam --checkpoint "$dir/$model"
+    hash=$(field weights_hash) accuracy=$(field test_accuracy)
+    exports --checkpoint "$dir/$model" --to "$dir/$model.torch" --format torch
+    for ranks in 1 2; do
+        trains $ranks --data $images --model $model --evaluate --init-from "$dir/$model.torch"
+        [ "$(field weights_hash) $(field test_accuracy)" = "$hash $accuracy" ] ||
+            fail "$model on $ranks ranks: $(field weights_hash) $(field test_accuracy), not $hash $accuracy"
+    done
+    exports --checkpoint "$dir/$model" --to "$dir/$model.onnx" --format onnx
+    cp "$dir/$model.onnx" "$dir/first"
+    exports --checkpoint "$dir/$model" --to "$dir/$model.onnx" --format onnx
+    cmp "$dir/first" "$dir/$model.onnx" || fail "$model: another ONNX file"
+done
+header "$dir/resnet20.torch" > "$dir/header"
+for text in '"format":"pt"' '"model":"resnet20"' '"conv1.weight":{"dtype":"F32","shape":[16,3,3,3]' '"layer1.0.bn2.weight"' \
+    '"layer1.0.bn2.bias"' '"layer1.0.bn2.running_mean"' '"layer1.0.bn2.running_var":{"dtype":"F32","shape":[16]' '"fc.bias"'; do
+    grep -qF "$text" "$dir/header" || fail "resnet20.torch has no $text"
+done
+grep -qE 'scaleshift|running"|"(mean|square)\.' "$dir/header" && fail "resnet20.torch has names that PyTorch does not know"
+
+# ---- another number of classes, and what is wrong with a file
+cifar 1 --data synthetic:32x32x3:7 --model cifar-quick --batch 4 --steps 1 --init-from "$dir/cifar-quick.torch" || { fail "status $?"; cat "$dir/out"; }
+grep -qF 'a new head for 7 classes: ip2.weight, ip2.bias begin anew' "$dir/out" || { fail "a new head"; cat "$dir/out"; }
+sed 's/"layer1.0.bn2.running_var"/"layer1.0.bn2.running_vas"/' "$dir/resnet20.torch" > "$dir/lacks"
+cifar 2 --data $images --batch 4 --steps 1 --init-from "$dir/lacks" && fail "a tensor that is missing"
+grep -qF 'tensor "layer1.0.bn2.running_var": missing' "$dir/out" || { fail "the missing tensor's name"; cat "$dir/out"; }
+cifar 1 --data synthetic:16x16x3:4 --model mlp --batch 4 --steps 1 --init-from "$dir/mlp.torch" && fail "other images"
+grep -qF 'tensor "fc1.weight" is F32 (512,3072), but F32 (512,768) is needed' "$dir/out" || { fail "the tensor's shape"; cat "$dir/out"; }
+
+# ---- ONNX: the operators, the input, the normalisation (a text search; below somebody reads it)
+for text in Conv BatchNormalization Relu MaxPool Pad Add GlobalAveragePool Flatten Gemm images logits layer3.2.bn2.running_var deviation; do
+    grep -aq "$text" "$dir/resnet20.onnx" || fail "resnet20.onnx has no $text"
+done
+for text in MaxPool AveragePool ip1.weight; do
+    grep -aq "$text" "$dir/cifar-quick.onnx" || fail "cifar-quick.onnx has no $text"
+done
+
+# ---- refusals
+refuses 2 '--checkpoint FILE is missing' --to "$dir/x" --format onnx
+refuses 2 '--format NAME is missing' --checkpoint "$dir/mlp" --to "$dir/x"
+refuses 2 'unknown format; known: onnx, torch' --checkpoint "$dir/mlp" --to "$dir/x" --format caffe
+refuses 2 'it is the checkpoint itself' --checkpoint "$dir/mlp" --to "$dir/mlp" --format torch
+refuses 1 "$dir/none: cannot open" --checkpoint "$dir/none" --to "$dir/x" --format torch
+refuses 1 "$dir/none/x" --checkpoint "$dir/mlp" --to "$dir/none/x" --format onnx
+refuses 1 "$dir/none/x" --checkpoint "$dir/mlp" --to "$dir/none/x" --format torch
+[ -e "$dir/x" ] && fail "a refusal leaves a file"
+
+# ---- others agree: TUTTI_TEST_PYTHON names a Python that has PyTorch and Pillow, and for ONNX onnxruntime
+python=${TUTTI_TEST_PYTHON:-python3}
+trains 2 --data "$dir/jpeg" --model resnet20 --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/photo"
+"$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model alexnet --size 67 --batch 4 --steps 1 --checkpoint "$dir/alex" --quiet \
+    > "$dir/out" 2>&1 || { fail "alexnet: status $?"; cat "$dir/out"; }
+"$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model googlenet --size 64 --batch 4 --steps 1 --checkpoint "$dir/google" --quiet \
+    > "$dir/out" 2>&1 || { fail "googlenet: status $?"; cat "$dir/out"; }
+image="$dir/jpeg/test/b/1.jpg"
+for name in photo alex google; do
+    exports --checkpoint "$dir/$name" --to "$dir/$name.onnx" --format onnx
+    exports --checkpoint "$dir/$name" --to "$dir/$name.torch" --format torch
+    "$apps/tutti-predict" --checkpoint "$dir/$name" --json "$image" > "$dir/$name.json" || fail "tutti-predict $name"
+done
+grep -aq 'LRN' "$dir/google.onnx" && grep -aq 'Concat' "$dir/google.onnx" || fail "google.onnx lacks LRN or Concat"
+grep -aq 'aux1' "$dir/google.onnx" && fail "google.onnx has an auxiliary classifier"
+if "$python" -c 'import onnxruntime, numpy, PIL.Image' 2> /dev/null; then
+    "$python" "$TUTTI_SRCDIR/tests/programs/export_onnx.py" "$dir" "$image" photo alex google || { fail "ONNX Runtime says something else"; }
+else
+    echo "left out: $python lacks onnxruntime, NumPy or Pillow"
+fi
+if "$python" -c 'import torch, numpy' 2> /dev/null; then
+    "$python" "$TUTTI_SRCDIR/tests/programs/export_torch.py" "$dir/photo.torch" "$TUTTI_SRCDIR" || fail "PyTorch does not take the weights"
+else
+    echo "left out: $python lacks PyTorch"
+fi
+finish
