@@ -69,11 +69,14 @@ refuses 1 "$dir/none/x" --checkpoint "$dir/mlp" --to "$dir/none/x" --format torc
 # ---- others agree: TUTTI_TEST_PYTHON names a Python that has PyTorch and Pillow, and for ONNX onnxruntime
 python=${TUTTI_TEST_PYTHON:-python3}
 trains 2 --data "$dir/jpeg" --model resnet20 --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/photo"
-"$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model alexnet --size 67 --batch 4 --steps 1 --checkpoint "$dir/alex" --quiet \
+"$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model alexnet --size 99 --batch 4 --steps 1 --checkpoint "$dir/alex" --quiet \
     > "$dir/out" 2>&1 || { fail "alexnet: status $?"; cat "$dir/out"; }
 "$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model googlenet --size 64 --batch 4 --steps 1 --checkpoint "$dir/google" --quiet \
     > "$dir/out" 2>&1 || { fail "googlenet: status $?"; cat "$dir/out"; }
 image="$dir/jpeg/test/b/1.jpg"
+noise="$dir/noise.png" # of the size of the synthetic images, so that nothing is resized
+"$python" -c 'import sys, numpy, PIL.Image
+PIL.Image.fromarray(numpy.random.RandomState(1).randint(0, 256, (32, 32, 3), numpy.uint8)).save(sys.argv[1])' "$noise" 2> /dev/null
 for name in photo alex google; do
     exports --checkpoint "$dir/$name" --to "$dir/$name.onnx" --format onnx
     exports --checkpoint "$dir/$name" --to "$dir/$name.torch" --format torch
@@ -82,7 +85,11 @@ done
 grep -aq 'LRN' "$dir/google.onnx" && grep -aq 'Concat' "$dir/google.onnx" || fail "google.onnx lacks LRN or Concat"
 grep -aq 'aux1' "$dir/google.onnx" && fail "google.onnx has an auxiliary classifier"
 if "$python" -c 'import onnxruntime, numpy, PIL.Image' 2> /dev/null; then
-    "$python" "$TUTTI_SRCDIR/tests/programs/export_onnx.py" "$dir" "$image" photo alex google || { fail "ONNX Runtime says something else"; }
+    for model in resnet20 cifar-quick mlp; do
+        "$apps/tutti-predict" --checkpoint "$dir/$model" --json "$noise" > "$dir/$model.json" || fail "tutti-predict $model"
+    done
+    "$python" "$TUTTI_SRCDIR/tests/programs/export_onnx.py" "$dir" "$noise" resnet20 cifar-quick mlp || fail "ONNX Runtime says something else of noise"
+    "$python" "$TUTTI_SRCDIR/tests/programs/export_onnx.py" "$dir" "$image" photo alex google || fail "ONNX Runtime says something else"
 else
     echo "left out: $python lacks onnxruntime, NumPy or Pillow"
 fi

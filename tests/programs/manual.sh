@@ -40,6 +40,7 @@ while read -r option; do
 done < "$dir/b"
 agrees tutti-cifar
 compare tutti-predict
+compare tutti-export
 compare tutti-info
 compare tutti-run
 compare tutti-doctor
