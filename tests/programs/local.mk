@@ -4,6 +4,7 @@ program_tests = \
 	tests/programs/auto.sh \
 	tests/programs/designs.sh \
 	tests/programs/export.sh \
+	tests/programs/export_others.sh \
 	tests/programs/files.sh \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
@@ -29,7 +30,7 @@ program_tests = \
 	tests/programs/groups.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_onnx.py tests/programs/export_torch.py
+EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py
 
 # What mismatch.sh and nodes.sh run: as a stranger's programs, on public headers and libtutti alone.
 check_PROGRAMS += tests/programs/mismatch tests/programs/nodes
