@@ -13,8 +13,11 @@ enum { NAME = 256 };
 /* The sources of names, by format. */
 static const struct {
     const char *format, *folder, *file;
-} sources[] = {{"jpeg", "train", NULL}, {"cifar10", NULL, "batches.meta.txt"},
-    {"cifar100", NULL, "fine_label_names.txt"}};
+} sources[] = {{"jpeg", "train", NULL}, {"imagenet", "train", NULL},
+    {"cifar10", NULL, "batches.meta.txt"}, {"cifar100", NULL, "fine_label_names.txt"}};
+
+/* What folders mean, where a file tells: lines like "n01440764 tench, Tinca tinca". */
+static const char *const meanings[] = {"LOC_synset_mapping.txt", "synset_words.txt"};
 
 void tutti_class_names_free(char **names)
 {
@@ -68,6 +71,36 @@ static int list_lines(const char *path, int most, char **names)
     return found;
 }
 
+/* Replaces names by what a line says of them. */
+static void apply_meaning(const char *line, int count, char **names)
+{
+    size_t length = strcspn(line, " \t");
+    const char *words = line + length + strspn(line + length, " \t");
+    for (int i = 0; i < count && *words; i++) {
+        if (strlen(names[i]) != length || strncmp(names[i], line, length) != 0) continue;
+        char *meaning = strdup(words);
+        if (!meaning) return;
+        free(names[i]);
+        names[i] = meaning;
+    }
+}
+
+static void apply_meanings(const char *path, int count, char **names)
+{
+    char line[NAME];
+    FILE *file = NULL;
+    for (size_t m = 0; m < sizeof meanings / sizeof *meanings && !file; m++) {
+        char *at = tutti_path_format("%s/%s", path, meanings[m]);
+        file = at ? fopen(at, "re") : NULL;
+        free(at);
+    }
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        apply_meaning(line, count, names);
+    }
+    if (file) fclose(file);
+}
+
 char **tutti_class_names_read(const char *path, const char *format, int classes)
 {
     size_t s = 0, formats = sizeof sources / sizeof *sources;
@@ -82,6 +115,7 @@ char **tutti_class_names_read(const char *path, const char *format, int classes)
     free(at);
     int whole = names && found == classes;
     for (int i = 0; whole && i < classes; i++) whole = names[i] != NULL;
+    if (whole && folder) apply_meanings(path, classes, names);
     if (whole) return names;
     tutti_class_names_free(names);
     return NULL;

@@ -1,5 +1,6 @@
-/* The names of a data set's classes, where its files tell them: the folders of train/ (JPEG),
- * batches.meta.txt (CIFAR-10), fine_label_names.txt (CIFAR-100). Threads: [A]. */
+/* The names of a data set's classes, where its files tell them: the folders of train/ (jpeg, imagenet),
+ * or what LOC_synset_mapping.txt (Kaggle's) or synset_words.txt (Caffe's) beside train/ says that these
+ * mean; batches.meta.txt (CIFAR-10), fine_label_names.txt (CIFAR-100). Threads: [A]. */
 #ifndef TUTTI_CLASS_NAMES_H
 #define TUTTI_CLASS_NAMES_H
 

@@ -135,6 +135,16 @@ START_TEST(names_of_classes)
     ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 1));
     ck_assert_ptr_null(tutti_class_names_read(folder, "cifar100", 2));
     ck_assert_ptr_null(tutti_class_names_read(folder, "synthetic", 2));
+    char words[128];
+    snprintf(words, sizeof words, "%s/synset_words.txt", folder);
+    file = fopen(words, "w");
+    fputs("c no folder\nb bee, Apis\r\na\n", file);
+    fclose(file);
+    names = tutti_class_names_read(folder, "imagenet", 2);
+    ck_assert_str_eq(names[0], "a c");
+    ck_assert_str_eq(names[1], "bee, Apis");
+    tutti_class_names_free(names);
+    unlink(words);
     tutti_class_names_free(NULL);
     unlink(path);
     for (size_t i = 4; i-- > 0;) {
