@@ -3,13 +3,15 @@
 #include <math.h>
 
 enum { LEFT = 58, RIGHT = 20, TOP = 30, BOTTOM = 44, ROW = 14, PAD = 12, COLOURS = 6 };
+enum { FEW = 32 /* points that are marked */, NAMES = 130 /* width for names at the right */ };
 
 /* Distinguishable with red-green colour blindness (Okabe & Ito 2008). */
 static const char *const colours[COLOURS] = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000"};
 
 typedef struct scale {
-    double low, high; /* of x, logarithms */
+    int even;
+    double low, high; /* of x, or its logarithms */
     double top;       /* of y */
 } scale;
 
@@ -49,9 +51,14 @@ static void put_label(FILE *out, double x, double y, const char *more, const cha
     fputs("</text>\n", out);
 }
 
+static double measure(const scale *s, double x)
+{
+    return s->even ? x : log(x);
+}
+
 static double place_x(const scale *s, double x)
 {
-    double span = s->high - s->low, part = span > 0 ? (log(x) - s->low) / span : 0.5;
+    double span = s->high - s->low, part = span > 0 ? (measure(s, x) - s->low) / span : 0.5;
     return LEFT + PAD + part * (TUTTI_CHART_WIDTH - LEFT - RIGHT - 2 * PAD); /* room for bars */
 }
 
@@ -72,16 +79,38 @@ static double round_up(double x)
 
 static scale scale_of(const tutti_chart *chart)
 {
-    scale s = {INFINITY, -INFINITY, 0};
+    scale s = {chart->even, chart->even ? 0 : INFINITY, -INFINITY, 0};
     for (int i = 0; i < chart->lines; i++)
         for (int k = 0; k < chart->line[i].points; k++) {
-            s.low = fmin(s.low, log(chart->line[i].x[k]));
-            s.high = fmax(s.high, log(chart->line[i].x[k]));
+            s.low = fmin(s.low, measure(&s, chart->line[i].x[k]));
+            s.high = fmax(s.high, measure(&s, chart->line[i].x[k]));
             s.top = fmax(s.top, fmax(chart->line[i].y[k], chart->line[i].high[k]));
         }
     double step = round_up(s.top > 0 ? s.top / 5 : 1);
     s.top = step * ceil(s.top / step + 1e-9);
     return s;
+}
+
+static void put_tick(FILE *out, const scale *s, double x)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%g", x);
+    put_label(out, place_x(s, x), TUTTI_CHART_HEIGHT - BOTTOM + 15, "text-anchor=\"middle\"", text);
+}
+
+/* Ticks of an even scale are round numbers; of another, the places of points. */
+static void put_ticks(FILE *out, const tutti_chart *chart, const scale *s)
+{
+    double step = s->high > 0 ? round_up(s->high / 7) : 1;
+    for (int i = 0; s->even && i * step <= s->high * 1.001; i++) put_tick(out, s, i * step);
+    for (int i = 0; i < chart->lines && !s->even; i++)
+        for (int k = 0; k < chart->line[i].points; k++) {
+            double x = chart->line[i].x[k];
+            int drawn = 0;
+            for (int j = 0; j < i && !drawn; j++)
+                for (int m = 0; m < chart->line[j].points; m++) drawn |= chart->line[j].x[m] == x;
+            if (!drawn) put_tick(out, s, x);
+        }
 }
 
 static void draw_axes(FILE *out, const tutti_chart *chart, const scale *s)
@@ -94,17 +123,7 @@ static void draw_axes(FILE *out, const tutti_chart *chart, const scale *s)
             TUTTI_CHART_WIDTH - RIGHT);
         put_label(out, LEFT - 5, place_y(s, y) + 4, "text-anchor=\"end\"", text);
     }
-    for (int i = 0; i < chart->lines; i++)
-        for (int k = 0; k < chart->line[i].points; k++) {
-            double x = chart->line[i].x[k];
-            int drawn = 0;
-            for (int j = 0; j < i && !drawn; j++)
-                for (int m = 0; m < chart->line[j].points; m++) drawn |= chart->line[j].x[m] == x;
-            if (drawn) continue;
-            snprintf(text, sizeof text, "%g", x);
-            put_label(out, place_x(s, x), TUTTI_CHART_HEIGHT - BOTTOM + 15,
-                "text-anchor=\"middle\"", text);
-        }
+    put_ticks(out, chart, s);
     put_label(out, (LEFT + TUTTI_CHART_WIDTH - RIGHT) / 2.0, TUTTI_CHART_HEIGHT - 10,
         "text-anchor=\"middle\"", chart->x_label);
     put_label(out, 14, TUTTI_CHART_HEIGHT / 2.0,
@@ -128,12 +147,12 @@ static void draw_bars(FILE *out, const tutti_chart *chart, int number, const sca
     }
 }
 
-/* The name stands at the lower left, where falling lines leave room. */
+/* The name stands at the lower left, where falling lines leave room, or at the lower right. */
 static void draw_line(FILE *out, const tutti_chart *chart, int number, const scale *s)
 {
     const tutti_chart_line *line = &chart->line[number];
     const char *colour = colours[number % COLOURS], *dash = line->dashed ? "5 4" : "none";
-    double legend_x = LEFT + 12;
+    double legend_x = chart->right ? TUTTI_CHART_WIDTH - RIGHT - NAMES : LEFT + 12;
     double legend_y = TUTTI_CHART_HEIGHT - BOTTOM - 8 - ROW * (chart->lines - 1 - number);
     fprintf(out,
         "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" d=\"", colour,
@@ -142,7 +161,7 @@ static void draw_line(FILE *out, const tutti_chart *chart, int number, const sca
         fprintf(out, "%c%.1f %.1f", k ? 'L' : 'M', place_x(s, line->x[k]), place_y(s, line->y[k]));
     fputs("\"/>\n", out);
     draw_bars(out, chart, number, s);
-    for (int k = 0; k < line->points; k++)
+    for (int k = 0; k < line->points && line->points <= FEW; k++)
         fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n",
             place_x(s, line->x[k]), place_y(s, line->y[k]), colour);
     fprintf(out,

@@ -1,10 +1,11 @@
-/* Charts of lines with error bars as SVG: x on a logarithmic scale, y from 0. [M] */
+/* Charts of lines with error bars as SVG: x on a logarithmic scale, or an even one from 0; y from 0.
+ * [M] */
 #ifndef TUTTI_BENCH_CHART_H
 #define TUTTI_BENCH_CHART_H
 
 #include <stdio.h>
 
-enum { TUTTI_CHART_WIDTH = 420, TUTTI_CHART_HEIGHT = 300, TUTTI_CHART_POINTS = 32 };
+enum { TUTTI_CHART_WIDTH = 420, TUTTI_CHART_HEIGHT = 300, TUTTI_CHART_POINTS = 256 };
 
 typedef struct tutti_chart_line {
     char name[64];
@@ -15,6 +16,8 @@ typedef struct tutti_chart_line {
 
 typedef struct tutti_chart {
     const char *title, *x_label, *y_label;
+    int even;  /* the scale of x */
+    int right; /* the names of the lines stand at the lower right: lines rise */
     int lines;
     const tutti_chart_line *line;
 } tutti_chart;
@@ -22,7 +25,8 @@ typedef struct tutti_chart {
 /* Begins and ends a document of `charts` charts, `across` in a row. */
 void tutti_chart_begin(FILE *out, int charts, int across);
 void tutti_chart_end(FILE *out);
-/* Draws chart `number` (from 0) in its place. All x are positive. */
+/* Draws chart `number` (from 0) in its place. All x are positive, or with `even` not
+ * negative. */
 void tutti_chart_draw(FILE *out, int number, int across, const tutti_chart *chart);
 
 #endif

@@ -1,6 +1,7 @@
 #include "apps/bench/plot.h"
 
 #include "apps/bench/chart.h"
+#include "apps/bench/curves.h"
 #include "apps/bench/grid_rows.h"
 #include "config.h"
 #include "dag/base/conf.h"
@@ -14,23 +15,29 @@ enum { MOST_LINES = 12, MOST_CHARTS = 64, ACROSS = 2 };
 
 typedef struct options {
     const char *json, *svg;
+    const char *further[TUTTI_CURVES_RUNS]; /* NULL behind the last */
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
-        .help = "the results of tutti-bench step --grid"},
+        .help = "the results of tutti-bench step --grid, or what a program that trains has written "
+                "with --json"},
     {TUTTI_CONF_TEXT, "svg", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(svg),
         .help = "the picture to write"},
+    {TUTTI_CONF_TEXT, "further", "FILE...", .flags = TUTTI_CONF_OPERAND,
+        .high = TUTTI_CURVES_RUNS - 1, AT(further),
+        .help = "further trainings, in the same charts"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench plot",
-    .usage = "--json FILE --svg FILE",
+    .usage = "--json FILE --svg FILE [FILE]...",
     .summary = "Draws step time against link rate for every design, the peer and the limit: one "
                "chart for each model and number of hosts. Points are medians over blocks; bars "
-               "span the shortest block to the longest.",
+               "span the shortest block to the longest. Of trainings it draws loss and accuracy by "
+               "epoch.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -117,39 +124,75 @@ static int list_charts(const tutti_grid_rows *rows, const tutti_grid_row *first[
     return charts;
 }
 
-static tutti_status write_svg(const tutti_grid_rows *rows, const options *o)
+static void draw_grid(const void *what, FILE *out)
 {
+    const tutti_grid_rows *rows = what;
     const tutti_grid_row *first[MOST_CHARTS];
     int charts = list_charts(rows, first);
-    if (charts == 0)
-        return tutti_fail(
-            TUTTI_ERR_FORMAT, "%s: holds no results of steps with a --link-mbit", o->json);
+    tutti_chart_begin(out, charts, ACROSS);
+    for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
+    tutti_chart_end(out);
+}
+
+static void draw_curves(const void *what, FILE *out)
+{
+    tutti_curves_draw(what, out);
+}
+
+static tutti_status write_svg(
+    const char *path, void (*draw_all)(const void *what, FILE *out), const void *what)
+{
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
-    tutti_chart_begin(out, charts, ACROSS);
-    for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
-    tutti_chart_end(out);
-    const tutti_file_options file = {.what = "picture", .path = o->svg};
+    draw_all(what, out);
+    const tutti_file_options file = {.what = "picture", .path = path};
     tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
                                       : tutti_file_put(&file, text, bytes);
     free(text);
     return status;
 }
 
-static tutti_status run(int argc, char **argv)
+static tutti_status plot_grid(const options *o)
 {
-    options o = {0};
     tutti_grid_rows rows;
-    int go;
-    tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
-    if (!go) return status;
-    status = tutti_grid_rows_read(o.json, &rows);
+    const tutti_grid_row *first[MOST_CHARTS];
+    if (o->further[0])
+        return tutti_conf_refuse(&conf, "json", o->json,
+            "it is not the file of a training, so it is drawn without further files");
+    tutti_status status = tutti_grid_rows_read(o->json, &rows);
     if (status) return status;
-    status = write_svg(&rows, &o);
+    if (list_charts(&rows, first) > 0)
+        status = write_svg(o->svg, draw_grid, &rows);
+    else
+        status = tutti_fail(TUTTI_ERR_FORMAT,
+            "%s: holds no results of steps with a --link-mbit, and no training", o->json);
     tutti_grid_rows_free(&rows);
     return status;
 }
 
-const tutti_bench tutti_bench_plot = {"plot", "a picture of what step --grid found", run};
+static tutti_status plot_curves(const options *o)
+{
+    const char *file[TUTTI_CURVES_RUNS] = {o->json};
+    tutti_curves *curves;
+    int files = 1;
+    for (; o->further[files - 1]; files++) file[files] = o->further[files - 1];
+    tutti_status status = tutti_curves_read(files, file, &curves);
+    if (status) return status;
+    status = write_svg(o->svg, draw_curves, curves);
+    tutti_curves_free(curves);
+    return status;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    options o = {0};
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
+    if (!go) return status;
+    return tutti_curves_recognise(o.json) ? plot_curves(&o) : plot_grid(&o);
+}
+
+const tutti_bench tutti_bench_plot = {
+    "plot", "a picture of what step --grid found, or of trainings", run};

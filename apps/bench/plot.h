@@ -1,4 +1,4 @@
-/* tutti-bench plot: a picture of the results of tutti-bench step --grid. */
+/* tutti-bench plot: a picture of the results of tutti-bench step --grid, or of trainings. */
 #ifndef TUTTI_BENCH_PLOT_H
 #define TUTTI_BENCH_PLOT_H
 

@@ -176,6 +176,26 @@ grep -q '>mlp, batch 2, 2 hosts<' "$dir/svg" && grep -q '</svg>' "$dir/svg" || f
 # The picture in the README is that of the results beside it.
 "$apps/tutti-bench" plot --json "$TUTTI_SRCDIR/doc/grid.jsonl" --svg "$dir/svg" && cmp "$dir/svg" "$TUTTI_SRCDIR/doc/grid.svg" ||
     fail "doc/grid.svg is not what plot makes of doc/grid.jsonl"
+# Curves of trainings: of one, of two; what a run has done again after --resume counts once.
+{
+    echo '{"event":"start","model":"resnet18","steps_per_epoch":2}'
+    for step in 1 2 3 4; do echo '{"event":"step","epoch":1,"step":'$step',"loss":'$((5 - step))'}'; done
+    echo '{"event":"eval","step":4,"test_loss":1.5,"test_accuracy":0.5,"test_top5_accuracy":0.75}'
+    echo '{"event":"start","model":"resnet18","steps_per_epoch":2}'
+    echo '{"event":"step","epoch":2,"step":3,"loss":null}'
+    for step in 3 4; do echo '{"event":"step","epoch":2,"step":'$step',"loss":2}'; done
+    echo '{"event":"eval","step":4,"test_loss":1.25,"test_accuracy":1,"test_top5_accuracy":1}'
+} > "$dir/one.json"
+"$apps/tutti-bench" plot --json "$dir/one.json" --svg "$dir/svg" || fail "plot of a training: status $?"
+[ "$(grep -c '<circle' "$dir/svg")" = 7 ] && grep -q '>resnet18: loss<' "$dir/svg" && grep -q '>top-5<' "$dir/svg" || { fail "curves"; cat "$dir/svg"; }
+sed 's/"loss":2/"loss":3/' "$dir/one.json" > "$dir/two.json"
+"$apps/tutti-bench" plot --json "$dir/one.json" --svg "$dir/svg" "$dir/two.json" && grep -q '>one, training<' "$dir/svg" && grep -q '>two, top-1<' "$dir/svg" ||
+    fail "curves of two trainings"
+"$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/svg" "$dir/two.json" 2> "$dir/out"
+[ $? != 0 ] && grep -q 'it is drawn without further files' "$dir/out" || fail "a grid with further files"
+head -n 1 "$dir/one.json" > "$dir/none.json"
+"$apps/tutti-bench" plot --json "$dir/none.json" --svg "$dir/svg" 2> "$dir/out"
+[ $? = 1 ] && grep -q 'holds no step and no evaluation' "$dir/out" || fail "a training without steps"
 echo '{"event":' > "$dir/bad"
 "$apps/tutti-bench" plot --json "$dir/bad" --svg "$dir/svg" 2> "$dir/out"
 [ $? = 1 ] && grep -q 'bad:1: this is not JSON' "$dir/out" || fail "results that are none"

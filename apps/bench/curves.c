@@ -1,0 +1,218 @@
+#include "apps/bench/curves.h"
+
+#include "apps/bench/chart.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LOSS, TEST_LOSS, ACCURACY, BEST, SERIES };
+enum { ACROSS = 2, LINES = 2 * TUTTI_CURVES_RUNS };
+
+/* Values of one kind by epoch. */
+typedef struct series {
+    int count, room;
+    double *x, *y;
+} series;
+
+typedef struct run {
+    char name[40], model[40];
+    double epoch_steps; /* steps per epoch */
+    series series[SERIES];
+} run;
+
+struct tutti_curves {
+    int runs;
+    run run[TUTTI_CURVES_RUNS];
+};
+
+/* What an event tells of which series. */
+static const struct {
+    const char *event, *key;
+    int series;
+} values[] = {
+    {"step", "loss", LOSS},
+    {"eval", "test_loss", TEST_LOSS},
+    {"eval", "test_accuracy", ACCURACY},
+    {"eval", "test_top5_accuracy", BEST},
+};
+enum { VALUES = sizeof values / sizeof *values };
+
+/* ---- reading ---- */
+
+static tutti_status add(series *s, double x, double y)
+{
+    while (s->count && s->x[s->count - 1] >= x) s->count--; /* a run that was resumed */
+    if (s->count == s->room) {
+        int room = s->room ? 2 * s->room : 256;
+        double *xs = realloc(s->x, (size_t)room * sizeof *xs);
+        if (xs) s->x = xs;
+        double *ys = realloc(s->y, (size_t)room * sizeof *ys);
+        if (ys) s->y = ys;
+        if (!xs || !ys) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d values", room);
+        s->room = room;
+    }
+    s->x[s->count] = x;
+    s->y[s->count++] = y;
+    return TUTTI_OK;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+static double number_of(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static tutti_status read_event(run *r, const json_t *object)
+{
+    const char *event = text_of(object, "event");
+    double step = number_of(object, "step");
+    tutti_status status = TUTTI_OK;
+    if (!strcmp(event, "start")) {
+        r->epoch_steps = number_of(object, "steps_per_epoch");
+        snprintf(r->model, sizeof r->model, "%s", text_of(object, "model"));
+    }
+    if (!(r->epoch_steps >= 1) || !isfinite(step)) return TUTTI_OK;
+    for (int i = 0; i < VALUES && !status; i++) {
+        double value = number_of(object, values[i].key);
+        if (!strcmp(event, values[i].event) && isfinite(value))
+            status = add(&r->series[values[i].series], step / r->epoch_steps, value);
+    }
+    return status;
+}
+
+static void name_run(run *r, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    snprintf(r->name, sizeof r->name, "%s", slash ? slash + 1 : file);
+    char *dot = strrchr(r->name, '.');
+    if (dot && dot > r->name) *dot = '\0';
+}
+
+static tutti_status read_run(run *r, const char *file)
+{
+    FILE *in = fopen(file, "re");
+    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
+    tutti_status status = TUTTI_OK;
+    char *line = NULL;
+    size_t size = 0;
+    name_run(r, file);
+    for (int n = 1; !status && getline(&line, &size, in) > 0; n++) {
+        json_t *object = json_loads(line, 0, NULL);
+        status = object ? read_event(r, object)
+                        : tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: this is not JSON", file, n);
+        json_decref(object);
+    }
+    free(line);
+    fclose(in);
+    if (!status && !r->series[LOSS].count && !r->series[ACCURACY].count)
+        status =
+            tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no step and no evaluation of a training", file);
+    return status;
+}
+
+int tutti_curves_recognise(const char *file)
+{
+    FILE *in = fopen(file, "re");
+    char *line = NULL;
+    size_t size = 0;
+    int found = 0;
+    if (in && getline(&line, &size, in) > 0) {
+        json_t *object = json_loads(line, 0, NULL);
+        found = !strcmp(text_of(object, "event"), "start") &&
+                json_object_get(object, "steps_per_epoch");
+        json_decref(object);
+    }
+    free(line);
+    if (in) fclose(in);
+    return found;
+}
+
+tutti_status tutti_curves_read(int files, const char *const file[], tutti_curves **curves)
+{
+    tutti_curves *c = calloc(1, sizeof *c);
+    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for curves");
+    tutti_status status = TUTTI_OK;
+    for (c->runs = 0; c->runs < files && !status; c->runs++)
+        status = read_run(&c->run[c->runs], file[c->runs]);
+    if (status)
+        tutti_curves_free(c);
+    else
+        *curves = c;
+    return status;
+}
+
+void tutti_curves_free(tutti_curves *curves)
+{
+    for (int r = 0; curves && r < curves->runs; r++)
+        for (int i = 0; i < SERIES; i++) {
+            free(curves->run[r].series[i].x);
+            free(curves->run[r].series[i].y);
+        }
+    free(curves);
+}
+
+/* ---- drawing ---- */
+
+/* Means of equal groups of neighbours where a chart has no room for all. */
+static void put_points(const series *s, double factor, tutti_chart_line *line)
+{
+    int group = (s->count + TUTTI_CHART_POINTS - 1) / TUTTI_CHART_POINTS;
+    for (int i = 0; i < s->count; i += group) {
+        int n = group < s->count - i ? group : s->count - i;
+        double x = 0, y = 0;
+        for (int j = i; j < i + n; j++) {
+            x += s->x[j] / n;
+            y += s->y[j] / n;
+        }
+        line->x[line->points] = x;
+        line->y[line->points++] = factor * y;
+    }
+}
+
+static void add_line(const tutti_curves *c, const run *r, int which, const char *name,
+    tutti_chart_line *line, int *lines)
+{
+    const int percent = which == ACCURACY || which == BEST;
+    if (!r->series[which].count) return;
+    tutti_chart_line *l = &line[(*lines)++];
+    *l = (tutti_chart_line){.dashed = which == LOSS || which == BEST};
+    snprintf(l->name, sizeof l->name, "%s%s%s", c->runs > 1 ? r->name : "", c->runs > 1 ? ", " : "",
+        name);
+    put_points(&r->series[which], percent ? 100 : 1, l);
+}
+
+void tutti_curves_draw(const tutti_curves *curves, FILE *out)
+{
+    static tutti_chart_line line[LINES]; /* too large for the stack */
+    char title[80];
+    tutti_chart chart = {.x_label = "epoch", .even = 1, .line = line};
+    tutti_chart_begin(out, ACROSS, ACROSS);
+    for (int r = 0; r < curves->runs; r++) {
+        add_line(curves, &curves->run[r], LOSS, "training", line, &chart.lines);
+        add_line(curves, &curves->run[r], TEST_LOSS, "test", line, &chart.lines);
+    }
+    snprintf(title, sizeof title, "%s: loss", curves->run[0].model);
+    chart.title = title;
+    chart.y_label = "loss";
+    tutti_chart_draw(out, 0, ACROSS, &chart);
+    chart.lines = 0;
+    for (int r = 0; r < curves->runs; r++) {
+        add_line(curves, &curves->run[r], ACCURACY, "top-1", line, &chart.lines);
+        add_line(curves, &curves->run[r], BEST, "top-5", line, &chart.lines);
+    }
+    snprintf(title, sizeof title, "%s: test accuracy", curves->run[0].model);
+    chart.y_label = "% of test images";
+    chart.right = 1;
+    tutti_chart_draw(out, 1, ACROSS, &chart);
+    tutti_chart_end(out);
+}
