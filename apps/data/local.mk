@@ -29,3 +29,8 @@ apps_data_sources = \
 noinst_LTLIBRARIES += libdata.la
 libdata_la_SOURCES = $(apps_data_sources)
 libdata_la_LIBADD = $(JPEG_LIBS) $(PNG_LIBS) $(ZLIB_LIBS)
+
+# For quickstart, in place of photographs; not installed.
+noinst_PROGRAMS += apps/data/scenes
+apps_data_scenes_SOURCES = apps/data/scenes_main.c
+apps_data_scenes_LDADD = libdata.la libcore.la

@@ -36,7 +36,7 @@ designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h co
 designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
 apps/models           | dag/net/net.h                                | models see net.h only
-apps/data             | dag/base/                                    | data sees base only
+apps/data             | dag/base/ config.h                           | data sees base only
 apps/session          | dag/base/ dag/graph/ dag/kernels/kernel.h dag/net/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
 apps/export           | dag/base/ dag/graph/ dag/net/ apps/models/ apps/session/ apps/train/ config.h | an exporter knows trained networks and the layers of a net
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
