@@ -9,8 +9,8 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \
 	apps/bench/counting.c apps/bench/counting.h \
-	apps/bench/data.c apps/bench/data.h \
 	apps/bench/curves.c apps/bench/curves.h \
+	apps/bench/data.c apps/bench/data.h \
 	apps/bench/grid.c apps/bench/grid.h \
 	apps/bench/grid_rows.c apps/bench/grid_rows.h \
 	apps/bench/link.h \

@@ -18,6 +18,7 @@ program_tests = \
 	tests/programs/options.sh \
 	tests/programs/peers.sh \
 	tests/programs/predict.sh \
+	tests/programs/quickstart.sh \
 	tests/programs/ranks.sh \
 	tests/programs/refusals.sh \
 	tests/programs/release.sh \

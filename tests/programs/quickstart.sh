@@ -1,0 +1,53 @@
+#!/bin/bash
+# ./quickstart imagenet: draws pictures or unpacks an archive, trains with every design, prints a table with equal hashes, names
+# what is on pictures, draws the curves. The build is the one that is tested.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+export TUTTI_BUILD=$TUTTI_BUILDDIR
+quickstart() { "$TUTTI_SRCDIR/quickstart" "$@" > "$dir/out" 2>&1; }
+succeeds() { quickstart "$@" || { fail "status $?: $*"; tail -n 40 "$dir/out"; }; }
+refuses() { # TEXT OPTION...
+    local text=$1
+    shift
+    quickstart imagenet "$@" && fail "accepted: $*"
+    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+}
+# One line for each design, with the same hash; three pictures, each with its first class.
+check() { # RESULTS CLASSES
+    local design
+    for design in $(names overlapping); do
+        grep -qE "^$design +[0-9.]+ +[0-9]+ +[0-9.unkow]+ +[0-9.]+% +[0-9.]+%  [0-9a-f]{16}$" "$dir/out" || { fail "no line of $design"; cat "$dir/out"; }
+        [ -s "$1/$design.json" ] || fail "no $design.json"
+    done
+    [ "$(grep -oE '  [0-9a-f]{16}$' "$dir/out" | sort -u | wc -l)" = 1 ] || { fail "hashes"; cat "$dir/out"; }
+    grep -q '^The same weights, bit for bit' "$dir/out" || fail "the hashes are not compared"
+    [ "$(grep -cE "^ +[0-9.]+ %  ($2)$" "$dir/out")" = 15 ] || { fail "what is on three pictures"; tail -n 25 "$dir/out"; }
+    grep -q 'resnet18: test accuracy' "$1/curves.svg" && [ -s "$1/report.html" ] && [ -s "$1/weights.safetensors" ] || fail "files in $1"
+}
+
+succeeds imagenet --images 8 --size 32 --to "$dir/drawn"
+check "$dir/drawn" 'balloon|bricks|clouds|fence|hills|moon|planks|sea|sunset|tiles'
+
+# An archive with a folder around it; imagenette's classes get names.
+mkdir "$dir/top"
+for split in train val; do
+    mkdir "$dir/top/$split"
+    for class in n01440764:balloon n02102040:bricks n02979186:moon n03000684:sea n03028079:tiles; do
+        cp -r "$dir/drawn/scenes/$split/${class#*:}" "$dir/top/$split/${class%:*}"
+    done
+done
+tar -czf "$dir/some.tgz" -C "$dir" top
+(cd "$dir" && succeeds imagenet --data some.tgz --size 32 --to unpacked)
+check "$dir/unpacked" 'tench|English springer|cassette player|chain saw|church'
+
+# Pictures are the same every time.
+"$apps/data/scenes" --to "$dir/again" --images 8 && diff -r "$dir/again" "$dir/drawn/scenes" || fail "other pictures"
+"$apps/data/scenes" --to "$dir/other" --images 1 --seed 2
+cmp -s "$dir/other/train/moon/0000.jpg" "$dir/again/train/moon/0000.jpg" && fail "--seed changes nothing"
+
+refuses 'there is no such file or folder' --data "$dir/none"
+refuses 'unknown option --model' --model resnet50
+refuses '--size needs a value' --size
+tar -cf "$dir/empty.tar" -C "$dir" drawn/report.html
+refuses 'it has no folder train/' --data "$dir/empty.tar" --to "$dir/refused"
+refuses 'tar cannot unpack it' --data "$dir/drawn/report.html" --to "$dir/refused"
+finish
