@@ -4,6 +4,7 @@ libtrain_la_SOURCES = \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/train/again.c apps/train/again.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
+	apps/train/curve.c apps/train/curve.h \
 	apps/train/events.h \
 	apps/train/finite.c apps/train/finite.h \
 	apps/train/hash.c apps/train/hash.h \

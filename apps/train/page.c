@@ -1,5 +1,6 @@
 #include "apps/train/page.h"
 
+#include "apps/train/curve.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 
@@ -16,41 +17,38 @@ enum {
     RIGHT = 16,
     TOP = 12,
     BOTTOM = 28,
-    POINTS = 700,    /* of a curve; a longer one is averaged */
+    POINTS = 700,    /* of a curve that is shown */
     CELLS = 40,      /* classes up to which the whole matrix is drawn */
     CONFUSIONS = 40, /* listed above that */
     TICKS = 4
 };
 
-/* A curve: places (epochs) and values. */
-typedef struct curve {
-    const char *name, *colour;
-    int64_t count, room;
-    double *x, *y;
-} curve;
-
+/* Over epochs. */
 enum { LOSS, TRAIN_LOSS, TEST_LOSS, RATE, ACCURACY, BEST, CURVES };
 
 struct tutti_page {
     char *path;
     int keep, lost; /* lost: no memory for a part of the curves */
+    int continues;  /* the file of the run that this one resumes */
     char *start;    /* the settings, as HTML */
     char **names;   /* of the classes; NULL: not known */
     double epoch_steps;
-    curve curve[CURVES];
+    tutti_curve curve[CURVES], shown[CURVES];
     tutti_tally tally; /* of the last evaluation */
 };
 
 static const struct {
-    const char *name, *colour;
-} looks[CURVES] = {[LOSS] = {"loss of rank 0's steps", "#bbbbbb"},
-    [TRAIN_LOSS] = {"training", "#0072b2"},
-    [TEST_LOSS] = {"test", "#d55e00"},
-    [RATE] = {"learning rate", "#009e73"},
-    [ACCURACY] = {"accuracy", "#d55e00"},
-    [BEST] = {"label among the best 5", "#cc79a7"}};
+    const char *key, *name, *colour; /* key: in the JSON */
+} looks[CURVES] = {[LOSS] = {"loss", "loss of rank 0's steps", "#bbbbbb"},
+    [TRAIN_LOSS] = {"train_loss", "training", "#0072b2"},
+    [TEST_LOSS] = {"test_loss", "test", "#d55e00"},
+    [RATE] = {"rate", "learning rate", "#009e73"},
+    [ACCURACY] = {"test_accuracy", "accuracy", "#d55e00"},
+    [BEST] = {"test_top5_accuracy", "label among the best 5", "#cc79a7"}};
 
-tutti_status tutti_page_new(const char *path, int keep, tutti_page **page)
+static const char curves_head[] = "<script type='application/json' id='curves'>\n";
+
+tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_page **page)
 {
     tutti_page *p = calloc(1, sizeof *p);
     if (p) p->path = strdup(path);
@@ -59,10 +57,7 @@ tutti_status tutti_page_new(const char *path, int keep, tutti_page **page)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
     }
     p->keep = keep;
-    for (int i = 0; i < CURVES; i++) {
-        p->curve[i].name = looks[i].name;
-        p->curve[i].colour = looks[i].colour;
-    }
+    p->continues = continues;
     *page = p;
     return TUTTI_OK;
 }
@@ -70,10 +65,7 @@ tutti_status tutti_page_new(const char *path, int keep, tutti_page **page)
 void tutti_page_free(tutti_page *page)
 {
     if (!page) return;
-    for (int i = 0; i < CURVES; i++) {
-        free(page->curve[i].x);
-        free(page->curve[i].y);
-    }
+    for (int i = 0; i < CURVES; i++) tutti_curve_free(&page->curve[i]);
     for (int i = 0; page->names && page->names[i]; i++) free(page->names[i]);
     free(page->names);
     free(page->start);
@@ -143,6 +135,38 @@ static void copy_names(tutti_page *page, char *const *names, int classes)
     }
 }
 
+/* The text of a file, which the caller frees; NULL if there is none. */
+static char *read_text(const char *path)
+{
+    char *text = NULL;
+    size_t room = 0;
+    FILE *file = fopen(path, "re");
+    ssize_t length = file ? getdelim(&text, &room, '\0', file) : -1;
+    if (file) fclose(file);
+    if (length >= 0) return text;
+    free(text);
+    return NULL;
+}
+
+/* The curves of the run that is continued, up to where it is: the file that is here may be of
+ * another run, or go further. */
+static void read_earlier(tutti_page *page, double epoch)
+{
+    char *text = read_text(page->path), *begin = text ? strstr(text, curves_head) : NULL;
+    json_t *curves =
+        begin ? json_loads(begin + sizeof curves_head - 1, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
+    for (int i = 0; i < CURVES; i++)
+        page->lost |=
+            !tutti_curve_read(json_object_get(curves, looks[i].key), epoch, &page->curve[i]);
+    if (curves)
+        page->keep = 0;
+    else
+        tutti_log(TUTTI_LOG_INFO,
+            "--report %s: no curves of the earlier run are there; they begin here", page->path);
+    json_decref(curves);
+    free(text);
+}
+
 void tutti_page_on_start(tutti_page *page, const tutti_report_start *start)
 {
     size_t size;
@@ -152,27 +176,13 @@ void tutti_page_on_start(tutti_page *page, const tutti_report_start *start)
         fclose(out);
     }
     page->epoch_steps = start->steps_per_epoch > 0 ? (double)start->steps_per_epoch : 1;
+    if (page->continues) read_earlier(page, (double)start->first_step / page->epoch_steps);
     copy_names(page, start->class_names, start->classes);
 }
 
 static void add_point(tutti_page *page, int which, int64_t step, double value)
 {
-    curve *c = &page->curve[which];
-    if (!isfinite(value)) return;
-    if (c->count == c->room) {
-        int64_t room = c->room ? 2 * c->room : 256;
-        double *x = realloc(c->x, (size_t)room * sizeof *x);
-        if (x) c->x = x;
-        double *y = realloc(c->y, (size_t)room * sizeof *y);
-        if (y) c->y = y;
-        if (!x || !y) {
-            page->lost = 1;
-            return;
-        }
-        c->room = room;
-    }
-    c->x[c->count] = (double)step / page->epoch_steps;
-    c->y[c->count++] = value;
+    page->lost |= !tutti_curve_add(&page->curve[which], (double)step / page->epoch_steps, value);
 }
 
 void tutti_page_on_step(tutti_page *page, const tutti_report_step *step)
@@ -202,7 +212,7 @@ typedef struct frame {
     double x0, x1, y0, y1;
 } frame;
 
-static void include(frame *f, const curve *c)
+static void include(frame *f, const tutti_curve *c)
 {
     for (int64_t i = 0; i < c->count; i++) {
         f->x0 = fmin(f->x0, c->x[i]);
@@ -224,25 +234,16 @@ static double at_y(const frame *f, double y)
     return HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM);
 }
 
-/* Means of equal runs of points where there are too many. */
-static void put_curve(FILE *out, const frame *f, const curve *c)
+static void put_curve(FILE *out, const frame *f, const tutti_curve *c, const char *colour)
 {
-    int64_t run = (c->count + POINTS - 1) / POINTS;
-    fprintf(out, "<polyline fill='none' stroke='%s' stroke-width='1.5' points='", c->colour);
-    for (int64_t i = 0; i < c->count; i += run) {
-        double x = 0, y = 0;
-        int64_t n = i + run < c->count ? run : c->count - i;
-        for (int64_t j = i; j < i + n; j++) {
-            x += c->x[j] / (double)n;
-            y += c->y[j] / (double)n;
-        }
-        fprintf(out, "%.1f,%.1f ", at_x(f, x), at_y(f, y));
-    }
+    fprintf(out, "<polyline fill='none' stroke='%s' stroke-width='1.5' points='", colour);
+    for (int64_t i = 0; i < c->count; i++)
+        fprintf(out, "%.1f,%.1f ", at_x(f, c->x[i]), at_y(f, c->y[i]));
     fputs("'/>\n", out);
     if (c->count > 64) return;
     for (int64_t i = 0; i < c->count; i++)
         fprintf(out, "<circle cx='%.1f' cy='%.1f' r='2.5' fill='%s'><title>%.6g</title></circle>\n",
-            at_x(f, c->x[i]), at_y(f, c->y[i]), c->colour, c->y[i]);
+            at_x(f, c->x[i]), at_y(f, c->y[i]), colour, c->y[i]);
 }
 
 static void put_axes(FILE *out, const frame *f)
@@ -263,18 +264,19 @@ static void put_picture(
     FILE *out, const tutti_page *page, const char *title, int curves, const int which[])
 {
     frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY};
-    for (int i = 0; i < curves; i++) include(&f, &page->curve[which[i]]);
+    for (int i = 0; i < curves; i++) include(&f, &page->shown[which[i]]);
     if (!(f.x0 <= f.x1)) return;
     fprintf(out, "<h2>%s</h2>\n<svg viewBox='0 0 %d %d' width='%d' role='img'>\n", title, WIDTH,
         HEIGHT, WIDTH);
     put_axes(out, &f);
     for (int i = 0; i < curves; i++)
-        if (page->curve[which[i]].count) put_curve(out, &f, &page->curve[which[i]]);
+        if (page->shown[which[i]].count)
+            put_curve(out, &f, &page->shown[which[i]], looks[which[i]].colour);
     fputs("</svg>\n<p>", out);
     for (int i = 0; i < curves; i++) {
-        const curve *c = &page->curve[which[i]];
-        if (c->count)
-            fprintf(out, "<b style='color:%s'>&#9632;</b> %s &nbsp; ", c->colour, c->name);
+        if (page->shown[which[i]].count)
+            fprintf(out, "<b style='color:%s'>&#9632;</b> %s &nbsp; ", looks[which[i]].colour,
+                looks[which[i]].name);
     }
     fputs("by epoch</p>\n", out);
 }
@@ -405,6 +407,19 @@ static void put_json(FILE *out, const tutti_page *page)
     fputs("]\n</script>\n", out);
 }
 
+/* For programs, and for a run that continues this one. */
+static void put_curves(FILE *out, tutti_page *page)
+{
+    json_t *all = json_object();
+    for (int i = 0; i < CURVES; i++)
+        if (page->curve[i].count)
+            json_object_set_new(all, looks[i].key, tutti_curve_json(&page->shown[i]));
+    fputs(curves_head, out);
+    page->lost |= json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
+    fputs("\n</script>\n", out);
+    json_decref(all);
+}
+
 /* ---- the file ---- */
 
 static const char head[] =
@@ -417,14 +432,14 @@ static const char head[] =
     ".matrix tr:first-child span{writing-mode:vertical-rl;transform:rotate(180deg)}"
     "</style></head><body>\n<h1>Training report</h1>\n";
 
-static void put_page(FILE *out, const tutti_page *page)
+static void put_page(FILE *out, tutti_page *page)
 {
     static const int losses[] = {LOSS, TRAIN_LOSS, TEST_LOSS}, accuracies[] = {ACCURACY, BEST},
                      rates[] = {RATE};
-    const curve *accuracy = &page->curve[ACCURACY];
+    const tutti_curve *accuracy = &page->curve[ACCURACY];
     fputs(head, out);
     if (accuracy->count) {
-        const curve *best = &page->curve[BEST];
+        const tutti_curve *best = &page->curve[BEST];
         fprintf(out, "<p><b>Test accuracy %.2f %%</b>", 100 * accuracy->y[accuracy->count - 1]);
         if (best->count)
             fprintf(out, ", label among the best 5: %.2f %%", 100 * best->y[best->count - 1]);
@@ -442,6 +457,7 @@ static void put_page(FILE *out, const tutti_page *page)
             put_confusions(out, page);
         put_json(out, page);
     }
+    put_curves(out, page);
     fputs("</body></html>\n", out);
 }
 
@@ -453,8 +469,11 @@ tutti_status tutti_page_write(tutti_page *page)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out) {
+        for (int i = 0; i < CURVES; i++)
+            page->lost |= !tutti_curve_thin(&page->curve[i], POINTS, &page->shown[i]);
         put_page(out, page);
         page->lost |= fclose(out) != 0;
+        for (int i = 0; i < CURVES; i++) tutti_curve_free(&page->shown[i]);
     }
     tutti_status status = !out || page->lost
                               ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for --report %s", page->path)

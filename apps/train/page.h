@@ -1,7 +1,8 @@
 /* --report: a run as one HTML file that needs no other: its settings, curves of loss, rate and
  * accuracy as SVG, the accuracy of each class, and the confusion matrix. The file is replaced as a
- * whole after each evaluation and at the end. The confusion matrix is also in it as JSON, in the
- * element with the id "confusion". Threads: [M]. */
+ * whole after each evaluation and at the end. The curves (apps/train/curve.h, over epochs) and the
+ * confusion matrix are also in it as JSON, in the elements with the ids "curves" and "confusion".
+ * Threads: [M]. */
 #ifndef TUTTI_TRAIN_PAGE_H
 #define TUTTI_TRAIN_PAGE_H
 
@@ -10,8 +11,9 @@
 
 typedef struct tutti_page tutti_page;
 
-/* NOMEM. Nothing is written yet. */
-tutti_status tutti_page_new(const char *path, int keep, tutti_page **page);
+/* keep: how many earlier files are kept; continues: the curves go on from those of the file, which
+ * is then replaced. NOMEM. Nothing is written yet. */
+tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_page **page);
 void tutti_page_on_start(tutti_page *page, const tutti_report_start *start);
 void tutti_page_on_step(tutti_page *page, const tutti_report_step *step);
 void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval);

@@ -309,7 +309,7 @@ static tutti_status open_files(tutti_report *r)
     const tutti_report_options *o = &r->options;
     tutti_status status = o->json ? open_json(r) : TUTTI_OK;
     if (!status && o->csv) status = open_csv(r);
-    if (!status && o->page) status = tutti_page_new(o->page, o->keep, &r->page);
+    if (!status && o->page) status = tutti_page_new(o->page, o->keep, o->append, &r->page);
     return status;
 }
 

@@ -34,8 +34,24 @@ trains 1 "${run[@]}" --steps 6 --eval-views 1 --report "$dir/page" --csv "$dir/c
 [ -e "$dir/page.1" ] && [ -e "$dir/csv.1" ] && [ ! -e "$dir/page.2" ] || fail "earlier files: $(ls "$dir")"
 
 # A run that is resumed adds to the table.
-trains 2 "${run[@]}" --steps 6 --stop-after 3 --checkpoint "$dir/part" --csv "$dir/whole"
-trains 2 "${run[@]}" --steps 6 --resume "$dir/part" --csv "$dir/whole"
+curves() { # FILE: of each curve its points, place and value
+    perl -0777 -ne 'use JSON::PP; /id=.curves.>\n(.*?)<\/script>/s or die "no curves"; my $c = decode_json($1);
+        for my $k (sort keys %$c) { printf "%s %.6g %.6g\n", $k, $c->{$k}[0][$_], $c->{$k}[1][$_] for 0 .. $#{$c->{$k}[0]} }' "$1"
+}
+trains 2 "${run[@]}" --steps 6 --report "$dir/one.html"
+trains 2 "${run[@]}" --steps 6 --stop-after 3 --checkpoint "$dir/part" --csv "$dir/whole" --report "$dir/two.html"
+cp "$dir/two.html" "$dir/foreign.html"
+trains 2 "${run[@]}" --steps 6 --resume "$dir/part" --csv "$dir/whole" --report "$dir/two.html"
+[ -n "$(curves "$dir/one.html")" ] && [ "$(curves "$dir/one.html" | grep -c '^loss ')" = 6 ] || fail "the curves: $(curves "$dir/one.html")"
+diff <(curves "$dir/one.html" | grep -v '^t') <(curves "$dir/two.html" | grep -v '^t') || fail "the curves of a resumed run"
+[ -e "$dir/two.html.1" ] && fail "the page that is continued was kept, too"
+# A page that goes beyond the checkpoint loses that part; one without curves is kept.
+trains 2 "${run[@]}" --steps 6 --resume "$dir/part" --report "$dir/two.html"
+diff <(curves "$dir/one.html" | grep -v '^t') <(curves "$dir/two.html" | grep -v '^t') || fail "the curves of a run that is resumed twice"
+echo "<p>Something else</p>" > "$dir/foreign.html"
+cifar 2 "${run[@]}" --steps 6 --resume "$dir/part" --report "$dir/foreign.html"
+[ "$(curves "$dir/foreign.html" | grep -c '^loss ')" = 3 ] && grep -q 'Something else' "$dir/foreign.html.1" || fail "a page without curves"
+grep -q 'no curves of the earlier run are there' "$dir/out" || { fail "no word about a page without curves"; cat "$dir/out"; }
 [ "$(grep -c '^step,' "$dir/whole")" = 6 ] && [ "$(grep -c '^event,' "$dir/whole")" = 1 ] || { fail "the table of two runs"; cat "$dir/whole"; }
 
 for option in csv report; do

@@ -49,7 +49,7 @@ static char *page_of(int classes, char *const *names)
     tutti_page *page;
     tutti_tally tally;
     close(mkstemp(path));
-    ck_assert_ok(tutti_page_new(path, 0, &page));
+    ck_assert_ok(tutti_page_new(path, 0, 0, &page));
     tutti_report_start start = {.model = "<m>",
         .data = "d",
         .optimizer = "sgd",
