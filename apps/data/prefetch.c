@@ -38,6 +38,15 @@ typedef struct prefetch_slot {
     slot_state state;
 } prefetch_slot;
 
+/* A thread, and the images of one step that it has made without a pause, while somebody observes. */
+typedef struct reader {
+    pthread_t thread;
+    tutti_prefetch *prefetch;
+    int number;
+    int64_t step;
+    double begin_s, end_s; /* 0: nothing to be told */
+} reader;
+
 struct tutti_prefetch {
     const tutti_dataset *dataset;
     tutti_sampler sampler;
@@ -61,8 +70,9 @@ struct tutti_prefetch {
     tutti_status failure;
     atomic_int stopping; /* atomic: threads also check it between images */
 
-    pthread_t *threads;
-    int thread_count;
+    tutti_prefetch_observer observer;
+    reader *readers;
+    int reader_count;
 };
 
 int64_t tutti_prefetch_steps(
@@ -194,20 +204,47 @@ static void settle_row(tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutt
     if (!slot->rows_under_way && slot->next_row >= p->sampler.batch) settle_slot(p, slot);
 }
 
-static void *fill_batches(void *argument)
+static void tell_observer(reader *r)
 {
-    tutti_prefetch *p = argument;
+    const tutti_prefetch_observer *o = &r->prefetch->observer;
+    if (r->begin_s > 0 && r->end_s > 0) o->made(o->ctx, r->number, r->step, r->begin_s, r->end_s);
+    r->begin_s = r->end_s = 0;
+}
+
+/* Before a row. A step's rows follow each other: a thread waits only for another step. */
+static void observe_begin(reader *r, int64_t step)
+{
+    const tutti_prefetch_observer *o = &r->prefetch->observer;
+    if (!o->made) return;
+    if (step != r->step) tell_observer(r);
+    r->step = step;
+    if (!(r->begin_s > 0)) r->begin_s = o->now(o->ctx);
+}
+
+static void observe_end(reader *r)
+{
+    const tutti_prefetch_observer *o = &r->prefetch->observer;
+    if (o->made && r->begin_s > 0) r->end_s = o->now(o->ctx);
+}
+
+static void *fill_batches(void *reader_)
+{
+    reader *me = reader_;
+    tutti_prefetch *p = me->prefetch;
     tutti_decoder *decoder = NULL;
     tutti_status ready = tutti_decoder_new(&decoder);
     int64_t row = 0;
     pthread_mutex_lock(&p->mutex);
     for (prefetch_slot *slot; (slot = take_row(p, &row));) {
         pthread_mutex_unlock(&p->mutex);
+        observe_begin(me, slot->batch.step);
         tutti_status status = ready ? ready : fill_row(p, slot, row, decoder);
+        observe_end(me);
         pthread_mutex_lock(&p->mutex);
         settle_row(p, slot, row, status);
     }
     pthread_mutex_unlock(&p->mutex);
+    tell_observer(me);
     tutti_decoder_free(decoder);
     return NULL;
 }
@@ -284,14 +321,16 @@ static void free_slots(tutti_prefetch *p)
 static tutti_status start_threads(tutti_prefetch *p, int wanted)
 {
     sigset_t all, before;
-    p->threads = calloc((size_t)wanted, sizeof *p->threads);
-    if (!p->threads) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d reading threads", wanted);
+    p->readers = calloc((size_t)wanted, sizeof *p->readers);
+    if (!p->readers) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d reading threads", wanted);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = 0;
-    while (!rc && p->thread_count < wanted) {
-        rc = pthread_create(&p->threads[p->thread_count], NULL, fill_batches, p);
-        if (!rc) p->thread_count++;
+    while (!rc && p->reader_count < wanted) {
+        reader *r = &p->readers[p->reader_count];
+        *r = (reader){.prefetch = p, .number = p->reader_count, .step = -1};
+        rc = pthread_create(&r->thread, NULL, fill_batches, r);
+        if (!rc) p->reader_count++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc ? tutti_fail(TUTTI_ERR_NOMEM, "cannot start a reading thread: %s", strerror(rc))
@@ -330,6 +369,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .seed = o->seed};
     p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;
     p->crop_epochs = o->crop_epochs;
+    p->observer = o->observer;
     p->bad = o->bad;
     p->views = !o->train && o->views > 1 ? o->views : 1;
     p->end = o->train ? INT64_MAX : p->views * tutti_sampler_steps(&p->sampler);
@@ -459,8 +499,8 @@ void tutti_prefetch_close(tutti_prefetch *p)
     atomic_store(&p->stopping, 1);
     pthread_cond_broadcast(&p->freed);
     pthread_mutex_unlock(&p->mutex);
-    for (int t = 0; t < p->thread_count; t++) pthread_join(p->threads[t], NULL);
-    free(p->threads);
+    for (int t = 0; t < p->reader_count; t++) pthread_join(p->readers[t].thread, NULL);
+    free(p->readers);
     free_slots(p);
     pthread_cond_destroy(&p->delivered);
     pthread_cond_destroy(&p->freed);

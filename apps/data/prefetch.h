@@ -29,6 +29,14 @@ typedef struct tutti_batch {
     int slot;
 } tutti_batch;
 
+/* Who wants to know when a thread (0..threads-1) made images of a step. Both are called by the
+ * threads that read, at any time between open and close. */
+typedef struct tutti_prefetch_observer {
+    double (*now)(void *ctx); /* the time; 0: the next images do not matter */
+    void (*made)(void *ctx, int thread, int64_t step, double begin_s, double end_s);
+    void *ctx;
+} tutti_prefetch_observer;
+
 typedef struct tutti_prefetch_options {
     const tutti_dataset *dataset; /* borrowed until close */
     int train;                    /* 1: shuffled and endless; 0: evaluation */
@@ -45,6 +53,7 @@ typedef struct tutti_prefetch_options {
     int depth; /* batches in memory, including those that the caller holds; 0: threads + 3 */
     int64_t memory_bytes; /* at most, for images: fewer batches, but at least 3; 0: any */
     int tell;             /* log how much is read ahead */
+    tutti_prefetch_observer observer; /* zeroed: nobody */
 } tutti_prefetch_options;
 
 /* Steps in one epoch of training (a multiple of `multiple`), or in the evaluation: the same on every

@@ -68,7 +68,7 @@ tutti_status tutti_training_session_open(
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
-        status = tutti_trace_open(options->workers, options->spans, &s.trace);
+        status = tutti_trace_open(options->workers, options->readers, options->spans, &s.trace);
     if (!status && options->exchange.design) status = open_exchange(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */
     s.stage = TUTTI_TRAINING_OPEN;

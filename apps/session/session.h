@@ -36,6 +36,7 @@ typedef struct tutti_training_session_options {
     int workers;        /* of the run; a batch is cut into as many micro-batches */
     int metered;        /* 1: with a meter */
     int64_t spans;      /* with a trace, which has room for this many spans per track; 0: without */
+    int readers;        /* threads that read ahead, for the trace */
     /* How the ranks exchange; without a design nothing is summed over ranks. Its workers, meter and
      * trace are those of the session. */
     tutti_exchange_options exchange;

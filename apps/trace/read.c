@@ -91,7 +91,7 @@ static int read_workers(tutti_timeline *t, const json_t *list)
     for (int i = 0; i < t->ranks; i++) {
         const json_t *workers = json_array_get(list, (size_t)i);
         int64_t count = json_integer_value(workers);
-        if (!json_is_integer(workers) || count < 1 || count >= TUTTI_TRACE_LANE_TID) return 0;
+        if (!json_is_integer(workers) || count < 1 || count >= TUTTI_TRACE_READER_TID) return 0;
         t->workers[i] = (int)count;
     }
     return 1;
@@ -159,6 +159,10 @@ static int find_row(const tutti_timeline *t, const tutti_event *e, int64_t tid)
 {
     if (e->kind == TUTTI_SPAN_COLLECTIVE)
         return tid / TUTTI_TRACE_LANE_TID == e->lane + 1 ? (int)(tid % TUTTI_TRACE_LANE_TID) : -1;
+    if (e->kind == TUTTI_SPAN_READ)
+        return tid >= TUTTI_TRACE_READER_TID && tid < TUTTI_TRACE_LANE_TID
+                   ? (int)tid - TUTTI_TRACE_READER_TID
+                   : -1;
     if (e->kind >= TUTTI_SPAN_WAIT) return tid == 0 ? 0 : -1;
     return tid >= 1 && tid <= t->workers[e->rank] ? (int)tid - 1 : -1;
 }

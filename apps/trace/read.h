@@ -16,7 +16,7 @@ typedef struct tutti_event {
     const char *name;
     tutti_span_kind kind;
     int rank;
-    int row; /* a worker; for a collective, the row in its lane; 0 for the main thread */
+    int row; /* a worker or reader; for a collective, the row in its lane; 0 for the main thread */
     int lane;
     int64_t step; /* 0: none */
     double begin_ms, end_ms;

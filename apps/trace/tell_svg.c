@@ -31,6 +31,7 @@ static const char *const colours[TUTTI_SPAN_KINDS] = {
     [TUTTI_SPAN_COLLECTIVE] = "#e69f00",
     [TUTTI_SPAN_WAIT] = "#dddddd",
     [TUTTI_SPAN_SUBMIT] = "#f0e442",
+    [TUTTI_SPAN_READ] = "#8da0cb",
 };
 
 typedef struct canvas {
@@ -40,6 +41,7 @@ typedef struct canvas {
     int64_t step;
     int rows[MOST_LANES]; /* of each lane of the rank being drawn */
     int lanes;            /* drawn */
+    int readers;          /* of the rank being drawn, in the time drawn */
     double y;             /* of the rank being drawn */
 } canvas;
 
@@ -71,10 +73,12 @@ static void find_rows(canvas *c, int rank)
 {
     const tutti_timeline *t = c->timeline;
     memset(c->rows, 0, sizeof c->rows);
+    c->readers = 0;
     for (int64_t i = t->of_rank[rank]; i < t->of_rank[rank + 1]; i++) {
         const tutti_event *e = &t->event[i];
-        if (e->kind != TUTTI_SPAN_COLLECTIVE || e->lane >= c->lanes) continue;
         if (e->end_ms < c->begin_ms || e->begin_ms > c->end_ms) continue;
+        if (e->kind == TUTTI_SPAN_READ && e->row >= c->readers) c->readers = e->row + 1;
+        if (e->kind != TUTTI_SPAN_COLLECTIVE || e->lane >= c->lanes) continue;
         if (e->row >= c->rows[e->lane]) c->rows[e->lane] = e->row + 1;
     }
 }
@@ -89,6 +93,7 @@ static int rows_before(const canvas *c, int rank, int lane)
 static double row_of(const canvas *c, const tutti_event *e)
 {
     int row = e->kind == TUTTI_SPAN_COLLECTIVE ? rows_before(c, e->rank, e->lane) + e->row
+              : e->kind == TUTTI_SPAN_READ     ? rows_before(c, e->rank, c->lanes) + e->row
               : e->kind >= TUTTI_SPAN_WAIT     ? 0
                                                : 1 + e->row;
     return c->y + HEADING + row * (ROW + GAP);
@@ -96,7 +101,7 @@ static double row_of(const canvas *c, const tutti_event *e)
 
 static double height_of(const canvas *c, int rank)
 {
-    return HEADING + rows_before(c, rank, c->lanes) * (ROW + GAP) + GAP;
+    return HEADING + (rows_before(c, rank, c->lanes) + c->readers) * (ROW + GAP) + GAP;
 }
 
 static void label_row(const canvas *c, int row, const char *name)
@@ -124,6 +129,10 @@ static void label_rank(const canvas *c, int rank)
             snprintf(name, sizeof name, "lane %d", l);
             label_row(c, rows_before(c, rank, l) + k, k ? "" : name);
         }
+    for (int r = 0; r < c->readers; r++) {
+        snprintf(name, sizeof name, "reader %d", r);
+        label_row(c, rows_before(c, rank, c->lanes) + r, name);
+    }
 }
 
 /* ---- spans ---- */

@@ -272,6 +272,19 @@ static tutti_status drain(loop *l, int64_t next_step)
 
 /* ---- evaluation ---- */
 
+static double trace_now(void *trainer)
+{
+    const tutti_trainer *s = trainer;
+    return tutti_trace_now(s->session.trace);
+}
+
+static void trace_images(void *trainer, int thread, int64_t batch, double begin_s, double end_s)
+{
+    const tutti_trainer *s = trainer;
+    tutti_trace_read(s->session.trace, thread, "decode images", batch / s->options->accumulate + 1,
+        begin_s, end_s);
+}
+
 static tutti_status open_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
@@ -288,10 +301,11 @@ static tutti_status open_batches(tutti_trainer *s, int train, tutti_prefetch **b
         .bad = !tutti_bad_images_skipped(s->options->images.bad_images) ? NULL
                : train                                                  ? &s->bad_train
                                                                         : &s->bad_test,
-        .threads = tutti_data_threads(s->options->images.threads, (int)s->options->workers),
+        .threads = s->readers,
         .depth = (int)s->options->depth,
         .memory_bytes = tutti_data_memory(&s->options->images),
         .tell = train && s->session.rank == 0};
+    if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};
     return tutti_prefetch_open(&options, batches);
 }
 

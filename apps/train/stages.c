@@ -92,12 +92,15 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
     tutti_status parsed, tutti_trainer *trainer)
 {
-    *trainer = (tutti_trainer){.options = options, .interrupt = interrupt};
+    *trainer = (tutti_trainer){.options = options,
+        .interrupt = interrupt,
+        .readers = tutti_data_threads(options->images.threads, (int)options->workers)};
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     const tutti_training_session_options session = {.workers = (int)options->workers,
         .metered = 1,
         .spans = options->trace ? SPANS_TRACED : 0,
+        .readers = trainer->readers,
         .exchange = exchange_options(options, settings)};
     tutti_status status = tutti_training_session_open(&session, &trainer->session);
     if (status == TUTTI_ERR_TIMEOUT) return status; /* the settings may still be read */

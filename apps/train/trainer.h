@@ -38,6 +38,7 @@ typedef struct tutti_trainer {
     tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
     tutti_training_session session;       /* traced with --trace */
     int can_bf16;                         /* every rank's processor can */
+    int readers;                          /* threads that read ahead */
     tutti_dtype precision;                /* of this run, the same on all ranks */
     tutti_tune_result tuning;             /* of --design auto */
     tutti_outputs outputs;                /* of rank 0 */

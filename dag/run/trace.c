@@ -19,23 +19,24 @@ typedef struct track {
 struct tutti_trace {
     atomic_int on;
     int64_t step, room;
-    int tracks;
+    int workers, tracks;
     track track[];
 };
 
-tutti_status tutti_trace_open(int workers, int64_t room, tutti_trace **trace)
+tutti_status tutti_trace_open(int workers, int readers, int64_t room, tutti_trace **trace)
 {
-    int tracks = TUTTI_TRACK_WORKER + workers;
+    int tracks = TUTTI_TRACK_WORKER + workers + readers;
     size_t bytes = sizeof **trace + (size_t)tracks * sizeof(track);
     tutti_trace *t = tutti_mem_aligned(bytes);
     if (!t) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a trace");
     t->room = room;
+    t->workers = workers;
     for (; t->tracks < tracks; t->tracks++) {
         t->track[t->tracks].span = malloc(tutti_mem_product((size_t)room, sizeof(tutti_span)));
         if (t->track[t->tracks].span) continue;
         tutti_trace_close(t);
         return tutti_fail(
-            TUTTI_ERR_NOMEM, "no memory to trace %lld spans a worker", (long long)room);
+            TUTTI_ERR_NOMEM, "no memory to trace %lld spans a thread", (long long)room);
     }
     *trace = t;
     return TUTTI_OK;
@@ -114,6 +115,14 @@ void tutti_trace_main(tutti_trace *trace, tutti_span_kind kind, const char *name
     tutti_trace_add(trace, TUTTI_TRACK_MAIN, &span);
 }
 
+void tutti_trace_read(
+    tutti_trace *trace, int reader, const char *name, int64_t step, double begin_s, double end_s)
+{
+    const tutti_span span = {
+        .name = name, .kind = TUTTI_SPAN_READ, .step = step, .begin_s = begin_s, .end_s = end_s};
+    tutti_trace_add(trace, TUTTI_TRACK_WORKER + trace->workers + reader, &span);
+}
+
 tutti_span_kind tutti_span_kind_of(const tutti_node *node)
 {
     static const unsigned char kind_of_part[] = {
@@ -137,7 +146,12 @@ const char *tutti_span_kind_name(int kind)
 
 int tutti_trace_workers(const tutti_trace *trace)
 {
-    return trace->tracks - TUTTI_TRACK_WORKER;
+    return trace->workers;
+}
+
+int tutti_trace_readers(const tutti_trace *trace)
+{
+    return trace->tracks - TUTTI_TRACK_WORKER - trace->workers;
 }
 
 int64_t tutti_trace_count(const tutti_trace *trace, int track_index)

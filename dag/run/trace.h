@@ -1,5 +1,5 @@
-/* What a rank's threads do, as spans of time: kernels by worker, collectives, and the main thread's
- * waits.
+/* What a rank's threads do, as spans of time: kernels by worker, collectives, the main thread's
+ * waits, and what reads ahead.
  *
  *   open -> { switch on; { step; submit }*; switch off } -> read -> close
  *
@@ -29,7 +29,8 @@
     X(START, "start")           /* a worker hands a collective to its design */                    \
     X(COLLECTIVE, "collective") /* from its start to its end */                                    \
     X(WAIT, "wait")             /* the main thread waits */                                        \
-    X(SUBMIT, "submit")         /* the main thread submits */
+    X(SUBMIT, "submit")         /* the main thread submits */                                      \
+    X(READ, "read")             /* a thread makes images of a batch */
 
 typedef enum tutti_span_kind {
 #define TUTTI_SPAN_ENUM(kind, name) TUTTI_SPAN_##kind,
@@ -50,14 +51,15 @@ typedef struct tutti_span {
     double reserved_s, ready_s; /* when it was submitted; when its buffers were ready */
 } tutti_span;
 
-/* Who writes to a track: the main thread; whoever may call the communicator; the first worker (the
- * others follow it). */
+/* Who writes to a track: the main thread; whoever may call the communicator; the first worker. The
+ * others follow it, and then the readers. */
 enum { TUTTI_TRACK_MAIN, TUTTI_TRACK_COLLECTIVES, TUTTI_TRACK_WORKER };
 
 typedef struct tutti_trace tutti_trace;
 
-/* Room for this many spans per track; memory is touched as it fills. Starts off. NOMEM. */
-tutti_status tutti_trace_open(int workers, int64_t room, tutti_trace **trace);
+/* Room for this many spans per track; memory is touched as it fills. readers: threads that read
+ * data ahead. Starts off. NOMEM. */
+tutti_status tutti_trace_open(int workers, int readers, int64_t room, tutti_trace **trace);
 void tutti_trace_close(tutti_trace *trace); /* no thread may still record; accepts NULL */
 
 /* Starts or stops recording of the spans that begin from now on. [M] */
@@ -78,11 +80,16 @@ void tutti_trace_task(tutti_trace *trace, int worker, tutti_span_kind kind, cons
     int64_t step, double begin_s);
 void tutti_trace_main(tutti_trace *trace, tutti_span_kind kind, const char *name, double begin_s);
 
+/* Adds a span of a reader, for a step from 1 on. */
+void tutti_trace_read(
+    tutti_trace *trace, int reader, const char *name, int64_t step, double begin_s, double end_s);
+
 /* The kind of span that a kernel or collective node makes, and a kind's name: "backward". [P] */
 tutti_span_kind tutti_span_kind_of(const tutti_node *node);
 const char *tutti_span_kind_name(int kind); /* NULL: no such kind */
 
 int tutti_trace_workers(const tutti_trace *trace);
+int tutti_trace_readers(const tutti_trace *trace);
 int64_t tutti_trace_count(const tutti_trace *trace, int track);
 const tutti_span *tutti_trace_get(const tutti_trace *trace, int track, int64_t i);
 /* How many spans were dropped, and the first step that lost one (0: none). */

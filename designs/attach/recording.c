@@ -51,7 +51,7 @@ static tutti_status claim_file(tutti_recording *r, const char *file)
 static tutti_status prepare(tutti_recording *r, const char *file)
 {
     tutti_status status = tutti_conf_environment(&conf, r, NULL);
-    if (!status) status = tutti_trace_open(tutti_foreign_workers(), r->room, &r->spans);
+    if (!status) status = tutti_trace_open(tutti_foreign_workers(), 0, r->room, &r->spans);
     tutti_trace_set_step(r->spans, THE_STEP); /* before a worker sees it */
     if (!status) status = tutti_foreign_open(r->spans, &r->tasks);
     if (!status && tutti_exchange_rank(r->exchange) == 0) status = claim_file(r, file);

@@ -154,5 +154,11 @@ tutti_status tutti_trace_print(const tutti_trace *trace, const tutti_trace_rank 
         name_thread(&p, 1 + w, name);
         print_track(&p, TUTTI_TRACK_WORKER + w, 1 + w);
     }
+    for (int r = 0; r < tutti_trace_readers(trace); r++) {
+        snprintf(name, sizeof name, "reader %d", r);
+        name_thread(&p, TUTTI_TRACE_READER_TID + r, name);
+        print_track(
+            &p, TUTTI_TRACK_WORKER + tutti_trace_workers(trace) + r, TUTTI_TRACE_READER_TID + r);
+    }
     return print_lanes(&p);
 }

@@ -8,8 +8,8 @@
  *   ]}
  *
  *   pid   the rank
- *   tid   0: main thread; 1 ... 999: workers; 1000 * (lane + 1) + k: the k-th of the collectives in
- *         flight together on a lane
+ *   tid   0: main thread; 1 ... 899: workers; 900 ... 999: threads that read ahead;
+ *         1000 * (lane + 1) + k: the k-th of the collectives in flight together on a lane
  *   cat   a kind of span (dag/run/trace.h), or "queued": a collective from ready to started
  *   ts    microseconds of rank 0's clock since recording began
  *   args  step; for a collective also sequence, lane, bytes, what, and ready and reserved (as ts)
@@ -24,7 +24,7 @@
 
 #include <stdio.h>
 
-enum { TUTTI_TRACE_FORMAT = 1, TUTTI_TRACE_LANE_TID = 1000 };
+enum { TUTTI_TRACE_FORMAT = 1, TUTTI_TRACE_READER_TID = 900, TUTTI_TRACE_LANE_TID = 1000 };
 
 /* How to convert a rank's times. */
 typedef struct tutti_trace_rank {

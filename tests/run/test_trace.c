@@ -26,7 +26,7 @@ START_TEST(off_records_nothing)
 {
     tutti_trace *trace;
     int64_t lost;
-    ck_assert_ok(tutti_trace_open(1, ROOM, &trace));
+    ck_assert_ok(tutti_trace_open(1, 0, ROOM, &trace));
     ck_assert(!tutti_trace_on(trace) && !tutti_trace_on(NULL));
     ck_assert_double_eq(tutti_trace_now(trace), 0);
     ck_assert_double_eq(tutti_trace_now(NULL), 0);
@@ -55,7 +55,7 @@ START_TEST(a_full_track_counts_what_it_drops)
 {
     tutti_trace *trace;
     int64_t lost;
-    ck_assert_ok(tutti_trace_open(2, ROOM, &trace));
+    ck_assert_ok(tutti_trace_open(2, 0, ROOM, &trace));
     for (int i = 0; i < ROOM + 10; i++) {
         tutti_span span = span_of(i < ROOM ? 5 : 0, 1 + i); /* in no step: no step is lost */
         tutti_trace_add(trace, TUTTI_TRACK_WORKER, &span);
@@ -101,7 +101,7 @@ START_TEST(each_thread_has_its_track)
     writer w[WORKERS];
     pthread_t thread[WORKERS];
     int64_t seen = 0, lost;
-    ck_assert_ok(tutti_trace_open(WORKERS, ROOM, &trace));
+    ck_assert_ok(tutti_trace_open(WORKERS, 0, ROOM, &trace));
     for (int i = 0; i < WORKERS; i++) {
         w[i] = (writer){trace, i};
         ck_assert_int_eq(pthread_create(&thread[i], NULL, write_spans, &w[i]), 0);
@@ -188,7 +188,7 @@ START_TEST(every_runner_records)
     int64_t next = 0;
     int kinds[TUTTI_SPAN_KINDS];
     float in[COUNT] = {1, 2, 3, 4, 5}, out[COUNT];
-    ck_assert_ok(tutti_trace_open(2, ROOM, &trace));
+    ck_assert_ok(tutti_trace_open(2, 0, ROOM, &trace));
     tutti_run_options options = {
         .workers = 2, .hooks = {.ctx = &next, .reserve = reserve, .start = start}, .trace = trace};
     ck_assert_ok(runner->open(g, &options, &run));

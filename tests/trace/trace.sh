@@ -26,6 +26,21 @@ grep -q '"first_step":4,"last_step":5,' "$dir/trace" || fail "which steps are tr
 traces 3 concurrent hides --steps 2
 traces 3 chained hides --steps 2
 
+# Threads that read ahead have tracks: they fill what the steps before have freed.
+trains 2 --data "$dir/data" --model mlp --batch 30 --steps 30 --eval-every never --threads 2 --depth 3 --trace "$dir/read" --trace-steps 30
+python3 - "$dir/read" << 'EOF' || fail "the tracks of threads that read ahead"
+import json, sys
+events = json.load(open(sys.argv[1], encoding="utf-8"))["traceEvents"]
+read = [e for e in events if e.get("cat") == "read"]
+names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+rows = {(e["pid"], e["tid"]) for e in read}
+assert {pid for pid, _ in rows} == {0, 1}, rows
+assert all(names[row] == f"reader {row[1] - 900}" and row[1] in (900, 901) for row in rows), (rows, names)
+steps = sorted({e["args"]["step"] for e in read if e["pid"] == 0})
+assert len(steps) > 10 and min(steps) >= 1 and max(steps) <= 33, steps
+EOF
+"$apps/tutti-trace" "$dir/read" --step 20 --svg "$dir/svg" > "$dir/out" || fail "tutti-trace --svg: status $?"
+
 # tutti-trace: text, a picture, one step; and what it refuses.
 "$apps/tutti-trace" "$dir/trace" --step 2 --svg "$dir/svg" > "$dir/out" || fail "tutti-trace --svg: status $?"
 for text in 'resnet20 on 3 ranks, design chained' 'critical path of step 2' 'rank 2 worker 0' 'd.conv1.weight.sum'; do
