@@ -5,8 +5,10 @@ libtrain_la_SOURCES = \
 	apps/train/again.c apps/train/again.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/curve.c apps/train/curve.h \
+	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
 	apps/train/finite.c apps/train/finite.h \
+	apps/train/flight.c apps/train/flight.h \
 	apps/train/hash.c apps/train/hash.h \
 	apps/train/initial.c apps/train/initial.h \
 	apps/train/interrupt.c apps/train/interrupt.h \

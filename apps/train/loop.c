@@ -1,17 +1,15 @@
 #include "apps/train/loop.h"
 
-#include "apps/data/prefetch.h"
 #include "apps/train/again.h"
+#include "apps/train/evaluate.h"
 #include "apps/train/finite.h"
 #include "apps/train/replica.h"
 #include "apps/train/saver.h"
 #include "apps/train/stopwatch.h"
-#include "apps/train/tally.h"
 #include "apps/train/timetable.h"
 #include "apps/train/tracer.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "dag/kernels/loss.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,41 +17,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    AHEAD = 2, /* batches in flight */
-    VIEWS = 2  /* of a test image, at most */
-};
-
-/* A submitted batch. What its feeds read and its fetches write lives here until it is retired. */
-typedef struct flight {
-    int busy;
-    int64_t step, point;
-    int64_t number; /* of its batch, among all batches of training */
-    float rate;
-    const tutti_batch *batch;
-    double *metrics; /* micro-batches x TUTTI_METRICS */
-    float *outputs;  /* (batch, classes), where they are tallied; else NULL */
-} flight;
-
-/* Sums of metrics over images: loss, correct, counted. */
-typedef struct sums {
-    double value[TUTTI_METRICS];
-} sums;
-
 typedef struct loop {
     tutti_trainer *s;
     tutti_report *report;
     tutti_prefetch *batches;
     tutti_stopwatch watch;
     tutti_tracer tracer;
-    flight flight[AHEAD];
-    int64_t epoch;                               /* of the sums, from 0 */
-    sums trained;                                /* this rank's images of the epoch */
-    sums gathered;                               /* of the step's batches so far */
-    double train_loss, test_loss, test_accuracy; /* of the last evaluation, over all ranks */
-    double one_view_accuracy;                    /* with only one view of each test image */
-    double best_accuracy;                        /* label among the best five */
-    double average_loss, average_accuracy;       /* of the averages over steps; NaN without */
+    tutti_flight flight[TUTTI_FLIGHTS];
+    int64_t epoch;              /* of the sums, from 0 */
+    tutti_metric_sums trained;  /* this rank's images of the epoch */
+    tutti_metric_sums gathered; /* of the step's batches so far */
+    tutti_evaluation found;     /* by the last evaluation, over all ranks */
     int64_t replica_checks;
     int64_t lost;              /* the first step whose loss on this rank was not finite; 0: none */
     int64_t saved;             /* the step of the last checkpoint; 0: none */
@@ -64,109 +38,7 @@ typedef struct loop {
     int signal;                /* all ranks end because one received this; 0: they go on */
 } loop;
 
-static tutti_status open_flights(flight flights[AHEAD], int micro_batches)
-{
-    for (int i = 0; i < AHEAD; i++) {
-        flights[i] =
-            (flight){.metrics = calloc((size_t)micro_batches * TUTTI_METRICS, sizeof(double))};
-        if (!flights[i].metrics)
-            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the metrics of a step");
-    }
-    return TUTTI_OK;
-}
-
-static void close_flights(flight flights[AHEAD])
-{
-    for (int i = 0; i < AHEAD; i++) {
-        if (flights[i].batch) tutti_prefetch_release((void *)flights[i].batch);
-        free(flights[i].metrics);
-        free(flights[i].outputs);
-    }
-}
-
 /* ---- one step ---- */
-
-static tutti_status fetch_metrics(tutti_training_session *on, flight *f)
-{
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < on->step->micro_batches && !status; i++)
-        status = on->runner->fetch(on->run, on->step->micro_batch[i].metrics,
-            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
-    return status;
-}
-
-/* Submits a section for the flight's batch and the fetches of its metrics. */
-static tutti_status submit(tutti_training_session *on, int section, flight *f)
-{
-    double begun_s = tutti_trace_now(on->trace);
-    tutti_status status = tutti_training_session_feed(on, f->batch->images, f->batch->labels);
-    if (!status) status = on->runner->submit(on->run, section);
-    if (!status) status = fetch_metrics(on, f);
-    f->point = on->runner->point(on->run);
-    tutti_trace_main(on->trace, TUTTI_SPAN_SUBMIT, "submit", begun_s);
-    return status;
-}
-
-/* Fetches the outputs that the tensors of one view have. */
-static tutti_status fetch_outputs(tutti_trainer *s, int view, flight *f)
-{
-    tutti_training_session *on = &s->session;
-    int64_t classes = s->test.classes;
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < on->step->micro_batches && !status; i++) {
-        const tutti_micro_batch *m = &on->step->micro_batch[i];
-        status = on->runner->fetch(on->run, view ? m->both : m->seen,
-            f->outputs + m->first * classes, (size_t)(m->count * classes) * sizeof(float));
-    }
-    if (!status) f->point = on->runner->point(on->run);
-    return status;
-}
-
-/* Waits until a flight has landed, releases its batch and adds its metrics to `sum`, and its outputs to
- * `tally` unless that is NULL. */
-static tutti_status land(tutti_trainer *s, flight *f, sums *sum, tutti_tally *tally)
-{
-    tutti_training_session *on = &s->session;
-    double begun_s = tutti_trace_now(on->trace);
-    tutti_status status = on->runner->wait(on->run, f->point, s->options->timeout_s);
-    tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
-    if (status) return status; /* the batch may still be read */
-    f->busy = 0;
-    if (tally) tutti_tally_add(tally, s->options->batch, f->outputs, f->batch->labels);
-    tutti_prefetch_release((void *)f->batch);
-    f->batch = NULL;
-    for (int i = 0; i < on->step->micro_batches; i++)
-        for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];
-    return TUTTI_OK;
-}
-
-/* Waits for the next batch, or until --timeout. The other ranks, which may have to wait for this one, are told why. */
-static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *split)
-{
-    static const double moment_s = 0.1;
-    double until_s = tutti_clock_s() + s->options->timeout_s;
-    if (tutti_prefetch_await(batches, 0)) return;
-    snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (format %s)", split,
-        s->train.source->name);
-    tutti_exchange_note(s->session.exchange, s->doing, 0);
-    while (!tutti_prefetch_await(batches, moment_s) && tutti_clock_s() < until_s)
-        tutti_exchange_attend(s->session.exchange);
-    tutti_exchange_note(s->session.exchange, NULL, 0);
-}
-
-/* Takes the next batch of a split into a free flight. */
-static tutti_status board(
-    tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, flight *f)
-{
-    double begun_s = tutti_trace_now(s->session.trace);
-    await_batch(s, batches, split);
-    tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
-    tutti_trace_main(s->session.trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
-    if (status) return status;
-    f->step = step;
-    f->busy = 1;
-    return TUTTI_OK;
-}
 
 /* Over all ranks. */
 static double images_per_step(const tutti_trainer *s)
@@ -174,7 +46,8 @@ static double images_per_step(const tutti_trainer *s)
     return (double)(s->session.ranks * s->options->batch * s->options->accumulate);
 }
 
-static void report_step(loop *l, const flight *f, const sums *step, double took_s)
+static void report_step(
+    loop *l, const tutti_flight *f, const tutti_metric_sums *step, double took_s)
 {
     tutti_trainer *s = l->s;
     if (s->session.rank != 0) return;
@@ -204,18 +77,18 @@ static int ends_step(const tutti_trainer *s, int64_t number)
     return (number + 1) % s->options->accumulate == 0;
 }
 
-static tutti_status retire(loop *l, flight *f)
+static tutti_status retire(loop *l, tutti_flight *f)
 {
     if (!f->busy) return TUTTI_OK;
-    if (begins_step(l->s, f->number)) l->gathered = (sums){0};
-    tutti_status status = land(l->s, f, &l->gathered, NULL);
+    if (begins_step(l->s, f->number)) l->gathered = (tutti_metric_sums){0};
+    tutti_status status = tutti_flight_land(l->s, f, &l->gathered, NULL);
     if (status || !ends_step(l->s, f->number)) return status;
-    const sums step = l->gathered;
+    const tutti_metric_sums step = l->gathered;
     double took_s = tutti_stopwatch_step(&l->watch);
     if (!l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
     if (l->lost) return TUTTI_OK; /* the others are told; later results are useless */
     int64_t epoch = f->step / l->s->steps_per_epoch;
-    if (epoch != l->epoch) l->trained = (sums){0};
+    if (epoch != l->epoch) l->trained = (tutti_metric_sums){0};
     l->epoch = epoch;
     for (int k = 0; k < TUTTI_METRICS; k++) l->trained.value[k] += step.value[k];
     report_step(l, f, &step, took_s);
@@ -227,9 +100,9 @@ static tutti_status submit_batch(loop *l, int64_t number)
 {
     tutti_trainer *s = l->s;
     tutti_training_session *on = &s->session;
-    flight *f = &l->flight[number % AHEAD];
+    tutti_flight *f = &l->flight[number % TUTTI_FLIGHTS];
     int64_t step = number / s->options->accumulate;
-    tutti_status status = board(s, l->batches, "train", step, f);
+    tutti_status status = tutti_flight_board(s, l->batches, "train", step, f);
     if (status) return status;
     f->number = number;
     f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);
@@ -238,7 +111,8 @@ static tutti_status submit_batch(loop *l, int64_t number)
         status =
             on->runner->feed(on->run, on->step->counter, &f->number, sizeof f->number, NULL, NULL);
     if (status) return status;
-    return submit(on, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
+    return tutti_flight_submit(
+        on, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
 }
 
 /* *stop: this step is not submitted; all ranks have submitted the same steps. */
@@ -249,10 +123,10 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     tutti_status status = TUTTI_OK;
     tutti_tracer_step(&l->tracer, step + 1);
     for (int64_t number = first; number < end && !status; number++) {
-        status = retire(l, &l->flight[number % AHEAD]);
+        status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
         int wish = l->lost || tutti_interrupt_asked(s->interrupt);
         if (!status && number == first)
-            status = tutti_exchange_halt(s->session.exchange, step, AHEAD, wish, stop);
+            status = tutti_exchange_halt(s->session.exchange, step, TUTTI_FLIGHTS, wish, stop);
         if (status || *stop) return status;
         status = submit_batch(l, number);
     }
@@ -265,48 +139,9 @@ static tutti_status drain(loop *l, int64_t next_step)
 {
     int64_t next = next_step * l->s->options->accumulate;
     tutti_status status = TUTTI_OK;
-    for (int64_t number = next; number < next + AHEAD && !status; number++)
-        status = retire(l, &l->flight[number % AHEAD]);
+    for (int64_t number = next; number < next + TUTTI_FLIGHTS && !status; number++)
+        status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
     return status;
-}
-
-/* ---- evaluation ---- */
-
-static double trace_now(void *trainer)
-{
-    const tutti_trainer *s = trainer;
-    return tutti_trace_now(s->session.trace);
-}
-
-static void trace_images(void *trainer, int thread, int64_t batch, double begin_s, double end_s)
-{
-    const tutti_trainer *s = trainer;
-    tutti_trace_read(s->session.trace, thread, "decode images", batch / s->options->accumulate + 1,
-        begin_s, end_s);
-}
-
-static tutti_status open_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
-{
-    tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
-        .train = train,
-        .rank = s->session.rank,
-        .ranks = s->session.ranks,
-        .batch = s->options->batch,
-        .first_step = train ? s->first_step * s->options->accumulate : 0,
-        .multiple = train ? s->options->accumulate : 1,
-        .augment = s->options->augment,
-        .crop_epochs = s->crop_epochs,
-        .views = s->options->views,
-        .seed = (uint64_t)s->options->seed,
-        .bad = !tutti_bad_images_skipped(s->options->images.bad_images) ? NULL
-               : train                                                  ? &s->bad_train
-                                                                        : &s->bad_test,
-        .threads = s->readers,
-        .depth = (int)s->options->depth,
-        .memory_bytes = tutti_data_memory(&s->options->images),
-        .tell = train && s->session.rank == 0};
-    if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};
-    return tutti_prefetch_open(&options, batches);
 }
 
 /* ---- reasons to end ---- */
@@ -333,10 +168,10 @@ static tutti_finding look_at_weights(const loop *l)
 static tutti_status try_weights(loop *l, tutti_finding *found)
 {
     tutti_training_session *on = &l->s->session;
-    flight *f = &l->flight[0];
+    tutti_flight *f = &l->flight[0];
     double loss = 0;
     tutti_status status = on->runner->submit(on->run, on->step->eval);
-    if (!status) status = fetch_metrics(on, f);
+    if (!status) status = tutti_flight_fetch(on, f);
     if (!status)
         status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
     for (int i = 0; i < on->step->micro_batches; i++) loss += f->metrics[i * TUTTI_METRICS];
@@ -344,125 +179,36 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     return status;
 }
 
-static tutti_status open_outputs(const tutti_trainer *s, flight flights[AHEAD])
-{
-    size_t count = (size_t)(s->options->batch * s->test.classes);
-    for (int i = 0; i < AHEAD; i++) {
-        flights[i].outputs = calloc(count, sizeof(float));
-        if (!flights[i].outputs)
-            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the outputs of a batch");
-    }
-    return TUTTI_OK;
-}
-
-/* Evaluates this rank's share of the test set, each batch once per view: sum[v] is for the mean of views 0 .. v;
- * `tally`, if there is one, for the mean of all. A rank
- * that is asked to end skips the rest. */
-static tutti_status evaluate_share(
-    tutti_trainer *s, const int section[VIEWS], sums sum[VIEWS], tutti_tally *tally)
-{
-    tutti_training_session *on = &s->session;
-    int64_t views = s->options->views;
-    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, on->ranks, s->options->batch, 1);
-    flight flights[AHEAD] = {{0}};
-    tutti_prefetch *batches = NULL;
-    if (steps < 1) return TUTTI_OK;
-    tutti_status status = open_flights(flights, on->step->micro_batches);
-    if (!status && tally) status = open_outputs(s, flights);
-    if (!status) status = open_batches(s, 0, &batches);
-    for (int64_t step = 0; step < steps + AHEAD && !status; step++) {
-        if (step < steps && tutti_interrupt_asked(s->interrupt)) steps = step;
-        flight *f = &flights[step % AHEAD];
-        int last = f->step % views == views - 1;
-        if (f->busy) status = land(s, f, &sum[f->step % views], last ? tally : NULL);
-        if (status || step >= steps) continue;
-        status = board(s, batches, "test", step, f);
-        if (!status) status = submit(on, section[step % views], f);
-        if (!status && tally && step % views == views - 1)
-            status = fetch_outputs(s, (int)(step % views), f);
-    }
-    if (status) return status; /* flights and batches may still be in use: the run ends */
-    tutti_prefetch_close(batches);
-    close_flights(flights);
-    return TUTTI_OK;
-}
-
-/* The weights, and their averages if there are any: sum[VIEWS + v] is for these. */
-static tutti_status evaluate_both(tutti_trainer *s, sums sum[2 * VIEWS], tutti_tally *tally)
-{
-    const tutti_step *step = s->session.step;
-    const int own[VIEWS] = {step->eval, step->eval_again};
-    const int averages[VIEWS] = {step->eval_average, step->eval_average_again};
-    tutti_status status = evaluate_share(s, own, sum, tally);
-    if (!status && step->eval_average >= 0) status = evaluate_share(s, averages, sum + VIEWS, NULL);
-    return status;
-}
-
-/* Sums over all ranks. */
-static tutti_status add_ranks(tutti_trainer *s, int count, sums all[])
-{
-    return tutti_exchange_call(s->session.exchange, "the epoch's sums",
-        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-            .dtype = TUTTI_F64,
-            .op = TUTTI_SUM,
-            .count = count * TUTTI_METRICS,
-            .recv = all});
-}
-
-static tutti_status tally_ranks(tutti_trainer *s, const tutti_tally *tally)
-{
-    return tutti_exchange_call(s->session.exchange, "the test set's counts",
-        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-            .dtype = TUTTI_I64,
-            .op = TUTTI_SUM,
-            .count = tally->counts,
-            .recv = tally->count});
-}
-
-static double part(double x, double of)
-{
-    return of > 0 ? x / of : NAN;
-}
-
 /* Test loss and accuracy are NaN if the test set is not evaluated. */
 static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int *together)
 {
-    int averaged = l->s->session.step->eval_average >= 0;
-    sums all[1 + 2 * VIEWS] = {l->trained};
-    const sums *one = &all[1], *last = &all[l->s->options->views], *average = last + VIEWS;
+    tutti_test_sums sums = {.trained = l->trained};
     tutti_status status = TUTTI_OK;
     if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER)
-        status = evaluate_both(l->s, &all[1], tally);
+        status = tutti_evaluate(l->s, &sums, tally);
     if (!status) status = settle(l, done, (tutti_finding){0}, together);
     if (status || l->signal) return status;
-    status = add_ranks(l->s, averaged ? 1 + 2 * VIEWS : 1 + VIEWS, all);
-    if (!status) status = tally_ranks(l->s, tally);
+    status = tutti_evaluate_sum(l->s, &sums, tally, &l->found);
     if (status) return status;
-    l->best_accuracy = tutti_tally_best(tally);
-    l->train_loss = part(all[0].value[0], all[0].value[2]);
-    l->test_loss = part(last->value[0], last->value[2]);
-    l->test_accuracy = part(last->value[1], last->value[2]);
-    l->one_view_accuracy = part(one->value[1], one->value[2]);
-    l->average_loss = part(average->value[0], average->value[2]);
-    l->average_accuracy = part(average->value[1], average->value[2]);
+    const tutti_evaluation *found = &l->found;
     tutti_report_on_eval(l->report, &(tutti_report_eval){.epoch = l->epoch + 1,
                                         .step = done,
                                         .seconds = l->watch.total_s,
-                                        .train_loss = l->train_loss,
-                                        .test_loss = l->test_loss,
-                                        .test_accuracy = l->test_accuracy,
-                                        .one_view_accuracy = l->one_view_accuracy,
+                                        .train_loss = found->train_loss,
+                                        .test_loss = found->test_loss,
+                                        .test_accuracy = found->test_accuracy,
+                                        .one_view_accuracy = found->one_view_accuracy,
                                         .tally = tally,
-                                        .averaged = averaged,
-                                        .average_loss = l->average_loss,
-                                        .average_accuracy = l->average_accuracy,
+                                        .averaged = l->s->session.step->eval_average >= 0,
+                                        .average_loss = found->average_loss,
+                                        .average_accuracy = found->average_accuracy,
                                         .views = l->s->options->views});
     *together = 1;
-    if (last->value[2] > 0 && !isfinite(l->test_loss)) {
-        const tutti_finding found = {TUTTI_FINDING_AFTER, 0};
-        return tutti_finding_refuse(l->s, done, l->saved, -1, &found);
+    if (found->images > 0 && !isfinite(found->test_loss)) {
+        const tutti_finding after = {TUTTI_FINDING_AFTER, 0};
+        return tutti_finding_refuse(l->s, done, l->saved, -1, &after);
     }
-    if (last->value[2] > 0) l->known = done;
+    if (found->images > 0) l->known = done;
     return TUTTI_OK;
 }
 
@@ -474,9 +220,9 @@ static void compare_with_best(loop *l, int64_t done)
     l->better = 0;
     if (patience->word && !s->options->keep_best) return;
     if (done <= s->first_step || (done % s->steps_per_epoch != 0 && done != s->steps)) return;
-    l->better = !s->best.step || l->test_accuracy > s->best.accuracy;
+    l->better = !s->best.step || l->found.test_accuracy > s->best.accuracy;
     s->best.since++;
-    if (l->better) s->best = (tutti_train_best){l->test_accuracy, done, 0};
+    if (l->better) s->best = (tutti_train_best){l->found.test_accuracy, done, 0};
     if (patience->word || s->best.since < patience->value || done >= s->last_step) return;
     s->last_step = done;
     if (s->session.rank == 0)
@@ -719,12 +465,12 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .compute_ms = 1e3 * w->compute_s / steps,
         .comm_ms = 1e3 * w->comm_s / steps,
         .hidden_pct = tutti_stopwatch_hidden_pct(w),
-        .train_loss = l->train_loss,
-        .test_accuracy = l->test_accuracy,
-        .one_view_accuracy = l->one_view_accuracy,
-        .best_accuracy = l->best_accuracy,
+        .train_loss = l->found.train_loss,
+        .test_accuracy = l->found.test_accuracy,
+        .one_view_accuracy = l->found.one_view_accuracy,
+        .best_accuracy = l->found.best_accuracy,
         .averaged = s->session.step->eval_average >= 0,
-        .average_accuracy = l->average_accuracy,
+        .average_accuracy = l->found.average_accuracy,
         .views = s->options->views,
         .replica_checks = l->replica_checks};
 }
@@ -742,9 +488,9 @@ tutti_status tutti_loop_run(
         tutti_timetable_saved(&l.timetable, trainer->first_step, tutti_clock_s());
         l.look = trainer->first_step + TUTTI_TIMETABLE_FIRST;
     }
-    tutti_status status = open_flights(l.flight, trainer->session.step->micro_batches);
+    tutti_status status = tutti_flights_open(l.flight, trainer->session.step->micro_batches);
     if (!status) status = tutti_stopwatch_open(trainer->session.meter, steps, &l.watch);
-    if (!status) status = open_batches(trainer, 1, &l.batches);
+    if (!status) status = tutti_flight_batches(trainer, 1, &l.batches);
     if (!status) status = open_tracer(&l, together);
     if (!status) status = run_steps(&l, together);
     if (!status) {
@@ -755,6 +501,6 @@ tutti_status tutti_loop_run(
     if (!status) summarise(&l, summary);
     tutti_prefetch_close(l.batches);
     tutti_stopwatch_close(&l.watch);
-    close_flights(l.flight);
+    tutti_flights_close(l.flight);
     return status;
 }
