@@ -146,15 +146,24 @@ static int look_at_earlier(const char *path, mode_t *mode)
     return 0;
 }
 
-static int create_part(tutti_file *file, mode_t mode)
+static char *name_part(const char *path, int keeps)
 {
-    file->fd = open(file->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    char *name = NULL;
+    if (!keeps) return tutti_file_part(path);
+    return asprintf(&name, "%s%s", path, part_end) < 0 ? NULL : name;
+}
+
+static int create_part(tutti_file *file, mode_t mode, int keeps)
+{
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (keeps ? 0 : O_EXCL);
+    file->fd = open(file->part, flags, 0666);
     if (file->fd < 0) return errno;
     if (mode) fchmod(file->fd, mode); /* some file systems have no permissions */
     return 0;
 }
 
-tutti_status tutti_file_begin(const tutti_file_options *options, tutti_file *file)
+/* keeps: the part has a name of its own, and may be there. */
+static tutti_status begin(const tutti_file_options *options, int keeps, tutti_file *file)
 {
     mode_t mode;
     *file = (tutti_file){.options = *options, .fd = -1};
@@ -165,14 +174,62 @@ tutti_status tutti_file_begin(const tutti_file_options *options, tutti_file *fil
         status = refuse(options, "cannot be replaced, because it is not a regular file", error);
     else if (error)
         status = refuse(options, "cannot be written", error);
-    else if (!(file->part = tutti_file_part(file->path)))
+    else if (!(file->part = name_part(file->path, keeps)))
         status = no_memory(options);
-    else if ((error = create_part(file, mode)))
+    else if ((error = create_part(file, mode, keeps)))
         status = refuse(options, "cannot create a file next to it", error);
     if (!status) return TUTTI_OK;
     free(file->path);
     free(file->part);
     return status;
+}
+
+tutti_status tutti_file_begin(const tutti_file_options *options, tutti_file *file)
+{
+    return begin(options, 0, file);
+}
+
+tutti_status tutti_file_begin_at(const tutti_file_options *options, int64_t n, tutti_file *file)
+{
+    tutti_status status = begin(options, 1, file);
+    if (status) return status;
+    struct stat info;
+    int error = fstat(file->fd, &info) ? errno : 0;
+    if (!error && info.st_size < n) {
+        status = tutti_fail(TUTTI_ERR_FORMAT,
+            "%s %s: has %lld bytes, but %lld were written before: begin again in another folder",
+            options->what, file->part, (long long)info.st_size, (long long)n);
+        tutti_file_keep(file);
+        return status;
+    }
+    if (!error && (ftruncate(file->fd, n) || lseek(file->fd, n, SEEK_SET) < 0)) error = errno;
+    if (!error) return TUTTI_OK;
+    tutti_file_keep(file);
+    return refuse(options, "cannot be continued", error);
+}
+
+static void forget(tutti_file *file)
+{
+    close(file->fd);
+    free(file->path);
+    free(file->part);
+}
+
+void tutti_file_drop(tutti_file *file)
+{
+    unlink(file->part);
+    forget(file);
+}
+
+void tutti_file_keep(tutti_file *file)
+{
+    forget(file);
+}
+
+tutti_status tutti_file_sync(tutti_file *file)
+{
+    if (!file->error && fsync(file->fd)) file->error = errno;
+    return file->error ? refuse_saving(&file->options, file->error) : TUTTI_OK;
 }
 
 void tutti_file_write(tutti_file *file, const void *data, size_t bytes)

@@ -23,6 +23,7 @@
 #include "dag/base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef struct tutti_file_options {
@@ -47,8 +48,22 @@ void tutti_file_write(tutti_file *file, const void *data, size_t bytes);
 /* Puts the file in place if everything was written and verified; otherwise removes the part, and
  * the file that was there before stays. */
 tutti_status tutti_file_end(tutti_file *file);
+/* Gives up without a word: removes the part. */
+void tutti_file_drop(tutti_file *file);
 /* begin, one write and end. */
 tutti_status tutti_file_put(const tutti_file_options *options, const void *data, size_t bytes);
+
+/* A file that takes so long that a program which is killed has to go on with it: its part is
+ * PATH.part, and stays.
+ *
+ *   begin_at 0 -> { write* -> sync }* -> end
+ *   begin_at N -> ...                          N: how much there was at a sync
+ *
+ * Bytes behind the N-th are cut off. FORMAT (logged): the part is shorter than that. end removes a
+ * part that could not be written; keep closes it instead, and leaves it. */
+tutti_status tutti_file_begin_at(const tutti_file_options *options, int64_t n, tutti_file *file);
+tutti_status tutti_file_sync(tutti_file *file);
+void tutti_file_keep(tutti_file *file);
 
 /* A file that others may read while it grows. An earlier one that is not empty is kept as `keep`
  * says; with `append` it is continued instead, after its last whole line of JSON. A pipe, a

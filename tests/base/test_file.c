@@ -252,6 +252,34 @@ START_TEST(a_failure_leaves_what_was_there)
 }
 END_TEST
 
+/* A part with a name of its own is cut to what was there at a sync, and gone on with. */
+START_TEST(parts_are_continued)
+{
+    const tutti_file_options options = {.what = "test", .path = path};
+    tutti_file file;
+    ck_assert_ok(tutti_file_begin_at(&options, 0, &file));
+    tutti_file_write(&file, "one ", 4);
+    ck_assert_ok(tutti_file_sync(&file));
+    tutti_file_write(&file, "lost", 4);
+    tutti_file_keep(&file);
+    ck_assert_str_eq(content("f.part"), "one lost");
+    ck_assert_str_eq(content("f"), "(none)");
+    ck_assert_ok(tutti_file_begin_at(&options, 4, &file));
+    tutti_file_write(&file, "two", 3);
+    ck_assert_ok(tutti_file_end(&file));
+    ck_assert_str_eq(content("f"), "one two");
+    ck_assert_int_eq(files_in_folder(), 1);
+    put_plain("f.part", "one");
+    tutti_status status = TUTTI_OK;
+    SAYING(status = tutti_file_begin_at(&options, 4, &file));
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
+    ck_assert_said("f.part: has 3 bytes, but 4 were written before");
+    ck_assert_ok(tutti_file_begin_at(&options, 0, &file));
+    tutti_file_drop(&file);
+    ck_assert_int_eq(files_in_folder(), 1);
+}
+END_TEST
+
 static tutti_status stream(const char *text, int append)
 {
     FILE *out = NULL;
@@ -461,6 +489,7 @@ int main(void)
     tcase_add_test(tcase, what_is_no_file_is_not_replaced);
     tcase_add_test(tcase, permissions_stay);
     tcase_add_test(tcase, a_failure_leaves_what_was_there);
+    tcase_add_test(tcase, parts_are_continued);
     tcase_add_test(tcase, streams_keep_or_continue);
     tcase_add_test(tcase, one_writer_a_file);
     tcase_add_test(tcase, a_link_and_its_file_are_one);
