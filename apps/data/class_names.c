@@ -14,6 +14,7 @@ enum { NAME = 256 };
 static const struct {
     const char *format, *folder, *file;
 } sources[] = {{"jpeg", "train", NULL}, {"imagenet", "train", NULL},
+    {"webdataset", NULL, TUTTI_CLASS_NAMES_FILE}, {"recordio", NULL, TUTTI_CLASS_NAMES_FILE},
     {"cifar10", NULL, "batches.meta.txt"}, {"cifar100", NULL, "fine_label_names.txt"}};
 
 /* What folders mean, where a file tells: lines like "n01440764 tench, Tinca tinca". */

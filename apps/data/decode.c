@@ -29,6 +29,7 @@ struct tutti_decoder {
     tutti_jpeg *jpeg;
     tutti_png png;
     buffer stored, upright; /* pixels of an image file, as they are stored and turned */
+    buffer shrunk;          /* a whole picture */
     tutti_resize_memory resizing;
     /* Of the file that was looked at; its sides as they are stored. */
     int is_png, width, height, orientation;
@@ -106,6 +107,7 @@ void tutti_decoder_free(tutti_decoder *decoder)
     tutti_sample_free(&decoder->sample);
     free(decoder->stored.bytes);
     free(decoder->upright.bytes);
+    free(decoder->shrunk.bytes);
     free(decoder);
 }
 
@@ -308,6 +310,42 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
     if (status || !pixels) return status;
     if (data->resize) return resize(d, &view, &made, pixels);
     tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
+    return TUTTI_OK;
+}
+
+/* ---- whole pictures ---- */
+
+static tutti_status decode_whole(
+    tutti_decoder *d, const tutti_sample *sample, int width, int height, int shrink, window *made)
+{
+    const area all = {0, 0, width, height};
+    return d->is_png ? decode_png(d, sample, made) : decode_jpeg(d, sample, all, shrink, made);
+}
+
+tutti_status tutti_decoder_check(tutti_decoder *d, const tutti_sample *sample)
+{
+    int width, height;
+    window made;
+    tutti_status status = tutti_decoder_look(d, sample, &width, &height);
+    return status ? status : decode_whole(d, sample, width, height, SHRINK_MOST, &made);
+}
+
+tutti_status tutti_decoder_shrink(tutti_decoder *d, const tutti_sample *sample, int side,
+    const uint8_t **pixels, int *width, int *height)
+{
+    int w, h;
+    window made;
+    tutti_status status = tutti_decoder_look(d, sample, &w, &h);
+    if (status) return status;
+    tutti_view view = {.width = w, .height = h};
+    tutti_view_fit(side, w, h, &view.out_width, &view.out_height);
+    status = decode_whole(d, sample, w, h, shrink_for(&view), &made);
+    if (!status) status = reserve(&d->shrunk, view.out_width, view.out_height, CHANNELS);
+    if (!status) status = resize(d, &view, &made, d->shrunk.bytes);
+    if (status) return status;
+    *pixels = d->shrunk.bytes;
+    *width = view.out_width;
+    *height = view.out_height;
     return TUTTI_OK;
 }
 

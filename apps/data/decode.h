@@ -31,6 +31,15 @@ tutti_status tutti_decoder_make(tutti_decoder *decoder, const tutti_dataset *dat
 tutti_status tutti_decoder_look(
     tutti_decoder *decoder, const tutti_sample *sample, int *width, int *height);
 
+/* Decodes all of an image file, to see whether it is damaged. FORMAT (unlogged), NOMEM. */
+tutti_status tutti_decoder_check(tutti_decoder *decoder, const tutti_sample *sample);
+
+/* All of a picture, upright, with its shorter side resized to `side` (view.h), antialiased.
+ *   pixels [out]  (height,width,3), the decoder's, until its next call
+ * FORMAT (unlogged), NOMEM. */
+tutti_status tutti_decoder_shrink(tutti_decoder *decoder, const tutti_sample *sample, int side,
+    const uint8_t **pixels, int *width, int *height);
+
 /* What was wrong with the last image that was FORMAT without being logged, with its name; "" if the
  * last failure was logged. */
 const char *tutti_decoder_fault(const tutti_decoder *decoder);

@@ -2,6 +2,7 @@
 # before libtesting.la, which has it). libcore's symbols are left to whoever links, so that libcore comes in once.
 apps_data_sources = \
 	apps/data/bad_images.c apps/data/bad_images.h \
+	apps/data/bytes.c apps/data/bytes.h \
 	apps/data/cifar.c \
 	apps/data/class_names.c apps/data/class_names.h \
 	apps/data/dataset.c \
@@ -13,15 +14,21 @@ apps_data_sources = \
 	apps/data/idx.c \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
+	apps/data/jpeg_write.c apps/data/jpeg_write.h \
 	apps/data/png.c apps/data/png.h \
 	apps/data/prefetch.c apps/data/prefetch.h \
 	apps/data/recordio.c \
+	apps/data/recordio_check.c apps/data/recordio_check.h \
+	apps/data/recordio_write.c apps/data/recordio_write.h \
 	apps/data/resize.c apps/data/resize.h \
 	apps/data/sampler.c apps/data/sampler.h \
 	apps/data/settings.c apps/data/settings.h \
+	apps/data/shard_tally.c apps/data/shard_tally.h \
 	apps/data/source.h \
 	apps/data/synth.c \
 	apps/data/tar.c apps/data/tar.h \
+	apps/data/tar_check.c apps/data/tar_check.h \
+	apps/data/tar_write.c apps/data/tar_write.h \
 	apps/data/val_labels.c apps/data/val_labels.h \
 	apps/data/view.c apps/data/view.h \
 	apps/data/webdataset.c

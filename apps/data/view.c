@@ -30,8 +30,7 @@ static void draw_padded(const tutti_view_choice *choice, int64_t image, tutti_vi
     view->x = below(place[1], PLACES) - TUTTI_VIEW_PAD;
 }
 
-/* The size of a photograph whose shorter side becomes `side`, as torchvision's Resize rounds it. */
-static void fit(int side, int width, int height, int *fit_width, int *fit_height)
+void tutti_view_fit(int side, int width, int height, int *fit_width, int *fit_height)
 {
     int64_t s = side;
     *fit_width = width <= height ? side : (int)(s * width / height);
@@ -43,7 +42,7 @@ static void take_from_fit(
     const tutti_view_shape *shape, int left, int top, int width, int height, tutti_view *view)
 {
     int fit_width, fit_height;
-    fit(shape->resize, width, height, &fit_width, &fit_height);
+    tutti_view_fit(shape->resize, width, height, &fit_width, &fit_height);
     view->x = (double)left * width / fit_width;
     view->y = (double)top * height / fit_height;
     view->width = (double)shape->width * width / fit_width;
@@ -59,7 +58,7 @@ static int half_even(int n)
 static void take_centre(const tutti_view_shape *shape, int width, int height, tutti_view *view)
 {
     int fit_width, fit_height;
-    fit(shape->resize, width, height, &fit_width, &fit_height);
+    tutti_view_fit(shape->resize, width, height, &fit_width, &fit_height);
     int left = half_even(fit_width - shape->width), top = half_even(fit_height - shape->height);
     take_from_fit(shape, left, top, width, height, view);
 }
@@ -69,7 +68,7 @@ static void draw_square(const tutti_view_choice *choice, const tutti_view_shape 
 {
     uint32_t place[4];
     int fit_width, fit_height;
-    fit(shape->resize, width, height, &fit_width, &fit_height);
+    tutti_view_fit(shape->resize, width, height, &fit_width, &fit_height);
     tutti_rng_philox(choice->seed ^ tutti_rng_stream("view.square"), (uint64_t)choice->epoch,
         (uint64_t)image, place);
     int left = below(place[0], fit_width - shape->width + 1),

@@ -64,6 +64,9 @@ typedef struct tutti_view_choice {
 tutti_view tutti_view_choose(const tutti_view_choice *choice, const tutti_view_shape *shape,
     int64_t image, int width, int height);
 
+/* The size of a photograph whose shorter side becomes `side`, as torchvision's Resize rounds it. */
+void tutti_view_fit(int side, int width, int height, int *fit_width, int *fit_height);
+
 /* Makes a view that is not resized. pixels [in]: (height,width,C), an image of this size. out [out]:
  * (out_height,out_width,C), not overlapping. Every pixel of `out` is one of `pixels`, because the
  * border mirrors the image: no value has to stand for "outside". */

@@ -131,6 +131,20 @@ START_TEST(names_of_classes)
     ck_assert_str_eq(names[0], "airplane");
     ck_assert_str_eq(names[1], "bird");
     tutti_class_names_free(names);
+    snprintf(path, sizeof path, "%s/" TUTTI_CLASS_NAMES_FILE, folder);
+    file = fopen(path, "w");
+    fputs("a c\nb\n", file);
+    fclose(file);
+    static const char *const same[] = {"imagenet", "webdataset", "recordio"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        names = tutti_class_names_read(folder, same[i], 2);
+        ck_assert_ptr_nonnull(names);
+        ck_assert_str_eq(names[0], "a c");
+        ck_assert_str_eq(names[1], "b");
+        tutti_class_names_free(names);
+    }
+    unlink(path);
+    snprintf(path, sizeof path, "%s/batches.meta.txt", folder);
     ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 3));
     ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 1));
     ck_assert_ptr_null(tutti_class_names_read(folder, "cifar100", 2));

@@ -1,0 +1,85 @@
+#include "apps/data/recordio_write.h"
+
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WORD = 4, HEAD = 2 * WORD, ABOUT = 24, PART_BITS = 29 };
+enum { WHOLE, FIRST, MIDDLE, LAST };
+static const uint32_t magic = 0xced7230a;
+
+static uint8_t *put(uint8_t *to, uint64_t value, int bytes)
+{
+    for (int b = 0; b < bytes; b++) *to++ = (uint8_t)(value >> (8 * b));
+    return to;
+}
+
+/* flag 0: one label, which stands here. */
+static void put_about(uint8_t about[ABOUT], int32_t label, uint64_t id)
+{
+    float value = (float)label;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    put(put(put(put(about, 0, WORD), bits, WORD), id, 2 * WORD), 0, 2 * WORD);
+}
+
+/* The place of the next word that is the magic number itself, or `count`. Words are counted from the
+ * begin of the record. */
+static size_t find_magic(const uint8_t *bytes, size_t from, size_t count)
+{
+    uint8_t word[WORD];
+    put(word, magic, WORD);
+    for (size_t at = from; at + WORD <= count; at += WORD)
+        if (!memcmp(bytes + at, word, WORD)) return at;
+    return count;
+}
+
+static tutti_status append_part(
+    tutti_bytes *to, uint32_t part, const uint8_t *contents, size_t count)
+{
+    uint8_t head[HEAD];
+    put(put(head, magic, WORD), (uint64_t)part << PART_BITS | count, WORD);
+    tutti_status status = tutti_bytes_append(to, head, sizeof head);
+    if (!status) status = tutti_bytes_append(to, contents, count);
+    if (!status && count % WORD) status = tutti_bytes_append(to, NULL, WORD - count % WORD);
+    return status;
+}
+
+/* The record is cut at every magic number in it, which is left out. */
+static tutti_status append_parts(tutti_bytes *to, const uint8_t *record, size_t count)
+{
+    tutti_status status = TUTTI_OK;
+    for (size_t begin = 0, more = 1; more && !status;) {
+        size_t end = find_magic(record, begin, count);
+        more = end < count;
+        uint32_t part = more ? (begin ? MIDDLE : FIRST) : (begin ? LAST : WHOLE);
+        status = append_part(to, part, record + begin, end - begin);
+        begin = end + WORD;
+    }
+    return status;
+}
+
+tutti_status tutti_recordio_append(
+    tutti_bytes *to, int32_t label, uint64_t id, const void *image, size_t count)
+{
+    uint8_t about[ABOUT];
+    tutti_bytes record = {0};
+    size_t before = to->count;
+    if (count >= ((size_t)1 << PART_BITS) - ABOUT)
+        return tutti_fail(
+            TUTTI_ERR_FORMAT, "an image of %zu bytes is too large for a record of RecordIO", count);
+    put_about(about, label, id);
+    tutti_status status = tutti_bytes_append(&record, about, sizeof about);
+    if (!status) status = tutti_bytes_append(&record, image, count);
+    if (!status) status = append_parts(to, record.bytes, record.count);
+    if (status) to->count = before;
+    tutti_bytes_free(&record);
+    return status;
+}
+
+int tutti_recordio_line(uint64_t id, int64_t offset, char line[TUTTI_RECORDIO_LINE])
+{
+    return snprintf(line, TUTTI_RECORDIO_LINE, "%" PRIu64 "\t%" PRId64 "\n", id, offset);
+}
