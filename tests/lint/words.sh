@@ -22,7 +22,7 @@ done << 'WORDS'
 [mM]anners interference
 [fF]arewell shutdown
 TUTTI_CHECK= the ranks' collectives are compared by TUTTI_VERIFY
-(^|[^a-z])--check([^-a-z]|$) the ranks' collectives are compared by --verify
+(^|[^a-z])--check[=[:space:]](on|off|full) the ranks' collectives are compared by --verify
 libtutti-check libtutti-mpicheck
 tutti_(home|turn|side|pick|schedule)([^r]|$) mpi_thread, process_lock, workload, configuration, rate_schedule
 (^|[^-])--schedule the learning rate follows --rate-schedule

@@ -16,6 +16,7 @@ program_tests = \
 	tests/programs/mismatch.sh \
 	tests/programs/nodes.sh \
 	tests/programs/options.sh \
+	tests/programs/pack.sh \
 	tests/programs/peers.sh \
 	tests/programs/predict.sh \
 	tests/programs/quickstart.sh \

@@ -42,6 +42,7 @@ agrees tutti-cifar
 compare tutti-predict
 compare tutti-export
 compare tutti-info
+compare tutti-pack
 compare tutti-run
 compare tutti-doctor
 compare tutti-trace

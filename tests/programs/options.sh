@@ -38,6 +38,7 @@ checks 6 "$apps/tutti-bench" interference
 checks 2 "$apps/tutti-doctor"
 checks 1 "$apps/tutti-trace"
 checks 1 "$apps/tutti-predict"
+checks 4 "$apps/tutti-pack"
 
 # The variables of a program that attaches.
 variable() { # NAME=VALUE TEXT
