@@ -1,11 +1,14 @@
 /* Readers on damaged files: a small valid data set with one file mutated by seed is opened and read to
- * the end.
+ * the end; shards are checked, too. And labels of images without folders of classes, whose file has its
+ * lines in any order: every image gets its own.
  *
  * Usage: fuzz_readers [ITERATIONS]. Every run must end with a status and a message, or with images whose
  * labels are in range; a crash, a hang (the guard's deadline) or, with sanitizers, an invalid access fails
  * the test. If the program dies, the file under test remains; a failure prints its iteration, which
  * together with the seed determines it. */
+#include "apps/data/recordio_check.h"
 #include "apps/data/source.h"
+#include "apps/data/tar_check.h"
 #include "dag/base/rng.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
@@ -35,6 +38,7 @@ static target targets[] = {
     {.format = "jpeg", .files = {"train/ant/0.jpg", "train/bee/0.jpg", "test/cow/0.jpg"}},
     {.format = "webdataset", .files = {"train-0.tar", "train-1.tar", "val-0.tar"}},
     {.format = "recordio", .files = {"train.rec", "train.idx", "val.rec"}},
+    {.format = "imagenet", .files = {"val.txt", "train/bee/0.jpg", "val/1.JPEG"}},
 };
 enum { TARGETS = sizeof targets / sizeof *targets };
 
@@ -88,6 +92,23 @@ static void make_records(const char *folder)
     fixture_write(folder, "train.idx", index, strlen(index));
 }
 
+/* Without folders of classes in val. */
+static void make_imagenet(const char *folder)
+{
+    static const char *const classes[] = {"ant", "bee", "cow"};
+    fixture_jpeg_folder(folder, 1, 0);
+    fixture_mkdir(folder, "val");
+    for (int k = 0; k < 3; k++) {
+        char name[64];
+        snprintf(name, sizeof name, "test/%s", classes[k]);
+        if (remove(fixture_path(folder, name)) != 0) abort();
+        snprintf(name, sizeof name, "val/%d.JPEG", k);
+        fixture_write_jpeg(folder, name, 16, 12, 3, 90);
+    }
+    if (remove(fixture_path(folder, "test")) != 0) abort();
+    fixture_write(folder, "val.txt", "0.JPEG 0\n1.JPEG 1\n2.JPEG 2\n", 27);
+}
+
 static void make_targets(void)
 {
     for (int t = 0; t < TARGETS; t++) targets[t].folder = fixture_folder();
@@ -100,6 +121,7 @@ static void make_targets(void)
     fixture_write_jpeg(targets[4].folder, "test/cow/0.jpg", 16, 12, 4, 90);
     make_shards(targets[5].folder);
     make_records(targets[6].folder);
+    make_imagenet(targets[7].folder);
     for (int t = 0; t < TARGETS; t++)
         for (int f = 0; f < 3; f++)
             targets[t].bytes[f] = fixture_load(
@@ -180,6 +202,25 @@ static int read_all(
     return bad ? report(d, t, file, "reading it gave a wrong status, label or image") : 0;
 }
 
+/* What tutti-pack --check does. */
+static int check_shard(const dice *d, const target *t, const char *name, int *refused)
+{
+    int is_tar = !strcmp(t->format, "webdataset"), indexed = 0;
+    if (!is_tar && strcmp(t->format, "recordio") != 0) return 0;
+    tutti_data_file file = {0};
+    tutti_shard_tally tally;
+    const char *shard = is_tar || strcmp(name, "train.idx") != 0 ? name : "train.rec";
+    if (tutti_data_file_open(fixture_path(t->folder, shard), &file)) return 1;
+    if (tutti_shard_tally_open(&tally)) return 1;
+    tutti_status status = is_tar ? tutti_tar_check(&file, &tally)
+                                 : tutti_recordio_check(&file, fixture_path(t->folder, "train.idx"),
+                                       &indexed, &tally);
+    tutti_shard_tally_close(&tally);
+    tutti_data_file_close(&file);
+    *refused += status != TUTTI_OK;
+    return status && status != TUTTI_ERR_FORMAT ? report(d, t, name, tutti_status_name(status)) : 0;
+}
+
 static int try_one(dice *d, int refused[TARGETS])
 {
     static uint8_t bytes[BYTES_MAX];
@@ -189,7 +230,7 @@ static int try_one(dice *d, int refused[TARGETS])
     memcpy(bytes, t->bytes[f], count);
     while (changes--) count = mutate(d, bytes, count);
     fixture_write(t->folder, t->files[f], bytes, count);
-    int bad = 0;
+    int bad = check_shard(d, t, t->files[f], &refused[which]);
     for (int look = 0; look < 4 && !bad; look++) {
         tutti_dataset data = {0};
         tutti_status status = tutti_dataset_open(
@@ -207,8 +248,108 @@ static int try_one(dice *d, int refused[TARGETS])
     return bad;
 }
 
+/* ---- labels in any order ---- */
+
+enum { LABELLED = 12, CLASSES = 3, TEXT = 1 << 13 };
+static const char *const class_names[CLASSES] = {"ant", "bee", "cow"};
+
+/* A file of labels under test: who is in it, and how it is written. */
+typedef struct labelled {
+    char *folder;
+    int count, label[LABELLED];
+    int kaggle, missing; /* missing: the image that has no line; -1 */
+} labelled;
+
+static void print_line(dice *d, const labelled *l, int image, char *text)
+{
+    size_t used = strlen(text);
+    const char *class = class_names[image < LABELLED ? l->label[image] : 0];
+    const char *end = roll(d, 2) ? "\r\n" : "\n", *folder = roll(d, 2) ? "val/" : "";
+    if (l->kaggle)
+        snprintf(text + used, TEXT - used, "x%d,%s %zu 1 2 3%s%s", image, class, roll(d, 500),
+            roll(d, 2) ? " cow 1 2 3 4" : "", end);
+    else
+        snprintf(text + used, TEXT - used, "%sx%d.JPEG %d%s", folder, image,
+            image < LABELLED ? l->label[image] : 0, end);
+}
+
+/* All images but the missing one and some that do not exist, in a random order, with empty lines. */
+static void write_labels(dice *d, const labelled *l)
+{
+    static char text[TEXT];
+    int order[2 * LABELLED];
+    for (int i = 0; i < 2 * LABELLED; i++) {
+        int other = (int)roll(d, (size_t)i + 1);
+        order[i] = order[other];
+        order[other] = i;
+    }
+    snprintf(text, sizeof text, "%s", l->kaggle && roll(d, 2) ? "ImageId,PredictionString\n" : "");
+    for (int i = 0; i < 2 * LABELLED; i++) {
+        int is_there = order[i] < l->count, is_none = order[i] >= LABELLED;
+        if (order[i] != l->missing && (is_there || is_none)) print_line(d, l, order[i], text);
+        if (!roll(d, 6)) strcat(text, "\n");
+    }
+    fixture_write(
+        l->folder, l->kaggle ? "val/LOC_val_solution.csv" : "val/val.txt", text, strlen(text));
+}
+
+/* The images of val are sorted by name: x0, x1, x10, x11, x2 ... */
+static int check_labels(const labelled *l)
+{
+    tutti_dataset data = {0};
+    tutti_sample sample = {0};
+    tutti_status status = tutti_dataset_open(l->folder, "imagenet", TUTTI_TEST, &data);
+    if (l->missing >= 0) {
+        if (!status) tutti_dataset_close(&data);
+        return status != TUTTI_ERR_FORMAT;
+    }
+    if (status) return 1;
+    int bad = data.count != l->count || data.classes != CLASSES;
+    for (int64_t i = 0; i < data.count && !bad; i++) {
+        int image = -1;
+        bad = tutti_dataset_fetch(&data, i, &sample) != TUTTI_OK;
+        const char *name = strrchr(sample.name, '/');
+        bad |= !name || sscanf(name, "/x%d.JPEG", &image) != 1 || image < 0 || image >= l->count;
+        bad = bad || sample.label != l->label[image];
+    }
+    tutti_sample_free(&sample);
+    tutti_dataset_close(&data);
+    return bad;
+}
+
+static int try_labels(dice *d)
+{
+    labelled l = {.folder = fixture_folder(),
+        .count = 1 + (int)roll(d, LABELLED),
+        .kaggle = (int)roll(d, 2),
+        .missing = -1};
+    make_imagenet(l.folder);
+    remove(fixture_path(l.folder, "val.txt"));
+    for (int k = 0; k < 3; k++) {
+        char name[32];
+        snprintf(name, sizeof name, "val/%d.JPEG", k);
+        remove(fixture_path(l.folder, name));
+    }
+    for (int i = 0; i < l.count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "val/x%d.JPEG", i);
+        fixture_write(l.folder, name, "", 0); /* nothing is decoded */
+        l.label[i] = (int)roll(d, CLASSES);
+    }
+    if (!roll(d, 4)) l.missing = (int)roll(d, (size_t)l.count);
+    write_labels(d, &l);
+    int bad = check_labels(&l);
+    if (bad)
+        printf("iteration %llu: labels of %d images: %s, missing %d\n",
+            (unsigned long long)d->iteration, l.count, l.kaggle ? "Kaggle's" : "Caffe's",
+            l.missing);
+    fixture_remove(l.folder);
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
+    enum { LABELS_EVERY = 40 };
     long iterations = argc > 1 ? atol(argv[1]) : ITERATIONS;
     dice d = {.seed = testing_seed(1)};
     int refused[TARGETS] = {0}, failures = 0;
@@ -218,6 +359,7 @@ int main(int argc, char **argv)
         d.next = 0;
         fixture_capture();
         int bad = try_one(&d, refused);
+        if (i % LABELS_EVERY == 0) bad |= try_labels(&d);
         const char *said = fixture_uncapture();
         if (bad) printf("%s", said);
         failures += bad;
