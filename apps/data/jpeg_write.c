@@ -48,6 +48,14 @@ static void compress(encoder *e, const uint8_t *pixels, int width, int height, i
     jpeg_finish_compress(cinfo);
 }
 
+/* Returns 0 where there is no memory. */
+static int try_to_compress(encoder *e, const uint8_t *pixels, int width, int height, int quality)
+{
+    if (setjmp(e->failed)) return 0;
+    compress(e, pixels, width, height, quality);
+    return 1;
+}
+
 tutti_status tutti_jpeg_append(
     tutti_bytes *to, const uint8_t *pixels, int width, int height, int quality)
 {
@@ -57,10 +65,8 @@ tutti_status tutti_jpeg_append(
     e->cinfo.err = jpeg_std_error(&e->errors);
     e->errors.error_exit = on_error;
     e->cinfo.client_data = e;
-    if (!setjmp(e->failed)) {
-        compress(e, pixels, width, height, quality);
+    if (try_to_compress(e, pixels, width, height, quality))
         status = tutti_bytes_append(to, e->made, (size_t)e->count);
-    }
     jpeg_destroy_compress(&e->cinfo);
     free(e->made);
     free(e);
