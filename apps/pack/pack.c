@@ -64,8 +64,9 @@ static void tell_end(const packing *p)
 
 /* ---- a split ---- */
 
-static tutti_status interrupted(packing *p)
+static tutti_status interrupted(const packing *p)
 {
+    tutti_terminal_clear(stderr, p->columns);
     return tutti_fail(TUTTI_ERR_INTERRUPTED, "%s: the same command goes on where this run ended",
         tutti_interrupt_name(tutti_interrupt_asked(p->interrupt)));
 }
