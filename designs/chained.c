@@ -8,19 +8,33 @@
  *
  * The worker that finds a collective ready and holds the token posts its first messages, passes the token on, and
  * continues; the node ends when the collective has ended. No deadlock: posting waits for nobody, so the token reaches
- * every ready collective, in the same order on all ranks. */
+ * every ready collective, in the same order on all ranks. Each group, and each edge, has a chain of its own. */
 #include "designs/place.h"
+
+#include <stdio.h>
+
+/* The token of a group's chain, which its first collective makes. */
+static tutti_status token_of(tutti_graph *graph, int group, int *token)
+{
+    char name[32] = "chain";
+    if (group) snprintf(name, sizeof name, "chain.%d", group);
+    *token = tutti_graph_find(graph, name);
+    if (*token >= 0 && tutti_graph_get_tensor(graph, *token)->role == TUTTI_ROLE_TOKEN)
+        return TUTTI_OK;
+    return tutti_graph_tensor(
+        graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, token);
+}
 
 static tutti_status place(tutti_graph *graph, int lanes)
 {
     tutti_status status = tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
-    if (status) return status;
-    int token;
-    status = tutti_graph_tensor(
-        graph, "chain", TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &token);
-    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++)
-        if (tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_COLLECTIVE)
-            status = tutti_graph_add_access(graph, i, (tutti_access){token, TUTTI_CHAIN});
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
+        const tutti_node *node = tutti_graph_get_node(graph, i);
+        int token;
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        status = token_of(graph, node->group, &token);
+        if (!status) status = tutti_graph_add_access(graph, i, (tutti_access){token, TUTTI_CHAIN});
+    }
     return status;
 }
 

@@ -3,20 +3,16 @@
 tutti_status tutti_place_in_order(
     tutti_graph *graph, int lanes, int (*lane)(int64_t index, int lanes))
 {
-    int section = -1;
-    int64_t index = 0;
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->section != section) {
-            section = node->section;
-            index = 0;
-        }
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
-        tutti_place place = {
-            .lane = lane(index, lanes), .index = index, .priority = node->place.priority};
+        int before = tutti_graph_previous(graph, i);
+        int64_t index = before < 0 ? 0 : tutti_graph_get_node(graph, before)->place.index + 1;
+        tutti_place place = {.lane = lane(index, node->edge ? 1 : lanes),
+            .index = index,
+            .priority = node->place.priority};
         tutti_status status = tutti_graph_set_place(graph, i, place);
         if (status) return status;
-        index++;
     }
     return TUTTI_OK;
 }

@@ -5,7 +5,8 @@
 
 #include "designs/design.h"
 
-/* Every collective node of every section gets index 0, 1, ... in program order and lane(index). */
+/* In every section the collective nodes of a group get index 0, 1, ... in program order and
+ * lane(index). An edge has one lane. */
 tutti_status tutti_place_in_order(
     tutti_graph *graph, int lanes, int (*lane)(int64_t index, int lanes));
 

@@ -84,7 +84,8 @@ static tutti_status add_section(
         {operand[0], TUTTI_READ}, {operand[1], TUTTI_READ}, {operand[2], TUTTI_WRITE}};
     int node;
     tutti_status status = tutti_graph_section(graph, titles[which], section);
-    if (!status && which != COMPUTE) status = tutti_graph_mark(graph, sum, &node);
+    if (!status && which != COMPUTE)
+        status = tutti_graph_mark(graph, &(tutti_mark){.tensor = sum}, &node);
     for (int i = 0; i < nodes && which != COMMUNICATE && !status; i++)
         status = tutti_graph_kernel(
             graph, "product", &tutti_op_dense, &desc, sizeof desc, 3, access, &node);

@@ -43,7 +43,7 @@ static tutti_status add_step(
         status = tutti_graph_kernel(
             graph, "product", &tutti_op_dense, &desc, sizeof desc, 3, access, NULL);
     if (!status) status = add_copy(graph, "end", t->y, t->sum);
-    if (!status && summed) status = tutti_graph_mark(graph, t->sum, NULL);
+    if (!status && summed) status = tutti_graph_mark(graph, &(tutti_mark){.tensor = t->sum}, NULL);
     return status;
 }
 

@@ -125,7 +125,7 @@ static tutti_status append(tutti_graph *graph, const tutti_node *proto, int *nod
     fresh.desc = copy_of(proto->desc, proto->desc_bytes);
     fresh.access = copy_of(proto->access, (size_t)proto->accesses * sizeof *proto->access);
     fresh.section = section;
-    fresh.place = (tutti_place){.lane = -1};
+    fresh.place = (tutti_place){.lane = -1, .priority = proto->mark.priority};
     if (!fresh.name || !fresh.desc || !fresh.access) {
         node_clear(&fresh);
         return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for node '%s'", proto->name);
@@ -149,15 +149,47 @@ tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const stru
     return append(graph, &proto, node);
 }
 
-tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node)
+static const char *const verbs[TUTTI_MARK_VERBS] = {"allreduce", "reduce_scatter", "allgather",
+    "reduce", "broadcast", "send", "recv"};
+
+const char *tutti_verb_name(tutti_verb verb)
 {
-    if (tensor < 0 || tensor >= graph->tensors)
+    return (unsigned)verb < TUTTI_MARK_VERBS ? verbs[verb] : "unknown";
+}
+
+static tutti_status check_mark(const tutti_graph *graph, const tutti_mark *mark)
+{
+    if (mark->tensor < 0 || mark->tensor >= graph->tensors)
         return tutti_fail(
-            TUTTI_ERR_INVAL, "graph: a mark names tensor %d of %d", tensor, graph->tensors);
+            TUTTI_ERR_INVAL, "graph: a mark names tensor %d of %d", mark->tensor, graph->tensors);
+    const char *name = graph->tensor[mark->tensor].name;
+    if ((unsigned)mark->verb >= TUTTI_MARK_VERBS)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "graph: the mark of '%s' has no verb %d", name, (int)mark->verb);
+    if (mark->group < 0 || mark->root < 0 || mark->peer < 0 || mark->edge < 0)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: the mark of '%s' names group %d, root %d, peer %d, edge %d: must be from 0",
+            name, mark->group, mark->root, mark->peer, mark->edge);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *node)
+{
+    tutti_status status = check_mark(graph, mark);
+    if (status) return status;
     char name[256];
-    snprintf(name, sizeof name, "%s.sum", graph->tensor[tensor].name);
-    tutti_access access = {tensor, TUTTI_READWRITE};
-    tutti_node proto = {.name = name, .kind = TUTTI_NODE_MARK, .accesses = 1, .access = &access};
+    int sums = mark->verb == TUTTI_MARK_ALLREDUCE;
+    snprintf(name, sizeof name, "%s.%s", graph->tensor[mark->tensor].name,
+        sums ? "sum" : tutti_verb_name(mark->verb));
+    tutti_access access = {mark->tensor,
+        mark->verb == TUTTI_MARK_SEND       ? TUTTI_READ
+            : mark->verb == TUTTI_MARK_RECV ? TUTTI_WRITE
+                                            : TUTTI_READWRITE};
+    tutti_node proto = {.name = name,
+        .kind = TUTTI_NODE_MARK,
+        .accesses = 1,
+        .access = &access,
+        .mark = *mark};
     return append(graph, &proto, node);
 }
 
@@ -184,6 +216,11 @@ static tutti_status check_fusible(const tutti_graph *graph, int count, const int
         node->section != last->section)
         return tutti_fail(TUTTI_ERR_INVAL,
             "graph: node '%s' cannot be fused: it is not a mark after the others", node->name);
+    if (node->mark.verb != TUTTI_MARK_ALLREDUCE || last->mark.verb != TUTTI_MARK_ALLREDUCE ||
+        node->mark.group != last->mark.group)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: marks '%s' and '%s' cannot be fused: not sums over one group", node->name,
+            last->name);
     int tensor = node->access[0].tensor;
     const tutti_tensor *t = &graph->tensor[tensor], *first = &graph->tensor[last->access[0].tensor];
     if (t->dtype != first->dtype || t->block != tensor || t->block_bytes != t->bytes)
@@ -269,6 +306,24 @@ tutti_status tutti_graph_set_place(tutti_graph *graph, int node, tutti_place pla
     return status;
 }
 
+tutti_status tutti_graph_set_group(tutti_graph *graph, int node, int group, int edge)
+{
+    tutti_status status = check_node(graph, node);
+    if (status) return status;
+    graph->node[node].group = group;
+    graph->node[node].edge = edge;
+    return TUTTI_OK;
+}
+
+int tutti_graph_previous(const tutti_graph *graph, int node)
+{
+    const tutti_node *n = &graph->node[node];
+    for (int i = node - 1; i >= 0 && graph->node[i].section == n->section; i--)
+        if (graph->node[i].kind == TUTTI_NODE_COLLECTIVE && graph->node[i].group == n->group)
+            return i;
+    return -1;
+}
+
 tutti_status tutti_graph_add_access(tutti_graph *graph, int node, tutti_access access)
 {
     tutti_status status = check_node(graph, node);
@@ -343,15 +398,33 @@ int tutti_graph_find(const tutti_graph *graph, const char *name)
     return -1;
 }
 
+static void print_kind(const tutti_node *n, FILE *out)
+{
+    static const char *const kinds[] = {"", "", " (collective)", " (fused)"};
+    const tutti_mark *mark = &n->mark;
+    if (n->kind != TUTTI_NODE_MARK)
+        fputs(kinds[n->kind], out);
+    else if (mark->verb == TUTTI_MARK_SEND || mark->verb == TUTTI_MARK_RECV)
+        fprintf(out, " (%s, rank %d, edge %d)", tutti_verb_name(mark->verb), mark->peer,
+            mark->edge);
+    else if (mark->group)
+        fprintf(out, " (%s over group %d)", tutti_verb_name(mark->verb), mark->group);
+    else if (mark->verb == TUTTI_MARK_ALLREDUCE)
+        fputs(" (sum over ranks)", out);
+    else
+        fprintf(out, " (%s over ranks)", tutti_verb_name(mark->verb));
+}
+
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out)
 {
     static const char *const modes[] = {
         [TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw", [TUTTI_CHAIN] = "chain"};
-    static const char *const kinds[] = {"", " (sum over ranks)", " (collective)", " (fused)"};
     for (int i = 0; i < graph->nodes; i++) {
         const tutti_node *n = &graph->node[i];
         if (n->section != section) continue;
-        fprintf(out, "%d %s%s:", i, n->name, kinds[n->kind]);
+        fprintf(out, "%d %s", i, n->name);
+        print_kind(n, out);
+        fputc(':', out);
         for (int a = 0; a < n->accesses; a++)
             fprintf(out, "%s %s %s", a ? "," : "", graph->tensor[n->access[a].tensor].name,
                 modes[n->access[a].mode]);

@@ -59,10 +59,44 @@ typedef struct tutti_access {
     tutti_mode mode;
 } tutti_access;
 
+/* What a mark asks for. The sums are in place, and so is every other result: ALLGATHER finds this
+ * rank's block in its place in the tensor, and REDUCE_SCATTER leaves it there. Both deal blocks as
+ * tutti_coll_block does, the larger ones first, so that one after the other they are an ALLREDUCE.
+ *
+ *   ALLREDUCE       the tensor becomes the sum over the group
+ *   REDUCE_SCATTER  this rank's block becomes the sum; the others are scratch afterwards
+ *   ALLGATHER       every block becomes that of the rank whose block it is
+ *   REDUCE          on `root` the tensor becomes the sum; elsewhere it is scratch afterwards
+ *   BROADCAST       the tensor becomes that of `root`
+ *   SEND, RECV      a message to `peer`, and from `peer`, on the edge that bears this number */
+typedef enum tutti_verb {
+    TUTTI_MARK_ALLREDUCE,
+    TUTTI_MARK_REDUCE_SCATTER,
+    TUTTI_MARK_ALLGATHER,
+    TUTTI_MARK_REDUCE,
+    TUTTI_MARK_BROADCAST,
+    TUTTI_MARK_SEND,
+    TUTTI_MARK_RECV,
+    TUTTI_MARK_VERBS
+} tutti_verb;
+
+/* An intent: what is to become of a tensor here, and among which ranks. The type on the wire is the
+ * tensor's: to send another one, mark a tensor of that type that a kernel has written. Zeroes are
+ * ALLREDUCE over all ranks. */
+typedef struct tutti_mark {
+    tutti_verb verb;
+    int tensor;
+    int group;    /* as the exchange numbers it; 0: all ranks. Not of SEND and RECV */
+    int root;     /* of REDUCE and BROADCAST: a rank, as the group numbers it */
+    int peer;     /* of SEND and RECV: the other rank, as all ranks are numbered */
+    int edge;     /* of SEND and RECV: from 0; each is a lane of its own from one rank to another */
+    int priority; /* of the collective's place */
+} tutti_mark;
+
 typedef enum tutti_node_kind {
     TUTTI_NODE_KERNEL, /* computes op; desc is its descriptor struct */
-    /* "sum these tensors over all ranks here": read-write accesses to one tensor, or to the tensors
-     * of a bucket, which lie in one block; desc is empty */
+    /* "sum these tensors over all ranks here", or another intent. Accesses to one tensor, or to the
+     * tensors of a bucket, which lie in one block; desc is empty */
     TUTTI_NODE_MARK,
     /* what an exchange has made of a mark, or what a program has inserted; desc is its
      * tutti_coll_args without buffers (collectives/value/args.h) */
@@ -73,7 +107,7 @@ typedef enum tutti_node_kind {
 /* Where a design has put a collective node. lane -1: not placed. */
 typedef struct tutti_place {
     int lane;      /* communicator */
-    int64_t index; /* position among its section's collectives, from 0, in program order */
+    int64_t index; /* among its section's collectives of its group, from 0, in program order */
     int holds;     /* the starting worker waits for its end (designs/naive.c) */
     int chunks;    /* it is cut into this many collectives (designs/passes/chunk.h); 0: 1 */
     int lanes;     /* the chunks take this many lanes in turn, from `lane` on; 0: 1 */
@@ -97,6 +131,10 @@ typedef struct tutti_node {
     const tutti_access *access;
     int section;
     int priority; /* larger first among ready nodes; 0 by default */
+    tutti_mark mark; /* of a mark; in a bucket, of its last tensor */
+    /* Of a collective, whose descriptor names it too: whose ranks take part (0: all), and whether
+     * that is an edge, which has one lane. */
+    int group, edge;
     tutti_place place;
 } tutti_node;
 
@@ -121,13 +159,14 @@ tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *sect
 tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const struct tutti_op *op,
     const void *desc, size_t desc_bytes, int accesses, const tutti_access access[], int *node);
 
-/* Appends a mark: the tensor is to be summed over all ranks at this point, in place. */
-tutti_status tutti_graph_mark(tutti_graph *graph, int tensor, int *node);
+/* Appends a mark (copied). INVAL: no such verb or tensor; a number below 0. */
+tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *node);
 
 /* Fuses marks: the last mark in program order takes over the tensors of the others, in order. The
  * tensors are laid out one after the other in one block of memory, each at a multiple of 64 bytes
  * or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
- * the gaps are zero and unused. INVAL: not marks of one section in ascending order; different
+ * the gaps are zero and unused. INVAL: not marks of one section in ascending order; marks that are
+ * not ALLREDUCE of one group; different
  * element types; a tensor that is already laid out with others; a node in between that uses one of
  * the tensors after its mark. */
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
@@ -136,6 +175,11 @@ tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
  * mark. */
 tutti_status tutti_graph_set_collective(
     tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
+
+/* Says whose ranks take part in a collective node. */
+tutti_status tutti_graph_set_group(tutti_graph *graph, int node, int group, int edge);
+/* The collective before this node in its section and group, or -1. [P] */
+int tutti_graph_previous(const tutti_graph *graph, int node);
 
 /* Sets a node's place; adds an access to a node (a chain's token). */
 tutti_status tutti_graph_set_place(tutti_graph *graph, int node, tutti_place place);
@@ -155,6 +199,9 @@ int tutti_graph_find(const tutti_graph *graph, const char *name);
 /* The bytes that a node moves if it reads each tensor that it reads once, and writes each that it
  * writes once. [P] */
 int64_t tutti_graph_node_bytes(const tutti_graph *graph, int node);
+
+/* "allreduce", "send"; "unknown" for another value. [P] */
+const char *tutti_verb_name(tutti_verb verb);
 
 /* One line per node: "12 conv1.backward_weights: x r, dy r -> dw w". */
 void tutti_graph_print(const tutti_graph *graph, int section, FILE *out);

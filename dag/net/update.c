@@ -52,7 +52,8 @@ static tutti_status mark(tutti_builder *b, int tensor)
 {
     int node;
     if (b->which != TUTTI_BATCH_LAST) return TUTTI_OK;
-    tutti_status status = tutti_graph_mark(b->graph, tensor, &node);
+    const tutti_mark sum = {.verb = TUTTI_MARK_ALLREDUCE, .tensor = tensor};
+    tutti_status status = tutti_graph_mark(b->graph, &sum, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, mark_priority(b));
     return status;
 }

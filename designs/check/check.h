@@ -99,6 +99,8 @@ typedef struct tutti_check_rank {
 typedef struct tutti_check_group {
     char *name;
     int size, *rank;
+    /* 1: messages, which each rank calls by a name of its own: the group's name stands for them */
+    int edge;
 } tutti_check_group;
 
 typedef struct tutti_check {
@@ -115,12 +117,13 @@ tutti_status tutti_check_add_group(
 /* `rank` submits this section of its placed graph next. Always the same graph. group_of: the group
  * of a node's collective; NULL: all ranks. */
 tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph *graph, int section,
-    int (*group_of)(const tutti_node *node));
+    int (*group_of)(void *ctx, const tutti_node *node), void *ctx);
 
-/* The collectives of one rank as text, one per line; equal values give equal text. The caller frees
- * *text. */
+/* The groups, and the collectives of one rank, as text, one per line; equal values give equal text.
+ * The caller frees *text. */
 tutti_status tutti_check_text(const tutti_check *check, int rank, char **text);
-/* Gives a rank the collectives described by such a text. FORMAT. */
+/* Gives a rank the collectives described by such a text. Groups go by their names: those that are
+ * not known yet are added. FORMAT. */
 tutti_status tutti_check_read(tutti_check *check, int rank, const char *text);
 /* A 64-bit hash of such a text. */
 uint64_t tutti_check_digest(const char *text);

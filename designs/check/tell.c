@@ -26,8 +26,11 @@ void tutti_check_tell(
 char *tutti_check_lane_name(
     const tutti_check *check, const tutti_check_coll *coll, char *text, size_t size)
 {
-    if (coll->group)
-        snprintf(text, size, "lane %d of group '%s'", coll->lane, check->group[coll->group].name);
+    const tutti_check_group *group = &check->group[coll->group];
+    if (group->edge)
+        snprintf(text, size, "%s", group->name);
+    else if (coll->group)
+        snprintf(text, size, "lane %d of group '%s'", coll->lane, group->name);
     else
         snprintf(text, size, "lane %d", coll->lane);
     return text;

@@ -1,4 +1,5 @@
-/* One rank's collectives as text, one per line:
+/* One rank's groups and collectives as text, one per line:
+ *   group size edge rank... name
  *   kind dtype op root count counts own group lane index priority chunk holds lost N before...
  *   M length... name */
 #include "designs/check/parts.h"
@@ -23,6 +24,13 @@ static void print(const tutti_check_coll *c, FILE *out)
     fprintf(out, " %s\n", c->name);
 }
 
+static void print_group(const tutti_check_group *group, FILE *out)
+{
+    fprintf(out, "group %d %d", group->size, group->edge);
+    for (int i = 0; i < group->size; i++) fprintf(out, " %d", group->rank[i]);
+    fprintf(out, " %s\n", group->name);
+}
+
 tutti_status tutti_check_text(const tutti_check *check, int rank, char **text)
 {
     const tutti_check_rank *r = &check->rank[rank];
@@ -30,6 +38,7 @@ tutti_status tutti_check_text(const tutti_check *check, int rank, char **text)
     size_t bytes;
     FILE *out = open_memstream(&memory, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    for (int g = 1; g < check->groups; g++) print_group(&check->group[g], out);
     for (int n = 0; n < r->colls; n++) print(&r->coll[n], out);
     int failed = ferror(out);
     if (fclose(out) || failed) {
@@ -83,6 +92,82 @@ static int take_all(const char **text, int64_t highest, int n, int64_t number[])
     return 1;
 }
 
+/* The groups of a text: their numbers there are not those of the check that reads it. */
+typedef struct numbering {
+    int *of; /* [count] by the number in the text */
+    int count;
+} numbering;
+
+/* The group of this name with these ranks, which is added if there is none. */
+static tutti_status find_group(tutti_check *check, const tutti_check_group *like, int *group)
+{
+    size_t bytes = (size_t)like->size * sizeof *like->rank;
+    for (int g = 1; g < check->groups; g++) {
+        const tutti_check_group *known = &check->group[g];
+        if (strcmp(known->name, like->name) != 0) continue;
+        if (known->size != like->size || memcmp(known->rank, like->rank, bytes) != 0)
+            return tutti_fail(TUTTI_ERR_FORMAT,
+                "check: the group '%s' has other ranks on one rank than on another", like->name);
+        *group = g;
+        return TUTTI_OK;
+    }
+    tutti_status status =
+        tutti_check_add_group(check, like->name, like->size, like->rank, group);
+    if (!status) check->group[*group].edge = like->edge;
+    return status;
+}
+
+static tutti_status add_number(numbering *numbers, int group)
+{
+    int *grown = realloc(numbers->of, ((size_t)numbers->count + 1) * sizeof *grown);
+    if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    grown[numbers->count++] = group;
+    numbers->of = grown;
+    return TUTTI_OK;
+}
+
+/* Reads the rest of a line about a group; the caller frees its name and its ranks. */
+static tutti_status take_group(
+    const tutti_check *check, int rank, const char **text, tutti_check_group *group)
+{
+    int64_t size = 0, edge = 0, member = 0;
+    int fine = take(text, 1, check->ranks, &size) && take(text, 0, 1, &edge);
+    *group = (tutti_check_group){.size = (int)size, .edge = (int)edge};
+    group->rank = calloc((size_t)size + 1, sizeof *group->rank);
+    if (!group->rank) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+    for (int i = 0; i < size && fine; i++) {
+        fine = take(text, 0, check->ranks - 1, &member);
+        group->rank[i] = (int)member;
+    }
+    size_t length = strcspn(*text, "\n");
+    if (!fine || !length)
+        return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
+    group->name = strndup(*text, length);
+    *text += length + ((*text)[length] == '\n');
+    return group->name ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
+}
+
+/* Reads the groups, with which a text begins. One that names none has the numbers of the check. */
+static tutti_status take_groups(
+    tutti_check *check, int rank, const char **text, numbering *numbers)
+{
+    static const char word[] = "group ";
+    tutti_status status = add_number(numbers, 0);
+    if (strncmp(*text, word, sizeof word - 1) != 0)
+        for (int g = 1; g < check->groups && !status; g++) status = add_number(numbers, g);
+    while (!status && strncmp(*text, word, sizeof word - 1) == 0) {
+        tutti_check_group group;
+        int number = 0;
+        *text += sizeof word - 1;
+        status = take_group(check, rank, text, &group);
+        if (!status) status = find_group(check, &group, &number);
+        if (!status) status = add_number(numbers, number);
+        free(group.name);
+        free(group.rank);
+    }
+    return status;
+}
+
 /* Reads the collectives before this one, and the lengths of its parts. */
 static tutti_status take_lists(
     const tutti_check *check, int rank, const char **text, tutti_check_coll *coll)
@@ -103,11 +188,11 @@ static tutti_status take_lists(
 }
 
 /* Reads the numbers before the name; the caller frees the lists of *coll, whatever the result. */
-static tutti_status take_fields(
-    const tutti_check *check, int rank, const char **text, tutti_check_coll *coll)
+static tutti_status take_fields(const tutti_check *check, int rank, const char **text,
+    const numbering *numbers, tutti_check_coll *coll)
 {
     const int64_t highest[FIELDS] = {TUTTI_COLL_KINDS - 1, TUTTI_DTYPE_COUNT - 1,
-        TUTTI_USER_OPS_END - 1, INT32_MAX, INT64_MAX, INT64_MAX, INT64_MAX, check->groups - 1,
+        TUTTI_USER_OPS_END - 1, INT32_MAX, INT64_MAX, INT64_MAX, INT64_MAX, numbers->count - 1,
         INT32_MAX, INT64_MAX, INT32_MAX, INT32_MAX, 1, 1, check->rank[rank].colls};
     const int64_t lowest[FIELDS] = {[PRIORITY] = INT32_MIN};
     int64_t f[FIELDS];
@@ -123,7 +208,7 @@ static tutti_status take_fields(
         .count = f[COUNT],
         .counts = (uint64_t)f[COUNTS],
         .own = (uint64_t)f[OWN],
-        .group = (int)f[GROUP],
+        .group = numbers->of[f[GROUP]],
         .lane = (int)f[LANE],
         .index = f[INDEX],
         .priority = (int)f[PRIORITY],
@@ -134,12 +219,13 @@ static tutti_status take_fields(
     return take_lists(check, rank, text, coll);
 }
 
-tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)
+static tutti_status take_colls(
+    tutti_check *check, int rank, const char *text, const numbering *numbers)
 {
     tutti_status status = TUTTI_OK;
     while (*text && !status) {
         tutti_check_coll coll;
-        status = take_fields(check, rank, &text, &coll);
+        status = take_fields(check, rank, &text, numbers, &coll);
         size_t length = strcspn(text, "\n");
         coll.name = status ? NULL : strndup(text, length);
         if (!status && !coll.name) status = tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
@@ -149,5 +235,14 @@ tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)
         free(coll.length);
         text += length + (text[length] == '\n');
     }
+    return status;
+}
+
+tutti_status tutti_check_read(tutti_check *check, int rank, const char *text)
+{
+    numbering numbers = {0};
+    tutti_status status = take_groups(check, rank, &text, &numbers);
+    if (!status) status = take_colls(check, rank, text, &numbers);
+    free(numbers.of);
     return status;
 }

@@ -121,8 +121,9 @@ static tutti_status submit_chunk(
     const tutti_coll_args whole = tutti_coll_desc_args(node->desc, node->desc_bytes, ranks);
     const tutti_coll_args args = tutti_chunk_args(&whole, chunks, chunk);
     char name[256];
-    snprintf(name, sizeof name, "%s (chunk %d of %d)", node->name, chunk + 1, chunks);
-    const tutti_check_coll coll = {.name = chunks > 1 ? name : (char *)node->name,
+    const char *called = check->group[group].edge ? check->group[group].name : node->name;
+    snprintf(name, sizeof name, "%s (chunk %d of %d)", called, chunk + 1, chunks);
+    const tutti_check_coll coll = {.name = chunks > 1 ? name : (char *)called,
         .kind = args.kind,
         .dtype = args.dtype,
         .op = args.op,
@@ -143,8 +144,7 @@ static tutti_status submit_chunk(
     return tutti_check_append(check, rank, &coll);
 }
 
-static tutti_status submit_node(
-    tutti_check *check, int rank, const tutti_node *node, int (*group_of)(const tutti_node *node))
+static tutti_status submit_node(tutti_check *check, int rank, const tutti_node *node, int group)
 {
     tutti_check_rank *r = &check->rank[rank];
     int collective = node->kind == TUTTI_NODE_COLLECTIVE;
@@ -153,14 +153,13 @@ static tutti_status submit_node(
     tutti_status status =
         tutti_reach_add(r->reach, node, r->colls, chunks, &near.before, &near.befores);
     if (status || !collective) return status;
-    int group = group_of ? group_of(node) : 0;
     for (int i = 0; i < chunks && !status; i++)
         status = submit_chunk(check, rank, node, i, group, near);
     return status;
 }
 
 tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph *graph, int section,
-    int (*group_of)(const tutti_node *node))
+    int (*group_of)(void *ctx, const tutti_node *node), void *ctx)
 {
     tutti_check_rank *r = &check->rank[rank];
     tutti_status status =
@@ -168,7 +167,8 @@ tutti_status tutti_check_submit(tutti_check *check, int rank, const tutti_graph 
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->section != section || node->kind == TUTTI_NODE_MARK) continue;
-        status = submit_node(check, rank, node, group_of);
+        int grouped = group_of && node->kind == TUTTI_NODE_COLLECTIVE;
+        status = submit_node(check, rank, node, grouped ? group_of(ctx, node) : 0);
     }
     return status;
 }

@@ -127,9 +127,11 @@ int tutti_exchange_edges(const tutti_exchange *exchange);
 /* Who takes part: valid until close. 0: all. */
 const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int group);
 
-/* Fuses the marks of the graph into buckets, turns each into an allreduce (sum, in place) and has
- * the design place them; then, unless `verify` is off or the caller passes (`manual`), all ranks
- * check the graph. With one rank marks are left as they are and cost nothing. All ranks call it. */
+/* Turns the marks of the graph into collectives (designs/exchange/marks.h), sums fused into buckets,
+ * and has the design place each group's; then, unless `verify` is off or the caller passes
+ * (`manual`), all ranks check the graph. With one rank marks are left as they are and cost nothing.
+ * All ranks call it; what is wrong on one, such as a group that it is not in, fails on all that
+ * check. INVAL, MISMATCH; UNSUPPORTED: an agreed order and groups. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
 /* The first half of apply, without communication. *checks: whether apply would have the ranks check
  * the graph. */

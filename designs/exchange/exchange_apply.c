@@ -1,11 +1,52 @@
 /* Applying a graph: it is placed, and then checked by all ranks before the first step. Each rank sends a digest of what
  * it is about to submit, and the full text only if digests differ. */
-#include "designs/exchange/exchange.h"
+#include "designs/exchange/exchange_parts.h"
 
 #include "dag/base/log.h"
+#include "designs/exchange/marks.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- placing ---- */
+
+/* Only the collectives of the first applied graph may follow another order. */
+static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
+{
+    int can = x->options.design->start->reorders;
+    if (!x->options.order.on || !can || x->order) return TUTTI_OK;
+    return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
+        tutti_comm_thread_driver(x->thread), &x->order);
+}
+
+static const tutti_members *members_for_marks(void *ctx, int group)
+{
+    return tutti_exchange_members(ctx, group);
+}
+
+static tutti_status edge_for_marks(void *ctx, int from, int to, int edge, int *group)
+{
+    return tutti_exchange_edge(ctx, from, to, edge, group);
+}
+
+tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks)
+{
+    const tutti_exchange_options *o = &exchange->options;
+    const tutti_marks_options marks = {.design = o->design,
+        .lanes = o->lanes,
+        .bucket_bytes = o->bucket_bytes,
+        .chunk_bytes = o->chunk_bytes,
+        .members = members_for_marks,
+        .edge = edge_for_marks,
+        .ctx = exchange};
+    int alone = tutti_exchange_size(exchange) == 1;
+    *checks = !alone && o->verify != TUTTI_VERIFY_OFF && !o->manual;
+    if (alone) return tutti_marks_alone(graph);
+    tutti_status status = tutti_marks_turn(graph, &marks);
+    return status ? status : plan_order(exchange, graph);
+}
+
+/* ---- checking ---- */
 
 static tutti_status gather(
     tutti_exchange *x, tutti_dtype dtype, int64_t count, const void *mine, void *all)
@@ -15,17 +56,68 @@ static tutti_status gather(
     return tutti_exchange_call(x, "the check of the graphs", &args);
 }
 
+enum { GROUP_NAME = 256 };
+
+/* What the groups of a graph are called in a check. */
+typedef struct naming {
+    tutti_exchange *x;
+    tutti_check *check;
+} naming;
+
+/* As reports call it: "edge 3 from rank 0 to rank 1", or "2 {0, 3}" of a group. */
+static const char *name_of(const tutti_members *members, char text[GROUP_NAME])
+{
+    static const char word[] = "group ";
+    const char *name = tutti_members_name(members, text, GROUP_NAME);
+    return strncmp(name, word, sizeof word - 1) ? name : name + sizeof word - 1;
+}
+
+/* The number of the group of a node's collective in the check, which has it; -1: it has not. */
+static int number_of(void *ctx, const tutti_node *node)
+{
+    const naming *n = ctx;
+    int group = ((const tutti_coll_args *)node->desc)->group;
+    char text[GROUP_NAME];
+    if (!group) return 0;
+    const char *name = name_of(tutti_exchange_members(n->x, group), text);
+    for (int g = 1; g < n->check->groups; g++)
+        if (!strcmp(n->check->group[g].name, name)) return g;
+    return -1;
+}
+
+/* Adds the groups and edges of the graph's collectives to the check, by names that all ranks share. */
+static tutti_status name_groups(naming *n, const tutti_graph *graph)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
+        const tutti_node *node = tutti_graph_get_node(graph, i);
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        int group = ((const tutti_coll_args *)node->desc)->group, number;
+        const tutti_members *members = tutti_exchange_members(n->x, group);
+        if (!members)
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "'%s' names group %d, which this exchange does not have", node->name, group);
+        if (number_of(n, node) >= 0) continue;
+        char text[GROUP_NAME];
+        status = tutti_check_add_group(
+            n->check, name_of(members, text), members->size, members->of, &number);
+        if (!status) n->check->group[number].edge = members->key < 0;
+    }
+    return status;
+}
+
 /* What this rank submits with every section once, as text; the caller frees it. */
 static tutti_status describe(tutti_exchange *x, const tutti_graph *graph, char **text)
 {
-    tutti_check *check;
+    naming n = {.x = x};
     int rank = tutti_exchange_rank(x);
-    tutti_status status = tutti_check_new(tutti_exchange_size(x), &check);
+    tutti_status status = tutti_check_new(tutti_exchange_size(x), &n.check);
     if (status) return status;
+    status = name_groups(&n, graph);
     for (int s = 0; s < tutti_graph_sections(graph) && !status; s++)
-        status = tutti_check_submit(check, rank, graph, s, NULL);
-    if (!status) status = tutti_check_text(check, rank, text);
-    tutti_check_free(check);
+        status = tutti_check_submit(n.check, rank, graph, s, number_of, &n);
+    if (!status) status = tutti_check_text(n.check, rank, text);
+    tutti_check_free(n.check);
     return status;
 }
 
@@ -46,19 +138,19 @@ static tutti_status judge(
     return status;
 }
 
-/* Gathers the full texts (text NULL: this rank has none) and judges them. */
+/* Gathers the full texts and judges them. text NULL: this rank has none, because of this status. */
 static tutti_status gather_and_judge(
-    tutti_exchange *x, const char *text, int workers, tutti_verdict *verdict)
+    tutti_exchange *x, const char *text, tutti_status why, int workers, tutti_verdict *verdict)
 {
     int size = tutti_exchange_size(x);
-    int64_t mine = text ? (int64_t)strlen(text) + 1 : -1, bytes = 1;
+    int64_t mine = text ? (int64_t)strlen(text) + 1 : -(int64_t)why, bytes = 1;
     int64_t *lengths = calloc((size_t)size, sizeof *lengths);
     if (!lengths) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory for %d ranks", size);
     tutti_status status = gather(x, TUTTI_I64, 1, &mine, lengths);
     for (int r = 0; r < size && !status; r++) {
         if (lengths[r] < 0)
-            status =
-                tutti_fail(TUTTI_ERR_NOMEM, "check: rank %d cannot say what it will submit", r);
+            status = tutti_fail((tutti_status)-lengths[r],
+                "rank %d cannot run this graph: its log says why", r);
         if (lengths[r] > bytes) bytes = lengths[r];
     }
     free(lengths);
@@ -81,7 +173,7 @@ tutti_status tutti_exchange_judge(
 {
     char *text = NULL;
     tutti_status status = describe(exchange, graph, &text);
-    tutti_status judged = gather_and_judge(exchange, text, workers, verdict);
+    tutti_status judged = gather_and_judge(exchange, text, status, workers, verdict);
     free(text);
     return status ? status : judged;
 }
@@ -99,15 +191,17 @@ static tutti_status compare(tutti_exchange *x, uint64_t digest, int *same)
     return status;
 }
 
-tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *graph)
+/* placed: what placing the graph here has returned. A rank that has failed takes part, so that all know. */
+static tutti_status check_graph(tutti_exchange *x, const tutti_graph *graph, tutti_status placed)
 {
     char *text = NULL;
     int same = 0;
     tutti_verdict verdict = {0};
-    if (tutti_exchange_size(exchange) == 1) return TUTTI_OK;
-    tutti_status described = describe(exchange, graph, &text);
-    tutti_status status = compare(exchange, text ? tutti_check_digest(text) : 0, &same);
-    if (!status && (!same || described)) status = gather_and_judge(exchange, text, 0, &verdict);
+    if (tutti_exchange_size(x) == 1) return placed;
+    tutti_status described = placed ? placed : describe(x, graph, &text);
+    tutti_status status = compare(x, text ? tutti_check_digest(text) : 0, &same);
+    if (!status && (!same || described))
+        status = gather_and_judge(x, text, described, 0, &verdict);
     free(text);
     if (described || status) return described ? described : status;
     if (!verdict.clause) return TUTTI_OK;
@@ -117,12 +211,14 @@ tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *g
         verdict.text);
 }
 
+tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *graph)
+{
+    return check_graph(exchange, graph, TUTTI_OK);
+}
+
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
 {
     int checks;
     tutti_status status = tutti_exchange_place(exchange, graph, &checks);
-    if (!checks) return status;
-    /* A rank that has failed also takes part: its text differs. */
-    tutti_status checked = tutti_exchange_check(exchange, graph);
-    return status ? status : checked;
+    return checks ? check_graph(exchange, graph, status) : status;
 }

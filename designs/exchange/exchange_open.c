@@ -4,7 +4,6 @@
 #include "collectives/transport/transport.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "designs/exchange/marks.h"
 #include "designs/passes/chunk.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
@@ -402,26 +401,6 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
 }
 
 /* ---- the graph ---- */
-
-/* Only the collectives of the first applied graph may follow another order. */
-static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
-{
-    int can = x->options.design->start->reorders;
-    if (!x->options.order.on || !can || x->order) return TUTTI_OK;
-    return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
-        tutti_comm_thread_driver(x->thread), &x->order);
-}
-
-tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks)
-{
-    const tutti_exchange_options *o = &exchange->options;
-    int alone = tutti_exchange_size(exchange) == 1;
-    *checks = !alone && o->verify != TUTTI_VERIFY_OFF && !o->manual;
-    if (alone) return TUTTI_OK;
-    tutti_status status =
-        tutti_marks_turn(graph, o->design, o->lanes, o->bucket_bytes, o->chunk_bytes);
-    return status ? status : plan_order(exchange, graph);
-}
 
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
 {

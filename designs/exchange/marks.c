@@ -5,7 +5,9 @@
 #include "designs/passes/bucket.h"
 #include "designs/passes/chunk.h"
 
-/* The fault in the place of a section's n-th collective; NULL: none. */
+#include <stdlib.h>
+
+/* The fault in the place of the n-th collective of a section and group; NULL: none. */
 static const char *misplaced(
     const tutti_design *design, const tutti_node *node, int64_t n, int lanes)
 {
@@ -22,40 +24,155 @@ static const char *misplaced(
 /* The driver and the checker rely on places: a design that writes a lane or index out of range is refused. */
 static tutti_status check_places(const tutti_design *design, const tutti_graph *graph, int lanes)
 {
-    int section = -1;
-    int64_t index = 0;
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
-        if (node->section != section) index = 0;
-        section = node->section;
-        const char *wrong = misplaced(design, node, index++, lanes);
+        int before = tutti_graph_previous(graph, i), most = node->edge ? 1 : lanes;
+        int64_t index = before < 0 ? 0 : tutti_graph_get_node(graph, before)->place.index + 1;
+        const char *wrong = misplaced(design, node, index, most);
         if (wrong)
             return tutti_fail(TUTTI_ERR_INVAL,
                 "design %s puts collective '%s' %s (lane %d of %d, index %lld)", design->name,
-                node->name, wrong, node->place.lane, lanes, (long long)node->place.index);
+                node->name, wrong, node->place.lane, most, (long long)node->place.index);
     }
     return TUTTI_OK;
 }
 
-tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_design *design, int lanes,
-    int64_t bucket_bytes, int64_t chunk_bytes)
+/* ---- what a mark becomes ---- */
+
+static int is_message(const tutti_mark *mark)
 {
-    int64_t bytes = bucket_bytes < 0 ? tutti_bucket_default_bytes(graph) : bucket_bytes;
-    tutti_status status = tutti_bucket_fuse(graph, bytes);
+    return mark->verb == TUTTI_MARK_SEND || mark->verb == TUTTI_MARK_RECV;
+}
+
+/* The group of a mark, and who is in it. */
+static tutti_status group_of(const tutti_marks_options *o, const tutti_node *node, int *group,
+    const tutti_members **members)
+{
+    const tutti_mark *mark = &node->mark;
+    int self = o->members(o->ctx, 0)->rank;
+    tutti_status status = TUTTI_OK;
+    *group = mark->group;
+    if (mark->verb == TUTTI_MARK_SEND)
+        status = o->edge(o->ctx, self, mark->peer, mark->edge, group);
+    else if (mark->verb == TUTTI_MARK_RECV)
+        status = o->edge(o->ctx, mark->peer, self, mark->edge, group);
     if (status) return status;
+    *members = o->members(o->ctx, *group);
+    return TUTTI_OK;
+}
+
+/* members NULL: there is no such group. */
+static tutti_status check_members(
+    const tutti_marks_options *o, const tutti_node *node, int group, const tutti_members *members)
+{
+    if (!members)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "'%s' names group %d, which this exchange does not have: make the group first",
+            node->name, group);
+    if (members->rank < 0)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "'%s' names group %d, and rank %d is not in it: leave it out of this rank's graph",
+            node->name, group, o->members(o->ctx, 0)->rank);
+    return TUTTI_OK;
+}
+
+/* Of a bucket, the whole block with its gaps. */
+static size_t bytes_of(const tutti_graph *graph, const tutti_node *node)
+{
+    const tutti_tensor *first = tutti_graph_get_tensor(graph, node->access[0].tensor);
+    for (int a = 1; a < node->accesses; a++)
+        if (node->access[a].mode == TUTTI_READWRITE &&
+            tutti_graph_get_tensor(graph, node->access[a].tensor)->block == first->block)
+            return first->block_bytes;
+    return first->bytes;
+}
+
+/* Blocks of an allgather, where their lengths differ. */
+static void deal(tutti_coll_args *args, int P, int64_t counts[])
+{
+    int64_t offset;
+    if (args->count % P == 0) {
+        args->count /= P;
+        return;
+    }
+    for (int r = 0; r < P; r++) tutti_coll_block(args->count, P, r, &offset, &counts[r]);
+    args->counts = counts;
+}
+
+static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n)
+{
+    static const tutti_coll_kind kinds[TUTTI_MARK_VERBS] = {
+        [TUTTI_MARK_ALLREDUCE] = TUTTI_ALLREDUCE,
+        [TUTTI_MARK_REDUCE_SCATTER] = TUTTI_REDUCE_SCATTER,
+        [TUTTI_MARK_ALLGATHER] = TUTTI_ALLGATHER,
+        [TUTTI_MARK_REDUCE] = TUTTI_REDUCE,
+        [TUTTI_MARK_BROADCAST] = TUTTI_BROADCAST,
+        [TUTTI_MARK_SEND] = TUTTI_BROADCAST,
+        [TUTTI_MARK_RECV] = TUTTI_BROADCAST,
+    };
+    const tutti_node *node = tutti_graph_get_node(graph, n);
+    const tutti_members *members = NULL;
+    int group = 0;
+    tutti_status status = group_of(o, node, &group, &members);
+    if (!status) status = check_members(o, node, group, members);
+    if (status || members->size == 1) return status;
+    if (node->mark.root >= members->size)
+        return tutti_fail(TUTTI_ERR_INVAL, "'%s' has root %d, in a group of %d ranks", node->name,
+            node->mark.root, members->size);
+    const tutti_tensor *first = tutti_graph_get_tensor(graph, node->access[0].tensor);
+    size_t P = (size_t)members->size;
+    struct {
+        tutti_coll_args args;
+        int64_t counts[];
+    } *desc = calloc(1, sizeof *desc + P * sizeof *desc->counts);
+    if (!desc) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for '%s'", node->name);
+    desc->args = (tutti_coll_args){.kind = kinds[node->mark.verb],
+        .dtype = first->dtype,
+        .op = TUTTI_SUM,
+        .root = is_message(&node->mark) ? 0 : node->mark.root,
+        .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),
+        .group = group};
+    if (desc->args.kind == TUTTI_ALLGATHER) deal(&desc->args, members->size, desc->counts);
+    status = tutti_graph_set_collective(graph, n, desc,
+        sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));
+    free(desc);
+    return status;
+}
+
+/* Says in the graph whose ranks take part in a collective, for the design. */
+static tutti_status tell_group(const tutti_marks_options *o, tutti_graph *graph, int n)
+{
+    const tutti_node *node = tutti_graph_get_node(graph, n);
+    int group = ((const tutti_coll_args *)node->desc)->group;
+    const tutti_members *members = o->members(o->ctx, group);
+    tutti_status status = check_members(o, node, group, members);
+    return status ? status : tutti_graph_set_group(graph, n, group, members->key < 0);
+}
+
+tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_marks_options *options)
+{
+    const tutti_marks_options *o = options;
+    int64_t bytes = o->bucket_bytes < 0 ? tutti_bucket_default_bytes(graph) : o->bucket_bytes;
+    tutti_status status = tutti_bucket_fuse(graph, bytes);
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
+        tutti_node_kind kind = tutti_graph_get_node(graph, i)->kind;
+        if (kind == TUTTI_NODE_MARK) status = turn(o, graph, i);
+        kind = tutti_graph_get_node(graph, i)->kind;
+        if (!status && kind == TUTTI_NODE_COLLECTIVE) status = tell_group(o, graph, i);
+    }
+    if (!status) status = o->design->place(graph, o->lanes);
+    if (!status) status = check_places(o->design, graph, o->lanes);
+    return status ? status : tutti_chunk_cut(graph, o->chunk_bytes, o->lanes);
+}
+
+tutti_status tutti_marks_alone(const tutti_graph *graph)
+{
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->kind != TUTTI_NODE_MARK) continue;
-        const tutti_tensor *first = tutti_graph_get_tensor(graph, node->access[0].tensor);
-        tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
-            .dtype = first->dtype,
-            .op = TUTTI_SUM,
-            .count = (int64_t)first->block_bytes / (int64_t)tutti_dtype_bytes(first->dtype)};
-        status = tutti_graph_set_collective(graph, i, &args, sizeof args);
-        if (status) return status;
+        if (node->kind == TUTTI_NODE_MARK && is_message(&node->mark))
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "'%s' is a message, and there is only one rank: messages need two", node->name);
     }
-    status = design->place(graph, lanes);
-    if (!status) status = check_places(design, graph, lanes);
-    return status ? status : tutti_chunk_cut(graph, chunk_bytes, lanes);
+    return TUTTI_OK;
 }

@@ -1,16 +1,32 @@
 /* From marks to collectives: all passes over a graph, one after the other.
  *
- *   marks -> buckets (bucket.h) -> allreduces -> places, by the design -> chunks (chunk.h) */
+ *   marks -> buckets (bucket.h) -> collectives -> places, by the design -> chunks (chunk.h) */
 #ifndef TUTTI_MARKS_H
 #define TUTTI_MARKS_H
 
+#include "collectives/value/members.h"
 #include "dag/graph/graph.h"
 #include "designs/design.h"
 
-/* Every mark of the graph becomes an allreduce (sum, in place) of a bucket, on a lane below
- * `lanes`. bucket_bytes -1: the default; chunk_bytes as in tutti_chunk_cut. NOMEM; INVAL (logged)
- * if the design writes places that it does not declare. [M] */
-tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_design *design, int lanes,
-    int64_t bucket_bytes, int64_t chunk_bytes);
+typedef struct tutti_marks_options {
+    const tutti_design *design;
+    int lanes;
+    int64_t bucket_bytes; /* -1: the default */
+    int64_t chunk_bytes;  /* as in tutti_chunk_cut */
+    /* Who takes part in the collectives of a group; NULL: there is none of this number. */
+    const tutti_members *(*members)(void *ctx, int group);
+    /* The group of the messages from one rank to another that bear a number. INVAL, UNSUPPORTED. */
+    tutti_status (*edge)(void *ctx, int from, int to, int edge, int *group);
+    void *ctx;
+} tutti_marks_options;
+
+/* Every mark of the graph becomes the collective that it asks for, in place; sums are fused into
+ * buckets before. Then each group's collectives get places on its lanes. Marks of a group that has
+ * only this rank stay as they are: nothing is to be done for them. NOMEM; INVAL (logged) for a group
+ * that does not exist, or that this rank is not in, for a root outside of it, and if the design
+ * writes places that it does not declare. [M] */
+tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_marks_options *options);
+/* Of a rank that is alone, whose marks stay as they are: INVAL (logged) if one is a message. [P] */
+tutti_status tutti_marks_alone(const tutti_graph *graph);
 
 #endif

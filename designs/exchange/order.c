@@ -108,6 +108,20 @@ static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
     return status;
 }
 
+/* Rank 0 makes the order from its own graph, and sees no group that it is not in. */
+static tutti_status refuse_groups(const tutti_graph *graph)
+{
+    for (int i = 0; i < tutti_graph_nodes(graph); i++) {
+        const tutti_node *node = tutti_graph_get_node(graph, i);
+        if (node->kind == TUTTI_NODE_COLLECTIVE && node->group)
+            return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+                "the collectives of this step cannot follow an agreed order: '%s' is of a %s, and "
+                "rank 0 would have to know all of them. It can run without that order (--priority off)",
+                node->name, node->edge ? "message" : "group");
+    }
+    return TUTTI_OK;
+}
+
 static void make_list(tutti_token *token, tutti_status status);
 static void take_over(tutti_token *token, tutti_status status);
 
@@ -123,7 +137,8 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
         .driver = driver,
         .rank = rank};
     if (!p->options.at) p->options.at = DEFAULT_AT;
-    tutti_status status = find_pieces(p, graph);
+    tutti_status status = refuse_groups(graph);
+    if (!status) status = find_pieces(p, graph);
     int wanted = !status && p->slots > 1;
     if (wanted) status = find_befores(p, graph);
     if (wanted && !status) status = tutti_observed_open(&p->observed, p->pieces, p->slots);

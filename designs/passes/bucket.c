@@ -10,10 +10,11 @@ typedef struct bucket {
     int *mark, marks;
 } bucket;
 
-/* One open bucket per element type. */
+/* The sums over one group: an open bucket per element type. */
 typedef struct filling {
     tutti_graph *graph;
     int64_t limit;
+    int group;
     int64_t left; /* bytes of the section's marks that are in no bucket yet, not even an open one */
     bucket open[TUTTI_DTYPE_COUNT];
 } filling;
@@ -23,26 +24,36 @@ static const tutti_tensor *marked_tensor(const tutti_graph *graph, int node)
     return tutti_graph_get_tensor(graph, tutti_graph_get_node(graph, node)->access[0].tensor);
 }
 
-static int is_mark(const tutti_graph *graph, int node)
+/* Whether a node is a mark for a sum, which buckets take. */
+static int is_sum(const tutti_graph *graph, int node)
 {
-    return tutti_graph_get_node(graph, node)->kind == TUTTI_NODE_MARK;
+    const tutti_node *n = tutti_graph_get_node(graph, node);
+    return n->kind == TUTTI_NODE_MARK && n->mark.verb == TUTTI_MARK_ALLREDUCE;
 }
 
-/* Bytes of this section's marks or, with -1, of all marks. */
-static int64_t marked_bytes(const tutti_graph *graph, int section)
+static int is_sum_of(const tutti_graph *graph, int node, int group)
+{
+    return is_sum(graph, node) && tutti_graph_get_node(graph, node)->mark.group == group;
+}
+
+/* Bytes of the group's sums in this section. */
+static int64_t bytes_of(const filling *f, int section)
 {
     int64_t total = 0;
-    for (int n = 0; n < tutti_graph_nodes(graph); n++)
-        if (is_mark(graph, n) &&
-            (section < 0 || tutti_graph_get_node(graph, n)->section == section))
-            total += (int64_t)marked_tensor(graph, n)->bytes;
+    for (int n = 0; n < tutti_graph_nodes(f->graph); n++)
+        if (is_sum_of(f->graph, n, f->group) &&
+            tutti_graph_get_node(f->graph, n)->section == section)
+            total += (int64_t)marked_tensor(f->graph, n)->bytes;
     return total;
 }
 
 int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
 {
     enum { PARTS = 8, LEAST = 64 << 10, MOST = 4 << 20 };
-    int64_t part = marked_bytes(graph, -1) / PARTS;
+    int64_t total = 0;
+    for (int n = 0; n < tutti_graph_nodes(graph); n++)
+        if (is_sum(graph, n)) total += (int64_t)marked_tensor(graph, n)->bytes;
+    int64_t part = total / PARTS;
     return part < LEAST ? LEAST : part > MOST ? MOST : part;
 }
 
@@ -88,19 +99,38 @@ static tutti_status close_used(filling *f, const tutti_node *node)
     return status;
 }
 
+/* Whether an earlier sum of the tensor has laid it out with others: then it has a collective of its own. */
+static int is_laid_out(const tutti_graph *graph, int n)
+{
+    const tutti_tensor *tensor = marked_tensor(graph, n);
+    return tensor->block != tutti_graph_get_node(graph, n)->access[0].tensor ||
+           tensor->block_bytes != tensor->bytes;
+}
+
+/* Marks of different priorities are separate collectives. */
+static int fits(const filling *f, const bucket *b, int n, int64_t bytes)
+{
+    int priority = tutti_graph_get_node(f->graph, n)->place.priority;
+    return b->bytes + bytes <= limit_of(f, b) &&
+           tutti_graph_get_node(f->graph, b->mark[0])->place.priority == priority;
+}
+
 static tutti_status take(filling *f, int n)
 {
     const tutti_tensor *tensor = marked_tensor(f->graph, n);
     bucket *b = &f->open[tensor->dtype];
     int64_t bytes = (int64_t)tensor->bytes;
-    tutti_status status = TUTTI_OK;
-    if (b->marks && b->bytes + bytes > limit_of(f, b)) status = close_bucket(f, b);
-    b->mark[b->marks++] = n;
-    b->bytes += bytes;
+    tutti_status status = close_used(f, tutti_graph_get_node(f->graph, n));
+    if (!status && !is_laid_out(f->graph, n)) {
+        if (b->marks && !fits(f, b, n, bytes)) status = close_bucket(f, b);
+        b->mark[b->marks++] = n;
+        b->bytes += bytes;
+    }
     f->left -= bytes;
     return status;
 }
 
+/* A mark of anything else uses a sum as a kernel does. */
 static tutti_status fuse(filling *f, int nodes)
 {
     tutti_status status = TUTTI_OK;
@@ -110,12 +140,23 @@ static tutti_status fuse(filling *f, int nodes)
         if (node->section != section) {
             status = close_all(f);
             section = node->section;
-            f->left = marked_bytes(f->graph, section);
+            f->left = bytes_of(f, section);
         }
         if (status) return status;
-        status = is_mark(f->graph, n) ? take(f, n) : close_used(f, node);
+        status = is_sum_of(f->graph, n, f->group) ? take(f, n) : close_used(f, node);
     }
     return status ? status : close_all(f);
+}
+
+/* Whether a mark before this one sums over the same group. */
+static int is_first_of_group(const tutti_graph *graph, int n)
+{
+    int group = tutti_graph_get_node(graph, n)->mark.group;
+    for (int i = n - 1; i >= 0; i--)
+        if (tutti_graph_get_node(graph, i)->mark.group == group &&
+            (is_sum(graph, i) || tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_FUSED))
+            return 0;
+    return 1;
 }
 
 tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
@@ -126,7 +167,12 @@ tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
     int *marks = calloc(TUTTI_DTYPE_COUNT * (nodes + 1), sizeof *marks);
     if (!marks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for buckets");
     for (size_t i = 0; i < TUTTI_DTYPE_COUNT; i++) f.open[i].mark = marks + i * (nodes + 1);
-    tutti_status status = fuse(&f, (int)nodes);
+    tutti_status status = TUTTI_OK;
+    for (int n = 0; n < (int)nodes && !status; n++) {
+        if (!is_sum(graph, n) || !is_first_of_group(graph, n)) continue;
+        f.group = tutti_graph_get_node(graph, n)->mark.group;
+        status = fuse(&f, (int)nodes);
+    }
     free(marks);
     return status;
 }

@@ -1,7 +1,8 @@
 /* Buckets: small gradients are summed together, because every collective has a fixed cost.
  *
  * Marks are fused in program order, the order in which the backward pass completes their tensors.
- * It is the same on every rank, so buckets need no agreement. There is one open bucket per element
+ * It is the same on every rank, so buckets need no agreement. Only marks for sums (ALLREDUCE) are
+ * fused, those of one group and priority together. A group has one open bucket per element
  * type. The gradients of a bucket lie in one block of memory, where kernels write them and the
  * collective sums them: nothing is copied. A bucket is closed when the next gradient would exceed
  * the given size, or when a node uses one of its sums; a larger gradient has a bucket to itself.

@@ -1,5 +1,9 @@
 #include "designs/passes/chunk.h"
 
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
 int64_t tutti_chunk_default_bytes(void)
 {
     return 1 << 20;
@@ -29,25 +33,33 @@ static int chunks_of(const tutti_coll_args *args, int64_t bytes)
     return (int)((args->count + part - 1) / part);
 }
 
+/* The chunks beyond one per collective in the node's section and group, up to this node. */
+static int extra_before(const tutti_graph *graph, int n, const int extra[])
+{
+    int before = tutti_graph_previous(graph, n);
+    return before < 0 ? 0
+                      : extra[before] +
+                            tutti_chunk_count(&tutti_graph_get_node(graph, before)->place) - 1;
+}
+
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes)
 {
-    int section = -1, extra = 0; /* the section's chunks so far beyond one per collective */
-    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+    int nodes = tutti_graph_nodes(graph);
+    int *extra = calloc((size_t)nodes + 1, sizeof *extra);
+    tutti_status status =
+        extra ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory to cut %d nodes", nodes);
+    for (int n = 0; n < nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
-        if (node->section != section) {
-            section = node->section;
-            extra = 0;
-        }
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
         tutti_place place = node->place;
+        extra[n] = extra_before(graph, n, extra);
         place.chunks = place.holds ? 1 : chunks_of(node->desc, bytes);
-        place.lanes = lanes;
-        place.lane = (place.lane + extra) % lanes;
-        tutti_status status = tutti_graph_set_place(graph, n, place);
-        if (status) return status;
-        extra += place.chunks - 1;
+        place.lanes = node->edge ? 1 : lanes;
+        place.lane = (place.lane + extra[n]) % place.lanes;
+        status = tutti_graph_set_place(graph, n, place);
     }
-    return TUTTI_OK;
+    free(extra);
+    return status;
 }
 
 tutti_place tutti_chunk_place(const tutti_coll_args *args, int64_t bytes, int lanes, int64_t *next)

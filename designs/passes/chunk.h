@@ -17,9 +17,10 @@
 /* The default upper bound of a chunk. [P] */
 int64_t tutti_chunk_default_bytes(void);
 /* Cuts the allreduces of a placed graph into chunks of at most `bytes` (0: cuts nothing). A
- * collective keeps the lane that the design gave it while nothing before it in its section is cut.
+ * collective keeps the lane that the design gave it while nothing of its group before it in its
+ * section is cut.
  * Its chunks take the following lanes in turn, and every chunk beyond a collective's first shifts
- * all that follow by one lane. [M] */
+ * all of the group that follow by one lane. NOMEM. [M] */
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes);
 
 /* The place of the next collective of a program that has no graph, in program order: `next` counts the

@@ -459,7 +459,7 @@ static void *run_exchange(void *arg)
         if (tutti_graph_tensor(graph, name, TUTTI_ROLE_GRADIENT, job->dtype,
                 tutti_shape_of(gradients[g]), &tensor))
             abort();
-        if (tutti_graph_mark(graph, tensor, NULL)) abort();
+        if (tutti_graph_mark(graph, &(tutti_mark){.tensor = tensor}, NULL)) abort();
     }
     if (tutti_exchange_apply(exchange, graph)) abort();
     for (int n = 0; n < tutti_graph_nodes(graph); n++) /* a copy would be a node */

@@ -105,7 +105,8 @@ static tutti_status add_collective(part *p, const case_op *op)
         bytes = offsetof(node_desc, part) + (size_t)op->parts * sizeof *desc.part;
     }
     int node;
-    tutti_status status = tutti_graph_mark(p->graph, p->tensor[op->tensor], &node);
+    tutti_status status =
+        tutti_graph_mark(p->graph, &(tutti_mark){.tensor = p->tensor[op->tensor]}, &node);
     if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, bytes);
     if (status) return status;
     tutti_graph_set_priority(p->graph, node, 1);
@@ -157,7 +158,7 @@ static tutti_status add_gate(part *p)
 {
     static const node_desc desc = {.group = GATE};
     int node;
-    tutti_status status = tutti_graph_mark(p->graph, p->gate, &node);
+    tutti_status status = tutti_graph_mark(p->graph, &(tutti_mark){.tensor = p->gate}, &node);
     return status ? status : tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
 }
 
@@ -418,6 +419,12 @@ int deadlock_rank_wrong(
 
 /* ---- for the checker ---- */
 
+static int group_in_case(void *ctx, const tutti_node *node)
+{
+    (void)ctx;
+    return group_of(node);
+}
+
 static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *check)
 {
     const case_program *program = &c->program[rank];
@@ -425,7 +432,8 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
     tutti_status status = deadlock_rank_open(c, rank, &r);
     if (status) return status;
     for (int s = 0; s < program->steps && !status; s++)
-        status = tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_of);
+        status =
+            tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
     check->rank[rank].workers = c->workers;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)
         check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;

@@ -49,7 +49,7 @@ static tutti_status add_collective(tutti_graph *g, const program_collective *c, 
     size_t parts = (size_t)c->parts * sizeof *c->part;
     if (parts) desc.args.counts = memcpy(desc.part, c->part, parts);
     int node, sums = c->kind == TUTTI_ALLREDUCE && c->op == TUTTI_SUM && !c->apart;
-    tutti_status status = tutti_graph_mark(g, recv, &node);
+    tutti_status status = tutti_graph_mark(g, &(tutti_mark){.tensor = recv}, &node);
     if (!status && !sums)
         status = tutti_graph_set_collective(g, node, &desc, sizeof desc.args + parts);
     const tutti_place place = {.lane = -1, .priority = c->priority};
@@ -68,7 +68,7 @@ static tutti_status build_collective(world_rank *r, int k)
     if (!status && (has_input || c->reads)) status = add_tensor(r->graph, "in.", c, in, &x->fed);
     if (!status && c->reads) status = add_reads(r, k);
     if (!status && (alone || s->groups > 1))
-        status = tutti_graph_mark(r->graph, x->result, NULL);
+        status = tutti_graph_mark(r->graph, &(tutti_mark){.tensor = x->result}, NULL);
     else if (!status)
         status = add_collective(r->graph, c, x->result);
     x->node = tutti_graph_nodes(r->graph) - 1;

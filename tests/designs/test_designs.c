@@ -87,7 +87,7 @@ static tutti_status build_graph(tutti_graph *g, int heavy, int weights[], int co
         if (!status && p == 1 && heavy) status = add_heavy(g, heavy);
         if (!status)
             status = add_sum(g, "gradient", 2, (int[]){t[p][0], t[p][1]}, t[p][2], count_of(p));
-        if (!status) status = tutti_graph_mark(g, t[p][2], NULL);
+        if (!status) status = tutti_graph_mark(g, &(tutti_mark){.tensor = t[p][2]}, NULL);
     }
     for (int p = 0; p < PARAMETERS && !status; p++) {
         status = add_sum(g, "update", 2, (int[]){t[p][0], t[p][2]}, t[p][3], count_of(p));

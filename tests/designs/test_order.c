@@ -25,7 +25,7 @@ static void add_marks(tutti_graph *g, const char *section, int marks, int64_t ki
         snprintf(name, sizeof name, "%s%d", section, i);
         ck_assert_ok(tutti_graph_tensor(
             g, name, TUTTI_ROLE_GRADIENT, TUTTI_F32, tutti_shape_of(kib * 256), &t));
-        ck_assert_ok(tutti_graph_mark(g, t, NULL));
+        ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = t}, NULL));
     }
 }
 
@@ -79,7 +79,7 @@ static void add_typed(tutti_graph *g, const char *kinds)
             tutti_graph_tensor(g, name, TUTTI_ROLE_GRADIENT, dtype, tutti_shape_of(count), &t));
         if (first < 0) first = t;
         if (kinds[i] != 'r') {
-            ck_assert_ok(tutti_graph_mark(g, t, NULL));
+            ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = t}, NULL));
             continue;
         }
         ck_assert_ok(tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, 2,
@@ -115,7 +115,7 @@ static tutti_graph *graph_of(int64_t count, int holds)
     ck_assert_ok(tutti_graph_new(&g));
     ck_assert_ok(
         tutti_graph_tensor(g, "t", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count), &t));
-    ck_assert_ok(tutti_graph_mark(g, t, &node));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = t}, &node));
     ck_assert_ok(tutti_graph_set_collective(g, node, &args, sizeof args));
     ck_assert_ok(tutti_graph_set_place(g, node, (tutti_place){.holds = holds}));
     return g;
@@ -197,7 +197,8 @@ START_TEST(what_the_next_step_reads_first_is_found)
     SUM(t[1][0], t[1][3]);
     SUM(t[1][3], t[1][1]);
     SUM(t[0][3], t[0][1]);
-    for (int p = 1; p >= 0; p--) ck_assert_ok(tutti_graph_mark(g, t[p][1], &node[p]));
+    for (int p = 1; p >= 0; p--)
+        ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = t[p][1]}, &node[p]));
     SUM(t[1][1], t[1][2]);
     SUM(t[1][2], t[1][0]);
     SUM(t[0][1], t[0][2]);

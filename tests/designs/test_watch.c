@@ -80,7 +80,7 @@ static tutti_status build_stall_graph(tutti_graph *g, int source[TENSORS], int s
         if (!status)
             status =
                 tutti_graph_kernel(g, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
-        if (!status) status = tutti_graph_mark(g, sum[i], NULL);
+        if (!status) status = tutti_graph_mark(g, &(tutti_mark){.tensor = sum[i]}, NULL);
     }
     return status;
 }

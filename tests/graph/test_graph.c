@@ -61,7 +61,7 @@ START_TEST(bad_input_is_refused)
     tutti_access twice[] = {{a, TUTTI_READ}, {a, TUTTI_WRITE}}, unknown[] = {{a + 1, TUTTI_READ}};
     ck_assert_int_eq(tutti_graph_kernel(g, "n", NULL, NULL, 0, 2, twice, &n), TUTTI_ERR_INVAL);
     ck_assert_int_eq(tutti_graph_kernel(g, "n", NULL, NULL, 0, 1, unknown, &n), TUTTI_ERR_INVAL);
-    ck_assert_int_eq(tutti_graph_mark(g, 5, &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_mark(g, &(tutti_mark){.tensor = 5}, &n), TUTTI_ERR_INVAL);
     int plain = node(g, "plain", 1, (tutti_access[]){{a, TUTTI_WRITE}});
     ck_assert_int_eq(tutti_graph_set_collective(g, plain, "x", 1), TUTTI_ERR_INVAL);
     ck_assert_int_eq(tutti_graph_set_place(g, 99, (tutti_place){0}), TUTTI_ERR_INVAL);
@@ -102,7 +102,7 @@ static tutti_graph *sample(void)
     int x = tensor(g, "x"), w = tensor(g, "w"), dw = tensor(g, "d.w"), section, mark;
     ck_assert_ok(tutti_graph_section(g, "train", &section));
     node(g, "backward", 2, (tutti_access[]){{x, TUTTI_READ}, {dw, TUTTI_WRITE}});
-    ck_assert_ok(tutti_graph_mark(g, dw, &mark));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = dw}, &mark));
     node(g, "update", 2, (tutti_access[]){{dw, TUTTI_READ}, {w, TUTTI_READWRITE}});
     ck_assert_ok(tutti_graph_section(g, "eval", &section));
     node(g, "forward", 2, (tutti_access[]){{w, TUTTI_READ}, {x, TUTTI_WRITE}});
@@ -274,7 +274,7 @@ static int mark(tutti_graph *g, const char *name, int64_t count, tutti_dtype dty
     int t, n;
     ck_assert_ok(
         tutti_graph_tensor(g, name, TUTTI_ROLE_GRADIENT, dtype, tutti_shape_of(count), &t));
-    ck_assert_ok(tutti_graph_mark(g, t, &n));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = t}, &n));
     return n;
 }
 

@@ -346,7 +346,7 @@ static void build_bucket(bucket *b, int chain)
     for (int i = 0; i < GRADIENTS; i++) {
         add_sum(g, "rest", i, b->weight[i], b->gradient[i], rest[i]); /* the last step's */
         add_sum(g, "backward", i, b->weight[i], rest[i], b->gradient[i]);
-        ck_assert_ok(tutti_graph_mark(g, b->gradient[i], &mark[i]));
+        ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = b->gradient[i]}, &mark[i]));
     }
     ck_assert_ok(tutti_graph_fuse(g, GRADIENTS, mark));
     b->elements = (int64_t)tutti_graph_get_tensor(g, b->gradient[0])->block_bytes / 4;

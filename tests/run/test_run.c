@@ -150,7 +150,7 @@ static void fly_together(const tutti_runner *runner, int workers, uint64_t seed,
         tutti_access access[] = {{one, TUTTI_READ}, {gradient, TUTTI_WRITE}};
         ck_assert_ok(
             tutti_graph_kernel(g, "copy", &tutti_op_sum, &desc, sizeof desc, 2, access, NULL));
-        ck_assert_ok(tutti_graph_mark(g, gradient, &mark));
+        ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = gradient}, &mark));
         ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
         if (linked)
             ck_assert_ok(tutti_graph_add_access(g, mark, (tutti_access){chain, TUTTI_CHAIN}));
@@ -201,7 +201,7 @@ START_TEST(marks_are_skipped)
     tutti_graph *g;
     ck_assert_ok(tutti_graph_new(&g));
     int a = tensor(g, "a", TUTTI_ROLE_INPUT), mark;
-    ck_assert_ok(tutti_graph_mark(g, a, &mark));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = a}, &mark));
     tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
     ck_assert_ok(runner->submit(run, 0));
     ck_assert_int_eq(runner->point(run), 0);
@@ -230,7 +230,7 @@ START_TEST(a_wait_ends_at_its_deadline)
     tutti_graph *g;
     ck_assert_ok(tutti_graph_new(&g));
     int a = tensor(g, "lost", TUTTI_ROLE_GRADIENT), mark;
-    ck_assert_ok(tutti_graph_mark(g, a, &mark));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = a}, &mark));
     ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
     _Atomic(tutti_token *) kept = NULL;
     tutti_run_hooks hooks = {.ctx = &kept, .reserve = reserve_zero, .start = start_and_forget};
@@ -343,7 +343,7 @@ START_TEST(a_tensor_is_had_after_the_wait)
     ck_assert_ok(tutti_graph_new(&g));
     int a = tensor(g, "a", TUTTI_ROLE_GRADIENT), c = tensor(g, "c", TUTTI_ROLE_INPUT),
         b = tensor(g, "b", TUTTI_ROLE_OUTPUT), mark;
-    ck_assert_ok(tutti_graph_mark(g, a, &mark));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = a}, &mark));
     ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
     add(g, "b = a + c", a, c, b);
     _Atomic(tutti_token *) kept = NULL;

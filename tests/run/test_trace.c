@@ -143,7 +143,7 @@ static tutti_graph *make_graph(void)
     tutti_sum_desc desc = {.count = COUNT, .inputs = 1};
     tutti_access access[] = {{x, TUTTI_READ}, {y, TUTTI_WRITE}};
     ck_assert_ok(tutti_graph_kernel(g, "adds", &tutti_op_sum, &desc, sizeof desc, 2, access, NULL));
-    ck_assert_ok(tutti_graph_mark(g, y, &mark));
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = y}, &mark));
     ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
     return g;
 }

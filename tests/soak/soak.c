@@ -103,7 +103,7 @@ static tutti_status build(tutti_graph *g, int *probe)
         status = tutti_graph_tensor(
             g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(args.count), &t);
         if (i == 0) *probe = t;
-        if (!status) status = tutti_graph_mark(g, t, &node);
+        if (!status) status = tutti_graph_mark(g, &(tutti_mark){.tensor = t}, &node);
         if (!status) status = tutti_graph_set_collective(g, node, &args, sizeof args);
     }
     return status;
