@@ -127,7 +127,7 @@ int tutti_exchange_edges(const tutti_exchange *exchange);
 /* Who takes part: valid until close. 0: all. */
 const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int group);
 
-/* Turns the marks of the graph into collectives (designs/exchange/marks.h), sums fused into buckets,
+/* Turns the marks of the graph into collectives (designs/exchange/marks.h), sums into buckets,
  * and has the design place each group's; then, unless `verify` is off or the caller passes
  * (`manual`), all ranks check the graph. With one rank marks are left as they are and cost nothing.
  * All ranks call it; what is wrong on one, such as a group that it is not in, fails on all that

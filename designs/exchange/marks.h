@@ -22,8 +22,8 @@ typedef struct tutti_marks_options {
 
 /* Every mark of the graph becomes the collective that it asks for, in place; sums are fused into
  * buckets before. Then each group's collectives get places on its lanes. Marks of a group that has
- * only this rank stay as they are: nothing is to be done for them. NOMEM; INVAL (logged) for a group
- * that does not exist, or that this rank is not in, for a root outside of it, and if the design
+ * only this rank stay as they are: nothing is to be done for them. NOMEM; INVAL (logged) for a
+ * group that does not exist, or that this rank is not in, for a root outside of it, and if the design
  * writes places that it does not declare. [M] */
 tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_marks_options *options);
 /* Of a rank that is alone, whose marks stay as they are: INVAL (logged) if one is a message. [P] */

@@ -37,8 +37,8 @@ typedef struct tutti_order_options {
 } tutti_order_options;
 
 /* For the first section with collectives of the placed and cut graph. *plan is NULL if there is
- * nothing to order. Writes the number of slots into the section's places. NOMEM; UNSUPPORTED (logged)
- * if the graph has groups or messages: rank 0 does not see all of them. */
+ * nothing to order. Writes the number of slots into the section's places. NOMEM; UNSUPPORTED
+ * (logged) if the graph has groups or messages: rank 0 does not see all of them. */
 tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
     tutti_driver *driver, tutti_order_plan **plan);
 /* After the last pass over the driver. Accepts NULL. */
