@@ -85,7 +85,9 @@ typedef struct tutti_design {
     int unsafe;                /* breaks the ordering law: refused unless the user insists */
     tutti_thread_level needed; /* if the starting thread initialises MPI */
     /* Writes a place on every collective node of the graph and adds the accesses that order them.
-     * Lanes are 0 to lanes - 1, indices 0, 1, ... in each section. Workers are held (place.holds)
+     * Lanes are 0 to lanes - 1 (of an edge: 0). Indices are 0, 1, ... among the collectives of a
+     * group in a section; where the start rule does not reorder, they may begin anew within it, and
+     * what waits for the whole section (tutti_start_main) waits for a run of them. Workers are held (place.holds)
      * only where they start collectives at once, without a chain; a TUTTI_CHAIN access exists only
      * where the design has a chain. Other places are refused: neither the driver nor the checker
      * knows their meaning. */

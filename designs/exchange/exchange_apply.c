@@ -147,6 +147,7 @@ static tutti_status gather_and_judge(
     int64_t *lengths = calloc((size_t)size, sizeof *lengths);
     if (!lengths) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory for %d ranks", size);
     tutti_status status = gather(x, TUTTI_I64, 1, &mine, lengths);
+    if (!text && !status) status = why; /* as this rank has said already */
     for (int r = 0; r < size && !status; r++) {
         if (lengths[r] < 0)
             status = tutti_fail((tutti_status)-lengths[r],

@@ -14,7 +14,8 @@ static const char *misplaced(
     int chained = 0;
     for (int i = 0; i < node->accesses; i++) chained |= node->access[i].mode == TUTTI_CHAIN;
     if (node->place.lane < 0 || node->place.lane >= lanes) return "on a lane that does not exist";
-    if (node->place.index != n) return "with an index that is not its position";
+    int anew = !node->place.index && !design->start->reorders;
+    if (node->place.index != n && !anew) return "with an index that is not its position";
     if (node->place.holds && !tutti_design_may_hold(design))
         return "where it holds a worker that does not start it, or that has handed on a chain";
     return chained == design->chain ? NULL

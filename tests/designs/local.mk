@@ -1,6 +1,6 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
-	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_mismatch tests/designs/test_order \
-	tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_stall \
+	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch \
+	tests/designs/test_order tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_stall \
 	tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
@@ -37,6 +37,9 @@ tests_designs_test_verify_LDADD = libtesting.la
 tests_designs_test_fingerprint_SOURCES = tests/designs/test_fingerprint.c
 tests_designs_test_fingerprint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_fingerprint_LDADD = libtesting.la
+tests_designs_test_marks_SOURCES = tests/designs/test_marks.c
+tests_designs_test_marks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_marks_LDADD = libtesting.la
 tests_designs_test_mismatch_SOURCES = tests/designs/test_mismatch.c
 tests_designs_test_mismatch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_mismatch_LDADD = libtesting.la

@@ -5,6 +5,7 @@
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
+#include "designs/design.h"
 #include "designs/passes/bucket.h"
 #include "designs/queue/observed.h"
 #include "designs/passes/priority.h"
@@ -105,6 +106,38 @@ START_TEST(each_type_has_its_bucket)
 }
 END_TEST
 
+/* Marks of 4 KiB, by a letter each: a and b, sums over groups 1 and 2; A, an urgent sum over group 1; G, a gather
+ * over group 1. */
+static void add_grouped(tutti_graph *g, const char *kinds)
+{
+    for (int i = 0; kinds[i]; i++) {
+        const char name[] = {kinds[i], (char)('0' + i), 0};
+        tutti_mark mark = {.verb = kinds[i] == 'G' ? TUTTI_MARK_ALLGATHER : TUTTI_MARK_ALLREDUCE,
+            .group = kinds[i] == 'b' ? 2 : 1,
+            .priority = kinds[i] == 'A'};
+        ck_assert_ok(tutti_graph_tensor(
+            g, name, TUTTI_ROLE_GRADIENT, TUTTI_F32, tutti_shape_of(1024), &mark.tensor));
+        ck_assert_ok(tutti_graph_mark(g, &mark, NULL));
+    }
+}
+
+START_TEST(each_group_has_its_buckets)
+{
+    static const struct {
+        const char *kinds, *sizes;
+    } rows[] = {{"ababab", "12 12 "}, {"aaGaa", "4 16 "}, {"aaAAaa", "8 8 8 "}, {"abGb", "4 4 8 "}};
+    char text[128];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_graph *g;
+        ck_assert_ok(tutti_graph_new(&g));
+        add_grouped(g, rows[i].kinds);
+        ck_assert_ok(tutti_bucket_fuse(g, 1 << 20));
+        ck_assert_str_eq(bucket_sizes(g, text), rows[i].sizes);
+        tutti_graph_free(g);
+    }
+}
+END_TEST
+
 /* ---- chunks ---- */
 
 static tutti_graph *graph_of(int64_t count, int holds)
@@ -120,6 +153,47 @@ static tutti_graph *graph_of(int64_t count, int holds)
     ck_assert_ok(tutti_graph_set_place(g, node, (tutti_place){.holds = holds}));
     return g;
 }
+
+/* Two groups and an edge in turn: none moves another's lanes, an edge stays on its one lane, and only
+ * sums are cut. */
+START_TEST(each_group_has_its_lanes)
+{
+    static const struct {
+        int group, edge;
+        tutti_coll_kind kind;
+        int64_t index;
+        int lane, lanes, chunks;
+    } rows[] = {{1, 0, TUTTI_ALLREDUCE, 0, 0, 3, 2}, {2, 0, TUTTI_BROADCAST, 0, 0, 3, 1},
+        {3, 1, TUTTI_BROADCAST, 0, 0, 1, 1}, {1, 0, TUTTI_ALLREDUCE, 1, 2, 3, 2},
+        {2, 0, TUTTI_ALLREDUCE, 1, 1, 3, 2}, {3, 1, TUTTI_BROADCAST, 1, 0, 1, 1},
+        {1, 0, TUTTI_REDUCE, 2, 1, 3, 1}, {0, 0, TUTTI_ALLREDUCE, 0, 0, 3, 2}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    tutti_graph *g;
+    int node[ROWS];
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int i = 0; i < ROWS; i++) {
+        const tutti_coll_args args = {
+            .kind = rows[i].kind, .dtype = TUTTI_F32, .count = 64, .group = rows[i].group};
+        const char name[] = {'t', (char)('0' + i), 0};
+        int t;
+        ck_assert_ok(
+            tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(64), &t));
+        ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = t}, &node[i]));
+        ck_assert_ok(tutti_graph_set_collective(g, node[i], &args, sizeof args));
+        ck_assert_ok(tutti_graph_set_group(g, node[i], rows[i].group, rows[i].edge));
+    }
+    ck_assert_ok(tutti_design_find("concurrent")->place(g, 3));
+    ck_assert_ok(tutti_chunk_cut(g, 128, 3));
+    for (int i = 0; i < ROWS; i++) {
+        const tutti_place *place = &tutti_graph_get_node(g, node[i])->place;
+        ck_assert_int_eq((int)place->index, (int)rows[i].index);
+        ck_assert_int_eq(place->lane, rows[i].lane);
+        ck_assert_int_eq(place->lanes, rows[i].lanes);
+        ck_assert_int_eq(tutti_chunk_count(place), rows[i].chunks);
+    }
+    tutti_graph_free(g);
+}
+END_TEST
 
 START_TEST(chunks_are_the_whole_and_no_larger_than_asked_for)
 {
@@ -426,6 +500,8 @@ int main(void)
     TCase *tcase = testing_case(suite, "order");
     tcase_add_test(tcase, buckets_get_smaller_towards_the_end);
     tcase_add_test(tcase, each_type_has_its_bucket);
+    tcase_add_test(tcase, each_group_has_its_buckets);
+    tcase_add_test(tcase, each_group_has_its_lanes);
     tcase_add_loop_test(tcase, chunks_are_the_whole_and_no_larger_than_asked_for, 0, 9);
     tcase_add_loop_test(tcase, long_chunks_of_any_type_begin_at_a_line, 0, TUTTI_DTYPE_COUNT);
     tcase_add_loop_test(tcase, what_the_next_step_reads_first_is_found, 0, 2);

@@ -346,6 +346,87 @@ START_TEST(marks_that_cannot_be_fused)
 }
 END_TEST
 
+/* Each verb with the access that orders its mark among the nodes. */
+START_TEST(marks_say_what_they_ask_for)
+{
+    tutti_graph *g;
+    int a, n;
+    ck_assert_ok(tutti_graph_new(&g));
+    a = tensor(g, "a");
+    const tutti_mark marks[] = {{.tensor = a, .priority = 3}, {.tensor = a, .group = 2},
+        {.verb = TUTTI_MARK_REDUCE_SCATTER, .tensor = a},
+        {.verb = TUTTI_MARK_ALLGATHER, .tensor = a},
+        {.verb = TUTTI_MARK_REDUCE, .tensor = a, .group = 1},
+        {.verb = TUTTI_MARK_BROADCAST, .tensor = a},
+        {.verb = TUTTI_MARK_SEND, .tensor = a, .peer = 1, .edge = 4},
+        {.verb = TUTTI_MARK_RECV, .tensor = a, .peer = 2, .edge = 5}};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        ck_assert_ok(tutti_graph_mark(g, &marks[i], &n));
+    char *text = captured(g, print_first);
+    ck_assert_str_eq(text, "0 a.sum (sum over ranks): a rw\n"
+                           "1 a.sum (allreduce over group 2): a rw\n"
+                           "2 a.reduce_scatter (reduce_scatter over ranks): a rw\n"
+                           "3 a.allgather (allgather over ranks): a rw\n"
+                           "4 a.reduce (reduce over group 1): a rw\n"
+                           "5 a.broadcast (broadcast over ranks): a rw\n"
+                           "6 a.send (send, rank 1, edge 4): a r\n"
+                           "7 a.recv (recv, rank 2, edge 5): a w\n");
+    free(text);
+    ck_assert_int_eq(tutti_graph_get_node(g, 0)->place.priority, 3);
+    ck_assert_str_eq(tutti_verb_name(TUTTI_MARK_VERBS), "unknown");
+    const tutti_mark refused[] = {{.verb = TUTTI_MARK_VERBS, .tensor = a},
+        {.tensor = a, .group = -1}, {.verb = TUTTI_MARK_REDUCE, .tensor = a, .root = -1},
+        {.verb = TUTTI_MARK_SEND, .tensor = a, .peer = -1},
+        {.verb = TUTTI_MARK_RECV, .tensor = a, .edge = -1}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        ck_assert_int_eq(tutti_graph_mark(g, &refused[i], &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_nodes(g), 8);
+    tutti_graph_free(g);
+}
+END_TEST
+
+/* A collective finds the one before it in its section and group. */
+START_TEST(collectives_of_a_group_follow_one_another)
+{
+    static const int group[] = {0, 1, 0, 2, 1, 0}, previous[] = {-1, -1, 0, -1, 1, -1};
+    tutti_graph *g;
+    int section;
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int i = 0; i < 6; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%d", i);
+        if (i == 5) ck_assert_ok(tutti_graph_section(g, "next", &section));
+        int n = mark(g, name, 1, TUTTI_F32);
+        ck_assert_ok(tutti_graph_set_collective(g, n, "", 1));
+        ck_assert_ok(tutti_graph_set_group(g, n, group[i], group[i] == 2));
+        ck_assert_int_eq(tutti_graph_previous(g, n), previous[i]);
+        ck_assert_int_eq(tutti_graph_get_node(g, n)->edge, group[i] == 2);
+    }
+    tutti_graph_free(g);
+}
+END_TEST
+
+START_TEST(only_sums_of_one_group_are_fused)
+{
+    tutti_graph *g;
+    int n[5];
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int i = 0; i < 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%d", i);
+        tutti_mark mark = {.verb = i == 1 ? TUTTI_MARK_REDUCE : TUTTI_MARK_ALLREDUCE,
+            .tensor = tensor(g, name),
+            .group = i >= 2 && i != 4};
+        ck_assert_ok(tutti_graph_mark(g, &mark, &n[i]));
+    }
+    ck_assert_int_eq(tutti_graph_fuse(g, 2, (int[]){n[0], n[1]}), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_fuse(g, 2, (int[]){n[0], n[2]}), TUTTI_ERR_INVAL);
+    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){n[2], n[3]}));
+    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){n[0], n[4]}));
+    tutti_graph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph");
@@ -362,5 +443,8 @@ int main(void)
     tcase_add_test(tcase, fused_marks_share_a_block);
     tcase_add_test(tcase, gaps_are_counted_in_elements);
     tcase_add_test(tcase, marks_that_cannot_be_fused);
+    tcase_add_test(tcase, marks_say_what_they_ask_for);
+    tcase_add_test(tcase, collectives_of_a_group_follow_one_another);
+    tcase_add_test(tcase, only_sums_of_one_group_are_fused);
     return testing_run(suite);
 }
