@@ -12,15 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 4, GROUPS = 5, COUNT = 1001, STEPS = 3, MOST_MARKS = 64 };
+enum { RANKS = 4, GROUPS = 6, COUNT = 1001, STEPS = 3, MOST_MARKS = 80 };
 static const double patience_s = 30;
 
-/* Overlapping groups in orders of their own; the last has only rank 2. Group 0 is all ranks. */
+/* Overlapping groups in orders of their own, two of them of the same two ranks, one with only rank 2. Group 0 is all
+ * ranks. */
 static const struct {
     int size, of[RANKS];
     tutti_dtype dtype;
 } groups[GROUPS] = {{4, {0, 1, 2, 3}, TUTTI_BF16}, {3, {2, 1, 0}, TUTTI_F32}, {2, {1, 3}, TUTTI_F64},
-    {3, {3, 0, 1}, TUTTI_F32}, {1, {2}, TUTTI_F32}};
+    {3, {3, 0, 1}, TUTTI_F32}, {1, {2}, TUTTI_F32}, {2, {3, 1}, TUTTI_F32}};
 
 typedef struct item {
     tutti_mark mark;
@@ -117,14 +118,19 @@ static void add_group(rank_job *job, int g)
 }
 
 /* Every rank sends to the right what it has, and then, on the same edge, what it has received from
- * the left: the second message waits for the first of another edge. */
+ * the left: the second message waits for the first of another edge. A third goes on an edge of its own, which the
+ * receiver expects first. */
 static void add_messages(rank_job *job)
 {
     const tutti_mark right = {
         .verb = TUTTI_MARK_SEND, .peer = (job->rank + 1) % RANKS, .edge = 3};
     const tutti_mark left = {
         .verb = TUTTI_MARK_RECV, .peer = (job->rank + RANKS - 1) % RANKS, .edge = 3};
+    tutti_mark other[] = {left, right};
+    other[0].edge = other[1].edge = 7;
+    add(job, other[0], TUTTI_F32, 301, 0);
     add(job, right, TUTTI_F32, 300, 0);
+    add(job, other[1], TUTTI_F32, 301, 0);
     add(job, left, TUTTI_F32, 300, 0);
     tutti_mark onward = right;
     onward.tensor = job->item[job->items - 1].mark.tensor;
@@ -389,7 +395,7 @@ static const struct {
     {lonely, 0, TUTTI_ERR_MISMATCH, {"edge 4 from rank 2 to rank 1"}},
     {not_in_it, 0, TUTTI_ERR_INVAL, {"'extra.sum' names group 2", "rank 0 is not in it"}},
     {not_in_it, 3, TUTTI_ERR_INVAL, {"rank 0 cannot run this graph"}},
-    {no_group, 0, TUTTI_ERR_INVAL, {"'extra.sum' names group 5", "make the group first"}},
+    {no_group, 0, TUTTI_ERR_INVAL, {"'extra.sum' names group 6", "make the group first"}},
     {no_root, 1, TUTTI_ERR_INVAL, {"'extra.reduce' has root 2, in a group of 2 ranks"}},
     {to_itself, 2, TUTTI_ERR_INVAL, {"two different ranks"}},
     {in_a_circle, 2, TUTTI_ERR_MISMATCH, {"edge 8"}},
