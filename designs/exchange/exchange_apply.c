@@ -150,8 +150,8 @@ static tutti_status gather_and_judge(
     if (!text && !status) status = why; /* as this rank has said already */
     for (int r = 0; r < size && !status; r++) {
         if (lengths[r] < 0)
-            status = tutti_fail((tutti_status)-lengths[r],
-                "rank %d cannot run this graph: its log says why", r);
+            status = tutti_fail(
+                (tutti_status)-lengths[r], "rank %d cannot run this graph: its log says why", r);
         if (lengths[r] > bytes) bytes = lengths[r];
     }
     free(lengths);
@@ -201,8 +201,7 @@ static tutti_status check_graph(tutti_exchange *x, const tutti_graph *graph, tut
     if (tutti_exchange_size(x) == 1) return placed;
     tutti_status described = placed ? placed : describe(x, graph, &text);
     tutti_status status = compare(x, text ? tutti_check_digest(text) : 0, &same);
-    if (!status && (!same || described))
-        status = gather_and_judge(x, text, described, 0, &verdict);
+    if (!status && (!same || described)) status = gather_and_judge(x, text, described, 0, &verdict);
     free(text);
     if (described || status) return described ? described : status;
     if (!verdict.clause) return TUTTI_OK;

@@ -47,8 +47,8 @@ static int is_message(const tutti_mark *mark)
 }
 
 /* The group of a mark, and who is in it. */
-static tutti_status group_of(const tutti_marks_options *o, const tutti_node *node, int *group,
-    const tutti_members **members)
+static tutti_status group_of(
+    const tutti_marks_options *o, const tutti_node *node, int *group, const tutti_members **members)
 {
     const tutti_mark *mark = &node->mark;
     int self = o->members(o->ctx, 0)->rank;
@@ -135,8 +135,8 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
         .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),
         .group = group};
     if (desc->args.kind == TUTTI_ALLGATHER) deal(&desc->args, members->size, desc->counts);
-    status = tutti_graph_set_collective(graph, n, desc,
-        sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));
+    status = tutti_graph_set_collective(
+        graph, n, desc, sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));
     free(desc);
     return status;
 }

@@ -20,8 +20,8 @@ static const double patience_s = 30;
 static const struct {
     int size, of[RANKS];
     tutti_dtype dtype;
-} groups[GROUPS] = {{4, {0, 1, 2, 3}, TUTTI_BF16}, {3, {2, 1, 0}, TUTTI_F32}, {2, {1, 3}, TUTTI_F64},
-    {3, {3, 0, 1}, TUTTI_F32}, {1, {2}, TUTTI_F32}, {2, {3, 1}, TUTTI_F32}};
+} groups[GROUPS] = {{4, {0, 1, 2, 3}, TUTTI_BF16}, {3, {2, 1, 0}, TUTTI_F32},
+    {2, {1, 3}, TUTTI_F64}, {3, {3, 0, 1}, TUTTI_F32}, {1, {2}, TUTTI_F32}, {2, {3, 1}, TUTTI_F32}};
 
 typedef struct item {
     tutti_mark mark;
@@ -122,8 +122,7 @@ static void add_group(rank_job *job, int g)
  * receiver expects first. */
 static void add_messages(rank_job *job)
 {
-    const tutti_mark right = {
-        .verb = TUTTI_MARK_SEND, .peer = (job->rank + 1) % RANKS, .edge = 3};
+    const tutti_mark right = {.verb = TUTTI_MARK_SEND, .peer = (job->rank + 1) % RANKS, .edge = 3};
     const tutti_mark left = {
         .verb = TUTTI_MARK_RECV, .peer = (job->rank + RANKS - 1) % RANKS, .edge = 3};
     tutti_mark other[] = {left, right};
@@ -164,14 +163,20 @@ static double wanted(const rank_job *job, const item *it, int64_t i, int step)
         if (i < offset + length) break;
     }
     switch (mark->verb) {
-    case TUTTI_MARK_ALLREDUCE: return sum;
-    case TUTTI_MARK_REDUCE_SCATTER: return owner == self ? sum : -1;
-    case TUTTI_MARK_ALLGATHER: return it->sums_first ? sum : value_of(of[owner], i, step);
-    case TUTTI_MARK_REDUCE: return self == mark->root ? sum : -1;
-    case TUTTI_MARK_BROADCAST: return value_of(of[mark->root], i, step);
+    case TUTTI_MARK_ALLREDUCE:
+        return sum;
+    case TUTTI_MARK_REDUCE_SCATTER:
+        return owner == self ? sum : -1;
+    case TUTTI_MARK_ALLGATHER:
+        return it->sums_first ? sum : value_of(of[owner], i, step);
+    case TUTTI_MARK_REDUCE:
+        return self == mark->root ? sum : -1;
+    case TUTTI_MARK_BROADCAST:
+        return value_of(of[mark->root], i, step);
     case TUTTI_MARK_RECV:
         return value_of((mark->peer + RANKS - it->hops) % RANKS, i, step);
-    default: return value_of(job->rank, i, step);
+    default:
+        return value_of(job->rank, i, step);
     }
 }
 
@@ -475,8 +480,8 @@ int main(void)
     Suite *suite = suite_create("marks");
     TCase *tcase = testing_case(suite, "marks");
     tcase_add_loop_test(tcase, every_intent_has_its_result, 0, 4);
-    tcase_add_loop_test(tcase, what_ranks_disagree_on_is_refused, 0,
-        (int)(sizeof refusals / sizeof *refusals));
+    tcase_add_loop_test(
+        tcase, what_ranks_disagree_on_is_refused, 0, (int)(sizeof refusals / sizeof *refusals));
     tcase_add_loop_test(tcase, an_agreed_order_has_no_groups, 0, 2);
     tcase_add_test(tcase, a_rank_alone_sends_nothing);
     return testing_run(suite);
