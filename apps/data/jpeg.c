@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <jpeglib.h>
+
+#include <jerror.h>
 #include <setjmp.h>
 
 /* Progressive files may have any number of scans, each a pass over the whole picture; real ones
@@ -52,9 +54,25 @@ static _Noreturn void on_error(j_common_ptr common)
     fail(common->client_data, "corrupt JPEG: %s", words);
 }
 
+/* All other warnings are damage, also those that a later libjpeg adds. Extraneous bytes at the end of the data may be
+ * the only sign of a flipped bit, too; but they are mostly a habit of the program that wrote the file. */
+static int is_harmless(int warning)
+{
+    switch (warning) {
+    case JWRN_ADOBE_XFORM: /* the components then have their usual meaning */
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR:
+    case JWRN_NOT_SEQUENTIAL: /* fields that only progressive files use */
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 static void on_message(j_common_ptr common, int level)
 {
-    if (level < 0) on_error(common); /* a warning: the data is damaged, and libjpeg would guess */
+    /* a warning is below 0; if the data is damaged, libjpeg would guess */
+    if (level < 0 && !is_harmless(common->err->msg_code)) on_error(common);
 }
 
 static void on_progress(j_common_ptr common)

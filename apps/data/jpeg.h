@@ -5,8 +5,10 @@
  *   new -> { begin -> window }* -> free
  *
  * Grey is expanded to RGB; CMYK and YCCK are converted (R = C*K/255 on Adobe's inverted scale).
- * Anything that libjpeg warns about counts as corrupt: otherwise the network would learn from a
- * picture whose second half is grey. What lies below the window is not looked at.
+ * Damage that libjpeg only warns about counts as corrupt: otherwise the network would learn from a
+ * picture whose second half is grey. Some warnings are harmless, and such pictures are decoded:
+ * extraneous bytes before a marker, an unknown colour transform of Adobe's, an unknown revision of
+ * JFIF, progressive fields in a sequential file. What lies below the window is not looked at.
  *
  * Errors: FORMAT, not logged; tutti_jpeg_fault has the sentence. Threads: [A], one thread per
  * decompressor. Source: libjpeg-turbo's libjpeg.txt, "Partial decompression". */

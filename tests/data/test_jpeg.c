@@ -133,6 +133,107 @@ START_TEST(a_failure_leaves_nothing_behind)
 }
 END_TEST
 
+enum { JFIF_AT = 2, JFIF_END = 20, JFIF_REVISION = 11, EOI_BYTES = 2 };
+
+/* Bytes from..to of a file become others. */
+typedef struct splice {
+    const char *name;
+    int from, to; /* from the end if negative */
+    uint8_t bytes[16];
+    size_t count;
+} splice;
+
+static const splice harmless[] = {
+    {"bytes before the tables", JFIF_END, JFIF_END, {0, 7, 0}, 3},
+    {"bytes before the end", -EOI_BYTES, -EOI_BYTES, {0, 7, 0, 0}, 4},
+    {"a transform of Adobe's", JFIF_AT, JFIF_END,
+        {0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 9}, 16},
+    {"a revision of JFIF", JFIF_REVISION, JFIF_REVISION + 1, {3}, 1},
+};
+enum { HARMLESS = sizeof harmless / sizeof *harmless };
+
+static const splice damaged[] = {
+    {"no end", -EOI_BYTES, -1, {0}, 0},
+    {"half of the data, and an end", -9000, -EOI_BYTES, {0}, 0},
+    {"bits that are no code", -2000, -1984,
+        {0xfe, 0xfe, 0xfe, 0xfe, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0}, 16},
+};
+enum { DAMAGED = sizeof damaged / sizeof *damaged };
+
+/* The caller frees it. */
+static uint8_t *make_spliced(const splice *s, size_t *count)
+{
+    uint8_t *bytes = make_jpeg(&stored[2], count), *out = malloc(*count + sizeof s->bytes);
+    size_t from = s->from < 0 ? *count - (size_t)-s->from : (size_t)s->from,
+           to = s->to < 0 ? *count - (size_t)-s->to : (size_t)s->to;
+    ck_assert(from <= to && to <= *count);
+    memcpy(out, bytes, from);
+    memcpy(out + from, s->bytes, s->count);
+    memcpy(out + from + s->count, bytes + to, *count - to);
+    *count -= to - from - s->count;
+    free(bytes);
+    return out;
+}
+
+/* Every pixel is as without them. */
+START_TEST(harmless_warnings_are_no_damage)
+{
+    static uint8_t whole[WIDTH * HEIGHT * CHANNELS], warned[WIDTH * HEIGHT * CHANNELS];
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    size_t count, spliced_count;
+    uint8_t *bytes = make_jpeg(&stored[2], &count),
+            *spliced = make_spliced(&harmless[_i], &spliced_count);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    decode(jpeg, bytes, count, &all, whole);
+    decode(jpeg, spliced, spliced_count, &all, warned);
+    ck_assert_mem_eq(whole, warned, sizeof whole);
+    tutti_jpeg_free(jpeg);
+    free(spliced);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(warnings_of_damage_are_failures)
+{
+    static uint8_t pixels[WIDTH * HEIGHT * CHANNELS];
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    int width, height, orientation;
+    size_t count;
+    uint8_t *bytes = make_spliced(&damaged[_i], &count);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    ck_assert_ok(tutti_jpeg_begin(jpeg, bytes, count, &width, &height, &orientation));
+    ck_assert_msg(tutti_jpeg_decode(jpeg, &all, pixels) == TUTTI_ERR_FORMAT, "%s is accepted",
+        damaged[_i].name);
+    printf("%s: %s\n", damaged[_i].name, tutti_jpeg_fault(jpeg));
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+
+/* The fields of the scan that only progressive files use. */
+START_TEST(progressive_fields_of_a_sequential_file_are_ignored)
+{
+    static uint8_t whole[WIDTH * HEIGHT * CHANNELS], warned[WIDTH * HEIGHT * CHANNELS];
+    static const uint8_t scan[] = {0xff, 0xda, 0, 12, 3};
+    enum { LAST_COEFFICIENT = 12 };
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    size_t count;
+    uint8_t *bytes = make_jpeg(&stored[2], &count), *at = bytes;
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    decode(jpeg, bytes, count, &all, whole);
+    while (memcmp(at, scan, sizeof scan)) at++; /* there is one */
+    ck_assert_int_eq(at[LAST_COEFFICIENT], 63);
+    at[LAST_COEFFICIENT] = 62;
+    decode(jpeg, bytes, count, &all, warned);
+    ck_assert_mem_eq(whole, warned, sizeof whole);
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+
 /* Exif as cameras write it, most and least significant byte first. */
 START_TEST(orientations_are_read)
 {
@@ -172,6 +273,9 @@ int main(void)
     TCase *tcase = testing_case(suite, "jpeg");
     tcase_add_loop_test(tcase, a_window_is_cut_out_of_the_picture, 0, 4 * STORED);
     tcase_add_test(tcase, a_failure_leaves_nothing_behind);
+    tcase_add_loop_test(tcase, harmless_warnings_are_no_damage, 0, HARMLESS);
+    tcase_add_loop_test(tcase, warnings_of_damage_are_failures, 0, DAMAGED);
+    tcase_add_test(tcase, progressive_fields_of_a_sequential_file_are_ignored);
     tcase_add_test(tcase, orientations_are_read);
     tcase_add_test(tcase, pictures_are_turned);
     return testing_run(suite);
