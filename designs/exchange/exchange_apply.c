@@ -14,7 +14,8 @@
 static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
 {
     int can = x->options.design->start->reorders;
-    if (!x->options.order.on || !can || x->order) return TUTTI_OK;
+    if (!x->options.order.on || !can) return TUTTI_OK;
+    if (x->order) return tutti_order_admit(graph);
     return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
         tutti_comm_thread_driver(x->thread), &x->order);
 }

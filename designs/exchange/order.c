@@ -109,14 +109,15 @@ static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
 }
 
 /* Rank 0 makes the order from its own graph, and sees no group that it is not in. */
-static tutti_status refuse_groups(const tutti_graph *graph)
+tutti_status tutti_order_admit(const tutti_graph *graph)
 {
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->kind == TUTTI_NODE_COLLECTIVE && node->group)
             return tutti_fail(TUTTI_ERR_UNSUPPORTED,
                 "the collectives of this step cannot follow an agreed order: '%s' is of a %s, and "
-                "rank 0 would have to know all of them. It can run without that order (--priority off)",
+                "rank 0 would have to know all of them. It can run without that order (--priority "
+                "off)",
                 node->name, node->edge ? "message" : "group");
     }
     return TUTTI_OK;
@@ -137,7 +138,7 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
         .driver = driver,
         .rank = rank};
     if (!p->options.at) p->options.at = DEFAULT_AT;
-    tutti_status status = refuse_groups(graph);
+    tutti_status status = tutti_order_admit(graph);
     if (!status) status = find_pieces(p, graph);
     int wanted = !status && p->slots > 1;
     if (wanted) status = find_befores(p, graph);
@@ -254,7 +255,7 @@ static void take_over(tutti_token *token, tutti_status status)
         char text[160];
         snprintf(text, sizeof text,
             "collective #%" PRId64 " \"order\": rank %d received no order of %d collectives from "
-                                   "it: do all ranks start the same collectives?",
+            "it: do all ranks start the same collectives?",
             p->list.sequence, p->rank, p->slots);
         tutti_driver_abort(p->driver, TUTTI_ERR_MISMATCH, text);
         return;

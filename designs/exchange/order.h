@@ -41,6 +41,9 @@ typedef struct tutti_order_options {
  * (logged) if the graph has groups or messages: rank 0 does not see all of them. */
 tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
     tutti_driver *driver, tutti_order_plan **plan);
+/* Of a graph that comes after the one that is ordered: UNSUPPORTED (logged) for the same reason,
+ * because its collectives would share the driver with an order that knows nothing of them. [P] */
+tutti_status tutti_order_admit(const tutti_graph *graph);
 /* After the last pass over the driver. Accepts NULL. */
 void tutti_order_close(tutti_order_plan *plan);
 
