@@ -38,7 +38,13 @@ tutti_status tutti_pack_manifest_add(
 tutti_status tutti_pack_manifest_leave_out(tutti_pack_manifest *m, const char *fault)
 {
     char line[LINE];
-    snprintf(line, sizeof line, "%s%s: %s\n", left_out, splits[m->split], fault);
+    int length =
+        snprintf(line, sizeof line - 1, "%s%s: %s", left_out, splits[m->split], fault);
+    if (length > LINE - 2) length = LINE - 2;
+    for (int i = 0; i < length; i++)
+        if (line[i] == '\n' || line[i] == '\r') line[i] = '?'; /* of a file's name */
+    line[length] = '\n';
+    line[length + 1] = '\0';
     m->left_out++;
     return append_text(&m->left, line);
 }

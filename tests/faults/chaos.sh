@@ -45,7 +45,7 @@ within() { # SECONDS FROM TO
 pattern() { # KIND RANK NUMBER TENSOR
     local older number who="[:;] rank $2: #" what="'$4'"
     local differs="error: .*collectives differ.*($who.*$what|$what.*$who)"
-    for ((number = $3 - 11; number < $3; number++)); do older+="#$number|"; done
+    for ((number = $3 - 16; number < $3; number++)); do older+="#$number|"; done
     case $1 in
     skip) # of the order that is agreed on, the rank sees for itself that it has none
         [ "$4" != order ] || differs+="|error: .*collective #$3 \"order\": rank $2 received no order"

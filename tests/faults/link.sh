@@ -34,7 +34,7 @@ link up
 status=0
 wait $training || status=$?
 # What rank 1 has to say is lost with its link. The link may go down while an epoch ends, too.
-grep -Eq "tutti: rank 0: error: .*(d\.fc|'the (epoch's sums|weights' hashes|checkpoint's state|ranks' status)')" "$dir/out" ||
+grep -Eq "tutti: rank 0: error: .*(d\.fc|'(the (epoch's sums( of each rank)?|weights' hashes|checkpoint's state|ranks' status)|what the ranks found)')" "$dir/out" ||
     fail "rank 0 does not name what it waited for"
 [ $status = 0 ] || fail "status $status"
 grep -q 'restart 1 of 1, from ' "$dir/out" || fail "it did not go on from its checkpoint"

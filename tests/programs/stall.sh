@@ -67,7 +67,7 @@ ends() {
 stops() { # DESIGN OPTION...: a rank is stopped
     begin "$@" "${limits[@]}"
     kill -STOP "$(last_rank)"
-    ends "$*" 9 # 4 to the limit, 5 to the end
+    ends "$*" 12 # 4 to the limit, 5 to the end, and what mpirun needs
     says "$*" 'rank 0: warning: has waited .* for collective #'
     says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had completed [0-9]* collectives'
     says "$*" 'the limit of a stall: all ranks end'
