@@ -17,7 +17,7 @@ refuses() { # STATUS TEXT OPTION...
 header() { perl -e 'open my $f, "<:raw", $ARGV[0]; read $f, my $n, 8; read $f, my $t, unpack "Q<", $n; print $t' "$1"; }
 
 # ---- there and back: the weights and running statistics of every kind of layer
-images=synthetic:32x32x3:4
+images=$dir/cifar
 for model in resnet20 cifar-quick mlp; do
     trains 2 --data $images --model $model --batch 4 --steps 3 --lr 0.01 --optimizer adam --checkpoint "$dir/$model"
     hash=$(field weights_hash) accuracy=$(field test_accuracy)
@@ -67,12 +67,10 @@ refuses 1 "$dir/none/x" --checkpoint "$dir/mlp" --to "$dir/none/x" --format torc
 [ -e "$dir/x" ] && fail "a refusal leaves a file"
 
 # ---- photographs: local response normalisation, and no auxiliary classifiers
-for model in alexnet googlenet; do
-    "$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model $model --size 99 --batch 4 --steps 1 --lr 0.0001 --checkpoint "$dir/$model" \
-        --quiet > "$dir/out" 2>&1 || { fail "$model: status $?"; cat "$dir/out"; }
-    exports --checkpoint "$dir/$model" --to "$dir/$model.onnx" --format onnx
-    exports --checkpoint "$dir/$model" --to "$dir/$model.torch" --format torch
-done
+"$mpirun" -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg" --model googlenet --size 99 --batch 4 --steps 1 --lr 0.0001 --checkpoint "$dir/googlenet" \
+    --quiet > "$dir/out" 2>&1 || { fail "googlenet: status $?"; cat "$dir/out"; }
+exports --checkpoint "$dir/googlenet" --to "$dir/googlenet.onnx" --format onnx
+exports --checkpoint "$dir/googlenet" --to "$dir/googlenet.torch" --format torch
 for text in LRN Concat resize; do
     grep -aq "$text" "$dir/googlenet.onnx" || fail "googlenet.onnx has no $text"
 done
