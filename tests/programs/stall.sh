@@ -11,15 +11,20 @@ run=
 
 # begin DESIGN OPTION...: a run without end on two ranks, until it is in the midst of it.
 begin() {
-    local design=$1
+    local design=$1 try
     shift
-    rm -f "$dir/json"
-    "$mpirun" -np 2 "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0 --steps 1000000 --eval-every end \
-        --design "$design" --json "$dir/json" --quiet "$@" > "$dir/out" 2>&1 &
-    run=$!
-    for _ in {1..300}; do
-        [ -s "$dir/json" ] && [ "$(grep -c '"step"' "$dir/json")" -gt 5 ] && return
-        sleep 0.1
+    for try in 1 2 3; do # a machine that stands still may be too slow to set up within --timeout
+        rm -f "$dir/json"
+        "$mpirun" -np 2 "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0 --steps 1000000 --eval-every end \
+            --design "$design" --json "$dir/json" --quiet "$@" > "$dir/out" 2>&1 &
+        run=$!
+        for _ in {1..300}; do
+            [ -s "$dir/json" ] && [ "$(grep -c '"step"' "$dir/json")" -gt 5 ] && return
+            kill -0 "$run" 2> /dev/null || break
+            sleep 0.1
+        done
+        grep -q 'was not set up within' "$dir/out" || break
+        echo "$design: set-up took too long (try $try)"
     done
     fail "$design: does not begin"
     cat "$dir/out"
