@@ -2,6 +2,7 @@
 
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
+#include "apps/data/listed.h"
 #include "dag/base/log.h"
 
 #include <dirent.h>
@@ -123,12 +124,6 @@ static tutti_status fail_unknown(const char *path)
 
 static tutti_status find_by_content(const char *path, const tutti_image_source **found)
 {
-    if (tutti_image_source_synthetic.recognise(path)) { /* a word, not a folder */
-        *found = &tutti_image_source_synthetic;
-        return TUTTI_OK;
-    }
-    tutti_status status = tutti_folder_check(path);
-    if (status) return status;
     char names[LIST_BYTES];
     int several;
     int fit = best_fit(path, found, &several, names);
@@ -156,29 +151,83 @@ static tutti_status check_size(const tutti_dataset_options *options, const tutti
         opened->source->name, opened->width, opened->height);
 }
 
-tutti_status tutti_dataset_open_as(
-    const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset)
+/* A data set that is not open yet: what a source's list and open find there. */
+static tutti_status ask(
+    const tutti_dataset_options *options, const tutti_image_source *source, tutti_dataset *asked)
 {
-    const char *path = options->path, *format = options->format;
-    const tutti_image_source *source = NULL;
-    tutti_status status = format ? find_by_name(format, &source) : find_by_content(path, &source);
-    if (!status && format && source != &tutti_image_source_synthetic)
-        status = tutti_folder_check(path);
-    if (status) return status;
     int size = side_of_views(options, source);
     int resize = options->resize ? options->resize : tutti_resize_for(size);
     if (resize < size)
         return tutti_fail(
             TUTTI_ERR_USAGE, "--eval-resize %d is smaller than --size %d", resize, size);
-    tutti_dataset opened = {.source = source, .height = size, .width = size};
-    if (size) opened.resize = resize;
-    status = source->open(path, split, &opened);
+    *asked = (tutti_dataset){.source = source, .height = size, .width = size};
+    if (size) asked->resize = resize;
+    return TUTTI_OK;
+}
+
+/* What every rank looks at itself. *found: the source, if it is known without looking into the folder. */
+static tutti_status check_place(
+    const tutti_dataset_options *options, const tutti_image_source **found)
+{
+    const tutti_image_source *synthetic = &tutti_image_source_synthetic;
+    tutti_status status = TUTTI_OK;
+    if (options->format)
+        status = find_by_name(options->format, found);
+    else if (synthetic->recognise(options->path)) /* a word, not a folder */
+        *found = synthetic;
+    if (status || *found == synthetic) return status;
+    return tutti_folder_check(options->path);
+}
+
+/* On rank 0, for all ranks: the name of the format, then what the source has listed. */
+static tutti_status examine(const tutti_dataset_options *options, const tutti_image_source *source,
+    tutti_split split, tutti_bytes *told)
+{
+    tutti_dataset asked;
+    tutti_status status = source ? TUTTI_OK : find_by_content(options->path, &source);
+    if (!status) status = ask(options, source, &asked);
+    if (!status) status = tutti_listed_put_text(told, source->name);
+    if (!status && source->list) status = source->list(options->path, split, &asked, told);
+    return status;
+}
+
+/* Opens what rank 0 has told. */
+static tutti_status open_told(const tutti_dataset_options *options, tutti_split split,
+    const tutti_bytes *told, tutti_dataset *dataset)
+{
+    tutti_listed from = {(const char *)told->bytes, (const char *)told->bytes + told->count};
+    const char *name = tutti_listed_text(&from);
+    const tutti_image_source *source = NULL;
+    tutti_dataset opened;
+    tutti_status status = find_by_name(name ? name : "", &source);
+    if (!status) status = ask(options, source, &opened);
     if (status) return status;
+    const tutti_bytes list = {.bytes = told->bytes + (from.at - (const char *)told->bytes),
+        .count = (size_t)(from.end - from.at)};
+    opened.listed = source->list ? &list : NULL;
+    status = source->open(options->path, split, &opened);
+    if (status) return status;
+    opened.listed = NULL;
     status = check_size(options, &opened);
     if (status)
         tutti_dataset_close(&opened);
     else
         *dataset = opened;
+    return status;
+}
+
+tutti_status tutti_dataset_open_as(
+    const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset)
+{
+    const tutti_dataset_share *share = &options->share;
+    const tutti_image_source *source = NULL;
+    tutti_bytes told = {0};
+    tutti_status status = check_place(options, &source);
+    if (!status && (!share->share || share->rank == 0))
+        status = examine(options, source, split, &told);
+    if (share->share) status = share->share(share->ctx, status, &told);
+    if (!status) status = open_told(options, split, &told, dataset);
+    tutti_bytes_free(&told);
     return status;
 }
 

@@ -32,6 +32,16 @@ static int entry_type(const char *folder, const struct dirent *entry)
     return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
 }
 
+static int is_link(const char *folder, const struct dirent *entry)
+{
+    struct stat st;
+    if (entry->d_type != DT_UNKNOWN) return entry->d_type == DT_LNK;
+    char *path = tutti_path_format("%s/%s", folder, entry->d_name);
+    int is = path && !lstat(path, &st) && S_ISLNK(st.st_mode);
+    free(path);
+    return is;
+}
+
 int tutti_names_folder(const char *folder, const struct dirent *entry)
 {
     return entry_type(folder, entry) == DT_DIR;
@@ -96,6 +106,7 @@ int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names 
         if (*entry->d_name == '.') continue;
         if (wanted(folder, entry)) {
             error = append_name(list, &room, entry->d_name);
+            list->links += (size_t)is_link(folder, entry);
         } else if (!list->others++) {
             memcpy(list->other, entry->d_name, strlen(entry->d_name) + 1);
         }

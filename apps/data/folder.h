@@ -13,6 +13,7 @@ typedef struct tutti_names {
     size_t count;
     size_t others;   /* unwanted entries, without hidden ones */
     char other[256]; /* one of them */
+    size_t links;    /* wanted entries that are links */
 } tutti_names;
 
 typedef int (*tutti_names_wanted)(const char *folder, const struct dirent *entry);

@@ -6,11 +6,17 @@
  *              may also hold the images themselves, and a file their labels (val_labels.h)
  *
  * Classes are train's folders, sorted by name; images are sorted by class, then name, so that an
- * index means the same image on every rank. */
+ * index means the same image on every rank. One rank lists them, with the help of an index on disk
+ * (folder_index.h); the others get
+ *
+ *   "height width classes flat" | an entry (listed.h) for each class [| one for val itself, if flat]
+ */
 #include "apps/data/decode.h"
 #include "apps/data/file.h"
 #include "apps/data/folder.h"
+#include "apps/data/folder_index.h"
 #include "apps/data/formats.h"
+#include "apps/data/listed.h"
 #include "apps/data/val_labels.h"
 #include "dag/base/log.h"
 
@@ -18,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct class_files {
     tutti_names files;
@@ -164,24 +171,18 @@ static tutti_status first_size(
     return status;
 }
 
-static tutti_status list_class(
-    const char *root, const char *name, int imagenet, int may_be_absent, tutti_names *files)
+/* What is said about a class, whether its files come from the disk or from an index. */
+static tutti_status check_class(
+    const char *root, const char *name, int may_be_absent, const tutti_names *files)
 {
-    char *folder = tutti_path_format("%s/%s", root, name);
-    int error = folder ? tutti_names_list(folder, wanted_in(imagenet), files) : ENOMEM;
-    tutti_status status = TUTTI_OK;
-    if (error && !(error == ENOENT && may_be_absent)) {
-        status = fail_list(folder ? folder : root, error);
-    } else if (!files->count && !may_be_absent) {
-        status =
-            tutti_fail(TUTTI_ERR_FORMAT, "%s: this class holds no .jpg or .jpeg file%s%s", folder,
-                files->others ? ", only others such as " : "", files->others ? files->other : "");
-    } else if (files->others) {
-        tutti_log(TUTTI_LOG_WARN, "%s: skips %zu files that are not .jpg or .jpeg, such as %s",
-            folder, files->others, files->other);
-    }
-    free(folder);
-    return status;
+    if (!files->count && !may_be_absent)
+        return tutti_fail(TUTTI_ERR_FORMAT, "%s/%s: this class holds no .jpg or .jpeg file%s%s",
+            root, name, files->others ? ", only others such as " : "",
+            files->others ? files->other : "");
+    if (files->others)
+        tutti_log(TUTTI_LOG_WARN, "%s/%s: skips %zu files that are not .jpg or .jpeg, such as %s",
+            root, name, files->others, files->other);
+    return TUTTI_OK;
 }
 
 /* A class that is only in the test set has no label. With imagenet, one that is only in the training set is an error,
@@ -218,72 +219,176 @@ static void folder_close(tutti_dataset *dataset)
     free(state);
 }
 
-static tutti_status list_classes(
-    folder_state *state, tutti_split split, int imagenet, int64_t *count)
+/* ---- listing, on one rank ---- */
+
+/* What is listed, and where. */
+typedef struct survey {
+    const char *path; /* DIR */
+    char *train, *root;
+    tutti_split split;
+    int imagenet, flat;
+    tutti_names classes;
+    tutti_folder_index *index;
+    int64_t images;
+} survey;
+
+/* The entry of one folder of the root; "": of the root itself. */
+static tutti_status list_files(survey *s, const char *name, tutti_bytes *list)
 {
-    int64_t total = 0;
-    state->images = calloc(state->classes.count, sizeof *state->images);
-    if (!state->images)
-        return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its images", state->root);
-    for (size_t c = 0; c < state->classes.count; c++) {
-        class_files *images = &state->images[c];
-        tutti_status status = list_class(state->root, state->classes.names[c], imagenet,
-            split == TUTTI_TEST && !imagenet, &images->files);
-        if (status) return status;
-        images->first = total;
-        total += (int64_t)images->files.count;
+    static const tutti_folder_stamp unknown;
+    tutti_names files = {0};
+    int may_be_absent = s->split == TUTTI_TEST && !s->imagenet;
+    int error = tutti_folder_index_list(s->index, name, wanted_in(s->imagenet), &files);
+    tutti_status status = TUTTI_OK;
+    if (error && !(error == ENOENT && may_be_absent)) {
+        char *folder = tutti_path_format("%s/%s", s->root, name);
+        status = fail_list(folder && *name ? folder : s->root, error);
+        free(folder);
+    } else if (*name) {
+        status = check_class(s->root, name, may_be_absent, &files);
     }
-    if (!total) return tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", state->root);
-    *count = total;
-    return TUTTI_OK;
+    if (!status) status = tutti_listed_put(list, name, &unknown, &files);
+    s->images += (int64_t)files.count;
+    tutti_names_free(&files);
+    return status;
 }
 
-/* Images without folders of classes. */
-static tutti_status list_flat(const char *path, folder_state *state, int64_t *count)
+/* Entries of all classes, which are empty where images have no folders of classes. */
+static tutti_status list_entries(survey *s, tutti_bytes *list)
 {
-    int error = tutti_names_list(state->root, tutti_names_image, &state->flat);
-    if (error) return fail_list(state->root, error);
-    if (!state->flat.count) return tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", state->root);
-    state->labels = calloc(state->flat.count, sizeof *state->labels);
-    if (!state->labels)
-        return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its images", state->root);
-    *count = (int64_t)state->flat.count;
+    static const tutti_folder_stamp unknown;
+    static const tutti_names none;
+    tutti_status status = TUTTI_OK;
+    for (size_t c = 0; c < s->classes.count && !status; c++)
+        status = s->flat ? tutti_listed_put(list, s->classes.names[c], &unknown, &none)
+                         : list_files(s, s->classes.names[c], list);
+    if (!status && s->flat) status = list_files(s, "", list);
+    if (!status && !s->images)
+        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", s->root);
+    return status;
+}
+
+static tutti_status list_head(const survey *s, const tutti_dataset *asked, tutti_bytes *list)
+{
+    char head[128];
+    int width = asked->width, height = asked->height;
+    tutti_status status = TUTTI_OK;
+    if (!asked->resize) status = first_size(s->train, &s->classes, &width, &height);
+    snprintf(head, sizeof head, "%d %d %zu %d", height, width, s->classes.count, s->flat);
+    return status ? status : tutti_listed_put_text(list, head);
+}
+
+static tutti_status list_all(survey *s, const tutti_dataset *asked, tutti_bytes *list)
+{
+    int error =
+        s->train && s->root ? tutti_names_list(s->train, tutti_names_folder, &s->classes) : ENOMEM;
+    if (error) return fail_list(s->train ? s->train : s->path, error);
+    if (!s->classes.count)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "%s: holds no folder of a class; expected %s/<class>/*.jpg", s->train, s->train);
+    tutti_status status = list_head(s, asked, list);
+    if (!status && s->split == TUTTI_TEST && !s->flat)
+        status = check_test_classes(s->root, &s->classes, s->imagenet);
+    if (!status)
+        status = tutti_folder_index_open(
+            s->path, folder_name(s->imagenet, s->split), asked->source->name, &s->index);
+    if (!status) status = list_entries(s, list);
+    tutti_folder_index_close(s->index, !status);
+    return status;
+}
+
+static tutti_status folder_list(
+    const char *path, tutti_split split, const tutti_dataset *asked, tutti_bytes *list)
+{
+    int imagenet = is_imagenet(asked);
+    survey s = {.path = path,
+        .train = tutti_path_format("%s/train", path),
+        .root = tutti_path_format("%s/%s", path, folder_name(imagenet, split)),
+        .split = split,
+        .imagenet = imagenet,
+        .flat = imagenet && split == TUTTI_TEST && !has_classes(path, "val")};
+    tutti_status status = list_all(&s, asked, list);
+    tutti_names_free(&s.classes);
+    free(s.train);
+    free(s.root);
+    return status;
+}
+
+/* ---- opening, on all ranks ---- */
+
+static tutti_status fail_bytes(const folder_state *state)
+{
+    return tutti_fail(
+        TUTTI_ERR_INTERNAL, "%s: the list of its images is not what rank 0 has sent", state->root);
+}
+
+static tutti_status fail_memory(const folder_state *state)
+{
+    return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for the list of its images", state->root);
+}
+
+/* One entry, and the name of its folder, where that is wanted. */
+static tutti_status take_files(
+    const folder_state *state, tutti_listed *from, char **name, tutti_names *files)
+{
+    const char *folder;
+    tutti_folder_stamp stamp;
+    int error = tutti_listed_take(from, &folder, &stamp, files);
+    if (error) return error == ENOMEM ? fail_memory(state) : fail_bytes(state);
+    if (!name || (*name = strdup(folder))) return TUTTI_OK;
+    tutti_names_free(files);
+    return fail_memory(state);
+}
+
+static tutti_status take_classes(
+    folder_state *state, tutti_listed *from, size_t count, int64_t *images)
+{
+    tutti_status status = TUTTI_OK;
+    state->classes.names = calloc(count, sizeof *state->classes.names);
+    state->images = calloc(count, sizeof *state->images);
+    if (!state->classes.names || !state->images) return fail_memory(state);
+    while (state->classes.count < count && !status) {
+        size_t c = state->classes.count;
+        state->images[c].first = *images;
+        status = take_files(state, from, &state->classes.names[c], &state->images[c].files);
+        if (state->classes.names[c]) state->classes.count++;
+        *images += (int64_t)state->images[c].files.count;
+    }
+    return status;
+}
+
+/* Images without folders of classes; each rank reads the file of their labels. */
+static tutti_status take_flat(
+    const char *path, folder_state *state, tutti_listed *from, int64_t *images)
+{
+    for (size_t c = 0; c < state->classes.count; c++) tutti_names_free(&state->images[c].files);
+    free(state->images);
+    state->images = NULL;
+    tutti_status status = take_files(state, from, NULL, &state->flat);
+    if (status) return status;
+    state->labels = calloc(state->flat.count + 1, sizeof *state->labels);
+    if (!state->labels) return fail_memory(state);
+    *images = (int64_t)state->flat.count;
     return tutti_val_labels_read(path, &state->classes, &state->flat, state->labels);
 }
 
-static tutti_status fill(const char *path, tutti_split split, tutti_dataset *dataset)
+static tutti_status take_all(const char *path, tutti_dataset *dataset)
 {
     folder_state *state = dataset->state;
-    int imagenet = is_imagenet(dataset);
-    int flat = imagenet && split == TUTTI_TEST && !has_classes(path, "val");
-    char *train = tutti_path_format("%s/train", path);
-    state->root = tutti_path_format("%s/%s", path, folder_name(imagenet, split));
-    int error = train && state->root ? tutti_names_list(train, tutti_names_folder, &state->classes)
-                                     : ENOMEM;
-    tutti_status status = TUTTI_OK;
-    if (error)
-        status = fail_list(train ? train : path, error);
-    else if (!state->classes.count)
-        status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: holds no folder of a class; expected %s/<class>/*.jpg", train, train);
-    if (!status && !dataset->resize)
-        status = first_size(train, &state->classes, &dataset->width, &dataset->height);
-    if (!status && split == TUTTI_TEST && !flat)
-        status = check_test_classes(state->root, &state->classes, imagenet);
-    free(train);
-    if (status) return status;
+    const char *bytes = (const char *)dataset->listed->bytes;
+    tutti_listed from = {bytes, bytes + dataset->listed->count};
+    const char *head = tutti_listed_text(&from);
+    size_t count;
+    int flat;
+    if (!head ||
+        sscanf(head, "%d %d %zu %d", &dataset->height, &dataset->width, &count, &flat) != 4 ||
+        !count || count > dataset->listed->count)
+        return fail_bytes(state);
     dataset->channels = 3;
-    dataset->classes = (int)state->classes.count;
-    if (flat) return list_flat(path, state, &dataset->count);
-    return list_classes(state, split, imagenet, &dataset->count);
-}
-
-static tutti_status folder_open(const char *path, tutti_split split, tutti_dataset *dataset)
-{
-    dataset->state = calloc(1, sizeof(folder_state));
-    if (!dataset->state) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
-    tutti_status status = fill(path, split, dataset);
-    if (status) folder_close(dataset);
+    dataset->classes = (int)count;
+    tutti_status status = take_classes(state, &from, count, &dataset->count);
+    if (!status && flat) status = take_flat(path, state, &from, &dataset->count);
+    if (!status && (from.at != from.end || !dataset->count)) status = fail_bytes(state);
     return status;
 }
 
@@ -316,6 +421,41 @@ static char *find_image(const folder_state *state, int64_t index, int32_t *label
         images->files.names[index - images->first]);
 }
 
+/* A rank may see another folder than the one that has listed it: its first and its last image tell. */
+static tutti_status check_images(const tutti_dataset *dataset)
+{
+    const folder_state *state = dataset->state;
+    tutti_status status = TUTTI_OK;
+    for (int last = 0; last < 2 && !status; last++) {
+        struct stat info;
+        int32_t label;
+        char *path = find_image(state, last ? dataset->count - 1 : 0, &label);
+        if (!path)
+            status = fail_memory(state);
+        else if (stat(path, &info))
+            status = tutti_fail(TUTTI_ERR_IO,
+                "%s: rank 0 has listed it, but here it cannot be found: %s; every rank has to see "
+                "the same files",
+                path, strerror(errno));
+        free(path);
+    }
+    return status;
+}
+
+static tutti_status folder_open(const char *path, tutti_split split, tutti_dataset *dataset)
+{
+    folder_state *state = dataset->state = calloc(1, sizeof *state);
+    if (state)
+        state->root = tutti_path_format("%s/%s", path, folder_name(is_imagenet(dataset), split));
+    tutti_status status = TUTTI_OK;
+    if (!state || !state->root)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
+    if (!status) status = take_all(path, dataset);
+    if (!status) status = check_images(dataset);
+    if (status && state) folder_close(dataset);
+    return status;
+}
+
 static tutti_status folder_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const folder_state *state = dataset->state;
@@ -331,7 +471,9 @@ static tutti_status folder_fetch(const tutti_dataset *dataset, int64_t index, tu
 const tutti_image_source tutti_image_source_jpeg = {
     .name = "jpeg",
     .summary = "a folder of JPEG files for each class: train/<class>/*.jpg and test/<class>/*.jpg",
+    .by_class = 1,
     .recognise = recognise_jpeg,
+    .list = folder_list,
     .open = folder_open,
     .fetch = folder_fetch,
     .close = folder_close,
@@ -342,7 +484,9 @@ const tutti_image_source tutti_image_source_imagenet = {
     .summary = "photographs in a folder for each class: train/<class>/*.JPEG and "
                "val/<class>/*.JPEG, or val/*.JPEG with their labels in a file",
     .photographs = 1,
+    .by_class = 1,
     .recognise = recognise_imagenet,
+    .list = folder_list,
     .open = folder_open,
     .fetch = folder_fetch,
     .close = folder_close,

@@ -10,11 +10,13 @@ apps_data_sources = \
 	apps/data/exif.c apps/data/exif.h \
 	apps/data/file.c apps/data/file.h \
 	apps/data/folder.c apps/data/folder.h \
+	apps/data/folder_index.c apps/data/folder_index.h \
 	apps/data/formats.h \
 	apps/data/idx.c \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \
+	apps/data/listed.c apps/data/listed.h \
 	apps/data/png.c apps/data/png.h \
 	apps/data/prefetch.c apps/data/prefetch.h \
 	apps/data/recordio.c \

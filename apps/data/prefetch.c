@@ -260,6 +260,9 @@ static tutti_status check_options(const tutti_prefetch_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%d reading threads and %d batches: 0..%d and 0..%d are possible", o->threads, o->depth,
             THREADS_MAX, DEPTH_MAX);
+    if (o->window < 0)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "images cannot be shuffled within runs of %lld", (long long)o->window);
     if (tutti_prefetch_steps(d, o->train, o->ranks, o->batch, o->multiple) == 0)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%lld images are too few for one step of %d ranks with %lld images each; choose a "
@@ -351,6 +354,18 @@ fail:
     return tutti_fail(TUTTI_ERR_NOMEM, "cannot make a lock for the reading threads");
 }
 
+/* A window that holds few classes is no sample of the data set, and neither are its batches. */
+static void warn_of_few_classes(const tutti_prefetch_options *o)
+{
+    const tutti_dataset *d = o->dataset;
+    if (!o->train || !o->window || o->window >= d->count || !d->source->by_class) return;
+    tutti_log(TUTTI_LOG_WARN,
+        "--shuffle window:%lld: format %s has its images in the order of their classes, %.0f of "
+        "each on average, so batches hold few of the %d classes; use --shuffle full, or shards "
+        "of tutti-pack, which are shuffled",
+        (long long)o->window, d->source->name, (double)d->count / d->classes, d->classes);
+}
+
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch **prefetch)
 {
     tutti_status status = check_options(o);
@@ -366,6 +381,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .ranks = o->ranks,
         .train = o->train,
         .multiple = o->multiple,
+        .window = o->window,
         .seed = o->seed};
     p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;
     p->crop_epochs = o->crop_epochs;
@@ -388,6 +404,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         tutti_log(TUTTI_LOG_INFO, "%d batches of %.1f MB are read ahead by %d thread%s per rank",
             p->depth, (double)o->batch * (double)p->image_bytes / megabyte, threads,
             threads == 1 ? "" : "s");
+    if (!status && o->tell) warn_of_few_classes(o);
     if (!status) status = start_threads(p, threads);
     if (status)
         tutti_prefetch_close(p);

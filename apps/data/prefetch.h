@@ -3,7 +3,7 @@
  * quarter of what float32 would take here and on the way into the step, which normalises them.
  *
  * Training: an endless sequence of steps. Epoch e (step / steps_per_epoch) is a permutation of the
- * data set, a function of (seed, e) alone; each step takes the next ranks*batch images of it, rank
+ * data set, a function of (seed, e) alone (sampler.h); each step takes the next ranks*batch images of it, rank
  * r the r-th run of `batch`; the tail of an epoch that fills no global batch is dropped (a
  * different tail every epoch). No image comes twice in an epoch, every rank has the same number of
  * steps, and step s has the same batch whether or not the run was resumed in between. Evaluation:
@@ -45,6 +45,8 @@ typedef struct tutti_prefetch_options {
     int64_t first_step;    /* where to start (resume) */
     tutti_augment augment; /* training only: random crops and flips (view.h) */
     int64_t multiple;      /* training only: an epoch has a multiple of this many steps; 0: 1 */
+    /* training only: images are shuffled within runs of this many (sampler.h); 0: all at once */
+    int64_t window;
     int64_t crop_epochs;   /* images of the first epochs are cropped; later ones only flipped */
     int views; /* evaluation only: 2: every batch twice, as it is and then mirrored; 0, 1: once */
     uint64_t seed;

@@ -34,6 +34,31 @@ int64_t tutti_sampler_permute(uint64_t seed, int64_t epoch, int64_t count, int64
     return (int64_t)x;
 }
 
+/* The order of the runs, the order within each, and where they begin are independent of each other. */
+static int64_t permute_runs(const tutti_sampler *s, int64_t epoch, int64_t place)
+{
+    uint64_t stream = (uint64_t)epoch, count = (uint64_t)s->count;
+    int64_t whole = s->count / s->window, run = place / s->window, size = s->window;
+    int64_t within = place - run * s->window;
+    if (run < whole)
+        run = tutti_sampler_permute(s->seed ^ tutti_rng_stream("sampler.runs"), epoch, whole, run);
+    else
+        size = s->count - whole * s->window;
+    uint64_t key = s->seed ^ tutti_rng_stream("sampler.window");
+    within = tutti_sampler_permute(tutti_rng_u64(key, stream, (uint64_t)run), epoch, size, within);
+    int64_t image = run * s->window + within, past = s->count - image;
+    key = s->seed ^ tutti_rng_stream("sampler.begin");
+    int64_t begin = (int64_t)tutti_rng_below(key, stream, 0, count);
+    return begin < past ? image + begin : begin - past;
+}
+
+/* The image at a place of an epoch. */
+static int64_t order_image(const tutti_sampler *s, int64_t epoch, int64_t place)
+{
+    if (s->window > 0 && s->window < s->count) return permute_runs(s, epoch, place);
+    return tutti_sampler_permute(s->seed, epoch, s->count, place);
+}
+
 /* ranks * batch, at most INT64_MAX. */
 static int64_t global_batch(const tutti_sampler *sampler)
 {
@@ -59,5 +84,5 @@ int64_t tutti_sampler_image(const tutti_sampler *sampler, int64_t step, int64_t 
     if (offset >= sampler->count - first) return -1;
     int64_t place = first + offset + row;
     if (place >= sampler->count) return -1;
-    return sampler->train ? tutti_sampler_permute(sampler->seed, e, sampler->count, place) : place;
+    return sampler->train ? order_image(sampler, e, place) : place;
 }

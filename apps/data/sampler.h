@@ -6,6 +6,12 @@
  * 0..count-1. Source: Black & Rogaway 2002, "Ciphers with arbitrary finite domains", generalised
  * Feistel.
  *
+ * With a window of G images reads are nearly sequential: an epoch goes through the data set in runs
+ * of G images that follow each other there, and shuffles the images of each run. Both orders, of the
+ * runs and within each, are such permutations. The runs begin at an image that the epoch draws, and
+ * go on at the first image after the last one, so that other images meet in every epoch. The run at
+ * the end of an epoch has what is left, fewer than G images.
+ *
  * Global order: step s takes the next ranks*batch places of its epoch; rank r has the r-th run of
  * `batch` among them. So P ranks with batch b read what 1 rank with batch P*b reads, in the same
  * order. */
@@ -22,10 +28,13 @@ typedef struct tutti_sampler {
      * order. */
     int train;
     int64_t multiple; /* training: an epoch has a multiple of this many steps; 0: 1 */
+    /* training: images are shuffled within runs of this many; 0, or count and more: all at once */
+    int64_t window;
     uint64_t seed;
 } tutti_sampler;
 
-/* The image at place `place` (0..count-1) of an epoch. */
+/* What stands at place `place` (0..count-1) of a permutation of 0..count-1. With window 0 this is
+ * the image at that place of an epoch. */
 int64_t tutti_sampler_permute(uint64_t seed, int64_t epoch, int64_t count, int64_t place);
 
 /* Steps of one epoch, or of the evaluation: the same on every rank. 0: too few images for one

@@ -1,6 +1,7 @@
 #include "apps/data/settings.h"
 
 #include "dag/base/cpus.h"
+#include "dag/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,21 @@ tutti_augment tutti_augment_find(const char *word)
     int i = 0;
     while (augments[i] && word && strcmp(augments[i], word) != 0) i++;
     return word && augments[i] ? (tutti_augment)i : TUTTI_AUGMENT_NONE;
+}
+
+int tutti_shuffle_read(const char *text, int64_t *window)
+{
+    static const char windowed[] = "window:";
+    enum { LEAST = 2, MOST = 1000000000 };
+    int64_t images = 0;
+    if (!text) return 0;
+    if (strcmp(text, "full") != 0) {
+        if (strncmp(text, windowed, strlen(windowed)) != 0) return 0;
+        if (!tutti_number_int(text + strlen(windowed), &images)) return 0;
+        if (images < LEAST || images > MOST) return 0;
+    }
+    *window = images;
+    return 1;
 }
 
 const char *tutti_bad_images_choice(int i)

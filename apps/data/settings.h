@@ -1,4 +1,4 @@
-/* What programs let users say about views of images and about damaged ones: rows for their tables,
+/* What programs let users say about views of images, their order and damaged ones: rows for their tables,
  * in the form of designs/exchange/settings.h. Threads: [P]. */
 #ifndef TUTTI_DATA_SETTINGS_H
 #define TUTTI_DATA_SETTINGS_H
@@ -11,6 +11,7 @@
 typedef struct tutti_data_settings {
     tutti_conf_int size, resize; /* or auto */
     const char *augment;         /* for tutti_augment_find */
+    const char *shuffle;         /* for tutti_shuffle_read */
     const char *bad_images;      /* for tutti_bad_images_skipped */
     int64_t bad_limit;
     tutti_conf_int threads;    /* for tutti_data_threads */
@@ -34,6 +35,11 @@ typedef struct tutti_data_settings {
         .help = "how training images vary; crop: pad by 4 (mirrored), crop at random, flip each "  \
                 "one every other epoch; of photographs, a random square of what an evaluation "    \
                 "resizes; standard: the same, but of photographs a random rectangle, resized"},    \
+    {TUTTI_CONF_TEXT, "shuffle", "HOW", .fallback = "full",                                        \
+        .offset = offsetof(type, member.shuffle),                                                  \
+        .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \
+                "the data set, in any order, and the images of each run in any order, so that "    \
+                "reads are nearly sequential"},                                                    \
     {TUTTI_CONF_CHOICE, "bad-images", "WHAT", .fallback = "stop",                                  \
         .choice = tutti_bad_images_choice, .offset = offsetof(type, member.bad_images),            \
         .help = "a damaged image ends the run (stop), or is named and left out (skip)"},           \
@@ -53,6 +59,8 @@ typedef struct tutti_data_settings {
 
 const char *tutti_augment_choice(int i);
 tutti_augment tutti_augment_find(const char *word);
+/* Whether the text is "full" (*window: 0) or "window:G" with G from 2 to 1e9 (*window: G). */
+int tutti_shuffle_read(const char *text, int64_t *window);
 const char *tutti_bad_images_choice(int i);
 int tutti_bad_images_skipped(const char *word);
 /* The number of threads that read, beside `workers` that compute. auto shares the processors that

@@ -13,6 +13,7 @@
 #ifndef TUTTI_SOURCE_H
 #define TUTTI_SOURCE_H
 
+#include "apps/data/bytes.h"
 #include "dag/base/status.h"
 
 #include <stddef.h>
@@ -49,11 +50,17 @@ typedef struct tutti_image_source {
     /* "cifar10", "CIFAR-10 binary version (data_batch_1..5.bin, test_batch.bin)" */
     const char *name, *summary;
     int photographs; /* images have any size, so that one has to be given for the views */
+    int by_class;    /* images are in the order of their classes */
     /* How well `path` matches this format: 0 not at all, 1 by the names of its files, 2 also by
      * their contents. Logs nothing. */
     int (*recognise)(const char *path);
-    /* Opens one split; fills everything in the data set except `source`. IO, FORMAT (logged),
-     * NOMEM. */
+    /* What open would have to list folders for, appended to `list`: one rank does it for all. It
+     * finds in the data set what was asked for, as open does. NULL: open lists nothing. IO, FORMAT
+     * (logged), NOMEM. */
+    tutti_status (*list)(
+        const char *path, tutti_split split, const tutti_dataset *asked, tutti_bytes *list);
+    /* Opens one split; fills everything in the data set except `source`. With `list`, its bytes are
+     * in dataset->listed meanwhile. IO, FORMAT (logged), NOMEM. */
     tutti_status (*open)(const char *path, tutti_split split, tutti_dataset *dataset);
     /* Fetches image `index` (0..count-1). IO, FORMAT (logged), NOMEM. */
     tutti_status (*fetch)(const tutti_dataset *dataset, int64_t index, tutti_sample *sample);
@@ -68,11 +75,23 @@ struct tutti_dataset {
      * centre, at least height and width; 0: all images have the same size. A source's open finds
      * here what was asked for, and in height and width, which are otherwise 0. */
     int resize;
-    void *state; /* the source's own */
+    const tutti_bytes *listed; /* while it is opened: what the source's list has found; or NULL */
+    void *state;               /* the source's own */
 };
 
 /* NULL-terminated table of sources. */
 extern const tutti_image_source *const tutti_image_sources[];
+
+/* How several ranks open a data set together: rank 0 finds out which format it is and lists its
+ * folders, and the others are told. */
+typedef struct tutti_dataset_share {
+    int rank;
+    /* Each open calls it once, on every rank, whatever has failed there. mine: this rank's status so
+     * far. Returns the same on all ranks, a failure if one has failed; with OK the other ranks have
+     * rank 0's bytes. NULL: this process is alone. */
+    tutti_status (*share)(void *ctx, tutti_status mine, tutti_bytes *bytes);
+    void *ctx;
+} tutti_dataset_share;
 
 /* What to open, and how to look at it. */
 typedef struct tutti_dataset_options {
@@ -82,6 +101,7 @@ typedef struct tutti_dataset_options {
     int size;
     int usual;  /* what it is for photographs whose format has no size, if size is 0; 0: 224 */
     int resize; /* the shorter side in an evaluation, at least `size`; 0: 8/7 of it, 256 for 224 */
+    tutti_dataset_share share; /* zeroed: this process is alone */
 } tutti_dataset_options;
 
 /* Opens a split of the data set at `path` ("synthetic" and "synthetic:HxWxC:CLASSES" need no
@@ -90,7 +110,8 @@ typedef struct tutti_dataset_options {
  * folder or file; FORMAT otherwise. */
 tutti_status tutti_dataset_open(
     const char *path, const char *format, tutti_split split, tutti_dataset *dataset);
-/* The same, with all options. USAGE, too, for a size of images that are stored as pixels. */
+/* The same, with all options. USAGE, too, for a size of images that are stored as pixels. With
+ * `share` all ranks call it; a failure after sharing may be one rank's alone. */
 tutti_status tutti_dataset_open_as(
     const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset);
 /* Accepts a zeroed or closed data set. */

@@ -2,6 +2,7 @@
 
 #include "apps/train/trainer.h"
 
+#include "apps/data/bytes.h"
 #include "apps/data/class_names.h"
 #include "apps/data/prefetch.h"
 #include "apps/session/precision.h"
@@ -149,6 +150,25 @@ static tutti_status check_format(const tutti_trainer *s)
         s->options->data, has, s->options->program->name);
 }
 
+/* For tutti_dataset_share. An interruption is noted at the end of the stage. */
+static tutti_status share_list(void *trainer, tutti_status mine, tutti_bytes *bytes)
+{
+    tutti_trainer *s = trainer;
+    int64_t count = (int64_t)bytes->count;
+    tutti_status status = tutti_exchange_agree(s->session.exchange, mine, NULL);
+    if (!status) status = broadcast(s, "the size of the list of images", TUTTI_I64, 1, &count);
+    if (status) return status;
+    if (s->session.rank != 0) mine = tutti_bytes_append(bytes, NULL, (size_t)count);
+    status = tutti_exchange_agree(s->session.exchange, mine, NULL);
+    return status ? status : broadcast(s, "the list of images", TUTTI_U8, count, bytes->bytes);
+}
+
+static tutti_status open_training_images(tutti_trainer *s, const tutti_dataset_options *how)
+{
+    tutti_status status = tutti_dataset_open_as(how, TUTTI_TRAIN, &s->train);
+    return status ? status : check_format(s);
+}
+
 static tutti_status open_data(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
@@ -158,10 +178,12 @@ static tutti_status open_data(tutti_trainer *s)
         .format = o->format,
         .size = path == text ? 0 : (int)tutti_conf_int_or(o->images.size, 0),
         .usual = o->model->input.H,
-        .resize = (int)tutti_conf_int_or(o->images.resize, 0)};
+        .resize = (int)tutti_conf_int_or(o->images.resize, 0),
+        .share = {s->session.rank, share_list, s}};
     s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
-    tutti_status status = tutti_dataset_open_as(&how, TUTTI_TRAIN, &s->train);
-    if (!status) status = check_format(s);
+    /* The ranks open the test images together, so they have to agree that they will. */
+    tutti_status status =
+        tutti_exchange_agree(s->session.exchange, open_training_images(s, &how), NULL);
     if (!status) status = tutti_dataset_open_as(&how, TUTTI_TEST, &s->test);
     if (status) return status;
     const tutti_dataset *a = &s->train, *b = &s->test;

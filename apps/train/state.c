@@ -32,11 +32,11 @@ static const struct {
     {"lr", BETTER_EQUAL, 0, NULL}, {"rate-schedule", BETTER_EQUAL, 0, NULL},
     {"momentum", BETTER_EQUAL, 0, NULL}, {"weight-decay", BETTER_EQUAL, 0, NULL},
     {"label-smoothing", BETTER_EQUAL, 0, NULL}, {"augment", BETTER_EQUAL, 0, NULL},
-    {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
-    {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
-    {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
-    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
-    {"clip-norm", BETTER_EQUAL, 0, "none"},
+    {"shuffle", BETTER_EQUAL, 0, "full"}, {"wire", BETTER_EQUAL, 0, "f32"},
+    {"optimizer", MUST_BE_EQUAL, 0, "sgd"}, {"beta1", BETTER_EQUAL, 0, NULL},
+    {"beta2", BETTER_EQUAL, 0, NULL}, {"epsilon", BETTER_EQUAL, 0, NULL},
+    {"trust", BETTER_EQUAL, 0, NULL}, {"decay", BETTER_EQUAL, 0, "of all parameters"},
+    {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
@@ -57,6 +57,14 @@ static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
             s->train.resize ? s->options->images.augment : "on", s->crop_epochs);
     else
         snprintf(text, WORD_SIZE, "off");
+}
+
+static void write_order(const tutti_trainer *s, char text[WORD_SIZE])
+{
+    if (s->options->window)
+        snprintf(text, WORD_SIZE, "window:%" PRId64, s->options->window);
+    else
+        snprintf(text, WORD_SIZE, "full");
 }
 
 /* 0 stands for none. */
@@ -89,6 +97,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
     write_augmentation(s, text[i++]);
+    write_order(s, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
     snprintf(text[i++], WORD_SIZE, "%s", s->session.step->rule->name);
     snprintf(text[i++], WORD_SIZE, "%.9g", r->beta1);

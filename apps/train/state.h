@@ -4,8 +4,8 @@
  *   model, shape, classes, optimizer          must be the same, or the numbers mean something else
  *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
  *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,
- *   smoothing, augmentation, wire, precision, because this is not the run that was interrupted
- *   numbers of the optimizer
+ *   smoothing, augmentation, shuffling, wire, because this is not the run that was interrupted
+ *   precision, numbers of the optimizer
  *
  * With --design auto it also holds the choice, so that a resumed run chooses the same: other
  * buckets change the last bits of sums.

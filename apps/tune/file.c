@@ -21,25 +21,14 @@ static const double longest_lock_s = 10, look_every_s = 0.02;
 
 /* ---- where ---- */
 
-/* NAME/tutti/tuning.json, with its folders. */
-static const char *path_under(const char *cache, const char *below, char path[PATH_MAX])
-{
-    static const char *const folders[] = {"", "/tutti"};
-    for (int i = 0; i < 2; i++) {
-        if (snprintf(path, PATH_MAX, "%s%s%s", cache, below, folders[i]) >= PATH_MAX - 16)
-            return NULL;
-        mkdir(path, 0700); /* errors show when the file is written */
-    }
-    return strcat(path, "/tuning.json");
-}
-
 const char *tutti_tuning_path(const char *wanted, char path[PATH_MAX])
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (wanted && strcmp(wanted, "none") == 0) return NULL;
-    if (wanted) return snprintf(path, PATH_MAX, "%s", wanted) < PATH_MAX ? path : NULL;
-    if (cache && *cache == '/') return path_under(cache, "", path);
-    return home && *home ? path_under(home, "/.cache", path) : NULL;
+    char *usual = wanted ? NULL : tutti_file_in_cache("tuning.json");
+    const char *chosen = wanted ? wanted : usual;
+    int fits = chosen && snprintf(path, PATH_MAX, "%s", chosen) < PATH_MAX;
+    free(usual);
+    return fits ? path : NULL;
 }
 
 /* ---- reading ---- */

@@ -95,6 +95,25 @@ char *tutti_file_earlier(const char *path, int n)
     return asprintf(&name, "%s.%d", path, n) < 0 ? NULL : name;
 }
 
+char *tutti_file_in_cache(const char *name)
+{
+    static const char *const folders[] = {"", "/tutti"};
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int given = cache && *cache == '/';
+    char *path = NULL;
+    if (!given && (!home || !*home)) return NULL;
+    for (int i = 0; i < 2; i++) {
+        free(path);
+        if (asprintf(&path, "%s%s%s", given ? cache : home, given ? "" : "/.cache", folders[i]) < 0)
+            return NULL;
+        mkdir(path, 0700); /* errors show when the file is written */
+    }
+    char *file = NULL;
+    if (asprintf(&file, "%s/%s", path, name) < 0) file = NULL;
+    free(path);
+    return file;
+}
+
 char *tutti_file_part(const char *target)
 {
     uint64_t number;

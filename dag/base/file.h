@@ -83,6 +83,10 @@ tutti_status tutti_file_restore(const tutti_file_options *options, int n);
 /* Removes the parts of a target that killed programs have left. Only for a caller that knows nobody
  * else writes the target: see dag/base/lock.h. */
 void tutti_file_sweep(const char *target);
+/* NAME in the user's folder for what can be made again: "$XDG_CACHE_HOME/tutti/NAME", where that is
+ * an absolute path, or else "$HOME/.cache/tutti/NAME". Creates the folders, as far as it can; the
+ * caller frees it. NULL: there is no such folder, or no memory. */
+char *tutti_file_in_cache(const char *name);
 /* A name for a part of this target: "TARGET.<16 random hex digits>.part"; the caller frees it.
  * NULL: no memory. */
 char *tutti_file_part(const char *target);

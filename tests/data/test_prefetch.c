@@ -79,6 +79,7 @@ static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int
         .rank = o->rank,
         .ranks = o->ranks,
         .train = o->train,
+        .window = o->window,
         .seed = o->seed};
     int64_t epoch, image = tutti_sampler_image(&s, b->step, row, &epoch);
     const uint8_t *found = b->images + row * PIXELS;
@@ -136,6 +137,8 @@ START_TEST(batches_are_the_same_for_any_team)
     o.augment = 0;
     o.rank = 1;
     check_steps(&o, 5);
+    o.window = 16;
+    for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, 12);
 }
 END_TEST
 
@@ -427,6 +430,33 @@ START_TEST(any_thread_may_release)
 }
 END_TEST
 
+/* Windows of images that are in the order of their classes get a sentence; other sources do not, nor does a
+ * window of all images. */
+START_TEST(windows_of_few_classes_are_named)
+{
+    static const tutti_image_source by_class = {
+        .name = "sorted", .by_class = 1, .fetch = fake_fetch};
+    static const int64_t windows[] = {20, 20, COUNT, 0};
+    fake f = {.bad_image = -1, .gate = 1};
+    tutti_dataset d = fake_dataset(&f);
+    for (int i = 0; i < 4; i++) {
+        if (i) d.source = &by_class;
+        tutti_prefetch_options o = options_for(&d, 1);
+        tutti_prefetch *p = NULL;
+        o.window = windows[i];
+        o.tell = 1;
+        fixture_capture();
+        tutti_status opened = tutti_prefetch_open(&o, &p);
+        const char *said = fixture_uncapture();
+        ck_assert_ok(opened);
+        ck_assert_msg(
+            (i == 1) == (strstr(said, "warning: --shuffle window:20: format sorted") != NULL),
+            "%d: %s", i, said);
+        tutti_prefetch_close(p);
+    }
+}
+END_TEST
+
 /* Whatever the threads are doing: waiting for room, reading, or nothing yet. */
 START_TEST(close_does_not_hang)
 {
@@ -479,12 +509,18 @@ START_TEST(impossible_options)
             status == rows[i].expected && *message, "row %zu: %s", i, tutti_status_name(status));
         ck_assert_ptr_null(p);
     }
-    /* An evaluation accepts any batch size that fits in memory. */
-    tutti_prefetch_options o = options_for(&d, 0);
+    tutti_prefetch_options o = options_for(&d, 1);
     tutti_prefetch *p = NULL;
-    o.batch = INT64_MAX / 8;
+    o.window = -5;
     fixture_capture();
     tutti_status status = tutti_prefetch_open(&o, &p);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "within runs of -5"));
+    ck_assert_int_eq(status, TUTTI_ERR_INVAL);
+    /* An evaluation accepts any batch size that fits in memory. */
+    o = options_for(&d, 0);
+    o.batch = INT64_MAX / 8;
+    fixture_capture();
+    status = tutti_prefetch_open(&o, &p);
     ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "smaller batch"));
     ck_assert_int_eq(status, TUTTI_ERR_NOMEM);
 }
@@ -504,6 +540,7 @@ int main(void)
     tcase_add_test(tcase, memory_is_bounded);
     tcase_add_test(tcase, any_thread_may_release);
     tcase_add_test(tcase, close_does_not_hang);
+    tcase_add_test(tcase, windows_of_few_classes_are_named);
     tcase_add_test(tcase, impossible_options);
     return testing_run(suite);
 }

@@ -164,6 +164,29 @@ START_TEST(recipes)
 }
 END_TEST
 
+START_TEST(windows)
+{
+    static const char *const wrong[] = {"window:1", "window:0", "window:-4", "window:", "window",
+        "window:4x", "window:1000000001", "window:99999999999999999999", "none", "Full", "fuller"};
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    ck_assert_int_eq(got.window, 0);
+    parse("--shuffle", "window:4096", &status);
+    ck_assert_ok(status);
+    ck_assert_int_eq(got.window, 4096);
+    parse("--shuffle", "full", &status);
+    ck_assert_ok(status);
+    ck_assert_int_eq(got.window, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char wanted[80];
+        snprintf(wanted, sizeof wanted, "--shuffle %s: must be full, or window:G", wrong[i]);
+        const char *says = parse("--shuffle", wrong[i], &status);
+        ck_assert_msg(status == TUTTI_ERR_USAGE, "%s is accepted", wrong[i]);
+        ck_assert_msg(strstr(says, wanted) != NULL, "%s: %s", wrong[i], says);
+    }
+}
+END_TEST
+
 /* A program has the table's rows, with its own defaults and choices. */
 START_TEST(programs)
 {
@@ -198,6 +221,7 @@ int main(void)
     tcase_add_test(tcase, the_ends_of_ranges);
     tcase_add_test(tcase, defaults);
     tcase_add_test(tcase, recipes);
+    tcase_add_test(tcase, windows);
     tcase_add_test(tcase, programs);
     return testing_run(suite);
 }
