@@ -4,6 +4,7 @@
 #include "apps/train/program.h"
 #include "apps/train/trainer.h"
 #include "dag/base/log.h"
+#include "designs/watch/usr1.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -72,23 +73,13 @@ done:
     return status ? status : left;
 }
 
-/* Before any thread is created, so that only the stall inspector's thread receives it, and no thread of StarPU or MPI
- * is interrupted. */
-static void block_usr1(void)
-{
-    sigset_t question;
-    sigemptyset(&question);
-    sigaddset(&question, SIGUSR1);
-    pthread_sigmask(SIG_BLOCK, &question, NULL);
-}
-
 int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
 {
     tutti_train_options options;
     tutti_conf_wish wish = TUTTI_CONF_RUN;
     /* a file that may not grow makes write fail, and does not kill the process */
     signal(SIGXFSZ, SIG_IGN);
-    block_usr1();
+    tutti_usr1_take();
     tutti_status status = tutti_train_options_parse(program, argc, argv, &options, &wish);
     if (!status && wish == TUTTI_CONF_HELP) {
         tutti_conf_print_help(&options.conf, stdout);

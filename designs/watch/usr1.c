@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 static atomic_int count;
+static atomic_int taken; /* blocked in all threads */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects users and the disposition */
 static int users;
 
@@ -21,12 +22,27 @@ static int is(void (*handler)(int))
            now.sa_handler == handler;
 }
 
+static sigset_t question(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    return set;
+}
+
+void tutti_usr1_take(void)
+{
+    sigset_t set = question();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    atomic_store(&taken, 1);
+}
+
 void tutti_usr1_open(void)
 {
     struct sigaction action = {.sa_handler = count_up, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     pthread_mutex_lock(&lock);
-    if (!users++ && is(SIG_DFL)) sigaction(SIGUSR1, &action, NULL);
+    if (!users++ && !atomic_load(&taken) && is(SIG_DFL)) sigaction(SIGUSR1, &action, NULL);
     pthread_mutex_unlock(&lock);
 }
 
@@ -39,7 +55,22 @@ void tutti_usr1_close(void)
     pthread_mutex_unlock(&lock);
 }
 
+void tutti_usr1_admit(void)
+{
+    sigset_t set = question();
+    if (!atomic_load(&taken)) pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* Several signals that wait are one: a standard signal is pending once. */
+static void fetch(void)
+{
+    sigset_t set = question();
+    struct timespec now = {0};
+    if (sigtimedwait(&set, NULL, &now) == SIGUSR1) atomic_fetch_add(&count, 1);
+}
+
 int tutti_usr1_count(void)
 {
+    if (atomic_load(&taken)) fetch();
     return atomic_load(&count);
 }

@@ -1,13 +1,22 @@
-/* SIGUSR1 as a question: "what are you doing?" The handler counts, and every watch of the process
- * (designs/watch/watch.h) reads the count. A signal handler gets no handle, so the count is global.
+/* SIGUSR1 as a question: "what are you doing?" Every watch of the process (designs/watch/watch.h)
+ * reads the number of questions. A signal handler gets no handle, so the number is global.
  * [A] */
 #ifndef TUTTI_USR1_H
 #define TUTTI_USR1_H
 
-/* Catches SIGUSR1, unless the program catches or ignores it: then the program keeps it, and the
- * count does not change. Calls nest; the last close restores the default action. */
+/* For a program whose SIGUSR1 belongs to Tutti; called before any thread is created. Blocks the
+ * signal in all threads: it is fetched, not handled. So a handler that a library installs does not
+ * matter (LLVM's, which comes with the OpenCL of PoCL), and no thread of StarPU or MPI is
+ * interrupted. */
+void tutti_usr1_take(void);
+
+/* Without tutti_usr1_take: catches SIGUSR1, unless the program catches or ignores it; then the
+ * program keeps it, and the count does not change. Calls nest; the last close restores the default
+ * action. */
 void tutti_usr1_open(void);
 void tutti_usr1_close(void);
+/* In a thread that counts: this thread may be interrupted, where the signal is handled. */
+void tutti_usr1_admit(void);
 /* The number of signals received. */
 int tutti_usr1_count(void);
 

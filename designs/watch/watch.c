@@ -291,10 +291,7 @@ static void answer_signal(tutti_watch *w, double now_s)
 static void *watch_over(void *arg)
 {
     tutti_watch *w = arg;
-    sigset_t question;
-    sigemptyset(&question);
-    sigaddset(&question, SIGUSR1);
-    pthread_sigmask(SIG_UNBLOCK, &question, NULL); /* a program may block it everywhere else */
+    tutti_usr1_admit();
     while (sleep_a_tick(w)) {
         double now_s = tutti_clock_s();
         notice_sleep(w, now_s);

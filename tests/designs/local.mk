@@ -1,7 +1,7 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
 	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch \
 	tests/designs/test_order tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_stall \
-	tests/designs/test_verify tests/designs/test_watch
+	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
 tests_designs_test_burst_SOURCES = tests/designs/test_burst.c
@@ -28,6 +28,9 @@ tests_designs_test_priority_LDADD = libtesting.la
 tests_designs_test_release_SOURCES = tests/designs/test_release.c
 tests_designs_test_release_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_release_LDADD = libtesting.la
+tests_designs_test_usr1_SOURCES = tests/designs/test_usr1.c
+tests_designs_test_usr1_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_usr1_LDADD = libtesting.la
 tests_designs_test_watch_SOURCES = tests/designs/test_watch.c
 tests_designs_test_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_watch_LDADD = libtesting.la $(JANSSON_LIBS)
