@@ -90,6 +90,11 @@ tutti_status tutti_data_file_read(
     return TUTTI_OK;
 }
 
+void tutti_data_file_scattered(const tutti_data_file *file)
+{
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_RANDOM); /* a hint: where it has no effect, reads are as right */
+}
+
 void tutti_data_file_close(tutti_data_file *file)
 {
     if (!file->path) return;

@@ -27,6 +27,8 @@ tutti_status tutti_data_file_open(const char *path, tutti_data_file *file);
  * reading fails. */
 tutti_status tutti_data_file_read(
     const tutti_data_file *file, int64_t offset, void *to, size_t bytes);
+/* Tells the system that small pieces will be read in no order, so that it reads nothing but them. */
+void tutti_data_file_scattered(const tutti_data_file *file);
 /* Accepts a zeroed file. */
 void tutti_data_file_close(tutti_data_file *file);
 

@@ -210,6 +210,7 @@ static tutti_status fill(const char *path, tutti_split split, record_file *r)
     tutti_status status = file && index
                               ? tutti_data_file_open(file, &r->file)
                               : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
+    if (!status) tutti_data_file_scattered(&r->file);
     if (!status)
         status = tutti_data_file_peek(index, &head, 1) >= 0 ? take_index(r, index) : take_all(r);
     if (!status && !r->count) status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", file);

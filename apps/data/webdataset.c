@@ -192,7 +192,10 @@ static tutti_status open_files(const char *path, const tutti_names *names, shard
         status = file ? tutti_data_file_open(file, &s->files[f])
                       : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open a shard", path);
         s->file_count = f + 1;
-        if (!status) status = read_shard(s, f);
+        if (!status) {
+            tutti_data_file_scattered(&s->files[f]);
+            status = read_shard(s, f);
+        }
         free(file);
     }
     return status;

@@ -101,3 +101,23 @@ void golden_check_tensors(
     fclose(file);
     ck_assert_int_eq(seen, expected);
 }
+
+int golden_check_zeros(const golden *g, const trial *t, const char *kind, const char *prefix)
+{
+    FILE *file = open_file(g);
+    golden_line line;
+    int seen = 0;
+    while (read_line(file, &line)) {
+        if (strcmp(line.kind, kind)) continue;
+        char name[80];
+        snprintf(name, sizeof name, "%s%s", prefix, line.name);
+        int64_t count;
+        const float *got = trial_tensor(t, name, &count);
+        double square = 0;
+        for (int64_t e = 0; e < count; e++) square += (double)got[e] * got[e];
+        check_number(g, kind, name, sqrt(square), 0, line.number[0]);
+        seen++;
+    }
+    fclose(file);
+    return seen;
+}

@@ -31,5 +31,8 @@ void golden_check_logits(const golden *g, const trial *t, const char *tensor, co
  * `expected` of them. */
 void golden_check_tensors(
     const golden *g, const trial *t, const char *kind, const char *prefix, int expected);
+/* Tensors that are 0 but for rounding: the norm of each, relative to the number in its line. Returns how
+ * many there are. */
+int golden_check_zeros(const golden *g, const trial *t, const char *kind, const char *prefix);
 
 #endif

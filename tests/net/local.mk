@@ -29,8 +29,15 @@ EXTRA_DIST += \
 	tests/golden/net/make_models.py \
 	tests/golden/net/resnet50.txt \
 	tests/golden/net/vgg16-224.txt \
+	tests/golden/net/vgg13-224.txt \
+	tests/golden/net/vgg19-224.txt \
+	tests/golden/net/vgg11-bn-224.txt \
+	tests/golden/net/vgg16-bn-224.txt \
+	tests/golden/net/vgg19-bn-224.txt \
 	tests/golden/net/resnet18.txt \
 	tests/golden/net/resnet34.txt \
+	tests/golden/net/resnet101.txt \
+	tests/golden/net/resnet152.txt \
 	tests/golden/net/resnext50-32x4d.txt \
 	tests/golden/net/alexnet.txt \
 	tests/golden/net/alexnet-tv.txt \

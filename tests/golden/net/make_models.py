@@ -200,10 +200,17 @@ class MobileNet(Net):
 MODELS = {
     "resnet18": (lambda: Residual((2, 2, 2, 2), False), 11689512, 224, 64, 1e-3),
     "resnet34": (lambda: Residual((3, 4, 6, 3), False), 21797672, 224, 64, 1e-4),
+    "resnet101": (lambda: Residual((3, 4, 23, 3), True), 44549160, 224, 64, 1e-5),
+    "resnet152": (lambda: Residual((3, 8, 36, 3), True), 60192808, 224, 64, 1e-5),
     "resnext50-32x4d": (lambda: Residual((3, 4, 6, 3), True, 128, 32), 25028904, 224, 64, 1e-5),
     "alexnet": (AlexNet, 60965224, 227, 67, 1e-2),
     "alexnet-tv": (AlexNetTv, 61100840, 224, 64, 1e-2),
     "vgg11-224": (lambda: VGG((1, 1, 2, 2, 2), False), 132863336, 224, 32, 1e-2),
+    "vgg13-224": (lambda: VGG((2, 2, 2, 2, 2), False), 133047848, 224, 32, 1e-2),
+    "vgg19-224": (lambda: VGG((2, 2, 4, 4, 4), False), 143667240, 224, 32, 1e-2),
+    "vgg11-bn-224": (lambda: VGG((1, 1, 2, 2, 2), True), 132868840, 224, 64, 1e-2),
+    "vgg16-bn-224": (lambda: VGG((2, 2, 3, 3, 3), True), 138365992, 224, 64, 1e-2),
+    "vgg19-bn-224": (lambda: VGG((2, 2, 4, 4, 4), True), 143678248, 224, 64, 1e-2),
     "googlenet": (lambda: GoogLeNet(False), 13378280, 224, 96, 1e-3),
     "googlenet-bn": (lambda: GoogLeNet(True), 6624904, 224, 64, 1e-3),
     "mobilenet-v1": (MobileNet, 4231976, 224, 64, 1e-3),
@@ -236,14 +243,18 @@ def batch(size):
 
 
 def gradients(net):
-    """Weights with their biases, each norm's scale and shift in one."""
-    for name, layer in net.layers.items():
+    """Weights with their biases, each norm's scale and shift in one. A bias before a norm has no effect: its line has the
+    norm of the weights' gradient."""
+    layers = list(net.layers.items())
+    for (name, layer), (_, after) in zip(layers, layers[1:] + [(None, None)]):
         if isinstance(layer, nn.BatchNorm2d):
             tensor("gradient", name + ".scaleshift", torch.stack([layer.weight.grad, layer.bias.grad]))
             continue
         weight = layer.weight.grad
         tensor("gradient", name + ".weight", weight.permute(0, 2, 3, 1) if weight.dim() == 4 else weight)
-        if layer.bias is not None:
+        if layer.bias is not None and isinstance(after, nn.BatchNorm2d):
+            line("zero", name + ".bias", [weight.norm()])
+        elif layer.bias is not None:
             tensor("gradient", name + ".bias", layer.bias.grad)
 
 
