@@ -264,6 +264,13 @@ static tutti_status decode_png(tutti_decoder *d, const tutti_sample *sample, win
     return TUTTI_OK;
 }
 
+/* Of the pixels of a view. */
+static void change_colours(const tutti_view *v, int channels, uint8_t *pixels)
+{
+    if (channels == TUTTI_JITTER_CHANNELS)
+        tutti_jitter_apply(&v->jitter, (int64_t)v->out_width * v->out_height, pixels);
+}
+
 /* A view of a photograph. */
 static tutti_status resize(tutti_decoder *d, const tutti_view *v, const window *w, uint8_t *pixels)
 {
@@ -308,9 +315,12 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
     else
         status = decode_jpeg(d, sample, all, 1, &made);
     if (status || !pixels) return status;
-    if (data->resize) return resize(d, &view, &made, pixels);
-    tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
-    return TUTTI_OK;
+    if (data->resize)
+        status = resize(d, &view, &made, pixels);
+    else
+        tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
+    if (!status) change_colours(&view, CHANNELS, pixels);
+    return status;
 }
 
 /* ---- whole pictures ---- */
@@ -365,6 +375,7 @@ tutti_status tutti_decoder_make(tutti_decoder *d, const tutti_dataset *data,
         tutti_view view = tutti_view_choose(choice, &shape, image, sample->width, sample->height);
         tutti_view_copy(
             &view, sample->width, sample->height, sample->channels, sample->bytes, pixels);
+        change_colours(&view, sample->channels, pixels);
     }
     if (!status) *label = sample->label;
     return status;

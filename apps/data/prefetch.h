@@ -41,13 +41,14 @@ typedef struct tutti_prefetch_options {
     const tutti_dataset *dataset; /* borrowed until close */
     int train;                    /* 1: shuffled and endless; 0: evaluation */
     int rank, ranks;
-    int64_t batch;         /* images per rank and step */
-    int64_t first_step;    /* where to start (resume) */
-    tutti_augment augment; /* training only: random crops and flips (view.h) */
-    int64_t multiple;      /* training only: an epoch has a multiple of this many steps; 0: 1 */
+    int64_t batch;             /* images per rank and step */
+    int64_t first_step;        /* where to start (resume) */
+    tutti_augment augment;     /* training only: random crops and flips (view.h) */
+    tutti_jitter_range jitter; /* training only: of colours, in every epoch (jitter.h) */
+    int64_t multiple;          /* training only: an epoch has a multiple of this many steps; 0: 1 */
     /* training only: images are shuffled within runs of this many (sampler.h); 0: all at once */
     int64_t window;
-    int64_t crop_epochs;   /* images of the first epochs are cropped; later ones only flipped */
+    int64_t crop_epochs; /* images of the first epochs are cropped; later ones only flipped */
     int views; /* evaluation only: 2: every batch twice, as it is and then mirrored; 0, 1: once */
     uint64_t seed;
     tutti_bad_images *bad; /* borrowed; used by next alone. NULL: a damaged image is a failure */

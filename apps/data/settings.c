@@ -3,6 +3,8 @@
 #include "dag/base/cpus.h"
 #include "dag/base/number.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +28,33 @@ tutti_augment tutti_augment_find(const char *word)
     int i = 0;
     while (augments[i] && word && strcmp(augments[i], word) != 0) i++;
     return word && augments[i] ? (tutti_augment)i : TUTTI_AUGMENT_NONE;
+}
+
+/* One of the numbers, which ends at `end`. */
+static int read_part(const char *text, const char *end, int *most)
+{
+    enum { LONGEST = 31 };
+    char part[LONGEST + 1];
+    double number = 0;
+    if (end - text > LONGEST) return 0;
+    snprintf(part, sizeof part, "%.*s", (int)(end - text), text);
+    if (!tutti_number_real(part, &number) || !(number >= 0 && number <= 1)) return 0;
+    *most = (int)lround(number * TUTTI_JITTER_ONE);
+    return 1;
+}
+
+int tutti_jitter_read(const char *text, tutti_jitter_range *range)
+{
+    tutti_jitter_range read = {{0}};
+    if (!text) return 0;
+    for (int i = 0; i < TUTTI_JITTER_OPERATIONS && strcmp(text, "none") != 0; i++) {
+        const char *end = text + strcspn(text, ",");
+        int last = i == TUTTI_JITTER_OPERATIONS - 1;
+        if (!read_part(text, end, &read.most[i]) || last != !*end) return 0;
+        text = end + !last;
+    }
+    *range = read;
+    return 1;
 }
 
 int tutti_shuffle_read(const char *text, int64_t *window)

@@ -11,6 +11,7 @@
 typedef struct tutti_data_settings {
     tutti_conf_int size, resize; /* or auto */
     const char *augment;         /* for tutti_augment_find */
+    const char *jitter;          /* for tutti_jitter_read */
     const char *shuffle;         /* for tutti_shuffle_read */
     const char *bad_images;      /* for tutti_bad_images_skipped */
     int64_t bad_limit;
@@ -35,6 +36,11 @@ typedef struct tutti_data_settings {
         .help = "how training images vary; crop: pad by 4 (mirrored), crop at random, flip each "  \
                 "one every other epoch; of photographs, a random square of what an evaluation "    \
                 "resizes; standard: the same, but of photographs a random rectangle, resized"},    \
+    {TUTTI_CONF_TEXT, "jitter", "B,C,S", .fallback = "none",                                       \
+        .offset = offsetof(type, member.jitter),                                                   \
+        .help = "training images: multiply brightness, contrast and saturation with random "       \
+                "factors from 1-B to 1+B (C, S), in random order, as torchvision's ColorJitter; "  \
+                "each from 0 to 1"},                                                               \
     {TUTTI_CONF_TEXT, "shuffle", "HOW", .fallback = "full",                                        \
         .offset = offsetof(type, member.shuffle),                                                  \
         .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \
@@ -59,6 +65,8 @@ typedef struct tutti_data_settings {
 
 const char *tutti_augment_choice(int i);
 tutti_augment tutti_augment_find(const char *word);
+/* Whether the text is "none" (all 0) or three numbers from 0 to 1: "0.4,0.4,0.4". */
+int tutti_jitter_read(const char *text, tutti_jitter_range *range);
 /* Whether the text is "full" (*window: 0) or "window:G" with G from 2 to 1e9 (*window: G). */
 int tutti_shuffle_read(const char *text, int64_t *window);
 const char *tutti_bad_images_choice(int i);

@@ -147,7 +147,8 @@ tutti_view tutti_view_choose(const tutti_view_choice *choice, const tutti_view_s
         .height = height,
         .out_width = shape->width,
         .out_height = shape->height,
-        .flip = choice->augment ? draw_flip(choice, image) : choice->flip};
+        .flip = choice->augment ? draw_flip(choice, image) : choice->flip,
+        .jitter = tutti_jitter_choose(&choice->jitter, choice->seed, choice->epoch, image)};
     if (shape->resize)
         crop_photograph(choice, shape, image, width, height, &view);
     else if (choice->augment && choice->crop)

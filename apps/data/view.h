@@ -1,7 +1,7 @@
-/* Views: which part of an image the network sees, at what size, and whether mirrored. A view is a
- * pure value, drawn from (seed, epoch, image): the same on any number of ranks and threads and after
- * a resume. decode.h makes its pixels, which stay 8-bit; the step normalises them
- * (dag/kernels/pixel.h). [P]
+/* Views: which part of an image the network sees, at what size, whether mirrored, and how its colours
+ * are changed. A view is a pure value, drawn from (seed, epoch, image): the same on any number of
+ * ranks and threads and after a resume. decode.h makes its pixels, which stay 8-bit; the step
+ * normalises them (dag/kernels/pixel.h). [P]
  *
  * Images of one size (CIFAR) are trained on as in He et al. 2015 (arXiv:1512.03385, section 4.2):
  * 4 pixels around the image, a random crop of the original size, a flip about the vertical axis half
@@ -23,6 +23,8 @@
 #ifndef TUTTI_VIEW_H
 #define TUTTI_VIEW_H
 
+#include "apps/data/jitter.h"
+
 #include <stdint.h>
 
 enum { TUTTI_VIEW_PAD = 4 };
@@ -35,7 +37,8 @@ typedef struct tutti_view {
      * had been resized */
     int clip;
     int out_width, out_height;
-    int flip; /* about the vertical axis, at last */
+    int flip;            /* about the vertical axis */
+    tutti_jitter jitter; /* at last, of images with three channels */
 } tutti_view;
 
 typedef enum tutti_augment {
@@ -56,6 +59,7 @@ typedef struct tutti_view_choice {
     tutti_augment augment;
     int crop; /* with augment; 0: as in an evaluation, but flips are the same as with a crop */
     int flip; /* without augment: mirror every view */
+    tutti_jitter_range jitter; /* with or without augment */
     uint64_t seed;
     int64_t epoch;
 } tutti_view_choice;
@@ -67,9 +71,9 @@ tutti_view tutti_view_choose(const tutti_view_choice *choice, const tutti_view_s
 /* The size of a photograph whose shorter side becomes `side`, as torchvision's Resize rounds it. */
 void tutti_view_fit(int side, int width, int height, int *fit_width, int *fit_height);
 
-/* Makes a view that is not resized. pixels [in]: (height,width,C), an image of this size. out [out]:
- * (out_height,out_width,C), not overlapping. Every pixel of `out` is one of `pixels`, because the
- * border mirrors the image: no value has to stand for "outside". */
+/* Makes a view that is not resized, with the colours of the image. pixels [in]: (height,width,C), an
+ * image of this size. out [out]: (out_height,out_width,C), not overlapping. Every pixel of `out` is
+ * one of `pixels`, because the border mirrors the image: no value has to stand for "outside". */
 void tutti_view_copy(
     const tutti_view *view, int width, int height, int C, const uint8_t *pixels, uint8_t *out);
 

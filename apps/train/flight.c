@@ -51,6 +51,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .first_step = train ? s->first_step * s->options->accumulate : 0,
         .multiple = train ? s->options->accumulate : 1,
         .augment = s->options->augment,
+        .jitter = s->options->jitter,
         .window = s->options->window,
         .crop_epochs = s->crop_epochs,
         .views = s->options->views,

@@ -323,6 +323,10 @@ static tutti_status check_together(const tutti_train_options *o)
             o->batch);
         return refuse_number(o, "workers", o->workers, reason);
     }
+    if (!o->jitter_read)
+        return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
+            "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
+            "such as 0.4,0.4,0.4");
     if (o->window < 0)
         return tutti_conf_refuse(&o->conf, "shuffle", o->images.shuffle,
             "must be full, or window:G for shuffling within runs of G images, 2 to 1000000000");
@@ -379,6 +383,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     options->verify = tutti_verify_mode_find(options->verify_name);
     options->wire = tutti_setting_wire_dtype(options->wire_name);
     options->augment = tutti_augment_find(options->images.augment);
+    options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
     if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* an exchange might refuse it */

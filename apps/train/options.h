@@ -71,6 +71,8 @@ typedef struct tutti_train_options {
     const tutti_design *design; /* with auto: where the search begins */
     int design_auto;
     tutti_augment augment;
+    tutti_jitter_range jitter;
+    int jitter_read; /* whether --jitter was understood */
     int64_t window; /* images, of --shuffle window:G; 0: full, -1: not understood */
     int views; /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;

@@ -140,6 +140,18 @@ static const char *data_path(const tutti_train_options *o, char *text, size_t si
     return text;
 }
 
+/* Whether --jitter is for such images. */
+static tutti_status check_colours(const tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    const int *most = o->jitter.most;
+    if (s->train.channels == TUTTI_JITTER_CHANNELS || !(most[0] || most[1] || most[2]))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--jitter %s: %s has images of %d channel%s, which are no colours: use --jitter none",
+        o->images.jitter, o->data, s->train.channels, s->train.channels == 1 ? "" : "s");
+}
+
 /* A data set that is recognised by content may be of a format that this program does not read. */
 static tutti_status check_format(const tutti_trainer *s)
 {
@@ -166,7 +178,8 @@ static tutti_status share_list(void *trainer, tutti_status mine, tutti_bytes *by
 static tutti_status open_training_images(tutti_trainer *s, const tutti_dataset_options *how)
 {
     tutti_status status = tutti_dataset_open_as(how, TUTTI_TRAIN, &s->train);
-    return status ? status : check_format(s);
+    if (!status) status = check_format(s);
+    return status ? status : check_colours(s);
 }
 
 static tutti_status open_data(tutti_trainer *s)

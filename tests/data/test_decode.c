@@ -173,7 +173,8 @@ START_TEST(a_view_is_that_of_the_whole_picture)
     const tutti_view_shape shape = {SIDE, SIDE, 48};
     for (int a = 0; a < 3; a++)
         for (int64_t image = 0; image < 25; image++) {
-            const tutti_view_choice choice = {augments[a], 1, 0, 8, 2};
+            const tutti_view_choice choice = {
+                .augment = augments[a], .crop = 1, .seed = 8, .epoch = 2};
             make(&choice, image, &f, fast);
             tutti_view v =
                 tutti_view_choose(&choice, &shape, image, turned ? 61 : 79, turned ? 79 : 61);
@@ -197,7 +198,8 @@ START_TEST(shrinking_in_the_inverse_dct_is_close)
         uint8_t *bytes = make_jpeg(width, height, orientation, 0, &count);
         fake f = {bytes, count};
         for (int64_t image = 0; image < 20; image++) {
-            const tutti_view_choice choice = {augments[image % 3], 1, 0, 8, 2};
+            const tutti_view_choice choice = {
+                .augment = augments[image % 3], .crop = 1, .seed = 8, .epoch = 2};
             make(&choice, image, &f, fast);
             tutti_view v = tutti_view_choose(
                 &choice, &shape, image, turned ? height : width, turned ? width : height);
@@ -209,6 +211,28 @@ START_TEST(shrinking_in_the_inverse_dct_is_close)
         }
         free(bytes);
     }
+}
+END_TEST
+
+/* Colours are changed after the view is made. */
+START_TEST(colours_of_a_view_are_jittered)
+{
+    uint8_t plain[SIDE * SIDE * C], jittered[SIDE * SIDE * C];
+    size_t count;
+    uint8_t *bytes = _i ? make_png(79, 61, 0, &count) : make_jpeg(79, 61, 6, 1, &count);
+    fake f = {bytes, count};
+    for (int64_t image = 0; image < 10; image++) {
+        tutti_view_choice choice = {
+            .augment = TUTTI_AUGMENT_STANDARD, .crop = 1, .seed = 8, .epoch = 2};
+        make(&choice, image, &f, plain);
+        choice.jitter = (tutti_jitter_range){{9000, 7000, 5000}};
+        make(&choice, image, &f, jittered);
+        ck_assert_int_gt(farthest(plain, jittered), 0);
+        tutti_jitter jitter = tutti_jitter_choose(&choice.jitter, 8, 2, image);
+        tutti_jitter_apply(&jitter, (int64_t)SIDE * SIDE, plain);
+        ck_assert_mem_eq(plain, jittered, sizeof plain);
+    }
+    free(bytes);
 }
 END_TEST
 
@@ -273,6 +297,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "decode");
     tcase_add_loop_test(tcase, a_view_is_that_of_the_whole_picture, 0, 8);
     tcase_add_loop_test(tcase, shrinking_in_the_inverse_dct_is_close, 0, 8);
+    tcase_add_loop_test(tcase, colours_of_a_view_are_jittered, 0, 2);
     tcase_add_loop_test(tcase, a_png_is_known_by_its_bytes, 0, 2);
     tcase_add_test(tcase, damaged_files_have_a_fault);
     return testing_run(suite);

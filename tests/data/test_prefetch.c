@@ -95,9 +95,11 @@ static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int
         .crop = epoch < 2,
         .seed = o->seed,
         .epoch = epoch};
+    if (o->train) choice.jitter = o->jitter;
     const tutti_view_shape shape = {SIDE, SIDE, 0};
     tutti_view view = tutti_view_choose(&choice, &shape, image, SIDE, SIDE);
     tutti_view_copy(&view, SIDE, SIDE, CHANNELS, pixels, expected);
+    tutti_jitter_apply(&view.jitter, (int64_t)SIDE * SIDE, expected);
     ck_assert_int_eq(b->labels[row], label);
     ck_assert_mem_eq(found, expected, sizeof expected);
 }
@@ -137,6 +139,8 @@ START_TEST(batches_are_the_same_for_any_team)
     o.augment = 0;
     o.rank = 1;
     check_steps(&o, 5);
+    o.jitter = (tutti_jitter_range){{8000, 6000, 4000}};
+    check_steps(&o, 12);
     o.window = 16;
     for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, 12);
 }
@@ -151,7 +155,8 @@ START_TEST(an_evaluation_ends_with_padding)
     o.depth = teams[_i].depth;
     o.ranks = 4;
     int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch, 1);
-    ck_assert_int_eq(steps, 4); /* 101 images, 28 per step */
+    ck_assert_int_eq(steps, 4);                          /* 101 images, 28 per step */
+    o.jitter = (tutti_jitter_range){{8000, 6000, 4000}}; /* of training only */
     for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, (int)steps);
     tutti_prefetch *p;
     const tutti_batch *b;

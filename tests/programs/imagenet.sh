@@ -42,6 +42,10 @@ grep -q '"event":"start".*"program":"tutti-imagenet","recipe":"goyal","optimizer
 grep -q '"event":"start".*"zero_last_scale":true' "$dir/recipe" && grep -aq '"zero-last-scale":"yes"' "$dir/goyal" || fail "the last scales are not recorded"
 refuses 'unknown recipe; known: none, goyal' --data "$dir/jpeg" --recipe he
 refuses '--milestones 5,x: must be up to 8 ascending epochs from 1 on' --data "$dir/jpeg" --milestones 5,x
+for bad in 0.4 0.4,0.4 1.5,0,0 0.4,0.4,0.4,0.1; do
+    refuses "--jitter $bad: must be none, or three numbers from 0 to 1" --data "$dir/jpeg" --jitter $bad
+done
+refuses 'has images of 1 channel, which are no colours: use --jitter none' --data synthetic:224x224x1:4 --jitter 0.4,0.4,0.4
 launch_several_programs "$mpi"
 refuses 'augment is "standard" on rank 0 and "none" on rank' --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"
 
