@@ -286,11 +286,11 @@ static tutti_status emit_sections(tutti_builder *b)
     tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     if (status == TUTTI_OK) status = update(b);
-    if (status == TUTTI_OK) status = tutti_builder_evaluate(b);
     if (status == TUTTI_OK && step->accumulate > 1)
         status = gather(b, "gather_first", TUTTI_BATCH_FIRST, &step->gather_first);
     if (status == TUTTI_OK && step->accumulate > 2)
         status = gather(b, "gather_more", TUTTI_BATCH_MORE, &step->gather_more);
+    if (status == TUTTI_OK) status = tutti_builder_evaluate(b); /* after all passes of training */
     if (status == TUTTI_OK && b->options->precision != TUTTI_F32)
         status = tutti_graph_section(b->graph, "refresh", &step->refresh);
     if (status == TUTTI_OK && step->refresh >= 0) status = tutti_builder_refresh_copies(b, 0);

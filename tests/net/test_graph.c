@@ -269,6 +269,32 @@ START_TEST(bytes_become_float_first)
 }
 END_TEST
 
+/* Evaluation leaves out dropout; a step's earlier batches do not, and use the tensors of the last one. */
+START_TEST(every_batch_of_a_step_drops)
+{
+    const tutti_step_options options = {
+        .batch = 4, .micro_batches = 2, .ranks = 1, .accumulate = 3};
+    tutti_net *net;
+    tutti_step *step;
+    ck_assert_ok(tutti_net_new(&net));
+    build(net);
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    const tutti_node *first = find_node(step, "drop.dropout@0");
+    int nodes = 0;
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        if (strcmp(node->name, first->name) != 0) continue;
+        ck_assert(node->section == step->train || node->section == step->gather_first ||
+                  node->section == step->gather_more);
+        ck_assert_int_eq(node->access[2].tensor, first->access[2].tensor);
+        nodes++;
+    }
+    ck_assert_int_eq(nodes, 3);
+    tutti_step_free(step);
+    tutti_net_free(net);
+}
+END_TEST
+
 /* A rule that keeps two states and copies the gradient. */
 static tutti_status no_check(const tutti_step_options *options)
 {
@@ -324,6 +350,7 @@ int main(void)
     tcase_add_test(tcase, micro_batches_are_independent);
     tcase_add_test(tcase, each_value_has_its_type);
     tcase_add_test(tcase, bytes_become_float_first);
+    tcase_add_test(tcase, every_batch_of_a_step_drops);
     tcase_add_test(tcase, an_update_rule_keeps_its_states);
     return testing_run(suite);
 }
