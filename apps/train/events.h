@@ -23,9 +23,9 @@ typedef struct tutti_report_start {
     /* What the options, the recipe and the model come to. */
     const char *program, *recipe, *optimizer;
     char rate_schedule[TUTTI_RATE_TEXT];
-    double rate, momentum, weight_decay, label_smoothing;
+    double rate, momentum, weight_decay, label_smoothing, mixup; /* mixup 0: none */
     int nesterov, weights_only, zero_last_scale;
-    int evaluates; /* nothing is trained, on purpose */
+    int evaluates;            /* nothing is trained, on purpose */
     char *const *class_names; /* NULL: not known */
 } tutti_report_start;
 

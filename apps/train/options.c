@@ -138,9 +138,13 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_REAL_OR, "label-smoothing", "X", .fallback = "auto", .high = 0.999,
         .words = {"auto"}, AT(label_smoothing),
         .help = "part of each label that is spread evenly over all classes; auto: the model's own"},
+    {TUTTI_CONF_REAL_OR, "mixup", "ALPHA", .fallback = "none", .low = 0.001, .high = 1000,
+        .words = {"none"}, AT(mixup),
+        .help = "mix training images, and what is expected of them, in pairs with a weight drawn "
+                "from Beta(ALPHA,ALPHA); --batch must be even"},
     TUTTI_SETTING_PRECISION(AT(precision_name)),
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
-        .help = "seed of initial weights, order of images, augmentation and dropout"},
+        .help = "seed of initial weights, order of images, augmentation, mixup and dropout"},
     {TUTTI_CONF_INT_OR, "eval-every", "N", .fallback = "1", .low = 1, .high = 1000000,
         .words = {"end", "never"}, AT(eval_every),
         .help = "epochs between evaluations on the test set; end: only one, at the end of the run"},
@@ -320,6 +324,15 @@ static tutti_status check_together(const tutti_train_options *o)
     }
     if (o->workers > o->batch) {
         snprintf(reason, sizeof reason, "more workers than images in a batch (--batch %" PRId64 ")",
+            o->batch);
+        return refuse_number(o, "workers", o->workers, reason);
+    }
+    if (!o->mixup.word && o->batch % 2)
+        return refuse_number(o, "batch", o->batch, "must be even: --mixup mixes images in pairs");
+    if (!o->mixup.word && o->workers > o->batch / 2) {
+        snprintf(reason, sizeof reason,
+            "more workers than pairs of images, which --mixup mixes, in a batch (--batch %" PRId64
+            ")",
             o->batch);
         return refuse_number(o, "workers", o->workers, reason);
     }

@@ -37,7 +37,7 @@ typedef struct tutti_train_options {
     tutti_conf_int stop_after;   /* or never */
     double momentum, beta1, beta2, epsilon, trust;
     tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's */
-    tutti_conf_real clip_norm, ema;                      /* or none */
+    tutti_conf_real mixup, clip_norm, ema;               /* or none */
     tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
     int no_nesterov, weights_only, zero_last_scale;
     tutti_data_settings images;
@@ -73,8 +73,8 @@ typedef struct tutti_train_options {
     tutti_augment augment;
     tutti_jitter_range jitter;
     int jitter_read; /* whether --jitter was understood */
-    int64_t window; /* images, of --shuffle window:G; 0: full, -1: not understood */
-    int views; /* of a test image: eval_views, resolved */
+    int64_t window;  /* images, of --shuffle window:G; 0: full, -1: not understood */
+    int views;       /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
     const tutti_train_recipe *recipe;
     int milestones;

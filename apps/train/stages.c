@@ -316,6 +316,7 @@ static tutti_step_options make_recipe(const tutti_trainer *s)
         .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
         .average_decay = tutti_conf_real_or(o->ema, 0),
         .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
+        .mixup = tutti_conf_real_or(o->mixup, 0),
         .seed = (uint64_t)o->seed};
     for (int c = 0; c < s->train.channels && c < TUTTI_PIXEL_CHANNELS; c++) {
         step.mean[c] = s->mean[c];
@@ -532,6 +533,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .weights_only = recipe->weights_only,
         .zero_last_scale = recipe->zero_last_scale,
         .label_smoothing = (double)recipe->label_smoothing,
+        .mixup = recipe->mixup,
         .class_names = s->class_names,
         .evaluates = s->options->evaluate};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);

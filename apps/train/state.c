@@ -32,13 +32,14 @@ static const struct {
     {"lr", BETTER_EQUAL, 0, NULL}, {"rate-schedule", BETTER_EQUAL, 0, NULL},
     {"momentum", BETTER_EQUAL, 0, NULL}, {"weight-decay", BETTER_EQUAL, 0, NULL},
     {"label-smoothing", BETTER_EQUAL, 0, NULL}, {"augment", BETTER_EQUAL, 0, NULL},
-    {"jitter", BETTER_EQUAL, 0, "none"}, {"shuffle", BETTER_EQUAL, 0, "full"},
-    {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
-    {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
-    {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
-    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
-    {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
-    {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"}};
+    {"jitter", BETTER_EQUAL, 0, "none"}, {"mixup", BETTER_EQUAL, 0, "none"},
+    {"shuffle", BETTER_EQUAL, 0, "full"}, {"wire", BETTER_EQUAL, 0, "f32"},
+    {"optimizer", MUST_BE_EQUAL, 0, "sgd"}, {"beta1", BETTER_EQUAL, 0, NULL},
+    {"beta2", BETTER_EQUAL, 0, NULL}, {"epsilon", BETTER_EQUAL, 0, NULL},
+    {"trust", BETTER_EQUAL, 0, NULL}, {"decay", BETTER_EQUAL, 0, "of all parameters"},
+    {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
+    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
+    {precision_key, BETTER_EQUAL, 0, "f32"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
 /* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
 static const char epsilon_text[] = "1e-05";
@@ -108,6 +109,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
     write_augmentation(s, text[i++]);
     write_jitter(s, text[i++]);
+    write_or_none(r->mixup, text[i++]);
     write_order(s, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
     snprintf(text[i++], WORD_SIZE, "%s", s->session.step->rule->name);

@@ -8,6 +8,7 @@ libnet_la_SOURCES += \
 	dag/kernels/kernel.h dag/kernels/table.c \
 	dag/kernels/loss.h dag/kernels/loss_cpu.c \
 	dag/kernels/lrn.h dag/kernels/lrn_cpu.c \
+	dag/kernels/mixup.h dag/kernels/mixup_cpu.c \
 	dag/kernels/norm.h dag/kernels/norm_cpu.c \
 	dag/kernels/onednn.c dag/kernels/onednn.h \
 	dag/kernels/optim.h dag/kernels/optim_cpu.c \

@@ -20,6 +20,9 @@ TUTTI_CPU_OPEN(xent)
             TUTTI_ERR_INVAL, "softmax_xent: smoothing %g is not in [0, 1)", (double)d->smoothing);
     if (!status && d->views < 0)
         status = tutti_fail(TUTTI_ERR_INVAL, "softmax_xent: %d views", d->views);
+    if (!status && d->mixed && d->N % 2)
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "softmax_xent: %" PRId64 " rows cannot be mixed in pairs", d->N);
     return status ? status : tutti_cpu_copy("softmax_xent", d, sizeof *d, args);
 }
 
@@ -61,27 +64,49 @@ static double smooth_logit(const tutti_xent_desc *d, const float *logits)
     return total / (double)d->K;
 }
 
-static void add_row(const tutti_xent_desc *d, const float *logits, int32_t label, float *dlogits,
+/* What a row should be: its label, and with weight 1 - part that of its partner. */
+typedef struct target {
+    int32_t label, other; /* other -1: the label alone */
+    float part;
+} target;
+
+/* part NULL: rows are not mixed. */
+static target target_of(const int32_t *labels, const float *part, int64_t n)
+{
+    target t = {labels[n], -1, 1};
+    if (part && labels[n ^ 1] >= 0) t = (target){labels[n], labels[n ^ 1], part[n]};
+    return t;
+}
+
+static double target_logit(const float *logits, target t)
+{
+    double own = (double)logits[t.label], part = (double)t.part;
+    return t.other < 0 ? own : part * own + (1 - part) * (double)logits[t.other];
+}
+
+static void add_row(const tutti_xent_desc *d, const float *logits, target t, float *dlogits,
     double metrics[TUTTI_METRICS])
 {
     int64_t best = first_maximum(d->K, logits);
     float largest = logits[best < 0 ? 0 : best], part = d->views > 1 ? 1 / (float)d->views : 1;
     double lse = log_sum_exp(d->K, logits, largest, part), smoothing = (double)d->smoothing;
-    metrics[0] += lse + (double)part * ((double)largest - (1 - smoothing) * (double)logits[label] -
-                                           smoothing * smooth_logit(d, logits));
-    metrics[1] += best == label;
+    metrics[0] +=
+        lse + (double)part * ((double)largest - (1 - smoothing) * target_logit(logits, t) -
+                                 smoothing * smooth_logit(d, logits));
+    metrics[1] += best == (t.other < 0 || t.part >= 0.5f ? t.label : t.other);
     metrics[2] += 1;
     if (!dlogits) return;
     float weight = part * d->weight, others = weight * d->smoothing / (float)d->K;
     float scale = (float)((double)weight * exp(-lse));
     for (int64_t k = 0; k < d->K; k++)
         dlogits[k] = scale * expf(part * (logits[k] - largest)) - others;
-    dlogits[label] -= weight * (1 - d->smoothing);
+    dlogits[t.label] -= weight * (1 - d->smoothing) * t.part;
+    if (t.other >= 0) dlogits[t.other] -= weight * (1 - d->smoothing) * (1 - t.part);
 }
 
-/* dlogits NULL: metrics only. */
+/* part NULL: rows are not mixed; dlogits NULL: metrics only. */
 static tutti_status xent(const tutti_xent_desc *d, const float *logits, const int32_t *labels,
-    float *dlogits, double *metrics)
+    const float *part, float *dlogits, double *metrics)
 {
     tutti_status status = check_labels(d, labels);
     if (status) return status;
@@ -89,7 +114,7 @@ static tutti_status xent(const tutti_xent_desc *d, const float *logits, const in
     for (int64_t n = 0; n < d->N; n++) {
         float *row = dlogits ? dlogits + n * d->K : NULL;
         if (labels[n] >= 0)
-            add_row(d, logits + n * d->K, labels[n], row, total);
+            add_row(d, logits + n * d->K, target_of(labels, part, n), row, total);
         else if (row)
             memset(row, 0, (size_t)d->K * sizeof *row);
     }
@@ -99,18 +124,20 @@ static tutti_status xent(const tutti_xent_desc *d, const float *logits, const in
 
 TUTTI_CPU_FN(softmax_xent)
 {
+    const tutti_xent_desc *d = args;
+    void *const *after = buf + (d->mixed ? 3 : 2);
     (void)queue;
-    return xent(args, buf[0], buf[1], buf[2], buf[3]);
+    return xent(d, buf[0], buf[1], d->mixed ? buf[2] : NULL, after[0], after[1]);
 }
 
 TUTTI_CPU_FN(xent_eval)
 {
     (void)queue;
-    return xent(args, buf[0], buf[1], NULL, buf[2]);
+    return xent(args, buf[0], buf[1], NULL, NULL, buf[2]);
 }
 
 const tutti_op tutti_op_softmax_xent = {.name = "softmax_xent",
-    .buffers = "logits,labels:I32->dlogits,metrics:F64",
+    .buffers = "logits,labels:I32,[part:F32]->dlogits,metrics:F64",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_xent_desc)};
 const tutti_op tutti_op_xent_eval = {.name = "xent_eval",

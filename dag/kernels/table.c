@@ -15,6 +15,7 @@ static const tutti_kernel *const families[] = {
     tutti_kernels_loss_cpu,
     tutti_kernels_optim_cpu,
     tutti_kernels_pixel_cpu,
+    tutti_kernels_mixup_cpu,
 };
 
 const tutti_kernel *tutti_kernel_get(int i)

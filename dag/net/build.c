@@ -23,6 +23,14 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: each needs at least 1 image",
             (long long)o->batch, o->micro_batches);
+    if (!(o->mixup >= 0 && isfinite(o->mixup)))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: images mixed with weights of Beta(%g); it must be finite and not negative",
+            o->mixup);
+    if (o->mixup > 0 && (o->batch % 2 || o->micro_batches > o->batch / 2))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: a batch of %lld in %d micro-batches: images that are mixed come in pairs",
+            (long long)o->batch, o->micro_batches);
     if (batches_of(o) < 1)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
@@ -110,14 +118,19 @@ static tutti_status loss_of(
     tutti_xent_desc desc = {.N = b->step->micro_batch[s].count,
         .K = tutti_net_extent(b->net, output).C,
         .weight = (float)(share / (images * b->options->ranks)),
-        .smoothing = b->options->label_smoothing};
+        .smoothing = b->options->label_smoothing,
+        .mixed = b->options->mixup > 0};
     tutti_status status = tutti_gradients_take(
         b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
     if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
     if (status != TUTTI_OK) return status;
     tutti_gradients_drop(b->gradients[s], dlogits);
-    tutti_access access[] = {tutti_reads(tutti_builder_value(b, output, s)),
-        tutti_reads(b->step->micro_batch[s].labels), tutti_writes(dlogits), tutti_writes(metrics)};
+    tutti_access access[5] = {tutti_reads(tutti_builder_value(b, output, s)),
+        tutti_reads(b->step->micro_batch[s].labels)};
+    int n = 2;
+    if (desc.mixed) access[n++] = tutti_reads(b->mixture[s].part);
+    access[n++] = tutti_writes(dlogits);
+    access[n++] = tutti_writes(metrics);
     char name[TUTTI_SITE_NAME];
     if (output != b->net->output) {
         prefix = b->net->layer[b->net->source[output].layer].name;
@@ -125,7 +138,7 @@ static tutti_status loss_of(
     }
     snprintf(name, sizeof name, "%s%s%s@%d", prefix, dot, tutti_op_softmax_xent.name, s);
     status = tutti_graph_kernel(
-        b->graph, name, &tutti_op_softmax_xent, &desc, sizeof desc, 4, access, &node);
+        b->graph, name, &tutti_op_softmax_xent, &desc, sizeof desc, n, access, &node);
     if (status != TUTTI_OK) return status;
     tutti_graph_set_priority(b->graph, node, priority);
     return TUTTI_OK;
@@ -321,6 +334,7 @@ static tutti_status open_builder(tutti_builder *b)
     b->gathered_statistics = calloc(layers, sizeof *b->gathered_statistics);
     b->running = calloc(layers, sizeof *b->running);
     b->average = calloc(layers, sizeof *b->average);
+    b->mixture = calloc(micro_batches, sizeof *b->mixture);
     b->wanted = calloc(layers, sizeof *b->wanted);
     b->judged = calloc(layers, sizeof *b->judged);
     b->auxiliary_metrics =
@@ -330,7 +344,8 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
         !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
-        !b->average || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
+        !b->average || !b->mixture || !b->wanted || !b->judged || !b->auxiliary_metrics ||
+        !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -351,6 +366,7 @@ static void close_builder(tutti_builder *b)
     free(b->gathered_statistics);
     free(b->running);
     free(b->average);
+    free(b->mixture);
     free(b->wanted);
     free(b->judged);
     free(b->auxiliary_metrics);

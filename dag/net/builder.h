@@ -15,6 +15,12 @@ typedef enum tutti_batch_of_step {
     TUTTI_BATCH_MORE
 } tutti_batch_of_step;
 
+/* Of a micro-batch whose images are mixed in training: tensors. */
+typedef struct tutti_mixture {
+    int plain, mixed; /* images */
+    int part;         /* what each keeps of itself */
+} tutti_mixture;
+
 typedef struct tutti_builder {
     const tutti_net *net; /* the caller's, or the one below */
     tutti_net typed;      /* the same layers, with values in another type */
@@ -32,6 +38,7 @@ typedef struct tutti_builder {
     int *wanted;            /* per layer: whether its values' gradients lead to a parameter */
     int *judged;            /* per layer: whether evaluation needs it */
     int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
+    tutti_mixture *mixture; /* per micro-batch, if images are mixed */
     int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
     tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
 } tutti_builder;
@@ -48,7 +55,7 @@ static inline int tutti_builder_value(const tutti_builder *b, tutti_value value,
     return tutti_builder_site(b, from.layer, micro_batch)->y[from.output];
 }
 
-/* Cuts the batch into step->micro_batch; sizes differ by at most one, larger ones first. */
+/* Cuts the batch into step->micro_batch (options->micro_batches). */
 void tutti_builder_cut(tutti_step *step, const tutti_step_options *options);
 /* Declares inputs, parameters and state, and sets up every site. Values are declared with their
  * nodes. */

@@ -6,9 +6,9 @@
 
 void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
 {
-    int64_t first = 0;
+    int64_t first = 0, least = o->mixup > 0 ? 2 : 1, parts = o->batch / least;
     for (int s = 0; s < o->micro_batches; s++) {
-        int64_t count = o->batch / o->micro_batches + (s < o->batch % o->micro_batches);
+        int64_t count = least * (parts / o->micro_batches + (s < parts % o->micro_batches));
         step->micro_batch[s] = (tutti_micro_batch){.first = first, .count = count};
         first += count;
     }
@@ -214,6 +214,22 @@ static tutti_status declare_auxiliaries(tutti_builder *b)
     return status;
 }
 
+static tutti_status declare_mixture(tutti_builder *b, int s)
+{
+    tutti_site *site = tutti_builder_site(b, 0, s);
+    tutti_mixture *m = &b->mixture[s];
+    const char *images = site->layer->name;
+    tutti_extent x = site->layer->out[0];
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    m->plain = site->y[0];
+    status = tutti_builder_tensor(b, "", images, "mixed", s, TUTTI_ROLE_SCRATCH,
+        site->layer->dtype[0], tutti_shape_of(site->N, x.H, x.W, x.C), &m->mixed);
+    return status == TUTTI_OK ? tutti_builder_tensor(b, "", images, "part", s, TUTTI_ROLE_SCRATCH,
+                                    TUTTI_F32, tutti_shape_of(site->N), &m->part)
+                              : status;
+}
+
 tutti_status tutti_builder_declare(tutti_builder *b)
 {
     tutti_status status = declare_inputs(b);
@@ -224,5 +240,7 @@ tutti_status tutti_builder_declare(tutti_builder *b)
         for (int s = 0; s < b->options->micro_batches; s++) set_up_site(b, l, s);
         status = declare_layer(b, l);
     }
+    for (int s = 0; b->options->mixup > 0 && s < b->options->micro_batches && !status; s++)
+        status = declare_mixture(b, s);
     return status;
 }

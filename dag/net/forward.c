@@ -1,6 +1,8 @@
 /* The forward pass of training and evaluation. */
 #include "dag/net/builder.h"
 
+#include "dag/base/rng.h"
+#include "dag/kernels/mixup.h"
 #include "dag/kernels/pixel.h"
 
 #include <string.h>
@@ -22,15 +24,41 @@ static tutti_status normalise(tutti_builder *b, int s)
     return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 2, access);
 }
 
+/* Makes the net read images that are mixed. */
+static tutti_status mix(tutti_builder *b, int s)
+{
+    tutti_site *site = tutti_builder_site(b, 0, s);
+    const tutti_mixture *m = &b->mixture[s];
+    tutti_mixup_draw_desc draw = {.N = site->N,
+        .offset = site->first,
+        .seed = site->seed,
+        .stream = tutti_rng_stream("mixup"),
+        .alpha = b->options->mixup};
+    tutti_access drawn[] = {tutti_reads(b->step->micro_batch[s].labels), tutti_reads(site->counter),
+        tutti_writes(m->part)};
+    tutti_mixup_desc desc = {.N = site->N, .each = tutti_extent_count(site->layer->out[0])};
+    tutti_access mixed[] = {tutti_reads(m->plain), tutti_reads(m->part), tutti_writes(m->mixed)};
+    tutti_status status = tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_mixup_draw, &draw, sizeof draw, 3, drawn);
+    if (status != TUTTI_OK) return status;
+    site->y[0] = m->mixed;
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_mixup, &desc, sizeof desc, 3, mixed);
+}
+
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
 {
+    const int micro_batches = b->options->micro_batches, mixes = b->options->mixup > 0;
     tutti_status status = TUTTI_OK;
-    for (int s = 0; b->options->bytes && s < b->options->micro_batches && !status; s++)
+    for (int s = 0; mixes && s < micro_batches; s++)
+        tutti_builder_site(b, 0, s)->y[0] = b->mixture[s].plain;
+    for (int s = 0; b->options->bytes && s < micro_batches && !status; s++)
         status = normalise(b, s);
+    for (int s = 0; mixes && !evaluation && s < micro_batches && !status; s++) status = mix(b, s);
     for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
         const tutti_layer *layer = &b->net->layer[l];
         if (evaluation && !b->judged[l]) continue;
-        for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
+        for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
             tutti_site *site = tutti_builder_site(b, l, s);
             for (int i = 0; i < layer->inputs; i++)
                 site->x[i] = tutti_builder_value(b, layer->in[i], s);

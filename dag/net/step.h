@@ -17,7 +17,7 @@
  * copy of it in bf16, which a node writes after each update. The section `refresh` writes all
  * copies; it must run before the first step whenever parameters have been written in another way.
  *
- *   train   [bytes -> float32]
+ *   train   [bytes -> float32] [images mixed in pairs]
  *           forward of each micro-batch, layer by layer; after each batch norm:
  *              sum of statistics over micro-batches -> mark
  *           loss of each micro-batch, and those of auxiliary outputs
@@ -55,7 +55,8 @@
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", what the update rule keeps (SGD's momentum:
  * "m.<name>"), running statistics "<layer>.running", averages "average.<name>"; values
  * "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1; images
- * "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>"; copies "bf16.<name>".
+ * "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>", mixed
+ * "images.mixed@<micro-batch>"; copies "bf16.<name>".
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
@@ -75,9 +76,10 @@ extern const tutti_update_rule *const tutti_update_rules[];
 const tutti_update_rule *tutti_update_rule_find(const char *name);
 
 typedef struct tutti_step_options {
-    int64_t batch;     /* images per rank */
-    int micro_batches; /* 1 .. batch; sizes differ by at most one, larger ones first */
-    int accumulate;    /* batches whose gradients a step sums before the sum over ranks; 0: 1 */
+    int64_t batch; /* images per rank */
+    /* 1 .. batch; sizes differ by at most one, or if images are mixed by one pair, larger ones first */
+    int micro_batches;
+    int accumulate; /* batches whose gradients a step sums before the sum over ranks; 0: 1 */
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
@@ -97,10 +99,14 @@ typedef struct tutti_step_options {
      * in sections of their own; 0: there are none. */
     double average_decay;
     float label_smoothing; /* of the training loss (dag/kernels/loss.h); evaluation uses none */
+    /* Training mixes images 2k and 2k+1 of the batch, and what is expected of them, with a weight
+     * drawn from Beta(mixup, mixup) (dag/kernels/mixup.h), which needs an even batch, at least 2
+     * images in each micro-batch; evaluation mixes nothing. 0: none are mixed. */
+    double mixup;
     /* Initial weights: the last scale of each residual block starts at 0. tutti_step_build takes a net
      * as it is: who makes the net calls tutti_net_start_blocks_at_zero, as training sessions do. */
     int zero_last_scale;
-    uint64_t seed;         /* initial weights, dropout */
+    uint64_t seed; /* initial weights, dropout, weights of mixed images */
     /* 1: images come as bytes, and a node per micro-batch makes them float with the mean and the
      * deviation of each channel (dag/kernels/pixel.h). 0: they come as values do (precision). */
     int bytes;

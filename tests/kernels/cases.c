@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FEW_CLASSES = 5 /* of labels without logits */ };
+
 static int set_field(test_case *c, const char *key, const char *value)
 {
     size_t offset;
@@ -83,9 +85,13 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
     uint32_t bits = bits_of(stream, (uint64_t)i);
     if (!strcmp(t->name, "step")) return 5;
     if (!strcmp(t->name, "pixels")) return (double)(bits % 256);
-    if (!strcmp(t->name, "labels"))
-        return (double)(bits % (uint32_t)(test_find(c, "logits")->count / t->count + 1)) - 1;
+    if (!strcmp(t->name, "labels")) {
+        const test_tensor *logits = test_find(c, "logits");
+        uint32_t classes = logits ? (uint32_t)(logits->count / t->count) : FEW_CLASSES;
+        return (double)(bits % (classes + 1)) - 1;
+    }
     double value = (double)bits / 524288 - 1;
+    if (!strcmp(t->name, "part")) return (value + 1) / 2;
     if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum") ||
         !strcmp(t->name, "square") || !strncmp(t->name, "length", 6))
         value += 1.5;

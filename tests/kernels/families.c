@@ -5,6 +5,7 @@
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/lrn.h"
+#include "dag/kernels/mixup.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
@@ -196,6 +197,30 @@ static void xent_tensors(test_case *c)
     test_declare(c, "metrics", TUTTI_F64, TUTTI_METRICS);
 }
 
+static void xent_mixed_tensors(test_case *c)
+{
+    tutti_xent_desc *d = (void *)c->desc.bytes;
+    d->mixed = 1;
+    xent_tensors(c);
+    test_declare(c, "part", TUTTI_F32, d->N);
+}
+
+static void mixup_tensors(test_case *c)
+{
+    const tutti_mixup_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", c->values, d->N * d->each);
+    test_declare(c, "part", TUTTI_F32, d->N);
+    test_declare(c, "y", c->values, d->N * d->each);
+}
+
+static void mixup_draw_tensors(test_case *c)
+{
+    const tutti_mixup_draw_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "labels", TUTTI_I32, d->N);
+    test_declare(c, "step", TUTTI_I64, 1);
+    test_declare(c, "part", TUTTI_F32, d->N);
+}
+
 static void pixel_tensors(test_case *c, tutti_dtype values)
 {
     const tutti_normalise_desc *d = (const void *)c->desc.bytes;
@@ -335,6 +360,10 @@ typedef struct field {
     F(family, tutti_sgd_desc, count, 'i'), F(family, tutti_sgd_desc, momentum, 'f'),               \
         F(family, tutti_sgd_desc, weight_decay, 'f'), F(family, tutti_sgd_desc, nesterov, 'd'),    \
         F(family, tutti_sgd_desc, rate_factor, 'f')
+#define XENT(family)                                                                               \
+    F(family, tutti_xent_desc, N, 'i'), F(family, tutti_xent_desc, K, 'i'),                        \
+        F(family, tutti_xent_desc, weight, 'f'), F(family, tutti_xent_desc, smoothing, 'f'),       \
+        F(family, tutti_xent_desc, views, 'd'), F(family, tutti_xent_desc, mixed, 'd')
 #define PIXEL(family)                                                                              \
     F(family, tutti_normalise_desc, pixels, 'i'), F(family, tutti_normalise_desc, C, 'i'),         \
         AT(family, tutti_normalise_desc, mean0, mean[0], 'f'),                                     \
@@ -403,11 +432,15 @@ static const field fields[] = {
     SUM(sum_narrow),
     F(widen, tutti_widen_desc, count, 'i'),
     F(narrow, tutti_widen_desc, count, 'i'),
-    F(xent, tutti_xent_desc, N, 'i'),
-    F(xent, tutti_xent_desc, K, 'i'),
-    F(xent, tutti_xent_desc, weight, 'f'),
-    F(xent, tutti_xent_desc, smoothing, 'f'),
-    F(xent, tutti_xent_desc, views, 'd'),
+    XENT(xent),
+    XENT(xent_mixed),
+    F(mixup, tutti_mixup_desc, N, 'i'),
+    F(mixup, tutti_mixup_desc, each, 'i'),
+    F(mixup_draw, tutti_mixup_draw_desc, N, 'i'),
+    F(mixup_draw, tutti_mixup_draw_desc, offset, 'i'),
+    F(mixup_draw, tutti_mixup_draw_desc, seed, 'u'),
+    F(mixup_draw, tutti_mixup_draw_desc, stream, 'u'),
+    F(mixup_draw, tutti_mixup_draw_desc, alpha, 'r'),
     PIXEL(normalise),
     PIXEL(normalise_narrow),
     SGD(sgd),
@@ -473,6 +506,9 @@ const test_family *const test_families[] = {
     FAMILY(widen, 1, {&tutti_op_widen}),
     FAMILY(narrow, 1, {&tutti_op_narrow}),
     FAMILY(xent, 2, {&tutti_op_softmax_xent, &tutti_op_xent_eval}),
+    FAMILY(xent_mixed, 1, {&tutti_op_softmax_xent}),
+    HALVES(mixup, 1, {&tutti_op_mixup}),
+    FAMILY(mixup_draw, 1, {&tutti_op_mixup_draw}),
     FAMILY(normalise, 1, {&tutti_op_normalise}),
     FAMILY(normalise_narrow, 1, {&tutti_op_normalise_narrow}),
     FAMILY(sgd, 1, {&tutti_op_sgd}),

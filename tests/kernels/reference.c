@@ -7,6 +7,7 @@
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/lrn.h"
+#include "dag/kernels/mixup.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
@@ -369,8 +370,9 @@ void test_narrow_reference(const test_case *c)
 
 /* ---- loss, optim ---- */
 
-static void xent_row(
-    const tutti_xent_desc *d, const double *logits, int64_t label, double *dlogits, double *metrics)
+/* The row's target is `label`, and with weight 1 - part `other`. */
+static void xent_row(const tutti_xent_desc *d, const double *logits, int64_t label, int64_t other,
+    double part, double *dlogits, double *metrics)
 {
     double total = 0, views = d->views > 1 ? d->views : 1;
     int64_t best = 0;
@@ -380,13 +382,14 @@ static void xent_row(
     }
     if (label >= 0) metrics[0] += log(total);
     for (int64_t k = 0; k < d->K; k++) {
-        double s = (double)d->smoothing, q = (1 - s) * (k == label) + s / (double)d->K;
+        double s = (double)d->smoothing, t = part * (k == label) + (1 - part) * (k == other);
+        double q = (1 - s) * t + s / (double)d->K;
         dlogits[k] =
             label < 0 ? 0 : (double)d->weight / views * (exp(logits[k] / views) / total - q);
         if (label >= 0) metrics[0] -= q * logits[k] / views;
     }
     if (label < 0) return;
-    metrics[1] += best == label;
+    metrics[1] += best == (part >= 0.5 ? label : other);
     metrics[2] += 1;
 }
 
@@ -395,9 +398,39 @@ void test_xent_reference(const test_case *c)
     const tutti_xent_desc *d = (const void *)c->desc.bytes;
     const double *logits = test_value(c, "logits"), *labels = test_value(c, "labels");
     zero(c, "metrics");
-    for (int64_t n = 0; n < d->N; n++)
-        xent_row(d, logits + n * d->K, (int64_t)labels[n], test_value(c, "dlogits") + n * d->K,
+    for (int64_t n = 0; n < d->N; n++) {
+        int mixed = d->mixed && labels[n ^ 1] >= 0;
+        xent_row(d, logits + n * d->K, (int64_t)labels[n], mixed ? (int64_t)labels[n ^ 1] : -1,
+            mixed ? test_value(c, "part")[n] : 1, test_value(c, "dlogits") + n * d->K,
             test_value(c, "metrics"));
+    }
+}
+
+void test_xent_mixed_reference(const test_case *c)
+{
+    test_xent_reference(c);
+}
+
+void test_mixup_reference(const test_case *c)
+{
+    const tutti_mixup_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *part = test_value(c, "part");
+    for (int64_t i = 0; i < d->N * d->each; i++) {
+        int64_t n = i / d->each, partner = (n % 2 ? n - 1 : n + 1) * d->each + i % d->each;
+        test_value(c, "y")[i] = part[n] * x[i] + (1 - part[n]) * x[partner];
+    }
+}
+
+/* What is drawn has a test of its own. */
+void test_mixup_draw_reference(const test_case *c)
+{
+    const tutti_mixup_draw_desc *d = (const void *)c->desc.bytes;
+    const double *labels = test_value(c, "labels");
+    for (int64_t n = 0; n < d->N; n++)
+        test_value(c, "part")[n] = labels[n] < 0 || labels[n ^ 1] < 0
+                                       ? 1
+                                       : tutti_mixup_weight(d->alpha, d->seed, d->stream,
+                                             (int64_t)*test_value(c, "step"), (d->offset + n) / 2);
 }
 
 void test_sgd_reference(const test_case *c)

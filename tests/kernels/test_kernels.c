@@ -8,6 +8,7 @@
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
+#include "dag/kernels/mixup.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
@@ -207,7 +208,9 @@ static void check_golden(test_case *c, uint64_t seed)
     long long offset, count;
     char name[16], text[MAX_TEXT];
     int results = 0;
-    if (!strcmp(c->family->name, "dropout") || has_bf16(c)) return; /* make.py says why */
+    if (!strcmp(c->family->name, "dropout") || !strcmp(c->family->name, "mixup_draw") ||
+        has_bf16(c))
+        return; /* make.py says why */
     FILE *index = fopen(testing_source("tests/golden/kernels/index.txt"), "r");
     FILE *data = fopen(testing_source("tests/golden/kernels/results.f32"), "rb");
     ck_assert(index && data);
@@ -501,6 +504,15 @@ START_TEST(bad_descriptors_are_refused)
         "xent N=1 K=2 weight=1 smoothing=1",
         "xent N=1 K=2 weight=1 smoothing=-0.1",
         "xent N=1 K=2 weight=1 views=-1",
+        "xent_mixed N=3 K=2 weight=1 mixed=1",
+        "mixup N=3 each=1",
+        "mixup N=0 each=1",
+        "mixup N=2 each=0",
+        "mixup_draw N=2 offset=1 alpha=1",
+        "mixup_draw N=2 offset=-2 alpha=1",
+        "mixup_draw N=3 alpha=1",
+        "mixup_draw N=2 alpha=0",
+        "mixup_draw N=2 alpha=inf",
         "normalise pixels=0 C=1 deviation0=1",
         "normalise pixels=1 C=0 deviation0=1",
         "normalise pixels=1 C=5 deviation0=1",
@@ -628,6 +640,29 @@ START_TEST(label_out_of_range_is_named)
 END_TEST
 
 /* ---- Numbers worth a test of their own ---- */
+
+/* Weights are those of Beta(alpha, alpha), whose mean is 1/2 and variance 1 / (4 (2 alpha + 1)), alike
+ * for a small alpha and a large one; and another draw in another step. */
+START_TEST(mixed_parts_have_their_distribution)
+{
+    static const double alphas[] = {0.001, 0.2, 1, 8, 1000};
+    enum { N = 20000, BINS = 10 };
+    double alpha = alphas[_i], sum = 0, squares = 0, bins[BINS] = {0};
+    for (int64_t pair = 0; pair < N; pair++) {
+        double w = tutti_mixup_weight(alpha, 5, 77, pair % 3, pair);
+        ck_assert(w >= 0 && w <= 1);
+        ck_assert(pair < 10 || alpha < 0.1 || w != tutti_mixup_weight(alpha, 5, 77, 3, pair));
+        sum += w;
+        squares += (w - 0.5) * (w - 0.5);
+        bins[w < 1 ? (int)(w * BINS) : BINS - 1]++;
+    }
+    double variance = 1 / (4 * (2 * alpha + 1));
+    ck_assert_double_eq_tol(sum / N, 0.5, 5 * sqrt(variance / N));
+    ck_assert_double_eq_tol(squares / N, variance, 0.05 * variance);
+    for (int b = 0; b < BINS && alpha == 1; b++) /* uniform */
+        ck_assert_double_eq_tol(bins[b], N / BINS, 5 * sqrt(N / BINS));
+}
+END_TEST
 
 /* A mean of a thousand deviations: plain sums of squares would lose the variance. */
 START_TEST(variance_survives_a_large_mean)
@@ -829,6 +864,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, bad_descriptors_are_refused);
     tcase_add_test(tcase, buffers_have_types);
     tcase_add_test(tcase, label_out_of_range_is_named);
+    tcase_add_loop_test(tcase, mixed_parts_have_their_distribution, 0, 5);
     tcase_add_test(tcase, variance_survives_a_large_mean);
     tcase_add_test(tcase, pixels_are_normalised_in_one_order);
     tcase_add_test(tcase, loops_round_as_one_does);

@@ -228,19 +228,26 @@ static void check_parameter(trial *t, const data *d, const char *name, uint64_t 
     free(u);
 }
 
-static void check_all_parameters(trial_net_fn *build, int micro_batches)
+static void check_parameters_of(trial_net_fn *build, tutti_step_options options)
 {
     const data *d = make_data();
     uint64_t seed = testing_seed(11);
-    tutti_step_options options = {
-        .batch = BATCH, .micro_batches = micro_batches, .ranks = 1, .momentum = 0.9f, .seed = seed};
     trial t;
+    options.ranks = 1;
+    options.momentum = 0.9f;
+    options.seed = seed;
     trial_open(&t, build, &options, 0);
     for (int i = 0; i < t.step->parameters; i++)
         check_parameter(
             &t, d, tutti_graph_get_tensor(t.step->graph, t.step->parameter[i])->name, seed);
     trial_close(&t);
     free((void *)d);
+}
+
+static void check_all_parameters(trial_net_fn *build, int micro_batches)
+{
+    check_parameters_of(
+        build, (tutti_step_options){.batch = BATCH, .micro_batches = micro_batches});
 }
 
 START_TEST(finite_differences)
@@ -273,6 +280,17 @@ START_TEST(finite_differences_of_auxiliary_outputs)
 {
     check_all_parameters(with_auxiliaries, 1);
     check_all_parameters(with_auxiliaries, 3);
+}
+END_TEST
+
+/* With an output, and with several. */
+START_TEST(finite_differences_of_mixed_images)
+{
+    tutti_step_options options = {
+        .batch = 8, .micro_batches = 3, .mixup = 0.7, .label_smoothing = 0.1f};
+    check_parameters_of(with_norm, options);
+    options.micro_batches = 1;
+    check_parameters_of(with_auxiliaries, options);
 }
 END_TEST
 
@@ -421,7 +439,7 @@ static int64_t add_gradients(const trial *t, double *sum)
 enum { MOST_PARAMETERS = 4096 };
 
 /* The gradient of 2*BATCH images, computed by `ranks` ranks with `micro_batches` micro-batches. */
-static int64_t gradient_of(const data *d, int ranks, int micro_batches, double *sum)
+static int64_t gradient_of(const data *d, int ranks, int micro_batches, double mixup, double *sum)
 {
     memset(sum, 0, MOST_PARAMETERS * sizeof *sum);
     int64_t batch = 2 * BATCH / ranks, total = 0;
@@ -430,6 +448,7 @@ static int64_t gradient_of(const data *d, int ranks, int micro_batches, double *
             .micro_batches = micro_batches,
             .ranks = ranks,
             .rank = rank,
+            .mixup = mixup,
             .seed = 5};
         trial t;
         trial_open(&t, without_norm, &options, 0);
@@ -442,22 +461,34 @@ static int64_t gradient_of(const data *d, int ranks, int micro_batches, double *
     return total;
 }
 
+static double squared_distance(int64_t count, const double *x, const double *y)
+{
+    double sum = 0;
+    for (int64_t e = 0; e < count; e++) sum += (x[e] - y[e]) * (x[e] - y[e]);
+    return sum;
+}
+
 START_TEST(micro_batches_and_ranks_give_the_same_gradients)
 {
     static const struct {
         int ranks, micro_batches;
-    } deals[] = {{1, 2}, {1, 3}, {1, 14}, {2, 1}, {2, 3}, {7, 2}};
+        double mixup;
+    } deals[] = {{1, 2, 0}, {1, 3, 0}, {1, 14, 0}, {2, 1, 0}, {2, 3, 0}, {7, 2, 0}, {1, 3, 1},
+        {1, 7, 1}, {7, 1, 1}};
     const data *d = make_data();
-    double *whole = malloc(2 * MOST_PARAMETERS * sizeof *whole), *dealt = whole + MOST_PARAMETERS;
+    double *whole = calloc(3 * MOST_PARAMETERS, sizeof *whole), *mixed = whole + MOST_PARAMETERS,
+           *dealt = mixed + MOST_PARAMETERS;
     ck_assert_ptr_nonnull(whole);
-    int64_t total = gradient_of(d, 1, 1, whole);
+    int64_t total = gradient_of(d, 1, 1, 0, whole);
+    ck_assert_int_eq(gradient_of(d, 1, 1, 1, mixed), total);
+    ck_assert(squared_distance(total, mixed, whole) > 1e-3);
     for (size_t i = 0; i < sizeof deals / sizeof *deals; i++) {
-        ck_assert_int_eq(gradient_of(d, deals[i].ranks, deals[i].micro_batches, dealt), total);
-        double length = 0, distance = 0;
-        for (int64_t e = 0; e < total; e++) {
-            length += whole[e] * whole[e];
-            distance += (whole[e] - dealt[e]) * (whole[e] - dealt[e]);
-        }
+        const double *want = deals[i].mixup > 0 ? mixed : whole;
+        memset(dealt, 0, MOST_PARAMETERS * sizeof *dealt);
+        double length = squared_distance(total, want, dealt);
+        ck_assert_int_eq(
+            gradient_of(d, deals[i].ranks, deals[i].micro_batches, deals[i].mixup, dealt), total);
+        double distance = squared_distance(total, want, dealt);
         ck_assert_msg(distance < 1e-12 * length, "%d ranks, %d micro-batches: %g of %g",
             deals[i].ranks, deals[i].micro_batches, sqrt(distance), sqrt(length));
     }
@@ -933,6 +964,7 @@ int main(void)
     tcase_add_test(tcase, finite_differences_of_branches);
     tcase_add_test(tcase, finite_differences_of_windows);
     tcase_add_test(tcase, finite_differences_of_auxiliary_outputs);
+    tcase_add_test(tcase, finite_differences_of_mixed_images);
     tcase_add_test(tcase, auxiliary_outputs_are_for_training);
     tcase_add_test(tcase, blocks_start_at_zero);
     tcase_add_test(tcase, dealing_and_joining_changes_no_bit);

@@ -295,6 +295,41 @@ START_TEST(every_batch_of_a_step_drops)
 }
 END_TEST
 
+/* Training reads images that are mixed, also in a step's earlier batches; evaluation does not. */
+START_TEST(images_are_mixed_in_training)
+{
+    static const int mixes[] = {
+        1, 1, 0, 0}; /* in the order of sections: train, gather_first, eval, eval_again */
+    for (int bytes = 0; bytes < 2; bytes++) {
+        const tutti_step_options options = {.batch = 6,
+            .micro_batches = 2,
+            .ranks = 1,
+            .bytes = bytes,
+            .accumulate = 2,
+            .mixup = 0.2};
+        tutti_net *net;
+        tutti_step *step;
+        ck_assert_ok(tutti_net_new(&net));
+        build(net);
+        ck_assert_ok(tutti_step_build(net, &options, &step));
+        ck_assert_int_eq(step->micro_batch[0].count, 4); /* a pair more */
+        int seen = 0;
+        for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+            const tutti_node *node = tutti_graph_get_node(step->graph, n);
+            if (strcmp(node->name, "conv1.conv@1") != 0) continue;
+            const char *name = tutti_graph_get_tensor(step->graph, node->access[0].tensor)->name;
+            int mixed = !strcmp(name, "images.mixed@1");
+            ck_assert(mixed || !strcmp(name, "images@1"));
+            ck_assert_int_lt(seen, 4);
+            ck_assert_int_eq(mixed, mixes[seen++]);
+        }
+        ck_assert_int_eq(seen, 4);
+        tutti_step_free(step);
+        tutti_net_free(net);
+    }
+}
+END_TEST
+
 /* A rule that keeps two states and copies the gradient. */
 static tutti_status no_check(const tutti_step_options *options)
 {
@@ -351,6 +386,7 @@ int main(void)
     tcase_add_test(tcase, each_value_has_its_type);
     tcase_add_test(tcase, bytes_become_float_first);
     tcase_add_test(tcase, every_batch_of_a_step_drops);
+    tcase_add_test(tcase, images_are_mixed_in_training);
     tcase_add_test(tcase, an_update_rule_keeps_its_states);
     return testing_run(suite);
 }

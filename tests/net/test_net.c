@@ -350,7 +350,7 @@ START_TEST(step_refuses_bad_options)
 {
     static const tutti_step_options good = {
         .batch = 4, .micro_batches = 2, .ranks = 2, .rank = 1, .momentum = 0.9f};
-    enum { BAD = 10 };
+    enum { BAD = 13 };
     tutti_step_options bad[BAD];
     for (int i = 0; i < BAD; i++) bad[i] = good;
     bad[0].batch = 0;
@@ -363,6 +363,10 @@ START_TEST(step_refuses_bad_options)
     bad[7].micro_batches = 4; /* a norm over one element */
     bad[8].wire = TUTTI_F64;
     bad[9].precision = TUTTI_I16;
+    bad[10].mixup = -1;
+    bad[11].mixup = bad[12].mixup = 1;
+    bad[11].batch = 5;
+    bad[12].micro_batches = 3;
     tutti_net *net = new_net();
     small_net(net);
     tutti_step *step = NULL;

@@ -50,10 +50,12 @@ for options in "--optimizer adam --clip-norm 0.5" "--optimizer lars --wire bf16"
 done
 
 # Again, with what must not matter: lanes, reading threads, depth.
-first=$(hash_of 2 1 sequential --model cifar-quick --augment crop --jitter 0.4,0.4,0.4)
-again=$(hash_of 2 1 concurrent --model cifar-quick --augment crop --jitter 0.4,0.4,0.4 --lanes 3 --threads 3 --depth 7)
-[ "$again" = "$first" ] || fail "with jitter, lanes and threads changed the weights: $first, $again"
-other=$(hash_of 2 1 sequential --model cifar-quick --augment crop)
+first=$(hash_of 2 1 sequential --model cifar-quick --augment crop --jitter 0.4,0.4,0.4 --mixup 0.5)
+again=$(hash_of 2 1 concurrent --model cifar-quick --augment crop --jitter 0.4,0.4,0.4 --mixup 0.5 --lanes 3 --threads 3 --depth 7)
+[ "$again" = "$first" ] || fail "with jitter and mixup, lanes and threads changed the weights: $first, $again"
+other=$(hash_of 2 1 sequential --model cifar-quick --augment crop --jitter 0.4,0.4,0.4)
+[ "$other" != "$first" ] || fail "--mixup changed nothing"
+first=$(hash_of 2 1 sequential --model cifar-quick --augment crop)
 [ "$other" != "$first" ] || fail "--jitter changed nothing"
 first=$(hash_of 2 1 sequential --model resnet20 --augment crop)
 again=$(hash_of 2 1 concurrent --model resnet20 --augment crop --lanes 3 --threads 3 --depth 7)

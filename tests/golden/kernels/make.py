@@ -5,8 +5,8 @@ Reads tests/kernels/cases.txt and writes, beside this script,
   results.f32   the results of all cases one after the other, little-endian float32, in NHWC and (K,R,S,C) order
   index.txt     a line for each result: first element, elements, tensor's name, case
 PyTorch computes in double precision and the results are rounded once. Inputs are not stored: both sides compute them
-from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout has no case here: which
-elements it keeps is Tutti's own rule. Nor have the families with tensors of bf16: they compute what those of float32
+from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout and mixup's weights have no case here: what
+they draw is Tutti's own rule. Nor have the families with tensors of bf16: they compute what those of float32
 do, on numbers that are rounded, which the reference in double precision checks.
 """
 
@@ -182,6 +182,28 @@ def xent(case, N, K, weight, smoothing=0.0, views=1):
     return {"dlogits": dlogits, "metrics": torch.stack([loss, right.double(), counted.double()])}
 
 
+def xent_mixed(case, N, K, weight, smoothing=0.0, views=1):
+    """Targets are probabilities; a row is its own partner's partner."""
+    logits = case.fill("logits", N, K).requires_grad_()
+    part = (case.fill("part", N) + 1) / 2
+    stream = stream_of(f"{case.text}:labels")
+    labels = torch.tensor([bits_of(stream, n) % (K + 1) - 1 for n in range(N)])
+    others = labels.reshape(-1, 2).flip(1).flatten()
+    part = torch.where(others < 0, torch.ones_like(part), part)
+    counted = labels >= 0
+    target = part[:, None] * F.one_hot(labels.clamp(min=0), K) + (1 - part[:, None]) * F.one_hot(others.clamp(min=0), K)
+    loss = F.cross_entropy((logits / views)[counted], target[counted], reduction="sum", label_smoothing=smoothing)
+    right = (logits.argmax(1) == torch.where(part >= 0.5, labels, others))[counted].sum()
+    dlogits, = backward(loss, torch.tensor(float(weight), dtype=torch.float64), logits)
+    return {"dlogits": dlogits, "metrics": torch.stack([loss, right.double(), counted.sum().double()])}
+
+
+def mixup(case, N, each):
+    x, part = case.fill("x", N, each), ((case.fill("part", N) + 1) / 2)[:, None]
+    partner = x.reshape(-1, 2, each).flip(1).reshape(N, each)
+    return {"y": part * x + (1 - part) * partner}
+
+
 def normalise(case, pixels, C, **d):
     stream = stream_of(f"{case.text}:pixels")
     x = torch.tensor([bits_of(stream, i) % 256 for i in range(pixels * C)], dtype=torch.float64).reshape(pixels, C)
@@ -253,11 +275,12 @@ def average(case, count, decay):
 
 FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
             "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "lrn": lrn, "concat": concat, "split": split,
-            "shortcut": shortcut, "sum": sum_of, "xent": xent, "normalise": normalise, "sgd": sgd, "adam": adam,
+            "shortcut": shortcut, "sum": sum_of, "xent": xent, "xent_mixed": xent_mixed, "mixup": mixup,
+            "normalise": normalise, "sgd": sgd, "adam": adam,
             "lars": lars, "length": length, "clip_factor": clip_factor, "clip": clip, "average": average}
 
 
-WITHOUT = ("dropout", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16")
+WITHOUT = ("dropout", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16")
 
 
 def main():
