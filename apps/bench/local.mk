@@ -36,7 +36,8 @@ apps_tutti_bench_SOURCES = \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
-dist_pkgdata_SCRIPTS = apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py
+dist_pkgdata_SCRIPTS = apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
+	apps/bench/torch_photos.py
 
 # The commit that results name: looked up at every make, written when it has changed.
 nodist_apps_tutti_bench_SOURCES = apps/bench/commit.h
