@@ -275,20 +275,32 @@ static tutti_status check_options(const tutti_prefetch_options *o)
 
 static const double megabyte = 1e6;
 
-/* As many batches as fit into the memory that they may take, and at least those that a caller may hold and one more. */
+/* Those that a caller may hold, and one more. */
+enum { LEAST_DEPTH = 3 };
+
+static size_t image_size(const tutti_dataset *d)
+{
+    return (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+}
+
+tutti_status tutti_prefetch_fits(const tutti_dataset *dataset, int64_t batch, int64_t memory_bytes)
+{
+    size_t bytes = tutti_mem_product((size_t)batch, image_size(dataset));
+    if (!memory_bytes || bytes <= (size_t)memory_bytes / LEAST_DEPTH) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%d batches of %.1f MB each do not fit into --data-memory %g; choose a smaller batch "
+        "or more memory",
+        LEAST_DEPTH, (double)bytes / megabyte, (double)memory_bytes / megabyte);
+}
+
+/* As many batches as fit into the memory that they may take. */
 static tutti_status bound_depth(tutti_prefetch *p, int64_t most_bytes)
 {
-    enum { LEAST = 3 };
     size_t bytes = tutti_mem_product((size_t)p->sampler.batch, p->image_bytes);
     if (!most_bytes || bytes <= (size_t)most_bytes / (size_t)p->depth) return TUTTI_OK;
-    int64_t fit = most_bytes / (int64_t)(bytes < INT64_MAX ? bytes : INT64_MAX);
-    if (fit < LEAST)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "%d batches of %.1f MB each do not fit into --data-memory %g; choose a smaller batch "
-            "or more memory",
-            LEAST, (double)bytes / megabyte, (double)most_bytes / megabyte);
-    p->depth = (int)fit;
-    return TUTTI_OK;
+    tutti_status status = tutti_prefetch_fits(p->dataset, p->sampler.batch, most_bytes);
+    if (!status) p->depth = (int)(most_bytes / (int64_t)bytes);
+    return status;
 }
 
 static tutti_status make_slots(tutti_prefetch *p)
@@ -392,7 +404,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
     p->bad = o->bad;
     p->views = !o->train && o->views > 1 ? o->views : 1;
     p->end = o->train ? INT64_MAX : p->views * tutti_sampler_steps(&p->sampler);
-    p->image_bytes = (size_t)d->height * (size_t)d->width * (size_t)d->channels;
+    p->image_bytes = image_size(d);
     p->depth = o->depth ? o->depth : threads + 3;
     p->next_fill = p->next_step = o->first_step;
     p->failed_step = INT64_MAX;

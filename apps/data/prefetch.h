@@ -64,6 +64,10 @@ typedef struct tutti_prefetch_options {
 int64_t tutti_prefetch_steps(
     const tutti_dataset *dataset, int train, int ranks, int64_t batch, int64_t multiple);
 
+/* INVAL (logged) if three batches, the least that open takes, are more than memory_bytes, unless those
+ * are 0. [P] */
+tutti_status tutti_prefetch_fits(const tutti_dataset *dataset, int64_t batch, int64_t memory_bytes);
+
 /* INVAL (logged) if the data set is too small for a training step, an option is out of range, or
  * three batches do not fit into the memory; NOMEM. */
 tutti_status tutti_prefetch_open(const tutti_prefetch_options *options, tutti_prefetch **prefetch);

@@ -9,11 +9,11 @@
 #include <stddef.h>
 
 typedef struct tutti_data_settings {
-    tutti_conf_int size, resize; /* or auto */
-    const char *augment;         /* for tutti_augment_find */
-    const char *jitter;          /* for tutti_jitter_read */
-    const char *shuffle;         /* for tutti_shuffle_read */
-    const char *bad_images;      /* for tutti_bad_images_skipped */
+    tutti_conf_int size, eval_size, resize; /* or auto */
+    const char *augment;                    /* for tutti_augment_find */
+    const char *jitter;                     /* for tutti_jitter_read */
+    const char *shuffle;                    /* for tutti_shuffle_read */
+    const char *bad_images;                 /* for tutti_bad_images_skipped */
     int64_t bad_limit;
     tutti_conf_int threads;    /* for tutti_data_threads */
     tutti_conf_real memory_mb; /* or any */
@@ -27,10 +27,14 @@ typedef struct tutti_data_settings {
         .words = {"auto"}, .offset = offsetof(type, member.size),                                  \
         .help = "photographs: the network sees squares of N pixels a side; auto: the model's "     \
                 "size, or that of the first image of a folder with train/ and test/"},             \
+    {TUTTI_CONF_INT_OR, "eval-size", "N", .fallback = "auto", .low = 8, .high = 1024,              \
+        .words = {"auto"}, .offset = offsetof(type, member.eval_size),                             \
+        .help = "photographs: an evaluation sees squares of N pixels a side, which needs a model " \
+                "that takes the mean over all pixels in the end; auto: of --size"},                \
     {TUTTI_CONF_INT_OR, "eval-resize", "N", .fallback = "auto", .low = 8, .high = 2048,            \
         .words = {"auto"}, .offset = offsetof(type, member.resize),                                \
         .help = "photographs: an evaluation resizes the shorter side to N pixels, then cuts out "  \
-                "the centre; auto: 8/7 of --size, 256 for 224"},                                   \
+                "the centre; auto: 8/7 of that square, 256 for 224"},                                   \
     {TUTTI_CONF_CHOICE, "augment", "HOW", .fallback = "none", .choice = tutti_augment_choice,      \
         .offset = offsetof(type, member.augment),                                                  \
         .help = "how training images vary; crop: pad by 4 (mirrored), crop at random, flip each "  \

@@ -115,10 +115,27 @@ static void complete_pixels(tutti_step_options *recipe)
     }
 }
 
+/* The net for images that evaluations see, or NULL. */
+static tutti_status build_evaluated(const tutti_model *model, const tutti_model_input *input,
+    int eval_size, const tutti_net *trained, tutti_net **net)
+{
+    tutti_model_input other = {eval_size, eval_size, input->C, input->classes};
+    const char *layer;
+    if (!eval_size || (input->H == eval_size && input->W == eval_size)) return TUTTI_OK;
+    tutti_status status = build_net(model, &other, 0, net);
+    if (!status) status = tutti_net_compare(trained, *net, &layer);
+    if (status || !layer) return status;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--eval-size %d: layer %s of %s has other weights for images of %dx%d than for %dx%d; only "
+        "models that take the mean over all pixels before their last layer can evaluate another "
+        "size: leave the option out",
+        eval_size, layer, model->name, eval_size, eval_size, input->H, input->W);
+}
+
 tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe)
 {
-    tutti_net *net = NULL;
+    tutti_net *net = NULL, *evaluated = NULL;
     tutti_step *step;
     tutti_step_options complete = *recipe;
     complete.micro_batches = s->options.workers;
@@ -128,7 +145,12 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);
     if (!status) status = build_net(model, input, recipe->zero_last_scale, &net);
+    if (!status) status = build_evaluated(model, input, s->options.eval_size, net, &evaluated);
+    complete.evaluated = evaluated;
     if (!status) status = tutti_step_build(net, &complete, &step);
+    complete.evaluated = NULL;
+    int64_t side = evaluated ? s->options.eval_size : 0;
+    tutti_net_free(evaluated);
     if (status) {
         tutti_net_free(net);
         return status;
@@ -137,6 +159,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     s->step = step;
     s->recipe = complete;
     s->image_bytes = (int64_t)input->H * input->W * input->C;
+    s->evaluated_bytes = side ? side * side * input->C : s->image_bytes;
     keep(s, step->graph);
     return TUTTI_OK;
 }
@@ -209,14 +232,15 @@ static tutti_status refresh(tutti_training_session *s)
 }
 
 tutti_status tutti_training_session_feed(
-    tutti_training_session *s, const uint8_t *images, const int32_t *labels)
+    tutti_training_session *s, int evaluation, const uint8_t *images, const int32_t *labels)
 {
+    int64_t bytes = evaluation ? s->evaluated_bytes : s->image_bytes;
     tutti_status status = expect_model(s, "take a batch");
     if (!status) status = refresh(s);
     for (int i = 0; !status && i < s->recipe.micro_batches; i++) {
         const tutti_micro_batch *part = &s->step->micro_batch[i];
-        status = s->runner->feed(s->run, part->images, images + part->first * s->image_bytes,
-            (size_t)(part->count * s->image_bytes), NULL, NULL);
+        status = s->runner->feed(s->run, evaluation ? part->evaluated : part->images,
+            images + part->first * bytes, (size_t)(part->count * bytes), NULL, NULL);
         if (!status)
             status = s->runner->feed(s->run, part->labels, labels + part->first,
                 (size_t)part->count * sizeof *labels, NULL, NULL);
@@ -253,7 +277,7 @@ void tutti_training_session_clear(tutti_training_session *s)
     s->net = NULL;
     s->graph = NULL;
     s->recipe = (tutti_step_options){0};
-    s->image_bytes = 0;
+    s->image_bytes = s->evaluated_bytes = 0;
     if (!s->exchange) free_graphs(s);
     if (s->stage > TUTTI_TRAINING_OPEN) s->stage = TUTTI_TRAINING_OPEN;
 }

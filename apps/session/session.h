@@ -35,8 +35,9 @@ typedef struct tutti_training_session_options {
     const char *runner; /* NULL: "starpu" */
     int workers;        /* of the run; a batch is cut into as many micro-batches */
     int metered;        /* 1: with a meter */
-    int64_t spans;      /* with a trace, which has room for this many spans per track; 0: without */
-    int readers;        /* threads that read ahead, for the trace */
+    int eval_size; /* evaluations see squares of this side; 0: images of the size of training */
+    int64_t spans; /* with a trace, which has room for this many spans per track; 0: without */
+    int readers;   /* threads that read ahead, for the trace */
     /* How the ranks exchange; without a design nothing is summed over ranks. Its workers, meter and
      * trace are those of the session. */
     tutti_exchange_options exchange;
@@ -58,10 +59,10 @@ typedef struct tutti_training_session {
     /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
     tutti_net *net;
     tutti_step *step;
-    tutti_step_options recipe;
-    int64_t image_bytes; /* of one image */
-    int stale;           /* copies of weights (step.h) are not those of the weights */
-    tutti_graph *graph;  /* the step's, or the one that blank made; NULL: not BUILT */
+    tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
+    int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
+    int stale;          /* copies of weights (step.h) are not those of the weights */
+    tutti_graph *graph; /* the step's, or the one that blank made; NULL: not BUILT */
     const tutti_runner *runner;
     tutti_run *run; /* NULL: not STARTED */
     /* every graph that the exchange has seen and the current one, which is the last */
@@ -82,8 +83,8 @@ tutti_status tutti_training_session_reopen(
 
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
  * and the ranks of the session, and takes images as bytes, whatever the recipe says of these; a
- * recipe with a deviation of 0 gets mean and deviation of evenly distributed bytes. INVAL (logged),
- * NOMEM. */
+ * recipe with a deviation of 0 gets mean and deviation of evenly distributed bytes. USAGE (logged) if
+ * the model has other parameters for images of eval_size; INVAL (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */
@@ -95,12 +96,13 @@ tutti_status tutti_training_session_apply(tutti_training_session *session);
 tutti_status tutti_training_session_start(tutti_training_session *session);
 /* Writes the model's initial weights and state, which the recipe's seed determines. */
 tutti_status tutti_training_session_init(tutti_training_session *session);
-/* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes: both
- * must stay valid until a wait for a later point has returned. The first batch after start or init
- * comes after the section `refresh`, of a step that has one (step.h); weights are written in
- * another way only before it. Errors as of tutti_runner.feed. */
+/* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes, to be
+ * trained on, or with evaluation 1, to be evaluated: both must stay valid until a wait for a later
+ * point has returned. The first batch after start or init comes after the section `refresh`, of a
+ * step that has one (step.h); weights are written in another way only before it. Errors as of
+ * tutti_runner.feed. */
 tutti_status tutti_training_session_feed(
-    tutti_training_session *session, const uint8_t *images, const int32_t *labels);
+    tutti_training_session *session, int evaluation, const uint8_t *images, const int32_t *labels);
 
 /* Closes the run, if there is one; the weights are gone, and no worker is left. */
 void tutti_training_session_stop(tutti_training_session *session);

@@ -55,7 +55,7 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
         if (f->busy) status = tutti_flight_land(s, f, &sum[f->step % views], last ? tally : NULL);
         if (status || step >= steps) continue;
         status = tutti_flight_board(s, batches, "test", step, f);
-        if (!status) status = tutti_flight_submit(on, section[step % views], f);
+        if (!status) status = tutti_flight_submit(on, 1, section[step % views], f);
         if (!status && tally && step % views == views - 1)
             status = fetch_outputs(s, (int)(step % views), f);
     }

@@ -17,6 +17,7 @@ typedef struct tutti_report_start {
     int collectives; /* per step; a bucket counts once */
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
+    int eval_size;             /* test images are squares of this side; 0: of the size above */
     int64_t batch, accumulate; /* images per rank and batch; batches per step */
     int64_t steps, steps_per_epoch, first_step, seed;
     int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */

@@ -106,10 +106,12 @@ tutti_status tutti_flight_fetch(tutti_training_session *on, tutti_flight *f)
     return status;
 }
 
-tutti_status tutti_flight_submit(tutti_training_session *on, int section, tutti_flight *f)
+tutti_status tutti_flight_submit(
+    tutti_training_session *on, int evaluation, int section, tutti_flight *f)
 {
     double begun_s = tutti_trace_now(on->trace);
-    tutti_status status = tutti_training_session_feed(on, f->batch->images, f->batch->labels);
+    tutti_status status =
+        tutti_training_session_feed(on, evaluation, f->batch->images, f->batch->labels);
     if (!status) status = on->runner->submit(on->run, section);
     if (!status) status = tutti_flight_fetch(on, f);
     f->point = on->runner->point(on->run);

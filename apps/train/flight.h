@@ -42,8 +42,9 @@ tutti_status tutti_flight_board(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, tutti_flight *f);
 /* Submits the fetches of a batch's metrics. */
 tutti_status tutti_flight_fetch(tutti_training_session *on, tutti_flight *f);
-/* Submits a section for the flight's batch and the fetches of its metrics. */
-tutti_status tutti_flight_submit(tutti_training_session *on, int section, tutti_flight *f);
+/* Submits a section, of an evaluation or not, for the flight's batch and the fetches of its metrics. */
+tutti_status tutti_flight_submit(
+    tutti_training_session *on, int evaluation, int section, tutti_flight *f);
 /* Waits until a flight has landed, releases its batch and adds its metrics to `sum`, and its outputs
  * to `tally` unless that is NULL. */
 tutti_status tutti_flight_land(

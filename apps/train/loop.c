@@ -112,7 +112,7 @@ static tutti_status submit_batch(loop *l, int64_t number)
             on->runner->feed(on->run, on->step->counter, &f->number, sizeof f->number, NULL, NULL);
     if (status) return status;
     return tutti_flight_submit(
-        on, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
+        on, 0, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
 }
 
 /* *stop: this step is not submitted; all ranks have submitted the same steps. */

@@ -34,7 +34,8 @@ static tutti_status describe(tutti_network *n, tutti_step_options *recipe)
     const char *name = tutti_checkpoint_value(n->file, "model"),
                *shape = tutti_checkpoint_value(n->file, "shape"),
                *classes = tutti_checkpoint_value(n->file, "classes"),
-               *resize = tutti_checkpoint_value(n->file, "resize");
+               *resize = tutti_checkpoint_value(n->file, "resize"),
+               *eval_size = tutti_checkpoint_value(n->file, "eval-size");
     tutti_model_input *in = &n->input;
     n->model = name ? tutti_model_find(name) : NULL;
     if (!n->model)
@@ -44,6 +45,12 @@ static tutti_status describe(tutti_network *n, tutti_step_options *recipe)
     if (!shape || sscanf(shape, "%dx%dx%d%c", &in->H, &in->W, &in->C, &end) != 3 || in->H < 1 ||
         in->W < 1 || (in->C != 1 && in->C != 3))
         return lacks(n->file, "the size of its images");
+    if (eval_size) {
+        if (sscanf(eval_size, "%d%c", &in->H, &end) != 1 || in->H < 1 || in->H > RESIZE_MOST)
+            return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: eval-size %s is not a size",
+                tutti_checkpoint_path(n->file), eval_size);
+        in->W = in->H;
+    }
     if (!classes || sscanf(classes, "%d%c", &in->classes, &end) != 1 || in->classes < 1)
         return lacks(n->file, "how many classes it has");
     *recipe = (tutti_step_options){.batch = TUTTI_NETWORK_BATCH};

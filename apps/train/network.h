@@ -11,7 +11,7 @@ enum { TUTTI_NETWORK_BATCH = 2 /* batch normalisation needs two values of each c
 typedef struct tutti_network {
     tutti_checkpoint *file;
     const tutti_model *model;
-    tutti_model_input input;
+    tutti_model_input input; /* of the size that evaluations saw */
     int resize; /* of an evaluation's photographs: the shorter side; 0: images have one size */
     tutti_training_session session; /* STARTED, for batches of TUTTI_NETWORK_BATCH images */
 } tutti_network;

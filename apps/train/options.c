@@ -343,6 +343,12 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->window < 0)
         return tutti_conf_refuse(&o->conf, "shuffle", o->images.shuffle,
             "must be full, or window:G for shuffling within runs of G images, 2 to 1000000000");
+    if (!o->images.eval_size.word && !o->images.resize.word &&
+        o->images.resize.value < o->images.eval_size.value) {
+        snprintf(reason, sizeof reason, "is smaller than --eval-size %" PRId64,
+            o->images.eval_size.value);
+        return refuse_number(o, "eval-resize", o->images.resize.value, reason);
+    }
     if (!o->milestones) {
         snprintf(reason, sizeof reason,
             "must be up to %d ascending epochs from 1 on, separated by commas",

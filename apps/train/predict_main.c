@@ -82,7 +82,7 @@ static tutti_status run_network(network *n)
 {
     static const int32_t labels[TUTTI_NETWORK_BATCH] = {-1, -1}; /* nothing is judged */
     tutti_training_session *on = &n->trained.session;
-    tutti_status status = tutti_training_session_feed(on, n->pixels, labels);
+    tutti_status status = tutti_training_session_feed(on, 1, n->pixels, labels);
     if (!status) status = on->runner->submit(on->run, on->step->eval);
     if (!status)
         status = on->runner->fetch(on->run, on->step->micro_batch[0].seen, n->outputs,

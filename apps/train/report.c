@@ -73,6 +73,7 @@ static json_t *start_event(const tutti_report_start *s)
             s->rate_schedule, "momentum", number(s->momentum), "nesterov", s->nesterov,
             "weight_decay", number(s->weight_decay), "decay_weights_only", s->weights_only,
             "zero_last_scale", s->zero_last_scale, "label_smoothing", number(s->label_smoothing)));
+    if (s->eval_size) json_object_set_new(event, "eval_size", json_integer(s->eval_size));
     if (s->mixup > 0) json_object_set_new(event, "mixup", number(s->mixup));
     return event;
 }
@@ -257,6 +258,7 @@ static void print_start(FILE *out, const tutti_report_start *s)
     fprintf(out,
         "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n",
         s->data, s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
+    if (s->eval_size) fprintf(out, "test images are seen at %dx%d\n", s->eval_size, s->eval_size);
     fprintf(out,
         "recipe %s: %s, rate %g (%s), momentum %g%s, weight decay %g%s, label smoothing %g%s\n",
         s->recipe, s->optimizer, s->rate, s->rate_schedule, s->momentum,

@@ -100,6 +100,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     const tutti_training_session_options session = {.workers = (int)options->workers,
         .metered = 1,
+        .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
         .spans = options->trace ? SPANS_TRACED : 0,
         .readers = trainer->readers,
         .exchange = exchange_options(options, settings)};
@@ -187,21 +188,29 @@ static tutti_status open_data(tutti_trainer *s)
     const tutti_train_options *o = s->options;
     char text[64];
     const char *path = data_path(o, text, sizeof text);
-    const tutti_dataset_options how = {.path = path,
+    const int eval_size = s->session.options.eval_size;
+    const int resize = (int)tutti_conf_int_or(o->images.resize, 0);
+    tutti_dataset_options how = {.path = path,
         .format = o->format,
         .size = path == text ? 0 : (int)tutti_conf_int_or(o->images.size, 0),
         .usual = o->model->input.H,
-        .resize = (int)tutti_conf_int_or(o->images.resize, 0),
+        .resize = eval_size ? 0 : resize,
         .share = {s->session.rank, share_list, s}};
     s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
     /* The ranks open the test images together, so they have to agree that they will. */
     tutti_status status =
         tutti_exchange_agree(s->session.exchange, open_training_images(s, &how), NULL);
+    if (eval_size) {
+        how.size = eval_size;
+        how.resize = resize;
+    }
     if (!status) status = tutti_dataset_open_as(&how, TUTTI_TEST, &s->test);
+    if (!status && eval_size)
+        status = tutti_prefetch_fits(&s->test, o->batch, tutti_data_memory(&o->images));
     if (status) return status;
     const tutti_dataset *a = &s->train, *b = &s->test;
-    if (a->height != b->height || a->width != b->width || a->channels != b->channels ||
-        a->classes != b->classes)
+    int other_size = a->height != b->height || a->width != b->width;
+    if ((other_size && !eval_size) || a->channels != b->channels || a->classes != b->classes)
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: training images of %dx%dx%d in %d classes, but test images of %dx%dx%d in %d",
             o->data, a->height, a->width, a->channels, a->classes, b->height, b->width, b->channels,
@@ -516,6 +525,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .width = s->train.width,
         .channels = s->train.channels,
         .classes = s->train.classes,
+        .eval_size = s->test.height != s->train.height ? s->test.height : 0,
         .batch = s->options->batch,
         .accumulate = s->options->accumulate,
         .steps = s->steps,

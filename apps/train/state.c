@@ -213,8 +213,8 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     word_text text;
     char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
     char *sums = NULL;
-    char mean[WORD_SIZE], deviation[WORD_SIZE], resize[12], *names = NULL;
-    tutti_checkpoint_pair pair[WORDS + 9];
+    char mean[WORD_SIZE], deviation[WORD_SIZE], resize[12], eval_size[12], *names = NULL;
+    tutti_checkpoint_pair pair[WORDS + 10];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(&s->session, TUTTI_READ, &tensors, &list);
@@ -243,6 +243,9 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     pair[pairs++] = (tutti_checkpoint_pair){"axes", axes_text};
     snprintf(resize, sizeof resize, "%d", s->test.resize);
     if (s->test.resize) pair[pairs++] = (tutti_checkpoint_pair){"resize", resize};
+    snprintf(eval_size, sizeof eval_size, "%d", s->test.height);
+    if (s->test.height != s->train.height)
+        pair[pairs++] = (tutti_checkpoint_pair){"eval-size", eval_size};
     if (names) pair[pairs++] = (tutti_checkpoint_pair){"class-names", names};
     if (!status) status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     free(sums);

@@ -68,7 +68,7 @@ static void draw(const tutti_workload *w, int rank, int64_t image_bytes, inputs 
 static tutti_status feed(const tutti_workload *w, tutti_training_session *s, const inputs *in)
 {
     const tutti_runner *runner = s->runner;
-    tutti_status status = tutti_training_session_feed(s, in->images, in->labels);
+    tutti_status status = tutti_training_session_feed(s, 0, in->images, in->labels);
     if (!status)
         status = runner->feed(s->run, s->step->rate, &in->rate, sizeof in->rate, NULL, NULL);
     if (!status)

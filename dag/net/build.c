@@ -269,15 +269,6 @@ static void find_wanted(tutti_builder *b)
     }
 }
 
-/* From the output down. */
-static void find_judged(tutti_builder *b)
-{
-    b->judged[b->net->source[b->net->output].layer] = 1;
-    for (int l = b->net->layers - 1; l > 0; l--)
-        for (int i = 0; b->judged[l] && i < b->net->layer[l].inputs; i++)
-            b->judged[b->net->source[b->net->layer[l].in[i]].layer] = 1;
-}
-
 /* A batch whose gradients are gathered for later ones of its step. The gradients of its values use the
  * same buffers. */
 static tutti_status gather(
@@ -295,7 +286,7 @@ static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
     find_wanted(b);
-    find_judged(b);
+    tutti_net_find_judged(b->net, b->judged);
     tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     if (status == TUTTI_OK) status = update(b);
@@ -303,7 +294,9 @@ static tutti_status emit_sections(tutti_builder *b)
         status = gather(b, "gather_first", TUTTI_BATCH_FIRST, &step->gather_first);
     if (status == TUTTI_OK && step->accumulate > 2)
         status = gather(b, "gather_more", TUTTI_BATCH_MORE, &step->gather_more);
-    if (status == TUTTI_OK) status = tutti_builder_evaluate(b); /* after all passes of training */
+    if (status == TUTTI_OK) /* after all passes of training */
+        status =
+            b->options->evaluated ? tutti_builder_evaluate_resized(b) : tutti_builder_evaluate(b);
     if (status == TUTTI_OK && b->options->precision != TUTTI_F32)
         status = tutti_graph_section(b->graph, "refresh", &step->refresh);
     if (status == TUTTI_OK && step->refresh >= 0) status = tutti_builder_refresh_copies(b, 0);
@@ -350,6 +343,7 @@ static tutti_status open_builder(tutti_builder *b)
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
     b->graph = step->graph;
+    if (status == TUTTI_OK) status = tutti_builder_set_resized(b);
     return status == TUTTI_OK ? tutti_builder_set_precision(b) : status;
 }
 
@@ -362,6 +356,8 @@ static void close_builder(tutti_builder *b)
     free(b->trained);
     free(b->copy);
     free(b->typed.layer);
+    free(b->resized.layer);
+    free(b->resized_site);
     free(b->statistics);
     free(b->gathered_statistics);
     free(b->running);

@@ -24,6 +24,9 @@ typedef struct tutti_mixture {
 typedef struct tutti_builder {
     const tutti_net *net; /* the caller's, or the one below */
     tutti_net typed;      /* the same layers, with values in another type */
+    /* with options->evaluated: its layers, in that type and with names of their own; their sites */
+    tutti_net resized;
+    tutti_site *resized_site;
     const tutti_step_options *options;
     tutti_batch_of_step which;
     tutti_step *step;
@@ -68,6 +71,12 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
 /* Points b->net at the net that computes in options->precision. INVAL (logged) if its output cannot
  * be float32; NOMEM. */
 tutti_status tutti_builder_set_precision(tutti_builder *b);
+/* Copies the layers of a net, with values of another type; the caller frees typed->layer. NOMEM. */
+tutti_status tutti_builder_retype(const tutti_net *net, tutti_dtype precision, tutti_net *typed);
+/* With options->evaluated: checks it and makes b->resized. INVAL, NOMEM. */
+tutti_status tutti_builder_set_resized(tutti_builder *b);
+/* Marks the layers that the output depends on; judged[] has zeros before. */
+void tutti_net_find_judged(const tutti_net *net, int judged[]);
 
 /* For parameter p of layer l, if the layer reads a copy of it: the node that writes the copy, from
  * the parameter or its average. For all of them. */
@@ -91,5 +100,7 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l);
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation);
 /* Adds the sections `eval` and `eval_again` (step.h); with averages, those for them, too. */
 tutti_status tutti_builder_evaluate(tutti_builder *b);
+/* The same of images of another size, with b->resized. */
+tutti_status tutti_builder_evaluate_resized(tutti_builder *b);
 
 #endif

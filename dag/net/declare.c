@@ -14,9 +14,20 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
     }
 }
 
+/* The images of a micro-batch that are fed to a net. */
+static tutti_status declare_images(tutti_builder *b, int s, const tutti_net *net,
+    const char *prefix, const char *what, tutti_dtype dtype, int *tensor)
+{
+    tutti_extent x = net->layer[0].out[0];
+    char name[32];
+    snprintf(name, sizeof name, "%s%s@%d", prefix, what, s);
+    return tutti_graph_tensor(b->graph, name, TUTTI_ROLE_INPUT, dtype,
+        tutti_shape_of(b->step->micro_batch[s].count, x.H, x.W, x.C), tensor);
+}
+
 static tutti_status declare_inputs(tutti_builder *b)
 {
-    tutti_extent x = b->net->layer[0].out[0];
+    const char *what = b->options->bytes ? "pixels" : "images";
     tutti_dtype fed = b->options->bytes ? TUTTI_U8 : b->net->layer[0].dtype[0];
     tutti_graph *graph = b->graph;
     tutti_status status = tutti_graph_tensor(
@@ -26,12 +37,13 @@ static tutti_status declare_inputs(tutti_builder *b)
             graph, "step", TUTTI_ROLE_INPUT, TUTTI_I64, tutti_shape_of(1), &b->step->counter);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
         tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
-        char images[32], labels[32], metrics[32];
-        snprintf(images, sizeof images, "%s@%d", b->options->bytes ? "pixels" : "images", s);
+        char labels[32], metrics[32];
         snprintf(labels, sizeof labels, "labels@%d", s);
         snprintf(metrics, sizeof metrics, "metrics@%d", s);
-        status = tutti_graph_tensor(graph, images, TUTTI_ROLE_INPUT, fed,
-            tutti_shape_of(micro_batch->count, x.H, x.W, x.C), &micro_batch->images);
+        status = declare_images(b, s, b->net, "", what, fed, &micro_batch->images);
+        micro_batch->evaluated = micro_batch->images;
+        if (status == TUTTI_OK && b->options->evaluated)
+            status = declare_images(b, s, &b->resized, "eval.", what, fed, &micro_batch->evaluated);
         if (status == TUTTI_OK)
             status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
                 tutti_shape_of(micro_batch->count), &micro_batch->labels);

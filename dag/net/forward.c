@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* The input layer's value, of images that come as bytes. */
-static tutti_status normalise(tutti_builder *b, int s)
+static tutti_status normalise(tutti_builder *b, int s, int evaluation)
 {
+    const tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
     const tutti_step_options *o = b->options;
     tutti_site *site = tutti_builder_site(b, 0, s);
     tutti_extent x = site->layer->out[0];
@@ -18,7 +19,8 @@ static tutti_status normalise(tutti_builder *b, int s)
     if (status != TUTTI_OK) return status;
     memcpy(desc.mean, o->mean, sizeof desc.mean);
     memcpy(desc.deviation, o->deviation, sizeof desc.deviation);
-    tutti_access access[] = {tutti_reads(b->step->micro_batch[s].images), tutti_writes(site->y[0])};
+    tutti_access access[] = {tutti_reads(evaluation ? micro_batch->evaluated : micro_batch->images),
+        tutti_writes(site->y[0])};
     const tutti_op *op =
         o->precision == TUTTI_F32 ? &tutti_op_normalise : &tutti_op_normalise_narrow;
     return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 2, access);
@@ -48,13 +50,12 @@ static tutti_status mix(tutti_builder *b, int s)
 
 tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
 {
-    const int micro_batches = b->options->micro_batches, mixes = b->options->mixup > 0;
+    const int micro_batches = b->options->micro_batches;
+    const int mixes = b->options->mixup > 0 && !evaluation;
     tutti_status status = TUTTI_OK;
-    for (int s = 0; mixes && s < micro_batches; s++)
-        tutti_builder_site(b, 0, s)->y[0] = b->mixture[s].plain;
     for (int s = 0; b->options->bytes && s < micro_batches && !status; s++)
-        status = normalise(b, s);
-    for (int s = 0; mixes && !evaluation && s < micro_batches && !status; s++) status = mix(b, s);
+        status = normalise(b, s, evaluation);
+    for (int s = 0; mixes && s < micro_batches && !status; s++) status = mix(b, s);
     for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
         const tutti_layer *layer = &b->net->layer[l];
         if (evaluation && !b->judged[l]) continue;
@@ -68,5 +69,7 @@ tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
         if (status == TUTTI_OK && layer->kind->statistics && !evaluation)
             status = tutti_builder_mark_statistics(b, l);
     }
+    for (int s = 0; mixes && s < micro_batches; s++) /* what is next reads them as they are */
+        tutti_builder_site(b, 0, s)->y[0] = b->mixture[s].plain;
     return status;
 }

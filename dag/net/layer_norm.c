@@ -58,6 +58,8 @@ static tutti_status forward(tutti_site *site)
 static tutti_status evaluate(tutti_site *site)
 {
     tutti_norm_desc desc = describe(site);
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_reads(site->running), tutti_writes(site->y[0])};
     return tutti_site_kernel(

@@ -23,6 +23,7 @@ libnet_la_SOURCES += \
 	dag/net/net.h \
 	dag/net/precision.c \
 	dag/net/refresh.c \
+	dag/net/resized.c \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
 	dag/net/update.c dag/net/update_rule.h dag/net/update_rules.c \

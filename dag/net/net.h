@@ -118,6 +118,10 @@ tutti_value tutti_net_output(tutti_net *net, tutti_value logits);
  * such classifiers need (Szegedy et al. 2015, arXiv:1409.4842, section 5). */
 void tutti_net_auxiliary(tutti_net *net, tutti_value logits, double weight);
 
+/* *layer: the name of the first layer whose parameters have other shapes in `other`, a net of the same
+ * layers for images of another size; NULL: the parameters of one serve the other. Layers that only
+ * auxiliary classifiers need do not count. Both nets have an output. NOMEM (logged). */
+tutti_status tutti_net_compare(const tutti_net *net, const tutti_net *other, const char **layer);
 /* Shape of a value without the batch size: H and W are 1 for features. */
 void tutti_net_shape(const tutti_net *net, tutti_value x, int64_t *H, int64_t *W, int64_t *C);
 /* Trainable numbers. */

@@ -31,27 +31,32 @@ static void set_float32(tutti_net *net, tutti_value value)
     net->layer[from.layer].dtype[from.output] = TUTTI_F32;
 }
 
+tutti_status tutti_builder_retype(const tutti_net *net, tutti_dtype precision, tutti_net *typed)
+{
+    const size_t bytes = (size_t)net->layers * sizeof *net->layer;
+    tutti_layer *layer = malloc(bytes);
+    if (!layer) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d layers", net->layers);
+    memcpy(layer, net->layer, bytes);
+    *typed = *net;
+    typed->layer = layer;
+    for (int l = 0; l < net->layers; l++) {
+        for (int i = 0; i < layer[l].inputs; i++) layer[l].from_dtype[i] = precision;
+        for (int o = 0; o < layer[l].outputs; o++) layer[l].dtype[o] = precision;
+    }
+    set_float32(typed, net->output);
+    for (int a = 0; a < net->auxiliaries; a++) set_float32(typed, net->auxiliary[a].logits);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_builder_set_precision(tutti_builder *b)
 {
-    tutti_net *net = &b->typed;
     tutti_dtype precision = b->options->precision;
     if (precision == TUTTI_F32) return TUTTI_OK;
     tutti_status status = check_output(b->net, b->net->output, precision);
     for (int a = 0; a < b->net->auxiliaries && status == TUTTI_OK; a++)
         status = check_output(b->net, b->net->auxiliary[a].logits, precision);
     if (status != TUTTI_OK) return status;
-    const size_t bytes = (size_t)b->net->layers * sizeof *net->layer;
-    tutti_layer *layer = malloc(bytes);
-    if (!layer) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d layers", b->net->layers);
-    memcpy(layer, b->net->layer, bytes);
-    *net = *b->net;
-    net->layer = layer;
-    b->net = net;
-    for (int l = 0; l < net->layers; l++) {
-        for (int i = 0; i < layer[l].inputs; i++) layer[l].from_dtype[i] = precision;
-        for (int o = 0; o < layer[l].outputs; o++) layer[l].dtype[o] = precision;
-    }
-    set_float32(net, net->output);
-    for (int a = 0; a < net->auxiliaries; a++) set_float32(net, net->auxiliary[a].logits);
-    return TUTTI_OK;
+    status = tutti_builder_retype(b->net, precision, &b->typed);
+    if (status == TUTTI_OK) b->net = &b->typed;
+    return status;
 }

@@ -39,7 +39,9 @@
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
  *
- * Evaluation omits layers that only auxiliary outputs need. The metrics of such an output are
+ * Evaluation of images of another size has values of its own, "eval.<layer>@<micro-batch>", and is fed
+ * "eval.pixels@<micro-batch>" or "eval.images@<micro-batch>"; in every section it shares parameters,
+ * state and labels. It omits layers that only auxiliary outputs need. The metrics of such an output are
  * "<layer>.metrics@<micro-batch>" (scratch, as loss.h has them).
  *
  * All sections share parameters, state, inputs and activations. The gradient of the images is not
@@ -103,6 +105,10 @@ typedef struct tutti_step_options {
      * drawn from Beta(mixup, mixup) (dag/kernels/mixup.h), which needs an even batch, at least 2
      * images in each micro-batch; evaluation mixes nothing. 0: none are mixed. */
     double mixup;
+    /* Evaluation sees images of the size of this net, which has the layers and the parameters of the
+     * one that is trained (tutti_net_compare). Borrowed while the step is built; NULL: of the same
+     * size. */
+    const tutti_net *evaluated;
     /* Initial weights: the last scale of each residual block starts at 0. tutti_step_build takes a net
      * as it is: who makes the net calls tutti_net_start_blocks_at_zero, as training sessions do. */
     int zero_last_scale;
@@ -117,8 +123,9 @@ typedef struct tutti_step_options {
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* as fed: (n,H,W,C) of bytes or values; (n) int32 */
-    int seen, both;       /* (n,K): logits of the first view; sum of both views (eval_again) */
-    int metrics;          /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
+    int evaluated;  /* images for an evaluation: as above, or of the size of options.evaluated */
+    int seen, both; /* (n,K): logits of the first view; sum of both views (eval_again) */
+    int metrics;    /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;
 
 typedef struct tutti_step {

@@ -932,6 +932,91 @@ START_TEST(two_views_are_averaged)
 }
 END_TEST
 
+/* With a norm and dropout. */
+static void of_side(tutti_net *net, int64_t side)
+{
+    tutti_value x = tutti_net_input(net, side, side, 3);
+    x = tutti_net_conv(net, "conv", x,
+        &(tutti_conv_layer){.K = 8, .R = 3, .stride = 2, .pad = 1, .init = TUTTI_INIT_HE_FAN_IN});
+    x = tutti_net_norm(net, "norm", x, 1);
+    x = tutti_net_dropout(net, "drop", x, 0.5f);
+    x = tutti_net_global_avg_pool(net, "mean", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_HE_FAN_IN));
+}
+
+enum { SMALL = 8, LARGE = 12 };
+
+static void small(tutti_net *net)
+{
+    of_side(net, SMALL);
+}
+
+static void large(tutti_net *net)
+{
+    of_side(net, LARGE);
+}
+
+/* Evaluates large images on a trial of small ones. */
+static double evaluate_large(trial *t, int section, const float *images, const int32_t *labels)
+{
+    for (int s = 0; s < t->step->micro_batches; s++) {
+        const tutti_micro_batch *m = &t->step->micro_batch[s];
+        const int64_t each = LARGE * LARGE * 3;
+        ck_assert_ok(t->runner->feed(t->run, m->evaluated, images + m->first * each,
+            (size_t)(m->count * each) * sizeof *images, NULL, NULL));
+        ck_assert_ok(t->runner->feed(
+            t->run, m->labels, labels + m->first, (size_t)m->count * sizeof *labels, NULL, NULL));
+    }
+    ck_assert_ok(t->runner->submit(t->run, section));
+    trial_wait(t);
+    return trial_metric(t, 0);
+}
+
+/* Evaluation at another size has the bits of a step of that size with these weights, and training
+ * those that it has without. */
+START_TEST(another_size_is_evaluated)
+{
+    tutti_step_options options = {.batch = 5,
+        .micro_batches = 2,
+        .ranks = 1,
+        .momentum = 0.9f,
+        .average_decay = 0.5,
+        .seed = 9};
+    static float images[5 * LARGE * LARGE * 3];
+    int32_t labels[5];
+    trial plain, other, mixed;
+    tutti_net *net;
+    trial_images(4, 0, 5 * LARGE * LARGE * 3, images);
+    trial_labels(4, 0, 5, CLASSES, labels);
+    ck_assert_ok(tutti_net_new(&net));
+    large(net);
+    trial_open(&plain, small, &options, 0);
+    trial_open(&other, large, &options, 0);
+    options.evaluated = net;
+    trial_open(&mixed, small, &options, 0);
+    for (int section = 0; section < 2; section++) {
+        trial_run(
+            &other, section ? other.step->eval_average : other.step->eval, images, labels, 0, 0);
+        double want = trial_metric(&other, 0);
+        double got = evaluate_large(
+            &mixed, section ? mixed.step->eval_average : mixed.step->eval, images, labels);
+        ck_assert_double_eq(got, want);
+        trial_run(&plain, plain.step->eval, images, labels, 0, 0);
+        ck_assert_double_ne(trial_metric(&plain, 0), want);
+    }
+    for (int step = 0; step < 2; step++) {
+        trial_run(&plain, plain.step->train, images, labels, 0.1f, step);
+        trial_run(&mixed, mixed.step->train, images, labels, 0.1f, step);
+        evaluate_large(&mixed, mixed.step->eval, images, labels);
+    }
+    ck_assert_uint_eq(trial_hash(&plain), trial_hash(&mixed));
+    tutti_net_free(net);
+    trial_close(&plain);
+    trial_close(&other);
+    trial_close(&mixed);
+}
+END_TEST
+
 START_TEST(initial_values_follow_seed_and_name)
 {
     static const tutti_step_options options = {
@@ -978,6 +1063,7 @@ int main(void)
     tcase_add_loop_test(tcase, bytes_give_the_bits_of_floats, 0, 2);
     tcase_add_test(tcase, padded_rows_do_not_count);
     tcase_add_test(tcase, two_views_are_averaged);
+    tcase_add_test(tcase, another_size_is_evaluated);
     tcase_add_test(tcase, initial_values_follow_seed_and_name);
     return testing_run(suite);
 }

@@ -381,6 +381,52 @@ START_TEST(step_refuses_bad_options)
 }
 END_TEST
 
+static void averaged_net(tutti_net *net, int64_t side)
+{
+    tutti_value x = tutti_net_input(net, side, side, 3), y;
+    x = tutti_net_conv(net, "conv", x,
+        &(tutti_conv_layer){.K = 4, .R = 3, .pad = 1, .init = TUTTI_INIT_HE_FAN_IN});
+    y = tutti_net_global_avg_pool(net, "mean", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", y, 3, TUTTI_INIT_HE_FAN_IN));
+    tutti_net_auxiliary(net, tutti_net_dense(net, "side", x, 3, TUTTI_INIT_HE_FAN_IN), 0.3);
+}
+
+static void dense_net(tutti_net *net, int64_t side)
+{
+    tutti_value x = tutti_net_input(net, side, side, 3);
+    tutti_net_output(net, tutti_net_dense(net, "fixed", x, 3, TUTTI_INIT_HE_FAN_IN));
+}
+
+/* A dense layer fixes the size of images, unless only an auxiliary classifier needs it. */
+START_TEST(images_of_another_size)
+{
+    static const tutti_step_options good = {.batch = 2, .micro_batches = 1, .ranks = 1};
+    for (int fixed = 0; fixed < 2; fixed++) {
+        tutti_net *net = new_net(), *other = new_net();
+        const char *layer = "";
+        tutti_step *step = NULL;
+        (fixed ? dense_net : averaged_net)(net, 6);
+        (fixed ? dense_net : averaged_net)(other, 9);
+        ck_assert_ok(tutti_net_status(other));
+        ck_assert_ok(tutti_net_compare(net, other, &layer));
+        if (fixed) ck_assert_str_eq(layer, "fixed");
+        if (!fixed) ck_assert_ptr_null(layer);
+        tutti_step_options options = good;
+        options.evaluated = other;
+        ck_assert_int_eq(
+            tutti_step_build(net, &options, &step), fixed ? TUTTI_ERR_INVAL : TUTTI_OK);
+        tutti_step_free(step);
+        tutti_net_free(other);
+        other = new_net();
+        small_net(other);
+        ck_assert_ok(tutti_net_compare(net, other, &layer));
+        ck_assert_ptr_nonnull(layer);
+        tutti_net_free(other);
+        tutti_net_free(net);
+    }
+}
+END_TEST
+
 /* In bf16 the output is a dense layer's, which computes it in float32 for the loss alone. */
 START_TEST(step_refuses_an_output_of_bf16)
 {
@@ -463,6 +509,7 @@ int main(void)
     tcase_add_loop_test(
         tcase, errors_name_layer_and_shapes, 0, (int)(sizeof wrongs / sizeof *wrongs));
     tcase_add_test(tcase, step_refuses_bad_options);
+    tcase_add_test(tcase, images_of_another_size);
     tcase_add_test(tcase, step_refuses_an_output_of_bf16);
     tcase_add_test(tcase, step_refuses_bytes_of_many_channels);
     tcase_add_test(tcase, step_refuses_an_unused_part);

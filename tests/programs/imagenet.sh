@@ -52,6 +52,26 @@ refuses 'has images of 1 channel, which are no colours: use --jitter none' --dat
 launch_several_programs "$mpi"
 refuses 'augment is "standard" on rank 0 and "none" on rank' --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"
 
+# Evaluation at another size: the weights of a run without it, and the loss of a run at that size.
+small=(--data "$dir/jpeg" --model resnet18 --batch 2 --timeout 60 --quiet)
+loss_of() { # OPTION...
+    imagenet 1 "${small[@]}" --evaluate --init-from "$dir/small" --json "$dir/json" --keep 0 "$@" || { fail "status $?: $*"; cat "$dir/out"; }
+    grep -o '"test_loss":[^,}]*' "$dir/json" | tail -1
+}
+imagenet 1 "${small[@]}" --size 32 --steps 2 --checkpoint "$dir/small" --json "$dir/json" --keep 0 || { fail "status $?"; cat "$dir/out"; }
+hash=$(field weights_hash)
+imagenet 1 "${small[@]}" --size 32 --eval-size 48 --steps 2 --checkpoint "$dir/other" --json "$dir/json" --keep 0 || { fail "status $?"; cat "$dir/out"; }
+[ "$(field weights_hash)" = "$hash" ] || fail "--eval-size changed what is trained"
+grep -q '"event":"start".*"eval_size":48' "$dir/json" && grep -aq '"eval-size":"48"' "$dir/other" || fail "the size of evaluations is not recorded"
+there=$(loss_of --size 48)
+[ -n "$there" ] && [ "$(loss_of --size 32 --eval-size 48)" = "$there" ] || fail "another loss at another size than $there"
+[ "$(loss_of --size 32)" != "$there" ] || fail "--eval-size 48 is evaluated at 32"
+"$apps/tutti-predict" --checkpoint "$dir/small" "$dir/jpeg/test/a/1.jpg" --json > "$dir/at32" && "$apps/tutti-predict" --checkpoint "$dir/other" "$dir/jpeg/test/a/1.jpg" --json > "$dir/at48" || fail "tutti-predict"
+cmp -s "$dir/at32" "$dir/at48" && fail "tutti-predict sees another size than evaluations"
+refuses '--eval-size 96: layer fc6 of alexnet has other weights for images of 96x96 than for 64x64' --data "$dir/jpeg" --model alexnet --size 64 --eval-size 96 --batch 2
+refuses '--eval-resize 40: is smaller than --eval-size 48' --data "$dir/jpeg" --eval-size 48 --eval-resize 40
+refuses 'only photographs are resized' --data synthetic --eval-size 48
+
 # Nothing that both programs share names one of them.
 "$apps/tutti-imagenet" --help > "$dir/help"
 grep -i cifar "$dir/help" && fail "--help speaks of another program"

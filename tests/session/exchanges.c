@@ -37,7 +37,7 @@ static void train(tutti_training_session *session)
     uint8_t images[BATCH * SIDE * SIDE];
     const int32_t labels[BATCH] = {0, 1, 2, session->rank % CLASSES};
     for (int i = 0; i < BATCH * SIDE * SIDE; i++) images[i] = (uint8_t)(i + session->rank);
-    ck_assert_ok(tutti_training_session_feed(session, images, labels));
+    ck_assert_ok(tutti_training_session_feed(session, 0, images, labels));
     ck_assert_ok(runner->feed(session->run, session->step->rate, &rate, sizeof rate, NULL, NULL));
     ck_assert_ok(
         runner->feed(session->run, session->step->counter, &counter, sizeof counter, NULL, NULL));

@@ -70,7 +70,7 @@ static void refuse_all_but(tutti_training_session *s, tutti_training_stage stage
         ck_assert_int_eq(tutti_training_session_start(s), TUTTI_ERR_INVAL);
     if (stage != TUTTI_TRAINING_STARTED) {
         ck_assert_int_eq(tutti_training_session_init(s), TUTTI_ERR_INVAL);
-        ck_assert_int_eq(tutti_training_session_feed(s, images, labels), TUTTI_ERR_INVAL);
+        ck_assert_int_eq(tutti_training_session_feed(s, 0, images, labels), TUTTI_ERR_INVAL);
     }
     tutti_log_set_level(TUTTI_LOG_INFO);
     ck_assert_int_eq(s->stage, before);
@@ -262,7 +262,7 @@ START_TEST(steps_run_and_start_again)
     const tutti_runner *runner = session.runner;
     int parameters = session.step->parameters;
     ck_assert_ok(tutti_weights_walk(&session, parameters, TUTTI_READ, see, &before));
-    ck_assert_ok(tutti_training_session_feed(&session, images, labels));
+    ck_assert_ok(tutti_training_session_feed(&session, 0, images, labels));
     ck_assert_ok(runner->feed(session.run, session.step->rate, &rate, sizeof rate, NULL, NULL));
     ck_assert_ok(
         runner->feed(session.run, session.step->counter, &counter, sizeof counter, NULL, NULL));
@@ -308,12 +308,12 @@ START_TEST(copies_are_those_of_the_weights)
     if (tutti_kernel_fault(TUTTI_BF16)) return;
     tutti_training_session session = started_in(TUTTI_BF16);
     ck_assert_int_gt(count_stale(&session), 0);
-    ck_assert_ok(tutti_training_session_feed(&session, images, labels));
+    ck_assert_ok(tutti_training_session_feed(&session, 0, images, labels));
     ck_assert_int_eq(count_stale(&session), 0);
     session.recipe.seed++;
     ck_assert_ok(tutti_training_session_init(&session));
     ck_assert_int_gt(count_stale(&session), 0);
-    ck_assert_ok(tutti_training_session_feed(&session, images, labels));
+    ck_assert_ok(tutti_training_session_feed(&session, 0, images, labels));
     ck_assert_int_eq(count_stale(&session), 0);
     close_it(&session);
 }
@@ -332,7 +332,7 @@ START_TEST(a_graph_without_a_model)
     ck_assert_int_eq(tutti_training_session_init(&session), TUTTI_ERR_INVAL);
     ck_assert_str_eq(tutti_last_error(),
         "a training session without a model cannot take initial weights: build one");
-    ck_assert_int_eq(tutti_training_session_feed(&session, NULL, NULL), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_training_session_feed(&session, 0, NULL, NULL), TUTTI_ERR_INVAL);
     tutti_log_set_level(TUTTI_LOG_INFO);
     ck_assert_int_eq(tutti_training_session_collectives(&session), 0);
     close_it(&session);

@@ -5,8 +5,8 @@ Reads tests/kernels/cases.txt and writes, beside this script,
   results.f32   the results of all cases one after the other, little-endian float32, in NHWC and (K,R,S,C) order
   index.txt     a line for each result: first element, elements, tensor's name, case
 PyTorch computes in double precision and the results are rounded once. Inputs are not stored: both sides compute them
-from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout and mixup's weights have no case here: what
-they draw is Tutti's own rule. Nor have the families with tensors of bf16: they compute what those of float32
+from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout and mixup's weights have no case here:
+what they draw is Tutti's own rule. Nor have the families with tensors of bf16: they compute what those of float32
 do, on numbers that are rounded, which the reference in double precision checks.
 """
 
