@@ -153,6 +153,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of weights, order and crops (default 1)")
     parser.add_argument("--json", help="file for a line per evaluation")
     args = parser.parse_args()
+    for folder in ("train", "val"):
+        if not os.path.isdir(os.path.join(args.data, folder)):
+            parser.error(f"--data {args.data}: there is no folder {folder}/ in it")
     os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
     os.environ.setdefault("MASTER_PORT", "29511")
     try:
