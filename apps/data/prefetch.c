@@ -395,6 +395,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .ranks = o->ranks,
         .train = o->train,
         .multiple = o->multiple,
+        .most = o->most,
         .window = o->window,
         .seed = o->seed};
     p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;

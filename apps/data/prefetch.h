@@ -46,6 +46,7 @@ typedef struct tutti_prefetch_options {
     tutti_augment augment;     /* training only: random crops and flips (view.h) */
     tutti_jitter_range jitter; /* training only: of colours, in every epoch (jitter.h) */
     int64_t multiple;          /* training only: an epoch has a multiple of this many steps; 0: 1 */
+    int64_t most; /* training only: an epoch has at most this many steps; 0: any number */
     /* training only: images are shuffled within runs of this many (sampler.h); 0: all at once */
     int64_t window;
     int64_t crop_epochs; /* images of the first epochs are cropped; later ones only flipped */

@@ -70,6 +70,7 @@ static int64_t global_batch(const tutti_sampler *sampler)
 int64_t tutti_sampler_steps(const tutti_sampler *sampler)
 {
     int64_t global = global_batch(sampler), whole = sampler->count / global;
+    if (sampler->train && sampler->most > 0 && whole > sampler->most) whole = sampler->most;
     int64_t multiple = sampler->multiple > 1 ? sampler->multiple : 1;
     return sampler->train ? whole - whole % multiple : whole + (sampler->count % global != 0);
 }

@@ -28,6 +28,7 @@ typedef struct tutti_sampler {
      * order. */
     int train;
     int64_t multiple; /* training: an epoch has a multiple of this many steps; 0: 1 */
+    int64_t most;     /* training: an epoch has at most this many steps; 0: any number */
     /* training: images are shuffled within runs of this many; 0, or count and more: all at once */
     int64_t window;
     uint64_t seed;

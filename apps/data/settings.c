@@ -72,6 +72,19 @@ int tutti_shuffle_read(const char *text, int64_t *window)
     return 1;
 }
 
+static const char local[] = "local";
+
+const char *tutti_shards_choice(int i)
+{
+    static const char *const words[] = {"shared", local, NULL};
+    return words[i];
+}
+
+int tutti_shards_local(const char *word)
+{
+    return word && strcmp(word, local) == 0;
+}
+
 const char *tutti_bad_images_choice(int i)
 {
     static const char *const words[] = {"stop", skip, NULL};

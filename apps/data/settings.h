@@ -13,6 +13,7 @@ typedef struct tutti_data_settings {
     const char *augment;                    /* for tutti_augment_find */
     const char *jitter;                     /* for tutti_jitter_read */
     const char *shuffle;                    /* for tutti_shuffle_read */
+    const char *shards;                     /* for tutti_shards_local */
     const char *bad_images;                 /* for tutti_bad_images_skipped */
     int64_t bad_limit;
     tutti_conf_int threads;    /* for tutti_data_threads */
@@ -50,6 +51,10 @@ typedef struct tutti_data_settings {
         .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \
                 "the data set, in any order, and the images of each run in any order, so that "    \
                 "reads are nearly sequential"},                                                    \
+    {TUTTI_CONF_CHOICE, "shards", "WHERE", .fallback = "shared",                                   \
+        .choice = tutti_shards_choice, .offset = offsetof(type, member.shards),                    \
+        .help = "webdataset: shared: every rank reads images of all shards; local: each rank "     \
+                "reads those of shards on its own disk, which no other rank reads"},               \
     {TUTTI_CONF_CHOICE, "bad-images", "WHAT", .fallback = "stop",                                  \
         .choice = tutti_bad_images_choice, .offset = offsetof(type, member.bad_images),            \
         .help = "a damaged image ends the run (stop), or is named and left out (skip)"},           \
@@ -73,6 +78,8 @@ tutti_augment tutti_augment_find(const char *word);
 int tutti_jitter_read(const char *text, tutti_jitter_range *range);
 /* Whether the text is "full" (*window: 0) or "window:G" with G from 2 to 1e9 (*window: G). */
 int tutti_shuffle_read(const char *text, int64_t *window);
+const char *tutti_shards_choice(int i);
+int tutti_shards_local(const char *word);
 const char *tutti_bad_images_choice(int i);
 int tutti_bad_images_skipped(const char *word);
 /* The number of threads that read, beside `workers` that compute. auto shares the processors that

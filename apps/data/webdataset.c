@@ -202,19 +202,21 @@ static tutti_status open_files(const char *path, const tutti_names *names, shard
 }
 
 /* Reads where the images of a split are. */
-static tutti_status read_split(const char *path, tutti_split split, shards **made)
+static tutti_status read_split(
+    const char *path, tutti_split split, const tutti_dataset_deal *deal, shards **made)
 {
     const char *name = split == TUTTI_TRAIN ? "train" : "val";
     tutti_names names = {0};
     int error = tutti_names_list(path, split == TUTTI_TRAIN ? wanted_train : wanted_val, &names);
-    if (error)
-        return tutti_fail(TUTTI_ERR_IO, "%s: cannot list the folder: %s", path, strerror(error));
     shards *s = calloc(1, sizeof *s);
     tutti_status status = TUTTI_OK;
-    if (!s)
+    if (error)
+        status = tutti_fail(TUTTI_ERR_IO, "%s: cannot list the folder: %s", path, strerror(error));
+    else if (!s)
         status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
     else if (!names.count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no shard %s*.tar", path, name);
+    if (deal) status = deal->deal(deal->ctx, status, path, &names);
     if (!status) status = open_files(path, &names, s);
     if (!status && !s->count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: the shards %s*.tar hold no images", path, name);
@@ -228,14 +230,14 @@ static tutti_status read_split(const char *path, tutti_split split, shards **mad
 
 static tutti_status shards_open(const char *path, tutti_split split, tutti_dataset *dataset)
 {
-    shards *train, *s;
-    tutti_status status = read_split(path, TUTTI_TRAIN, &train);
+    shards *s;
+    tutti_split first = dataset->deal ? split : TUTTI_TRAIN; /* whose labels are all */
+    tutti_status status = read_split(path, first, dataset->deal, &s);
     if (status) return status;
-    int classes = train->most + 1;
-    s = train;
-    if (split == TUTTI_TEST) {
-        close_shards(train);
-        status = read_split(path, TUTTI_TEST, &s);
+    int classes = s->most + 1;
+    if (split != first) {
+        close_shards(s);
+        status = read_split(path, split, NULL, &s);
         if (status) return status;
         if (s->most >= classes) {
             status = tutti_fail(TUTTI_ERR_FORMAT,
@@ -270,6 +272,7 @@ const tutti_image_source tutti_image_source_webdataset = {
     .name = "webdataset",
     .summary = "photographs in shards: train*.tar and val*.tar with KEY.jpg and KEY.cls",
     .photographs = 1,
+    .sharded = 1,
     .recognise = shards_recognise,
     .open = shards_open,
     .fetch = shards_fetch,

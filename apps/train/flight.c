@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/rng.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +42,22 @@ static void trace_images(void *trainer, int thread, int64_t batch, double begin_
         begin_s, end_s);
 }
 
+/* Ranks that read images of their own draw what happens to them independently. */
+static uint64_t order_seed(const tutti_trainer *s)
+{
+    uint64_t seed = (uint64_t)s->options->seed;
+    return s->local
+               ? tutti_rng_u64(seed, tutti_rng_stream("shards.local"), (uint64_t)s->session.rank)
+               : seed;
+}
+
 tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
-        .rank = s->session.rank,
-        .ranks = s->session.ranks,
+        .rank = s->local ? 0 : s->session.rank,
+        .ranks = s->local ? 1 : s->session.ranks,
+        .most = s->steps_per_epoch * s->options->accumulate,
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
         .multiple = train ? s->options->accumulate : 1,
@@ -55,7 +66,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .window = s->options->window,
         .crop_epochs = s->crop_epochs,
         .views = s->options->views,
-        .seed = (uint64_t)s->options->seed,
+        .seed = order_seed(s),
         .bad = !tutti_bad_images_skipped(s->options->images.bad_images) ? NULL
                : train                                                  ? &s->bad_train
                                                                         : &s->bad_test,

@@ -23,6 +23,7 @@ libtrain_la_SOURCES = \
 	apps/train/report.c apps/train/report.h \
 	apps/train/saver.c apps/train/saver.h \
 	apps/train/rate_schedule.c apps/train/rate_schedule.h \
+	apps/train/shards.c apps/train/shards.h \
 	apps/train/stages.c \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \

@@ -9,6 +9,7 @@
 #include "apps/session/weights.h"
 #include "apps/train/hash.h"
 #include "apps/train/initial.h"
+#include "apps/train/shards.h"
 #include "apps/train/state.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -196,6 +197,8 @@ static tutti_status open_data(tutti_trainer *s)
         .usual = o->model->input.H,
         .resize = eval_size ? 0 : resize,
         .share = {s->session.rank, share_list, s}};
+    s->local = tutti_shards_local(o->images.shards);
+    if (s->local) how.deal = (tutti_dataset_deal){tutti_shards_deal, s};
     s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
     /* The ranks open the test images together, so they have to agree that they will. */
     tutti_status status =
@@ -210,18 +213,30 @@ static tutti_status open_data(tutti_trainer *s)
     if (status) return status;
     const tutti_dataset *a = &s->train, *b = &s->test;
     int other_size = a->height != b->height || a->width != b->width;
-    if ((other_size && !eval_size) || a->channels != b->channels || a->classes != b->classes)
+    if ((other_size && !eval_size) || a->channels != b->channels ||
+        (a->classes != b->classes && !s->local))
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: training images of %dx%dx%d in %d classes, but test images of %dx%dx%d in %d",
             o->data, a->height, a->width, a->channels, a->classes, b->height, b->width, b->channels,
             b->classes);
-    if (s->session.rank == 0)
-        s->class_names = tutti_class_names_read(path, a->source->name, a->classes);
     s->mean = calloc((size_t)a->channels, sizeof *s->mean);
     s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
     if (!s->mean || !s->deviation)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the channels' means");
     return s->session.rank == 0 ? tutti_dataset_moments(a, s->mean, s->deviation) : TUTTI_OK;
+}
+
+/* What the sets of all ranks have together. */
+static tutti_status add_up_data(tutti_trainer *s)
+{
+    char text[64];
+    s->train_images = s->least_images = s->train.count;
+    s->test_images = s->test.count;
+    tutti_status status = s->local ? tutti_shards_add_up(s) : TUTTI_OK;
+    if (!status && s->session.rank == 0)
+        s->class_names = tutti_class_names_read(
+            data_path(s->options, text, sizeof text), s->train.source->name, s->train.classes);
+    return status;
 }
 
 /* Every rank must see the data set that rank 0 sees. */
@@ -230,7 +245,7 @@ static tutti_status compare_data(tutti_trainer *s)
     enum { NUMBERS = 6 };
     const tutti_dataset *d = &s->train;
     const int64_t mine[NUMBERS] = {
-        d->count, s->test.count, d->height, d->width, d->channels, d->classes};
+        s->train_images, s->test_images, d->height, d->width, d->channels, d->classes};
     int64_t first[NUMBERS];
     memcpy(first, mine, sizeof first);
     tutti_status status = broadcast(s, "the data's numbers", TUTTI_I64, NUMBERS, first);
@@ -239,7 +254,7 @@ static tutti_status compare_data(tutti_trainer *s)
         status = tutti_fail(TUTTI_ERR_MISMATCH,
             "%s differs between ranks: rank 0 has %" PRId64 " training images of %" PRId64
             "x%" PRId64 "x%" PRId64 ", rank %d has %" PRId64 " of %dx%dx%d",
-            s->options->data, first[0], first[2], first[3], first[4], s->session.rank, d->count,
+            s->options->data, first[0], first[2], first[3], first[4], s->session.rank, mine[0],
             d->height, d->width, d->channels);
     status = agree(s, status);
     if (!status) status = broadcast(s, "the channels' means", TUTTI_F32, d->channels, s->mean);
@@ -267,14 +282,16 @@ static int64_t own_warmup(const tutti_trainer *s)
 static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
+    const tutti_dataset least = {.count = s->least_images};
+    const int ranks = s->local ? 1 : s->session.ranks; /* that share these images */
     s->steps_per_epoch =
-        tutti_prefetch_steps(&s->train, 1, s->session.ranks, o->batch, o->accumulate) /
-        o->accumulate;
+        tutti_prefetch_steps(&least, 1, ranks, o->batch, o->accumulate) / o->accumulate;
     if (s->steps_per_epoch < 1)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s has %" PRId64 " training images, too few for one step of %d x --batch %" PRId64
+            "%s has %" PRId64 " training images%s, too few for one step of %d x --batch %" PRId64
             " x --accumulate %" PRId64,
-            o->data, s->train.count, s->session.ranks, o->batch, o->accumulate);
+            o->data, s->least_images, s->local ? " for some rank" : "", ranks, o->batch,
+            o->accumulate);
     s->steps = tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
     s->last_step = stop < s->steps ? stop : s->steps;
@@ -485,6 +502,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     if (!status) status = agree(s, claim_outputs(s));
     tutti_exchange_note(s->session.exchange, "opens the data set", 1);
     if (!status) status = agree(s, open_data(s));
+    if (!status) status = add_up_data(s);
     if (!status) status = compare_data(s);
     if (!status) status = agree(s, plan_steps(s));
     tutti_exchange_note(s->session.exchange, "times its kernels", 1);
@@ -519,8 +537,8 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .comm_core = tutti_exchange_comm_core(s->session.exchange),
         .collectives = tutti_training_session_collectives(&s->session),
         .parameters = tutti_net_parameters(s->session.net),
-        .train_images = s->train.count,
-        .test_images = s->test.count,
+        .train_images = s->train_images,
+        .test_images = s->test_images,
         .height = s->train.height,
         .width = s->train.width,
         .channels = s->train.channels,

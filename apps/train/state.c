@@ -33,13 +33,13 @@ static const struct {
     {"momentum", BETTER_EQUAL, 0, NULL}, {"weight-decay", BETTER_EQUAL, 0, NULL},
     {"label-smoothing", BETTER_EQUAL, 0, NULL}, {"augment", BETTER_EQUAL, 0, NULL},
     {"jitter", BETTER_EQUAL, 0, "none"}, {"mixup", BETTER_EQUAL, 0, "none"},
-    {"shuffle", BETTER_EQUAL, 0, "full"}, {"wire", BETTER_EQUAL, 0, "f32"},
-    {"optimizer", MUST_BE_EQUAL, 0, "sgd"}, {"beta1", BETTER_EQUAL, 0, NULL},
-    {"beta2", BETTER_EQUAL, 0, NULL}, {"epsilon", BETTER_EQUAL, 0, NULL},
-    {"trust", BETTER_EQUAL, 0, NULL}, {"decay", BETTER_EQUAL, 0, "of all parameters"},
-    {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
-    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
-    {precision_key, BETTER_EQUAL, 0, "f32"}};
+    {"shuffle", BETTER_EQUAL, 0, "full"}, {"shards", BETTER_EQUAL, 0, "shared"},
+    {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
+    {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
+    {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
+    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
+    {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
+    {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
 /* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
 static const char epsilon_text[] = "1e-05";
@@ -100,7 +100,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
     snprintf(text[i++], WORD_SIZE, "%d", s->session.ranks);
-    snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train.count);
+    snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train_images);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
     tutti_rate_schedule_print(&s->rate_schedule, text[i++]);
@@ -111,6 +111,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     write_jitter(s, text[i++]);
     write_or_none(r->mixup, text[i++]);
     write_order(s, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%s", s->options->images.shards);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
     snprintf(text[i++], WORD_SIZE, "%s", s->session.step->rule->name);
     snprintf(text[i++], WORD_SIZE, "%.9g", r->beta1);

@@ -44,6 +44,9 @@ typedef struct tutti_trainer {
     tutti_outputs outputs;                /* of rank 0 */
     char doing[96];                       /* what this rank reports to the others */
     tutti_dataset train, test;            /* source NULL: not open */
+    int local;                            /* --shards local: train and test are this rank's alone */
+    int64_t train_images, test_images;    /* of all ranks together */
+    int64_t least_images;                 /* for training, on the rank that has the fewest */
     tutti_bad_images bad_train, bad_test; /* with --bad-images skip */
     char **class_names;                   /* of rank 0; NULL: not known */
     float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */

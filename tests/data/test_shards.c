@@ -1,4 +1,5 @@
 /* apps/data: tar files as tar itself writes them, and shards of images in them. */
+#include "apps/data/deal.h"
 #include "apps/data/source.h"
 #include "apps/data/tar.h"
 #include "tests/data/fixture.h"
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static char *folder;
 
@@ -221,6 +223,55 @@ static void check_record(const tutti_dataset *d, int index, int image)
     ck_assert_int_le(abs(pixels[0] - 22 - 60 * image), 4);
 }
 
+/* Three ranks: two share a disk; the third has a shard of theirs, one of its own, and one of the same
+ * name as theirs with other bytes. */
+START_TEST(shards_are_dealt)
+{
+    static const char *const disks[2][3] = {
+        {"a.tar", "b.tar", "c.tar"}, {"a.tar", "b.tar", "d.tar"}};
+    static const char *const wanted[3][2] = {{"a.tar", NULL}, {"b.tar", NULL}, {"b.tar", "d.tar"}};
+    tutti_bytes list[3] = {{0}};
+    tutti_names names[3] = {{0}};
+    char disk[2][512];
+    for (int d = 0; d < 2; d++) {
+        snprintf(disk[d], sizeof disk[d], "%s/disk%d", folder, d);
+        mkdir(disk[d], 0777);
+        for (int i = 0; i < 3; i++)
+            fixture_write(disk[d], disks[d][i], "xxxxxxxxx", i == 1 ? 5 + d : 5);
+    }
+    for (int r = 0; r < 3; r++) {
+        names[r].names = calloc(3, sizeof *names[r].names);
+        for (int i = 0; i < 3; i++) names[r].names[names[r].count++] = strdup(disks[r / 2][i]);
+        ck_assert_ok(tutti_deal_list(disk[r / 2], &names[r], &list[r]));
+    }
+    int seen = 0;
+    for (int r = 0; r < 3; r++) {
+        int without;
+        int64_t shards;
+        ck_assert_ok(tutti_deal(list, 3, r, &names[r], &without, &shards));
+        ck_assert_int_eq(without, -1);
+        ck_assert_int_eq(shards, 5); /* a, b, b of other bytes, c, d */
+        seen += (int)names[r].count;
+        for (size_t i = 0; i < names[r].count; i++)
+            ck_assert_msg(r == 2 || strcmp(names[r].names[i], "d.tar") != 0, "rank %d", r);
+        for (int i = 0; i < 2 && wanted[r][i]; i++)
+            ck_assert_msg(
+                tutti_names_find(&names[r], wanted[r][i]) >= 0, "rank %d, %s", r, wanted[r][i]);
+    }
+    ck_assert_int_eq(seen, 5);
+    tutti_bytes few[3] = {list[0], list[0], {0}};
+    tutti_names none = {0};
+    int without;
+    int64_t shards;
+    ck_assert_ok(tutti_deal(few, 3, 2, &none, &without, &shards));
+    ck_assert_int_eq(without, 2); /* it has nothing */
+    for (int r = 0; r < 3; r++) {
+        tutti_bytes_free(&list[r]);
+        tutti_names_free(&names[r]);
+    }
+}
+END_TEST
+
 START_TEST(records_are_read)
 {
     const tutti_dataset_options options = {.path = folder, .size = 16};
@@ -291,6 +342,7 @@ int main(void)
     tcase_add_loop_test(tcase, entries_are_found, 0, FORMATS);
     tcase_add_loop_test(tcase, shards_are_read, 0, FORMATS);
     tcase_add_test(tcase, damaged_shards);
+    tcase_add_test(tcase, shards_are_dealt);
     tcase_add_test(tcase, records_are_read);
     tcase_add_test(tcase, damaged_records);
     return testing_run(suite);

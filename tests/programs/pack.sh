@@ -207,4 +207,27 @@ done
 packs --from "$dir/tar" --to "$dir/again" --resize none --seed none --format recordio
 same "$dir/again/train.rec" "$dir/rec/train.rec"
 same "$dir/again/classes.txt" "$dir/rec/classes.txt"
+
+# Shards on disks of the ranks' own: each image on one rank, the same weights on any number of threads and after a stop.
+packs --from "$dir/whole" --to "$dir/divided" --resize none --shard-mb 1
+mkdir "$dir/inside"
+tar -xf "$dir/divided/val-000000.tar" -C "$dir/inside"
+(cd "$dir/inside" && tar -cf "$dir/divided/val-000001.tar" $(ls | tail -4) && tar -cf "$dir/divided/val-000000.tar" $(ls | head -8)) # of 12 files
+local=(--data "$dir/divided" --shards local --model mlp --size 32 --batch 2 --lr 0.01 --eval-every end --augment crop --uncropped 0)
+trains 2 "${local[@]}" --steps 9 --threads 3 --checkpoint "$dir/local"
+hash=$(field weights_hash)
+[ -n "$hash" ] || { fail "--shards local"; cat "$dir/out"; }
+trained=$(grep -o '"train_images":[0-9]*' "$dir/json") tested=$(grep -o '"test_images":[0-9]*' "$dir/json")
+trains 2 "${local[@]}" --steps 9 --stop-after 5 --checkpoint "$dir/part"
+trains 2 "${local[@]}" --steps 9 --resume "$dir/part"
+[ "$(field weights_hash)" = "$hash" ] || fail "--shards local: a resumed run has other weights"
+trains 2 "${local[@]}" --steps 9 --shards shared
+[ "$(field weights_hash)" != "$hash" ] || fail "--shards local reads what --shards shared does"
+[ "$(grep -o '"train_images":[0-9]*' "$dir/json")$(grep -o '"test_images":[0-9]*' "$dir/json")" = "$trained$tested" ] || fail "--shards local has $trained, $tested"
+trains 2 "${local[@]}" --steps 10 --shards shared --resume "$dir/local"
+grep -q 'shards was local and is shared' "$dir/out" || fail "no warning about other shards"
+cifar 2 "${local[@]}" --steps 9 --data "$dir/tar" && fail "a rank without a shard is accepted"
+grep -q -- '--shards local: .* none is left for rank 1' "$dir/out" || { fail "no reason for a rank without a shard"; cat "$dir/out"; }
+cifar 2 "${local[@]}" --steps 9 --data "$dir/rec" && fail "records are divided"
+grep -q -- '--shards local: .* (recordio) is not in shards' "$dir/out" || { fail "no reason for records"; cat "$dir/out"; }
 finish
