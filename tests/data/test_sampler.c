@@ -128,6 +128,27 @@ START_TEST(absurd_batches_do_not_overflow)
 }
 END_TEST
 
+/* A bound on the steps of an epoch leaves out a part of its end, and an evaluation has none. */
+START_TEST(epochs_have_a_bound)
+{
+    tutti_sampler s = {.count = 40, .batch = 3, .ranks = 2, .train = 1, .seed = 4}, bound = s;
+    int64_t epoch = 0;
+    ck_assert_int_eq(tutti_sampler_steps(&s), 6);
+    bound.most = 5;
+    ck_assert_int_eq(tutti_sampler_steps(&bound), 5);
+    bound.multiple = 2;
+    ck_assert_int_eq(tutti_sampler_steps(&bound), 4);
+    for (int64_t row = 0; row < 3; row++) {
+        ck_assert_int_eq(tutti_sampler_image(&bound, 5, row, &epoch),
+            tutti_sampler_image(&s, 6 + 1, row, NULL)); /* the second step of the second epoch */
+        ck_assert_int_eq(epoch, 1);
+    }
+    bound.train = 0;
+    bound.most = 1;
+    ck_assert_int_eq(tutti_sampler_steps(&bound), 7);
+}
+END_TEST
+
 /* Epochs of a multiple of steps: whole steps of several batches. The batches themselves are the same. */
 START_TEST(epochs_have_a_multiple_of_steps)
 {
@@ -329,6 +350,7 @@ int main(void)
     tcase_add_test(tcase, ranks_share_the_global_order);
     tcase_add_test(tcase, nothing_comes_twice);
     tcase_add_test(tcase, absurd_batches_do_not_overflow);
+    tcase_add_test(tcase, epochs_have_a_bound);
     tcase_add_test(tcase, epochs_have_a_multiple_of_steps);
     tcase_add_loop_test(tcase, windows_have_every_image_once, 0, COUNTS);
     tcase_add_loop_test(tcase, windows_are_runs_of_the_data_set, 0, COUNTS);
