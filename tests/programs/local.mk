@@ -15,6 +15,7 @@ program_tests = \
 	tests/programs/manual.sh \
 	tests/programs/mismatch.sh \
 	tests/programs/nodes.sh \
+	tests/programs/opencl.sh \
 	tests/programs/options.sh \
 	tests/programs/pack.sh \
 	tests/programs/peers.sh \
@@ -50,6 +51,14 @@ tests_programs_arguments_SOURCES = tests/programs/arguments.c
 tests_programs_arguments_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_nodes_SOURCES = tests/programs/nodes.c
 tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+
+# What opencl.sh runs, where StarPU has OpenCL.
+if HAVE_OPENCL
+check_PROGRAMS += tests/programs/opencl
+endif
+tests_programs_opencl_SOURCES = tests/programs/opencl.c
+tests_programs_opencl_CPPFLAGS = $(AM_CPPFLAGS) -DCL_TARGET_OPENCL_VERSION=120
+tests_programs_opencl_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS) $(OPENCL_LIBS)
 
 # What sessions.sh and verbs.sh run, likewise.
 check_PROGRAMS += tests/programs/groups tests/programs/verbs
