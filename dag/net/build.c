@@ -31,6 +31,10 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: images that are mixed come in pairs",
             (long long)o->batch, o->micro_batches);
+    if (o->slots < 0)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: %d slots for activations; must be at least 1, or 0 for one per micro-batch",
+            o->slots);
     if (batches_of(o) < 1)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
@@ -120,11 +124,12 @@ static tutti_status loss_of(
         .weight = (float)(share / (images * b->options->ranks)),
         .smoothing = b->options->label_smoothing,
         .mixed = b->options->mixup > 0};
-    tutti_status status = tutti_gradients_take(
-        b->gradients[s], tutti_net_dtype(b->net, output), desc.N * desc.K, &dlogits);
-    if (status == TUTTI_OK) status = tutti_gradients_add(b->gradients[s], output, dlogits);
+    tutti_gradients *gradients = tutti_builder_site(b, 0, s)->gradients;
+    tutti_status status =
+        tutti_gradients_take(gradients, tutti_net_dtype(b->net, output), desc.K, &dlogits);
+    if (status == TUTTI_OK) status = tutti_gradients_add(gradients, output, dlogits);
     if (status != TUTTI_OK) return status;
-    tutti_gradients_drop(b->gradients[s], dlogits);
+    tutti_gradients_drop(gradients, dlogits);
     tutti_access access[5] = {tutti_reads(tutti_builder_value(b, output, s)),
         tutti_reads(b->step->micro_batch[s].labels)};
     int n = 2;
@@ -217,18 +222,54 @@ static tutti_status backward_micro_batch(tutti_builder *b, tutti_site *site)
     return status == TUTTI_OK ? pass_on(site) : status;
 }
 
-static tutti_status backward(tutti_builder *b)
+static tutti_status mark_gradients(tutti_builder *b, int l)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; p < n && status == TUTTI_OK; p++)
+        status = tutti_builder_mark_gradient(b, l, p, parameter[p].suffix);
+    return status;
+}
+
+/* Whether this was the last micro-batch. */
+static int all_passed(const tutti_builder *b, int *passed)
+{
+    return ++*passed == b->options->micro_batches;
+}
+
+/* A micro-batch through a layer, or through the loss, which is behind the last one. Statistics are
+ * summed where the last micro-batch has passed. */
+static tutti_status forward(tutti_builder *b, int l, int s)
+{
+    if (l == b->net->layers) return loss(b, s);
+    if (l == 0) {
+        const tutti_site *site = tutti_builder_site(b, l, s);
+        tutti_gradients_begin(site->gradients, site->N);
+    }
+    tutti_status status = tutti_builder_forward(b, l, s, 0);
+    if (status != TUTTI_OK || !all_passed(b, &b->forwards[l])) return status;
+    return b->net->layer[l].kind->statistics ? tutti_builder_mark_statistics(b, l) : TUTTI_OK;
+}
+
+/* Likewise; the loss has written its gradient on the way up. */
+static tutti_status backward(tutti_builder *b, int l, int s)
+{
+    if (l == b->net->layers || !b->wanted[l]) return TUTTI_OK;
+    tutti_status status = backward_micro_batch(b, tutti_builder_site(b, l, s));
+    if (status != TUTTI_OK || !all_passed(b, &b->backwards[l])) return status;
+    return mark_gradients(b, l);
+}
+
+static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit)
 {
     tutti_status status = TUTTI_OK;
-    for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
-        if (!b->wanted[l]) continue;
-        for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
-            status = backward_micro_batch(b, tutti_builder_site(b, l, s));
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = tutti_builder_mark_gradient(b, l, p, parameter[p].suffix);
-    }
+    if (unit->phase == TUTTI_UNIT_FORWARD)
+        for (int l = unit->first; l < unit->end && status == TUTTI_OK; l++)
+            status = forward(b, l, unit->micro_batch);
+    else
+        for (int l = unit->end - 1; l >= unit->first && status == TUTTI_OK; l--)
+            status = backward(b, l, unit->micro_batch);
     return status;
 }
 
@@ -253,9 +294,25 @@ static tutti_status update(tutti_builder *b)
 /* Forward, loss and backward of a batch. */
 static tutti_status pass_through(tutti_builder *b)
 {
-    tutti_status status = tutti_builder_forward(b, 0);
-    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) status = loss(b, s);
-    return status == TUTTI_OK ? backward(b) : status;
+    tutti_status status = TUTTI_OK;
+    for (int l = 0; l < b->net->layers; l++) b->forwards[l] = b->backwards[l] = 0;
+    for (int i = 0; i < b->units && status == TUTTI_OK; i++) status = emit_unit(b, &b->unit[i]);
+    for (int s = 0; b->options->mixup > 0 && s < b->options->micro_batches; s++)
+        tutti_builder_site(b, 0, s)->y[0] =
+            b->mixture[s].plain; /* what is next reads them as they are */
+    return status;
+}
+
+/* A list that does not keep the law would train on wrong gradients; nothing else would notice. */
+static tutti_status make_units(tutti_builder *b)
+{
+    const tutti_step_options *o = b->options;
+    b->shape = (tutti_units_shape){.places = b->net->layers + 1,
+        .micro_batches = o->micro_batches,
+        .slots = o->slots && o->slots < o->micro_batches ? o->slots : o->micro_batches};
+    tutti_status status = tutti_units_make(
+        o->emission, &b->shape, tutti_units_in_flight(o->emission, &b->shape), &b->unit, &b->units);
+    return status == TUTTI_OK ? tutti_units_check(&b->shape, b->units, b->unit) : status;
 }
 
 static void find_wanted(tutti_builder *b)
@@ -269,13 +326,12 @@ static void find_wanted(tutti_builder *b)
     }
 }
 
-/* A batch whose gradients are gathered for later ones of its step. The gradients of its values use the
- * same buffers. */
+/* A batch whose gradients are gathered for later ones of its step. Its activations and the gradients of
+ * its values use the same buffers. */
 static tutti_status gather(
     tutti_builder *b, const char *name, tutti_batch_of_step which, int *section)
 {
     b->which = which;
-    for (int s = 0; s < b->options->micro_batches; s++) tutti_gradients_restart(b->gradients[s]);
     tutti_status status = tutti_graph_section(b->graph, name, section);
     if (status == TUTTI_OK) status = pass_through(b);
     b->which = TUTTI_BATCH_LAST;
@@ -328,6 +384,8 @@ static tutti_status open_builder(tutti_builder *b)
     b->running = calloc(layers, sizeof *b->running);
     b->average = calloc(layers, sizeof *b->average);
     b->mixture = calloc(micro_batches, sizeof *b->mixture);
+    b->forwards = calloc(layers, sizeof *b->forwards);
+    b->backwards = calloc(layers, sizeof *b->backwards);
     b->wanted = calloc(layers, sizeof *b->wanted);
     b->judged = calloc(layers, sizeof *b->judged);
     b->auxiliary_metrics =
@@ -337,8 +395,8 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
         !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
-        !b->average || !b->mixture || !b->wanted || !b->judged || !b->auxiliary_metrics ||
-        !b->access)
+        !b->average || !b->mixture || !b->forwards || !b->backwards || !b->wanted || !b->judged ||
+        !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -351,6 +409,7 @@ static void close_builder(tutti_builder *b)
 {
     for (int s = 0; b->gradients && s < b->options->micro_batches; s++)
         tutti_gradients_free(b->gradients[s]);
+    free(b->unit);
     free(b->gradients);
     free(b->site);
     free(b->trained);
@@ -363,6 +422,8 @@ static void close_builder(tutti_builder *b)
     free(b->running);
     free(b->average);
     free(b->mixture);
+    free(b->forwards);
+    free(b->backwards);
     free(b->wanted);
     free(b->judged);
     free(b->auxiliary_metrics);
@@ -382,6 +443,7 @@ tutti_status tutti_step_build(
         tutti_builder_cut(b.step, options);
         status = check_norms(&b);
     }
+    if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     close_builder(&b);

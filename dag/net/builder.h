@@ -6,6 +6,7 @@
 
 #include "dag/net/site.h"
 #include "dag/net/step.h"
+#include "dag/net/units.h"
 #include "dag/net/update_rule.h"
 
 /* Which of a step's batches the passes are for that are being added. */
@@ -31,13 +32,18 @@ typedef struct tutti_builder {
     tutti_batch_of_step which;
     tutti_step *step;
     tutti_graph *graph;
-    tutti_gradients **gradients; /* per micro-batch */
+    tutti_units_shape shape; /* slots: those that are used */
+    tutti_unit *unit;        /* the step's order of emission, which has been checked */
+    int units;
+    tutti_gradients **gradients; /* per slot */
     tutti_site *site;            /* layer l, micro-batch s: index l * micro_batches + s */
     tutti_trained *trained;      /* parameter p of layer l: index l * TUTTI_LAYER_PARAMETERS + p */
     int *copy;                   /* likewise: what the layer reads in place of it, or -1 */
     /* per layer with statistics: the sum over micro-batches; that of earlier batches, if any */
     int *statistics, *gathered_statistics;
     int *running, *average; /* per layer with statistics: running ones, and their average */
+    /* per layer: micro-batches that have passed it forward, and backward, in the section begun last */
+    int *forwards, *backwards;
     int *wanted;            /* per layer: whether its values' gradients lead to a parameter */
     int *judged;            /* per layer: whether evaluation needs it */
     int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
@@ -96,8 +102,8 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b);
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);
 tutti_status tutti_builder_update_running(tutti_builder *b, int l);
 
-/* Adds the nodes of the forward pass of all micro-batches to the section begun last. */
-tutti_status tutti_builder_forward(tutti_builder *b, int evaluation);
+/* Adds the nodes of the forward pass of a micro-batch through a layer to the section begun last. */
+tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation);
 /* Adds the sections `eval` and `eval_again` (step.h); with averages, those for them, too. */
 tutti_status tutti_builder_evaluate(tutti_builder *b);
 /* The same of images of another size, with b->resized. */

@@ -190,13 +190,16 @@ static void set_up_site(tutti_builder *b, int l, int s)
 {
     const tutti_step_options *o = b->options;
     const tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
+    const int slot = s % b->shape.slots;
     tutti_site *site = tutti_builder_site(b, l, s);
     *site = (tutti_site){.graph = b->graph,
         .layer = &b->net->layer[l],
-        .gradients = b->gradients[s],
+        .gradients = b->gradients[slot],
         .index = l,
         .micro_batch = s,
+        .slot = slot,
         .N = micro_batch->count,
+        .room = b->step->micro_batch[slot].count,
         .first = o->rank * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
@@ -226,28 +229,36 @@ static tutti_status declare_auxiliaries(tutti_builder *b)
     return status;
 }
 
+/* Of micro-batches that have one slot the first declares it for all. */
 static tutti_status declare_mixture(tutti_builder *b, int s)
 {
     tutti_site *site = tutti_builder_site(b, 0, s);
-    tutti_mixture *m = &b->mixture[s];
+    tutti_mixture *m = &b->mixture[s], *owner = &b->mixture[site->slot];
     const char *images = site->layer->name;
     tutti_extent x = site->layer->out[0];
+    if (m != owner) {
+        *m = *owner;
+        if (site->y[0] >= 0) m->plain = site->y[0];
+        site->y[0] = m->plain;
+        return TUTTI_OK;
+    }
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
     m->plain = site->y[0];
-    status = tutti_builder_tensor(b, "", images, "mixed", s, TUTTI_ROLE_SCRATCH,
-        site->layer->dtype[0], tutti_shape_of(site->N, x.H, x.W, x.C), &m->mixed);
-    return status == TUTTI_OK ? tutti_builder_tensor(b, "", images, "part", s, TUTTI_ROLE_SCRATCH,
-                                    TUTTI_F32, tutti_shape_of(site->N), &m->part)
-                              : status;
+    status = tutti_builder_tensor(b, "", images, "mixed", site->slot, TUTTI_ROLE_SCRATCH,
+        site->layer->dtype[0], tutti_shape_of(site->room, x.H, x.W, x.C), &m->mixed);
+    return status == TUTTI_OK
+               ? tutti_builder_tensor(b, "", images, "part", site->slot, TUTTI_ROLE_SCRATCH,
+                     TUTTI_F32, tutti_shape_of(site->room), &m->part)
+               : status;
 }
 
 tutti_status tutti_builder_declare(tutti_builder *b)
 {
     tutti_status status = declare_inputs(b);
     if (status == TUTTI_OK) status = declare_auxiliaries(b);
-    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
-        status = tutti_gradients_new(b->graph, s, &b->gradients[s]);
+    for (int w = 0; w < b->shape.slots && status == TUTTI_OK; w++)
+        status = tutti_gradients_new(b->graph, w, b->step->micro_batch[w].count, &b->gradients[w]);
     for (int l = 0; l < b->net->layers && status == TUTTI_OK; l++) {
         for (int s = 0; s < b->options->micro_batches; s++) set_up_site(b, l, s);
         status = declare_layer(b, l);

@@ -50,12 +50,35 @@ static tutti_status declare(tutti_builder *b, int s)
                               : status;
 }
 
-/* The forward pass, with averages in place of parameters or not: layers that read copies of
- * parameters then find those of the averages, for as long as the pass takes. */
-static tutti_status forward(tutti_builder *b, int averages)
+/* What follows the last layer. */
+static tutti_status finish(tutti_builder *b, int s, int again)
 {
-    tutti_status status = averages ? tutti_builder_refresh_copies(b, 1) : TUTTI_OK;
-    if (status == TUTTI_OK) status = tutti_builder_forward(b, 1);
+    tutti_status status = see(b, s, again);
+    if (status != TUTTI_OK) return status;
+    return again ? judge(b, s, b->step->micro_batch[s].both, 2)
+                 : judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
+}
+
+/* The forward units of training, with what evaluation has behind the last layer. */
+static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit, int again)
+{
+    tutti_status status = TUTTI_OK;
+    int s = unit->micro_batch;
+    if (unit->phase != TUTTI_UNIT_FORWARD) return TUTTI_OK;
+    for (int l = unit->first; l < unit->end && status == TUTTI_OK; l++)
+        status = l == b->net->layers ? finish(b, s, again) : tutti_builder_forward(b, l, s, 1);
+    return status;
+}
+
+/* With averages in place of parameters or not: layers that read copies of parameters then find those
+ * of the averages, for as long as the pass takes. */
+static tutti_status append_section(
+    tutti_builder *b, int averages, int again, const char *name, int *section)
+{
+    tutti_status status = tutti_graph_section(b->graph, name, section);
+    if (status == TUTTI_OK && averages) status = tutti_builder_refresh_copies(b, 1);
+    for (int i = 0; i < b->units && status == TUTTI_OK; i++)
+        status = emit_unit(b, &b->unit[i], again);
     return status == TUTTI_OK && averages ? tutti_builder_refresh_copies(b, 0) : status;
 }
 
@@ -63,36 +86,21 @@ static tutti_status forward(tutti_builder *b, int averages)
 static tutti_status append_sections(tutti_builder *b, int averages, const char *name,
     const char *again_name, int *section, int *again)
 {
-    int micro_batches = b->options->micro_batches;
-    tutti_step *step = b->step;
-    tutti_status status = tutti_graph_section(b->graph, name, section);
-    if (status == TUTTI_OK) status = forward(b, averages);
-    for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
-        status = see(b, s, 0);
-        if (status == TUTTI_OK) status = judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
-    }
-    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, again_name, again);
-    if (status == TUTTI_OK) status = forward(b, averages);
-    for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
-        status = see(b, s, 1);
-        if (status == TUTTI_OK) status = judge(b, s, step->micro_batch[s].both, 2);
-    }
-    return status;
+    tutti_status status = append_section(b, averages, 0, name, section);
+    return status == TUTTI_OK ? append_section(b, averages, 1, again_name, again) : status;
 }
 
-/* Makes the sites read averages in place of parameters and running statistics, or these again. */
-static void use_averages(tutti_builder *b, int averages)
+/* Makes the sites read averages in place of parameters and running statistics. */
+static void use_averages(tutti_builder *b)
 {
     for (int i = 0; i < b->net->layers * b->options->micro_batches; i++) {
         tutti_site *site = &b->site[i];
         for (int p = 0; p < TUTTI_LAYER_PARAMETERS; p++) {
             int at = site->index * TUTTI_LAYER_PARAMETERS + p;
-            const tutti_trained *t = &b->trained[at];
             if (site->parameter[p] >= 0 && b->copy[at] < 0)
-                site->parameter[p] = averages ? t->average : t->weight;
+                site->parameter[p] = b->trained[at].average;
         }
-        if (site->running >= 0)
-            site->running = averages ? b->average[site->index] : b->running[site->index];
+        if (site->running >= 0) site->running = b->average[site->index];
     }
 }
 
@@ -105,9 +113,7 @@ tutti_status tutti_builder_evaluate(tutti_builder *b)
     if (status == TUTTI_OK)
         status = append_sections(b, 0, "eval", "eval_again", &step->eval, &step->eval_again);
     if (status != TUTTI_OK || b->options->average_decay <= 0) return status;
-    use_averages(b, 1);
-    status = append_sections(
+    use_averages(b);
+    return append_sections(
         b, 1, "eval_average", "eval_average_again", &step->eval_average, &step->eval_average_again);
-    use_averages(b, 0);
-    return status;
 }

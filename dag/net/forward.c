@@ -1,4 +1,4 @@
-/* The forward pass of training and evaluation. */
+/* The forward pass of a layer, in training and evaluation. */
 #include "dag/net/builder.h"
 
 #include "dag/base/rng.h"
@@ -48,28 +48,31 @@ static tutti_status mix(tutti_builder *b, int s)
         site, TUTTI_PHASE_FORWARD, &tutti_op_mixup, &desc, sizeof desc, 3, mixed);
 }
 
-tutti_status tutti_builder_forward(tutti_builder *b, int evaluation)
+/* The images, as the net sees them. */
+static tutti_status look(tutti_builder *b, int s, int evaluation)
 {
-    const int micro_batches = b->options->micro_batches;
-    const int mixes = b->options->mixup > 0 && !evaluation;
-    tutti_status status = TUTTI_OK;
-    for (int s = 0; b->options->bytes && s < micro_batches && !status; s++)
-        status = normalise(b, s, evaluation);
-    for (int s = 0; mixes && s < micro_batches && !status; s++) status = mix(b, s);
-    for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
-        const tutti_layer *layer = &b->net->layer[l];
-        if (evaluation && !b->judged[l]) continue;
-        for (int s = 0; s < micro_batches && status == TUTTI_OK; s++) {
-            tutti_site *site = tutti_builder_site(b, l, s);
-            for (int i = 0; i < layer->inputs; i++)
-                site->x[i] = tutti_builder_value(b, layer->in[i], s);
-            status = (evaluation && layer->kind->evaluate ? layer->kind->evaluate
-                                                          : layer->kind->forward)(site);
-        }
-        if (status == TUTTI_OK && layer->kind->statistics && !evaluation)
-            status = tutti_builder_mark_statistics(b, l);
-    }
-    for (int s = 0; mixes && s < micro_batches; s++) /* what is next reads them as they are */
-        tutti_builder_site(b, 0, s)->y[0] = b->mixture[s].plain;
+    tutti_status status = b->options->bytes ? normalise(b, s, evaluation) : TUTTI_OK;
+    return status == TUTTI_OK && b->options->mixup > 0 && !evaluation ? mix(b, s) : status;
+}
+
+/* What one site of a slot has made for its activations is the other's, too. */
+static void share(const tutti_site *from, tutti_site *to)
+{
+    for (int o = 0; o < from->layer->outputs; o++)
+        if (to->y[o] < 0) to->y[o] = from->y[o];
+    if (to->saved < 0) to->saved = from->saved;
+}
+
+tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation)
+{
+    const tutti_layer *layer = &b->net->layer[l];
+    tutti_site *site = tutti_builder_site(b, l, s), *owner = tutti_builder_site(b, l, site->slot);
+    if (evaluation && !b->judged[l]) return TUTTI_OK;
+    share(owner, site);
+    for (int i = 0; i < layer->inputs; i++) site->x[i] = tutti_builder_value(b, layer->in[i], s);
+    tutti_status status = l == 0                                ? look(b, s, evaluation)
+                          : evaluation && layer->kind->evaluate ? layer->kind->evaluate(site)
+                                                                : layer->kind->forward(site);
+    if (status == TUTTI_OK) share(site, owner);
     return status;
 }

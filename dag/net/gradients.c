@@ -10,7 +10,8 @@
 typedef struct buffer {
     int tensor, holds;
     tutti_dtype dtype;
-    int64_t count, released; /* released: the number of its latest release */
+    int64_t each;     /* elements per image */
+    int64_t released; /* the number of its latest release */
 } buffer;
 
 typedef struct contribution {
@@ -19,19 +20,22 @@ typedef struct contribution {
 
 struct tutti_gradients {
     tutti_graph *graph;
-    int micro_batch;
+    int slot;
+    int64_t room, images; /* of the slot; of the micro-batch that has it now */
     int buffers, contributions;
     buffer *buffer;
     contribution *contribution;
     int64_t releases;
 };
 
-tutti_status tutti_gradients_new(tutti_graph *graph, int micro_batch, tutti_gradients **gradients)
+tutti_status tutti_gradients_new(
+    tutti_graph *graph, int slot, int64_t room, tutti_gradients **gradients)
 {
     tutti_gradients *g = calloc(1, sizeof *g);
     if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for gradients");
     g->graph = graph;
-    g->micro_batch = micro_batch;
+    g->slot = slot;
+    g->room = room;
     *gradients = g;
     return TUTTI_OK;
 }
@@ -44,9 +48,10 @@ void tutti_gradients_free(tutti_gradients *gradients)
     free(gradients);
 }
 
-void tutti_gradients_restart(tutti_gradients *g)
+void tutti_gradients_begin(tutti_gradients *g, int64_t images)
 {
     g->contributions = 0;
+    g->images = images;
 }
 
 static buffer *find(tutti_gradients *g, int tensor)
@@ -56,20 +61,20 @@ static buffer *find(tutti_gradients *g, int tensor)
     return NULL;
 }
 
-static buffer *latest_idle(tutti_gradients *g, tutti_dtype dtype, int64_t count)
+static buffer *latest_idle(tutti_gradients *g, tutti_dtype dtype, int64_t each)
 {
     buffer *best = NULL;
     for (int i = 0; i < g->buffers; i++) {
         buffer *b = &g->buffer[i];
-        if (b->holds || b->dtype != dtype || b->count != count) continue;
+        if (b->holds || b->dtype != dtype || b->each != each) continue;
         if (!best || b->released > best->released) best = b;
     }
     return best;
 }
 
-tutti_status tutti_gradients_take(tutti_gradients *g, tutti_dtype dtype, int64_t count, int *tensor)
+tutti_status tutti_gradients_take(tutti_gradients *g, tutti_dtype dtype, int64_t each, int *tensor)
 {
-    buffer *idle = latest_idle(g, dtype, count);
+    buffer *idle = latest_idle(g, dtype, each);
     if (idle) {
         idle->holds = 1;
         *tensor = idle->tensor;
@@ -79,12 +84,12 @@ tutti_status tutti_gradients_take(tutti_gradients *g, tutti_dtype dtype, int64_t
     if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for gradients");
     g->buffer = more;
     char name[48];
-    snprintf(name, sizeof name, "gradient%d@%d", g->buffers, g->micro_batch);
+    snprintf(name, sizeof name, "gradient%d@%d", g->buffers, g->slot);
     int made;
-    tutti_status status =
-        tutti_graph_tensor(g->graph, name, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(count), &made);
+    tutti_status status = tutti_graph_tensor(
+        g->graph, name, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(g->room * each), &made);
     if (status != TUTTI_OK) return status;
-    g->buffer[g->buffers++] = (buffer){.tensor = made, .holds = 1, .dtype = dtype, .count = count};
+    g->buffer[g->buffers++] = (buffer){.tensor = made, .holds = 1, .dtype = dtype, .each = each};
     *tensor = made;
     return TUTTI_OK;
 }
@@ -106,10 +111,10 @@ void tutti_gradients_drop(tutti_gradients *g, int tensor)
 }
 
 /* Appends y = x0 [+ x1]. */
-static tutti_status append_sum(tutti_gradients *g, const char *name, int priority, int64_t count,
+static tutti_status append_sum(tutti_gradients *g, const char *name, int priority, int64_t each,
     int inputs, const int x[], int y)
 {
-    tutti_sum_desc desc = {.count = count, .inputs = inputs};
+    tutti_sum_desc desc = {.count = g->images * each, .inputs = inputs};
     tutti_access access[3];
     for (int i = 0; i < inputs; i++) access[i] = (tutti_access){x[i], TUTTI_READ};
     access[inputs] = (tutti_access){y, TUTTI_WRITE};
@@ -124,9 +129,9 @@ tutti_status tutti_gradients_copy(tutti_gradients *g, const char *name, int prio
 {
     const buffer like = *find(g, *tensor);
     int made;
-    tutti_status status = tutti_gradients_take(g, like.dtype, like.count, &made);
+    tutti_status status = tutti_gradients_take(g, like.dtype, like.each, &made);
     if (status != TUTTI_OK) return status;
-    status = append_sum(g, name, priority, like.count, 1, tensor, made);
+    status = append_sum(g, name, priority, like.each, 1, tensor, made);
     tutti_gradients_drop(g, *tensor);
     *tensor = made;
     return status;
@@ -144,9 +149,9 @@ static tutti_status fold(tutti_gradients *g, const char *name, int priority, int
         status = tutti_gradients_copy(g, name, priority, &x[1]);
         if (status != TUTTI_OK) return status;
     }
-    status = tutti_gradients_take(g, like.dtype, like.count, &y);
+    status = tutti_gradients_take(g, like.dtype, like.each, &y);
     if (status != TUTTI_OK) return status;
-    status = append_sum(g, name, priority, like.count, 2, x, y);
+    status = append_sum(g, name, priority, like.each, 2, x, y);
     tutti_gradients_drop(g, x[0]);
     tutti_gradients_drop(g, x[1]);
     *total = y;

@@ -1,12 +1,13 @@
-/* Gradients of one micro-batch's values during the backward pass.
+/* Gradients of one micro-batch's values during the backward pass; of those micro-batches that have
+ * one slot, one after the other (dag/net/units.h).
  *
  * A value with several consumers gets one contribution from each; once all have been added, the
  * gradient is their sum, in the order in which they were added. A contribution may be shared (an
  * add passes the same tensor to both inputs), so buffers are reference-counted. A buffer that
  * nobody holds is reused for the next gradient of the same type and size; the one released last is
  * preferred, as it is most likely to be in the cache. Reuse adds an edge from the buffer's last
- * reader to its next writer; each micro-batch has a separate pool, so the edge never joins two
- * micro-batches. Threads: [M]. */
+ * reader to its next writer; each slot has a separate pool, so the edge joins only micro-batches that
+ * wait for each other anyway. Sizes are in elements per image. Threads: [M]. */
 #ifndef TUTTI_GRADIENTS_H
 #define TUTTI_GRADIENTS_H
 
@@ -14,12 +15,17 @@
 
 typedef struct tutti_gradients tutti_gradients;
 
-tutti_status tutti_gradients_new(tutti_graph *graph, int micro_batch, tutti_gradients **gradients);
+/* room: images of the slot's largest micro-batch. */
+tutti_status tutti_gradients_new(
+    tutti_graph *graph, int slot, int64_t room, tutti_gradients **gradients);
 void tutti_gradients_free(tutti_gradients *gradients);
 
-/* A buffer of `count` elements, held by the caller. */
+/* Begins the passes of a micro-batch of this many images: forgets all contributions. No buffer is
+ * held. */
+void tutti_gradients_begin(tutti_gradients *gradients, int64_t images);
+/* A buffer of `each` elements per image, held by the caller. */
 tutti_status tutti_gradients_take(
-    tutti_gradients *gradients, tutti_dtype dtype, int64_t count, int *tensor);
+    tutti_gradients *gradients, tutti_dtype dtype, int64_t each, int *tensor);
 /* Adds a contribution to a value's gradient, which holds the buffer, too. */
 tutti_status tutti_gradients_add(tutti_gradients *gradients, int value, int tensor);
 /* The gradient of a value whose contributions have all been added: the contribution itself if there
@@ -31,8 +37,6 @@ tutti_status tutti_gradients_total(
  * this name and priority. */
 tutti_status tutti_gradients_copy(
     tutti_gradients *gradients, const char *name, int priority, int *tensor);
-/* Forgets all contributions, for another backward pass over the same values. No buffer is held. */
-void tutti_gradients_restart(tutti_gradients *gradients);
 /* Ends one hold on a buffer. */
 void tutti_gradients_drop(tutti_gradients *gradients, int tensor);
 

@@ -65,8 +65,8 @@ static tutti_status round_gradient(tutti_site *site, int *dy)
 {
     const tutti_layer *layer = site->layer;
     const tutti_sum_desc desc = {.count = site->N * tutti_extent_count(layer->out[0]), .inputs = 1};
-    tutti_status status =
-        tutti_gradients_take(site->gradients, layer->from_dtype[0], desc.count, dy);
+    tutti_status status = tutti_gradients_take(
+        site->gradients, layer->from_dtype[0], tutti_extent_count(layer->out[0]), dy);
     if (status != TUTTI_OK) return status;
     const tutti_access access[] = {tutti_reads(site->dy[0]), tutti_writes(*dy)};
     return tutti_site_kernel(

@@ -33,21 +33,26 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
     return 1;
 }
 
-static tutti_norm_desc describe(const tutti_site *site)
+static tutti_norm_desc describe_at(const tutti_site *site, int64_t N)
 {
     tutti_extent x = site->layer->out[0];
     const norm_layer *norm = tutti_layer_settings(site->layer);
     return (tutti_norm_desc){
-        .N = site->N, .H = x.H, .W = x.W, .C = x.C, .eps = norm->set.eps, .relu = norm->set.relu};
+        .N = N, .H = x.H, .W = x.W, .C = x.C, .eps = norm->set.eps, .relu = norm->set.relu};
+}
+
+static tutti_norm_desc describe(const tutti_site *site)
+{
+    return describe_at(site, site->N);
 }
 
 static tutti_status forward(tutti_site *site)
 {
-    tutti_norm_desc desc = describe(site);
+    tutti_norm_desc desc = describe(site), largest = describe_at(site, site->room);
     tutti_status status = tutti_site_output(site);
     if (status == TUTTI_OK) status = tutti_site_stats(site);
     if (status == TUTTI_OK && desc.relu)
-        status = tutti_site_saved(site, "mask", tutti_norm_mask_bytes(&desc), &site->saved);
+        status = tutti_site_saved(site, "mask", tutti_norm_mask_bytes(&largest), &site->saved);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
         tutti_writes(site->y[0]), tutti_writes(site->stats), tutti_writes(site->saved)};

@@ -64,10 +64,11 @@ static tutti_status infer(tutti_layer *layer)
 static tutti_status max_forward(tutti_site *site)
 {
     tutti_pool_desc desc = describe_at(site->layer, site->N);
+    tutti_pool_desc largest = describe_at(site->layer, site->room);
     tutti_status status = tutti_site_output(site);
     if (status == TUTTI_OK)
         status = tutti_site_saved(
-            site, "argmax", tutti_pool_argmax_bytes(&desc, site->layer->dtype[0]), &site->saved);
+            site, "argmax", tutti_pool_argmax_bytes(&largest, site->layer->dtype[0]), &site->saved);
     if (status != TUTTI_OK) return status;
     tutti_access access[] = {
         tutti_reads(site->x[0]), tutti_writes(site->y[0]), tutti_writes(site->saved)};

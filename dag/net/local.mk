@@ -26,6 +26,7 @@ libnet_la_SOURCES += \
 	dag/net/resized.c \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
+	dag/net/units.c dag/net/units.h \
 	dag/net/update.c dag/net/update_rule.h dag/net/update_rules.c \
 	dag/net/update_adam.c \
 	dag/net/update_lars.c \

@@ -11,10 +11,10 @@ static tutti_status make_value(tutti_site *site, int o)
 {
     char name[TUTTI_SITE_NAME], which[16] = "";
     tutti_extent out = site->layer->out[o];
-    tutti_shape shape = out.H == 1 && out.W == 1 ? tutti_shape_of(site->N, out.C)
-                                                 : tutti_shape_of(site->N, out.H, out.W, out.C);
+    tutti_shape shape = out.H == 1 && out.W == 1 ? tutti_shape_of(site->room, out.C)
+                                                 : tutti_shape_of(site->room, out.H, out.W, out.C);
     if (site->layer->outputs > 1) snprintf(which, sizeof which, ":%d", o);
-    snprintf(name, sizeof name, "%s%s@%d", site->layer->name, which, site->micro_batch);
+    snprintf(name, sizeof name, "%s%s@%d", site->layer->name, which, site->slot);
     return tutti_graph_tensor(
         site->graph, name, TUTTI_ROLE_SCRATCH, site->layer->dtype[o], shape, &site->y[o]);
 }
@@ -27,30 +27,30 @@ tutti_status tutti_site_output(tutti_site *site)
     return status;
 }
 
-static tutti_status remember(
-    tutti_site *site, const char *what, tutti_dtype dtype, tutti_shape shape, int *tensor)
+static tutti_status remember(tutti_site *site, const char *what, int place, tutti_dtype dtype,
+    tutti_shape shape, int *tensor)
 {
     if (*tensor >= 0) return TUTTI_OK;
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, what, site->micro_batch);
+    snprintf(name, sizeof name, "%s.%s@%d", site->layer->name, what, place);
     return tutti_graph_tensor(site->graph, name, TUTTI_ROLE_SCRATCH, dtype, shape, tensor);
 }
 
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor)
 {
-    return remember(site, what, TUTTI_U8, tutti_shape_of((int64_t)bytes), tensor);
+    return remember(site, what, site->slot, TUTTI_U8, tutti_shape_of((int64_t)bytes), tensor);
 }
 
 tutti_status tutti_site_stats(tutti_site *site)
 {
-    return remember(site, "stats", TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, site->layer->out[0].C),
-        &site->stats);
+    return remember(site, "stats", site->micro_batch, TUTTI_STATISTICS_DTYPE,
+        tutti_shape_of(2, site->layer->out[0].C), &site->stats);
 }
 
 tutti_status tutti_site_gradient(tutti_site *site, int i)
 {
     return tutti_gradients_take(site->gradients, site->layer->from_dtype[i],
-        site->N * tutti_extent_count(site->layer->from[i]), &site->dx[i]);
+        tutti_extent_count(site->layer->from[i]), &site->dx[i]);
 }
 
 tutti_status tutti_site_kernel(tutti_site *site, tutti_phase phase, const tutti_op *op,

@@ -1,8 +1,9 @@
 /* A site: one layer at one micro-batch, with the tensors that its nodes read and write. Layer kinds
  * work on sites.
  *
- * Names: values "<layer>@<micro-batch>", or "<layer>:<output>@<micro-batch>" where a layer has
- * several; saved tensors "<layer>.<what>@<micro-batch>", nodes "<layer>.<op>@<micro-batch>".
+ * Names: values "<layer>@<slot>", or "<layer>:<output>@<slot>" where a layer has several; saved
+ * tensors "<layer>.<what>@<slot>"; statistics "<layer>.stats@<micro-batch>", as they are read until
+ * all micro-batches have theirs; nodes "<layer>.<op>@<micro-batch>".
  * Threads: [M]. */
 #ifndef TUTTI_SITE_H
 #define TUTTI_SITE_H
@@ -21,9 +22,10 @@ enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
 typedef struct tutti_site {
     tutti_graph *graph;
     const tutti_layer *layer;
-    tutti_gradients *gradients; /* of this micro-batch */
+    tutti_gradients *gradients; /* of its slot */
     int index, micro_batch;     /* of the layer in the net; of the micro-batch in the batch */
-    int64_t N;                  /* images of this micro-batch */
+    int slot;                   /* where its activations lie (dag/net/units.h) */
+    int64_t N, room;            /* images of this micro-batch; of the largest one in its slot */
     int64_t first;              /* its first image in the global batch */
     uint64_t seed;              /* dropout's */
     int counter;                /* tensor: step number */
@@ -53,10 +55,10 @@ typedef enum tutti_phase {
  * leave every exchange to the end. */
 int tutti_site_priority(int layer, tutti_phase phase);
 
-/* The layer's values: the first call makes them, and the evaluation section reuses them. */
+/* The layer's values: the first call makes them, and other sections reuse them. */
 tutti_status tutti_site_output(tutti_site *site);
-/* Scratch of `bytes` bytes that forward saves for backward; *tensor is left alone if it exists
- * already. */
+/* Scratch that forward saves for backward, `bytes` bytes with site->room images; *tensor is left
+ * alone if it exists already. */
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor);
 /* Batch statistics, (2,C), in site->stats; left alone likewise. */
 tutti_status tutti_site_stats(tutti_site *site);

@@ -1,9 +1,11 @@
 /* A net as a graph: the training step (section "train") and the evaluation step (section "eval").
  *
- * The rank's batch is cut into micro-batches that run as independent chains (say, one per worker).
- * Each micro-batch has separate activations and batch statistics; parameter gradients are summed
- * over micro-batches, in their order. A mark ("sum over ranks") follows each sum; the updates come
- * last. Gradients are those of the mean loss over the global batch.
+ * The rank's batch is cut into micro-batches. Each has batch statistics of its own, and activations
+ * in one of `slots` slots; micro-batches in different slots are independent chains (say, one per
+ * worker). Their passes are emitted as a list of units (dag/net/units.h). Parameter gradients are
+ * summed over micro-batches, in their order, whatever that of emission. A mark ("sum over ranks")
+ * follows each sum; the updates come last. Gradients are those of the mean loss over the global
+ * batch.
  *
  * What is summed over ranks may be narrower than what is computed: with `wire` TUTTI_BF16, the
  * micro-batches' gradients (and those of a step's earlier batches) are added in float32 (a single
@@ -18,16 +20,16 @@
  * copies; it must run before the first step whenever parameters have been written in another way.
  *
  *   train   [bytes -> float32] [images mixed in pairs]
- *           forward of each micro-batch, layer by layer; after each batch norm:
+ *           units, in the order of emission; behind the last micro-batch at each batch norm:
  *              sum of statistics over micro-batches -> mark
- *           loss of each micro-batch, and those of auxiliary outputs
+ *           behind the forward pass of a micro-batch its loss, and those of auxiliary outputs
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
  *              [sum over micro-batches] -> mark
  *           [length of each gradient; from all of them, the factor that clips]
  *           from the last layer: [widen, clip and] update of each parameter [-> copy in bf16],
  *              running statistics of each batch norm; [the average of each]
  *   eval    [bytes -> float32]
- *           forward of each micro-batch with running statistics, metrics of each micro-batch
+ *           forward units, with running statistics; behind each micro-batch its metrics
  *   eval_average
  *           as eval, with the averages
  *   gather_first, gather_more
@@ -56,9 +58,9 @@
  * Tensor names: parameters as in PyTorch, with batch norm's pair in one
  * ("layer1.0.bn1.scaleshift"), gradients "d.<name>", what the update rule keeps (SGD's momentum:
  * "m.<name>"), running statistics "<layer>.running", averages "average.<name>"; values
- * "<layer>@<micro-batch>", of shape (n,H,W,C), or (n,C) where H = W = 1; images
+ * "<layer>@<slot>", of shape (n,H,W,C), or (n,C) where H = W = 1; images
  * "images@<micro-batch>", before that, as bytes, "pixels@<micro-batch>", mixed
- * "images.mixed@<micro-batch>"; copies "bf16.<name>".
+ * "images.mixed@<slot>"; copies "bf16.<name>".
  *
  * Threads: [M]. */
 #ifndef TUTTI_STEP_H
@@ -67,6 +69,7 @@
 #include "dag/graph/graph.h"
 #include "dag/kernels/pixel.h"
 #include "dag/net/net.h"
+#include "dag/net/units.h"
 #include "dag/run/run.h"
 
 /* What follows the sum of a parameter's gradient over all ranks (dag/net/update_rule.h). */
@@ -82,6 +85,12 @@ typedef struct tutti_step_options {
     /* 1 .. batch; sizes differ by at most one, or if images are mixed by one pair, larger ones first */
     int micro_batches;
     int accumulate; /* batches whose gradients a step sums before the sum over ranks; 0: 1 */
+    /* In which order the micro-batches' passes are emitted, and into how many slots for what they
+     * leave from forward to backward (dag/net/units.h); slots 0: one per micro-batch. layers and gpipe
+     * take no fewer; with 1f1b there are as many micro-batches in flight as slots. To results both
+     * make no difference. */
+    tutti_emission emission;
+    int slots;
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */

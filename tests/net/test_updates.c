@@ -462,6 +462,55 @@ START_TEST(only_the_last_batch_has_marks)
 }
 END_TEST
 
+static void with_dropout(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_dropout(net, "first", x, 0.2f);
+    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 5, .R = 3, .pad = 1, .bias = 1});
+    x = tutti_net_dropout(net, "drop", tutti_net_norm(net, "bn", x, 1), 0.5f);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+/* Dropout's value, which in evaluation is its input, is a value of its own in every batch of a step:
+ * the gradient of two batches is the mean of theirs, to the last bit. */
+START_TEST(batches_with_dropout_are_summed)
+{
+    tutti_step_options options = options_of(NULL);
+    options.micro_batches = 1;
+    double loss[2];
+    trial both, each[2];
+    for (int batch = 0; batch < 2; batch++) {
+        trial_open(&each[batch], with_dropout, &options, 0);
+        trial_run(&each[batch], each[batch].step->train, images + batch * BATCH * IMAGE,
+            labels + batch * BATCH, 0, batch);
+    }
+    options.accumulate = 2;
+    trial_open(&both, with_dropout, &options, 1);
+    train_gathered(&both, 1, 0);
+    for (int p = 0; p < both.step->parameters; p++) {
+        char name[64];
+        int64_t count;
+        snprintf(name, sizeof name, "d.%s",
+            tutti_graph_get_tensor(both.step->graph, both.step->parameter[p])->name);
+        const float *sum = trial_tensor(&both, name, &count);
+        const float *a = trial_tensor(&each[0], name, &count);
+        const float *b = trial_tensor(&each[1], name, &count);
+        for (int64_t e = 0; e < count; e++) {
+            float want = a[e] / 2 + b[e] / 2;
+            ck_assert_msg(sum[e] == want, "%s[%lld] is %.9g, not %.9g", name, (long long)e,
+                (double)sum[e], (double)want);
+        }
+    }
+    trial_run(&both, both.step->eval, images, labels, 0, 0);
+    loss[0] = trial_metric(&both, 0);
+    trial_run(&both, both.step->eval_again, images, labels, 0, 0);
+    loss[1] = trial_metric(&both, 0);
+    ck_assert_double_eq(loss[0], loss[1]); /* nothing is dropped */
+    for (int batch = 0; batch < 2; batch++) trial_close(&each[batch]);
+    trial_close(&both);
+}
+END_TEST
+
 /* ---- averages ---- */
 
 /* Averages are those of a loop over the weights, of running statistics, too; and the weights are what they
@@ -549,6 +598,7 @@ int main(void)
     tcase_add_test(tcase, gradients_of_bf16_are_clipped);
     tcase_add_loop_test(tcase, clipping_bf16_keeps_what_is_short, 0, rules);
     tcase_add_loop_test(tcase, batches_are_summed_as_micro_batches, 0, 2 * rules);
+    tcase_add_test(tcase, batches_with_dropout_are_summed);
     tcase_add_test(tcase, only_the_last_batch_has_marks);
     tcase_add_loop_test(tcase, weights_are_averaged, 0, 3);
     tcase_add_test(tcase, averages_are_evaluated);

@@ -2,8 +2,8 @@
 # Mutants of the code: the suite is seen to fail.  mutants.sh [all | PATCH...]; without arguments, a handful (and whether
 # the others still apply)
 #
-# Each *.patch here breaks one rule of the designs, the checks, the queue, schedules, the engine, the runner or the file lock. It is applied to a copy of its
-# source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
+# Each *.patch here breaks one rule of the designs, the checks, the order of a step's passes, the queue, schedules, the engine,
+# the runner or the file lock. It is applied to a copy of its source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
 # "TEST CASE" for one of its groups of tests, else test_explore) has to fail. A patch that does not apply any more is a failure, too. Objects, compiler and flags are the
 # build's (TUTTI_BUILDDIR): make check-mutants.
 set -u
@@ -13,7 +13,7 @@ build=${TUTTI_BUILDDIR:?}
 # A mutant may loop for ever; the right program takes a few seconds.
 limit=$((60 * ${TUTTI_TEST_SLOWDOWN:-1}))
 export TUTTI_EXPLORE_SCHEDULES=3000 CK_FORK=no
-few='queue_in_ready_order chain_misses_a_node tag_constant message_not_awaited worker_not_counted segments_halved grant_before_all_are_ready'
+few='queue_in_ready_order chain_misses_a_node tag_constant message_not_awaited worker_not_counted segments_halved grant_before_all_are_ready slot_freed_early'
 
 scratch=$(mktemp -d) status=1
 trap 'rm -rf "$scratch"' EXIT
@@ -41,6 +41,7 @@ link() {
     test_nodes) path=tests/run/test_nodes-test_nodes.o ;;
     test_check) path=tests/deadlock/test_check-test_check.o more=tests/deadlock/.libs/libcases.a ;;
     test_traffic) path='tests/collectives/test_traffic-test_traffic.o apps/bench/tests_collectives_test_traffic-counting.o' ;;
+    test_units) path=tests/net/test_units-test_units.o more=.libs/libtrial.a ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
     *) echo "no test is called $test"; return 1 ;;
     esac
