@@ -20,7 +20,8 @@
  *
  * Clipping of gradients by their common length, as torch.nn.utils.clip_grad_norm_:
  *   LENGTH: length = |x|, of float32 or bf16.   CLIP_FACTOR: factor = min(1, most / (|length0, length1, ...| + 1e-6)).
- *   CLIP: g *= factor
+ *   CLIP: g *= factor.   LENGTHS: lengths = (0, ..., length0, length1, ..., 0, ...), from element `first`
+ *   on: sums over ranks that have other ones collect them all, and an input of CLIP_FACTOR may be `each` of them
  * Lengths are summed in double precision, in an order that depends on nothing else, and rounded
  * once. NaN stays NaN.
  *
@@ -54,8 +55,14 @@ typedef struct tutti_length_desc {
     int64_t count;
 } tutti_length_desc;
 
+typedef struct tutti_lengths_desc {
+    int inputs;
+    int64_t first, count; /* of lengths: `count` elements */
+} tutti_lengths_desc;
+
 typedef struct tutti_clip_factor_desc {
     int inputs;
+    int64_t each; /* lengths in each input; 0: 1 */
     float most;
 } tutti_clip_factor_desc;
 
@@ -68,7 +75,7 @@ typedef struct tutti_average_desc {
     double decay;
 } tutti_average_desc;
 
-extern const tutti_op tutti_op_sgd, tutti_op_adam, tutti_op_lars, tutti_op_length,
+extern const tutti_op tutti_op_sgd, tutti_op_adam, tutti_op_lars, tutti_op_length, tutti_op_lengths,
     tutti_op_clip_factor, tutti_op_clip, tutti_op_average;
 
 #endif

@@ -4,6 +4,7 @@
 #include "dag/kernels/cpu.h"
 
 #include <math.h>
+#include <string.h>
 
 /* INVAL, logged with the op's name, unless the number is in [0, below). */
 static tutti_status check_number(const char *op, const char *what, double number, double below)
@@ -322,10 +323,30 @@ TUTTI_CPU_FN(lars)
 
 /* ---- clip ---- */
 
+TUTTI_CPU_OPEN(lengths)
+{
+    const tutti_lengths_desc *d = desc;
+    if (d->inputs < 1 || d->first < 0 || d->first > d->count - d->inputs)
+        return tutti_fail(TUTTI_ERR_INVAL, "lengths: %d from %lld on, of %lld", d->inputs,
+            (long long)d->first, (long long)d->count);
+    return tutti_cpu_copy("lengths", d, sizeof *d, args);
+}
+
+TUTTI_CPU_FN(lengths)
+{
+    const tutti_lengths_desc *d = args;
+    float *all = buf[d->inputs];
+    (void)queue;
+    memset(all, 0, (size_t)d->count * sizeof *all);
+    for (int i = 0; i < d->inputs; i++) all[d->first + i] = *(const float *)buf[i];
+    return TUTTI_OK;
+}
+
 TUTTI_CPU_OPEN(clip_factor)
 {
     const tutti_clip_factor_desc *d = desc;
-    if (d->inputs < 1) return tutti_fail(TUTTI_ERR_INVAL, "clip_factor: there is no length");
+    if (d->inputs < 1 || d->each < 0)
+        return tutti_fail(TUTTI_ERR_INVAL, "clip_factor: there is no length");
     if (!(d->most > 0 && isfinite(d->most)))
         return tutti_fail(TUTTI_ERR_INVAL,
             "clip_factor: the greatest length is %g, not a finite number above 0", (double)d->most);
@@ -338,10 +359,11 @@ TUTTI_CPU_FN(clip_factor)
     float *factor = buf[d->inputs];
     double squares = 0;
     (void)queue;
-    for (int i = 0; i < d->inputs; i++) {
-        double length = (double)*(const float *)buf[i];
-        squares += length * length;
-    }
+    for (int i = 0; i < d->inputs; i++)
+        for (int64_t k = 0; k < (d->each ? d->each : 1); k++) {
+            double length = (double)((const float *)buf[i])[k];
+            squares += length * length;
+        }
     double wanted = (double)d->most / (sqrt(squares) + 1e-6);
     *factor = wanted >= 1 ? 1 : (float)wanted;
     return TUTTI_OK;
@@ -436,6 +458,10 @@ const tutti_op tutti_op_length = {.name = "length",
     .buffers = "x->length:F32",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_length_desc)};
+const tutti_op tutti_op_lengths = {.name = "lengths",
+    .buffers = "length,...->all",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_lengths_desc)};
 const tutti_op tutti_op_clip_factor = {.name = "clip_factor",
     .buffers = "length,...->factor",
     .part = TUTTI_PART_UPDATE,
@@ -457,6 +483,7 @@ const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(lars, lars_open, lars_run),
     TUTTI_CPU_LOOP(length, length_open, length_run),
     TUTTI_CPU_LOOP_OF(length, TUTTI_BF16, length_open, length_bf16_run),
+    TUTTI_CPU_LOOP(lengths, lengths_open, lengths_run),
     TUTTI_CPU_LOOP(clip_factor, clip_factor_open, clip_factor_run),
     TUTTI_CPU_LOOP(clip, clip_open, clip_run),
     TUTTI_CPU_LOOP(average, average_open, average_run),

@@ -40,6 +40,14 @@ static tutti_status check_options(const tutti_step_options *o)
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
     if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
+    if (o->pipeline.stages > 1 && o->batch % o->micro_batches)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: a batch of %lld in %d micro-batches: in a pipeline all must be of one size",
+            (long long)o->batch, o->micro_batches);
+    if (o->pipeline.stages < 0 || o->pipeline.stage < 0 ||
+        (o->pipeline.stage > 0 && o->pipeline.stage >= o->pipeline.stages))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "step: stage %d of %d", o->pipeline.stage, o->pipeline.stages);
     if (o->wire != TUTTI_F32 && o->wire != TUTTI_BF16)
         return tutti_fail(TUTTI_ERR_INVAL, "step: gradients cannot be summed as %s: only %s and %s",
             tutti_dtype_name(o->wire), tutti_dtype_name(TUTTI_F32), tutti_dtype_name(TUTTI_BF16));
@@ -149,14 +157,24 @@ static tutti_status loss_of(
     return TUTTI_OK;
 }
 
-/* The losses of a micro-batch. */
+static int is_own(const tutti_builder *b, int l)
+{
+    return l >= b->first && l < b->end;
+}
+
+/* The losses of a micro-batch at those outputs that this rank has. */
 static tutti_status loss(tutti_builder *b, int s)
 {
     const tutti_net *net = b->net;
-    tutti_status status = loss_of(b, s, net->output, 1, b->step->micro_batch[s].metrics,
-        tutti_site_priority(net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
+    tutti_status status = TUTTI_OK;
+    if (is_own(b, net->source[net->output].layer))
+        status = loss_of(b, s, net->output, 1, b->step->micro_batch[s].metrics,
+            tutti_site_priority(net->layers - 1, TUTTI_PHASE_BACKWARD_DATA));
+    if (status == TUTTI_OK && is_own(b, net->source[net->output].layer))
+        status = tutti_builder_send_metrics(b, s, -1);
     for (int a = 0; a < net->auxiliaries && status == TUTTI_OK; a++) {
         const tutti_auxiliary *auxiliary = &net->auxiliary[a];
+        if (!is_own(b, net->source[auxiliary->logits].layer)) continue;
         status = loss_of(b, s, auxiliary->logits, auxiliary->weight,
             b->auxiliary_metrics[a * b->options->micro_batches + s],
             tutti_site_priority(net->source[auxiliary->logits].layer, TUTTI_PHASE_BACKWARD_DATA));
@@ -238,16 +256,24 @@ static int all_passed(const tutti_builder *b, int *passed)
     return ++*passed == b->options->micro_batches;
 }
 
+/* Before a micro-batch's first layer here. */
+static tutti_status begin(tutti_builder *b, int s)
+{
+    const tutti_site *site = tutti_builder_site(b, 0, s);
+    tutti_gradients_begin(site->gradients, site->N);
+    tutti_status status = tutti_builder_receive_labels(b, s, 0);
+    return status == TUTTI_OK ? tutti_builder_receive_values(b, s, 0) : status;
+}
+
 /* A micro-batch through a layer, or through the loss, which is behind the last one. Statistics are
  * summed where the last micro-batch has passed. */
 static tutti_status forward(tutti_builder *b, int l, int s)
 {
-    if (l == b->net->layers) return loss(b, s);
-    if (l == 0) {
-        const tutti_site *site = tutti_builder_site(b, l, s);
-        tutti_gradients_begin(site->gradients, site->N);
-    }
-    tutti_status status = tutti_builder_forward(b, l, s, 0);
+    tutti_status status = TUTTI_OK;
+    if (l == b->end) return loss(b, s);
+    if (l == b->first) status = begin(b, s);
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, l, s, 0);
+    if (status == TUTTI_OK) status = tutti_builder_send_values(b, l, s, 0);
     if (status != TUTTI_OK || !all_passed(b, &b->forwards[l])) return status;
     return b->net->layer[l].kind->statistics ? tutti_builder_mark_statistics(b, l) : TUTTI_OK;
 }
@@ -255,8 +281,10 @@ static tutti_status forward(tutti_builder *b, int l, int s)
 /* Likewise; the loss has written its gradient on the way up. */
 static tutti_status backward(tutti_builder *b, int l, int s)
 {
-    if (l == b->net->layers || !b->wanted[l]) return TUTTI_OK;
+    if (l == b->end) return tutti_builder_receive_gradients(b, s);
+    if (!b->wanted[l]) return TUTTI_OK;
     tutti_status status = backward_micro_batch(b, tutti_builder_site(b, l, s));
+    if (status == TUTTI_OK) status = tutti_builder_send_gradients(b, l, s);
     if (status != TUTTI_OK || !all_passed(b, &b->backwards[l])) return status;
     return mark_gradients(b, l);
 }
@@ -266,10 +294,10 @@ static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit)
     tutti_status status = TUTTI_OK;
     if (unit->phase == TUTTI_UNIT_FORWARD)
         for (int l = unit->first; l < unit->end && status == TUTTI_OK; l++)
-            status = forward(b, l, unit->micro_batch);
+            status = forward(b, b->first + l, unit->micro_batch);
     else
         for (int l = unit->end - 1; l >= unit->first && status == TUTTI_OK; l--)
-            status = backward(b, l, unit->micro_batch);
+            status = backward(b, b->first + l, unit->micro_batch);
     return status;
 }
 
@@ -277,7 +305,7 @@ static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit)
 static tutti_status update(tutti_builder *b)
 {
     tutti_status status = b->options->clip_norm > 0 ? tutti_builder_measure_gradients(b) : TUTTI_OK;
-    for (int l = b->net->layers - 1; l > 0 && status == TUTTI_OK; l--) {
+    for (int l = b->end - 1; l >= b->first && status == TUTTI_OK; l--) {
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++) {
@@ -297,7 +325,9 @@ static tutti_status pass_through(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int l = 0; l < b->net->layers; l++) b->forwards[l] = b->backwards[l] = 0;
     for (int i = 0; i < b->units && status == TUTTI_OK; i++) status = emit_unit(b, &b->unit[i]);
-    for (int s = 0; b->options->mixup > 0 && s < b->options->micro_batches; s++)
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
+        status = tutti_builder_receive_metrics(b, s, -1);
+    for (int s = 0; b->stage == 0 && b->options->mixup > 0 && s < b->options->micro_batches; s++)
         tutti_builder_site(b, 0, s)->y[0] =
             b->mixture[s].plain; /* what is next reads them as they are */
     return status;
@@ -307,12 +337,39 @@ static tutti_status pass_through(tutti_builder *b)
 static tutti_status make_units(tutti_builder *b)
 {
     const tutti_step_options *o = b->options;
-    b->shape = (tutti_units_shape){.places = b->net->layers + 1,
+    b->shape = (tutti_units_shape){.places = b->end - b->first + 1,
         .micro_batches = o->micro_batches,
         .slots = o->slots && o->slots < o->micro_batches ? o->slots : o->micro_batches};
     tutti_status status = tutti_units_make(
         o->emission, &b->shape, tutti_units_in_flight(o->emission, &b->shape), &b->unit, &b->units);
     return status == TUTTI_OK ? tutti_units_check(&b->shape, b->units, b->unit) : status;
+}
+
+/* Which layers this rank has, and what travels. */
+static tutti_status cut_net(tutti_builder *b)
+{
+    const tutti_pipeline *p = &b->options->pipeline;
+    tutti_status status = TUTTI_OK;
+    b->end = b->net->layers;
+    if (p->stages > 1) {
+        b->stage = p->stage;
+        status = tutti_stages_check(b->net, p->stages, p->end);
+        if (status == TUTTI_OK)
+            status = tutti_crossings_find(b->net, p->stages, p->end, &b->crossing, &b->crossings);
+        b->end = tutti_stage_layers(p->stage, p->end, &b->first);
+    }
+    b->step->first = b->first;
+    b->step->end = b->end;
+    return status;
+}
+
+/* Only the first stage is fed and read. */
+static void hide_batch(tutti_builder *b)
+{
+    for (int s = 0; b->stage && s < b->options->micro_batches; s++) {
+        tutti_micro_batch *m = &b->step->micro_batch[s];
+        m->images = m->labels = m->evaluated = m->seen = m->both = m->metrics = -1;
+    }
 }
 
 static void find_wanted(tutti_builder *b)
@@ -410,6 +467,7 @@ static void close_builder(tutti_builder *b)
     for (int s = 0; b->gradients && s < b->options->micro_batches; s++)
         tutti_gradients_free(b->gradients[s]);
     free(b->unit);
+    free(b->crossing);
     free(b->gradients);
     free(b->site);
     free(b->trained);
@@ -443,9 +501,11 @@ tutti_status tutti_step_build(
         tutti_builder_cut(b.step, options);
         status = check_norms(&b);
     }
+    if (status == TUTTI_OK) status = cut_net(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
+    hide_batch(&b);
     close_builder(&b);
     if (status != TUTTI_OK) {
         tutti_step_free(b.step);

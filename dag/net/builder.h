@@ -4,6 +4,7 @@
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
+#include "dag/net/crossings.h"
 #include "dag/net/site.h"
 #include "dag/net/step.h"
 #include "dag/net/units.h"
@@ -32,7 +33,10 @@ typedef struct tutti_builder {
     tutti_batch_of_step which;
     tutti_step *step;
     tutti_graph *graph;
-    tutti_units_shape shape; /* slots: those that are used */
+    int stage, first, end;    /* which layers this rank has: first .. end - 1 */
+    tutti_crossing *crossing; /* between stages; their order numbers the edges */
+    int crossings;
+    tutti_units_shape shape; /* places: of those layers; slots: those that are used */
     tutti_unit *unit;        /* the step's order of emission, which has been checked */
     int units;
     tutti_gradients **gradients; /* per slot */
@@ -104,6 +108,27 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l);
 
 /* Adds the nodes of the forward pass of a micro-batch through a layer to the section begun last. */
 tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation);
+/* The priority of a node for which other ranks wait. */
+static inline int tutti_builder_urgent(const tutti_builder *b)
+{
+    return 2 * b->net->layers + 1;
+}
+
+/* Messages between the stages of a pipeline, of one micro-batch; without one there are none. Values
+ * that layers of this stage read, before the first of them; those that layer l has made; */
+tutti_status tutti_builder_receive_values(tutti_builder *b, int s, int evaluation);
+tutti_status tutti_builder_send_values(tutti_builder *b, int l, int s, int evaluation);
+/* gradients from higher stages, before the first layer that adds to them; those that go to lower
+ * stages, once layer l has added the last contribution; */
+tutti_status tutti_builder_receive_gradients(tutti_builder *b, int s);
+tutti_status tutti_builder_send_gradients(tutti_builder *b, int l, int s);
+/* labels, with what mixed images keep of themselves; */
+int tutti_builder_has_loss(const tutti_builder *b);
+tutti_status tutti_builder_send_labels(tutti_builder *b, int s, int evaluation);
+tutti_status tutti_builder_receive_labels(tutti_builder *b, int s, int evaluation);
+/* metrics, and the logits of an evaluation in `views`, or -1. */
+tutti_status tutti_builder_send_metrics(tutti_builder *b, int s, int views);
+tutti_status tutti_builder_receive_metrics(tutti_builder *b, int s, int views);
 /* Adds the sections `eval` and `eval_again` (step.h); with averages, those for them, too. */
 tutti_status tutti_builder_evaluate(tutti_builder *b);
 /* The same of images of another size, with b->resized. */

@@ -25,32 +25,41 @@ static tutti_status declare_images(tutti_builder *b, int s, const tutti_net *net
         tutti_shape_of(b->step->micro_batch[s].count, x.H, x.W, x.C), tensor);
 }
 
-static tutti_status declare_inputs(tutti_builder *b)
+/* Images and labels are fed, and metrics read, on the first stage. */
+static tutti_status declare_micro_batch(tutti_builder *b, int s)
 {
     const char *what = b->options->bytes ? "pixels" : "images";
     tutti_dtype fed = b->options->bytes ? TUTTI_U8 : b->net->layer[0].dtype[0];
+    tutti_micro_batch *m = &b->step->micro_batch[s];
+    tutti_status status = TUTTI_OK;
+    char labels[32], metrics[32];
+    int first = b->stage == 0;
+    m->images = m->evaluated = m->labels = m->metrics = -1;
+    snprintf(labels, sizeof labels, "labels@%d", s);
+    snprintf(metrics, sizeof metrics, "metrics@%d", s);
+    if (first) status = declare_images(b, s, b->net, "", what, fed, &m->images);
+    m->evaluated = m->images;
+    if (status == TUTTI_OK && first && b->options->evaluated)
+        status = declare_images(b, s, &b->resized, "eval.", what, fed, &m->evaluated);
+    if (status != TUTTI_OK || (!first && !tutti_builder_has_loss(b))) return status;
+    status = tutti_graph_tensor(b->graph, labels, first ? TUTTI_ROLE_INPUT : TUTTI_ROLE_SCRATCH,
+        TUTTI_I32, tutti_shape_of(m->count), &m->labels);
+    return status == TUTTI_OK ? tutti_graph_tensor(b->graph, metrics,
+                                    first ? TUTTI_ROLE_OUTPUT : TUTTI_ROLE_SCRATCH, TUTTI_F64,
+                                    tutti_shape_of(TUTTI_METRICS), &m->metrics)
+                              : status;
+}
+
+static tutti_status declare_inputs(tutti_builder *b)
+{
     tutti_graph *graph = b->graph;
     tutti_status status = tutti_graph_tensor(
         graph, "rate", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1), &b->step->rate);
     if (status == TUTTI_OK)
         status = tutti_graph_tensor(
             graph, "step", TUTTI_ROLE_INPUT, TUTTI_I64, tutti_shape_of(1), &b->step->counter);
-    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
-        tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
-        char labels[32], metrics[32];
-        snprintf(labels, sizeof labels, "labels@%d", s);
-        snprintf(metrics, sizeof metrics, "metrics@%d", s);
-        status = declare_images(b, s, b->net, "", what, fed, &micro_batch->images);
-        micro_batch->evaluated = micro_batch->images;
-        if (status == TUTTI_OK && b->options->evaluated)
-            status = declare_images(b, s, &b->resized, "eval.", what, fed, &micro_batch->evaluated);
-        if (status == TUTTI_OK)
-            status = tutti_graph_tensor(graph, labels, TUTTI_ROLE_INPUT, TUTTI_I32,
-                tutti_shape_of(micro_batch->count), &micro_batch->labels);
-        if (status == TUTTI_OK)
-            status = tutti_graph_tensor(graph, metrics, TUTTI_ROLE_OUTPUT, TUTTI_F64,
-                tutti_shape_of(TUTTI_METRICS), &micro_batch->metrics);
-    }
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
+        status = declare_micro_batch(b, s);
     return status;
 }
 
@@ -212,7 +221,7 @@ static void set_up_site(tutti_builder *b, int l, int s)
     set_none(site->dy, TUTTI_LAYER_OUTPUTS);
     set_none(site->dx, TUTTI_LAYER_INPUTS);
     set_none(site->dparameter, TUTTI_LAYER_PARAMETERS);
-    if (l == 0 && !o->bytes) site->y[0] = micro_batch->images;
+    if (l == 0 && !o->bytes && b->stage == 0) site->y[0] = micro_batch->images;
 }
 
 static tutti_status declare_auxiliaries(tutti_builder *b)
@@ -222,22 +231,32 @@ static tutti_status declare_auxiliaries(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < net->auxiliaries * micro_batches && status == TUTTI_OK; i++) {
         const tutti_value logits = net->auxiliary[i / micro_batches].logits;
-        status = tutti_builder_tensor(b, "", net->layer[net->source[logits].layer].name, "metrics",
-            i % micro_batches, TUTTI_ROLE_SCRATCH, TUTTI_F64, tutti_shape_of(TUTTI_METRICS),
-            &b->auxiliary_metrics[i]);
+        int layer = net->source[logits].layer;
+        if (layer < b->first || layer >= b->end) continue;
+        status = tutti_builder_tensor(b, "", net->layer[layer].name, "metrics", i % micro_batches,
+            TUTTI_ROLE_SCRATCH, TUTTI_F64, tutti_shape_of(TUTTI_METRICS), &b->auxiliary_metrics[i]);
     }
     return status;
 }
 
-/* Of micro-batches that have one slot the first declares it for all. */
+/* What each image keeps of itself. */
+static tutti_status declare_part(tutti_builder *b, const tutti_site *site, int *part)
+{
+    return tutti_builder_tensor(b, "", site->layer->name, "part", site->slot, TUTTI_ROLE_SCRATCH,
+        TUTTI_F32, tutti_shape_of(site->room), part);
+}
+
+/* Of micro-batches that have one slot the first declares it for all. Images are mixed on the first
+ * stage; a loss needs to know how. */
 static tutti_status declare_mixture(tutti_builder *b, int s)
 {
     tutti_site *site = tutti_builder_site(b, 0, s);
     tutti_mixture *m = &b->mixture[s], *owner = &b->mixture[site->slot];
-    const char *images = site->layer->name;
     tutti_extent x = site->layer->out[0];
+    if (m != owner) *m = *owner;
+    if (b->stage)
+        return m == owner && tutti_builder_has_loss(b) ? declare_part(b, site, &m->part) : TUTTI_OK;
     if (m != owner) {
-        *m = *owner;
         if (site->y[0] >= 0) m->plain = site->y[0];
         site->y[0] = m->plain;
         return TUTTI_OK;
@@ -245,12 +264,9 @@ static tutti_status declare_mixture(tutti_builder *b, int s)
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
     m->plain = site->y[0];
-    status = tutti_builder_tensor(b, "", images, "mixed", site->slot, TUTTI_ROLE_SCRATCH,
+    status = tutti_builder_tensor(b, "", site->layer->name, "mixed", site->slot, TUTTI_ROLE_SCRATCH,
         site->layer->dtype[0], tutti_shape_of(site->room, x.H, x.W, x.C), &m->mixed);
-    return status == TUTTI_OK
-               ? tutti_builder_tensor(b, "", images, "part", site->slot, TUTTI_ROLE_SCRATCH,
-                     TUTTI_F32, tutti_shape_of(site->room), &m->part)
-               : status;
+    return status == TUTTI_OK ? declare_part(b, site, &m->part) : status;
 }
 
 tutti_status tutti_builder_declare(tutti_builder *b)
@@ -261,7 +277,7 @@ tutti_status tutti_builder_declare(tutti_builder *b)
         status = tutti_gradients_new(b->graph, w, b->step->micro_batch[w].count, &b->gradients[w]);
     for (int l = 0; l < b->net->layers && status == TUTTI_OK; l++) {
         for (int s = 0; s < b->options->micro_batches; s++) set_up_site(b, l, s);
-        status = declare_layer(b, l);
+        if (l >= b->first && l < b->end) status = declare_layer(b, l);
     }
     for (int s = 0; b->options->mixup > 0 && s < b->options->micro_batches && !status; s++)
         status = declare_mixture(b, s);

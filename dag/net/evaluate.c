@@ -40,6 +40,7 @@ static tutti_status judge(tutti_builder *b, int s, int logits, int views)
 
 static tutti_status declare(tutti_builder *b, int s)
 {
+    if (b->stage && !tutti_builder_has_loss(b)) return TUTTI_OK;
     tutti_shape shape =
         tutti_shape_of(b->step->micro_batch[s].count, tutti_net_extent(b->net, b->net->output).C);
     tutti_dtype dtype = tutti_net_dtype(b->net, b->net->output);
@@ -50,13 +51,32 @@ static tutti_status declare(tutti_builder *b, int s)
                               : status;
 }
 
+static int views_of(const tutti_builder *b, int s, int again)
+{
+    return again ? b->step->micro_batch[s].both : b->step->micro_batch[s].seen;
+}
+
 /* What follows the last layer. */
 static tutti_status finish(tutti_builder *b, int s, int again)
 {
+    int output = b->net->source[b->net->output].layer;
+    if (output < b->first || output >= b->end) return TUTTI_OK;
     tutti_status status = see(b, s, again);
-    if (status != TUTTI_OK) return status;
-    return again ? judge(b, s, b->step->micro_batch[s].both, 2)
-                 : judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
+    if (status == TUTTI_OK)
+        status = again ? judge(b, s, b->step->micro_batch[s].both, 2)
+                       : judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
+    return status == TUTTI_OK ? tutti_builder_send_metrics(b, s, views_of(b, s, again)) : status;
+}
+
+static tutti_status forward(tutti_builder *b, int l, int s)
+{
+    tutti_status status = TUTTI_OK;
+    if (l == b->first) {
+        status = tutti_builder_receive_labels(b, s, 1);
+        if (status == TUTTI_OK) status = tutti_builder_receive_values(b, s, 1);
+    }
+    if (status == TUTTI_OK) status = tutti_builder_forward(b, l, s, 1);
+    return status == TUTTI_OK ? tutti_builder_send_values(b, l, s, 1) : status;
 }
 
 /* The forward units of training, with what evaluation has behind the last layer. */
@@ -65,8 +85,8 @@ static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit, int agai
     tutti_status status = TUTTI_OK;
     int s = unit->micro_batch;
     if (unit->phase != TUTTI_UNIT_FORWARD) return TUTTI_OK;
-    for (int l = unit->first; l < unit->end && status == TUTTI_OK; l++)
-        status = l == b->net->layers ? finish(b, s, again) : tutti_builder_forward(b, l, s, 1);
+    for (int l = b->first + unit->first; l < b->first + unit->end && status == TUTTI_OK; l++)
+        status = l == b->end ? finish(b, s, again) : forward(b, l, s);
     return status;
 }
 
@@ -79,6 +99,8 @@ static tutti_status append_section(
     if (status == TUTTI_OK && averages) status = tutti_builder_refresh_copies(b, 1);
     for (int i = 0; i < b->units && status == TUTTI_OK; i++)
         status = emit_unit(b, &b->unit[i], again);
+    for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
+        status = tutti_builder_receive_metrics(b, s, views_of(b, s, again));
     return status == TUTTI_OK && averages ? tutti_builder_refresh_copies(b, 0) : status;
 }
 

@@ -52,15 +52,8 @@ static tutti_status mix(tutti_builder *b, int s)
 static tutti_status look(tutti_builder *b, int s, int evaluation)
 {
     tutti_status status = b->options->bytes ? normalise(b, s, evaluation) : TUTTI_OK;
-    return status == TUTTI_OK && b->options->mixup > 0 && !evaluation ? mix(b, s) : status;
-}
-
-/* What one site of a slot has made for its activations is the other's, too. */
-static void share(const tutti_site *from, tutti_site *to)
-{
-    for (int o = 0; o < from->layer->outputs; o++)
-        if (to->y[o] < 0) to->y[o] = from->y[o];
-    if (to->saved < 0) to->saved = from->saved;
+    if (status == TUTTI_OK && b->options->mixup > 0 && !evaluation) status = mix(b, s);
+    return status == TUTTI_OK ? tutti_builder_send_labels(b, s, evaluation) : status;
 }
 
 tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation)
@@ -68,11 +61,11 @@ tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluatio
     const tutti_layer *layer = &b->net->layer[l];
     tutti_site *site = tutti_builder_site(b, l, s), *owner = tutti_builder_site(b, l, site->slot);
     if (evaluation && !b->judged[l]) return TUTTI_OK;
-    share(owner, site);
+    tutti_site_share(owner, site);
     for (int i = 0; i < layer->inputs; i++) site->x[i] = tutti_builder_value(b, layer->in[i], s);
     tutti_status status = l == 0                                ? look(b, s, evaluation)
                           : evaluation && layer->kind->evaluate ? layer->kind->evaluate(site)
                                                                 : layer->kind->forward(site);
-    if (status == TUTTI_OK) share(site, owner);
+    if (status == TUTTI_OK) tutti_site_share(site, owner);
     return status;
 }

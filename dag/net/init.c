@@ -100,7 +100,7 @@ tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
         .seed = seed,
         .rule = step->rule,
         .averages = step->eval_average >= 0};
-    for (int l = 0; l < net->layers; l++) {
+    for (int l = step->first; l < step->end; l++) {
         tutti_status status = start_layer(&t, &net->layer[l]);
         if (status != TUTTI_OK) return status;
     }

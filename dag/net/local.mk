@@ -1,6 +1,7 @@
 libnet_la_SOURCES += \
 	dag/net/build.c \
 	dag/net/builder.h \
+	dag/net/crossings.c dag/net/crossings.h \
 	dag/net/declare.c \
 	dag/net/evaluate.c \
 	dag/net/forward.c \
@@ -20,6 +21,7 @@ libnet_la_SOURCES += \
 	dag/net/layer_shortcut.c \
 	dag/net/layer_split.c \
 	dag/net/layers.c \
+	dag/net/messages.c \
 	dag/net/net.h \
 	dag/net/precision.c \
 	dag/net/refresh.c \

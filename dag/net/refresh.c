@@ -23,7 +23,7 @@ tutti_status tutti_builder_refresh_copy(
 tutti_status tutti_builder_refresh_copies(tutti_builder *b, int average)
 {
     tutti_status status = TUTTI_OK;
-    for (int l = 1; l < b->net->layers && status == TUTTI_OK; l++) {
+    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++)

@@ -19,12 +19,24 @@ static tutti_status make_value(tutti_site *site, int o)
         site->graph, name, TUTTI_ROLE_SCRATCH, site->layer->dtype[o], shape, &site->y[o]);
 }
 
+tutti_status tutti_site_value(tutti_site *site, int o)
+{
+    return site->y[o] >= 0 ? TUTTI_OK : make_value(site, o);
+}
+
 tutti_status tutti_site_output(tutti_site *site)
 {
     tutti_status status = TUTTI_OK;
     for (int o = 0; o < site->layer->outputs && status == TUTTI_OK; o++)
-        if (site->y[o] < 0) status = make_value(site, o);
+        status = tutti_site_value(site, o);
     return status;
+}
+
+void tutti_site_share(const tutti_site *from, tutti_site *to)
+{
+    for (int o = 0; o < from->layer->outputs; o++)
+        if (to->y[o] < 0) to->y[o] = from->y[o];
+    if (to->saved < 0) to->saved = from->saved;
 }
 
 static tutti_status remember(tutti_site *site, const char *what, int place, tutti_dtype dtype,

@@ -57,6 +57,10 @@ int tutti_site_priority(int layer, tutti_phase phase);
 
 /* The layer's values: the first call makes them, and other sections reuse them. */
 tutti_status tutti_site_output(tutti_site *site);
+/* One of them. */
+tutti_status tutti_site_value(tutti_site *site, int o);
+/* What one site of a slot has made for its activations is the other's, too. */
+void tutti_site_share(const tutti_site *from, tutti_site *to);
 /* Scratch that forward saves for backward, `bytes` bytes with site->room images; *tensor is left
  * alone if it exists already. */
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor);

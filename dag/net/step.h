@@ -80,6 +80,18 @@ extern const tutti_update_rule tutti_update_sgd, tutti_update_adam, tutti_update
 extern const tutti_update_rule *const tutti_update_rules[];
 const tutti_update_rule *tutti_update_rule_find(const char *name);
 
+/* Which part of a net this rank has, where its layers are dealt to the ranks of a pipeline
+ * (dag/net/crossings.h). Zeroes: all of it. */
+typedef struct tutti_pipeline {
+    int stages, stage;
+    const int
+        *end; /* of each stage: the layer behind its last one. Borrowed while a step is built */
+    const int *rank; /* of each stage of this replica, as all ranks are numbered; likewise */
+    /* Groups (tutti_mark): the ranks that have this stage, over which gradients and statistics are
+     * summed; the ranks of this replica, in the order of stages */
+    int replicas, line;
+} tutti_pipeline;
+
 typedef struct tutti_step_options {
     int64_t batch; /* images per rank */
     /* 1 .. batch; sizes differ by at most one, or if images are mixed by one pair, larger ones first */
@@ -91,6 +103,7 @@ typedef struct tutti_step_options {
      * make no difference. */
     tutti_emission emission;
     int slots;
+    tutti_pipeline pipeline;
     /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
     int ranks, rank;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
@@ -128,7 +141,8 @@ typedef struct tutti_step_options {
     float mean[TUTTI_PIXEL_CHANNELS], deviation[TUTTI_PIXEL_CHANNELS];
 } tutti_step_options;
 
-/* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. */
+/* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. Of a
+ * pipeline only the first stage is fed and read: elsewhere all tensors are -1. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* as fed: (n,H,W,C) of bytes or values; (n) int32 */
@@ -140,6 +154,7 @@ typedef struct tutti_micro_batch {
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
+    int first, end;     /* layers of the net that this rank has: first .. end - 1 */
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;

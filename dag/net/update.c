@@ -8,13 +8,6 @@
 
 static const float RUNNING_MOMENTUM = 0.1f;
 
-/* Sums over micro-batches and marks come first: they are short, and the exchange they start runs
- * while others compute. */
-static int mark_priority(const tutti_builder *b)
-{
-    return 2 * b->net->layers + 1;
-}
-
 static tutti_dtype dtype_of(const tutti_builder *b, int tensor)
 {
     return tutti_graph_get_tensor(b->graph, tensor)->dtype;
@@ -44,7 +37,8 @@ static tutti_status sum_micro_batches(
     tutti_status status =
         tutti_graph_kernel(b->graph, name, op, &desc, sizeof desc, n + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
-    tutti_graph_set_priority(b->graph, node, mark_priority(b) - 1);
+    /* It is short, and the exchange it starts runs while others compute. */
+    tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b) - 1);
     return TUTTI_OK;
 }
 
@@ -52,9 +46,10 @@ static tutti_status mark(tutti_builder *b, int tensor)
 {
     int node;
     if (b->which != TUTTI_BATCH_LAST) return TUTTI_OK;
-    const tutti_mark sum = {.verb = TUTTI_MARK_ALLREDUCE, .tensor = tensor};
+    const tutti_mark sum = {
+        .verb = TUTTI_MARK_ALLREDUCE, .tensor = tensor, .group = b->options->pipeline.replicas};
     tutti_status status = tutti_graph_mark(b->graph, &sum, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, mark_priority(b));
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
     return status;
 }
 
@@ -153,13 +148,44 @@ static tutti_status measure(tutti_builder *b, int l, int p, const char *suffix, 
         b->graph, name, &tutti_op_length, &desc, sizeof desc, 2, access, &node);
 }
 
+/* The number of parameters of layers first .. end - 1. */
+static int count_parameters(const tutti_net *net, int first, int end)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    int count = 0;
+    for (int l = first; l < end; l++) count += tutti_layer_parameters(&net->layer[l], parameter);
+    return count;
+}
+
+/* In a pipeline a rank has measured `own` gradients, whose lengths are in b->access. Puts those of all
+ * into one tensor, which b->access[0] then reads. */
+static tutti_status collect_lengths(tutti_builder *b, int own, int64_t all)
+{
+    const tutti_lengths_desc desc = {
+        .inputs = own, .first = count_parameters(b->net, 0, b->first), .count = all};
+    int lengths, node;
+    tutti_status status = tutti_graph_tensor(b->graph, tutti_op_lengths.name, TUTTI_ROLE_SCRATCH,
+        TUTTI_F32, tutti_shape_of(all), &lengths);
+    if (status != TUTTI_OK) return status;
+    b->access[own] = tutti_writes(lengths);
+    status = tutti_graph_kernel(b->graph, tutti_op_lengths.name, &tutti_op_lengths, &desc,
+        sizeof desc, own + 1, b->access, &node);
+    if (status != TUTTI_OK) return status;
+    const tutti_mark sum = {
+        .verb = TUTTI_MARK_ALLREDUCE, .tensor = lengths, .group = b->options->pipeline.line};
+    b->access[0] = tutti_reads(lengths);
+    status = tutti_graph_mark(b->graph, &sum, &node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
+    return status;
+}
+
 /* Lengths are added in the order of the net, whichever sum over ranks ends first and whatever is
  * summed in one bucket: all ranks and all designs get the same factor. */
 tutti_status tutti_builder_measure_gradients(tutti_builder *b)
 {
     tutti_clip_factor_desc desc = {.most = (float)b->options->clip_norm};
     int node;
-    for (int l = 1; l < b->net->layers; l++) {
+    for (int l = b->first; l < b->end; l++) {
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n; p++) {
@@ -169,8 +195,15 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b)
             b->access[desc.inputs++] = tutti_reads(length);
         }
     }
-    tutti_status status = tutti_graph_tensor(b->graph, tutti_op_clip_factor.name,
-        TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(1), &b->clip_factor);
+    tutti_status status = TUTTI_OK;
+    if (b->options->pipeline.stages > 1) {
+        desc.each = count_parameters(b->net, 0, b->net->layers);
+        status = collect_lengths(b, desc.inputs, desc.each);
+        desc.inputs = 1;
+    }
+    if (status == TUTTI_OK)
+        status = tutti_graph_tensor(b->graph, tutti_op_clip_factor.name, TUTTI_ROLE_SCRATCH,
+            TUTTI_F32, tutti_shape_of(1), &b->clip_factor);
     if (status != TUTTI_OK) return status;
     b->access[desc.inputs] = tutti_writes(b->clip_factor);
     return tutti_graph_kernel(b->graph, tutti_op_clip_factor.name, &tutti_op_clip_factor, &desc,

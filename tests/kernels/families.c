@@ -321,6 +321,17 @@ static void clip_factor_tensors(test_case *c)
     test_declare(c, "factor", TUTTI_F32, 1);
 }
 
+static void lengths_tensors(test_case *c)
+{
+    const tutti_lengths_desc *d = (const void *)c->desc.bytes;
+    for (int i = 0; i < d->inputs; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "length%d", i);
+        test_declare(c, name, TUTTI_F32, 1);
+    }
+    test_declare(c, "all", TUTTI_F32, d->count);
+}
+
 static void clip_tensors(test_case *c)
 {
     test_declare(c, "factor", TUTTI_F32, 1);
@@ -462,6 +473,9 @@ static const field fields[] = {
     F(length_bf16, tutti_length_desc, count, 'i'),
     F(clip_factor, tutti_clip_factor_desc, inputs, 'd'),
     F(clip_factor, tutti_clip_factor_desc, most, 'f'),
+    F(lengths, tutti_lengths_desc, inputs, 'd'),
+    F(lengths, tutti_lengths_desc, first, 'i'),
+    F(lengths, tutti_lengths_desc, count, 'i'),
     F(clip, tutti_clip_desc, count, 'i'),
     F(average, tutti_average_desc, count, 'i'),
     F(average, tutti_average_desc, decay, 'r'),
@@ -518,6 +532,7 @@ const test_family *const test_families[] = {
     FAMILY(length, 1, {&tutti_op_length}),
     FAMILY(length_bf16, 1, {&tutti_op_length}),
     FAMILY(clip_factor, 1, {&tutti_op_clip_factor}),
+    FAMILY(lengths, 1, {&tutti_op_lengths}),
     FAMILY(clip, 1, {&tutti_op_clip}),
     FAMILY(average, 1, {&tutti_op_average}),
     NULL,

@@ -510,6 +510,16 @@ void test_clip_factor_reference(const test_case *c)
     *test_value(c, "factor") = factor < 1 ? factor : 1;
 }
 
+void test_lengths_reference(const test_case *c)
+{
+    const tutti_lengths_desc *d = (const void *)c->desc.bytes;
+    const test_tensor *all = test_find(c, "all");
+    for (int64_t i = 0; i < d->count; i++) {
+        int own = i >= d->first && i < d->first + d->inputs;
+        all->value[i] = own ? *c->tensor[i - d->first].value : 0;
+    }
+}
+
 void test_clip_reference(const test_case *c)
 {
     const test_tensor *g = test_find(c, "g");

@@ -36,6 +36,7 @@ void test_lars_reference(const test_case *c);
 void test_length_reference(const test_case *c);
 void test_length_bf16_reference(const test_case *c);
 void test_clip_factor_reference(const test_case *c);
+void test_lengths_reference(const test_case *c);
 void test_clip_reference(const test_case *c);
 void test_average_reference(const test_case *c);
 

@@ -795,6 +795,26 @@ START_TEST(clipping_hides_nothing)
 }
 END_TEST
 
+/* Two ranks' lengths, put in their places and added, clip as all of them do on one rank. */
+START_TEST(lengths_are_collected)
+{
+    const tutti_clip_factor_desc apart = {.inputs = 3, .most = 1},
+                                 together = {.inputs = 1, .each = 3, .most = 1};
+    const tutti_lengths_desc one = {.inputs = 1, .count = 3},
+                             two = {.inputs = 2, .first = 1, .count = 3},
+                             wrong = {.inputs = 2, .first = 2, .count = 3};
+    float length[] = {1.1f, 2.3f, 0.7f}, part[2][3], want, factor;
+    void *args = NULL;
+    run_on(&tutti_op_lengths, &one, (void *[]){&length[0], part[0]});
+    run_on(&tutti_op_lengths, &two, (void *[]){&length[1], &length[2], part[1]});
+    for (int i = 0; i < 3; i++) part[0][i] += part[1][i];
+    run_on(&tutti_op_clip_factor, &together, (void *[]){part[0], &factor});
+    run_on(&tutti_op_clip_factor, &apart, (void *[]){&length[0], &length[1], &length[2], &want});
+    ck_assert_float_eq(factor, want);
+    ck_assert_int_eq(kernel_of(&tutti_op_lengths)->open(&wrong, &args), TUTTI_ERR_INVAL);
+}
+END_TEST
+
 /* Weights that are all zero (biases at the start) move at the given rate. */
 START_TEST(lars_moves_zeros)
 {
@@ -870,6 +890,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, loops_round_as_one_does);
     tcase_add_test(tcase, not_a_number_is_not_hidden);
     tcase_add_test(tcase, clipping_hides_nothing);
+    tcase_add_test(tcase, lengths_are_collected);
     tcase_add_test(tcase, lars_moves_zeros);
     return testing_run(suite);
 }

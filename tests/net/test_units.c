@@ -2,6 +2,7 @@
  * purpose; a random net with every emission, number of slots and of micro-batches, to the last bit. */
 #include "dag/base/rng.h"
 #include "dag/run/inline.h"
+#include "tests/net/drawn.h"
 #include "tests/net/trial.h"
 
 #include <stdio.h>
@@ -398,8 +399,8 @@ END_TEST
 
 /* ---- steps ---- */
 
-enum { SIDE = 6, LARGER = 9, CHANNELS = 3, CLASSES = 5, BATCH = 9, STEPS = 2 };
-enum { IMAGE = SIDE * SIDE * CHANNELS, LARGER_IMAGE = LARGER * LARGER * CHANNELS };
+enum { SIDE = 6, LARGER = 9, BATCH = 9, STEPS = 2 };
+enum { IMAGE = SIDE * SIDE * DRAWN_CHANNELS, LARGER_IMAGE = LARGER * LARGER * DRAWN_CHANNELS };
 
 static struct {
     uint64_t seed;
@@ -408,69 +409,9 @@ static struct {
     int32_t labels[2 * BATCH];
 } given;
 
-static int draw(int i, int n)
-{
-    return below(given.seed, "net", (uint64_t)i, n);
-}
-
-/* Two branches of a value, or parts of it, one of which is used twice. */
-static tutti_value branch(tutti_net *net, int i, tutti_value x)
-{
-    char name[4][32];
-    for (int k = 0; k < 4; k++) snprintf(name[k], sizeof name[k], "branch%d.%d", i, k);
-    if (draw(100 + i, 2)) {
-        tutti_value part[2];
-        tutti_net_split(net, name[0], x, 2, (const int64_t[]){1, CHANNELS - 1}, part);
-        tutti_value r = tutti_net_relu(net, name[1], part[1]);
-        tutti_value all[] = {part[1], part[0], r};
-        x = tutti_net_concat(net, name[2], 3, all);
-        return tutti_net_conv(net, name[3], x, &(tutti_conv_layer){.K = CHANNELS, .R = 1});
-    }
-    tutti_value y = tutti_net_conv(
-        net, name[0], x, &(tutti_conv_layer){.K = CHANNELS, .R = 3, .pad = 1, .bias = draw(i, 2)});
-    y = tutti_net_norm(net, name[1], y, draw(200 + i, 2));
-    return tutti_net_add(net, name[2], y, x, draw(300 + i, 2));
-}
-
-/* A net drawn from given.seed: branches, dropout and batch norm in any order, and one of each. */
-static void build_of(tutti_net *net, int side)
-{
-    tutti_value x = tutti_net_input(net, side, side, CHANNELS);
-    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = CHANNELS, .R = 3, .pad = 1});
-    for (int i = 0; i < 6; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "layer%d", i);
-        switch (i < 3 ? i : draw(400 + i, 6)) {
-        case 0:
-            x = branch(net, i, x);
-            break;
-        case 1:
-            x = tutti_net_dropout(net, name, x, 0.25f);
-            break;
-        case 2:
-            x = tutti_net_norm(net, name, x, 1);
-            break;
-        case 3:
-            x = tutti_net_relu(net, name, x);
-            break;
-        case 4:
-            x = tutti_net_max_pool(net, name, x, 3, 1, 1);
-            break;
-        case 5:
-            x = tutti_net_avg_pool(net, name, x, 3, 1, 1);
-            break;
-        }
-    }
-    tutti_value early = tutti_net_dense(net, "early", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN);
-    tutti_net_auxiliary(net, early, 0.3);
-    x = tutti_net_dropout(net, "last", tutti_net_max_pool(net, "pool", x, 2, 2, 0), 0.5f);
-    x = tutti_net_global_avg_pool(net, "mean", x);
-    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
-}
-
 static void build(tutti_net *net)
 {
-    build_of(net, SIDE);
+    drawn_net(net, given.seed, SIDE);
 }
 
 static void draw_data(uint64_t seed)
@@ -480,7 +421,7 @@ static void draw_data(uint64_t seed)
     for (uint64_t i = 0; i < sizeof given.bytes; i++)
         given.bytes[i] = (unsigned char)below(seed, "bytes", i, 256);
     trial_images(seed, 0, 2 * BATCH * IMAGE, given.images);
-    trial_labels(seed, 0, 2 * BATCH, CLASSES, given.labels);
+    trial_labels(seed, 0, 2 * BATCH, DRAWN_CLASSES, given.labels);
 }
 
 static tutti_step_options options_of(
@@ -569,7 +510,7 @@ START_TEST(every_emission_gives_the_same_bits)
     tutti_net *larger;
     ck_assert_ok(tutti_net_new(&larger));
     draw_data(seed);
-    build_of(larger, LARGER);
+    drawn_net(larger, seed, LARGER);
     for (int m = 1; m <= 4; m++) {
         tutti_step_options options = options_of(TUTTI_EMISSION_LAYERS, m, 0, 1 + _i % 3);
         options.wire = types[_i % 2];

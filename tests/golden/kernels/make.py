@@ -265,6 +265,13 @@ def clip_factor(case, inputs, most):
     return {"factor": parameters[0].grad / lengths[0]}
 
 
+def lengths(case, inputs, count, first=0):
+    collected = torch.zeros(count, dtype=torch.float64)
+    for i in range(inputs):
+        collected[first + i] = case.fill(f"length{i}", 1, offset=1.5)
+    return {"all": collected}
+
+
 def clip(case, count):
     return {"g": case.fill("g", count) * case.fill("factor", 1)}
 
@@ -277,7 +284,7 @@ FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer
             "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "lrn": lrn, "concat": concat, "split": split,
             "shortcut": shortcut, "sum": sum_of, "xent": xent, "xent_mixed": xent_mixed, "mixup": mixup,
             "normalise": normalise, "sgd": sgd, "adam": adam,
-            "lars": lars, "length": length, "clip_factor": clip_factor, "clip": clip, "average": average}
+            "lars": lars, "length": length, "clip_factor": clip_factor, "lengths": lengths, "clip": clip, "average": average}
 
 
 WITHOUT = ("dropout", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16")

@@ -1,0 +1,479 @@
+/* Nets cut into the stages of a pipeline, with replicas: ranks as threads over the loop transport, each with an inline
+ * runner in a random order. Weights, losses and what evaluations find are those of as many replicas of the whole
+ * net, bit for bit. */
+#include "collectives/transport/transport.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/kernels/loss.h"
+#include "dag/net/layer.h"
+#include "dag/net/step.h"
+#include "designs/exchange/exchange.h"
+#include "tests/net/drawn.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 6, LARGER = 8, BATCH = 4, MOST_STAGES = 8, MOST_REPLICAS = 3, STEPS = 2 };
+enum { MOST_RANKS = MOST_STAGES * MOST_REPLICAS, MOST_TENSORS = 400 };
+static const double patience_s = 60;
+
+typedef struct layout {
+    int stages, replicas;
+    int end[MOST_STAGES];
+    tutti_emission emission;
+    int fewer_slots; /* with 1f1b: than the default */
+} layout;
+
+/* What training leaves. */
+typedef struct findings {
+    int tensors;
+    struct {
+        char name[TUTTI_LAYER_NAME + 32];
+        uint64_t hash;
+    } tensor[MOST_TENSORS];
+    double metric[STEPS + 2][TUTTI_METRICS]; /* of training; of two evaluations */
+    uint64_t views;
+} findings;
+
+typedef struct world {
+    tutti_loop_world *loop;
+    const tutti_design *design;
+    layout layout;
+    tutti_step_options recipe;
+    int larger; /* evaluates larger images */
+    uint64_t net, order;
+    pthread_mutex_t lock;
+    findings *found;
+} world;
+
+typedef struct rank_job {
+    world *world;
+    int rank, stage, replica;
+    int at[MOST_STAGES]; /* the ranks of this replica */
+    tutti_status status;
+} rank_job;
+
+static uint64_t hash_of(const void *data, size_t bytes)
+{
+    uint64_t h = 14695981039346656037ull;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ ((const unsigned char *)data)[i]) * 1099511628211ull;
+    return h;
+}
+
+/* ---- a rank ---- */
+
+/* Stages of one replica are neighbours. */
+static int rank_of(const layout *l, int stage, int replica)
+{
+    return replica * l->stages + stage;
+}
+
+/* All ranks make all groups. */
+static tutti_status make_groups(
+    tutti_exchange *exchange, const rank_job *job, tutti_pipeline *pipeline)
+{
+    const layout *l = &job->world->layout;
+    int ranks[MOST_RANKS], group;
+    tutti_status status = TUTTI_OK;
+    for (int q = 0; q < l->stages && !status && l->stages > 1; q++) {
+        for (int r = 0; r < l->replicas; r++) ranks[r] = rank_of(l, q, r);
+        status = tutti_exchange_group(exchange, l->replicas, ranks, &group);
+        if (q == job->stage) pipeline->replicas = group;
+    }
+    for (int r = 0; r < l->replicas && !status && l->stages > 1; r++) {
+        for (int q = 0; q < l->stages; q++) ranks[q] = rank_of(l, q, r);
+        status = tutti_exchange_group(exchange, l->stages, ranks, &group);
+        if (r == job->replica) pipeline->line = group;
+    }
+    return status;
+}
+
+static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_step *step, int batch, int evaluation)
+{
+    static const float rate = 0.05f;
+    const int side = evaluation && job->world->larger ? LARGER : SIDE;
+    const int64_t each = (int64_t)side * side * DRAWN_CHANNELS;
+    const uint64_t stream = tutti_rng_stream("images");
+    int64_t counter = batch;
+    tutti_status status = runner->feed(run, step->rate, &rate, sizeof rate, NULL, NULL);
+    if (!status) {
+        int64_t *number = malloc(sizeof *number);
+        *number = counter;
+        status = runner->feed(run, step->counter, number, sizeof *number, free, number);
+    }
+    for (int s = 0; s < step->micro_batches && !status && job->stage == 0; s++) {
+        const tutti_micro_batch *m = &step->micro_batch[s];
+        int64_t first = (batch * MOST_REPLICAS + job->replica) * BATCH + m->first;
+        float *images = malloc((size_t)(m->count * each) * sizeof *images);
+        int32_t *labels = malloc((size_t)m->count * sizeof *labels);
+        for (int64_t e = 0; e < m->count * each; e++)
+            images[e] =
+                (float)tutti_rng_normal(job->world->net, stream, (uint64_t)(first * each + e));
+        for (int64_t i = 0; i < m->count; i++)
+            labels[i] = (int32_t)tutti_rng_below(
+                job->world->net, tutti_rng_stream("labels"), (uint64_t)(first + i), DRAWN_CLASSES);
+        status = runner->feed(run, evaluation ? m->evaluated : m->images, images,
+            (size_t)(m->count * each) * sizeof *images, free, images);
+        if (!status)
+            status = runner->feed(
+                run, m->labels, labels, (size_t)m->count * sizeof *labels, free, labels);
+    }
+    return status;
+}
+
+/* Adds this rank's metrics of the section that has run. */
+static tutti_status add_metrics(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_step *step, double sum[])
+{
+    tutti_status status = TUTTI_OK;
+    for (int s = 0; s < step->micro_batches && !status && job->stage == 0; s++) {
+        double metrics[TUTTI_METRICS];
+        status = tutti_run_read(runner, run, step->micro_batch[s].metrics, metrics, sizeof metrics);
+        if (job->replica == 0)
+            for (int k = 0; k < TUTTI_METRICS; k++) sum[k] += metrics[k];
+    }
+    return status;
+}
+
+static tutti_status run_section(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_step *step, int section, int batch, double sum[])
+{
+    int evaluation = section != step->train;
+    tutti_status status = feed(job, runner, run, step, batch, evaluation);
+    if (!status) status = runner->submit(run, section);
+    if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    return status ? status : add_metrics(job, runner, run, step, sum);
+}
+
+/* Notes a tensor of this stage, which the replicas share. */
+static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_graph *graph, int tensor)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(graph, tensor);
+    findings *found = job->world->found;
+    void *data = malloc(t->bytes);
+    tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
+    uint64_t hash = hash_of(data, t->bytes);
+    int i = 0;
+    free(data);
+    pthread_mutex_lock(&job->world->lock);
+    while (i < found->tensors && strcmp(found->tensor[i].name, t->name)) i++;
+    if (i == found->tensors) {
+        snprintf(found->tensor[i].name, sizeof found->tensor[i].name, "%s", t->name);
+        found->tensor[found->tensors++].hash = hash;
+    } else if (found->tensor[i].hash != hash && !status) {
+        status = tutti_fail(TUTTI_ERR_MISMATCH, "%s differs between replicas", t->name);
+    }
+    pthread_mutex_unlock(&job->world->lock);
+    return status;
+}
+
+static tutti_status run_steps(
+    const rank_job *job, tutti_exchange *exchange, const tutti_net *net, const tutti_step *step)
+{
+    const tutti_runner *runner = tutti_runner_find("inline");
+    findings *found = job->world->found;
+    tutti_run_options options = {
+        .seed = job->world->order ? job->world->order + (uint64_t)job->rank : 0,
+        .hooks = tutti_exchange_hooks(exchange)};
+    tutti_run *run = NULL;
+    tutti_status status = tutti_exchange_apply(exchange, step->graph);
+    if (!status) status = runner->open(step->graph, &options, &run);
+    if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
+    if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);
+    for (int n = 0; n < STEPS && !status; n++)
+        status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
+    if (!status) status = run_section(job, runner, run, step, step->eval, 3, found->metric[STEPS]);
+    if (!status)
+        status = run_section(job, runner, run, step,
+            step->eval_average >= 0 ? step->eval_average_again : step->eval_again, 4,
+            found->metric[STEPS + 1]);
+    if (!status && job->rank == 0) {
+        char views[BATCH * DRAWN_CLASSES * sizeof(float)];
+        size_t bytes = tutti_graph_get_tensor(step->graph, step->micro_batch[0].both)->bytes;
+        status = tutti_run_read(runner, run, step->micro_batch[0].both, views, bytes);
+        found->views = hash_of(views, bytes);
+    }
+    for (int p = 0; p < step->parameters && !status; p++)
+        status = note(job, runner, run, step->graph, step->parameter[p]);
+    for (int p = 0; p < step->states && !status; p++)
+        status = note(job, runner, run, step->graph, step->state[p]);
+    runner->close(run);
+    return status;
+}
+
+static void *run_rank(void *arg)
+{
+    rank_job *job = arg;
+    world *w = job->world;
+    const layout *l = &w->layout;
+    const int lanes = w->design->many_lanes ? 3 : 1;
+    tutti_transport *transport;
+    tutti_exchange *exchange = NULL;
+    tutti_net *net = NULL, *larger = NULL;
+    tutti_step *step = NULL;
+    tutti_step_options recipe = w->recipe;
+    tutti_exchange_options options = {.design = w->design,
+        .lanes = lanes,
+        .algorithm = "direct", /* sums do not depend on what else is in their bucket */
+        .bucket_bytes = 1 << 14,
+        .messages = 1,
+        .verify = TUTTI_VERIFY_ON,
+        .timeout_s = patience_s};
+    tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
+    if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
+    recipe.pipeline =
+        (tutti_pipeline){.stages = l->stages, .stage = job->stage, .end = l->end, .rank = job->at};
+    recipe.ranks = l->replicas;
+    recipe.rank = job->replica;
+    recipe.emission = l->emission;
+    if (l->emission == TUTTI_EMISSION_1F1B) {
+        recipe.slots = l->stages - job->stage - l->fewer_slots;
+        if (recipe.slots < 1) recipe.slots = 1;
+    }
+    if (!status) status = make_groups(exchange, job, &recipe.pipeline);
+    if (!status) status = tutti_net_new(&net);
+    if (!status) drawn_net(net, w->net, SIDE);
+    if (!status && w->larger) {
+        status = tutti_net_new(&larger);
+        drawn_net(larger, w->net, LARGER);
+        recipe.evaluated = larger;
+    }
+    if (!status) status = tutti_step_build(net, &recipe, &step);
+    if (!status) status = run_steps(job, exchange, net, step);
+    tutti_step_free(step);
+    tutti_net_free(net);
+    tutti_net_free(larger);
+    tutti_status closed = tutti_exchange_close(exchange);
+    job->status = status ? status : closed;
+    return NULL;
+}
+
+/* ---- worlds ---- */
+
+static void run_world(world *w, findings *found)
+{
+    static rank_job job[MOST_RANKS];
+    pthread_t thread[MOST_RANKS];
+    const layout *l = &w->layout;
+    const int ranks = l->stages * l->replicas;
+    tutti_loop_options late = {
+        .eager_bytes = 256, .delay_s = w->order ? 100e-6 : 0, .seed = w->order};
+    *found = (findings){0};
+    w->found = found;
+    ck_assert_int_eq(pthread_mutex_init(&w->lock, NULL), 0);
+    ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
+    for (int r = 0; r < ranks; r++) {
+        job[r] =
+            (rank_job){.world = w, .rank = r, .stage = r % l->stages, .replica = r / l->stages};
+        for (int q = 0; q < l->stages; q++) job[r].at[q] = rank_of(l, q, job[r].replica);
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
+    tutti_loop_world_free(w->loop);
+    pthread_mutex_destroy(&w->lock);
+    for (int r = 0; r < ranks; r++)
+        ck_assert_msg(!job[r].status, "net %llu, %s, %d stages, %d replicas: rank %d: %s",
+            (unsigned long long)w->net, w->design->name, l->stages, l->replicas, r,
+            tutti_status_name(job[r].status));
+}
+
+static void compare(const world *w, const findings *got, const findings *want)
+{
+    char what[128];
+    snprintf(what, sizeof what, "net %llu, %s, %d stages, %d replicas, %s, %d micro-batches",
+        (unsigned long long)w->net, w->design->name, w->layout.stages, w->layout.replicas,
+        tutti_emission_name(w->layout.emission), w->recipe.micro_batches);
+    ck_assert_msg(
+        got->tensors == want->tensors, "%s: %d tensors, not %d", what, got->tensors, want->tensors);
+    for (int i = 0; i < want->tensors; i++) {
+        int k = 0;
+        while (k < got->tensors && strcmp(got->tensor[k].name, want->tensor[i].name)) k++;
+        ck_assert_msg(k < got->tensors, "%s: no %s", what, want->tensor[i].name);
+        ck_assert_msg(got->tensor[k].hash == want->tensor[i].hash, "%s: %s differs", what,
+            want->tensor[i].name);
+    }
+    ck_assert_msg(
+        !memcmp(got->metric, want->metric, sizeof want->metric), "%s: other metrics", what);
+    ck_assert_msg(got->views == want->views, "%s: other logits", what);
+}
+
+static int draw(uint64_t seed, const char *what, int n)
+{
+    return (int)tutti_rng_below(seed, tutti_rng_stream(what), 0, (uint64_t)n);
+}
+
+/* Cuts that leave a parameter in each stage; fewer stages if there are not that many. */
+static void draw_cut(uint64_t seed, int stages, layout *l)
+{
+    tutti_net *net;
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    int with[128], n = 0;
+    ck_assert_ok(tutti_net_new(&net));
+    drawn_net(net, seed, SIDE);
+    for (int i = 0; i < net->layers; i++)
+        if (tutti_layer_parameters(&net->layer[i], parameter)) with[n++] = i;
+    l->stages = stages < n ? stages : n;
+    for (int q = 0, k = -1; q < l->stages;
+         q++) { /* layer with[k] is the last that stage q must have */
+        int left = n - (l->stages - q) - k;
+        k += 1 + (int)tutti_rng_below(seed, tutti_rng_stream("cut"), (uint64_t)q, (uint64_t)left);
+        if (q == l->stages - 1)
+            l->end[q] = net->layers;
+        else
+            l->end[q] = with[k] + 1 +
+                        (int)tutti_rng_below(seed, tutti_rng_stream("more"), (uint64_t)q,
+                            (uint64_t)(with[k + 1] - with[k]));
+    }
+    tutti_net_free(net);
+}
+
+static tutti_step_options recipe_of(uint64_t seed)
+{
+    static const tutti_update_rule *const rules[] = {
+        &tutti_update_sgd, &tutti_update_adam, &tutti_update_lars};
+    return (tutti_step_options){.batch = BATCH,
+        .micro_batches = 1 << draw(seed, "micro-batches", 3),
+        .rule = rules[draw(seed, "rule", 3)],
+        .momentum = 0.9f,
+        .weight_decay = 1e-3f,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .epsilon = 1e-8f,
+        .trust = 0.02f,
+        .clip_norm = draw(seed, "clip", 2) ? 0.5 : 0,
+        .average_decay = draw(seed, "average", 2) ? 0.5 : 0,
+        .wire = draw(seed, "wire", 2) ? TUTTI_BF16 : TUTTI_F32,
+        .mixup = draw(seed, "mixup", 2) ? 0.4 : 0,
+        .seed = 7};
+}
+
+/* Random nets, cuts, recipes, in every design, one after the other. */
+START_TEST(cuts_give_the_same_bits)
+{
+    const uint64_t seed = testing_seed(900) + (uint64_t)_i;
+    static findings want, got;
+    world w = {.net = seed, .recipe = recipe_of(seed), .larger = draw(seed, "larger", 2)};
+    if (w.recipe.mixup > 0 && w.recipe.micro_batches > BATCH / 2)
+        w.recipe.micro_batches = BATCH / 2;
+    w.layout = (layout){.stages = 1,
+        .replicas = 1 + draw(seed, "replicas", MOST_REPLICAS),
+        .emission = TUTTI_EMISSION_GPIPE};
+    w.layout.end[0] = 1;
+    w.design = tutti_designs[0];
+    run_world(&w, &want);
+    for (int i = 0; tutti_designs[i]; i++) {
+        const uint64_t turn = seed * 10 + (uint64_t)i;
+        w.design = tutti_designs[i];
+        if (w.design->unsafe) continue;
+        draw_cut(seed, 2 + draw(turn, "stages", i ? 3 : MOST_STAGES - 1), &w.layout);
+        w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
+        w.layout.fewer_slots = draw(turn, "slots", 2);
+        w.order = 1 + turn * 100;
+        run_world(&w, &got);
+        compare(&w, &got, &want);
+    }
+}
+END_TEST
+
+/* ---- what a stage needs ---- */
+
+/* Eight layers of one size. */
+static void even_net(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIDE, SIDE, DRAWN_CHANNELS);
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "conv%d", i);
+        x = tutti_net_conv(
+            net, name, x, &(tutti_conv_layer){.K = DRAWN_CHANNELS, .R = 3, .pad = 1});
+    }
+    x = tutti_net_global_avg_pool(net, "mean", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, DRAWN_CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+static tutti_status build_stage(const layout *l, int stage, int micro_batches, tutti_step **step)
+{
+    static const int at[MOST_STAGES];
+    tutti_net *net;
+    ck_assert_ok(tutti_net_new(&net));
+    even_net(net);
+    tutti_step_options recipe = {.batch = 8, .micro_batches = micro_batches, .ranks = 1};
+    recipe.emission = l->emission;
+    recipe.slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - stage : 0;
+    recipe.pipeline =
+        (tutti_pipeline){.stages = l->stages, .stage = stage, .end = l->end, .rank = at};
+    tutti_status status = tutti_step_build(net, &recipe, step);
+    tutti_net_free(net);
+    return status;
+}
+
+static size_t activations(const tutti_step *step)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < tutti_graph_tensors(step->graph); i++) {
+        const tutti_tensor *t = tutti_graph_get_tensor(step->graph, i);
+        if (t->shape.rank == 4 && t->shape.dim[1] == SIDE && t->role == TUTTI_ROLE_SCRATCH)
+            bytes += t->bytes;
+    }
+    return bytes;
+}
+
+/* With 1f1b a rank holds the activations of as many micro-batches as there are stages from its own
+ * on, and those of its own layers and what it receives. */
+START_TEST(memory_is_that_of_a_stage)
+{
+    layout whole = {.stages = 1, .emission = TUTTI_EMISSION_GPIPE, .end = {11}};
+    layout four = {.stages = 4, .emission = TUTTI_EMISSION_1F1B, .end = {3, 5, 7, 11}};
+    tutti_step *step;
+    ck_assert_ok(build_stage(&whole, 0, 4, &step));
+    const size_t all = activations(step) / 4, one = all / 8;
+    tutti_step_free(step);
+    for (int q = 0; q < 4; q++) {
+        ck_assert_ok(build_stage(&four, q, 4, &step));
+        ck_assert_uint_le(activations(step), (size_t)(4 - q) * (2 + (q > 0)) * one);
+        tutti_step_free(step);
+    }
+}
+END_TEST
+
+static const struct {
+    layout layout;
+    int micro_batches;
+    const char *says[2];
+} refusals[] = {
+    {{.stages = 2, .end = {0, 11}}, 1, {"stage 0 of 2", "at least one layer"}},
+    {{.stages = 2, .end = {12, 11}}, 1, {"stage 0 of 2", "11 layers"}},
+    {{.stages = 2, .end = {5, 10}}, 1, {"stage 1 of 2", "all of them"}},
+    {{.stages = 3, .end = {5, 5, 11}}, 1, {"stage 1 of 3", "at least one layer"}},
+    {{.stages = 2, .end = {1, 11}}, 1, {"stage 0 of 2 (", "no parameters"}},
+    {{.stages = 2, .end = {5, 11}}, 3, {"8 in 3 micro-batches", "one size"}},
+};
+
+START_TEST(wrong_cuts_are_refused)
+{
+    tutti_step *step = NULL;
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_int_eq(
+        build_stage(&refusals[_i].layout, 0, refusals[_i].micro_batches, &step), TUTTI_ERR_INVAL);
+    for (int k = 0; k < 2; k++)
+        ck_assert_msg(strstr(tutti_last_error(), refusals[_i].says[k]) != NULL, "not \"%s\" in: %s",
+            refusals[_i].says[k], tutti_last_error());
+    tutti_log_set_level(TUTTI_LOG_WARN);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pipeline");
+    TCase *tcase = testing_case(suite, "pipeline");
+    tcase_add_loop_test(tcase, cuts_give_the_same_bits, 0, 12);
+    tcase_add_test(tcase, memory_is_that_of_a_stage);
+    tcase_add_loop_test(
+        tcase, wrong_cuts_are_refused, 0, (int)(sizeof refusals / sizeof *refusals));
+    return testing_run(suite);
+}
