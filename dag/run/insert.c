@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/collective_task.h"
+#include "dag/run/layout.h"
 #include "dag/run/ledger.h"
 #include "dag/run/uses.h"
 #include "dag/run/wait.h"
@@ -42,6 +43,8 @@ static int count_tasks(void)
 
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert)
 {
+    tutti_status status = tutti_run_check_layout();
+    if (status) return status;
     if (!starpu_is_initialized())
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "StarPU is not initialised: call starpu_init before tutti_attach");
@@ -51,7 +54,7 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
     tutti_insert *n = calloc(1, sizeof *n);
     if (!n) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to attach");
     n->hooks = *hooks;
-    tutti_status status = tutti_ledger_new(&n->ledger);
+    status = tutti_ledger_new(&n->ledger);
     if (status) {
         free(n);
         return status;
