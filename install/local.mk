@@ -2,7 +2,7 @@
 # function. All of it is written during installation, with the prefix that make install gets.
 public_headers = dtype.h log.h op.h starpu.h status.h version.h
 cmakedir = $(libdir)/cmake/tutti
-EXTRA_DIST += install/libtutti.abi install/libtutti.map install/tutti.pc.in install/tuttiConfig.cmake.in \
+EXTRA_DIST += install/libtutti.abi install/libtutti.map install/starpu_cuda.sh install/tutti.pc.in install/tuttiConfig.cmake.in \
 	install/tuttiConfigVersion.cmake.in dag/base/version.h.in
 
 installed_text = $(SED) -e 's|@prefix[@]|$(prefix)|g' \

@@ -50,4 +50,26 @@ refuses '--size needs a value' --size
 tar -cf "$dir/empty.tar" -C "$dir" drawn/report.html
 refuses 'it has no folder train/' --data "$dir/empty.tar" --to "$dir/refused"
 refuses 'tar cannot unpack it' --data "$dir/drawn/report.html" --to "$dir/refused"
+
+# ./quickstart cuda: what it refuses, before it installs or builds anything. The toolkit is an nvcc that only tells its release.
+unset TUTTI_BUILD
+cuda_refuses() { # TEXT OPTION...
+    local text=$1
+    shift
+    quickstart cuda "$@" && fail "accepted: $*"
+    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": cuda $*"; cat "$dir/out"; }
+}
+mkdir -p "$dir/toolkit/bin" "$dir/nothing"
+printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' > "$dir/toolkit/bin/nvcc"
+chmod +x "$dir/toolkit/bin/nvcc"
+cuda_refuses 'unknown option --size' --size 64
+cuda_refuses '--prefix needs a value' --prefix
+cuda_refuses "--toolkit $dir/nothing: there is no bin/nvcc in it" --toolkit "$dir/nothing"
+cuda_refuses "--source $dir/none: there is no such file" --toolkit "$dir/toolkit" --source "$dir/none"
+TUTTI_BUILD=$TUTTI_BUILDDIR cuda_refuses 'unset TUTTI_BUILD' --toolkit "$dir/toolkit"
+starpu_cuda() { "$TUTTI_SRCDIR/install/starpu_cuda.sh" "$@" > "$dir/out" 2>&1; }
+starpu_cuda "$dir/prefix" "$dir/nothing" && fail "a folder without nvcc is a toolkit"
+starpu_cuda "$dir/prefix" "$dir/toolkit" "$dir/empty.tar" && fail "another archive is StarPU's"
+grep -q "empty.tar: its SHA-256 is not that of starpu_1.3.10" "$dir/out" || { fail "no word of the archive"; cat "$dir/out"; }
+[ ! -e "$dir/prefix" ] || fail "something was installed"
 finish
