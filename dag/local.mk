@@ -26,7 +26,7 @@ libcore_la_SOURCES += \
 	dag/run/held.c dag/run/held.h \
 	dag/run/insert.c dag/run/insert.h \
 	dag/run/latch.c dag/run/latch.h \
-	dag/run/layout.c dag/run/layout.h \
+	dag/run/loaded.c dag/run/loaded.h \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
 	dag/run/run.h dag/run/starpu_mode.h \

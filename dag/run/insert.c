@@ -3,7 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/collective_task.h"
-#include "dag/run/layout.h"
+#include "dag/run/loaded.h"
 #include "dag/run/ledger.h"
 #include "dag/run/uses.h"
 #include "dag/run/wait.h"
@@ -43,7 +43,7 @@ static int count_tasks(void)
 
 tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_insert **insert)
 {
-    tutti_status status = tutti_run_check_layout();
+    tutti_status status = tutti_run_check_loaded();
     if (status) return status;
     if (!starpu_is_initialized())
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,

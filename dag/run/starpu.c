@@ -8,7 +8,7 @@
 #include "dag/run/binding.h"
 #include "dag/run/codelets.h"
 #include "dag/run/collective_task.h"
-#include "dag/run/layout.h"
+#include "dag/run/loaded.h"
 #include "dag/run/ledger.h"
 #include "dag/run/scheduler.h"
 #include "dag/run/starpu_mode.h"
@@ -279,7 +279,7 @@ static tutti_status start(tutti_run *run)
     /* Several ranks may share a machine and a binding; StarPU's own binding would put them all on
      * the same cores. */
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
-    tutti_status status = tutti_run_check_layout();
+    tutti_status status = tutti_run_check_loaded();
     if (status) return status;
     struct starpu_conf conf;
     starpu_conf_init(&conf);

@@ -12,7 +12,7 @@ program_tests = \
 	tests/programs/imagenet.sh \
 	tests/programs/interrupt.sh \
 	tests/programs/late.sh \
-	tests/programs/layout.sh \
+	tests/programs/loaded.sh \
 	tests/programs/manual.sh \
 	tests/programs/mismatch.sh \
 	tests/programs/nodes.sh \
@@ -75,7 +75,7 @@ check_LTLIBRARIES += tests/programs/slow_read.la
 tests_programs_slow_read_la_SOURCES = tests/programs/slow_read.c
 tests_programs_slow_read_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its pread is for everybody to see
 tests_programs_slow_read_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
-# Another build of StarPU, for layout.sh.
+# Another build of StarPU, for loaded.sh.
 check_LTLIBRARIES += tests/programs/other_starpu.la
 tests_programs_other_starpu_la_SOURCES = tests/programs/other_starpu.c
 tests_programs_other_starpu_la_CFLAGS = $(TUTTI_WARN_CFLAGS) $(STARPU_CFLAGS) # its functions are for everybody to see

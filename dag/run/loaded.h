@@ -4,13 +4,13 @@
  * structs. Builds with other limits, such as one with CUDA beside the system's, have the same
  * soname, so the loader takes either. The library then writes past the end of the structs of its
  * caller: the stack is overwritten, and what follows makes no sense. */
-#ifndef TUTTI_LAYOUT_H
-#define TUTTI_LAYOUT_H
+#ifndef TUTTI_LOADED_H
+#define TUTTI_LOADED_H
 
 #include "dag/base/status.h"
 
 /* UNSUPPORTED, logged with the library's file, when a struct has another size there; NOMEM. Before
  * StarPU is started, or while it runs. [A] */
-tutti_status tutti_run_check_layout(void);
+tutti_status tutti_run_check_loaded(void);
 
 #endif

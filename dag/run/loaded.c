@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* dladdr */
-#include "dag/run/layout.h"
+#include "dag/run/loaded.h"
 
 #include "dag/base/log.h"
 
@@ -45,7 +45,7 @@ static size_t bytes_written(unsigned char *room, void (*write)(void *))
     return bytes;
 }
 
-tutti_status tutti_run_check_layout(void)
+tutti_status tutti_run_check_loaded(void)
 {
     Dl_info library = {0};
     tutti_status status = TUTTI_OK;
