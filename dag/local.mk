@@ -45,3 +45,11 @@ libnet_la_SOURCES += \
 	dag/run/scheduler.c dag/run/scheduler.h \
 	dag/run/starpu.c dag/run/starpu.h \
 	dag/run/process_lock.c dag/run/process_lock.h
+
+# The devices of this build: a file for each kind.
+libnet_la_SOURCES += dag/device/device.h
+if HAVE_CUDA
+libnet_la_SOURCES += dag/device/device_cuda.c
+else
+libnet_la_SOURCES += dag/device/device_none.c
+endif

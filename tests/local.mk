@@ -21,6 +21,7 @@ include tests/base/local.mk
 include tests/example/local.mk
 include tests/graph/local.mk
 include tests/run/local.mk
+include tests/device/local.mk
 include tests/kernels/local.mk
 include tests/net/local.mk
 include tests/collectives/local.mk

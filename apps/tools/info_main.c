@@ -1,6 +1,7 @@
 /* tutti-info: what this build contains and what this machine offers it. See tutti-info(1). */
 #include "apps/data/source.h"
 #include "apps/models/model.h"
+#include "apps/tools/info_gpu.h"
 #include "apps/train/rate_schedule.h"
 #include "apps/train/recipe.h"
 #include "collectives/boot.h"
@@ -115,7 +116,8 @@ static const tutti_conf conf = {
     .summary =
         "Prints versions, the instructions that kernels may use here, the MPI thread level that "
         "MPI "
-        "grants, and this build's tables of "
+        "grants, the GPUs of this machine and what a program lacks to use them, and this build's "
+        "tables of "
         "designs, transports, algorithms, kernels, models, formats, rate schedules, recipes and "
         "runners.",
     .version = PACKAGE_VERSION,
@@ -181,8 +183,9 @@ static void print_kernels(void)
 
 static void print_training(void)
 {
-    puts("\nmodels (trainable parameters for the images and classes that each is made for; defaults "
-         "of --lr for 128 images per step, --weight-decay and --label-smoothing)");
+    puts(
+        "\nmodels (trainable parameters for the images and classes that each is made for; defaults "
+        "of --lr for 128 images per step, --weight-decay and --label-smoothing)");
     for (int i = 0; tutti_models[i]; i++) {
         const tutti_model *m = tutti_models[i];
         char text[256];
@@ -219,6 +222,7 @@ int main(int argc, char **argv)
     }
     if (tutti_boot_probe(&level)) return EXIT_FAILURE;
     print_versions(level);
+    tutti_info_gpu(print_row);
     print_designs();
     print_communication();
     print_kernels();

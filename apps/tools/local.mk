@@ -1,6 +1,17 @@
 bin_PROGRAMS += apps/tutti-info
-apps_tutti_info_SOURCES = apps/tools/info_main.c
-apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la
+apps_tutti_info_SOURCES = apps/tools/info_main.c apps/tools/info_gpu.c apps/tools/info_gpu.h apps/tools/gpu_library.h
+apps_tutti_info_CFLAGS = $(AM_CFLAGS) $(NCCL_CFLAGS) $(CUDNN_CFLAGS)
+apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la $(NCCL_LIBS) $(CUDNN_LIBS)
+if HAVE_NCCL
+apps_tutti_info_SOURCES += apps/tools/nccl_version.c
+else
+apps_tutti_info_SOURCES += apps/tools/nccl_none.c
+endif
+if HAVE_CUDNN
+apps_tutti_info_SOURCES += apps/tools/cudnn_version.c
+else
+apps_tutti_info_SOURCES += apps/tools/cudnn_none.c
+endif
 
 # Scripts are whole: the version, mpirun, and what mpirun must be told are put in.
 whole_script = $(MKDIR_P) $(@D) && $(SED) -e '/^@launch@$$/{r $(srcdir)/apps/tools/launch.sh' -e 'd;}' \

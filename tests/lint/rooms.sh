@@ -14,6 +14,7 @@ cd "$tree"
 # folder inside it that has a row is a room of its own.
 includes='
 dag/base              |                                              | the ground floor knows libc and threads only
+dag/device            | dag/base/                                    | a device knows base only
 dag/graph             | dag/base/                                    | the graph is a value: it knows base only
 dag/kernels           | dag/base/                                    | kernels know base only
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
@@ -48,6 +49,9 @@ libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
+cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
+nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
+cudnn      | apps/tools/cudnn_                                 | cuDNN stands behind files that are named after it
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
 png        | apps/data/                                        | file formats belong to apps/data
