@@ -65,3 +65,15 @@ AC_DEFUN([TUTTI_SANITIZE], [
     [AC_SUBST([TUTTI_SANITIZE_CFLAGS], ["-fsanitize=$sanitize_flags -fno-omit-frame-pointer -fno-sanitize-recover=undefined"])])
   AM_CONDITIONAL([SANITIZE], [test -n "$sanitize_flags"])
 ])
+
+# TUTTI_CXX: CXX, HAVE_CXX: a C++ compiler, for the tests that run the kernels for CUDA on the processor. It may be missing.
+AC_DEFUN([TUTTI_CXX], [
+  AC_ARG_VAR([CXX], [C++ compiler, for tests (default: g++, c++ or clang++)])
+  AS_IF([test -z "$CXX"], [AC_CHECK_PROGS([CXX], [g++ c++ clang++])])
+  AC_MSG_CHECKING([whether $CXX compiles C++17])
+  echo 'template <typename T> T same(T t) { if constexpr (sizeof(T) > 0) return t; } int one() { return same(1); }' > conftest.cpp
+  AS_IF([test -n "$CXX" && $CXX -std=c++17 -c conftest.cpp -o conftest.$OBJEXT 2>&AS_MESSAGE_LOG_FD], [tutti_have=yes], [tutti_have=no])
+  rm -f conftest.cpp conftest.$OBJEXT
+  AC_MSG_RESULT([$tutti_have])
+  AM_CONDITIONAL([HAVE_CXX], [test $tutti_have = yes])
+])

@@ -9,8 +9,8 @@
 static const struct {
     const char *name, *about;
 } tiers[] = {
-    {"compiled", "the inquiry of devices, with CUDA 13"},
-    {"fake device", "nothing yet"},
+    {"compiled", "the inquiry of devices; kernels of elementwise ops"},
+    {"fake device", "nothing yet; as C++, the kernels write the bits of the CPU's"},
     {"real libraries", "without a device: programs start, and say what is missing"},
     {"a real GPU", "nothing: never run on a GPU"},
     {NULL, NULL},

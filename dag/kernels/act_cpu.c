@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-TUTTI_CPU_OPEN(relu)
+tutti_status tutti_open_relu(const void *desc, void **args)
 {
     const tutti_relu_desc *d = desc;
     if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "relu: the tensor is empty");
@@ -55,7 +55,7 @@ TUTTI_INLINE void relu_bwd(const void *args, void *const buf[], tutti_dtype dtyp
 
 TUTTI_CPU_VALUES_FN(relu_bwd)
 
-TUTTI_CPU_OPEN(dropout)
+tutti_status tutti_open_dropout(const void *desc, void **args)
 {
     const tutti_dropout_desc *d = desc;
     if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "dropout: the tensor is empty");
@@ -155,9 +155,9 @@ const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
     .desc_bytes = sizeof(tutti_dropout_desc)};
 
 const tutti_kernel tutti_kernels_act_cpu[] = {
-    TUTTI_CPU_LOOPS(relu, relu_open, relu, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(relu_bwd, relu_open, relu_bwd, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(dropout, dropout_open, dropout, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(dropout_bwd, dropout_open, dropout, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(relu, tutti_open_relu, relu, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(relu_bwd, tutti_open_relu, relu_bwd, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(dropout, tutti_open_dropout, dropout, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(dropout_bwd, tutti_open_dropout, dropout, tutti_cpu_free),
     {0},
 };

@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
-TUTTI_CPU_OPEN(sum)
+tutti_status tutti_open_sum(const void *desc, void **args)
 {
     const tutti_sum_desc *d = desc;
     if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "sum: the tensor is empty");
@@ -11,12 +11,12 @@ TUTTI_CPU_OPEN(sum)
     return tutti_cpu_copy("sum", d, sizeof *d, args);
 }
 
-TUTTI_CPU_OPEN(sum_narrow)
+tutti_status tutti_open_sum_narrow(const void *desc, void **args)
 {
     const tutti_sum_desc *d = desc;
     if (d->into)
         return tutti_fail(TUTTI_ERR_INVAL, "sum_narrow: a sum cannot be added to a rounded one");
-    return sum_open(desc, args);
+    return tutti_open_sum(desc, args);
 }
 
 TUTTI_INLINE void sum_lanes(const tutti_sum_desc *d, void *const buf[], tutti_dtype from,
@@ -60,7 +60,7 @@ TUTTI_CPU_FN(sum_narrow)
     return TUTTI_OK;
 }
 
-TUTTI_CPU_OPEN(widen)
+tutti_status tutti_open_widen(const void *desc, void **args)
 {
     const tutti_widen_desc *d = desc;
     if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "widen, narrow: the tensor is empty");
@@ -265,9 +265,9 @@ const tutti_kernel tutti_kernels_arith_cpu[] = {
     TUTTI_CPU_LOOPS(split_bwd, concat_open, concat, tutti_cpu_free),
     TUTTI_CPU_LOOPS(shortcut, shortcut_open, shortcut, tutti_cpu_free),
     TUTTI_CPU_LOOPS(shortcut_bwd, shortcut_open, shortcut_bwd, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(sum, sum_open, sum, tutti_cpu_free),
-    TUTTI_CPU_LOOP(sum_narrow, sum_narrow_open, sum_narrow_run),
-    TUTTI_CPU_LOOP(narrow, widen_open, narrow_run),
-    TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, widen_open, widen_run),
+    TUTTI_CPU_LOOPS(sum, tutti_open_sum, sum, tutti_cpu_free),
+    TUTTI_CPU_LOOP(sum_narrow, tutti_open_sum_narrow, sum_narrow_run),
+    TUTTI_CPU_LOOP(narrow, tutti_open_widen, narrow_run),
+    TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, tutti_open_widen, widen_run),
     {0},
 };

@@ -10,6 +10,7 @@
 #include "dag/base/clones.h"
 #include "dag/base/status.h"
 #include "dag/kernels/kernel.h"
+#include "dag/kernels/open.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -104,9 +105,8 @@ void tutti_cpu_narrow(uint16_t *to, const float *from, int64_t count);
 tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least);
 /* INVAL, logged, when the product is too large to address as floats. */
 tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int factors);
-/* For kernels that need only their descriptor: a copy of it, and its release. */
+/* For kernels that need only their descriptor: a copy of it, which tutti_cpu_free releases. */
 tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
-void tutti_cpu_free(void *args);
 
 /* The heads of a family's functions: those that open, run and close kernels, and those that count an
  * op's flops and bytes. */

@@ -8,7 +8,8 @@
  * opened kernels run in parallel); `close` releases.
  *
  * <family>_cpu.c defines the family's ops, and its kernels for the CPU as rows of a table; table.c
- * collects the tables. The rows are the only list of ops: whoever needs a list walks through them.
+ * collects the tables. <family>_cuda.cu has the rows for CUDA, of some ops. The rows are the only
+ * list of ops: whoever needs a list walks through them.
  *
  * All tensors are dense; images are N,H,W,C; convolution weights (K,R,S,C); dense weights (K,C).
  * Threads: open/close [M], fn [A]. Every kernel runs on the calling thread only and gives the same
@@ -47,10 +48,10 @@ typedef struct tutti_op {
 } tutti_op;
 
 /* Kinds of devices. */
-typedef enum tutti_device { TUTTI_CPU } tutti_device;
+typedef enum tutti_device { TUTTI_CPU, TUTTI_CUDA } tutti_device;
 
 /* The kernel function type. args: what open returned; buf: one pointer per buffer, in the op's
- * order; queue: NULL on the CPU. */
+ * order; queue: NULL on the CPU; on a GPU its stream, on which fn leaves what is to be computed. */
 typedef tutti_status tutti_kernel_fn(const void *args, void *const buf[], void *queue);
 
 /* A row of the table. dtype: the element type of the op's first buffer. */
@@ -81,7 +82,7 @@ typedef struct tutti_op_buffer {
 int tutti_op_buffer_get(
     const tutti_op *op, tutti_dtype dtype, int count, int i, tutti_op_buffer *buffer);
 
-/* "CPU"; "unknown". [P] */
+/* "CPU", "CUDA"; "unknown". [P] */
 const char *tutti_device_name(tutti_device device);
 /* The library that computes, with its version: "oneDNN 2.6.3". [P] */
 const char *tutti_kernel_library(void);

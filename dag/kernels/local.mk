@@ -2,7 +2,7 @@ libnet_la_SOURCES += \
 	dag/kernels/act.h dag/kernels/act_cpu.c \
 	dag/kernels/arith.h dag/kernels/arith_cpu.c \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \
-	dag/kernels/buffers.c \
+	dag/kernels/buffers.c dag/kernels/open.h dag/kernels/cuda_rows.h \
 	dag/kernels/cpu.c dag/kernels/cpu.h \
 	dag/kernels/dense.h dag/kernels/dense_cpu.c \
 	dag/kernels/kernel.h dag/kernels/table.c \
@@ -14,3 +14,20 @@ libnet_la_SOURCES += \
 	dag/kernels/optim.h dag/kernels/optim_cpu.c \
 	dag/kernels/pixel.h dag/kernels/pixel_cpu.c \
 	dag/kernels/pool.h dag/kernels/pool_cpu.c
+
+# The kernels for CUDA. nvcc's kernels and those that tests make of the same files are made again when one of these changes.
+# libtool would give its own flags to nvcc, which does not know them: -prefer-non-pic leaves them out.
+SUFFIXES = .cu
+cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/cuda.cuh dag/kernels/kernel.h dag/kernels/open.h
+EXTRA_DIST += dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/cuda.cuh
+if HAVE_CUDA
+libnet_la_SOURCES += dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/cuda_rows.c
+.cu.lo:
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) $(CUDA_GENCODE) -std=c++17 -O2 -fmad=false \
+	  --Werror all-warnings --compiler-options=-fPIC,-Wall,-Wextra,-ffp-contract=off,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics \
+	  $(AM_CPPFLAGS) $(CPPFLAGS) -prefer-non-pic -c -o $@ $<
+dag/kernels/act_cuda.lo dag/kernels/arith_cuda.lo: $(cuda_headers)
+else
+libnet_la_SOURCES += dag/kernels/cuda_none.c
+endif

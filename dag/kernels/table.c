@@ -1,5 +1,6 @@
 /* The table of kernels: the rows of every family. */
 #include "dag/kernels/cpu.h"
+#include "dag/kernels/cuda_rows.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/onednn.h"
 
@@ -18,18 +19,27 @@ static const tutti_kernel *const families[] = {
     tutti_kernels_mixup_cpu,
 };
 
+/* The rows of the f-th family; NULL past the end. */
+static const tutti_kernel *rows_of(size_t f)
+{
+    const size_t count = sizeof families / sizeof *families;
+    return f < count ? families[f] : tutti_kernels_cuda[f - count];
+}
+
 const tutti_kernel *tutti_kernel_get(int i)
 {
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-        for (const tutti_kernel *row = families[f]; row->op; row++)
+    const tutti_kernel *rows;
+    for (size_t f = 0; (rows = rows_of(f)); f++)
+        for (const tutti_kernel *row = rows; row->op; row++)
             if (i-- == 0) return row;
     return NULL;
 }
 
 const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, tutti_dtype dtype)
 {
-    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
-        for (const tutti_kernel *row = families[f]; row->op; row++)
+    const tutti_kernel *rows;
+    for (size_t f = 0; (rows = rows_of(f)); f++)
+        for (const tutti_kernel *row = rows; row->op; row++)
             if (row->op == op && row->device == device && row->dtype == dtype) return row;
     return NULL;
 }
@@ -53,7 +63,7 @@ const tutti_op *tutti_op_get(int i)
 
 const char *tutti_device_name(tutti_device device)
 {
-    return device == TUTTI_CPU ? "CPU" : "unknown";
+    return device == TUTTI_CPU ? "CPU" : device == TUTTI_CUDA ? "CUDA" : "unknown";
 }
 
 const char *tutti_kernel_library(void)

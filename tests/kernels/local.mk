@@ -8,3 +8,25 @@ tests_kernels_test_kernels_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/kernels/isa.sh tests/kernels/cases.txt tests/golden/kernels/make.py \
 	tests/golden/kernels/index.txt tests/golden/kernels/results.f32
+
+# The kernels for CUDA, compiled as C++ for the processor.
+check_PROGRAMS += tests/kernels/test_cuda
+TESTS += tests/kernels/test_cuda
+tests_kernels_test_cuda_SOURCES = \
+	tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
+	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/host_rows.h tests/kernels/test_cuda.c
+tests_kernels_test_cuda_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_kernels_test_cuda_LDADD = libtesting.la
+if HAVE_CXX
+host_kernels = tests/kernels/act_host.$(OBJEXT) tests/kernels/arith_host.$(OBJEXT)
+tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c
+tests_kernels_test_cuda_LDADD += $(host_kernels)
+tests_kernels_test_cuda_DEPENDENCIES = libtesting.la $(host_kernels)
+CLEANFILES += $(host_kernels)
+tests/kernels/%_host.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow $(TUTTI_SANITIZE_CFLAGS) \
+	  $(AM_CPPFLAGS) $(CPPFLAGS) -x c++ -c -o $@ $<
+else
+tests_kernels_test_cuda_SOURCES += tests/kernels/host_none.c
+endif

@@ -1,0 +1,96 @@
+#include "dag/kernels/cuda.cuh"
+
+extern "C" {
+#include "dag/kernels/act.h"
+}
+
+#include <math.h>
+
+namespace
+{
+
+template <typename Value> struct Relu {
+    const Value *x;
+    Value *y;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        put(y, i, rectified(get(x, i)));
+    }
+};
+
+template <typename Value> tutti_status relu(const void *args, void *const buf[], void *queue)
+{
+    const Relu<Value> element = {(const Value *)buf[0], (Value *)buf[1]};
+    return launch("relu", ((const tutti_relu_desc *)args)->count, element, queue);
+}
+
+template <typename Value> struct ReluBwd {
+    const Value *y, *dy;
+    Value *dx;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        put(dx, i, get(y, i) > 0.0f ? get(dy, i) : 0.0f);
+    }
+};
+
+template <typename Value> tutti_status relu_bwd(const void *args, void *const buf[], void *queue)
+{
+    const ReluBwd<Value> element = {(const Value *)buf[0], (const Value *)buf[1], (Value *)buf[2]};
+    return launch("relu_bwd", ((const tutti_relu_desc *)args)->count, element, queue);
+}
+
+/* The first two words of Philox4x32-10, as in dag/base/rng.c: bits 11 to 63 of 64. */
+TUTTI_BOTH inline uint64_t drawn(uint64_t key, uint64_t hi, uint64_t lo)
+{
+    uint64_t c0 = (uint32_t)lo, c1 = lo >> 32, c2 = (uint32_t)hi, c3 = hi >> 32;
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = c0 * 0xD2511F53u, p1 = c2 * 0xCD9E8D57u;
+        c0 = (p1 >> 32) ^ c1 ^ k0;
+        c2 = (p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (c1 << 32 | c0) >> 11;
+}
+
+template <typename Value> struct Dropout {
+    const Value *x;
+    const int64_t *step;
+    Value *y;
+    uint64_t seed, stream, offset, threshold;
+    float scale;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const uint64_t random = drawn(seed + (uint64_t)*step, stream, offset + (uint64_t)i);
+        put(y, i, random >= threshold ? get(x, i) * scale : 0.0f);
+    }
+};
+
+/* Forward and backward are the same function of different tensors. */
+template <typename Value> tutti_status dropout(const void *args, void *const buf[], void *queue)
+{
+    const tutti_dropout_desc *d = (const tutti_dropout_desc *)args;
+    const Dropout<Value> element = {(const Value *)buf[0], (const int64_t *)buf[1], (Value *)buf[2],
+        d->seed, d->stream, (uint64_t)d->offset,
+        (uint64_t)ceil((double)d->rate * 9007199254740992.0 /* 2^53 */), 1 / (1 - d->rate)};
+    return launch("dropout", d->count, element, queue);
+}
+
+} // namespace
+
+#define ROWS(op, open, run)                                                                        \
+    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, run<float>, tutti_cpu_free},                     \
+    {                                                                                              \
+        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, run<uint16_t>, tutti_cpu_free                \
+    }
+
+extern "C" const tutti_kernel TUTTI_CUDA_TABLE(act)[] = {
+    ROWS(relu, tutti_open_relu, relu),
+    ROWS(relu_bwd, tutti_open_relu, relu_bwd),
+    ROWS(dropout, tutti_open_dropout, dropout),
+    ROWS(dropout_bwd, tutti_open_dropout, dropout),
+    {},
+};

@@ -1,0 +1,122 @@
+/* What the kernels for CUDA share: the values of tensors, and the one way to start a kernel.
+ *
+ * A <family>_cuda.cu is compiled twice. nvcc makes kernels of it, which run on the stream that is
+ * the queue of their call. A C++ compiler makes functions of it, which go through the same blocks
+ * and threads one after another on the calling thread; tests compare these with the CPU's kernels.
+ * Both do the same operations in the same order as the CPU's (nothing is contracted: nvcc is told
+ * -fmad=false), so the bits are equal where the processor's arithmetic is IEEE's.
+ *
+ * All of it is in an unnamed namespace: a program may contain both. C++17. Internal to
+ * dag/kernels. */
+#ifndef TUTTI_CUDA_CUH
+#define TUTTI_CUDA_CUH
+
+extern "C" {
+#include "dag/base/bf16.h"
+#include "dag/base/log.h"
+#include "dag/kernels/open.h"
+}
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define TUTTI_CUDA_TABLE(family) tutti_kernels_##family##_cuda
+#define TUTTI_BOTH __host__ __device__
+#else
+#define TUTTI_CUDA_TABLE(family) tutti_kernels_##family##_host
+#define TUTTI_BOTH
+#endif
+
+namespace
+{
+
+/* An element as what is computed with: float32 from float, and from bf16 in a uint16_t. */
+TUTTI_BOTH inline float get(const float *from, int64_t i)
+{
+    return from[i];
+}
+
+TUTTI_BOTH inline float get(const uint16_t *from, int64_t i)
+{
+    const uint32_t bits = (uint32_t)from[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+TUTTI_BOTH inline void put(float *to, int64_t i, float value)
+{
+    to[i] = value;
+}
+
+TUTTI_BOTH inline void put(uint16_t *to, int64_t i, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    to[i] = (uint16_t)TUTTI_BF16_ROUND(bits);
+}
+
+/* max(v, 0); NaN stays NaN. */
+TUTTI_BOTH inline float rectified(float v)
+{
+    return v <= 0.0f ? 0.0f : v;
+}
+
+/* ---- Starting a kernel ---- */
+
+enum { THREADS = 256, MOST_BLOCKS = 1 << 14 };
+
+inline int blocks_for(int64_t count)
+{
+    const int64_t blocks = (count + THREADS - 1) / THREADS;
+    return blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
+}
+
+/* What one thread does: element by element, a whole grid apart. */
+template <typename Element>
+TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const Element &element)
+{
+    for (int64_t i = first; i < count; i += step) element(i);
+}
+
+#ifdef __CUDACC__
+
+template <typename Element>
+__global__ void __launch_bounds__(THREADS)
+    run_each(int64_t count, const __grid_constant__ Element element)
+{
+    each((int64_t)blockIdx.x * THREADS + threadIdx.x, (int64_t)gridDim.x * THREADS, count, element);
+}
+
+/* element(i) for every i from 0 to count - 1, in any order. Returns when the kernel is on its
+ * stream. KERNEL, logged with the op's name. */
+template <typename Element>
+tutti_status launch(const char *op, int64_t count, const Element &element, void *queue)
+{
+    run_each<<<blocks_for(count), THREADS, 0, (cudaStream_t)queue>>>(count, element);
+    const cudaError_t error = cudaGetLastError();
+    if (!error) return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_ERR_KERNEL, "%s: the kernel does not start: %s", op, cudaGetErrorString(error));
+}
+
+#else
+
+template <typename Element>
+tutti_status launch(const char *op, int64_t count, const Element &element, void *queue)
+{
+    const int blocks = blocks_for(count);
+    (void)op;
+    (void)queue;
+    for (int block = 0; block < blocks; block++)
+        for (int thread = 0; thread < THREADS; thread++)
+            each((int64_t)block * THREADS + thread, (int64_t)blocks * THREADS, count, element);
+    return TUTTI_OK;
+}
+
+#endif
+
+} // namespace
+
+#endif

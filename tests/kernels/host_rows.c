@@ -1,0 +1,6 @@
+#include "tests/kernels/host_rows.h"
+
+extern const tutti_kernel tutti_kernels_act_host[], tutti_kernels_arith_host[];
+
+const tutti_kernel *const test_host_rows[] = {
+    tutti_kernels_act_host, tutti_kernels_arith_host, NULL};

@@ -1,0 +1,160 @@
+/* dag/kernels/<family>_cuda.cu: compiled as C++, each kernel writes the bits that the CPU's kernel
+ * writes: on the cases of cases.txt, on more elements than a grid has threads, and on numbers of
+ * every kind. Skipped without a C++ compiler. */
+#include "dag/base/rng.h"
+#include "tests/kernels/cases.h"
+#include "tests/kernels/host_rows.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compared; /* ops of cases */
+
+static const tutti_kernel *host_kernel(const tutti_op *op, tutti_dtype dtype)
+{
+    for (int f = 0; test_host_rows[f]; f++)
+        for (const tutti_kernel *row = test_host_rows[f]; row->op; row++)
+            if (row->op == op && row->dtype == dtype) return row;
+    return NULL;
+}
+
+static void run(const tutti_kernel *kernel, const test_case *c, void *const buf[])
+{
+    void *args = NULL;
+    ck_assert_ok(kernel->open(&c->desc, &args));
+    ck_assert_ok(kernel->fn(args, buf, NULL));
+    kernel->close(args);
+}
+
+/* Runs an op of the case in both ways from the same inputs. */
+static void compare(const test_case *c, const tutti_op *op)
+{
+    const test_tensor *tensor[MAX_BUFFERS];
+    void *cpu[MAX_BUFFERS], *host[MAX_BUFFERS];
+    int written[MAX_BUFFERS], count = test_buffers(c, op, tensor, written);
+    const tutti_kernel *kernel = host_kernel(op, tensor[0]->dtype);
+    if (!kernel) return;
+    ck_assert_int_eq(kernel->device, TUTTI_CUDA);
+    for (int b = 0; b < count; b++) {
+        const size_t bytes = (size_t)tensor[b]->count * tutti_dtype_bytes(tensor[b]->dtype);
+        cpu[b] = tensor[b]->data;
+        host[b] = malloc(bytes);
+        ck_assert_ptr_nonnull(host[b]);
+        memcpy(host[b], tensor[b]->data, bytes);
+    }
+    run(tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype), c, cpu);
+    run(kernel, c, host);
+    for (int b = 0; b < count; b++) {
+        const size_t element = tutti_dtype_bytes(tensor[b]->dtype);
+        for (int64_t i = 0; i < tensor[b]->count; i++)
+            ck_assert_msg(!memcmp((char *)cpu[b] + (size_t)i * element,
+                              (char *)host[b] + (size_t)i * element, element),
+                "%s, %s: %s[%lld] in %s is another", c->text, op->name, tensor[b]->name,
+                (long long)i, tutti_dtype_name(tensor[b]->dtype));
+        free(host[b]);
+    }
+    compared++;
+}
+
+/* Any bits; sums do not say which of two NaNs they pass on, so there are none. */
+static void fill_any(const test_case *c, uint64_t seed)
+{
+    const int nans = strncmp(c->family->name, "sum", 3) != 0;
+    for (int t = 0; t < c->tensors; t++)
+        for (int64_t i = 0; i < c->tensor[t].count; i++) {
+            uint32_t bits = (uint32_t)(tutti_rng_uniform(seed, (uint64_t)t, (uint64_t)i) * 0x1p32);
+            if (i % 5 == 0) bits &= 0x80ffffff; /* zero, and denormal or close to it */
+            if (i % 7 == 0) bits |= 0x7f000000; /* infinite, NaN, or close to it */
+            if (!nans && (bits & 0x7f800000) == 0x7f800000) bits &= 0xff800000;
+            if (c->tensor[t].dtype == TUTTI_F32)
+                memcpy((char *)c->tensor[t].data + i * 4, &bits, 4);
+            bits >>= 16;
+            if (c->tensor[t].dtype == TUTTI_BF16)
+                memcpy((char *)c->tensor[t].data + i * 2, &bits, 2);
+        }
+}
+
+/* On numbers of every kind from the seed `any`, or the case's own. Returns whether the family has
+ * such a case. */
+static int one_case(const char *text, tutti_dtype values, const uint64_t *any)
+{
+    test_case c;
+    ck_assert_msg(test_parse(text, values, &c), "%s", text);
+    if (values == TUTTI_BF16 && !c.family->halves) return 0;
+    int here = 0;
+    for (int i = 0; i < c.family->ops; i++)
+        for (int dtype = 0; dtype < TUTTI_DTYPE_COUNT; dtype++)
+            here |= host_kernel(c.family->op[i], (tutti_dtype)dtype) != NULL;
+    if (!here) return 0;
+    test_case_open(&c);
+    if (any) fill_any(&c, *any);
+    for (int i = 0; i < c.family->ops; i++) compare(&c, c.family->op[i]);
+    test_case_close(&c);
+    return 1;
+}
+
+START_TEST(cases_have_the_same_bits)
+{
+    char line[MAX_TEXT];
+    FILE *file = fopen(testing_source("tests/kernels/cases.txt"), "r");
+    ck_assert_ptr_nonnull(file);
+    compared = 0;
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!*line || *line == '#') continue;
+        one_case(line, TUTTI_F32, NULL);
+        one_case(line, TUTTI_BF16, NULL);
+    }
+    fclose(file);
+    ck_assert_int_ge(compared, 39);
+}
+END_TEST
+
+START_TEST(any_numbers_have_the_same_bits)
+{
+    static const char *const texts[] = {"relu count=100003",
+        "dropout count=100003 offset=4000000000 rate=0.3 seed=11 stream=5",
+        "sum count=100003 inputs=3 relu=0", "sum count=100003 inputs=2 relu=1",
+        "sum count=100003 inputs=2 relu=0 into=1", "sum_narrow count=100003 inputs=2 relu=1",
+        "widen count=100003", "narrow count=100003"};
+    const uint64_t seed = testing_seed(20261123);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        ck_assert(one_case(texts[i], TUTTI_F32, &seed));
+        one_case(texts[i], TUTTI_BF16, &seed);
+    }
+}
+END_TEST
+
+/* A grid has 2^22 threads. */
+START_TEST(a_thread_takes_several_elements)
+{
+    const uint64_t seed = testing_seed(20261124);
+    ck_assert(one_case("relu count=4200001", TUTTI_BF16, &seed));
+}
+END_TEST
+
+/* Of every op that has a row, there is one for each type that the CPU has. */
+START_TEST(rows_are_complete)
+{
+    for (int f = 0; test_host_rows[f]; f++)
+        for (const tutti_kernel *row = test_host_rows[f]; row->op; row++)
+            for (int dtype = 0; dtype < TUTTI_DTYPE_COUNT; dtype++)
+                ck_assert_msg(!tutti_kernel_find(row->op, TUTTI_CPU, (tutti_dtype)dtype) ==
+                                  !host_kernel(row->op, (tutti_dtype)dtype),
+                    "%s for %s", row->op->name, tutti_dtype_name((tutti_dtype)dtype));
+}
+END_TEST
+
+int main(void)
+{
+    if (!test_host_rows[0]) return 77;
+    Suite *suite = suite_create("cuda");
+    TCase *tests = testing_case(suite, "cuda");
+    tcase_add_test(tests, cases_have_the_same_bits);
+    tcase_add_test(tests, any_numbers_have_the_same_bits);
+    tcase_add_test(tests, a_thread_takes_several_elements);
+    tcase_add_test(tests, rows_are_complete);
+    return testing_run(suite);
+}
