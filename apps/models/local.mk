@@ -9,6 +9,7 @@ libmodels_la_SOURCES = \
 	apps/models/mobilenet.c \
 	apps/models/model.h \
 	apps/models/resnet.c \
+	apps/models/resnet_preact.c \
 	apps/models/resnet_large.c \
 	apps/models/table.c \
 	apps/models/torch_names.c apps/models/torch_names.h \

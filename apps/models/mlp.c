@@ -5,7 +5,9 @@
  *   mlp         2 hidden layers of 512, as in PyTorch's quickstart tutorial. Parameters at 32x32x3,
  *               10 classes: 3072*512+512 + 512*512+512 + 512*10+10 = 1,841,162
  *   mlp-1024x5  5 hidden layers of 1024: many bytes for little computation, so communication
- *               bounds the step. 3072*1024+1024 + 4*(1024*1024+1024) + 1024*10+10 = 7,355,402 */
+ *               bounds the step. 3072*1024+1024 + 4*(1024*1024+1024) + 1024*10+10 = 7,355,402
+ *   wide-mlp    6 hidden layers of 4096, the width of VGG-16's dense layers: for layers that a
+ *               single rank should not hold. 3072*4096+4096 + 5*(4096*4096+4096) + 4096*10+10 = 96,534,538 */
 #include "apps/models/families.h"
 
 #include <stdio.h>
@@ -32,4 +34,9 @@ void tutti_model_mlp(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t cl
 void tutti_model_mlp_1024x5(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes)
 {
     build(net, tutti_net_input(net, H, W, C), 5, 1024, classes);
+}
+
+void tutti_model_wide_mlp(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes)
+{
+    build(net, tutti_net_input(net, H, W, C), 6, 4096, classes);
 }

@@ -18,6 +18,9 @@ static const tutti_model mlp = {"mlp",
 static const tutti_model mlp_1024x5 = {"mlp-1024x5",
     "multilayer perceptron, 5 hidden layers of 1024 (no batch norm)", tutti_model_mlp_1024x5, SMALL,
     7355402, {0.05, 5e-4, 0}};
+static const tutti_model wide_mlp = {"wide-mlp",
+    "multilayer perceptron, 6 hidden layers of 4096 (no batch norm)", tutti_model_wide_mlp, SMALL,
+    96534538, {0.01, 5e-4, 0}};
 static const tutti_model cifar_quick = {"cifar-quick",
     "Caffe's CIFAR-10 quick: 3 convolutions 5x5 (no batch norm)", tutti_model_cifar_quick, SMALL,
     145578, {0.02, 5e-4, 0}};
@@ -31,6 +34,12 @@ static const tutti_model resnet56 = {"resnet56", "residual network for CIFAR, 56
     tutti_model_resnet56, SMALL, 853018, {0.2, 5e-4, 0}};
 static const tutti_model resnet110 = {"resnet110", "residual network for CIFAR, 110 layers",
     tutti_model_resnet110, SMALL, 1727962, {0.1, 5e-4, 0}};
+static const tutti_model preact_resnet110 = {"preact-resnet110",
+    "residual network with pre-activation for CIFAR, 110 layers", tutti_model_preact_resnet110,
+    SMALL, 1727962, {0.1, 1e-4, 0}};
+static const tutti_model resnet1001 = {"resnet1001",
+    "residual network with pre-activation for CIFAR, 1001 layers", tutti_model_resnet1001, SMALL,
+    10327706, {0.1, 1e-4, 0}};
 static const tutti_model vgg16 = {"vgg16", "VGG-16 for small images, with batch norm",
     tutti_model_vgg16, SMALL, 14724042, {0.1, 5e-4, 0}};
 static const tutti_model resnet50 = {"resnet50", "residual network for 224x224 images, 50 layers",
@@ -87,9 +96,10 @@ static const tutti_model mobilenet_v1 = {"mobilenet-v1",
     4231976, {0.05, 4e-5, 0}};
 
 const tutti_model *const tutti_models[] = {&mlp, &mlp_1024x5, &cifar_quick, &resnet20, &resnet32,
-    &resnet44, &resnet56, &resnet110, &vgg16, &resnet50, &vgg16_224, &resnet18, &resnet34,
-    &resnet101, &resnet152, &resnext50, &alexnet, &alexnet_tv, &vgg11_224, &vgg13_224, &vgg19_224,
-    &vgg11_bn_224, &vgg16_bn_224, &vgg19_bn_224, &googlenet, &googlenet_bn, &mobilenet_v1, NULL};
+    &resnet44, &resnet56, &resnet110, &preact_resnet110, &resnet1001, &vgg16, &wide_mlp, &resnet50,
+    &vgg16_224, &resnet18, &resnet34, &resnet101, &resnet152, &resnext50, &alexnet, &alexnet_tv,
+    &vgg11_224, &vgg13_224, &vgg19_224, &vgg11_bn_224, &vgg16_bn_224, &vgg19_bn_224, &googlenet,
+    &googlenet_bn, &mobilenet_v1, NULL};
 
 const tutti_model *tutti_model_find(const char *name)
 {
