@@ -23,6 +23,7 @@ libnet_la_SOURCES += \
 	dag/net/layers.c \
 	dag/net/messages.c \
 	dag/net/net.h \
+	dag/net/partition.c dag/net/partition.h \
 	dag/net/precision.c \
 	dag/net/refresh.c \
 	dag/net/resized.c \

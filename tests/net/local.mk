@@ -4,9 +4,9 @@ libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtrial_la_LIBADD = libtesting.la
 
 check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
-	tests/net/test_branches tests/net/test_units tests/net/test_updates
+	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates
 TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
-	tests/net/test_branches tests/net/test_units tests/net/test_updates
+	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates
 tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_net_LDADD = libtesting.la
@@ -19,6 +19,9 @@ tests_net_test_gradients_LDADD = libtrial.la
 tests_net_test_branches_SOURCES = tests/net/test_branches.c
 tests_net_test_branches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_branches_LDADD = libtrial.la
+tests_net_test_partition_SOURCES = tests/net/test_partition.c
+tests_net_test_partition_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_partition_LDADD = libtrial.la
 tests_net_test_units_SOURCES = tests/net/test_units.c
 tests_net_test_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_units_LDADD = libtrial.la

@@ -1,0 +1,174 @@
+#include "dag/net/partition.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
+#include "dag/net/layer.h"
+#include "dag/net/step.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- costs ---- */
+
+/* The layer of a node "<layer>.<op>@<micro-batch>" (dag/net/site.h), or -1. */
+static int layer_of(const tutti_net *net, const char *node, int guess)
+{
+    const char *dot = strrchr(node, '.');
+    for (int i = 0; dot && i < net->layers; i++) {
+        int l = (guess + i) % net->layers;
+        const char *name = net->layer[l].name;
+        if (!strncmp(name, node, (size_t)(dot - node)) && !name[dot - node]) return l;
+    }
+    return -1;
+}
+
+static double work_of(const tutti_graph *graph, int n)
+{
+    const tutti_node *node = tutti_graph_get_node(graph, n);
+    double flops = node->op->flops ? node->op->flops(node->desc) : 0;
+    return flops + TUTTI_WORK_PER_BYTE_MOVED * (double)tutti_graph_node_bytes(graph, n);
+}
+
+static void add_work(const tutti_net *net, const tutti_step *step, tutti_layer_cost cost[])
+{
+    int l = 0;
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        if (node->section != step->train || node->kind != TUTTI_NODE_KERNEL) continue;
+        int of = layer_of(net, node->name, l);
+        if (of < 0) continue;
+        l = of;
+        cost[l].work += work_of(step->graph, n);
+    }
+}
+
+/* Adds a value to all cuts between the layer that makes it and the last one that reads it. */
+static void add_value(const tutti_net *net, tutti_value v, tutti_layer_cost cost[])
+{
+    int from = net->source[v].layer, last = from;
+    for (int l = from + 1; l < net->layers; l++)
+        for (int i = 0; i < net->layer[l].inputs; i++)
+            if (net->layer[l].in[i] == v) last = l;
+    double bytes = (double)tutti_extent_count(tutti_net_extent(net, v)) *
+                   (double)tutti_dtype_bytes(tutti_net_dtype(net, v));
+    for (int l = from; l < last; l++) cost[l].sends += bytes;
+}
+
+tutti_status tutti_net_costs(const tutti_net *net, tutti_layer_cost cost[])
+{
+    enum { IMAGES = 2 }; /* batch norm needs two where images have one pixel */
+    const tutti_step_options options = {
+        .batch = IMAGES, .micro_batches = 1, .ranks = 1, .emission = TUTTI_EMISSION_GPIPE};
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_step *step;
+    tutti_status status = tutti_step_build(net, &options, &step);
+    if (status != TUTTI_OK) return status;
+    for (int l = 0; l < net->layers; l++)
+        cost[l] =
+            (tutti_layer_cost){.parameters = tutti_layer_parameters(&net->layer[l], parameter) > 0};
+    add_work(net, step, cost);
+    for (int l = 0; l < net->layers; l++) cost[l].work /= IMAGES;
+    for (tutti_value v = 0; v < net->values; v++) add_value(net, v, cost);
+    tutti_step_free(step);
+    return TUTTI_OK;
+}
+
+/* ---- the best cut ---- */
+
+/* Of the stages up to here. */
+typedef struct choice {
+    double cost; /* what is to be small: the greatest cost of a stage, or bytes between stages */
+    int begin;   /* where the last of them begins; -1: they cannot be cut so */
+} choice;
+
+typedef struct plan {
+    int layers;
+    const tutti_layer_cost *cost;
+    double *work;    /* of layers 0 .. l - 1 */
+    int *parameters; /* how many of these have any */
+    double most;     /* what a stage may cost; below 0: that is what is to be found */
+    choice *best;    /* of layers 0 .. l - 1 in q + 1 stages: index q * (layers + 1) + l */
+} plan;
+
+static double cut(const plan *p, int l)
+{
+    return l > 0 && l < p->layers ? p->cost[l - 1].sends : 0;
+}
+
+/* Layers begin .. end - 1 in one stage: values go forward, gradients back, at both ends. */
+static double stage_cost(const plan *p, int begin, int end)
+{
+    double work = p->work[end] - p->work[begin];
+    double sent = TUTTI_WORK_PER_BYTE_SENT * (cut(p, begin) + cut(p, end));
+    return work > sent ? work : sent;
+}
+
+/* What this stage adds to the cost of those before it; DBL_MAX: it may not be one. */
+static double with_stage(const plan *p, double before, int begin, int end)
+{
+    double cost = stage_cost(p, begin, end);
+    if (p->parameters[end] == p->parameters[begin]) return DBL_MAX;
+    if (p->most < 0) return cost > before ? cost : before;
+    return cost <= p->most ? before + cut(p, begin) : DBL_MAX;
+}
+
+static choice choose(const plan *p, int q, int end)
+{
+    choice best = {.cost = DBL_MAX, .begin = -1};
+    for (int begin = q; begin < end && (q || !begin); begin++) { /* the first begins with layer 0 */
+        const choice *before = q ? &p->best[(q - 1) * (p->layers + 1) + begin] : NULL;
+        if (before && before->begin < 0) continue;
+        double cost = with_stage(p, before ? before->cost : 0, begin, end);
+        if (cost < best.cost) best = (choice){cost, begin};
+    }
+    return best;
+}
+
+/* What is least for all layers in so many stages; DBL_MAX if they cannot be cut so. */
+static double find(const plan *p, int stages)
+{
+    for (int q = 0; q < stages; q++)
+        for (int l = 0; l <= p->layers; l++) p->best[q * (p->layers + 1) + l] = choose(p, q, l);
+    return p->best[(stages - 1) * (p->layers + 1) + p->layers].cost;
+}
+
+/* First what the costliest stage has to cost at least, then how little is sent if none costs more. */
+static tutti_status find_ends(plan *p, int stages, int end[])
+{
+    p->most = -1;
+    p->most = find(p, stages);
+    if (p->most == DBL_MAX)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%d stages, but only %d layers with parameters: each stage needs one", stages,
+            p->parameters[p->layers]);
+    find(p, stages);
+    for (int q = stages - 1, l = p->layers; q >= 0; q--) {
+        end[q] = l;
+        l = p->best[q * (p->layers + 1) + l].begin;
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_partition(int layers, const tutti_layer_cost cost[], int stages, int end[])
+{
+    const size_t n = (size_t)layers + 1;
+    plan p = {.layers = layers,
+        .cost = cost,
+        .work = calloc(n, sizeof *p.work),
+        .parameters = calloc(n, sizeof *p.parameters),
+        .best = calloc(n * (size_t)stages, sizeof *p.best)};
+    tutti_status status =
+        p.work && p.parameters && p.best
+            ? TUTTI_OK
+            : tutti_fail(TUTTI_ERR_NOMEM, "no memory to deal %d layers to stages", layers);
+    for (int l = 0; l < layers && status == TUTTI_OK; l++) {
+        p.work[l + 1] = p.work[l] + cost[l].work;
+        p.parameters[l + 1] = p.parameters[l] + (cost[l].parameters != 0);
+    }
+    if (status == TUTTI_OK) status = find_ends(&p, stages, end);
+    free(p.work);
+    free(p.parameters);
+    free(p.best);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* Layers dealt to stages: the best of all cuts, found by trying them all; costs of a net; what cannot be dealt. */
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/net/layer.h"
+#include "dag/net/partition.h"
+#include "tests/net/drawn.h"
+#include "tests/support/testing.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 12 };
+
+static double cost_of(const tutti_layer_cost cost[], int layers, int begin, int end)
+{
+    double work = 0, bytes = 0;
+    for (int l = begin; l < end; l++) work += cost[l].work;
+    if (begin > 0) bytes += cost[begin - 1].sends;
+    if (end < layers) bytes += cost[end - 1].sends;
+    return work > TUTTI_WORK_PER_BYTE_SENT * bytes ? work : TUTTI_WORK_PER_BYTE_SENT * bytes;
+}
+
+typedef struct judged {
+    double worst, sent;
+} judged;
+
+/* DBL_MAX if a stage has no parameters, or no layers. */
+static judged judge(const tutti_layer_cost cost[], int layers, int stages, const int end[])
+{
+    judged j = {0};
+    for (int q = 0; q < stages; q++) {
+        int begin = q ? end[q - 1] : 0, parameters = 0;
+        for (int l = begin; l < end[q]; l++) parameters |= cost[l].parameters;
+        if (!parameters) return (judged){DBL_MAX, DBL_MAX};
+        double c = cost_of(cost, layers, begin, end[q]);
+        if (c > j.worst) j.worst = c;
+        if (q) j.sent += cost[begin - 1].sends;
+    }
+    return j;
+}
+
+/* Tries all ends of stages q and later. */
+static void try_all(
+    const tutti_layer_cost cost[], int layers, int stages, int q, int end[], judged *best)
+{
+    if (q == stages - 1) {
+        end[q] = layers;
+        judged j = judge(cost, layers, stages, end);
+        if (j.worst < best->worst || (j.worst == best->worst && j.sent < best->sent)) *best = j;
+        return;
+    }
+    for (end[q] = q ? end[q - 1] + 1 : 1; end[q] < layers; end[q]++)
+        try_all(cost, layers, stages, q + 1, end, best);
+}
+
+START_TEST(no_cut_is_better)
+{
+    const uint64_t seed = testing_seed(300) + (uint64_t)_i, stream = tutti_rng_stream("costs");
+    tutti_layer_cost cost[MOST];
+    for (int round = 0; round < 40; round++) {
+        const uint64_t at = (uint64_t)(round * 4 * MOST);
+        int layers = 3 + (int)tutti_rng_below(seed, stream, at, MOST - 2), end[5], other[5];
+        int stages = 1 + (int)tutti_rng_below(seed, stream, at + 1, 5);
+        for (int l = 0; l < layers; l++) {
+            const uint64_t of = at + 2 + 3 * (uint64_t)l;
+            cost[l] = (tutti_layer_cost){.work = (double)tutti_rng_below(seed, stream, of, 100000),
+                .sends = (double)tutti_rng_below(seed, stream, of + 1, 40),
+                .parameters = tutti_rng_below(seed, stream, of + 2, 3) > 0};
+        }
+        judged best = {DBL_MAX, DBL_MAX};
+        try_all(cost, layers, stages, 0, other, &best);
+        tutti_log_set_level(TUTTI_LOG_NONE);
+        tutti_status status = tutti_partition(layers, cost, stages, end);
+        tutti_log_set_level(TUTTI_LOG_WARN);
+        ck_assert_int_eq(status, best.worst == DBL_MAX ? TUTTI_ERR_INVAL : TUTTI_OK);
+        if (status) continue;
+        judged found = judge(cost, layers, stages, end);
+        ck_assert_double_eq_tol(found.worst, best.worst, 1e-6);
+        ck_assert_double_eq_tol(found.sent, best.sent, 1e-6);
+        ck_assert_int_eq(end[stages - 1], layers);
+    }
+}
+END_TEST
+
+/* Twice the channels are about four times the work, and twice the bytes. */
+START_TEST(costs_follow_the_layers)
+{
+    tutti_net *net;
+    tutti_layer_cost cost[4];
+    ck_assert_ok(tutti_net_new(&net));
+    tutti_value x = tutti_net_input(net, 16, 16, 32);
+    x = tutti_net_conv(net, "narrow", x, &(tutti_conv_layer){.K = 32, .R = 3, .pad = 1});
+    x = tutti_net_conv(net, "wide", x, &(tutti_conv_layer){.K = 64, .R = 3, .pad = 1});
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, 10, TUTTI_INIT_UNIFORM_FAN_IN));
+    ck_assert_ok(tutti_net_costs(net, cost));
+    ck_assert_double_eq(cost[0].work, 0);
+    ck_assert(
+        !cost[0].parameters && cost[1].parameters && cost[2].parameters && cost[3].parameters);
+    ck_assert_double_eq(cost[1].sends, 16 * 16 * 32 * 4.0);
+    ck_assert_double_eq(cost[2].sends, 16 * 16 * 64 * 4.0);
+    ck_assert_double_eq(cost[3].sends, 0);
+    ck_assert_double_gt(cost[2].work, 2 * cost[1].work); /* its input's gradient, too */
+    ck_assert_double_gt(cost[1].work, 2 * 2 * 16 * 16 * 32 * 32 * 9.0);
+    tutti_net_free(net);
+}
+END_TEST
+
+/* A value that is read again crosses every cut until then. */
+START_TEST(skips_cross_all_cuts)
+{
+    tutti_net *net;
+    ck_assert_ok(tutti_net_new(&net));
+    tutti_value x = tutti_net_input(net, 4, 4, 2);
+    tutti_value a = tutti_net_conv(net, "a", x, &(tutti_conv_layer){.K = 2, .R = 1});
+    tutti_value b = tutti_net_conv(net, "b", a, &(tutti_conv_layer){.K = 2, .R = 1});
+    tutti_value c = tutti_net_conv(net, "c", b, &(tutti_conv_layer){.K = 2, .R = 1});
+    x = tutti_net_add(net, "add", c, a, 0);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, 3, TUTTI_INIT_UNIFORM_FAN_IN));
+    tutti_layer_cost cost[6];
+    ck_assert_ok(tutti_net_costs(net, cost));
+    const double one = 4 * 4 * 2 * 4, want[] = {one, one, 2 * one, 2 * one, one, 0};
+    for (int l = 0; l < 6; l++) ck_assert_double_eq(cost[l].sends, want[l]);
+    tutti_net_free(net);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("partition");
+    TCase *tcase = testing_case(suite, "partition");
+    tcase_add_loop_test(tcase, no_cut_is_better, 0, 4);
+    tcase_add_test(tcase, costs_follow_the_layers);
+    tcase_add_test(tcase, skips_cross_all_cuts);
+    return testing_run(suite);
+}
