@@ -104,7 +104,8 @@ static tutti_status weights_after(
     if (!status) status = tutti_workload_steps(&b->workload, session, steps, &seconds);
     if (!status) status = tutti_workload_loss(session, loss);
     if (!status)
-        status = tutti_weights_walk(session, session->step->parameters, TUTTI_READ, append, &at);
+        status =
+            tutti_weights_walk(session, tutti_weights_parameters(session), TUTTI_READ, append, &at);
     tutti_training_session_stop(session);
     if (status)
         free(copy);

@@ -6,12 +6,12 @@
 #include <string.h>
 
 static tutti_status expect(
-    const tutti_training_session *s, tutti_training_stage stage, const char *call)
+    const tutti_training_session *s, tutti_training_level level, const char *call)
 {
     static const char *const names[] = {"closed", "open", "built", "applied", "started"};
-    if (s->stage == stage) return TUTTI_OK;
+    if (s->level == level) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "a training session that is %s cannot %s: it must be %s",
-        names[s->stage], call, names[stage]);
+        names[s->level], call, names[level]);
 }
 
 /* ---- open ---- */
@@ -51,6 +51,43 @@ static tutti_status open_exchange(tutti_training_session *s)
     return TUTTI_OK;
 }
 
+/* The groups of a layout with several stages. All ranks make all of them, in one order. */
+static tutti_status make_groups(tutti_training_session *s)
+{
+    const tutti_layout *l = &s->options.layout;
+    int most = l->stages > l->replicas ? l->stages : l->replicas, group;
+    int *ranks = calloc((size_t)most, sizeof *ranks);
+    tutti_status status =
+        ranks ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", most);
+    for (int q = 0; q < l->stages && !status; q++) {
+        for (int r = 0; r < l->replicas; r++) ranks[r] = tutti_layout_rank(l, q, r);
+        status = tutti_exchange_group(s->exchange, l->replicas, ranks, &group);
+        if (q == s->stage) s->over_replicas = group;
+    }
+    for (int r = 0; r < l->replicas && !status; r++) {
+        for (int q = 0; q < l->stages; q++) ranks[q] = tutti_layout_rank(l, q, r);
+        status = tutti_exchange_group(s->exchange, l->stages, ranks, &group);
+        if (r == s->replica) s->over_stages = group;
+    }
+    free(ranks);
+    return status;
+}
+
+/* Which part of the work this rank has. */
+static tutti_status take_place(tutti_training_session *s)
+{
+    tutti_layout *l = &s->options.layout;
+    s->replica = s->rank;
+    s->replicas = s->ranks;
+    if (!l->stages && !l->replicas) return TUTTI_OK;
+    tutti_status status = tutti_layout_complete(l, s->ranks);
+    if (status) return status;
+    s->stage = tutti_layout_stage(l, s->rank);
+    s->replica = tutti_layout_replica(l, s->rank);
+    s->replicas = l->replicas;
+    return l->stages > 1 ? make_groups(s) : TUTTI_OK;
+}
+
 /* Closes what has failed to open. */
 static void give_up(tutti_training_session *s, tutti_status status)
 {
@@ -70,8 +107,9 @@ tutti_status tutti_training_session_open(
     if (!status && options->spans)
         status = tutti_trace_open(options->workers, options->readers, options->spans, &s.trace);
     if (!status && options->exchange.design) status = open_exchange(&s);
+    if (!status) status = take_place(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */
-    s.stage = TUTTI_TRAINING_OPEN;
+    s.level = TUTTI_TRAINING_OPEN;
     if (status) give_up(&s, status);
     *session = s;
     return status;
@@ -91,7 +129,7 @@ static tutti_status reserve(tutti_training_session *s)
 static void keep(tutti_training_session *s, tutti_graph *graph)
 {
     s->seen[s->graphs++] = s->graph = graph;
-    s->stage = TUTTI_TRAINING_BUILT;
+    s->level = TUTTI_TRAINING_BUILT;
 }
 
 static tutti_status build_net(
@@ -132,22 +170,50 @@ static tutti_status build_evaluated(const tutti_model *model, const tutti_model_
         eval_size, layer, model->name, eval_size, eval_size, input->H, input->W);
 }
 
+/* This rank's part of the net's step; that of a pipeline's stage, and what the model has in all. */
+static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
+    const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
+{
+    const tutti_layout *l = &s->options.layout;
+    int at[TUTTI_LAYOUT_STAGES];
+    if (l->stages < 2) return tutti_step_build(net, recipe, step);
+    tutti_status status = tutti_layout_cut(l, model->name, net, s->end);
+    if (!status) status = tutti_step_build(net, recipe, &s->whole);
+    if (status) return status;
+    for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
+    recipe->emission = l->emission;
+    recipe->slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - s->stage : 0;
+    recipe->pipeline = (tutti_pipeline){.stages = l->stages,
+        .stage = s->stage,
+        .end = s->end,
+        .rank = at,
+        .replicas = s->over_replicas,
+        .line = s->over_stages};
+    status = tutti_step_build(net, recipe, step);
+    recipe->pipeline = (tutti_pipeline){0};
+    if (!status) return TUTTI_OK;
+    tutti_step_free(s->whole);
+    s->whole = NULL;
+    return status;
+}
+
 tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe)
 {
     tutti_net *net = NULL, *evaluated = NULL;
     tutti_step *step;
     tutti_step_options complete = *recipe;
-    complete.micro_batches = s->options.workers;
-    complete.rank = s->rank;
-    complete.ranks = s->ranks;
+    complete.micro_batches =
+        tutti_layout_micro_batches(&s->options.layout, recipe->batch, s->options.workers);
+    complete.rank = s->replica;
+    complete.ranks = s->replicas;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);
     if (!status) status = build_net(model, input, recipe->zero_last_scale, &net);
     if (!status) status = build_evaluated(model, input, s->options.eval_size, net, &evaluated);
     complete.evaluated = evaluated;
-    if (!status) status = tutti_step_build(net, &complete, &step);
+    if (!status) status = build_steps(s, model, net, &complete, &step);
     complete.evaluated = NULL;
     int64_t side = evaluated ? s->options.eval_size : 0;
     tutti_net_free(evaluated);
@@ -178,7 +244,7 @@ tutti_status tutti_training_session_apply(tutti_training_session *s)
 {
     tutti_status status = expect(s, TUTTI_TRAINING_BUILT, "apply its exchange");
     if (!status && s->exchange) status = tutti_exchange_apply(s->exchange, s->graph);
-    if (!status) s->stage = TUTTI_TRAINING_APPLIED;
+    if (!status) s->level = TUTTI_TRAINING_APPLIED;
     return status;
 }
 
@@ -203,7 +269,7 @@ tutti_status tutti_training_session_start(tutti_training_session *s)
     if (s->exchange) options.hooks = tutti_exchange_hooks(s->exchange);
     status = s->runner->open(s->graph, &options, &s->run);
     if (status) return status;
-    s->stage = TUTTI_TRAINING_STARTED;
+    s->level = TUTTI_TRAINING_STARTED;
     s->stale = 1;
     return TUTTI_OK;
 }
@@ -239,6 +305,7 @@ tutti_status tutti_training_session_feed(
     if (!status) status = refresh(s);
     for (int i = 0; !status && i < s->recipe.micro_batches; i++) {
         const tutti_micro_batch *part = &s->step->micro_batch[i];
+        if (part->labels < 0) continue;
         status = s->runner->feed(s->run, evaluation ? part->evaluated : part->images,
             images + part->first * bytes, (size_t)(part->count * bytes), NULL, NULL);
         if (!status)
@@ -255,7 +322,7 @@ void tutti_training_session_stop(tutti_training_session *s)
     if (!s->run) return;
     s->runner->close(s->run);
     s->run = NULL;
-    s->stage = TUTTI_TRAINING_APPLIED;
+    s->level = TUTTI_TRAINING_APPLIED;
 }
 
 /* Once no exchange can name anything in them. */
@@ -272,14 +339,16 @@ void tutti_training_session_clear(tutti_training_session *s)
     tutti_training_session_stop(s);
     if (s->step) s->step->graph = NULL; /* it is among those seen */
     tutti_step_free(s->step);
+    tutti_step_free(s->whole);
     tutti_net_free(s->net);
+    s->whole = NULL;
     s->step = NULL;
     s->net = NULL;
     s->graph = NULL;
     s->recipe = (tutti_step_options){0};
     s->image_bytes = s->evaluated_bytes = 0;
     if (!s->exchange) free_graphs(s);
-    if (s->stage > TUTTI_TRAINING_OPEN) s->stage = TUTTI_TRAINING_OPEN;
+    if (s->level > TUTTI_TRAINING_OPEN) s->level = TUTTI_TRAINING_OPEN;
 }
 
 tutti_status tutti_training_session_reopen(
@@ -293,6 +362,7 @@ tutti_status tutti_training_session_reopen(
     if (status) return status;
     const tutti_exchange_options options = exchange_options(s, exchange);
     status = tutti_exchange_reopen(&s->exchange, &options);
+    if (!status) status = take_place(s);
     if (status) {
         give_up(s, status);
         return status;

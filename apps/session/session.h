@@ -1,8 +1,8 @@
 /* A training session: one rank's exchange with what runs on it. It owns the exchange, the model as
  * a graph of steps, the run of that graph, and the meter and the trace of both, and closes them in
- * the one right order, whatever stage it has reached.
+ * the one right order, whatever level it has reached.
  *
- *   stage     what there is                                reached by
+ *   level     what there is                                reached by
  *   OPEN      exchange, meter, trace                       open, reopen, clear
  *   BUILT     net and step, or a graph without a model     build, blank
  *   APPLIED   the graph's collectives and their places     apply, stop
@@ -11,7 +11,7 @@
  *   open -> { build -> apply -> start -> init -> { feed, submit, wait }* -> stop -> clear }*
  *        -> [reopen -> { build ... }*] -> close
  *
- * A call in the wrong stage is INVAL (logged: the call and the stage). Users read the fields and
+ * A call at the wrong level is INVAL (logged: the call and the level). Users read the fields and
  * call the exchange and the runner; only the functions below open and close them. A graph lives
  * until its exchange is closed or reopened, because the exchange may report the names in it.
  *
@@ -20,21 +20,23 @@
 #define TUTTI_TRAINING_SESSION_H
 
 #include "apps/models/model.h"
+#include "apps/session/layout.h"
 #include "dag/net/step.h"
 #include "designs/exchange/exchange.h"
 
-typedef enum tutti_training_stage {
+typedef enum tutti_training_level {
     TUTTI_TRAINING_CLOSED,
     TUTTI_TRAINING_OPEN,
     TUTTI_TRAINING_BUILT,
     TUTTI_TRAINING_APPLIED,
     TUTTI_TRAINING_STARTED
-} tutti_training_stage;
+} tutti_training_level;
 
 typedef struct tutti_training_session_options {
     const char *runner; /* NULL: "starpu" */
-    int workers;        /* of the run; a batch is cut into as many micro-batches */
-    int metered;        /* 1: with a meter */
+    int workers;        /* of the run; without a layout a batch is cut into as many micro-batches */
+    tutti_layout layout; /* completed when the session is opened. Stages: only with an exchange */
+    int metered;         /* 1: with a meter */
     int eval_size; /* evaluations see squares of this side; 0: images of the size of training */
     int64_t spans; /* with a trace, which has room for this many spans per track; 0: without */
     int readers;   /* threads that read ahead, for the trace */
@@ -50,17 +52,23 @@ typedef struct tutti_training_session_options {
 
 /* Zeroed: closed. */
 typedef struct tutti_training_session {
-    tutti_training_stage stage;
+    tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
-    tutti_meter *meter;       /* NULL: not metered */
-    tutti_trace *trace;       /* NULL: not traced */
-    tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
+    int stage, replica, replicas; /* of this rank; of the net. Without a layout 0, rank and ranks */
+    int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
+    tutti_meter *meter;             /* NULL: not metered */
+    tutti_trace *trace;             /* NULL: not traced */
+    tutti_exchange *exchange;       /* NULL: nothing is summed over ranks */
     /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
     tutti_net *net;
     tutti_step *step;
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
+    /* In a pipeline, else NULL and zeros: the step as it would be on one rank, which never runs, but
+     * lists what the model has (apps/session/weights.h); the layers of all stages */
+    tutti_step *whole;
+    int end[TUTTI_LAYOUT_STAGES];
     int stale;          /* copies of weights (step.h) are not those of the weights */
     tutti_graph *graph; /* the step's, or the one that blank made; NULL: not BUILT */
     const tutti_runner *runner;
@@ -82,7 +90,7 @@ tutti_status tutti_training_session_reopen(
     tutti_training_session *session, const tutti_exchange_options *exchange);
 
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
- * and the ranks of the session, and takes images as bytes, whatever the recipe says of these; a
+ * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the recipe says of these; a
  * recipe with a deviation of 0 gets mean and deviation of evenly distributed bytes. USAGE (logged) if
  * the model has other parameters for images of eval_size; INVAL (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
@@ -96,7 +104,8 @@ tutti_status tutti_training_session_apply(tutti_training_session *session);
 tutti_status tutti_training_session_start(tutti_training_session *session);
 /* Writes the model's initial weights and state, which the recipe's seed determines. */
 tutti_status tutti_training_session_init(tutti_training_session *session);
-/* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes, to be
+/* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes, on the
+ * first stage (NULL on the others, which call it, too), to be
  * trained on, or with evaluation 1, to be evaluated: both must stay valid until a wait for a later
  * point has returned. The first batch after start or init comes after the section `refresh`, of a
  * step that has one (step.h); weights are written in another way only before it. Errors as of

@@ -1,15 +1,56 @@
 #include "apps/session/weights.h"
 
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+/* ---- the list ---- */
+
+static const tutti_step *list_of(const tutti_training_session *s)
+{
+    return s->whole ? s->whole : s->step;
+}
+
 int tutti_weights_count(const tutti_training_session *s)
 {
-    return s->step->parameters + s->step->states;
+    const tutti_step *list = list_of(s);
+    return list->parameters + list->states;
+}
+
+int tutti_weights_parameters(const tutti_training_session *s)
+{
+    return list_of(s)->parameters;
+}
+
+static int number_of(const tutti_step *step, int i)
+{
+    return i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
+}
+
+const tutti_tensor *tutti_weights_get(const tutti_training_session *s, int i)
+{
+    const tutti_step *list = list_of(s);
+    return tutti_graph_get_tensor(list->graph, number_of(list, i));
+}
+
+int tutti_weights_stage(const tutti_training_session *s, int i)
+{
+    const tutti_step *list = list_of(s);
+    int layer =
+        i < list->parameters ? list->parameter_layer[i] : list->state_layer[i - list->parameters];
+    int stage = 0;
+    while (s->whole && layer >= s->end[stage]) stage++;
+    return stage;
 }
 
 int tutti_weights_tensor(const tutti_training_session *s, int i)
 {
-    const tutti_step *step = s->step;
-    return i < step->parameters ? step->parameter[i] : step->state[i - step->parameters];
+    if (!s->whole) return number_of(s->step, i);
+    if (tutti_weights_stage(s, i) != s->stage) return -1;
+    return tutti_graph_find(s->graph, tutti_weights_get(s, i)->name);
 }
+
+/* ---- on this rank ---- */
 
 tutti_status tutti_weights_walk(const tutti_training_session *s, int count, tutti_mode mode,
     tutti_weights_visit visit, void *ctx)
@@ -17,12 +58,122 @@ tutti_status tutti_weights_walk(const tutti_training_session *s, int count, tutt
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < count && !status; i++) {
         int number = tutti_weights_tensor(s, i);
-        const tutti_tensor *tensor = tutti_graph_get_tensor(s->graph, number);
+        const tutti_tensor *tensor = tutti_weights_get(s, i);
         void *data;
+        if (number < 0) continue;
         status = s->runner->acquire(s->run, number, mode, tensor->bytes, &data);
         if (status) return status;
         status = visit(ctx, tensor, data);
         s->runner->release(s->run, number);
     }
+    return status;
+}
+
+/* ---- between ranks ---- */
+
+/* Memory for any tensor of the list. */
+static tutti_status open_copy(const tutti_training_session *s, void **copy)
+{
+    size_t most = 0;
+    for (int i = 0; i < tutti_weights_count(s); i++) {
+        size_t bytes = tutti_weights_get(s, i)->bytes;
+        if (bytes > most) most = bytes;
+    }
+    *copy = malloc(most);
+    tutti_status status =
+        *copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a tensor of %zu bytes", most);
+    status = tutti_exchange_agree(s->exchange, status, NULL);
+    if (!status) return TUTTI_OK;
+    free(*copy);
+    return status;
+}
+
+static tutti_status broadcast(const tutti_training_session *s, const char *name, int from,
+    tutti_dtype dtype, int64_t count, void *data)
+{
+    return tutti_exchange_call(s->exchange, name,
+        &(tutti_coll_args){
+            .kind = TUTTI_BROADCAST, .dtype = dtype, .root = from, .count = count, .recv = data});
+}
+
+static tutti_status broadcast_tensor(
+    const tutti_training_session *s, const tutti_tensor *tensor, int from, void *data)
+{
+    return broadcast(s, tensor->name, from, tensor->dtype, tutti_shape_count(&tensor->shape), data);
+}
+
+typedef struct collection {
+    const tutti_training_session *session;
+    tutti_weights_visit visit;
+    void *ctx, *copy;
+    tutti_status visited; /* the first failure of a visit */
+} collection;
+
+/* From the first replica's rank of the stage that has it. */
+static tutti_status collect_one(collection *c, int i)
+{
+    const tutti_training_session *s = c->session;
+    const tutti_tensor *tensor = tutti_weights_get(s, i);
+    const int from = tutti_weights_stage(s, i);
+    const int number = s->rank == from ? tutti_weights_tensor(s, i) : -1;
+    void *data = c->copy;
+    tutti_status status = TUTTI_OK;
+    if (number >= 0) status = s->runner->acquire(s->run, number, TUTTI_READ, tensor->bytes, &data);
+    if (status) return status;
+    if (from != 0) status = broadcast_tensor(s, tensor, from, data);
+    if (!status && s->rank == 0 && !c->visited) c->visited = c->visit(c->ctx, tensor, data);
+    if (number >= 0) s->runner->release(s->run, number);
+    return status;
+}
+
+tutti_status tutti_weights_collect(
+    const tutti_training_session *s, int count, tutti_weights_visit visit, void *ctx)
+{
+    collection c = {.session = s, .visit = visit, .ctx = ctx};
+    if (!s->whole)
+        return s->rank == 0 ? tutti_weights_walk(s, count, TUTTI_READ, visit, ctx) : TUTTI_OK;
+    tutti_status status = open_copy(s, &c.copy);
+    if (status) return status;
+    for (int i = 0; i < count && !status; i++) status = collect_one(&c, i);
+    free(c.copy);
+    return status ? status : c.visited;
+}
+
+/* What rank 0 says before a tensor. */
+typedef struct word {
+    int64_t status, filled;
+} word;
+
+static tutti_status spread_one(
+    const tutti_training_session *s, int i, void *copy, tutti_weights_fill fill, void *ctx)
+{
+    const tutti_tensor *tensor = tutti_weights_get(s, i);
+    const int number = tutti_weights_tensor(s, i);
+    void *data = copy;
+    tutti_status own = TUTTI_OK;
+    word said = {0};
+    if (number >= 0)
+        own = s->runner->acquire(s->run, number, TUTTI_READWRITE, tensor->bytes, &data);
+    if (s->rank == 0) {
+        int filled = 0;
+        said.status = own ? own : fill(ctx, tensor, data, &filled);
+        said.filled = filled;
+    }
+    tutti_status status = broadcast(s, "what comes next", 0, TUTTI_I64, 2, &said);
+    if (!status && said.status) status = (tutti_status)said.status;
+    if (!status && said.filled) status = broadcast_tensor(s, tensor, 0, own ? copy : data);
+    if (number >= 0 && !own) s->runner->release(s->run, number);
+    return status ? status : own;
+}
+
+tutti_status tutti_weights_spread(
+    const tutti_training_session *s, tutti_weights_fill fill, void *ctx)
+{
+    void *copy;
+    tutti_status status = open_copy(s, &copy);
+    if (status) return status;
+    for (int i = 0; i < tutti_weights_count(s) && !status; i++)
+        status = spread_one(s, i, copy, fill, ctx);
+    free(copy);
     return status;
 }

@@ -26,6 +26,7 @@ static tutti_status fetch_outputs(tutti_trainer *s, int view, tutti_flight *f)
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < on->step->micro_batches && !status; i++) {
         const tutti_micro_batch *m = &on->step->micro_batch[i];
+        if (m->seen < 0) continue;
         status = on->runner->fetch(on->run, view ? m->both : m->seen,
             f->outputs + m->first * classes, (size_t)(m->count * classes) * sizeof(float));
     }
@@ -41,8 +42,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
 {
     tutti_training_session *on = &s->session;
     int64_t views = s->options->views;
-    int64_t steps =
-        views * tutti_prefetch_steps(&s->test, 0, s->local ? 1 : on->ranks, s->options->batch, 1);
+    int64_t steps = views * tutti_prefetch_steps(
+                                &s->test, 0, s->local ? 1 : on->replicas, s->options->batch, 1);
     tutti_flight flights[TUTTI_FLIGHTS] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
@@ -50,7 +51,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
     if (!status && tally) status = open_outputs(s, flights);
     if (!status) status = tutti_flight_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + TUTTI_FLIGHTS && !status; step++) {
-        if (step < steps && tutti_interrupt_asked(s->interrupt)) steps = step;
+        /* Where stages wait for each other, all go to the end. */
+        if (step < steps && !on->whole && tutti_interrupt_asked(s->interrupt)) steps = step;
         tutti_flight *f = &flights[step % TUTTI_FLIGHTS];
         int last = f->step % views == views - 1;
         if (f->busy) status = tutti_flight_land(s, f, &sum[f->step % views], last ? tally : NULL);

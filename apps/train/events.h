@@ -2,6 +2,7 @@
 #ifndef TUTTI_TRAIN_EVENTS_H
 #define TUTTI_TRAIN_EVENTS_H
 
+#include "apps/session/layout.h"
 #include "apps/train/rate_schedule.h"
 #include "apps/train/tally.h"
 
@@ -13,8 +14,10 @@ typedef struct tutti_report_start {
         *data;
     int design_auto; /* chosen by --design auto */
     int ranks, lanes, workers;
-    int comm_core;   /* the processor of rank 0's communication thread; -1: not bound */
-    int collectives; /* per step; a bucket counts once */
+    int replicas, micro_batches; /* of the net; that a rank's batch is cut into */
+    const tutti_layout *layout;  /* NULL: none was given */
+    int comm_core;               /* the processor of rank 0's communication thread; -1: not bound */
+    int collectives;             /* per step; a bucket counts once */
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
     int eval_size;             /* test images are squares of this side; 0: of the size above */

@@ -32,21 +32,25 @@ int tutti_finite_block(const float *data, int64_t count)
     return is_finite(bits, count - i);
 }
 
-/* Counts finite tensors, up to the first other one. */
-static tutti_status count_finite(void *ctx, const tutti_tensor *tensor, void *data)
+/* Ends at a tensor that is not finite, and leaves it in *last. */
+static tutti_status look_at(void *ctx, const tutti_tensor *tensor, void *data)
 {
-    int *count = ctx;
-    if (tensor->dtype == TUTTI_F32 && !tutti_finite_block(data, tutti_shape_count(&tensor->shape)))
-        return TUTTI_ERR_KERNEL;
-    ++*count;
-    return TUTTI_OK;
+    const tutti_tensor **last = ctx;
+    *last = tensor;
+    return tensor->dtype == TUTTI_F32 &&
+                   !tutti_finite_block(data, tutti_shape_count(&tensor->shape))
+               ? TUTTI_ERR_KERNEL
+               : TUTTI_OK;
 }
 
 int tutti_finite_find(const tutti_training_session *session)
 {
-    int finite = 0, tensors = tutti_weights_count(session);
-    /* A tensor that cannot be read (logged) counts as one that is not: it must not be saved. */
-    return tutti_weights_walk(session, tensors, TUTTI_READ, count_finite, &finite) ? finite : -1;
+    int tensors = tutti_weights_count(session), i = 0;
+    const tutti_tensor *last = NULL;
+    if (!tutti_weights_walk(session, tensors, TUTTI_READ, look_at, &last)) return -1;
+    /* A tensor that cannot be read (logged) counts as one that is not finite: it must not be saved. */
+    while (i < tensors - 1 && tutti_weights_get(session, i) != last) i++;
+    return i;
 }
 
 /* ---- all ranks' findings ---- */
@@ -69,12 +73,10 @@ tutti_status tutti_finding_refuse(
     if (rank >= 0) snprintf(who, sizeof who, "on rank %d", rank);
     if (s->session.rank != 0) return TUTTI_ERR_KERNEL;
     if (found->kind == TUTTI_FINDING_WEIGHTS) {
-        int tensor = tutti_weights_tensor(&s->session, (int)found->what);
         return tutti_fail(TUTTI_ERR_KERNEL,
-            "after step %" PRId64
-            " the tensor \"%s\" of rank %d holds a value that is not finite, "
+            "after step %" PRId64 " the tensor \"%s\" of rank %d holds a value that is not finite, "
             "and is not saved: try a lower --lr%s",
-            step, tutti_graph_get_tensor(s->session.graph, tensor)->name, rank, text);
+            step, tutti_weights_get(&s->session, (int)found->what)->name, rank, text);
     }
     int after = found->kind == TUTTI_FINDING_AFTER;
     return tutti_fail(TUTTI_ERR_KERNEL,

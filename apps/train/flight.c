@@ -55,8 +55,8 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
-        .rank = s->local ? 0 : s->session.rank,
-        .ranks = s->local ? 1 : s->session.ranks,
+        .rank = s->local ? 0 : s->session.replica,
+        .ranks = s->local ? 1 : s->session.replicas,
         .most = s->steps_per_epoch * s->options->accumulate,
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
@@ -74,6 +74,8 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .depth = (int)s->options->depth,
         .memory_bytes = tutti_data_memory(&s->options->images),
         .tell = train && s->session.rank == 0};
+    *batches = NULL;
+    if (s->session.stage != 0) return TUTTI_OK; /* only the first stage sees images */
     if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};
     return tutti_prefetch_open(&options, batches);
 }
@@ -99,9 +101,12 @@ tutti_status tutti_flight_board(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, tutti_flight *f)
 {
     double begun_s = tutti_trace_now(s->session.trace);
-    await_batch(s, batches, split);
-    tutti_status status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
-    tutti_trace_main(s->session.trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
+    tutti_status status = TUTTI_OK;
+    if (batches) {
+        await_batch(s, batches, split);
+        status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
+        tutti_trace_main(s->session.trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
+    }
     if (status) return status;
     f->step = step;
     f->busy = 1;
@@ -112,8 +117,9 @@ tutti_status tutti_flight_fetch(tutti_training_session *on, tutti_flight *f)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < on->step->micro_batches && !status; i++)
-        status = on->runner->fetch(on->run, on->step->micro_batch[i].metrics,
-            f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
+        if (on->step->micro_batch[i].metrics >= 0)
+            status = on->runner->fetch(on->run, on->step->micro_batch[i].metrics,
+                f->metrics + i * TUTTI_METRICS, TUTTI_METRICS * sizeof(double));
     return status;
 }
 
@@ -121,8 +127,8 @@ tutti_status tutti_flight_submit(
     tutti_training_session *on, int evaluation, int section, tutti_flight *f)
 {
     double begun_s = tutti_trace_now(on->trace);
-    tutti_status status =
-        tutti_training_session_feed(on, evaluation, f->batch->images, f->batch->labels);
+    tutti_status status = tutti_training_session_feed(
+        on, evaluation, f->batch ? f->batch->images : NULL, f->batch ? f->batch->labels : NULL);
     if (!status) status = on->runner->submit(on->run, section);
     if (!status) status = tutti_flight_fetch(on, f);
     f->point = on->runner->point(on->run);
@@ -139,8 +145,8 @@ tutti_status tutti_flight_land(
     tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;
-    if (tally) tutti_tally_add(tally, s->options->batch, f->outputs, f->batch->labels);
-    tutti_prefetch_release((void *)f->batch);
+    if (tally && f->batch) tutti_tally_add(tally, s->options->batch, f->outputs, f->batch->labels);
+    if (f->batch) tutti_prefetch_release((void *)f->batch);
     f->batch = NULL;
     for (int i = 0; i < on->step->micro_batches; i++)
         for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];

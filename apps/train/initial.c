@@ -33,7 +33,7 @@ static const char *source_of(const loading *l, const char *name)
 {
     static const char average[] = "average.";
     if (begins(name, average)) return name + sizeof average - 1;
-    if (l->number < l->s->session.step->parameters) return name;
+    if (l->number < tutti_weights_parameters(&l->s->session)) return name;
     return ends(name, ".running") ? name : NULL;
 }
 
@@ -109,9 +109,8 @@ static int is_torch(const loading *l)
     const tutti_training_session *session = &l->s->session;
     tutti_shape shape;
     if (tutti_checkpoint_value(l->from, "step")) return 0;
-    for (int i = 0; i < session->step->parameters; i++) {
-        const char *name =
-            tutti_graph_get_tensor(session->graph, session->step->parameter[i])->name;
+    for (int i = 0; i < tutti_weights_parameters(session); i++) {
+        const char *name = tutti_weights_get(session, i)->name;
         if (ends(name, ".scaleshift") && tutti_checkpoint_find(l->from, name, &shape)) return 0;
     }
     return 1;
@@ -126,27 +125,59 @@ static tutti_status check_model(const loading *l)
         l->s->options->init_from, has, is, has);
 }
 
-tutti_status tutti_initial_load(const tutti_trainer *s)
+static tutti_status fill_tensor(void *ctx, const tutti_tensor *t, void *data, int *filled)
 {
-    loading l = {.s = s};
-    tutti_status status = tutti_checkpoint_open(s->options->init_from, &l.from);
+    loading *l = ctx;
+    const int64_t had = l->read;
+    tutti_status status = load_tensor(l, t, data);
+    *filled = l->read > had;
+    return status;
+}
+
+static tutti_status open_file(loading *l)
+{
+    if (l->s->session.rank != 0) return TUTTI_OK;
+    tutti_status status = tutti_checkpoint_open(l->s->options->init_from, &l->from);
     if (status) return status;
-    status = check_model(&l);
-    l.torch = is_torch(&l);
-    if (!status)
-        status = tutti_weights_walk(
-            &s->session, tutti_weights_count(&s->session), TUTTI_READWRITE, load_tensor, &l);
-    if (!status && l.read == 0)
-        status = tutti_fail(
+    l->torch = is_torch(l);
+    return check_model(l);
+}
+
+/* To the ranks that have each tensor; without a pipeline, to this one, which then tells the others. */
+static tutti_status load_tensors(loading *l)
+{
+    const tutti_training_session *session = &l->s->session;
+    if (session->whole) return tutti_weights_spread(session, fill_tensor, l);
+    if (session->rank != 0) return TUTTI_OK;
+    return tutti_weights_walk(
+        session, tutti_weights_count(session), TUTTI_READWRITE, load_tensor, l);
+}
+
+static tutti_status tell(const loading *l)
+{
+    const tutti_trainer *s = l->s;
+    if (s->session.rank != 0) return TUTTI_OK;
+    if (l->read == 0)
+        return tutti_fail(
             TUTTI_ERR_FORMAT, "--init-from %s: no tensor in it fits", s->options->init_from);
-    if (!status && l.torch)
+    if (l->torch)
         tutti_log(TUTTI_LOG_INFO, "--init-from %s: weights with PyTorch's names and axes",
             s->options->init_from);
-    if (!status && *l.anew)
+    if (*l->anew)
         tutti_log(TUTTI_LOG_INFO,
             "--init-from %s: a new head for %d classes: %s begin anew, all other weights are from "
             "the file",
-            s->options->init_from, s->train.classes, l.anew);
+            s->options->init_from, s->train.classes, l->anew);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_initial_load(const tutti_trainer *s)
+{
+    loading l = {.s = s};
+    tutti_exchange *exchange = s->session.exchange;
+    tutti_status status = tutti_exchange_agree(exchange, open_file(&l), NULL);
+    if (!status) status = tutti_exchange_agree(exchange, load_tensors(&l), NULL);
+    if (!status) status = tutti_exchange_agree(exchange, tell(&l), NULL);
     tutti_checkpoint_close(l.from);
     return status;
 }

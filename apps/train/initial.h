@@ -11,7 +11,8 @@
  * taken for PyTorch's; its further tensors are ignored. A tensor that differs only where its size is
  * the number of classes (the head) keeps its initial value, and is named on stderr; with --evaluate
  * it is an error. FORMAT (logged): a tensor is missing or has another shape, the file is of another
- * model, or nothing in it fits; the errors of tutti_checkpoint_open. */
+ * model, or nothing in it fits; the errors of tutti_checkpoint_open. All ranks call it; rank 0
+ * reads the file. */
 tutti_status tutti_initial_load(const tutti_trainer *trainer);
 
 #endif

@@ -43,7 +43,7 @@ typedef struct loop {
 /* Over all ranks. */
 static double images_per_step(const tutti_trainer *s)
 {
-    return (double)(s->session.ranks * s->options->batch * s->options->accumulate);
+    return (double)(s->session.replicas * s->options->batch * s->options->accumulate);
 }
 
 static void report_step(
@@ -174,7 +174,8 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     if (!status) status = tutti_flight_fetch(on, f);
     if (!status)
         status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
-    for (int i = 0; i < on->step->micro_batches; i++) loss += f->metrics[i * TUTTI_METRICS];
+    for (int i = 0; i < on->step->micro_batches; i++)
+        if (on->stage == 0) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
     return status;
 }

@@ -33,6 +33,12 @@ static const char *rate_schedule_choice(int i)
     return tutti_rate_schedules[i].name;
 }
 
+static const char *pipeline_choice(int i)
+{
+    static const tutti_emission emissions[] = {TUTTI_EMISSION_1F1B, TUTTI_EMISSION_GPIPE};
+    return i < 2 ? tutti_emission_name(emissions[i]) : NULL;
+}
+
 static const char *priority_choice(int i)
 {
     static const char *const names[] = {"auto", "on", "off", NULL};
@@ -185,6 +191,24 @@ static const tutti_setting settings[] = {
         .help = "on: gradients that the next step needs first overtake others, in an order agreed "
                 "by all ranks (funneled, concurrent); off: program order; auto: on, or what "
                 "--design auto finds faster"},
+    {TUTTI_CONF_TEXT, "layout", "LAYOUT", .environment = "TUTTI_LAYOUT", AT(layout_text),
+        .help =
+            "how the ranks divide the work, stages=S,replicas=R: the net is cut into S stages, a "
+            "rank each, and R replicas of it train on different images; if omitted, every rank "
+            "is a replica"},
+    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
+        .environment = "TUTTI_PIPELINE", AT(pipeline_name),
+        .help = "order of a stage's passes; 1f1b: one forward, one backward, with as few "
+                "activations in memory as keep the stages busy; gpipe: all forward, then all "
+                "backward"},
+    {TUTTI_CONF_INT_OR, "micro-batches", "M", .fallback = "auto", .low = 1, .high = 65536,
+        .words = {"auto"}, .environment = "TUTTI_MICRO_BATCHES", AT(micro_batches),
+        .help = "parts that a batch is cut into, each with batch norm's statistics of its own; "
+                "auto: one per worker, or in a pipeline the greatest divisor of the batch up to 4 "
+                "per stage"},
+    {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
+        .help = "layers of each stage, from the first one; auto: such that stages take about the "
+                "same time, by counting operations and bytes"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
@@ -312,6 +336,40 @@ static tutti_status check_files(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
+static tutti_status check_layout(const tutti_train_options *o)
+{
+    const tutti_layout *l = &o->layout;
+    char reason[256];
+    if (o->layout_fault)
+        return tutti_conf_refuse(&o->conf, "layout", o->layout_text, o->layout_fault);
+    if (!o->layers_read)
+        return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
+            "must be auto, or the number of layers of each stage, such as 10,12");
+    if (l->stages < 2)
+        return l->stage_layers[0] ? tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
+                                        "it needs --layout with two or more stages")
+                                  : TUTTI_OK;
+    if (l->micro_batches && o->batch % l->micro_batches) {
+        snprintf(reason, sizeof reason,
+            "must divide the batch (--batch %" PRId64 ") into equal parts for --layout %s",
+            o->batch, o->layout_text);
+        return refuse_number(o, "micro-batches", l->micro_batches, reason);
+    }
+    if (strcmp(o->priority_name, "on") == 0)
+        return tutti_conf_refuse(&o->conf, "priority", "on",
+            "the ranks of a pipeline have different collectives, so they cannot agree on an order");
+    if (o->design_auto)
+        return tutti_conf_refuse(&o->conf, "design", auto_design,
+            "name one: in a pipeline, stages have different collectives to try");
+    if (tutti_shards_local(o->images.shards))
+        return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
+            "only the first stage of each replica reads images: use shared");
+    if (tutti_algorithm_blocks(o->algorithm))
+        return tutti_conf_refuse(&o->conf, "algorithm", o->algorithm,
+            "it knows no messages, which a pipeline needs: use another one");
+    return TUTTI_OK;
+}
+
 /* Checks that involve more than one row of the table. */
 static tutti_status check_together(const tutti_train_options *o)
 {
@@ -322,19 +380,22 @@ static tutti_status check_together(const tutti_train_options *o)
             "this build of StarPU supports at most %d CPU workers per process", most);
         return refuse_number(o, "workers", o->workers, reason);
     }
-    if (o->workers > o->batch) {
-        snprintf(reason, sizeof reason, "more workers than images in a batch (--batch %" PRId64 ")",
+    tutti_status laid_out = check_layout(o);
+    if (laid_out) return laid_out;
+    const int parts = tutti_layout_micro_batches(&o->layout, o->batch, (int)o->workers);
+    const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
+    if (parts > o->batch) {
+        snprintf(reason, sizeof reason, "more %s than images in a batch (--batch %" PRId64 ")", cut,
             o->batch);
-        return refuse_number(o, "workers", o->workers, reason);
+        return refuse_number(o, cut, parts, reason);
     }
     if (!o->mixup.word && o->batch % 2)
         return refuse_number(o, "batch", o->batch, "must be even: --mixup mixes images in pairs");
-    if (!o->mixup.word && o->workers > o->batch / 2) {
+    if (!o->mixup.word && parts > o->batch / 2) {
         snprintf(reason, sizeof reason,
-            "more workers than pairs of images, which --mixup mixes, in a batch (--batch %" PRId64
-            ")",
-            o->batch);
-        return refuse_number(o, "workers", o->workers, reason);
+            "more %s than pairs of images, which --mixup mixes, in a batch (--batch %" PRId64 ")",
+            cut, o->batch);
+        return refuse_number(o, cut, parts, reason);
     }
     if (!o->jitter_read)
         return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
@@ -377,6 +438,19 @@ static tutti_status check_together(const tutti_train_options *o)
     return tutti_watch_check(&stall);
 }
 
+static void read_layout(tutti_train_options *o)
+{
+    tutti_layout *l = &o->layout;
+    o->layout_fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
+    o->layers_read =
+        !strcmp(o->stage_layers, "auto") || tutti_layout_read_layers(o->stage_layers, l);
+    l->emission = strcmp(o->pipeline_name, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
+                      ? TUTTI_EMISSION_GPIPE
+                      : TUTTI_EMISSION_1F1B;
+    l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
+    if (l->stages > 1) o->priority = 0;
+}
+
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
     char *const argv[], tutti_train_options *options, tutti_conf_wish *wish)
 {
@@ -399,6 +473,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     options->milestones = tutti_rate_schedule_read(options->milestones_text, options->milestone);
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
+    read_layout(options);
     options->verify = tutti_verify_mode_find(options->verify_name);
     options->wire = tutti_setting_wire_dtype(options->wire_name);
     options->augment = tutti_augment_find(options->images.augment);

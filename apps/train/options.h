@@ -6,6 +6,7 @@
 
 #include "apps/data/settings.h"
 #include "apps/models/model.h"
+#include "apps/session/layout.h"
 #include "apps/train/program.h"
 #include "apps/train/rate_schedule.h"
 #include "apps/train/recipe.h"
@@ -30,6 +31,8 @@ typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
     const char *recipe_name, *milestones_text;
+    const char *layout_text, *pipeline_name, *stage_layers;
+    tutti_conf_int micro_batches; /* auto: see the table */
     const char *priority_name, *wire_name, *precision_name, *optimizer_name;
     int unsafe, check_only;
     int64_t workers, batch, accumulate, epochs;
@@ -82,6 +85,9 @@ typedef struct tutti_train_options {
     const tutti_update_rule *optimizer;
     tutti_verify_mode verify;
     int priority, priority_free;
+    tutti_layout layout;      /* not completed */
+    const char *layout_fault; /* what is wrong with --layout; NULL: nothing */
+    int layers_read;          /* whether --stage-layers was understood */
     tutti_dtype wire;
 } tutti_train_options;
 

@@ -13,10 +13,18 @@
 
 /* ---- this rank's hashes ---- */
 
+/* Of the whole list of weights; what another stage has keeps 0. */
+typedef struct hashes {
+    const tutti_training_session *session;
+    uint64_t *hash;
+    int next;
+} hashes;
+
 static tutti_status hash_tensor(void *ctx, const tutti_tensor *tensor, void *data)
 {
-    uint64_t **next = ctx;
-    *(*next)++ = tutti_hash_block(data, tensor->bytes);
+    hashes *h = ctx;
+    while (tutti_weights_tensor(h->session, h->next) < 0) h->next++;
+    h->hash[h->next++] = tutti_hash_block(data, tensor->bytes);
     return TUTTI_OK;
 }
 
@@ -33,10 +41,16 @@ static tutti_status gather(
             .recv = all});
 }
 
-static int all_equal(int ranks, const uint64_t hash[])
+static int stages_of(const tutti_training_session *session)
 {
-    for (int r = 1; r < ranks; r++)
-        if (hash[r] != hash[0]) return 0;
+    return session->whole ? session->options.layout.stages : 1;
+}
+
+/* Whether ranks that have the same stage have the same hash. */
+static int all_equal(int ranks, int stages, const uint64_t hash[])
+{
+    for (int r = stages; r < ranks; r++)
+        if (hash[r] != hash[r % stages]) return 0;
     return 1;
 }
 
@@ -52,13 +66,14 @@ static void append(char *text, size_t size, const char *format, ...)
 }
 
 /* "ranks 0, 2 and 3 have 0011223344556677". */
-static void append_group(char *text, size_t size, int ranks, const uint64_t hash[], uint64_t wanted)
+static void append_group(
+    char *text, size_t size, const tutti_replica_ranks *of, const uint64_t hash[], uint64_t wanted)
 {
     enum { NAMED = 8 };
     int have = 0, said = 0;
-    for (int r = 0; r < ranks; r++) have += hash[r] == wanted;
+    for (int r = of->first; r < of->end; r += of->every) have += hash[r] == wanted;
     append(text, size, "%s", have == 1 ? "rank " : "ranks ");
-    for (int r = 0; r < ranks && said < NAMED; r++) {
+    for (int r = of->first; r < of->end && said < NAMED; r += of->every) {
         if (hash[r] != wanted) continue;
         const char *before = said == 0 ? "" : said == have - 1 ? " and " : ", ";
         append(text, size, "%s%d", before, r);
@@ -69,22 +84,23 @@ static void append_group(char *text, size_t size, int ranks, const uint64_t hash
 }
 
 /* Whether rank r is the first with its hash. */
-static int is_first(const uint64_t hash[], int r)
+static int is_first(const tutti_replica_ranks *of, const uint64_t hash[], int r)
 {
-    for (int i = 0; i < r; i++)
+    for (int i = of->first; i < r; i += of->every)
         if (hash[i] == hash[r]) return 0;
     return 1;
 }
 
-char *tutti_replica_describe(int ranks, const uint64_t hash[], char *text, size_t size)
+char *tutti_replica_describe(
+    const tutti_replica_ranks *of, const uint64_t hash[], char *text, size_t size)
 {
     enum { NAMED = 3 };
     int groups = 0;
     text[0] = '\0';
-    for (int r = 0; r < ranks; r++) {
-        if (!is_first(hash, r) || ++groups > NAMED) continue;
+    for (int r = of->first; r < of->end; r += of->every) {
+        if (!is_first(of, hash, r) || ++groups > NAMED) continue;
         append(text, size, "%s", groups == 1 ? "" : ", ");
-        append_group(text, size, ranks, hash, hash[r]);
+        append_group(text, size, of, hash, hash[r]);
     }
     if (groups > NAMED) append(text, size, ", and %d more hashes", groups - NAMED);
     return text;
@@ -97,7 +113,7 @@ static tutti_status name_difference(
     int first = -1, differing = 0;
     for (int i = tensors - 1; i >= 0; i--) {
         for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + i];
-        if (all_equal(s->session.ranks, column)) continue;
+        if (all_equal(s->session.ranks, stages_of(&s->session), column)) continue;
         first = i;
         differing++;
     }
@@ -105,14 +121,16 @@ static tutti_status name_difference(
         return tutti_fail(TUTTI_ERR_INTERNAL, "the ranks' hashes differ but their tensors do not");
     if (s->session.rank != 0) return TUTTI_ERR_MISMATCH;
     char who[1024];
+    const tutti_replica_ranks of = {.first = tutti_weights_stage(&s->session, first),
+        .end = s->session.ranks,
+        .every = stages_of(&s->session)};
     for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + first];
     return tutti_fail(TUTTI_ERR_MISMATCH,
         "after step %" PRId64 " the ranks no longer hold the same weights: \"%s\" is the first of "
         "%d tensors that differ: %s. Memory or messages of a rank were damaged: --resume from an "
         "earlier checkpoint, and check that rank's host if it happens again",
-        step,
-        tutti_graph_get_tensor(s->session.graph, tutti_weights_tensor(&s->session, first))->name,
-        differing, tutti_replica_describe(s->session.ranks, column, who, sizeof who));
+        step, tutti_weights_get(&s->session, first)->name, differing,
+        tutti_replica_describe(&of, column, who, sizeof who));
 }
 
 static tutti_status find_difference(const tutti_trainer *s, int64_t step, const uint64_t mine[])
@@ -135,19 +153,20 @@ tutti_status tutti_replica_check(const tutti_trainer *s, int64_t step)
 {
     if (s->session.ranks == 1) return TUTTI_OK;
     size_t tensors = (size_t)tutti_weights_count(&s->session);
-    uint64_t *mine = malloc(tensors * sizeof *mine),
+    uint64_t *mine = calloc(tensors, sizeof *mine),
              *all = malloc((size_t)s->session.ranks * sizeof *all);
     tutti_status status =
         mine && all ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");
     if (!status) {
-        uint64_t *next = mine;
-        status = tutti_weights_walk(&s->session, (int)tensors, TUTTI_READ, hash_tensor, &next);
+        hashes h = {.session = &s->session, .hash = mine};
+        status = tutti_weights_walk(&s->session, (int)tensors, TUTTI_READ, hash_tensor, &h);
     }
     if (!status) {
         uint64_t own = tutti_hash_block(mine, tensors * sizeof *mine);
         status = gather(s, 1, &own, all);
     }
-    if (!status && !all_equal(s->session.ranks, all)) status = find_difference(s, step, mine);
+    if (!status && !all_equal(s->session.ranks, stages_of(&s->session), all))
+        status = find_difference(s, step, mine);
     free(mine);
     free(all);
     return status;

@@ -1,5 +1,5 @@
 /* Checks that the ranks are replicas: the same parameters, running statistics and momentum, bit for
- * bit.
+ * bit. In a pipeline those of the ranks that have the same stage.
  *
  * Every rank hashes its tensors; one number per rank is exchanged. Only if these differ, the ranks
  * also exchange the hashes of all tensors, to find the first that differs.
@@ -15,9 +15,15 @@
  * tensor and the hashes. NOMEM; TIMEOUT, COMM if the ranks could not be compared. */
 tutti_status tutti_replica_check(const tutti_trainer *trainer, int64_t step);
 
-/* Writes which ranks have which hash ("ranks 0, 2 and 3 have 0011223344556677, rank 1 has
+/* Ranks first, first + every, ... below end. */
+typedef struct tutti_replica_ranks {
+    int first, end, every;
+} tutti_replica_ranks;
+
+/* Writes which of these ranks have which hash ("ranks 0, 2 and 3 have 0011223344556677, rank 1 has
  * 8899aabbccddeeff") into text; returns text. Names the first three hashes, and eight ranks of
  * each. [P] */
-char *tutti_replica_describe(int ranks, const uint64_t hash[], char *text, size_t size);
+char *tutti_replica_describe(
+    const tutti_replica_ranks *of, const uint64_t hash[], char *text, size_t size);
 
 #endif

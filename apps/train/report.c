@@ -73,6 +73,11 @@ static json_t *start_event(const tutti_report_start *s)
             s->rate_schedule, "momentum", number(s->momentum), "nesterov", s->nesterov,
             "weight_decay", number(s->weight_decay), "decay_weights_only", s->weights_only,
             "zero_last_scale", s->zero_last_scale, "label_smoothing", number(s->label_smoothing)));
+    if (s->layout) {
+        char text[TUTTI_LAYOUT_TEXT];
+        json_object_set_new(event, "layout", json_string(tutti_layout_print(s->layout, text)));
+        json_object_set_new(event, "micro_batches", json_integer(s->micro_batches));
+    }
     if (s->eval_size) json_object_set_new(event, "eval_size", json_integer(s->eval_size));
     if (s->mixup > 0) json_object_set_new(event, "mixup", number(s->mixup));
     return event;
@@ -265,7 +270,12 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->nesterov ? " nesterov" : "", s->weight_decay, s->weights_only ? " of weights only" : "",
         s->label_smoothing, s->zero_last_scale ? ", last scales start at 0" : "");
     if (s->mixup > 0) fprintf(out, "training images are mixed in pairs, mixup %g\n", s->mixup);
-    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->ranks, s->batch);
+    if (s->layout) {
+        char text[TUTTI_LAYOUT_TEXT];
+        fprintf(out, "layout %s, %d micro-batches\n", tutti_layout_print(s->layout, text),
+            s->micro_batches);
+    }
+    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->replicas, s->batch);
     if (s->accumulate > 1) fprintf(out, " x %" PRId64 " batches", s->accumulate);
     fprintf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
     if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);

@@ -1,11 +1,13 @@
 #include "apps/train/saver.h"
 
+#include "apps/session/weights.h"
 #include "apps/train/state.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Rank 0's writing thread. */
 typedef struct saver {
@@ -104,10 +106,70 @@ static tutti_status tell(const tutti_trainer *s, word *said)
             .recv = said});
 }
 
+/* ---- what other stages have ---- */
+
+typedef struct copying {
+    tutti_trainer *trainer;
+    int next;
+} copying;
+
+static tutti_status copy_tensor(void *ctx, const tutti_tensor *tensor, void *data)
+{
+    copying *c = ctx;
+    const int i = c->next++;
+    void *copy = c->trainer->elsewhere[i];
+    if (copy) memcpy(copy, data, tensor->bytes);
+    return TUTTI_OK;
+}
+
+static void drop_copies(tutti_trainer *s)
+{
+    for (int i = 0; s->elsewhere && i < tutti_weights_count(&s->session); i++)
+        free(s->elsewhere[i]);
+    free(s->elsewhere);
+    s->elsewhere = NULL;
+}
+
+/* Room for copies, on rank 0. */
+static tutti_status make_room(tutti_trainer *s)
+{
+    const int tensors = tutti_weights_count(&s->session);
+    if (s->session.rank != 0) return TUTTI_OK;
+    s->elsewhere = calloc((size_t)tensors, sizeof *s->elsewhere);
+    for (int i = 0; s->elsewhere && i < tensors; i++) {
+        if (tutti_weights_tensor(&s->session, i) >= 0) continue;
+        s->elsewhere[i] = malloc(tutti_weights_get(&s->session, i)->bytes);
+        if (!s->elsewhere[i]) drop_copies(s);
+    }
+    return s->elsewhere
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for what other stages have",
+                     s->options->checkpoint);
+}
+
+static tutti_status copy_from_stages(tutti_trainer *s)
+{
+    copying c = {s, 0};
+    if (!s->session.whole) return TUTTI_OK;
+    tutti_status status = tutti_exchange_agree(s->session.exchange, make_room(s), NULL);
+    if (!status)
+        status =
+            tutti_weights_collect(&s->session, tutti_weights_count(&s->session), copy_tensor, &c);
+    return status;
+}
+
+/* ---- saving ---- */
+
 tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *together)
 {
     saver *writing = NULL;
     word said = {0};
+    tutti_status copied = copy_from_stages(s);
+    *together = copied == TUTTI_ERR_NOMEM;
+    if (copied) {
+        drop_copies(s);
+        return copied;
+    }
     if (s->session.rank == 0) {
         said.status = saver_start(s, step, best, &writing);
         said.ended = said.status != TUTTI_OK;
@@ -119,5 +181,6 @@ tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *tog
     } while (!lost && !said.ended);
     tutti_status status = lost ? lost : (tutti_status)said.status;
     *together = status != TUTTI_ERR_TIMEOUT && status != TUTTI_ERR_COMM;
+    if (!writing) drop_copies(s);
     return status;
 }

@@ -68,11 +68,18 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
+/* Of ranks that divide the work sums do not depend on what else is in a bucket. */
+static const char *algorithm_of(const tutti_train_options *o)
+{
+    return o->layout_text && strcmp(o->algorithm, "auto") == 0 ? "direct" : o->algorithm;
+}
+
 static tutti_exchange_options exchange_options(const tutti_train_options *o, const char *settings)
 {
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
-        .algorithm = o->algorithm,
+        .algorithm = algorithm_of(o),
+        .messages = o->layout.stages > 1,
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
@@ -100,6 +107,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     const tutti_training_session_options session = {.workers = (int)options->workers,
+        .layout = options->layout,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
         .spans = options->trace ? SPANS_TRACED : 0,
@@ -283,7 +291,7 @@ static tutti_status plan_steps(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     const tutti_dataset least = {.count = s->least_images};
-    const int ranks = s->local ? 1 : s->session.ranks; /* that share these images */
+    const int ranks = s->local ? 1 : s->session.replicas; /* that share these images */
     s->steps_per_epoch =
         tutti_prefetch_steps(&least, 1, ranks, o->batch, o->accumulate) / o->accumulate;
     if (s->steps_per_epoch < 1)
@@ -296,7 +304,7 @@ static tutti_status plan_steps(tutti_trainer *s)
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
     s->last_step = stop < s->steps ? stop : s->steps;
     s->crop_epochs = epochs_with_crops(s);
-    double images = (double)o->batch * s->session.ranks * (double)o->accumulate;
+    double images = (double)o->batch * s->session.replicas * (double)o->accumulate;
     double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
     double part = o->lr_images.word ? 1 : images / (double)o->lr_images.value;
     s->rate_schedule = (tutti_rate_schedule){.kind = o->rate_schedule,
@@ -446,13 +454,22 @@ static tutti_status begin_weights(tutti_trainer *s)
 {
     if (!s->options->resume) {
         tutti_status status = tutti_training_session_init(&s->session);
-        if (!status && s->options->init_from && s->session.rank == 0)
-            status = tutti_initial_load(s);
         return status;
     }
     if (s->session.rank != 0) return TUTTI_OK;
-    tutti_status status = tutti_state_load(s, s->outputs.resumed, &s->first_step);
-    return status ? status : tutti_outputs_resumed(&s->outputs);
+    return tutti_state_load(s, s->outputs.resumed, &s->first_step);
+}
+
+/* What rank 0 reads from a file: in a pipeline each tensor goes to the ranks that have it. */
+static tutti_status load_weights(tutti_trainer *s)
+{
+    tutti_status status = TUTTI_OK;
+    if (s->options->resume) {
+        if (s->session.whole) status = tutti_weights_spread(&s->session, tutti_state_fill, s);
+        if (!status && s->session.rank == 0) status = tutti_outputs_resumed(&s->outputs);
+        return agree(s, status);
+    }
+    return s->options->init_from ? tutti_initial_load(s) : TUTTI_OK;
 }
 
 static tutti_status share_tensor(void *trainer, const tutti_tensor *t, void *data)
@@ -490,7 +507,7 @@ static tutti_status share_weights(tutti_trainer *s)
     if (s->options->evaluate || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;
     if (!status) status = share_sums(s);
-    if (status) return status;
+    if (status || s->session.whole) return status; /* each has those of its stage */
     return tutti_weights_walk(
         &s->session, tutti_weights_count(&s->session), TUTTI_READWRITE, share_tensor, s);
 }
@@ -513,6 +530,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     if (!status) status = agree(s, tutti_training_session_apply(&s->session));
     if (!status) status = agree(s, tutti_training_session_start(&s->session));
     if (!status) status = agree(s, begin_weights(s));
+    if (!status) status = load_weights(s);
     tutti_exchange_note(s->session.exchange, NULL, 0);
     if (!status) status = share_weights(s);
     return status;
@@ -532,6 +550,9 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .model = s->options->model->name,
         .data = s->train.source->name,
         .ranks = s->session.ranks,
+        .replicas = s->session.replicas,
+        .layout = s->options->layout_text ? &s->session.options.layout : NULL,
+        .micro_batches = s->session.step->micro_batches,
         .lanes = tutti_exchange_lanes(s->session.exchange),
         .workers = (int)s->options->workers,
         .comm_core = tutti_exchange_comm_core(s->session.exchange),
@@ -581,8 +602,8 @@ tutti_status tutti_trainer_hash(const tutti_trainer *s, char *text)
     tutti_status status = tutti_hash_new(&hash);
     if (status) return status;
     status =
-        tutti_weights_walk(&s->session, s->session.step->parameters, TUTTI_READ, add_tensor, hash);
-    if (!status) tutti_hash_text(hash, text);
+        tutti_weights_collect(&s->session, tutti_weights_parameters(&s->session), add_tensor, hash);
+    tutti_hash_text(hash, text);
     tutti_hash_free(hash);
     return status;
 }

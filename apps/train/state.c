@@ -99,7 +99,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%d", s->train.classes);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
-    snprintf(text[i++], WORD_SIZE, "%d", s->session.ranks);
+    snprintf(text[i++], WORD_SIZE, "%d", s->session.replicas);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train_images);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
@@ -130,22 +130,27 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
 static void release_tensors(
     const tutti_training_session *on, int had, tutti_checkpoint_tensor *list)
 {
-    while (had-- > 0) on->runner->release(on->run, tutti_weights_tensor(on, had));
+    while (had-- > 0) {
+        int tensor = tutti_weights_tensor(on, had);
+        if (tensor >= 0) on->runner->release(on->run, tensor);
+    }
     free(list);
 }
 
 /* Acquires all tensors of a checkpoint, until release_tensors. */
 static tutti_status acquire_tensors(
-    const tutti_training_session *on, tutti_mode mode, int *tensors, tutti_checkpoint_tensor **made)
+    const tutti_trainer *s, tutti_mode mode, int *tensors, tutti_checkpoint_tensor **made)
 {
+    const tutti_training_session *on = &s->session;
     *tensors = tutti_weights_count(on);
     tutti_checkpoint_tensor *list = calloc((size_t)*tensors, sizeof *list);
     if (!list) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %d tensors", *tensors);
     for (int i = 0; i < *tensors; i++) {
         int tensor = tutti_weights_tensor(on, i);
-        const tutti_tensor *t = tutti_graph_get_tensor(on->graph, tensor);
-        void *data;
-        tutti_status status = on->runner->acquire(on->run, tensor, mode, t->bytes, &data);
+        const tutti_tensor *t = tutti_weights_get(on, i);
+        void *data = tensor < 0 ? s->elsewhere[i] : NULL;
+        tutti_status status =
+            tensor < 0 ? TUTTI_OK : on->runner->acquire(on->run, tensor, mode, t->bytes, &data);
         if (status) {
             release_tensors(on, i, list);
             return status;
@@ -218,7 +223,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     tutti_checkpoint_pair pair[WORDS + 10];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
-    tutti_status status = acquire_tensors(&s->session, TUTTI_READ, &tensors, &list);
+    tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
     if (status) return status;
     write_words(s, step, text);
     for (int i = 0; i < WORDS; i++) pair[i] = (tutti_checkpoint_pair){words[i].key, text[i]};
@@ -342,12 +347,20 @@ tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, in
     write_words(s, 0, text);
     tutti_status status = check_words(checkpoint, path, text);
     if (!status) status = read_step(checkpoint, path, &done);
-    if (!status) status = acquire_tensors(&s->session, TUTTI_READWRITE, &tensors, &list);
-    if (!status) status = tutti_checkpoint_load(checkpoint, tensors, list);
+    if (!status && !s->session.whole) status = acquire_tensors(s, TUTTI_READWRITE, &tensors, &list);
+    if (!status && list) status = tutti_checkpoint_load(checkpoint, tensors, list);
     if (!status) status = read_sums(s, checkpoint);
     if (!status) *step = done;
     if (!status && (s->options->keep_best || !s->options->patience.word))
         read_best(checkpoint, &s->best);
     if (list) release_tensors(&s->session, tensors, list);
     return status;
+}
+
+tutti_status tutti_state_fill(void *trainer, const tutti_tensor *tensor, void *data, int *filled)
+{
+    const tutti_trainer *s = trainer;
+    const tutti_checkpoint_tensor wanted = {tensor->name, tensor->dtype, tensor->shape, data};
+    *filled = 1;
+    return tutti_checkpoint_read(s->outputs.resumed, &wanted);
 }

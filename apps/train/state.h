@@ -24,9 +24,13 @@ int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *che
     tutti_configuration *configuration);
 /* The type in which the run of a checkpoint computed; float32 if it does not say. */
 tutti_dtype tutti_state_precision(const tutti_checkpoint *checkpoint);
-/* Saves to tutti_outputs_place: the checkpoint, or the best one. */
+/* Saves to tutti_outputs_place: the checkpoint, or the best one. In a pipeline trainer->elsewhere has what
+ * other stages hold. */
 tutti_status tutti_state_save(tutti_trainer *trainer, int64_t step, int best);
 /* FORMAT (logged) if the file is not a checkpoint of this model and data. */
 tutti_status tutti_state_load(tutti_trainer *trainer, tutti_checkpoint *checkpoint, int64_t *step);
+/* In a pipeline load reads no tensors: this fills one (tutti_weights_spread) from the checkpoint that
+ * the run resumes. */
+tutti_status tutti_state_fill(void *trainer, const tutti_tensor *tensor, void *data, int *filled);
 
 #endif

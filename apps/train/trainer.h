@@ -58,7 +58,10 @@ typedef struct tutti_trainer {
     int resumed_here;    /* from the file of --checkpoint; known to all ranks */
     tutti_train_best best;
     tutti_epoch_sums sums; /* at the step of the checkpoint */
-    int64_t last_step;     /* where this process ends: steps, or --stop-after */
+    /* On rank 0 of a pipeline while it saves: copies of the tensors that other stages have, by their
+     * place in the list of weights; NULL elsewhere */
+    void **elsewhere;
+    int64_t last_step; /* where this process ends: steps, or --stop-after */
 } tutti_trainer;
 
 /* Starts MPI and compares the ranks' options. `parsed`: the status of parsing this rank's options;

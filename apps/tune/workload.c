@@ -204,5 +204,5 @@ static tutti_status add_words(void *ctx, const tutti_tensor *tensor, void *data)
 tutti_status tutti_workload_hash(const tutti_training_session *s, uint64_t *hash)
 {
     *hash = 14695981039346656037u;
-    return tutti_weights_walk(s, s->step->parameters, TUTTI_READ, add_words, hash);
+    return tutti_weights_walk(s, tutti_weights_parameters(s), TUTTI_READ, add_words, hash);
 }

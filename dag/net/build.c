@@ -450,10 +450,13 @@ static tutti_status open_builder(tutti_builder *b)
     size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
     b->access =
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
-    if (!step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
-        !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
-        !b->average || !b->mixture || !b->forwards || !b->backwards || !b->wanted || !b->judged ||
-        !b->auxiliary_metrics || !b->access)
+    step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
+    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2),
+        sizeof *step->state_layer);
+    if (!step->parameter_layer || !step->state_layer || !step->micro_batch || !step->parameter ||
+        !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
+        !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
+        !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -522,6 +525,8 @@ void tutti_step_free(tutti_step *step)
     free(step->micro_batch);
     free(step->parameter);
     free(step->state);
+    free(step->parameter_layer);
+    free(step->state_layer);
     free(step);
 }
 

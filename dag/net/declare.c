@@ -73,27 +73,35 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     return tutti_graph_tensor(b->graph, name, role, dtype, shape, tensor);
 }
 
+/* A tensor "<prefix><layer>.<suffix>" that is kept from step to step. */
+static tutti_status declare_state(tutti_builder *b, const char *prefix, int l, const char *suffix,
+    tutti_dtype dtype, tutti_shape shape, int *state)
+{
+    tutti_step *step = b->step;
+    tutti_status status = tutti_builder_tensor(
+        b, prefix, b->net->layer[l].name, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, state);
+    if (status != TUTTI_OK) return status;
+    step->state_layer[step->states] = l;
+    step->state[step->states++] = *state;
+    return TUTTI_OK;
+}
+
 /* The average of a tensor over steps, which is a state, too. *average: -1 without. */
-static tutti_status declare_average(tutti_builder *b, const char *layer, const char *suffix,
-    tutti_dtype dtype, tutti_shape shape, int *average)
+static tutti_status declare_average(
+    tutti_builder *b, int l, const char *suffix, tutti_dtype dtype, tutti_shape shape, int *average)
 {
     *average = -1;
     if (b->options->average_decay <= 0) return TUTTI_OK;
-    tutti_status status = tutti_builder_tensor(
-        b, "average.", layer, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, average);
-    if (status == TUTTI_OK) b->step->state[b->step->states++] = *average;
-    return status;
+    return declare_state(b, "average.", l, suffix, dtype, shape, average);
 }
 
 static tutti_status declare_states(
-    tutti_builder *b, const char *layer, const tutti_parameter *parameter, tutti_trained *t)
+    tutti_builder *b, int l, const tutti_parameter *parameter, tutti_trained *t)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++) {
-        status = tutti_builder_tensor(b, b->step->rule->prefix[i], layer, parameter->suffix, -1,
-            TUTTI_ROLE_STATE, parameter->dtype, parameter->shape, &t->state[i]);
-        if (status == TUTTI_OK) b->step->state[b->step->states++] = t->state[i];
-    }
+    for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++)
+        status = declare_state(b, b->step->rule->prefix[i], l, parameter->suffix, parameter->dtype,
+            parameter->shape, &t->state[i]);
     return status;
 }
 
@@ -139,12 +147,13 @@ static tutti_status declare_parameter(
     set_factors(b->options, &b->net->layer[l].factors[p], parameter, t);
     tutti_status status = tutti_builder_tensor(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
-    if (status == TUTTI_OK) status = declare_states(b, layer, parameter, t);
-    if (status == TUTTI_OK) status = declare_average(b, layer, suffix, dtype, shape, &t->average);
+    if (status == TUTTI_OK) status = declare_states(b, l, parameter, t);
+    if (status == TUTTI_OK) status = declare_average(b, l, suffix, dtype, shape, &t->average);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
             b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
+    b->step->parameter_layer[b->step->parameters] = l;
     b->step->parameter[b->step->parameters++] = t->weight;
     if (b->step->accumulate > 1)
         status = tutti_builder_tensor(
@@ -165,14 +174,12 @@ static tutti_status declare_running(tutti_builder *b, int l)
     const tutti_layer *layer = &b->net->layer[l];
     tutti_shape shape = tutti_shape_of(2, layer->out[0].C);
     int *running = &b->running[l];
-    tutti_status status = tutti_builder_tensor(b, "", layer->name, "running", -1, TUTTI_ROLE_STATE,
-        TUTTI_STATISTICS_DTYPE, shape, running);
+    tutti_status status =
+        declare_state(b, "", l, "running", TUTTI_STATISTICS_DTYPE, shape, running);
     if (status != TUTTI_OK) return status;
-    b->step->state[b->step->states++] = *running;
     for (int s = 0; s < b->options->micro_batches; s++)
         tutti_builder_site(b, l, s)->running = *running;
-    return declare_average(
-        b, layer->name, "running", TUTTI_STATISTICS_DTYPE, shape, &b->average[l]);
+    return declare_average(b, l, "running", TUTTI_STATISTICS_DTYPE, shape, &b->average[l]);
 }
 
 static tutti_status declare_layer(tutti_builder *b, int l)

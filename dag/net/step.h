@@ -152,9 +152,10 @@ typedef struct tutti_micro_batch {
 } tutti_micro_batch;
 
 typedef struct tutti_step {
-    tutti_graph *graph; /* owned */
-    int train, eval;    /* sections */
-    int first, end;     /* layers of the net that this rank has: first .. end - 1 */
+    tutti_graph *graph;                 /* owned */
+    int train, eval;                    /* sections */
+    int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
+    int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;

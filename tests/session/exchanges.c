@@ -88,7 +88,7 @@ START_TEST(exchanges_and_models_follow_each_other)
 
     /* Another model over the same exchange, which may still name what is in the first one's graph. */
     tutti_training_session_clear(&session);
-    ck_assert_int_eq(session.stage, TUTTI_TRAINING_OPEN);
+    ck_assert_int_eq(session.level, TUTTI_TRAINING_OPEN);
     start(&session);
     ck_assert_int_eq(session.graphs, 2);
     ck_assert_str_eq(tutti_graph_get_tensor(session.seen[0], 0)->name,
@@ -101,7 +101,7 @@ START_TEST(exchanges_and_models_follow_each_other)
         const tutti_exchange_options next = with(tutti_designs[i]->name);
         if (tutti_designs[i]->unsafe) continue;
         ck_assert_ok(tutti_training_session_reopen(&session, &next));
-        ck_assert_int_eq(session.stage, TUTTI_TRAINING_OPEN);
+        ck_assert_int_eq(session.level, TUTTI_TRAINING_OPEN);
         ck_assert_int_eq(session.graphs, 0);
         ck_assert_ptr_null(session.run);
         ck_assert_ptr_eq(tutti_exchange_design(session.exchange), tutti_designs[i]);
@@ -121,7 +121,7 @@ START_TEST(exchanges_and_models_follow_each_other)
         tutti_log_set_level(TUTTI_LOG_NONE);
         ck_assert_int_eq(tutti_training_session_reopen(&session, &wrong), TUTTI_ERR_USAGE);
     }
-    ck_assert_int_eq(session.stage, TUTTI_TRAINING_CLOSED);
+    ck_assert_int_eq(session.level, TUTTI_TRAINING_CLOSED);
     ck_assert(!session.exchange && !session.meter && !session.seen && !session.run);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* apps/session without an exchange: stages, errors, weights. Each test closes its session from another stage. */
+/* apps/session without an exchange: stages, errors, weights. Each test closes its session from another level. */
 #include "apps/session/weights.h"
 #include "dag/base/bf16.h"
 #include "dag/base/log.h"
@@ -51,32 +51,32 @@ static void close_it(tutti_training_session *session)
     ck_assert_ok(tutti_training_session_close(session));
 }
 
-/* Expects INVAL from every call that the stage does not allow. */
-static void refuse_all_but(tutti_training_session *s, tutti_training_stage stage)
+/* Expects INVAL from every call that the level does not allow. */
+static void refuse_all_but(tutti_training_session *s, tutti_training_level level)
 {
-    tutti_training_stage before = s->stage;
+    tutti_training_level before = s->level;
     uint8_t images[1] = {0};
     int32_t labels[1] = {0};
-    ck_assert_int_eq(before, stage);
+    ck_assert_int_eq(before, level);
     tutti_log_set_level(TUTTI_LOG_NONE);
-    if (stage != TUTTI_TRAINING_OPEN) {
+    if (level != TUTTI_TRAINING_OPEN) {
         ck_assert_int_eq(tutti_training_session_build(s, tutti_model_find("mlp"), &input, &recipe),
             TUTTI_ERR_INVAL);
         ck_assert_int_eq(tutti_training_session_blank(s), TUTTI_ERR_INVAL);
     }
-    if (stage != TUTTI_TRAINING_BUILT)
+    if (level != TUTTI_TRAINING_BUILT)
         ck_assert_int_eq(tutti_training_session_apply(s), TUTTI_ERR_INVAL);
-    if (stage != TUTTI_TRAINING_APPLIED)
+    if (level != TUTTI_TRAINING_APPLIED)
         ck_assert_int_eq(tutti_training_session_start(s), TUTTI_ERR_INVAL);
-    if (stage != TUTTI_TRAINING_STARTED) {
+    if (level != TUTTI_TRAINING_STARTED) {
         ck_assert_int_eq(tutti_training_session_init(s), TUTTI_ERR_INVAL);
         ck_assert_int_eq(tutti_training_session_feed(s, 0, images, labels), TUTTI_ERR_INVAL);
     }
     tutti_log_set_level(TUTTI_LOG_INFO);
-    ck_assert_int_eq(s->stage, before);
+    ck_assert_int_eq(s->level, before);
 }
 
-START_TEST(stages_follow_each_other)
+START_TEST(levels_follow_each_other)
 {
     tutti_training_session session = {0};
     refuse_all_but(&session, TUTTI_TRAINING_CLOSED);
@@ -96,7 +96,7 @@ START_TEST(stages_follow_each_other)
     close_it(&session);
     session = started();
     tutti_training_session_clear(&session); /* without a stop */
-    ck_assert_int_eq(session.stage, TUTTI_TRAINING_OPEN);
+    ck_assert_int_eq(session.level, TUTTI_TRAINING_OPEN);
     ck_assert_ptr_null(session.run);
     close_it(&session);
     tutti_training_session_stop(&session);
@@ -105,16 +105,16 @@ START_TEST(stages_follow_each_other)
 }
 END_TEST
 
-START_TEST(closes_from_every_stage)
+START_TEST(closes_from_every_level)
 {
-    for (int stage = TUTTI_TRAINING_OPEN; stage <= TUTTI_TRAINING_STARTED; stage++) {
+    for (int level = TUTTI_TRAINING_OPEN; level <= TUTTI_TRAINING_STARTED; level++) {
         tutti_training_session session = opened();
-        if (stage >= TUTTI_TRAINING_BUILT)
+        if (level >= TUTTI_TRAINING_BUILT)
             ck_assert_ok(
                 tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &recipe));
-        if (stage >= TUTTI_TRAINING_APPLIED) ck_assert_ok(tutti_training_session_apply(&session));
-        if (stage >= TUTTI_TRAINING_STARTED) ck_assert_ok(tutti_training_session_start(&session));
-        ck_assert_int_eq(session.stage, stage);
+        if (level >= TUTTI_TRAINING_APPLIED) ck_assert_ok(tutti_training_session_apply(&session));
+        if (level >= TUTTI_TRAINING_STARTED) ck_assert_ok(tutti_training_session_start(&session));
+        ck_assert_int_eq(session.level, level);
         close_it(&session);
     }
 }
@@ -140,7 +140,7 @@ START_TEST(errors_say_what_to_do)
         tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &small),
         TUTTI_ERR_INVAL);
     tutti_log_set_level(TUTTI_LOG_INFO);
-    ck_assert_int_eq(session.stage, TUTTI_TRAINING_OPEN);
+    ck_assert_int_eq(session.level, TUTTI_TRAINING_OPEN);
     ck_assert_ok(tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &recipe));
     close_it(&session);
 }
@@ -239,8 +239,8 @@ START_TEST(blocks_may_start_at_zero)
         ck_assert_ok(tutti_training_session_start(&session));
         ck_assert_ok(tutti_training_session_init(&session));
         scales s = {0};
-        ck_assert_ok(tutti_weights_walk(
-            &session, session.step->parameters, TUTTI_READ, count_scales, &s));
+        ck_assert_ok(
+            tutti_weights_walk(&session, session.step->parameters, TUTTI_READ, count_scales, &s));
         ck_assert_int_eq(s.last[!zero], 3 * (16 + 32 + 64));
         ck_assert_int_eq(s.last[zero], 0);
         ck_assert_int_eq(s.other[1], 16 + 3 * (16 + 32 + 64));
@@ -343,8 +343,8 @@ int main(void)
 {
     Suite *suite = suite_create("session");
     TCase *test = testing_case(suite, "session");
-    tcase_add_test(test, stages_follow_each_other);
-    tcase_add_test(test, closes_from_every_stage);
+    tcase_add_test(test, levels_follow_each_other);
+    tcase_add_test(test, closes_from_every_level);
     tcase_add_test(test, errors_say_what_to_do);
     tcase_add_test(test, the_session_completes_the_recipe);
     tcase_add_test(test, walks_in_order);

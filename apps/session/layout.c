@@ -1,0 +1,110 @@
+#include "apps/session/layout.h"
+
+#include "dag/base/log.h"
+#include "dag/net/layer.h"
+#include "dag/net/partition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Reads a number from 1 on, and what follows it: a comma, or the end. */
+static const char *read_number(const char *text, int *number)
+{
+    char *end;
+    long value = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
+    if (value < 1 || value > 1000000 || (*end && *end != ',')) return NULL;
+    *number = (int)value;
+    return *end ? end + 1 : end;
+}
+
+const char *tutti_layout_read(const char *text, tutti_layout *layout)
+{
+    static const char form[] = "must be stages=S, replicas=R, or both, such as stages=2,replicas=4";
+    const struct {
+        const char *key;
+        int *number;
+    } keys[] = {{"stages=", &layout->stages}, {"replicas=", &layout->replicas}};
+    layout->stages = layout->replicas = 0;
+    do {
+        int k = 0;
+        while (k < 2 && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
+        if (k == 2 || *keys[k].number) return form;
+        text = read_number(text + strlen(keys[k].key), keys[k].number);
+        if (!text || (!*text && text[-1] == ',')) return form;
+    } while (*text);
+    return layout->stages > TUTTI_LAYOUT_STAGES ? "has more than 64 stages" : NULL;
+}
+
+int tutti_layout_read_layers(const char *text, tutti_layout *layout)
+{
+    int n = 0;
+    memset(layout->stage_layers, 0, sizeof layout->stage_layers);
+    while (text && *text && n < TUTTI_LAYOUT_STAGES)
+        text = read_number(text, &layout->stage_layers[n++]);
+    return n && text && !*text && text[-1] != ',';
+}
+
+tutti_status tutti_layout_complete(tutti_layout *layout, int ranks)
+{
+    char text[TUTTI_LAYOUT_TEXT];
+    tutti_layout whole = *layout;
+    if (!whole.stages) whole.stages = 1;
+    if (!whole.replicas) whole.replicas = ranks / whole.stages;
+    if (whole.stages * whole.replicas != ranks)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--layout %s needs %d ranks, but there are %d: start that many, or change it",
+            tutti_layout_print(layout, text), whole.stages * (whole.replicas ? whole.replicas : 1),
+            ranks);
+    *layout = whole;
+    return TUTTI_OK;
+}
+
+char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT])
+{
+    int n = 0;
+    text[0] = '\0';
+    if (layout->stages) n = snprintf(text, TUTTI_LAYOUT_TEXT, "stages=%d", layout->stages);
+    if (layout->replicas)
+        snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%sreplicas=%d", n ? "," : "",
+            layout->replicas);
+    return text;
+}
+
+int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers)
+{
+    enum { EACH_STAGE = 4 };
+    if (layout->micro_batches) return layout->micro_batches;
+    if (layout->stages < 2) return workers;
+    int most = EACH_STAGE * layout->stages;
+    while (batch % most) most--;
+    return most;
+}
+
+/* As they were given. */
+static tutti_status cut_as_told(
+    const tutti_layout *layout, const char *model, int layers, int end[])
+{
+    int stages = 0, sum = 1; /* the input belongs to the first stage */
+    for (; stages < TUTTI_LAYOUT_STAGES && layout->stage_layers[stages]; stages++) {
+        sum += layout->stage_layers[stages];
+        if (stages < layout->stages) end[stages] = sum;
+    }
+    if (stages == layout->stages && sum == layers) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--stage-layers has %d layers in %d stages, but %s has %d layers, and --layout %d stages",
+        sum - 1, stages, model, layers - 1, layout->stages);
+}
+
+tutti_status tutti_layout_cut(
+    const tutti_layout *layout, const char *model, const tutti_net *net, int end[])
+{
+    if (layout->stage_layers[0]) return cut_as_told(layout, model, net->layers, end);
+    tutti_layer_cost *cost = calloc((size_t)net->layers, sizeof *cost);
+    if (!cost)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the costs of %d layers", net->layers);
+    tutti_status status = tutti_net_costs(net, cost);
+    if (status == TUTTI_OK) status = tutti_partition(net->layers, cost, layout->stages, end);
+    free(cost);
+    return status;
+}

@@ -1,0 +1,68 @@
+/* How the ranks divide the work: a layout.
+ *
+ *   stages=S,replicas=R     the net is cut into S stages, each on a rank of its own, and there are R
+ *                           replicas of it, which train on different images
+ *
+ * Rank r has stage r mod S of replica r / S, so the stages of a replica are neighbours: where a host
+ * has several ranks, activations stay on it. Zeroes stand for no layout: a replica on each rank.
+ *
+ * With a layout the ranks' sums are added in the order of ranks, whatever is summed together (the
+ * algorithm "direct"): weights then do not depend on the number of stages.
+ *
+ * Threads: [P], but that errors are logged. */
+#ifndef TUTTI_LAYOUT_H
+#define TUTTI_LAYOUT_H
+
+#include "dag/base/status.h"
+#include "dag/net/net.h"
+#include "dag/net/units.h"
+
+#include <stdint.h>
+
+enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64 };
+
+typedef struct tutti_layout {
+    int stages, replicas; /* 0: not given */
+    /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
+     * same (dag/net/partition.h) */
+    int stage_layers[TUTTI_LAYOUT_STAGES];
+    tutti_emission emission; /* of a pipeline's stages */
+    int micro_batches;       /* 0: auto */
+} tutti_layout;
+
+/* Reads "stages=2,replicas=2", in any order; what is left out stays 0. Returns NULL, or what is wrong:
+ * the rest of a sentence about this text. */
+const char *tutti_layout_read(const char *text, tutti_layout *layout);
+/* Reads "10,12,9" into stage_layers. Returns whether it is a list of numbers from 1 on. */
+int tutti_layout_read_layers(const char *text, tutti_layout *layout);
+
+/* Puts a number in place of what was not given: one stage; as many replicas as there are ranks for.
+ * USAGE (logged) if the product is not the number of ranks. */
+tutti_status tutti_layout_complete(tutti_layout *layout, int ranks);
+/* "stages=2,replicas=2" into text; returns text. */
+char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);
+
+static inline int tutti_layout_stage(const tutti_layout *layout, int rank)
+{
+    return rank % layout->stages;
+}
+
+static inline int tutti_layout_replica(const tutti_layout *layout, int rank)
+{
+    return rank / layout->stages;
+}
+
+static inline int tutti_layout_rank(const tutti_layout *layout, int stage, int replica)
+{
+    return replica * layout->stages + stage;
+}
+
+/* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
+ * the greatest divisor of the batch up to 4 for each stage. */
+int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers);
+/* Of each stage the layer behind its last one. USAGE (logged): stage_layers that are not as many as
+ * there are stages, or have another sum than the net; INVAL, NOMEM: as tutti_partition. */
+tutti_status tutti_layout_cut(
+    const tutti_layout *layout, const char *model, const tutti_net *net, int end[]);
+
+#endif

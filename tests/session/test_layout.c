@@ -1,0 +1,95 @@
+/* Layouts: how they are written, which rank has which part, and which are refused. */
+#include "apps/session/layout.h"
+#include "dag/base/log.h"
+#include "tests/support/testing.h"
+
+#include <string.h>
+
+START_TEST(texts_are_read)
+{
+    static const struct {
+        const char *text;
+        int stages, replicas; /* -1: refused */
+    } rows[] = {{"stages=2", 2, 0}, {"replicas=3", 0, 3}, {"stages=2,replicas=3", 2, 3},
+        {"replicas=12,stages=64", 64, 12}, {"", -1, 0}, {"stages", -1, 0}, {"stages=", -1, 0},
+        {"stages=0", -1, 0}, {"stages=-1", -1, 0}, {"stages= 2", -1, 0}, {"stages=2x", -1, 0},
+        {"stages=2,", -1, 0}, {",stages=2", -1, 0}, {"stages=2,stages=2", -1, 0},
+        {"stages=2;replicas=2", -1, 0}, {"stages=65", -1, 0}, {"servers=1", -1, 0},
+        {"stages=99999999999999999999", -1, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_layout layout = {0};
+        const char *fault = tutti_layout_read(rows[i].text, &layout);
+        ck_assert_msg((fault != NULL) == (rows[i].stages < 0), "\"%s\": %s", rows[i].text,
+            fault ? fault : "taken");
+        if (fault) continue;
+        ck_assert_int_eq(layout.stages, rows[i].stages);
+        ck_assert_int_eq(layout.replicas, rows[i].replicas);
+    }
+}
+END_TEST
+
+START_TEST(layers_are_read)
+{
+    static const char *const bad[] = {"", "x", "0", "1,", ",1", "1,,2", "1 2", "-1,2", "1,0"};
+    tutti_layout layout = {0};
+    ck_assert_int_eq(tutti_layout_read_layers("10,2,333", &layout), 1);
+    ck_assert_int_eq(layout.stage_layers[0], 10);
+    ck_assert_int_eq(layout.stage_layers[1], 2);
+    ck_assert_int_eq(layout.stage_layers[2], 333);
+    ck_assert_int_eq(layout.stage_layers[3], 0);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ck_assert_msg(!tutti_layout_read_layers(bad[i], &layout), "\"%s\" is taken", bad[i]);
+}
+END_TEST
+
+START_TEST(ranks_have_their_parts)
+{
+    tutti_layout layout = {.stages = 3};
+    char text[TUTTI_LAYOUT_TEXT];
+    ck_assert_ok(tutti_layout_complete(&layout, 6));
+    ck_assert_str_eq(tutti_layout_print(&layout, text), "stages=3,replicas=2");
+    for (int r = 0; r < 6; r++) {
+        int stage = tutti_layout_stage(&layout, r), replica = tutti_layout_replica(&layout, r);
+        ck_assert_int_eq(stage, r % 3);
+        ck_assert_int_eq(tutti_layout_rank(&layout, stage, replica), r);
+    }
+    layout = (tutti_layout){.replicas = 6};
+    ck_assert_ok(tutti_layout_complete(&layout, 6));
+    ck_assert_int_eq(layout.stages, 1);
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    static const tutti_layout wrong[] = {
+        {.stages = 4}, {.stages = 7}, {.stages = 2, .replicas = 2}, {.replicas = 5}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        layout = wrong[i];
+        ck_assert_int_eq(tutti_layout_complete(&layout, 6), TUTTI_ERR_USAGE);
+        ck_assert_msg(
+            strstr(tutti_last_error(), "but there are 6") != NULL, "%s", tutti_last_error());
+    }
+    tutti_log_set_level(TUTTI_LOG_WARN);
+}
+END_TEST
+
+START_TEST(batches_are_cut)
+{
+    tutti_layout layout = {.stages = 1, .replicas = 2};
+    ck_assert_int_eq(tutti_layout_micro_batches(&layout, 32, 3), 3);
+    layout.stages = 2;
+    ck_assert_int_eq(tutti_layout_micro_batches(&layout, 32, 3), 8);
+    ck_assert_int_eq(tutti_layout_micro_batches(&layout, 30, 3), 6);
+    ck_assert_int_eq(tutti_layout_micro_batches(&layout, 7, 1), 7);
+    ck_assert_int_eq(tutti_layout_micro_batches(&layout, 11, 1), 1);
+    layout.micro_batches = 16;
+    ck_assert_int_eq(tutti_layout_micro_batches(&layout, 32, 3), 16);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("layout");
+    TCase *tcase = testing_case(suite, "layout");
+    tcase_add_test(tcase, texts_are_read);
+    tcase_add_test(tcase, layers_are_read);
+    tcase_add_test(tcase, ranks_have_their_parts);
+    tcase_add_test(tcase, batches_are_cut);
+    return testing_run(suite);
+}
