@@ -25,6 +25,8 @@ with 0 "$run" -n 2 sh -c 'echo "<$1>" "<$2>"' - 'a  b' '"c"'
 with 3 "$run" --ranks=2 sh -c 'exit 3'
 with 127 env MPIRUN=no-such-mpirun "$run" -n 2 true
 grep -q 'no-such-mpirun, which starts the ranks, was not found' err || { fail "a launcher that is not there"; cat err; }
+with 2 timeout 20 env MPIRUN="$run" "$run" -n 2 true
+grep -q 'MPIRUN is this program itself' err || { fail "a launcher that would start itself for ever"; cat err; }
 with 2 "$run" -n 1 "$apps/tutti-doctor" --json : -np 2 "$apps/tutti-doctor" --json
 grep -q '"summary","ranks":3,' out || { fail "several programs are not one world"; cat out err; }
 
