@@ -90,9 +90,10 @@ tutti_status tutti_training_session_reopen(
     tutti_training_session *session, const tutti_exchange_options *exchange);
 
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
- * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the recipe says of these; a
- * recipe with a deviation of 0 gets mean and deviation of evenly distributed bytes. USAGE (logged) if
- * the model has other parameters for images of eval_size; INVAL (logged), NOMEM. */
+ * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the
+ * recipe says of these; a recipe with a deviation of 0 gets mean and deviation of evenly distributed
+ * bytes. USAGE (logged) if the model has other parameters for images of eval_size; INVAL (logged),
+ * NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */

@@ -283,38 +283,40 @@ static tutti_status check_replicas(loop *l, int64_t done, int *together)
     return status;
 }
 
-/* Within an epoch a checkpoint has every rank's sums; elsewhere none. */
+/* Within an epoch a checkpoint has the sums of every replica, which its first stage has; elsewhere none. */
 static tutti_status gather_sums(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
-    int rank = s->session.rank, ranks = s->session.ranks;
+    int replica = s->session.replica, replicas = s->session.replicas;
     free(s->sums.value);
     s->sums = (tutti_epoch_sums){0};
     if (done % s->steps_per_epoch == 0) return TUTTI_OK;
-    double *value = calloc((size_t)ranks * TUTTI_METRICS, sizeof *value);
+    double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
-    s->sums = (tutti_epoch_sums){ranks, value};
-    memcpy(value + rank * TUTTI_METRICS, l->trained.value, sizeof l->trained);
-    return tutti_exchange_call(s->session.exchange, "the epoch's sums of each rank",
+    s->sums = (tutti_epoch_sums){replicas, value};
+    if (s->session.stage == 0)
+        memcpy(value + replica * TUTTI_METRICS, l->trained.value, sizeof l->trained);
+    return tutti_exchange_call(s->session.exchange, "the epoch's sums of each replica",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
             .dtype = TUTTI_F64,
             .op = TUTTI_SUM,
-            .count = (int64_t)ranks * TUTTI_METRICS,
+            .count = (int64_t)replicas * TUTTI_METRICS,
             .recv = value});
 }
 
-/* What the epoch had summed up before this process began. On other ranks than before, rank 0 has
+/* What the epoch had summed up before this process began. With other replicas than before, rank 0 has
  * the sums of all. */
 static void begin_sums(loop *l)
 {
     const tutti_trainer *s = l->s;
     const tutti_epoch_sums *had = &s->sums;
-    if (!had->ranks) return;
+    if (!had->replicas) return;
     l->epoch = s->first_step / s->steps_per_epoch;
-    int same = had->ranks == s->session.ranks;
-    for (int r = 0; r < had->ranks; r++)
+    int same = had->replicas == s->session.replicas;
+    if (s->session.stage != 0) return;
+    for (int r = 0; r < had->replicas; r++)
         for (int k = 0; k < TUTTI_METRICS; k++)
-            if (same ? r == s->session.rank : s->session.rank == 0)
+            if (same ? r == s->session.replica : s->session.replica == 0)
                 l->trained.value[k] += had->value[r * TUTTI_METRICS + k];
 }
 

@@ -480,15 +480,17 @@ static tutti_status share_tensor(void *trainer, const tutti_tensor *t, void *dat
 /* The sums of the epoch in which the checkpoint is. */
 static tutti_status share_sums(tutti_trainer *s)
 {
-    int64_t ranks = s->sums.ranks;
-    tutti_status status = broadcast(s, "how many ranks' sums there are", TUTTI_I64, 1, &ranks);
-    if (status || !ranks) return status;
-    if (!s->sums.value) s->sums.value = calloc((size_t)ranks * TUTTI_METRICS, sizeof(double));
+    int64_t replicas = s->sums.replicas;
+    tutti_status status =
+        broadcast(s, "how many replicas' sums there are", TUTTI_I64, 1, &replicas);
+    if (status || !replicas) return status;
+    if (!s->sums.value) s->sums.value = calloc((size_t)replicas * TUTTI_METRICS, sizeof(double));
     status = agree(s,
         s->sums.value ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums"));
     if (status) return status;
-    s->sums.ranks = (int)ranks;
-    return broadcast(s, "the epoch's sums so far", TUTTI_F64, ranks * TUTTI_METRICS, s->sums.value);
+    s->sums.replicas = (int)replicas;
+    return broadcast(
+        s, "the epoch's sums so far", TUTTI_F64, replicas * TUTTI_METRICS, s->sums.value);
 }
 
 static tutti_status share_weights(tutti_trainer *s)

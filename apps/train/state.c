@@ -184,15 +184,15 @@ static char *write_names(const tutti_trainer *s)
     return text;
 }
 
-/* "steps per epoch, ranks: numbers", exactly; NULL: no memory. The caller frees it. */
+/* "steps per epoch, replicas: numbers", exactly; NULL: no memory. The caller frees it. */
 static char *write_sums(const tutti_trainer *s)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
-    fprintf(out, "%" PRId64 " %d", s->steps_per_epoch, s->sums.ranks);
-    for (int i = 0; i < s->sums.ranks * TUTTI_METRICS; i++) fprintf(out, " %a", s->sums.value[i]);
+    fprintf(out, "%" PRId64 " %d", s->steps_per_epoch, s->sums.replicas);
+    for (int i = 0; i < s->sums.replicas * TUTTI_METRICS; i++) fprintf(out, " %a", s->sums.value[i]);
     if (!fclose(out)) return text;
     free(text);
     return NULL;
@@ -204,12 +204,12 @@ static tutti_status read_sums(tutti_trainer *s, const tutti_checkpoint *checkpoi
     const char *text = tutti_checkpoint_value(checkpoint, sums_key);
     char *end;
     if (!text || strtoll(text, &end, 10) != s->steps_per_epoch) return TUTTI_OK;
-    long ranks = strtol(end, &end, 10);
-    if (ranks < 1 || (size_t)ranks > strlen(end)) return TUTTI_OK;
-    double *value = calloc((size_t)ranks * TUTTI_METRICS, sizeof *value);
+    long replicas = strtol(end, &end, 10);
+    if (replicas < 1 || (size_t)replicas > strlen(end)) return TUTTI_OK;
+    double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
-    for (long i = 0; i < ranks * TUTTI_METRICS; i++) value[i] = strtod(end, &end);
-    s->sums = (tutti_epoch_sums){(int)ranks, value};
+    for (long i = 0; i < replicas * TUTTI_METRICS; i++) value[i] = strtod(end, &end);
+    s->sums = (tutti_epoch_sums){(int)replicas, value};
     return TUTTI_OK;
 }
 
@@ -235,7 +235,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
             s->best.since);
         pair[pairs++] = (tutti_checkpoint_pair){best_key, best_text};
     }
-    if (s->sums.ranks) {
+    if (s->sums.replicas) {
         sums = write_sums(s);
         if (!sums) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
         pair[pairs++] = (tutti_checkpoint_pair){sums_key, sums};

@@ -27,10 +27,10 @@ typedef struct tutti_train_best {
 } tutti_train_best;
 
 /* What the epoch's steps have summed up so far, where a checkpoint is within an epoch: TUTTI_METRICS
- * numbers of each rank. */
+ * numbers of each replica. */
 typedef struct tutti_epoch_sums {
-    int ranks;     /* 0: there are none */
-    double *value; /* (ranks, TUTTI_METRICS) */
+    int replicas;  /* 0: there are none */
+    double *value; /* (replicas, TUTTI_METRICS) */
 } tutti_epoch_sums;
 
 typedef struct tutti_trainer {

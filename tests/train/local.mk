@@ -20,7 +20,7 @@ tests_train_test_checkpoint_LDADD = $(train_test_libs)
 
 tests_train_test_report_SOURCES = tests/train/test_report.c
 tests_train_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_train_test_report_LDADD = $(train_test_libs)
+tests_train_test_report_LDADD = libtrain.la libsession.la libcore.la libtesting.la
 
 tests_train_test_timetable_SOURCES = tests/train/test_timetable.c
 tests_train_test_timetable_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
