@@ -205,8 +205,8 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     tutti_step_options complete = *recipe;
     complete.micro_batches =
         tutti_layout_micro_batches(&s->options.layout, recipe->batch, s->options.workers);
-    complete.rank = s->replica;
-    complete.ranks = s->replicas;
+    complete.replica = s->replica;
+    complete.replicas = s->replicas;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);

@@ -38,8 +38,8 @@ static tutti_status check_options(const tutti_step_options *o)
     if (batches_of(o) < 1)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
-    if (o->ranks < 1 || o->rank < 0 || o->rank >= o->ranks)
-        return tutti_fail(TUTTI_ERR_INVAL, "step: rank %d of %d", o->rank, o->ranks);
+    if (o->replicas < 1 || o->replica < 0 || o->replica >= o->replicas)
+        return tutti_fail(TUTTI_ERR_INVAL, "step: replica %d of %d", o->replica, o->replicas);
     if (o->pipeline.stages > 1 && o->batch % o->micro_batches)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: in a pipeline all must be of one size",
@@ -129,7 +129,7 @@ static tutti_status loss_of(
     int node, dlogits;
     tutti_xent_desc desc = {.N = b->step->micro_batch[s].count,
         .K = tutti_net_extent(b->net, output).C,
-        .weight = (float)(share / (images * b->options->ranks)),
+        .weight = (float)(share / (images * b->options->replicas)),
         .smoothing = b->options->label_smoothing,
         .mixed = b->options->mixup > 0};
     tutti_gradients *gradients = tutti_builder_site(b, 0, s)->gradients;

@@ -216,7 +216,7 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .slot = slot,
         .N = micro_batch->count,
         .room = b->step->micro_batch[slot].count,
-        .first = o->rank * o->batch + micro_batch->first,
+        .first = o->replica * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
         .running = -1,

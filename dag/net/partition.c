@@ -59,7 +59,7 @@ tutti_status tutti_net_costs(const tutti_net *net, tutti_layer_cost cost[])
 {
     enum { IMAGES = 2 }; /* batch norm needs two where images have one pixel */
     const tutti_step_options options = {
-        .batch = IMAGES, .micro_batches = 1, .ranks = 1, .emission = TUTTI_EMISSION_GPIPE};
+        .batch = IMAGES, .micro_batches = 1, .replicas = 1, .emission = TUTTI_EMISSION_GPIPE};
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     tutti_step *step;
     tutti_status status = tutti_step_build(net, &options, &step);

@@ -93,7 +93,7 @@ typedef struct tutti_pipeline {
 } tutti_pipeline;
 
 typedef struct tutti_step_options {
-    int64_t batch; /* images per rank */
+    int64_t batch; /* images per replica */
     /* 1 .. batch; sizes differ by at most one, or if images are mixed by one pair, larger ones first */
     int micro_batches;
     int accumulate; /* batches whose gradients a step sums before the sum over ranks; 0: 1 */
@@ -104,8 +104,9 @@ typedef struct tutti_step_options {
     tutti_emission emission;
     int slots;
     tutti_pipeline pipeline;
-    /* ranks: for loss weight and statistics; rank: for dropout's place in the global batch */
-    int ranks, rank;
+    /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
+     * for dropout's place in the global batch */
+    int replicas, replica;
     const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
     tutti_dtype wire;      /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
     tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */

@@ -228,8 +228,8 @@ static void *run_rank(void *arg)
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
     recipe.pipeline =
         (tutti_pipeline){.stages = l->stages, .stage = job->stage, .end = l->end, .rank = job->at};
-    recipe.ranks = l->replicas;
-    recipe.rank = job->replica;
+    recipe.replicas = l->replicas;
+    recipe.replica = job->replica;
     recipe.emission = l->emission;
     if (l->emission == TUTTI_EMISSION_1F1B) {
         recipe.slots = l->stages - job->stage - l->fewer_slots;
@@ -402,7 +402,7 @@ static tutti_status build_stage(const layout *l, int stage, int micro_batches, t
     tutti_net *net;
     ck_assert_ok(tutti_net_new(&net));
     even_net(net);
-    tutti_step_options recipe = {.batch = 8, .micro_batches = micro_batches, .ranks = 1};
+    tutti_step_options recipe = {.batch = 8, .micro_batches = micro_batches, .replicas = 1};
     recipe.emission = l->emission;
     recipe.slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - stage : 0;
     recipe.pipeline =

@@ -62,7 +62,7 @@ static void open_data(data *d, int i)
     const int64_t count = (int64_t)BATCH * rows[i].size * rows[i].size * 3;
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = 1,
-        .ranks = 1,
+        .replicas = 1,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
         .seed = SEED};

@@ -41,7 +41,7 @@ START_TEST(two_steps)
     const large *l = &larges[_i];
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 1,
-        .ranks = 1,
+        .replicas = 1,
         .momentum = 0.9f,
         .weight_decay = 1e-4f,
         .seed = SEED};

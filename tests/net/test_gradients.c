@@ -233,7 +233,7 @@ static void check_parameters_of(trial_net_fn *build, tutti_step_options options)
     const data *d = make_data();
     uint64_t seed = testing_seed(11);
     trial t;
-    options.ranks = 1;
+    options.replicas = 1;
     options.momentum = 0.9f;
     options.seed = seed;
     trial_open(&t, build, &options, 0);
@@ -314,7 +314,7 @@ START_TEST(auxiliary_outputs_are_for_training)
         const tutti_step_options options = {.batch = BATCH,
             .micro_batches = 2,
             .accumulate = 2,
-            .ranks = 1,
+            .replicas = 1,
             .precision = half ? TUTTI_BF16 : TUTTI_F32,
             .average_decay = 0.5,
             .seed = 4};
@@ -365,7 +365,7 @@ START_TEST(blocks_start_at_zero)
 {
     static trial_net_fn *const nets[] = {with_blocks, with_blocks_at_zero};
     const tutti_step_options options = {
-        .batch = BATCH, .micro_batches = 1, .ranks = 1, .average_decay = 0.9, .seed = 4};
+        .batch = BATCH, .micro_batches = 1, .replicas = 1, .average_decay = 0.9, .seed = 4};
     for (int zero = 0; zero < 2; zero++) {
         trial t;
         int64_t count;
@@ -389,7 +389,7 @@ static uint64_t train_on(
     const tutti_runner *runner, trial_net_fn *build, const data *d, double *loss)
 {
     tutti_step_options options = {
-        .batch = BATCH, .micro_batches = 2, .ranks = 1, .momentum = 0.9f, .seed = 6};
+        .batch = BATCH, .micro_batches = 2, .replicas = 1, .momentum = 0.9f, .seed = 6};
     const tutti_run_options run = {.workers = runner == tutti_runner_find("starpu") ? 2 : 1};
     trial t;
     trial_open_on(&t, build, &options, runner, &run);
@@ -446,8 +446,8 @@ static int64_t gradient_of(const data *d, int ranks, int micro_batches, double m
     for (int rank = 0; rank < ranks; rank++) {
         tutti_step_options options = {.batch = batch,
             .micro_batches = micro_batches,
-            .ranks = ranks,
-            .rank = rank,
+            .replicas = ranks,
+            .replica = rank,
             .mixup = mixup,
             .seed = 5};
         trial t;
@@ -501,7 +501,7 @@ static void open_wire(trial *t, const data *d, tutti_dtype wire, int micro_batch
 {
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = micro_batches,
-        .ranks = 1,
+        .replicas = 1,
         .wire = wire,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
@@ -587,7 +587,7 @@ static uint64_t train(
 {
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 3,
-        .ranks = 1,
+        .replicas = 1,
         .wire = with.wire,
         .precision = with.precision,
         .rule = rule,
@@ -646,7 +646,7 @@ static void open_half(trial *t, trial_net_fn *build, tutti_dtype precision, int 
 {
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = micro_batches,
-        .ranks = 1,
+        .replicas = 1,
         .precision = precision,
         .momentum = 0.9f,
         .seed = 2};
@@ -770,7 +770,7 @@ START_TEST(averages_are_evaluated_in_bf16)
     const data *d = make_data();
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = 2,
-        .ranks = 1,
+        .replicas = 1,
         .precision = TUTTI_BF16,
         .average_decay = 0.9,
         .seed = 2};
@@ -801,7 +801,7 @@ static uint64_t train_pipelined(
 {
     tutti_step_options options = {.batch = 2 * BATCH,
         .micro_batches = micro_batches,
-        .ranks = 1,
+        .replicas = 1,
         .wire = with.wire,
         .precision = with.precision,
         .momentum = 0.9f,
@@ -845,7 +845,7 @@ static uint64_t train_on_pixels(
 {
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 2,
-        .ranks = 1,
+        .replicas = 1,
         .momentum = 0.9f,
         .seed = 2,
         .precision = precision,
@@ -894,7 +894,7 @@ START_TEST(padded_rows_do_not_count)
 {
     data *d = (data *)make_data();
     for (int i = BATCH - 2; i < BATCH; i++) d->labels[i] = -1;
-    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .ranks = 1, .seed = 5};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .replicas = 1, .seed = 5};
     trial t;
     trial_open(&t, without_norm, &options, 0);
     trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
@@ -912,7 +912,7 @@ END_TEST
 START_TEST(two_views_are_averaged)
 {
     data *d = (data *)make_data();
-    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .ranks = 1, .seed = 5};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .replicas = 1, .seed = 5};
     trial t;
     trial_open(&t, without_norm, &options, 0);
     trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
@@ -978,7 +978,7 @@ START_TEST(another_size_is_evaluated)
 {
     tutti_step_options options = {.batch = 5,
         .micro_batches = 2,
-        .ranks = 1,
+        .replicas = 1,
         .momentum = 0.9f,
         .average_decay = 0.5,
         .seed = 9};
@@ -1020,7 +1020,7 @@ END_TEST
 START_TEST(initial_values_follow_seed_and_name)
 {
     static const tutti_step_options options = {
-        .batch = 2, .micro_batches = 1, .ranks = 1, .seed = 9};
+        .batch = 2, .micro_batches = 1, .replicas = 1, .seed = 9};
     trial t;
     trial_open(&t, with_norm, &options, 0);
     int64_t count;

@@ -34,7 +34,7 @@ static tutti_step *make(int micro_batches)
     ck_assert_ok(tutti_net_new(&net));
     build(net);
     tutti_step_options options = {
-        .batch = 5, .micro_batches = micro_batches, .ranks = 2, .rank = 1, .momentum = 0.9f};
+        .batch = 5, .micro_batches = micro_batches, .replicas = 2, .replica = 1, .momentum = 0.9f};
     tutti_step *step;
     ck_assert_ok(tutti_step_build(net, &options, &step));
     tutti_net_free(net);
@@ -224,7 +224,7 @@ START_TEST(each_value_has_its_type)
     x = tutti_net_relu(net, "follows", x);
     x = tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN);
     tutti_net_output(net, x);
-    const tutti_step_options options = {.batch = 2, .micro_batches = 1, .ranks = 1};
+    const tutti_step_options options = {.batch = 2, .micro_batches = 1, .replicas = 1};
     ck_assert_ok(tutti_step_build(net, &options, &step));
     const struct {
         const char *node;
@@ -251,7 +251,7 @@ START_TEST(bytes_become_float_first)
     tutti_step *step;
     ck_assert_ok(tutti_net_new(&net));
     build(net);
-    const tutti_step_options options = {.batch = 4, .micro_batches = 2, .ranks = 1, .bytes = 1};
+    const tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1, .bytes = 1};
     ck_assert_ok(tutti_step_build(net, &options, &step));
     const tutti_tensor *fed = tutti_graph_get_tensor(step->graph, step->micro_batch[1].images);
     ck_assert_str_eq(fed->name, "pixels@1");
@@ -273,7 +273,7 @@ END_TEST
 START_TEST(every_batch_of_a_step_drops)
 {
     const tutti_step_options options = {
-        .batch = 4, .micro_batches = 2, .ranks = 1, .accumulate = 3};
+        .batch = 4, .micro_batches = 2, .replicas = 1, .accumulate = 3};
     tutti_net *net;
     tutti_step *step;
     ck_assert_ok(tutti_net_new(&net));
@@ -303,7 +303,7 @@ START_TEST(images_are_mixed_in_training)
     for (int bytes = 0; bytes < 2; bytes++) {
         const tutti_step_options options = {.batch = 6,
             .micro_batches = 2,
-            .ranks = 1,
+            .replicas = 1,
             .bytes = bytes,
             .accumulate = 2,
             .mixup = 0.2};
@@ -357,7 +357,7 @@ START_TEST(an_update_rule_keeps_its_states)
     ck_assert_ok(tutti_net_new(&net));
     tutti_value x = tutti_net_input(net, 1, 1, 3);
     tutti_net_output(net, tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN));
-    tutti_step_options options = {.batch = 2, .micro_batches = 1, .ranks = 1, .rule = &copies};
+    tutti_step_options options = {.batch = 2, .micro_batches = 1, .replicas = 1, .rule = &copies};
     ck_assert_ok(tutti_step_build(net, &options, &step));
     ck_assert_int_eq(step->states, 4);
     for (int i = 0; i < 4; i++) {
