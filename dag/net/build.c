@@ -289,8 +289,21 @@ static tutti_status backward(tutti_builder *b, int l, int s)
     return mark_gradients(b, l);
 }
 
-static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit)
+/* Where units are whole passes of micro-batches, ready nodes of an earlier unit go before those of a
+ * later one: a worker that took turns at two micro-batches would send both late. */
+static void put_in_order(tutti_builder *b, int unit, int first_node)
 {
+    int band = tutti_builder_urgent(b) + 1, later = b->units - 1 - unit;
+    if (b->options->emission == TUTTI_EMISSION_LAYERS) return;
+    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++)
+        tutti_graph_set_priority(
+            b->graph, n, tutti_graph_get_node(b->graph, n)->priority + later * band);
+}
+
+static tutti_status emit_unit(tutti_builder *b, int i)
+{
+    const tutti_unit *unit = &b->unit[i];
+    int first_node = tutti_graph_nodes(b->graph);
     tutti_status status = TUTTI_OK;
     if (unit->phase == TUTTI_UNIT_FORWARD)
         for (int l = unit->first; l < unit->end && status == TUTTI_OK; l++)
@@ -298,6 +311,7 @@ static tutti_status emit_unit(tutti_builder *b, const tutti_unit *unit)
     else
         for (int l = unit->end - 1; l >= unit->first && status == TUTTI_OK; l--)
             status = backward(b, b->first + l, unit->micro_batch);
+    put_in_order(b, i, first_node);
     return status;
 }
 
@@ -324,7 +338,7 @@ static tutti_status pass_through(tutti_builder *b)
 {
     tutti_status status = TUTTI_OK;
     for (int l = 0; l < b->net->layers; l++) b->forwards[l] = b->backwards[l] = 0;
-    for (int i = 0; i < b->units && status == TUTTI_OK; i++) status = emit_unit(b, &b->unit[i]);
+    for (int i = 0; i < b->units && status == TUTTI_OK; i++) status = emit_unit(b, i);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = tutti_builder_receive_metrics(b, s, -1);
     for (int s = 0; b->stage == 0 && b->options->mixup > 0 && s < b->options->micro_batches; s++)

@@ -24,7 +24,9 @@
  * read what m + W wrote: wrong gradients, and no rank would wait for another. tutti_units_check
  * refuses such a list.
  *
- * Gradients do not depend on the list: they are summed in the order of the micro-batches.
+ * Gradients do not depend on the list: they are summed in the order of the micro-batches. With gpipe
+ * and 1f1b the list is also the order in which workers prefer what is ready: the first micro-batch
+ * reaches the next stage before the second begins.
  * Threads: [P], but that errors are logged. */
 #ifndef TUTTI_UNITS_H
 #define TUTTI_UNITS_H

@@ -244,6 +244,37 @@ START_TEST(each_value_has_its_type)
 }
 END_TEST
 
+/* With 2 in flight 1f1b is F0 F1 B0 F2 B1 B2: whatever of an earlier pass is ready goes before all of a later
+ * one, the collectives too. Layer by layer no micro-batch goes before another. */
+START_TEST(earlier_passes_go_first)
+{
+    static const char *const passes[] = {"conv1.conv@0", "conv1.conv@1", "conv1.conv_bwd_weights@0",
+        "conv1.conv@2", "conv1.conv_bwd_weights@1", "conv1.conv_bwd_weights@2"};
+    tutti_step_options options = {
+        .batch = 6, .micro_batches = 3, .replicas = 1, .slots = 2, .emission = TUTTI_EMISSION_1F1B};
+    tutti_net *net;
+    tutti_step *step;
+    ck_assert_ok(tutti_net_new(&net));
+    build(net);
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    for (int i = 1; i < 6; i++)
+        ck_assert_msg(
+            find_node(step, passes[i - 1])->priority > find_node(step, passes[i])->priority, "%s",
+            passes[i]);
+    ck_assert_int_gt(
+        find_node(step, "softmax_xent@0")->priority, find_node(step, "conv1.conv@1")->priority);
+    ck_assert_int_lt(find_node(step, "softmax_xent@2")->priority,
+        find_node(step, "conv1.conv_bwd_weights@0")->priority);
+    tutti_step_free(step);
+    options.emission = TUTTI_EMISSION_LAYERS;
+    options.slots = 3;
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    ck_assert_int_eq(find_node(step, passes[0])->priority, find_node(step, passes[3])->priority);
+    tutti_step_free(step);
+    tutti_net_free(net);
+}
+END_TEST
+
 /* Bytes are fed under another name; what the first layer reads is called as ever, and has no gradient. */
 START_TEST(bytes_become_float_first)
 {
@@ -383,6 +414,7 @@ int main(void)
     tcase_add_test(tcase, lists_of_parameters_and_states);
     tcase_add_test(tcase, priorities_follow_the_backward_pass);
     tcase_add_test(tcase, micro_batches_are_independent);
+    tcase_add_test(tcase, earlier_passes_go_first);
     tcase_add_test(tcase, each_value_has_its_type);
     tcase_add_test(tcase, bytes_become_float_first);
     tcase_add_test(tcase, every_batch_of_a_step_drops);
