@@ -1,4 +1,4 @@
-#include "apps/trace/study.h"
+#include "apps/trace/advise.h"
 
 #include "designs/design.h"
 
@@ -82,11 +82,38 @@ static double mean_idle(const tutti_study *s)
     return idle;
 }
 
-void tutti_study_advise(const tutti_study *s, char *text, size_t size)
+static void advise_pipeline(const tutti_study *s, const tutti_bubble *p, char *text, size_t size)
+{
+    static const double uneven = 1.15, waits = 1.15; /* from here on it is told */
+    int slowest = tutti_bubble_slowest(p);
+    double most_ms = tutti_bubble_computes_ms(&p->stage[slowest]), mean_ms = 0;
+    for (int i = 0; i < p->stages; i++)
+        mean_ms += tutti_bubble_computes_ms(&p->stage[i]) / p->stages;
+    if (most_ms > uneven * mean_ms)
+        snprintf(text, size,
+            "uneven stages: stage %d computes for %.2f ms of a step, all stages for %.2f on "
+            "average: "
+            "give it fewer layers (--stage-layers)",
+            slowest, most_ms, mean_ms);
+    else if (p->idle > waits * p->least)
+        snprintf(text, size,
+            "stages wait for messages: they are idle for %.1f %% of the passes, and equal stages "
+            "would be for %.1f: a faster link helps, and so do fewer cut values (--stage-layers)",
+            100 * p->idle, 100 * p->least);
+    else
+        snprintf(text, size,
+            "bound by filling and draining the pipeline: stages are idle for %.1f %% of the passes "
+            "with %d micro-batches: more of them (--micro-batches) make that shorter",
+            100 * p->idle, s->timeline->micro_batches);
+}
+
+void tutti_trace_advise(const tutti_study *s, const tutti_bubble *bubble, char *text, size_t size)
 {
     double took_ms = s->mean.end_ms;
     const tutti_study_rank *late = find_straggler(s, took_ms);
-    if (late)
+    if (bubble->stages > 1)
+        advise_pipeline(s, bubble, text, size);
+    else if (late)
         advise_straggler(s, late, text, size);
     else if (s->mean.exposed_ms < much * took_ms)
         snprintf(text, size,

@@ -1,8 +1,10 @@
 # What reads traces back; designs/trace writes them.
 noinst_LTLIBRARIES += libtrace.la
 libtrace_la_SOURCES = \
-	apps/trace/advise.c \
+	apps/trace/advise.c apps/trace/advise.h \
+	apps/trace/busy.c apps/trace/busy.h \
 	apps/trace/path.c apps/trace/path.h \
+	apps/trace/bubble.c apps/trace/bubble.h \
 	apps/trace/read.c apps/trace/read.h \
 	apps/trace/study.c apps/trace/study.h \
 	apps/trace/tell.h apps/trace/tell_json.c apps/trace/tell_svg.c apps/trace/tell_text.c

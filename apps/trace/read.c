@@ -97,6 +97,19 @@ static int read_workers(tutti_timeline *t, const json_t *list)
     return 1;
 }
 
+/* Absent where the ranks have the whole net. */
+static int read_pipeline(tutti_timeline *t, const json_t *about)
+{
+    int64_t stages = 1, micro_batches = 0;
+    if (json_object_get(about, "stages") &&
+        (!get_integer(about, "stages", 1, t->ranks, &stages) || t->ranks % stages != 0 ||
+            !get_integer(about, "micro_batches", 1, INT32_MAX, &micro_batches)))
+        return 0;
+    t->stages = (int)stages;
+    t->micro_batches = (int)micro_batches;
+    return 1;
+}
+
 static tutti_status take_head(reader *r, const json_t *about)
 {
     tutti_timeline *t = r->t;
@@ -119,6 +132,8 @@ static tutti_status take_head(reader *r, const json_t *about)
     if (!t->design || !t->model) return refuse(r, "the head lacks a name");
     if (!read_workers(t, json_object_get(about, "workers")))
         return refuse(r, "the head does not say how many workers each rank has");
+    if (!read_pipeline(t, about))
+        return refuse(r, "the head has stages or micro-batches that cannot be");
     return TUTTI_OK;
 }
 

@@ -28,7 +28,8 @@ typedef struct tutti_timeline {
     const char *path; /* borrowed */
     const char *design, *model;
     int ranks, lanes;
-    int *workers; /* [ranks] */
+    int stages, micro_batches; /* of a pipeline; 1 and 0: there is none */
+    int *workers;              /* [ranks] */
     int64_t first_step, last_step;
     int64_t dropped;
     int64_t events;

@@ -1,5 +1,6 @@
 #include "apps/trace/study.h"
 
+#include "apps/trace/busy.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -7,13 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* When some kernel runs on a rank, or some collective is in flight: disjoint intervals in order, each with the total
- * length of those before it. */
-typedef struct busy {
-    int64_t count;
-    double *begin_ms, *end_ms, *before_ms;
-} busy;
 
 /* A collective of the step being studied, on one rank. */
 typedef struct flight {
@@ -24,63 +18,16 @@ typedef struct flight {
 
 typedef struct work {
     tutti_study *study;
-    busy *busy, *link;   /* [ranks] computing; communicating */
-    flight *flight;      /* all collectives of the trace, by step and sequence */
-    int64_t flights, at; /* how many; the first that belongs to no step studied so far */
-    double *edge;        /* room for three per flight */
-    json_t *position;    /* bucket name -> index */
+    tutti_busy *busy, *link; /* [ranks] computing; communicating */
+    flight *flight;          /* all collectives of the trace, by step and sequence */
+    int64_t flights, at;     /* how many; the first that belongs to no step studied so far */
+    double *edge;            /* room for three per flight */
+    json_t *position;        /* bucket name -> index */
 } work;
 
 static tutti_status no_memory(void)
 {
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory to study a trace");
-}
-
-/* ---- intervals ---- */
-
-static void join(busy *b, double begin_ms, double end_ms)
-{
-    if (b->count && begin_ms <= b->end_ms[b->count - 1]) {
-        b->end_ms[b->count - 1] = fmax(b->end_ms[b->count - 1], end_ms);
-        return;
-    }
-    b->before_ms[b->count] =
-        b->count ? b->before_ms[b->count - 1] + b->end_ms[b->count - 1] - b->begin_ms[b->count - 1]
-                 : 0;
-    b->begin_ms[b->count] = begin_ms;
-    b->end_ms[b->count++] = end_ms;
-}
-
-/* The busy time before t. */
-static double busy_before(const busy *b, double t_ms)
-{
-    int64_t low = 0, high = b->count; /* intervals that begin before t */
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (b->begin_ms[middle] < t_ms)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (!low) return 0;
-    return b->before_ms[low - 1] + fmin(t_ms, b->end_ms[low - 1]) - b->begin_ms[low - 1];
-}
-
-static double busy_within(const busy *b, double begin_ms, double end_ms)
-{
-    return busy_before(b, end_ms) - busy_before(b, begin_ms);
-}
-
-static tutti_status find_busy(
-    const tutti_timeline *t, int rank, int (*counts)(tutti_span_kind kind), busy *b)
-{
-    int64_t first = t->of_rank[rank], last = t->of_rank[rank + 1];
-    size_t bytes = (size_t)(last - first + 1) * sizeof(double);
-    *b = (busy){.begin_ms = malloc(bytes), .end_ms = malloc(bytes), .before_ms = malloc(bytes)};
-    if (!b->begin_ms || !b->end_ms || !b->before_ms) return no_memory();
-    for (int64_t i = first; i < last; i++)
-        if (counts(t->event[i].kind)) join(b, t->event[i].begin_ms, t->event[i].end_ms);
-    return TUTTI_OK;
 }
 
 static int communicates(tutti_span_kind kind)
@@ -181,8 +128,8 @@ static flight *find_flights(work *w, int64_t step, int64_t *count)
 }
 
 /* Between two neighbouring edges nothing starts or ends: the collectives in flight there share the exposed time. */
-static void share_piece(
-    const busy *b, flight *f, int64_t count, double from_ms, double to_ms, tutti_study_step *sum)
+static void share_piece(const tutti_busy *b, flight *f, int64_t count, double from_ms, double to_ms,
+    tutti_study_step *sum)
 {
     int active = 0, moving = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -191,7 +138,7 @@ static void share_piece(
         moving += flies && f[i].all_ms <= from_ms;
     }
     if (!active) return;
-    double exposed_ms = to_ms - from_ms - busy_within(b, from_ms, to_ms);
+    double exposed_ms = to_ms - from_ms - tutti_busy_within(b, from_ms, to_ms);
     sum->flight_ms += to_ms - from_ms;
     sum->exposed_ms += exposed_ms;
     if (moving) sum->moving_ms += to_ms - from_ms;
@@ -201,7 +148,8 @@ static void share_piece(
 }
 
 /* One rank's collectives, in order of their begin. */
-static void study_flights(work *w, const busy *b, flight *f, int64_t count, tutti_study_step *sum)
+static void study_flights(
+    work *w, const tutti_busy *b, flight *f, int64_t count, tutti_study_step *sum)
 {
     int64_t edges = 0, first = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -249,8 +197,9 @@ static tutti_status add_to_buckets(work *w, const flight *f, int64_t count, doub
         b->queued_ms += fmax(0, e->begin_ms - e->ready_ms);
         b->late_ms += f->all_ms - e->begin_ms;
         if (e->ready_ms < e->begin_ms)
-            b->linked_ms += busy_within(&w->link[e->rank], e->ready_ms, e->begin_ms);
-        if (e->ready_ms < end_ms) b->left_ms += busy_within(&w->busy[e->rank], e->ready_ms, end_ms);
+            b->linked_ms += tutti_busy_within(&w->link[e->rank], e->ready_ms, e->begin_ms);
+        if (e->ready_ms < end_ms)
+            b->left_ms += tutti_busy_within(&w->busy[e->rank], e->ready_ms, end_ms);
     }
     return TUTTI_OK;
 }
@@ -305,7 +254,7 @@ static tutti_status study_step(work *w, tutti_study_step *step)
         int64_t to = from;
         while (to < count && f[to].event->rank == r) to++;
         study_flights(w, &w->busy[r], &f[from], to - from, step);
-        double compute_ms = busy_within(&w->busy[r], step->begin_ms, step->end_ms);
+        double compute_ms = tutti_busy_within(&w->busy[r], step->begin_ms, step->end_ms);
         step->compute_ms += compute_ms;
         s->rank[r].compute_ms += compute_ms;
         from = to;
@@ -390,19 +339,15 @@ static tutti_status open_work(work *w)
     if (collectives) qsort(w->flight, collectives, sizeof *w->flight, by_sequence);
     tutti_status status = TUTTI_OK;
     for (int r = 0; r < t->ranks && !status; r++) {
-        status = find_busy(t, r, tutti_span_computes, &w->busy[r]);
-        if (!status) status = find_busy(t, r, communicates, &w->link[r]);
+        status = tutti_busy_find(t, r, tutti_span_computes, &w->busy[r]);
+        if (!status) status = tutti_busy_find(t, r, communicates, &w->link[r]);
     }
     return status;
 }
 
 static void close_work(work *w)
 {
-    for (int r = 0; w->busy && r < 2 * w->study->timeline->ranks; r++) {
-        free(w->busy[r].begin_ms);
-        free(w->busy[r].end_ms);
-        free(w->busy[r].before_ms);
-    }
+    for (int r = 0; w->busy && r < 2 * w->study->timeline->ranks; r++) tutti_busy_free(&w->busy[r]);
     free(w->busy);
     free(w->flight);
     free(w->edge);

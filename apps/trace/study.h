@@ -68,7 +68,4 @@ double tutti_study_hidden_pct(const tutti_study_step *step);
 /* The step of median length. [P] */
 const tutti_study_step *tutti_study_typical(const tutti_study *study);
 
-/* One line: what bounds these steps, and what could help. */
-void tutti_study_advise(const tutti_study *study, char *text, size_t size);
-
 #endif

@@ -4,16 +4,17 @@
 #define TUTTI_TRACE_TELL_H
 
 #include "apps/trace/path.h"
+#include "apps/trace/bubble.h"
 #include "apps/trace/study.h"
 
 #include <stdio.h>
 
 /* path: of the step `typical`. */
-void tutti_tell_text(
-    const tutti_study *study, const tutti_study_step *typical, const tutti_path *path, FILE *out);
+void tutti_tell_text(const tutti_study *study, const tutti_study_step *typical,
+    const tutti_path *path, const tutti_bubble *bubble, FILE *out);
 /* NOMEM, IO (logged). */
-tutti_status tutti_tell_json(
-    const tutti_study *study, const tutti_study_step *typical, const tutti_path *path, FILE *out);
+tutti_status tutti_tell_json(const tutti_study *study, const tutti_study_step *typical,
+    const tutti_path *path, const tutti_bubble *bubble, FILE *out);
 /* The timeline of one step as SVG: a row for the main thread and each worker and lane of every
  * rank, the critical path outlined. */
 void tutti_tell_svg(

@@ -1,4 +1,5 @@
 #include "apps/trace/tell.h"
+#include "apps/trace/advise.h"
 #include "dag/base/log.h"
 
 #include <jansson.h>
@@ -72,12 +73,24 @@ static json_t *path_of(const tutti_study_step *step, const tutti_path *p)
         p->communicate_ms, "copy_ms", p->copy_ms, "nobody_ms", p->nobody_ms, "parts", list);
 }
 
-tutti_status tutti_tell_json(
-    const tutti_study *s, const tutti_study_step *typical, const tutti_path *path, FILE *out)
+static json_t *pipeline_of(const tutti_study *s, const tutti_bubble *p)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < p->stages; i++)
+        json_array_append_new(list,
+            json_pack("{s:i, s:f, s:f, s:f}", "stage", i, "forward_ms", p->stage[i].forward_ms,
+                "backward_ms", p->stage[i].backward_ms, "idle_pct", 100 * p->stage[i].idle));
+    return json_pack("{s:i, s:i, s:f, s:f, s:f, s:o}", "stages", p->stages, "micro_batches",
+        s->timeline->micro_batches, "passes_ms", p->passes_ms, "bubble_pct", 100 * p->idle,
+        "least_bubble_pct", 100 * p->least, "by_stage", list);
+}
+
+tutti_status tutti_tell_json(const tutti_study *s, const tutti_study_step *typical,
+    const tutti_path *path, const tutti_bubble *bubble, FILE *out)
 {
     const tutti_timeline *t = s->timeline;
     char advice[512];
-    tutti_study_advise(s, advice, sizeof advice);
+    tutti_trace_advise(s, bubble, advice, sizeof advice);
     json_t *all = json_pack(
         "{s:s, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:o}",
         "trace", t->path, "model", t->model, "design", t->design, "ranks", t->ranks, "lanes",
@@ -86,6 +99,7 @@ tutti_status tutti_tell_json(
         s->mean.exposed_ms, "hidden_pct", tutti_study_hidden_pct(&s->mean), "advice", advice,
         "steps", steps_of(s), "collectives", collectives_of(s), "critical_path",
         path_of(typical, path), "workers", workers_of(s), "by_rank", ranks_of(s));
+    if (all && bubble->stages > 1) json_object_set_new(all, "pipeline", pipeline_of(s, bubble));
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "%s: cannot be written as JSON", t->path);
     int failed =
         json_dumpf(all, out, JSON_COMPACT | JSON_REAL_PRECISION(9)) || fputc('\n', out) == EOF;

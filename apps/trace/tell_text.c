@@ -1,5 +1,7 @@
 #include "apps/trace/tell.h"
 
+#include "apps/trace/advise.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -105,8 +107,21 @@ static void tell_workers(const tutti_study *s, FILE *out)
     if (s->workers > MOST_WORKERS) fprintf(out, "and %d more\n", s->workers - MOST_WORKERS);
 }
 
-void tutti_tell_text(
-    const tutti_study *s, const tutti_study_step *typical, const tutti_path *path, FILE *out)
+static void tell_pipeline(const tutti_study *s, const tutti_bubble *p, FILE *out)
+{
+    if (p->stages < 2) return;
+    fprintf(out,
+        "\npipeline of %d stages, %d micro-batches: passes of %.2f ms, idle for %.1f %%; equal "
+        "stages would be for %.1f %%\n%6s %10s %10s %8s\n",
+        p->stages, s->timeline->micro_batches, p->passes_ms, 100 * p->idle, 100 * p->least, "stage",
+        "forward", "backward", "idle");
+    for (int i = 0; i < p->stages; i++)
+        fprintf(out, "%6d %10.2f %10.2f %6.1f %%\n", i, p->stage[i].forward_ms,
+            p->stage[i].backward_ms, 100 * p->stage[i].idle);
+}
+
+void tutti_tell_text(const tutti_study *s, const tutti_study_step *typical, const tutti_path *path,
+    const tutti_bubble *bubble, FILE *out)
 {
     const tutti_timeline *t = s->timeline;
     char advice[512];
@@ -122,6 +137,7 @@ void tutti_tell_text(
     tell_buckets(s, out);
     tell_path(typical, path, out);
     tell_workers(s, out);
-    tutti_study_advise(s, advice, sizeof advice);
+    tell_pipeline(s, bubble, out);
+    tutti_trace_advise(s, bubble, advice, sizeof advice);
     fprintf(out, "\n%s\n", advice);
 }

@@ -57,10 +57,13 @@ static tutti_status tell(const options *o, const tutti_study *study)
 {
     const tutti_study_step *typical = tutti_study_typical(study);
     tutti_path path;
+    tutti_bubble bubble = {0};
     tutti_status status = tutti_path_find(study->timeline, typical, &path);
-    if (!status && o->json) status = tutti_tell_json(study, typical, &path, stdout);
-    if (!status && !o->json) tutti_tell_text(study, typical, &path, stdout);
+    if (!status) status = tutti_bubble_open(study, &bubble);
+    if (!status && o->json) status = tutti_tell_json(study, typical, &path, &bubble, stdout);
+    if (!status && !o->json) tutti_tell_text(study, typical, &path, &bubble, stdout);
     if (!status && o->svg) status = draw(o, study, typical, &path);
+    tutti_bubble_close(&bubble);
     tutti_path_free(&path);
     if (!status && fflush(stdout))
         status = tutti_fail(TUTTI_ERR_IO, "%s: the analysis could not be written", o->file);

@@ -94,6 +94,8 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
         "\"first_step\":%" PRId64 ",\"last_step\":%" PRId64 ",\"spans_dropped\":%" PRId64,
         TUTTI_TRACE_FORMAT, ranks, about->lanes, about->first_step, last_whole(about, ranks, all),
         dropped);
+    if (about->stages > 1)
+        fprintf(out, ",\"stages\":%d,\"micro_batches\":%d", about->stages, about->micro_batches);
     put_text(out, "program", "tutti " TUTTI_VERSION);
     put_text(out, "design", about->design);
     put_text(out, "model", about->model);

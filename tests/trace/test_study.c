@@ -1,5 +1,6 @@
 /* apps/trace: made-up traces with known results are read and studied; files that are not traces, or are
  * incomplete, are refused; damaged ones do no harm. */
+#include "apps/trace/advise.h"
 #include "apps/trace/path.h"
 #include "apps/trace/study.h"
 #include "apps/trace/tell.h"
@@ -16,6 +17,8 @@
 static char path[64];
 static FILE *file;
 
+static const char *cut_into = ""; /* of the head: stages and micro-batches */
+
 static void begin_file(int ranks, int lanes, int first_step, int last_step, const char *design)
 {
     file = fopen(path, "w");
@@ -23,8 +26,8 @@ static void begin_file(int ranks, int lanes, int first_step, int last_step, cons
     fprintf(file,
         "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"format\":1,\"ranks\":%d,\"lanes\":%d,"
         "\"first_step\":%d,\"last_step\":%d,\"spans_dropped\":0,\"design\":\"%s\",\"model\":\"m\","
-        "\"workers\":[",
-        ranks, lanes, first_step, last_step, design);
+        "%s\"workers\":[",
+        ranks, lanes, first_step, last_step, design, cut_into);
     for (int r = 0; r < ranks; r++) fprintf(file, "%s1", r ? "," : "");
     fputs("]},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_name\"}", file);
 }
@@ -275,9 +278,12 @@ static void advises(const char *words)
     char text[512];
     tutti_timeline t;
     tutti_study s;
+    tutti_bubble p;
     ck_assert_ok(tutti_timeline_read(path, &t));
     ck_assert_ok(tutti_study_open(&t, 0, &s));
-    tutti_study_advise(&s, text, sizeof text);
+    ck_assert_ok(tutti_bubble_open(&s, &p));
+    tutti_trace_advise(&s, &p, text, sizeof text);
+    tutti_bubble_close(&p);
     ck_assert_msg(strstr(text, words) != NULL, "not '%s' but: %s", words, text);
     ck_assert_ptr_null(strchr(text, '\n'));
     tutti_study_close(&s);
@@ -331,6 +337,55 @@ static char *read_text(size_t *size)
     return text;
 }
 
+/* Two replicas of two stages, which pass two micro-batches forward in 10 ms each, and backward in
+ * `backward_ms`; a message takes message_ms. The second replica does all of it 5 ms later. */
+static void write_pipeline(double backward_ms, double message_ms)
+{
+    static const char *const name[] = {"f@0", "f@1", "b@0", "b@1"};
+    double b = backward_ms, m = message_ms;
+    const double at[2][4] = {
+        {0, 10, 30 + b + 2 * m, 30 + 2 * b + 2 * m}, {10 + m, 20 + m, 30 + m, 30 + b + m}};
+    cut_into = "\"stages\":2,\"micro_batches\":2,";
+    begin_file(4, 1, 2, 2, "funneled");
+    cut_into = "";
+    for (int r = 0; r < 4; r++) {
+        double late = r < 2 ? 0 : 5;
+        for (int i = 0; i < 4; i++)
+            task(r, i < 2 ? "forward" : "backward", name[i], 2, late + at[r % 2][i],
+                late + at[r % 2][i] + (i < 2 ? 10 : b));
+        task(r, "update", "u", 2, 200, 210);
+    }
+    end_file();
+}
+
+START_TEST(what_a_pipeline_waits_for)
+{
+    tutti_timeline t;
+    tutti_study s;
+    tutti_bubble p;
+    write_pipeline(20, 0);
+    ck_assert_ok(tutti_timeline_read(path, &t));
+    ck_assert_ok(tutti_study_open(&t, 0, &s));
+    ck_assert_ok(tutti_bubble_open(&s, &p));
+    ck_assert_int_eq(p.stages, 2);
+    close_to(p.passes_ms, 90);
+    close_to(p.least, 1.0 / 3);
+    close_to(p.idle, 1.0 / 3); /* such a pipeline is the ideal one */
+    for (int i = 0; i < 2; i++) {
+        close_to(p.stage[i].forward_ms, 20);
+        close_to(p.stage[i].backward_ms, 40);
+        close_to(p.stage[i].idle, 1.0 / 3);
+    }
+    tutti_bubble_close(&p);
+    tutti_study_close(&s);
+    tutti_timeline_free(&t);
+    advises("bound by filling and draining the pipeline: stages are idle for 33.3 %");
+    write_pipeline(20, 10);
+    advises("stages wait for messages: they are idle for 45.5 % of the passes, and equal stages "
+            "would be for 33.3");
+}
+END_TEST
+
 START_TEST(what_is_no_trace_is_refused)
 {
     static const char head[] =
@@ -360,6 +415,15 @@ START_TEST(what_is_no_trace_is_refused)
         write_text(heads[i], strlen(heads[i]));
         ck_assert_int_eq(tutti_timeline_read(path, &t), TUTTI_ERR_FORMAT);
     }
+    static const char *const cuts[] = {"\"stages\":0,", "\"stages\":3,\"micro_batches\":2,",
+        "\"stages\":2,", "\"stages\":2,\"micro_batches\":0,"};
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        cut_into = cuts[i];
+        begin_file(4, 1, 2, 2, "d");
+        end_file();
+        ck_assert_int_eq(tutti_timeline_read(path, &t), TUTTI_ERR_FORMAT);
+    }
+    cut_into = "";
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         char text[2048];
         snprintf(text, sizeof text, "%s%s", head, rest[i]);
@@ -397,13 +461,16 @@ static void tell_all(void)
         char *told = NULL;
         size_t size;
         FILE *out = open_memstream(&told, &size);
+        tutti_bubble bubble;
         ck_assert_ok(tutti_path_find(&t, tutti_study_typical(&s), &p));
-        tutti_tell_text(&s, tutti_study_typical(&s), &p, out);
-        tutti_tell_json(&s, tutti_study_typical(&s), &p, out);
+        ck_assert_ok(tutti_bubble_open(&s, &bubble));
+        tutti_tell_text(&s, tutti_study_typical(&s), &p, &bubble, out);
+        tutti_tell_json(&s, tutti_study_typical(&s), &p, &bubble, out);
         tutti_tell_svg(&s, tutti_study_typical(&s), &p, out);
         fclose(out);
         ck_assert_ptr_nonnull(strstr(told, "</svg>"));
         free(told);
+        tutti_bubble_close(&bubble);
         tutti_path_free(&p);
         tutti_study_close(&s);
     }
@@ -416,7 +483,7 @@ START_TEST(damage_does_no_harm)
     static const char digits[] = "0123456789-.e\"{}[],:\n";
     uint64_t seed = testing_seed(1), draw = 0;
     size_t size;
-    write_straggler();
+    write_pipeline(20, 10);
     tell_all();
     char *text = read_text(&size), *copy = malloc(size);
     ck_assert_ptr_nonnull(copy);
@@ -448,6 +515,7 @@ int main(void)
     tcase_add_test(tcase, a_path_with_gaps);
     tcase_add_test(tcase, a_path_ends_where_the_step_begins);
     tcase_add_test(tcase, advice);
+    tcase_add_test(tcase, what_a_pipeline_waits_for);
     tcase_add_test(tcase, what_is_no_trace_is_refused);
     tcase_add_test(tcase, a_trace_cut_short_is_refused);
     tcase_add_test(tcase, damage_does_no_harm);
