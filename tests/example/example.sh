@@ -45,6 +45,14 @@ for design in $(names designs); do
     [ "$out" = "3 ranks: 0 wrong sums of 100000" ] || fail "ring, $design: $out"
 done
 
+# pipeline: two stages on two ranks end with the weights and the loss of one rank, and it learns.
+one=$("$mpirun" -np 1 "$programs/pipeline" | sort) || fail "pipeline on one rank: $one"
+awk '/loss/ { ok = $NF < 0.02 } END { exit !ok }' <<< "$one" || fail "pipeline does not learn: $one"
+for design in $(names designs); do
+    out=$(TUTTI_DESIGN=$design "$mpirun" -np 2 "$programs/pipeline" | sort) || fail "pipeline, $design: exit $?: $out"
+    [ "$out" = "$one" ] || fail "pipeline, $design: '$out' instead of '$one'"
+done
+
 # layers: the same weights with priorities and without, with every design that keeps the law.
 for design in $(names overlapping); do
     out=$(TUTTI_DESIGN=$design "$mpirun" -np 2 "$programs/layers" 100 1 2 2>/dev/null) || fail "layers, $design: $out"
