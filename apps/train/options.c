@@ -358,9 +358,6 @@ static tutti_status check_layout(const tutti_train_options *o)
     if (strcmp(o->priority_name, "on") == 0)
         return tutti_conf_refuse(&o->conf, "priority", "on",
             "the ranks of a pipeline have different collectives, so they cannot agree on an order");
-    if (o->design_auto)
-        return tutti_conf_refuse(&o->conf, "design", auto_design,
-            "name one: in a pipeline, stages have different collectives to try");
     if (tutti_shards_local(o->images.shards))
         return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
             "only the first stage of each replica reads images: use shared");
@@ -448,7 +445,7 @@ static void read_layout(tutti_train_options *o)
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
-    if (l->stages > 1) o->priority = 0;
+    if (l->stages > 1) o->priority = o->priority_free = 0;
 }
 
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,

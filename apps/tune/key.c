@@ -41,18 +41,24 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     char hosts[40];
     const tutti_model_input *in = tutti_workload_input(workload);
     const tutti_step_options *recipe = &workload->recipe;
+    const tutti_layout *l = &session->options.layout;
+    char layout[TUTTI_LAYOUT_TEXT] = "none";
+    if (l->stages) tutti_layout_print(l, layout);
     tutti_status status = describe_hosts(session->exchange, hosts);
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " accumulate=%d optimizer=%s clips=%d averages=%d"
-        " wire=%s precision=%s workers=%d ranks=%d hosts=%s %s tutti=%s mpi=%s starpu=%s "
+        " wire=%s precision=%s workers=%d ranks=%d layout=%s micro_batches=%d pipeline=%s hosts=%s "
+        "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
         workload->model->name, in->H, in->W, in->C, in->classes, recipe->batch,
         recipe->accumulate > 1 ? recipe->accumulate : 1,
         recipe->rule ? recipe->rule->name : tutti_update_sgd.name, recipe->clip_norm > 0,
         recipe->average_decay > 0, tutti_dtype_name(recipe->wire),
-        tutti_dtype_name(recipe->precision), session->options.workers, session->ranks, hosts, fixed,
-        PACKAGE_VERSION, tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
+        tutti_dtype_name(recipe->precision), session->options.workers, session->ranks, layout,
+        tutti_layout_micro_batches(l, recipe->batch, session->options.workers),
+        tutti_emission_name(l->emission), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
+        tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;
 }

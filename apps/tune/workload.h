@@ -13,8 +13,9 @@
 typedef struct tutti_workload {
     const tutti_model *model;
     const tutti_model_input *input; /* image size and classes; NULL: the model's own */
-    tutti_step_options recipe; /* its seed is the same on all ranks; images also depend on the rank */
-    double timeout_s;          /* of a block of steps */
+    tutti_step_options
+        recipe;       /* its seed is the same on all ranks; images also depend on the replica */
+    double timeout_s; /* of a block of steps */
 } tutti_workload;
 
 /* Its image size and classes. [P] */
@@ -32,7 +33,7 @@ tutti_status tutti_workload_steps(
  * *hidden_pct: from the session's meter, 0 without one. Fails as steps does. */
 tutti_status tutti_workload_pace(const tutti_workload *workload, tutti_training_session *session,
     int warm, int steps, double *step_s, double *hidden_pct);
-/* The mean loss of the last step run; FNV-1a over the 32-bit words of all parameters. With nothing
+/* The mean loss of the last step run, on the first stage; FNV-1a over the 32-bit words of all parameters. With nothing
  * submitted. */
 tutti_status tutti_workload_loss(tutti_training_session *session, double *loss);
 tutti_status tutti_workload_hash(const tutti_training_session *session, uint64_t *hash);

@@ -30,6 +30,16 @@ trains 2 "${model[@]}" --steps 4 --layout replicas=2
 two=$(field weights_hash)
 same "$two" 4 --layout stages=2,replicas=2
 grep -q '"layout":"stages=2,replicas=2","micro_batches":4' "$dir/json" || fail "the start does not name the layout"
+# --design auto: what it chooses does not change the weights, and is remembered for this layout alone.
+auto=(--design auto --tuning "$dir/tuning" --tuning-time 0.5)
+same "$two" 4 --layout stages=2,replicas=2 "${auto[@]}"
+grep -q '"auto":true' "$dir/json" || fail "--design auto with a layout: $(tail -n 1 "$dir/json")"
+cifar 2 "${model[@]}" --steps 1 --layout stages=2 "${auto[@]}" --tuning-time 60
+grep -q 'remembered in' "$dir/out" || { fail "a choice for stages=2 is not remembered"; cat "$dir/out"; }
+cifar 2 "${model[@]}" --steps 1 --layout stages=2 "${auto[@]}"
+grep -q "as tried on" "$dir/out" || { fail "the choice for stages=2 is not used"; cat "$dir/out"; }
+cifar 2 "${model[@]}" --steps 1 --layout replicas=2 "${auto[@]}" --tuning-time 0
+! grep -q "as tried on" "$dir/out" || { fail "the choice of stages=2 is used for replicas=2"; cat "$dir/out"; }
 trains 3 "${model[@]}" --steps 3 --layout replicas=3 --wire bf16
 three=$(field weights_hash)
 trains 6 "${model[@]}" --steps 3 --layout replicas=3,stages=2 --wire bf16
