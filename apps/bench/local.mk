@@ -20,6 +20,8 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/peer.c apps/bench/peer.h \
 	apps/bench/peers.c apps/bench/peers.h \
 	apps/bench/photos.c apps/bench/photos.h \
+	apps/bench/pipeline.c apps/bench/pipeline.h \
+	apps/bench/pipeline_rows.h apps/bench/pipeline_tell.c apps/bench/pipeline_turns.c \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/result.c apps/bench/result.h \
 	apps/bench/settings.h \
@@ -37,7 +39,7 @@ apps_tutti_bench_SOURCES = \
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
-	apps/bench/torch_photos.py
+	apps/bench/torch_photos.py apps/bench/torch_pipeline.py
 
 # The commit that results name: looked up at every make, written when it has changed.
 nodist_apps_tutti_bench_SOURCES = apps/bench/commit.h

@@ -121,14 +121,15 @@ static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t
 {
     const tutti_workload workload = tutti_step_workload(b);
     tutti_training_session session;
+    tutti_pace pace;
     tutti_status status = start(b, &r->configuration, &session);
     if (!status && !session.exchange)
         status = tutti_world_barrier(&b->world); /* nothing else synchronizes the ranks */
     if (!status)
-        status = tutti_workload_pace(&workload, &session, WARM_STEPS, (int)b->o.steps.value,
-            &r->step_s[block], &r->hidden[block]);
+        status = tutti_workload_pace(&workload, &session, WARM_STEPS, (int)b->o.steps.value, &pace);
     if (status) return status;
-    r->hidden[block] = session.exchange && session.ranks > 1 ? r->hidden[block] / 100 : NAN;
+    r->step_s[block] = pace.step_s;
+    r->hidden[block] = session.exchange && session.ranks > 1 ? pace.hidden_pct / 100 : NAN;
     tutti_outlook outlook = {0};
     if (session.exchange) outlook = tutti_exchange_outlook(session.exchange);
     if (outlook.known) b->outlook = outlook;

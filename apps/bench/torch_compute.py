@@ -99,6 +99,44 @@ def resnet50():
         *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
 
 
+class PreactBlock(nn.Module):
+    """Two convolutions, or a bottleneck of three (expansion 4), with normalisation before each."""
+
+    def __init__(self, channels, width, stride, bottleneck):
+        super().__init__()
+        filters = 4 * width if bottleneck else width
+        shapes = ((channels, width, 1, 1), (width, width, 3, stride), (width, filters, 1, 1)) if bottleneck else (
+            (channels, width, 3, stride), (width, width, 3, 1))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(shape[0]) for shape in shapes)
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(i, o, side, by, side // 2, bias=False) for i, o, side, by in shapes)
+        changes = stride != 1 or channels != filters
+        self.project = nn.Conv2d(channels, filters, 1, stride, bias=False) if changes and bottleneck else None
+        self.pad = (filters - channels) // 2 if changes and not bottleneck else None
+        self.stride = stride
+
+    def forward(self, x):
+        y = F.relu(self.norms[0](x), inplace=True)
+        if self.project is not None:
+            x = self.project(y)
+        elif self.pad is not None:
+            x = F.pad(y[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, self.pad, self.pad))
+        y = self.convolutions[0](y)
+        for norm, convolution in zip(self.norms[1:], self.convolutions[1:]):
+            y = convolution(F.relu(norm(y), inplace=True))
+        return x + y
+
+
+def preact_resnet(blocks, bottleneck, classes=10):
+    layers, channels = [nn.Conv2d(3, 16, 3, 1, 1, bias=False)], 16
+    for stage, width in enumerate((16, 32, 64)):
+        for block in range(blocks):
+            layers.append(PreactBlock(channels, width, 2 if stage and not block else 1, bottleneck))
+            channels = 4 * width if bottleneck else width
+    return nn.Sequential(*layers, nn.BatchNorm2d(channels), nn.ReLU(True), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(channels, classes))
+
+
 def mlp(hidden, width):
     layers, inputs = [nn.Flatten()], 3072
     for _ in range(hidden):
@@ -143,7 +181,8 @@ VARIANTS = ("eager", "compile", "bf16", "bf16-compile", "jit", "nchw")
 MODELS = {
     "resnet20": (lambda: ResNet(3), 32, 10), "resnet32": (lambda: ResNet(5), 32, 10),
     "resnet44": (lambda: ResNet(7), 32, 10), "resnet56": (lambda: ResNet(9), 32, 10),
-    "resnet110": (lambda: ResNet(18), 32, 10), "mlp": (lambda: mlp(2, 512), 32, 10),
+    "resnet110": (lambda: ResNet(18), 32, 10), "preact-resnet110": (lambda: preact_resnet(18, False), 32, 10),
+    "resnet1001": (lambda: preact_resnet(111, True), 32, 10), "wide-mlp": (lambda: mlp(6, 4096), 32, 10), "mlp": (lambda: mlp(2, 512), 32, 10),
     "mlp-1024x5": (lambda: mlp(5, 1024), 32, 10), "cifar-quick": (cifar_quick, 32, 10), "vgg16": (vgg16, 32, 10),
     "resnet50": (resnet50, 224, 1000), "vgg16-224": (vgg16_224, 224, 1000)}
 

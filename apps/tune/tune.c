@@ -93,6 +93,7 @@ static tutti_status reopen(tuner *t, const tutti_configuration *configuration, i
 static tutti_status run_workload(tuner *t, const turn *what, double *step_s, double *hidden_pct)
 {
     const tutti_workload *workload = &t->o->workload;
+    tutti_pace pace = {0};
     tutti_exchange_note(t->session->exchange, "prepares steps to try a design with", 1);
     int ends = t->o->interrupted && t->o->interrupted(t->o->ctx);
     tutti_status status =
@@ -101,9 +102,10 @@ static tutti_status run_workload(tuner *t, const turn *what, double *step_s, dou
     if (!status) status = agree(t, tutti_workload_start(workload, t->session));
     tutti_exchange_note(t->session->exchange, NULL, 0);
     if (!status) {
-        status =
-            tutti_workload_pace(workload, t->session, what->warm, what->steps, step_s, hidden_pct);
+        status = tutti_workload_pace(workload, t->session, what->warm, what->steps, &pace);
         if (status) t->together = 0;
+        *step_s = pace.step_s;
+        *hidden_pct = pace.hidden_pct;
     }
     if (!status) status = slowest(t, step_s);
     if (t->together) tutti_training_session_stop(t->session);

@@ -179,15 +179,16 @@ tutti_status tutti_workload_steps(
     return check_loss(s);
 }
 
-tutti_status tutti_workload_pace(const tutti_workload *w, tutti_training_session *s, int warm,
-    int steps, double *step_s, double *hidden_pct)
+tutti_status tutti_workload_pace(
+    const tutti_workload *w, tutti_training_session *s, int warm, int steps, tutti_pace *pace)
 {
     series r = {.warm = warm, .steps = steps, .after = 1};
     tutti_status status = run_series(w, s, &r);
     if (status) return status;
-    double comm_s = r.to.meter.comm_s - r.from.meter.comm_s;
-    *step_s = (r.to.s - r.from.s) / steps;
-    *hidden_pct = comm_s > 0 ? 100 * (r.to.meter.hidden_s - r.from.meter.hidden_s) / comm_s : 0;
+    double took_s = r.to.s - r.from.s, comm_s = r.to.meter.comm_s - r.from.meter.comm_s;
+    *pace = (tutti_pace){.step_s = took_s / steps,
+        .hidden_pct = comm_s > 0 ? 100 * (r.to.meter.hidden_s - r.from.meter.hidden_s) / comm_s : 0,
+        .busy = (r.to.meter.compute_s - r.from.meter.compute_s) / took_s};
     return check_loss(s);
 }
 
@@ -205,5 +206,6 @@ static tutti_status add_words(void *ctx, const tutti_tensor *tensor, void *data)
 tutti_status tutti_workload_hash(const tutti_training_session *s, uint64_t *hash)
 {
     *hash = 14695981039346656037u;
+    if (s->whole) return tutti_weights_collect(s, tutti_weights_parameters(s), add_words, hash);
     return tutti_weights_walk(s, tutti_weights_parameters(s), TUTTI_READ, add_words, hash);
 }

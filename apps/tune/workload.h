@@ -28,13 +28,19 @@ tutti_status tutti_workload_start(const tutti_workload *workload, tutti_training
  * the last end. Fails (KERNEL, logged) if the loss of the last is not finite. */
 tutti_status tutti_workload_steps(
     const tutti_workload *workload, tutti_training_session *session, int steps, double *seconds);
+typedef struct tutti_pace {
+    double step_s;
+    double hidden_pct; /* from the session's meter, 0 without one */
+    double busy;       /* share of the time in which a kernel ran on this rank, 0..1; likewise */
+} tutti_pace;
+
 /* Times `steps` steps between `warm` earlier ones and one later one, from end to end. So they
  * overlap as in a run, where a step begins while the sums of the previous one are in flight.
- * *hidden_pct: from the session's meter, 0 without one. Fails as steps does. */
+ * Fails as steps does. */
 tutti_status tutti_workload_pace(const tutti_workload *workload, tutti_training_session *session,
-    int warm, int steps, double *step_s, double *hidden_pct);
-/* The mean loss of the last step run, on the first stage; FNV-1a over the 32-bit words of all parameters. With nothing
- * submitted. */
+    int warm, int steps, tutti_pace *pace);
+/* The mean loss of the last step run, on the first stage; FNV-1a over the 32-bit words of all parameters, in a pipeline
+ * on rank 0, where all ranks call it. With nothing submitted. */
 tutti_status tutti_workload_loss(tutti_training_session *session, double *loss);
 tutti_status tutti_workload_hash(const tutti_training_session *session, uint64_t *hash);
 

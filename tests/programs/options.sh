@@ -34,6 +34,7 @@ checks 6 "$apps/tutti-bench" allreduce
 checks 5 "$apps/tutti-bench" overlap
 checks 9 "$apps/tutti-bench" step
 checks 5 "$apps/tutti-bench" step --grid
+checks 5 "$apps/tutti-bench" pipeline
 checks 6 "$apps/tutti-bench" interference
 checks 2 "$apps/tutti-doctor"
 checks 1 "$apps/tutti-trace"

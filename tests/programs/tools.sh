@@ -119,6 +119,21 @@ grep -q '"name":"auto".*"chosen":"--design .*"over_best":[0-9]' "$dir/auto" || f
 "$apps/tutti-bench" step --grid --verdict --json "$dir/auto" | grep -q 'auto / best fixed choice, mlp b2' || fail "no verdict of the choice"
 grep -q '"kind":"peer".*"step_ms":1000.0' "$dir/grid" || fail "no peer in --json"
 grep -q '"name":"funneled".*"sent_bytes":7364648' "$dir/grid" || fail "what a rank sends: $(cat "$dir/grid")"
+# pipeline: the rows, the least idle share, and that replicas have no whole net to compare with.
+"$mpirun" -np 2 "$apps/tutti-bench" pipeline --model mlp --batch 8 --micro-batches 4 --steps 1 --blocks 2 --peer "$dir/peer" \
+    --json "$dir/pipeline" > "$dir/out" 2>&1 || { fail "tutti-bench pipeline: status $?"; cat "$dir/out"; }
+grep -q "verified: after 4 steps $(($(names overlapping | wc -w) + 1)) rows have the same weights" "$dir/out" || { fail "tutti-bench pipeline verifies"; cat "$dir/out"; }
+for text in 'whole net on one rank' 'data parallelism' 'idle for 20.0 % of a step' $(names overlapping); do
+    grep -q -- "$text" "$dir/out" || { fail "tutti-bench pipeline does not tell: $text"; cat "$dir/out"; }
+done
+[ "$(grep -c '"kind":"peer".*"step_ms":1000.0' "$dir/pipeline")" = 2 ] || { fail "the peers of tutti-bench pipeline"; cat "$dir/pipeline"; }
+"$mpirun" -np 4 "$apps/tutti-bench" pipeline --model mlp --batch 4 --micro-batches 2 --steps 1 --blocks 1 --peer none --design chained \
+    --layout stages=2,replicas=2 --pipeline gpipe > "$dir/out" 2>&1 && grep -q 'verified: after 4 steps 1 rows' "$dir/out" ||
+    { fail "tutti-bench pipeline, two replicas: status $?"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" pipeline --batch 6 > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q 'micro-batches.*must divide --batch' "$dir/out" || { fail "micro-batches that do not divide"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" pipeline --layout stages=3 > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q 'needs 3 ranks' "$dir/out" || { fail "a layout of more ranks"; cat "$dir/out"; }
 # bf16 halves the bytes, to the last one.
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --wire bf16 --json "$dir/half" \
     > "$dir/out" 2>&1 || { fail "tutti-bench step --wire bf16: status $?"; cat "$dir/out"; }

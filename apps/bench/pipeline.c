@@ -1,0 +1,233 @@
+#include "apps/bench/pipeline.h"
+
+#include "apps/bench/address.h"
+#include "apps/bench/choices.h"
+#include "apps/bench/pipeline_rows.h"
+#include "apps/bench/settings.h"
+#include "config.h"
+#include "dag/base/log.h"
+#include "dag/kernels/kernel.h"
+#include "designs/exchange/settings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "all", then the designs that keep the ordering law. */
+static const char *design_choice(int i)
+{
+    int seen = 1;
+    if (i == 0) return "all";
+    for (int d = 0; tutti_designs[d]; d++)
+        if (!tutti_designs[d]->unsafe && seen++ == i) return tutti_designs[d]->name;
+    return NULL;
+}
+
+static const char *pipeline_choice(int i)
+{
+    static const tutti_emission emissions[] = {TUTTI_EMISSION_1F1B, TUTTI_EMISSION_GPIPE};
+    return i < 2 ? tutti_emission_name(emissions[i]) : NULL;
+}
+
+#define AT(member) .offset = offsetof(tutti_pipeline_options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "preact-resnet110",
+        .choice = tutti_choice_model, AT(model),
+        .help = "model, on random images of the size that it is made for"},
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
+        .help = "images per replica and step"},
+    {TUTTI_CONF_TEXT, "layout", "LAYOUT", AT(layout_text),
+        .help = "stages=S,replicas=R as of tutti-cifar; if omitted, a stage on each rank"},
+    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
+        AT(pipeline), .help = "order of a stage's passes"},
+    {TUTTI_CONF_INT, "micro-batches", "M", .fallback = "8", .low = 1, .high = 65536,
+        AT(micro_batches), .help = "parts of a batch, which they divide"},
+    {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
+        .help = "layers of each stage; auto: such that stages take about the same time"},
+    {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
+        .help = "design; all: each that communicates while it computes"},
+    TUTTI_SETTING_WORKERS(AT(workers)),
+    {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
+        .words = {"auto"}, AT(steps),
+        .help = "steps a block; auto: as many as 4 seconds hold, 3 to 20"},
+    {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = TUTTI_PIPELINE_MOST_BLOCKS,
+        AT(blocks), .help = "blocks of everything, in turns"},
+    TUTTI_BENCH_SETTING_PEER(AT(peer)),
+    {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
+        .help = "network interface of the peers (default: the first that is up)"},
+    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench pipeline",
+    .usage = "[OPTION]...",
+    .summary = "Times training steps of a net that is cut into stages (tutti-run -n P tutti-bench "
+               "pipeline ...) with every design: against the whole net on one rank, data "
+               "parallelism on as many ranks, and the same model in PyTorch's pipelining and "
+               "DistributedDataParallel, in turns. Checks first that all designs, and the whole "
+               "net, end with the same weights.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+static tutti_pipeline_row *add_row(
+    tutti_pipeline_bench *b, tutti_pipeline_kind kind, const char *name, int64_t images)
+{
+    tutti_pipeline_row *r = &b->row[b->rows++];
+    *r =
+        (tutti_pipeline_row){.kind = kind, .name = name, .images = images, .activation_bytes = NAN};
+    return r;
+}
+
+/* Data parallelism comes along where its ranks can share a step's images evenly. */
+static void list_rows(tutti_pipeline_bench *b)
+{
+    int64_t images = b->o.batch * b->layout.replicas, ranks = b->world.boot.size;
+    int each = strcmp(b->o.design, "all") == 0;
+    const tutti_design *first = NULL;
+    add_row(b, TUTTI_PIPELINE_WHOLE, "whole net on one rank", b->o.batch);
+    for (int d = 0; tutti_designs[d]; d++) {
+        const tutti_design *design = tutti_designs[d];
+        if (each ? !tutti_design_overlaps(design) : strcmp(design->name, b->o.design) != 0)
+            continue;
+        add_row(b, TUTTI_PIPELINE_STAGES, design->name, images)->design = design;
+        if (!first) first = design;
+    }
+    if (images % ranks == 0 && b->layout.stages > 1)
+        add_row(b, TUTTI_PIPELINE_PARALLEL, "data parallelism", images)->design = first;
+}
+
+/* ---- peers ---- */
+
+static tutti_status start_peer(
+    tutti_pipeline_bench *b, const tutti_peer_script *script, const char *arguments, int64_t images)
+{
+    char program[4096], command[8192];
+    tutti_address address = {{0}, {0}, 0};
+    tutti_status status = tutti_peer_program(b->o.peer, script, program, sizeof program);
+    double nowhere = !*program;
+    status = tutti_world_agree(&b->world, status);
+    if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
+    if (status || nowhere > 0) return status;
+    status = tutti_address_find(b->o.interface, &address);
+    char interface[sizeof address.interface];
+    memcpy(interface, address.interface, sizeof interface);
+    if (!status) status = tutti_world_share(&b->world, &address, sizeof address);
+    if (status) return status;
+    snprintf(command, sizeof command,
+        "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
+        "--model %s --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64 " %s",
+        address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
+        b->o.model, b->o.steps.value, b->o.blocks, b->o.workers, arguments);
+    tutti_peer *peer = NULL;
+    status = tutti_peer_start(command, b->o.timeout_s, &peer);
+    if (!status) add_row(b, TUTTI_PIPELINE_PEER, tutti_peer_about(peer), images)->peer = peer;
+    return tutti_world_agree(&b->world, status);
+}
+
+/* PyTorch's pipelining has one replica here; DistributedDataParallel has one on each rank. */
+static tutti_status start_peers(tutti_pipeline_bench *b)
+{
+    static const tutti_peer_script pipelining = {"torch_pipeline.py",
+                                       "torch.distributed.pipelining"},
+                                   parallel = {"torch_ddp.py", "torch"};
+    char arguments[160];
+    tutti_pipeline_row *shared = tutti_pipeline_find(b, TUTTI_PIPELINE_PARALLEL);
+    tutti_status status = TUTTI_OK;
+    if (b->layout.replicas == 1 && b->layout.stages > 1) {
+        snprintf(arguments, sizeof arguments,
+            "--batch %" PRId64 " --micro-batches %" PRId64 " --pipeline %s", b->o.batch,
+            b->o.micro_batches, b->o.pipeline);
+        status = start_peer(b, &pipelining, arguments, b->o.batch);
+    }
+    if (status || !shared) return status;
+    snprintf(arguments, sizeof arguments, "--batch %" PRId64, shared->images / b->world.boot.size);
+    return start_peer(b, &parallel, arguments, shared->images);
+}
+
+/* ---- all of it ---- */
+
+static tutti_status measure(tutti_pipeline_bench *b)
+{
+    char layout[TUTTI_LAYOUT_TEXT];
+    tutti_status status = TUTTI_OK;
+    list_rows(b);
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
+    status = tutti_world_agree(&b->world, status);
+    if (!status && b->result)
+        printf("%s, %s, %s, batch %" PRId64 " in %" PRId64 " micro-batches, %s, %s\n", b->o.model,
+            tutti_layout_print(&b->layout, layout), b->o.pipeline, b->o.batch, b->o.micro_batches,
+            tutti_run_starpu_version(), tutti_kernel_library());
+    if (!status) status = tutti_pipeline_verify(b);
+    if (!status) status = start_peers(b);
+    if (!status) status = tutti_pipeline_time(b);
+    if (!status && b->result) tutti_pipeline_tell(b);
+    return status;
+}
+
+static tutti_status read_layout(tutti_pipeline_bench *b)
+{
+    const tutti_pipeline_options *o = &b->o;
+    tutti_layout *l = &b->layout;
+    const char *fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
+    if (fault) return tutti_conf_refuse(&conf, "layout", o->layout_text, fault);
+    if (strcmp(o->stage_layers, "auto") != 0 && !tutti_layout_read_layers(o->stage_layers, l))
+        return tutti_conf_refuse(&conf, "stage-layers", o->stage_layers,
+            "must be auto, or the number of layers of each stage, such as 10,12");
+    if (o->batch % o->micro_batches)
+        return tutti_conf_refuse(&conf, "micro-batches", NULL, "must divide --batch");
+    l->micro_batches = (int)o->micro_batches;
+    l->emission = strcmp(o->pipeline, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
+                      ? TUTTI_EMISSION_GPIPE
+                      : TUTTI_EMISSION_1F1B;
+    return TUTTI_OK;
+}
+
+static tutti_status complete_layout(tutti_pipeline_bench *b)
+{
+    if (!b->o.layout_text) b->layout.stages = b->world.boot.size;
+    return tutti_world_agree(&b->world, tutti_layout_complete(&b->layout, b->world.boot.size));
+}
+
+static void stop_peers(tutti_pipeline_bench *b)
+{
+    for (int i = 0; i < b->rows; i++) tutti_peer_stop(b->row[i].peer);
+}
+
+static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
+{
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
+    if (!go) return status;
+    status = read_layout(b);
+    if (!status) status = tutti_world_open(b->o.timeout_s, &b->world);
+    if (status) return status;
+    status = complete_layout(b);
+    if (status) { /* on all ranks */
+        tutti_world_close(&b->world, TUTTI_OK);
+        return status;
+    }
+    status = measure(b);
+    stop_peers(b);
+    tutti_status closed = tutti_result_close(b->result);
+    if (!status) status = closed;
+    tutti_world_close(&b->world, status);
+    return status;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    tutti_pipeline_bench *b = calloc(1, sizeof *b);
+    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
+    tutti_status status = run_here(argc, argv, b);
+    free(b);
+    return status;
+}
+
+const tutti_bench tutti_bench_pipeline = {
+    "pipeline", "training steps of a net cut into stages", run};
