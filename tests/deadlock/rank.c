@@ -95,7 +95,7 @@ static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op,
         p->graph, name, &tutti_op_relu, &desc, sizeof desc, accesses, access, NULL);
 }
 
-static tutti_status add_collective(part *p, const case_op *op)
+static tutti_status add_collective(const deadlock_case *c, part *p, const case_op *op)
 {
     node_desc desc = {.args = deadlock_case_args(op), .group = op->group, .lost = op->lost};
     size_t bytes = sizeof desc;
@@ -108,6 +108,8 @@ static tutti_status add_collective(part *p, const case_op *op)
     tutti_status status =
         tutti_graph_mark(p->graph, &(tutti_mark){.tensor = p->tensor[op->tensor]}, &node);
     if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, bytes);
+    if (!status)
+        status = tutti_graph_set_group(p->graph, node, op->group, c->group[op->group].is_edge);
     if (status) return status;
     tutti_graph_set_priority(p->graph, node, 1);
     const tutti_place place = {.lane = -1, .priority = op->priority};
@@ -183,7 +185,7 @@ static tutti_status build(const deadlock_case *c, int rank, int group, part *p)
         const case_op *op = &program->op[i];
         if (!is_in(op, group)) continue;
         if (op->afters) status = add_tick(c, p, op, 0);
-        if (!status) status = add_collective(p, op);
+        if (!status) status = add_collective(c, p, op);
     }
     return status;
 }

@@ -39,21 +39,26 @@ static tutti_status add_reads(world_rank *r, int k)
         r->graph, c->name, &tutti_op_sum, &desc, sizeof desc, desc.inputs + 1, access, NULL);
 }
 
-/* Sums in place stay marks, which the exchange turns into allreduces; the others are collectives from the start. */
-static tutti_status add_collective(tutti_graph *g, const program_collective *c, int recv)
+/* Sums in place stay marks, which the exchange turns into allreduces; the others are collectives from the start. Who is
+ * alone in a group has a mark, of which the exchange makes nothing. */
+static tutti_status add_collective(world_rank *r, const program_collective *c, int recv)
 {
+    const program_group *of = &r->world->setting->group[c->group];
     struct {
         tutti_coll_args args;
         int64_t part[2 * PROGRAM_RANKS];
     } desc = {.args = program_args(c)};
     size_t parts = (size_t)c->parts * sizeof *c->part;
     if (parts) desc.args.counts = memcpy(desc.part, c->part, parts);
+    desc.args.group = r->slot[c->group];
+    const tutti_mark mark = {.tensor = recv, .group = of->is_edge ? 0 : r->slot[c->group]};
     int node, sums = c->kind == TUTTI_ALLREDUCE && c->op == TUTTI_SUM && !c->apart;
-    tutti_status status = tutti_graph_mark(g, &(tutti_mark){.tensor = recv}, &node);
+    tutti_status status = tutti_graph_mark(r->graph, &mark, &node);
+    if (of->size == 1) return status;
     if (!status && !sums)
-        status = tutti_graph_set_collective(g, node, &desc, sizeof desc.args + parts);
+        status = tutti_graph_set_collective(r->graph, node, &desc, sizeof desc.args + parts);
     const tutti_place place = {.lane = -1, .priority = c->priority};
-    return status ? status : tutti_graph_set_place(g, node, place);
+    return status ? status : tutti_graph_set_place(r->graph, node, place);
 }
 
 static tutti_status build_collective(world_rank *r, int k)
@@ -67,16 +72,13 @@ static tutti_status build_collective(world_rank *r, int k)
     x->fed = x->result;
     if (!status && (has_input || c->reads)) status = add_tensor(r->graph, "in.", c, in, &x->fed);
     if (!status && c->reads) status = add_reads(r, k);
-    if (!status && (alone || s->groups > 1))
-        status = tutti_graph_mark(r->graph, &(tutti_mark){.tensor = x->result}, NULL);
-    else if (!status)
-        status = add_collective(r->graph, c, x->result);
-    x->node = tutti_graph_nodes(r->graph) - 1;
+    if (!status) status = add_collective(r, c, x->result);
+    int node = tutti_graph_nodes(r->graph) - 1;
     if (!status && has_input)
-        status = tutti_graph_add_access(r->graph, x->node, (tutti_access){x->fed, TUTTI_READ});
+        status = tutti_graph_add_access(r->graph, node, (tutti_access){x->fed, TUTTI_READ});
     for (int i = 0; i < c->afters && !status; i++)
         status = tutti_graph_add_access(
-            r->graph, x->node, (tutti_access){r->cell[c->after[i]].result, TUTTI_READ});
+            r->graph, node, (tutti_access){r->cell[c->after[i]].result, TUTTI_READ});
     if (!alone) r->role[r->tasks++] = k;
     size_t element = tutti_dtype_bytes(c->dtype), steps = (size_t)r->program->steps;
     x->fed_bytes = (size_t)room(in) * element;
@@ -85,67 +87,6 @@ static tutti_status build_collective(world_rank *r, int k)
     x->output = malloc(steps * x->result_bytes + 1);
     if (!status && (!x->input || !x->output))
         status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for '%s'", c->name);
-    return status;
-}
-
-/* Copies a place from a group's graph into the rank's graph. An edge has one lane. */
-static tutti_status carry_over(
-    world_rank *r, int group, int node, const tutti_node *placed, int chain)
-{
-    struct {
-        tutti_coll_args args;
-        int64_t part[2 * PROGRAM_RANKS];
-    } desc;
-    tutti_place place = placed->place;
-    memcpy(&desc, placed->desc, placed->desc_bytes);
-    desc.args.group = r->slot[group];
-    if (r->world->setting->group[group].is_edge) place.lane = place.lanes = 0;
-    tutti_status status = tutti_graph_set_collective(r->graph, node, &desc, placed->desc_bytes);
-    if (!status) status = tutti_graph_set_place(r->graph, node, place);
-    if (!status && chain >= 0)
-        status = tutti_graph_add_access(r->graph, node, (tutti_access){chain, TUTTI_CHAIN});
-    return status;
-}
-
-/* Several groups: each places its own collectives, in a graph without the others. */
-static tutti_status place_group(world_rank *r, int group)
-{
-    const program *p = r->program;
-    tutti_graph *g;
-    int chain = -1;
-    tutti_status status = tutti_graph_new(&g);
-    if (status) return status;
-    for (int k = 0, t; k < p->n && !status; k++) {
-        const program_collective *c = &p->collective[k];
-        if (c->group != group) continue;
-        status = add_tensor(g, "", c, program_in_count(r->world->setting, r->number, c), &t);
-        if (!status) status = add_collective(g, c, t);
-    }
-    if (!status) status = tutti_exchange_apply(r->exchange, g);
-    if (!status && tutti_exchange_design(r->exchange)->chain) {
-        char name[24];
-        snprintf(name, sizeof name, "chain%d", group);
-        status = tutti_graph_tensor(
-            r->graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, &chain);
-    }
-    for (int k = 0, at = 0; k < p->n && !status; k++) {
-        if (p->collective[k].group != group) continue;
-        const tutti_node *placed = tutti_graph_get_node(g, at++);
-        if (placed->kind == TUTTI_NODE_COLLECTIVE)
-            status = carry_over(r, group, r->cell[k].node, placed, chain);
-    }
-    tutti_graph_free(g);
-    return status;
-}
-
-static tutti_status place(world_rank *r)
-{
-    const program_setting *s = r->world->setting;
-    tutti_status status = TUTTI_OK;
-    if (s->groups == 1) return tutti_exchange_apply(r->exchange, r->graph);
-    for (int g = 0; g < s->groups && !status; g++)
-        if (program_rank_in(s, g, r->number) >= 0 && s->group[g].size > 1)
-            status = place_group(r, g);
     return status;
 }
 
@@ -218,7 +159,7 @@ static tutti_status open_rank(world_rank *r)
     while (r->tasks < p->n) r->role[r->tasks++] = WORLD_NOT_COLLECTIVE; /* feeds */
     for (int k = 0; k < p->n && !status; k++) status = build_collective(r, k);
     for (int k = 0; k < p->n; k++) r->role[r->tasks++] = WORLD_NOT_COLLECTIVE; /* fetches */
-    if (!status) status = place(r);
+    if (!status) status = tutti_exchange_apply(r->exchange, r->graph);
     r->task = calloc((size_t)world_tasks(r) + 1, sizeof *r->task);
     if (!status && !r->task)
         status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for rank %d", r->number);

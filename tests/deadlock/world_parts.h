@@ -18,7 +18,6 @@ typedef struct world_task {
 /* One collective of a step: its tensors, node and blocks. */
 typedef struct world_cell {
     int fed, result; /* tensors */
-    int node;        /* of the collective */
     size_t fed_bytes, result_bytes;
     unsigned char *input, *output; /* [steps] blocks of these sizes */
 } world_cell;
