@@ -216,7 +216,7 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
 static tutti_status mix_parts(
     dice *d, const program_setting *s, int r, const program_collective made[], int n, program *p)
 {
-    int common = p->n, waits = !s->design->start->main_drives && common > 0;
+    int common = p->n;
     char done[32] = {0};
     program_collective *more = realloc(p->collective, (size_t)(p->n + n) * sizeof *p->collective);
     if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
@@ -229,7 +229,7 @@ static tutti_status mix_parts(
         done[k] = 1;
         if (program_rank_in(s, made[k].group, r) < 0) continue;
         p->collective[p->n] = made[k];
-        if (waits && below(d, 3) == 0)
+        if (common && below(d, 3) == 0)
             p->collective[p->n].after[p->collective[p->n].afters++] = below(d, common);
         p->n++;
     }
@@ -243,7 +243,7 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
     dice d = {.seed = wire_mix(seed, 10)};
     program_collective made[MOST] = {{.count = 0}};
     tutti_status status = TUTTI_OK;
-    if (s->ordered || s->ranks < 2 || below(&d, 2)) return TUTTI_OK;
+    if (s->ordered || s->ranks < 2 || !below(&d, 4)) return TUTTI_OK;
     int n = 1 + below(&d, MOST);
     for (int k = 0; k < n; k++) {
         int again = s->groups > 1 && below(&d, 2);
@@ -253,6 +253,14 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
     for (int r = 0; r < s->ranks && !status; r++)
         status = mix_parts(&d, s, r, made, n, &s->program[r]);
     return status;
+}
+
+/* In some settings without an agreed order. */
+static tutti_status draw_pipeline(uint64_t seed, program_setting *s)
+{
+    dice d = {.seed = wire_mix(seed, 11)};
+    if (s->ordered || s->ranks < 2 || below(&d, 3)) return TUTTI_OK;
+    return explore_add_pipeline(wire_mix(seed, 12), s);
 }
 
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
@@ -280,6 +288,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
         draw_collective(&d, &form, &s, s.program[0].collective, most, k);
     if (!status) status = copy_to_all(&s);
     if (!status) status = draw_groups(seed, &s);
+    if (!status) status = draw_pipeline(seed, &s);
     if (status)
         program_clear(&s);
     else

@@ -50,6 +50,52 @@ START_TEST(random_schedules_end_right)
 }
 END_TEST
 
+/* Whether a rank has a message that waits for a message on another edge. */
+static int has_chain_of_edges(const program_setting *s)
+{
+    for (int r = 0; r < s->ranks; r++) {
+        const program *p = &s->program[r];
+        for (int k = 0; k < p->n; k++)
+            for (int i = 0; i < p->collective[k].afters && s->group[p->collective[k].group].is_edge;
+                 i++) {
+                int before = p->collective[p->collective[k].after[i]].group;
+                if (s->group[before].is_edge && before != p->collective[k].group) return 1;
+            }
+    }
+    return 0;
+}
+
+/* What the random schedules above are of: groups of several sizes, edges, messages that wait for others, in every
+ * design. */
+START_TEST(settings_have_groups_and_edges)
+{
+    const tutti_design *design = tutti_designs[_i];
+    int settings = 0, groups = 0, edges = 0, chains = 0;
+    if (design->unsafe) return;
+    for (uint64_t seed = 1; seed <= 1000; seed++) {
+        program_setting s;
+        ck_assert_ok(explore_draw(seed, &s));
+        int grouped = 0, edged = 0;
+        for (int g = 1; g < s.groups; g++) {
+            grouped |= !s.group[g].is_edge && s.group[g].size > 1;
+            edged |= s.group[g].is_edge;
+        }
+        if (s.design == design) {
+            settings++;
+            groups += grouped;
+            edges += edged;
+            chains += has_chain_of_edges(&s);
+        }
+        program_clear(&s);
+    }
+    printf("%s: of %d settings %d have groups, %d edges, %d edges that wait for edges\n",
+        design->name, settings, groups, edges, chains);
+    ck_assert_int_gt(groups, settings / 8);
+    ck_assert_int_gt(edges, settings / 4);
+    ck_assert_int_gt(chains, settings / 16);
+}
+END_TEST
+
 static void explore(const program_setting *setting, int64_t most, int full, explore_result *result)
 {
     ck_assert_ok(explore_all(setting, most, full, result));
@@ -290,6 +336,7 @@ int main(void)
     Suite *suite = suite_create("deadlock");
     TCase *tcase = testing_case(suite, "explorer");
     tcase_add_test(tcase, random_schedules_end_right);
+    tcase_add_loop_test(tcase, settings_have_groups_and_edges, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
