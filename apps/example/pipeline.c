@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <tutti/starpu.h>
 
-enum { INPUTS = 4, HIDDEN = 16, IMAGES = 32, MICRO_BATCHES = 4, SLOTS = 2, STEPS = 400 };
+enum { INPUTS = 4, HIDDEN = 16, IMAGES = 32, MICRO_BATCHES = 4, SLOTS = 2, STEPS = 60 };
 enum { VALUES, GRADIENTS }; /* edges: what rank 0 sends to rank 1, and what comes back */
 
 typedef struct layer {
