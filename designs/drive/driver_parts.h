@@ -53,7 +53,7 @@ struct tutti_driver {
     tutti_driver_list groups, edges; /* of the root; changed under both locks */
     tutti_status (*open_part)(tutti_driver *root, const tutti_driver_options *options,
         const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver);
-    int next_lane;                   /* of the root: first_lane of its next part */
+    int next_lane; /* of the root: first_lane of its next part */
     tutti_comm *comm;
     tutti_verify *verify;               /* NULL when nothing is compared */
     tutti_fault *fault;                 /* NULL except in tests of failures */
@@ -70,6 +70,7 @@ struct tutti_driver {
     tutti_queue queue;
     tutti_record record;        /* of the root, with what its parts do */
     tutti_observed *observed;   /* may be NULL; borrowed */
+    int64_t messages;           /* of the root: how many its edges have reserved */
     int64_t ended;              /* collectives; of the root: with those of its parts */
     int held;                   /* rules that start at_once: ready entries that had to wait */
     int curious;                /* verify wants more passes */

@@ -87,6 +87,7 @@ static tutti_status open_driver(tutti_driver *root, const tutti_driver_options *
     if (!status && !root) status = tutti_record_open(&d->record);
     if (!status && !root)
         status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
+    if (root && members->key < 0) d->fault = root->fault;
     if (!status) status = open_asking(d);
     if (!status) status = tutti_driver_grant_open(d);
     if (status) {
@@ -110,7 +111,7 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_driver_close_parts(driver, tutti_driver_close);
     tutti_queue_close(&driver->queue);
     tutti_record_close(&driver->record);
-    tutti_fault_close(driver->fault);
+    if (driver->root == driver) tutti_fault_close(driver->fault);
     tutti_verify_close(driver->verify);
     tutti_driver_grant_close(driver);
     free(driver->asking);
@@ -186,6 +187,7 @@ static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *na
     tutti_status status = tutti_queue_reserve(&d->queue, &place, name, &sequence);
     for (int64_t s = sequence; !status && s < d->queue.next; s++) {
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
+        if (d->members.key < 0) entry->message = d->root->messages++;
         entry->reserved_s = now_s;
         entry->step = tutti_trace_step(d->root->options.trace);
     }
@@ -206,7 +208,8 @@ static void add_extra(tutti_driver *d, const tutti_place *before)
 /* Only the main thread reserves, so `next` is read without the lock. */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name)
 {
-    if (driver->fault && tutti_fault_adds(driver->fault, driver->queue.next))
+    if (driver->fault && driver->root == driver &&
+        tutti_fault_adds(driver->fault, driver->queue.next))
         add_extra(driver, place);
     int64_t number = reserve(driver, place, name);
     return number < 0 ? number : tutti_sequence_make(driver->slot, number);

@@ -44,8 +44,8 @@ int tutti_fault_built(void)
 static tutti_status refuse(const char *text, const char *reason)
 {
     return tutti_fail(TUTTI_ERR_USAGE,
-        "%s=%s: %s (rank=R,collective=N,do=KIND with KIND one of skip, extra, swap, resize, "
-        "delay:SECONDS, flip, stop, kill)",
+        "%s=%s: %s (rank=R,collective=N,do=KIND, or message=N in place of collective=N, with KIND "
+        "one of skip, extra, swap, resize, delay:SECONDS, flip, stop, kill)",
         variable, text, reason);
 }
 
@@ -91,17 +91,18 @@ static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wi
         return read_number(value, &wish->rank) ? TUTTI_OK
                                                : refuse(text, "the rank is not a number");
     }
-    if (strcmp(part, "collective") == 0) {
-        have[1] = 1;
-        return read_number(value, &wish->collective)
+    if (strcmp(part, "collective") == 0 || strcmp(part, "message") == 0) {
+        have[1]++;
+        wish->message = strcmp(part, "message") == 0;
+        return read_number(value, &wish->number)
                    ? TUTTI_OK
-                   : refuse(text, "the collective is not a sequence number");
+                   : refuse(text, "the collective, or message, is not a sequence number");
     }
     if (strcmp(part, "do") == 0) {
         have[2] = 1;
         return read_kind(value, wish) ? TUTTI_OK : refuse(text, "do is not one of the KINDs");
     }
-    return refuse(text, "a part that is not rank, collective or do");
+    return refuse(text, "a part that is not rank, collective, message or do");
 }
 
 tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish)
@@ -113,7 +114,10 @@ tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish)
     tutti_status status = TUTTI_OK;
     while (!status && (part = strsep(&rest, ","))) status = read_part(text, part, &w, have);
     if (!status && !(have[0] && have[1] && have[2]))
-        status = refuse(text, "rank, collective or do is missing");
+        status = refuse(text, "rank, collective (or message) or do is missing");
+    if (!status && have[1] > 1) status = refuse(text, "several collectives or messages");
+    if (!status && w.message && w.kind == TUTTI_FAULT_EXTRA)
+        status = refuse(text, "there are no extra messages");
     free(copy);
     if (!status) *wish = w;
     return status;
@@ -145,24 +149,31 @@ void tutti_fault_close(tutti_fault *fault)
 
 /* ---- injecting ---- */
 
-static int concerns(const tutti_fault *f, tutti_fault_kind kind, int64_t sequence)
+static int concerns(const tutti_fault *f, tutti_fault_kind kind, const tutti_entry *entry)
 {
-    return f->wish.kind == kind && f->wish.collective == sequence;
+    int64_t number = f->wish.message ? entry->message : entry->sequence;
+    if (!f->wish.message && entry->message >= 0) return 0;
+    return f->wish.kind == kind && f->wish.number == number;
 }
 
 /* Logs the fault once, so that nobody looks for another cause. */
-static void tell(tutti_fault *f, int64_t sequence, const char *name)
+static void tell(tutti_fault *f, int64_t number, const char *name)
 {
     if (!f->told)
-        tutti_log(TUTTI_LOG_WARN, "%s: %s at collective %" PRId64 " \"%s\"", variable,
-            kinds[f->wish.kind].name, sequence, name);
+        tutti_log(TUTTI_LOG_WARN, "%s: %s at %s %" PRId64 " \"%s\"", variable,
+            kinds[f->wish.kind].name, f->wish.message ? "message" : "collective", number, name);
     f->told = 1;
+}
+
+static void tell_entry(tutti_fault *f, const tutti_entry *entry)
+{
+    tell(f, f->wish.message ? entry->message : entry->sequence, entry->name);
 }
 
 /* The requested number may lie among the chunks of one collective: nothing is added between them. */
 int tutti_fault_adds(tutti_fault *f, int64_t sequence)
 {
-    if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.collective || f->added) return 0;
+    if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.number || f->added) return 0;
     tell(f, sequence, "fault");
     return f->added = 1;
 }
@@ -216,24 +227,24 @@ static tutti_entry *delayed(tutti_fault *f, tutti_entry *entry)
 
 tutti_entry *tutti_fault_admit(tutti_fault *f, tutti_queue *queue, tutti_entry *entry)
 {
-    int swap = concerns(f, TUTTI_FAULT_SWAP, entry->sequence);
-    if (!swap && !concerns(f, TUTTI_FAULT_DELAY, entry->sequence)) return entry;
-    tell(f, entry->sequence, entry->name);
+    int swap = concerns(f, TUTTI_FAULT_SWAP, entry);
+    if (!swap && !concerns(f, TUTTI_FAULT_DELAY, entry)) return entry;
+    tell_entry(f, entry);
     return swap ? swapped(queue, entry) : delayed(f, entry);
 }
 
 void tutti_fault_change(tutti_fault *f, tutti_entry *entry)
 {
-    if (!concerns(f, TUTTI_FAULT_RESIZE, entry->sequence) || entry->args.count == 0) return;
-    tell(f, entry->sequence, entry->name);
+    if (!concerns(f, TUTTI_FAULT_RESIZE, entry) || entry->args.count == 0) return;
+    tell_entry(f, entry);
     entry->args.count--;
 }
 
 int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
 {
     tutti_fault_kind kind = f->wish.kind;
-    if (!concerns(f, kind, entry->sequence) || kind == TUTTI_FAULT_EXTRA) return 1;
-    tell(f, entry->sequence, entry->name);
+    if (!concerns(f, kind, entry) || kind == TUTTI_FAULT_EXTRA) return 1;
+    tell_entry(f, entry);
     if (kind == TUTTI_FAULT_STOP) raise(SIGSTOP);
     if (kind == TUTTI_FAULT_KILL) raise(SIGKILL);
     return kind != TUTTI_FAULT_SKIP;
@@ -242,7 +253,7 @@ int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
 /* Flips the highest mantissa bit (float32) of the first nonzero element: no later sum rounds this change away. */
 void tutti_fault_end(tutti_fault *f, const tutti_entry *entry)
 {
-    if (!concerns(f, TUTTI_FAULT_FLIP, entry->sequence)) return;
+    if (!concerns(f, TUTTI_FAULT_FLIP, entry)) return;
     size_t width = tutti_dtype_bytes(entry->args.dtype);
     unsigned char *data = entry->args.recv;
     for (int64_t i = 0; i < entry->args.count; i++, data += width) {

@@ -1,6 +1,8 @@
-/* Fault injection: what one rank does wrong with one collective, so that tests see it reported.
+/* Fault injection: what one rank does wrong with one collective, or message, so that tests see it
+ * reported.
  *
  *     TUTTI_FAULT=rank=1,collective=17,do=skip
+ *     TUTTI_FAULT=rank=1,message=40,do=stop
  *
  *   skip      never starts that collective and goes on as if it had ended
  *   extra     an allreduce of one element, named "fault", precedes it
@@ -11,8 +13,10 @@
  *   stop      the rank stops itself (SIGSTOP) where it would start
  *   kill      the rank kills itself (SIGKILL) there
  *
- * collective is the sequence number, as in error messages; the main thread's collectives (exchange
- * call, agree) count. Without the variable a driver has no fault, at the cost of one test for NULL.
+ * collective is the sequence number among those of all ranks, as in error messages; the main
+ * thread's collectives (exchange call, agree) count. message counts what the rank sends and receives
+ * from 0, on all edges together, in the order of submission; swap then means the next one on the edge,
+ * and there is no extra. Without the variable a driver has no fault, at the cost of one test for NULL.
  *
  * A build configured with --disable-faults links fault_none.c in place of fault.c: it has none of
  * this, and refuses TUTTI_FAULT.
@@ -41,7 +45,8 @@ typedef enum tutti_fault_kind {
 
 typedef struct tutti_fault_wish {
     tutti_fault_kind kind;
-    int64_t rank, collective;
+    int64_t rank, number; /* of the collective, or with `message` of the message */
+    int message;
     double delay_s;
 } tutti_fault_wish;
 
@@ -57,7 +62,7 @@ tutti_status tutti_fault_open(int rank, int size, tutti_fault **fault);
 void tutti_fault_close(tutti_fault *fault); /* accepts NULL */
 
 /* Whether an extra collective precedes the one with this sequence number; true once, for the first
- * at or after the requested number. */
+ * at or after the requested number. Of collectives of all ranks. */
 int tutti_fault_adds(tutti_fault *fault, int64_t sequence);
 /* Fills in the extra collective and returns a token that frees itself; NULL: out of memory. */
 tutti_token *tutti_fault_extra(tutti_coll_args *args);

@@ -61,6 +61,7 @@ tutti_status tutti_queue_reserve(
     if (place->priority && queue->prior_from < 0) queue->prior_from = queue->next;
     for (int i = 0; i < chunks; i++, queue->next++)
         *tutti_queue_get(queue, queue->next) = (tutti_entry){.sequence = queue->next,
+            .message = -1,
             .index = place->index,
             .base = queue->base,
             .chunk = i,

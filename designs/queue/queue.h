@@ -32,6 +32,7 @@ typedef enum tutti_entry_state {
 
 typedef struct tutti_entry {
     int64_t sequence;
+    int64_t message;   /* its number among the messages of this rank; -1: it is none */
     int64_t index;     /* among its section's nodes: 0 begins a group (a step) */
     int64_t step;      /* of the trace */
     int64_t base;      /* the group's first sequence number */

@@ -10,20 +10,22 @@ START_TEST(wishes)
         const char *text;
         tutti_fault_wish wish;
     } rows[] = {
-        {"rank=1,collective=17,do=skip", {TUTTI_FAULT_SKIP, 1, 17, 0}},
-        {"do=extra,rank=0,collective=0", {TUTTI_FAULT_EXTRA, 0, 0, 0}},
-        {"rank=3,do=swap,collective=2", {TUTTI_FAULT_SWAP, 3, 2, 0}},
-        {"rank=1,collective=17,do=resize", {TUTTI_FAULT_RESIZE, 1, 17, 0}},
-        {"rank=1,collective=17,do=delay:2.5", {TUTTI_FAULT_DELAY, 1, 17, 2.5}},
-        {"rank=1,collective=17,do=flip", {TUTTI_FAULT_FLIP, 1, 17, 0}},
-        {"rank=1,collective=17,do=stop", {TUTTI_FAULT_STOP, 1, 17, 0}},
-        {"rank=1,collective=17,do=kill", {TUTTI_FAULT_KILL, 1, 17, 0}},
+        {"rank=1,collective=17,do=skip", {TUTTI_FAULT_SKIP, 1, 17, 0, 0}},
+        {"do=extra,rank=0,collective=0", {TUTTI_FAULT_EXTRA, 0, 0, 0, 0}},
+        {"rank=3,do=swap,collective=2", {TUTTI_FAULT_SWAP, 3, 2, 0, 0}},
+        {"rank=1,collective=17,do=resize", {TUTTI_FAULT_RESIZE, 1, 17, 0, 0}},
+        {"rank=1,collective=17,do=delay:2.5", {TUTTI_FAULT_DELAY, 1, 17, 0, 2.5}},
+        {"rank=1,collective=17,do=flip", {TUTTI_FAULT_FLIP, 1, 17, 0, 0}},
+        {"rank=1,collective=17,do=stop", {TUTTI_FAULT_STOP, 1, 17, 0, 0}},
+        {"rank=1,collective=17,do=kill", {TUTTI_FAULT_KILL, 1, 17, 0, 0}},
+        {"rank=2,message=5,do=stop", {TUTTI_FAULT_STOP, 2, 5, 1, 0}},
     };
     tutti_fault_wish wish;
     ck_assert_ok(tutti_fault_parse(rows[_i].text, &wish));
     ck_assert_int_eq(wish.kind, rows[_i].wish.kind);
     ck_assert_int_eq(wish.rank, rows[_i].wish.rank);
-    ck_assert_int_eq(wish.collective, rows[_i].wish.collective);
+    ck_assert_int_eq(wish.number, rows[_i].wish.number);
+    ck_assert_int_eq(wish.message, rows[_i].wish.message);
     ck_assert(wish.delay_s == rows[_i].wish.delay_s);
 }
 END_TEST
@@ -37,7 +39,8 @@ START_TEST(refusals)
         "rank=1,collective=17,do=delay:", "rank=1,collective=17,do=delay:-1",
         "rank=1,collective=17,do=delay:x", "rank=1,collective=17,do=skip:1",
         "rank=1,collective=17,do=skip,", "rank=1,collective=17,step=3,do=skip",
-        "rank=1 collective=17 do=skip"};
+        "rank=1 collective=17 do=skip", "rank=1,message=x,do=skip", "rank=1,message=3,do=extra",
+        "rank=1,message=3,collective=3,do=skip"};
     tutti_fault_wish wish = {.rank = 77};
     ck_assert_int_eq(tutti_fault_parse(rows[_i], &wish), TUTTI_ERR_USAGE);
     ck_assert_int_eq(wish.rank, 77);
@@ -154,6 +157,24 @@ START_TEST(starts_and_ends)
 }
 END_TEST
 
+/* What is sent counts apart from the collectives of all ranks. */
+START_TEST(messages_have_numbers_of_their_own)
+{
+    tutti_queue queue;
+    fill(&queue);
+    tutti_entry *sum = make_ready(&queue, 2), *message = make_ready(&queue, 3);
+    message->message = 2;
+    tutti_fault *fault = opened("rank=0,message=2,do=skip", 0, 2);
+    ck_assert(tutti_fault_start(fault, sum));
+    ck_assert(!tutti_fault_start(fault, message));
+    tutti_fault_close(fault);
+    fault = opened("rank=0,collective=3,do=skip", 0, 2);
+    ck_assert(tutti_fault_start(fault, message));
+    tutti_fault_close(fault);
+    tutti_queue_close(&queue);
+}
+END_TEST
+
 START_TEST(extra_comes_once)
 {
     tutti_fault *fault = opened("rank=0,collective=2,do=extra", 0, 2);
@@ -173,12 +194,13 @@ int main(void)
 {
     Suite *suite = suite_create("fault");
     TCase *tcase = testing_case(suite, "fault");
-    tcase_add_loop_test(tcase, wishes, 0, 8);
-    tcase_add_loop_test(tcase, refusals, 0, 18);
+    tcase_add_loop_test(tcase, wishes, 0, 9);
+    tcase_add_loop_test(tcase, refusals, 0, 21);
     tcase_add_test(tcase, only_one_rank);
     tcase_add_test(tcase, swap_waits_for_the_next_of_its_lane);
     tcase_add_test(tcase, delay_ends);
     tcase_add_test(tcase, starts_and_ends);
+    tcase_add_test(tcase, messages_have_numbers_of_their_own);
     tcase_add_test(tcase, extra_comes_once);
     return testing_run(suite);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 1024, LINE = 256 };
+enum { PARTS = 8192, LINE = 256 };
 
 typedef struct parts {
     int count;

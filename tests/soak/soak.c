@@ -1,5 +1,5 @@
-/* A rank of the soak test: collectives of mixed kinds and sizes, again and again, and the resources that
- * the process holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
+/* A rank of the soak test: collectives of mixed kinds and sizes, and messages, again and again, and the
+ * resources that the process holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
  *
  * own     Tutti's own program: initialises MPI and submits a graph to its StarPU runner step by step
  * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h)
@@ -28,6 +28,9 @@ enum { SIZES = sizeof counts / sizeof *counts };
 static const tutti_coll_kind kinds[] = {
     TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_REDUCE_SCATTER, TUTTI_ALLREDUCE};
 enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Edges between neighbours, in turns up and down. */
+enum { EDGES = 10 };
 
 typedef struct holding {
     long resident_kb, heap_bytes, descriptors, threads;
@@ -89,9 +92,25 @@ static void note(watcher *w, long collectives)
 
 /* ---- Tutti's own program ---- */
 
-static tutti_status build(tutti_graph *g, int *probe)
+/* A message to or from the other rank, each with a tensor of its own. */
+static tutti_status add_message(tutti_graph *g, int rank, int edge)
+{
+    char name[16];
+    int t, node;
+    snprintf(name, sizeof name, "m%d", edge);
+    tutti_status status = tutti_graph_tensor(
+        g, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(counts[edge % SIZES]), &t);
+    const tutti_mark mark = {.verb = (rank + edge) % 2 ? TUTTI_MARK_RECV : TUTTI_MARK_SEND,
+        .tensor = t,
+        .peer = 1 - rank,
+        .edge = edge};
+    return status ? status : tutti_graph_mark(g, &mark, &node);
+}
+
+static tutti_status build(tutti_graph *g, int rank, int *probe)
 {
     tutti_status status = TUTTI_OK;
+    for (int e = 0; e < EDGES && !status; e++) status = add_message(g, rank, e);
     for (int i = 0; i < SIZES * KINDS && !status; i++) {
         char name[16];
         int t, node;
@@ -113,7 +132,7 @@ static tutti_status run_steps(tutti_exchange *x, tutti_graph *g, int probe, long
 {
     const tutti_runner *runner = tutti_runner_find("starpu");
     const tutti_run_options options = {.workers = 1, .hooks = tutti_exchange_hooks(x)};
-    const long per_step = SIZES * KINDS, steps = count / per_step;
+    const long per_step = SIZES * KINDS + EDGES, steps = count / per_step;
     tutti_run *run = NULL;
     tutti_status status = runner->open(g, &options, &run);
     int64_t before = 0;
@@ -136,8 +155,10 @@ static tutti_status run_steps(tutti_exchange *x, tutti_graph *g, int probe, long
 
 static tutti_status soak_own(const char *design, long count, watcher *w)
 {
-    const tutti_exchange_options options = {
-        .design = tutti_design_find(design), .verify = TUTTI_VERIFY_ON, .timeout_s = patience_s};
+    const tutti_exchange_options options = {.design = tutti_design_find(design),
+        .messages = 1,
+        .verify = TUTTI_VERIFY_ON,
+        .timeout_s = patience_s};
     tutti_exchange *x = NULL;
     tutti_graph *g = NULL;
     int probe = 0;
@@ -145,7 +166,7 @@ static tutti_status soak_own(const char *design, long count, watcher *w)
     if (status) return status;
     w->rank = tutti_exchange_rank(x);
     status = tutti_graph_new(&g);
-    if (!status) status = build(g, &probe);
+    if (!status) status = build(g, w->rank, &probe);
     if (!status) status = tutti_exchange_apply(x, g);
     if (!status) status = run_steps(x, g, probe, count, w);
     tutti_graph_free(g);
@@ -155,8 +176,13 @@ static tutti_status soak_own(const char *design, long count, watcher *w)
 
 /* ---- a program that attaches ---- */
 
-static tutti_status insert(tutti_session *s, long i, tutti_handle data)
+/* Every sixth call sends to the right, and receives from the left. */
+static tutti_status insert(tutti_session *s, long i, tutti_handle data, tutti_handle other)
 {
+    int rank = tutti_rank(s), size = tutti_size(s);
+    if (i % 6 == 5)
+        return tutti_sendrecv(s, data, (rank + 1) % size, other, (rank + size - 1) % size,
+            TUTTI_F32, (int)(i / 6 % EDGES));
     switch (kinds[i % KINDS]) {
     case TUTTI_BROADCAST:
         return tutti_broadcast(s, data, TUTTI_F32, (int)(i % tutti_size(s)));
@@ -174,7 +200,7 @@ static tutti_status insert_all(tutti_session *s, tutti_handle handle[], long cou
     enum { WAIT_EVERY = 64 };
     tutti_status status = TUTTI_OK;
     for (long i = 0; i < count && !status; i++) {
-        status = insert(s, i, handle[i % SIZES]);
+        status = insert(s, i, handle[i % SIZES], handle[SIZES + i % SIZES]);
         if (!status && (i + 1) % WAIT_EVERY == 0) status = tutti_wait(s, patience_s);
         if (status || (i + 1) % (count / POINTS) || w->point == POINTS) continue;
         status = tutti_wait(s, patience_s);
@@ -185,8 +211,8 @@ static tutti_status insert_all(tutti_session *s, tutti_handle handle[], long cou
 
 static tutti_status soak_attach(const char *design, long count, watcher *w)
 {
-    float *data[SIZES];
-    tutti_handle handle[SIZES];
+    float *data[2 * SIZES];
+    tutti_handle handle[2 * SIZES];
     struct starpu_conf conf;
     tutti_session *s = NULL;
     starpu_conf_init(&conf);
@@ -197,13 +223,14 @@ static tutti_status soak_attach(const char *design, long count, watcher *w)
     tutti_status status = tutti_attach(MPI_COMM_WORLD, &options, &s);
     if (status) return status;
     w->rank = tutti_rank(s);
-    for (int i = 0; i < SIZES; i++) {
-        data[i] = calloc((size_t)counts[i], sizeof *data[i]);
+    for (int i = 0; i < 2 * SIZES; i++) {
+        int64_t elements = counts[i % SIZES];
+        data[i] = calloc((size_t)elements, sizeof *data[i]);
         starpu_vector_data_register(
-            &handle[i], STARPU_MAIN_RAM, (uintptr_t)data[i], (uint32_t)counts[i], sizeof *data[i]);
+            &handle[i], STARPU_MAIN_RAM, (uintptr_t)data[i], (uint32_t)elements, sizeof *data[i]);
     }
     status = insert_all(s, handle, count, w);
-    for (int i = 0; i < SIZES && !status; i++) {
+    for (int i = 0; i < 2 * SIZES && !status; i++) {
         starpu_data_unregister(handle[i]);
         free(data[i]);
     }

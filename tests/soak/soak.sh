@@ -1,10 +1,10 @@
 #!/bin/bash
-# Collectives for a long time: memory, descriptors, threads and what is allocated stay flat.  soak.sh [COUNT]
+# Collectives and messages for a long time: memory, descriptors, threads and what is allocated stay flat.  soak.sh [COUNT]
 # COUNT collectives in all (default 2000; make check-soak: 100000), dealt to the designs, by Tutti's own programs and by
 # programs that attach, on two ranks under mpirun.
 set -u
 total=${1:-2000}
-round=350 # ten points of a step of 35 collectives
+round=450 # ten points of a step of 35 collectives and 10 messages
 mapfile -t designs < <("${TUTTI_BUILDDIR:?}/apps/tutti-info" --list designs)
 each=$(((total / (2 * ${#designs[@]}) + round - 1) / round * round))
 soak=${TUTTI_BUILDDIR:?}/tests/soak/soak
