@@ -45,7 +45,7 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;
 
-enum { TUTTI_CONTROL_VALUES = 10, TUTTI_CONTROL_TEXT = 440 };
+enum { TUTTI_CONTROL_VALUES = 12, TUTTI_CONTROL_TEXT = 440 };
 
 typedef struct tutti_control_message {
     int32_t kind, from; /* send fills `from` and `key` in */

@@ -1,4 +1,4 @@
-# StarPU, 1.4 before 1.3: STARPU_CFLAGS, STARPU_LIBS. Its headers are system headers to our warnings. tutti_starpu_cuda: whether it
+# StarPU, 1.4 before 1.3: STARPU_CFLAGS, STARPU_LIBS, which may also be given where pkg-config knows none. Its headers are system headers to our warnings. tutti_starpu_cuda: whether it
 # was built with CUDA (yes, no).
 AC_DEFUN([TUTTI_STARPU], [
   AC_REQUIRE([PKG_PROG_PKG_CONFIG])
@@ -8,8 +8,8 @@ AC_DEFUN([TUTTI_STARPU], [
   for name in $with_starpu; do
     AS_IF([test -z "$tutti_starpu" && $PKG_CONFIG --exists $name], [tutti_starpu=$name])
   done
-  AS_IF([test -n "$tutti_starpu"],
-    [PKG_CHECK_MODULES([STARPU], [$tutti_starpu])],
+  AS_IF([test -n "$tutti_starpu$STARPU_LIBS"],
+    [PKG_CHECK_MODULES([STARPU], [${tutti_starpu:-starpu-1.4}])],
     [TUTTI_NEEDS([libstarpu-dev], [StarPU 1.3 or 1.4])])
   STARPU_CFLAGS=$(AS_ECHO([" $STARPU_CFLAGS"]) | sed 's/ -I/ -isystem /g')
   AC_MSG_CHECKING([whether StarPU was built with CUDA])

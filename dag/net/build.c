@@ -290,14 +290,17 @@ static tutti_status backward(tutti_builder *b, int l, int s)
 }
 
 /* Where units are whole passes of micro-batches, ready nodes of an earlier unit go before those of a
- * later one: a worker that took turns at two micro-batches would send both late. */
+ * later one: a worker that took turns at two micro-batches would send both late. Marks go before all:
+ * a message moves only once both ranks have started it. */
 static void put_in_order(tutti_builder *b, int unit, int first_node)
 {
     int band = tutti_builder_urgent(b) + 1, later = b->units - 1 - unit;
     if (b->options->emission == TUTTI_EMISSION_LAYERS) return;
-    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++)
-        tutti_graph_set_priority(
-            b->graph, n, tutti_graph_get_node(b->graph, n)->priority + later * band);
+    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(b->graph, n);
+        int bands = node->kind == TUTTI_NODE_MARK ? b->units : later;
+        tutti_graph_set_priority(b->graph, n, node->priority + bands * band);
+    }
 }
 
 static tutti_status emit_unit(tutti_builder *b, int i)

@@ -58,7 +58,9 @@ enum {
     STATE_WAITS_US,
     STATE_IDLE_US,
     STATE_ABOUT_KEY,
-    STATE_WAITS_KEY
+    STATE_WAITS_KEY,
+    STATE_BEHIND,
+    STATE_BEHIND_KEY
 };
 
 /* ---- this rank ---- */
@@ -87,21 +89,23 @@ static tutti_stall_place place_of(const tutti_driver_look *look, const tutti_dri
     return waits ? TUTTI_STALL_STARTED : place;
 }
 
-/* The task that keeps a collective from being ready. */
-static void find_task(tutti_inquiry *q, int64_t collective, double now_s, char *text, size_t size)
+/* The task that keeps a collective from being ready. Returns the collective that it waits for, or -1. */
+static int64_t find_task(
+    tutti_inquiry *q, int64_t collective, double now_s, char *text, size_t size)
 {
     tutti_blocker blocker = {.found = 0};
     if (!q->ledger || tutti_blocker_find(q->ledger, collective, now_s, &blocker) || !blocker.found)
-        return;
+        return -1;
     if (!q->whole) {
         snprintf(text, size, "a task of the program on the same data, submitted before it");
-        return;
+        return -1;
     }
     tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
     int lost = blocker.collective >= 0 && blocker.collective != collective &&
                state_of(&end) == TUTTI_STALL_ENDED;
     snprintf(text, size, "%s%s", blocker.text,
         lost ? ", which has ended without its task noticing" : "");
+    return lost || blocker.collective == collective ? -1 : blocker.collective;
 }
 
 /* What a program does that has not submitted the collective. */
@@ -177,7 +181,7 @@ static void find_way(
     if (s->place == TUTTI_STALL_NOT_SUBMITTED)
         find_program(q, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_SUBMITTED)
-        find_task(q, s->about, now_s, s->way, sizeof s->way);
+        s->behind = find_task(q, s->about, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_STARTED && look->main_drives && !q->waiting)
         find_program(q, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_READY)
@@ -205,6 +209,7 @@ static tutti_stall_state look_at_self(
         .tasks = tasks.ended,
         .waits = waits ? look.started.sequence : -1,
         .waits_s = waits ? now_s - look.started.since_s : 0,
+        .behind = -1,
         .idle_s = now_s - q->moved_s};
     s.can_move = can_move(q, &look, &tasks, s.place);
     memcpy(s.name, entry.name, sizeof s.name);
@@ -244,6 +249,8 @@ static void hear_query(void *ctx, const tutti_control_message *query)
         .value = {[STATE_ABOUT] = number,
             [STATE_ABOUT_KEY] = key,
             [STATE_WAITS_KEY] = tutti_driver_key_of(q->driver, s.waits),
+            [STATE_BEHIND] = tutti_sequence_number(s.behind),
+            [STATE_BEHIND_KEY] = tutti_driver_key_of(q->driver, s.behind),
             [STATE_PLACE] = (int64_t)s.place | (s.can_move ? CAN_MOVE : 0) |
                             (s.announced ? ANNOUNCED : 0) | (s.away ? AWAY : 0),
             [STATE_SUBMITTED] = s.submitted,
@@ -276,6 +283,7 @@ static void hear_state(void *ctx, const tutti_control_message *message)
         .tasks = v[STATE_TASKS],
         .waits = tutti_driver_sequence_of(q->driver, v[STATE_WAITS_KEY], v[STATE_WAITS]),
         .waits_s = 1e-6 * (double)v[STATE_WAITS_US],
+        .behind = tutti_driver_sequence_of(q->driver, v[STATE_BEHIND_KEY], v[STATE_BEHIND]),
         .idle_s = 1e-6 * (double)v[STATE_IDLE_US]};
     memcpy(s.name, message->text, sizeof s.name - 1);
     memcpy(s.way, message->text + sizeof s.name, sizeof s.way - 1);
@@ -448,6 +456,7 @@ int tutti_inquiry_left_waiting(tutti_inquiry *inquiry, double now_s, double *for
 void tutti_inquiry_ask(tutti_inquiry *inquiry, int64_t collective, double every_s)
 {
     pthread_mutex_lock(&inquiry->lock);
+    if (inquiry->about != collective) inquiry->asked_s = 0;
     inquiry->about = collective;
     inquiry->every_s = every_s;
     pthread_mutex_unlock(&inquiry->lock);

@@ -40,8 +40,8 @@ void tutti_inquiry_wait(tutti_inquiry *inquiry, int begins);
  * program has been elsewhere meanwhile. 0: none is ready, or the program waits. */
 int tutti_inquiry_left_waiting(tutti_inquiry *inquiry, double now_s, double *for_s);
 
-/* From now on asks the others about this collective (-1: only about themselves) every every_s
- * seconds; NOTHING: stops asking. */
+/* From now on asks the others about this collective (-1: only about themselves), at once and every
+ * every_s seconds; NOTHING: stops asking. */
 void tutti_inquiry_ask(tutti_inquiry *inquiry, int64_t collective, double every_s);
 /* Tells every rank to write its dump. */
 void tutti_inquiry_call(tutti_inquiry *inquiry);

@@ -71,6 +71,21 @@ int tutti_stall_missing(
     return count;
 }
 
+int64_t tutti_stall_behind(int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    int missing[ranks];
+    int64_t behind = -1;
+    if (collective < 0) return -1;
+    tutti_stall_missing(ranks, state, collective, missing);
+    for (int r = 0; r < ranks; r++) {
+        const tutti_stall_state *s = &state[r];
+        if (!missing[r]) continue;
+        if (!s->answers || s->about != collective || s->can_move || s->behind < 0) return -1;
+        if (behind < 0) behind = s->behind;
+    }
+    return behind;
+}
+
 int tutti_stall_announced(int ranks, const tutti_stall_state state[], int64_t collective)
 {
     int missing[ranks], announced = 0;
@@ -266,6 +281,8 @@ char *tutti_stall_line(
     add(&p, "rank %d ", rank);
     if (missing[rank])
         add_reason(&p, state, collective, alive_s(ranks, all));
+    else if (!state->known)
+        add(&p, "has not been heard from");
     else if (state->waits >= 0)
         add(&p, "waits in %s#%" PRId64 ", where nothing has moved for %.1f s",
             tutti_sequence_slot(state->waits) == tutti_sequence_slot(collective)
@@ -274,7 +291,8 @@ char *tutti_stall_line(
             tutti_sequence_number(state->waits), state->waits_s);
     else
         add(&p, "is not waiting in a collective");
-    if (!state->answers && !missing[rank]) add(&p, " (reported %.1f s ago)", state->heard_s);
+    if (!state->answers && state->known && !missing[rank])
+        add(&p, " (reported %.1f s ago)", state->heard_s);
     if (state->answers)
         add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
             state->submitted, state->ended, state->tasks);

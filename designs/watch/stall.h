@@ -3,7 +3,8 @@
  *
  * The report is about one collective, the lowest in which some rank waits (of several groups: first
  * all ranks, then groups, then edges): the cause lies at the
- * smallest number (doc/designs.md), in the ranks that have not arrived there. Such a rank is late
+ * smallest number (doc/designs.md), in the ranks that have not arrived there. If these wait for
+ * another group or edge, the report is about that one in turn. Such a rank is late
  * as long as it can go on by itself, because its program is in its own code (it computes, reads,
  * waits for data) or one of its tasks runs. Otherwise every rank waits for a rank that also waits,
  * or is gone: a stall. */
@@ -46,7 +47,9 @@ typedef struct tutti_stall_state {
     int64_t tasks;            /* number of ended tasks */
     int64_t waits;            /* the oldest collective in flight there; -1: none */
     double waits_s;           /* how long that one has not moved */
-    double idle_s;            /* how long nothing has ended, moved or been submitted there */
+    int64_t
+        behind; /* where it has not arrived: the other collective that it waits for first; -1: none */
+    double idle_s; /* how long nothing has ended, moved or been submitted there */
     /* of this rank: who takes part in what it was asked about, "group 2 {0, 3}"; "": all ranks */
     char members[TUTTI_RECORD_NAME];
     char name[TUTTI_RECORD_NAME]; /* of the collective asked about, if it knows it */
@@ -60,6 +63,9 @@ int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[]);
  * ones silent for longest count: the others' answers are merely late. */
 int tutti_stall_missing(
     int ranks, const tutti_stall_state state[], int64_t collective, int missing[]);
+/* The other collective that keeps a rank from arriving in this one: the cause lies there. -1: one of the
+ * ranks that have not arrived is itself the cause, or it is not known (yet). */
+int64_t tutti_stall_behind(int ranks, const tutti_stall_state state[], int64_t collective);
 /* Whether every rank that has not arrived has announced what keeps it: less reason to warn. */
 int tutti_stall_announced(int ranks, const tutti_stall_state state[], int64_t collective);
 /* How long no rank has been able to go on: nothing has moved on any rank that answers, and none of

@@ -18,6 +18,8 @@ static const double longest_silence_s = 600; /* between warnings of one stall */
 static const double announced_later = 6;
 static const double longest_tick_s = 0.05, longest_recent_s = 1, longest_every_s = 0.2;
 
+enum { FOLLOWED = 32 }; /* collectives, one behind the other */
+
 struct tutti_watch {
     tutti_watch_options options;
     tutti_driver *driver;
@@ -42,6 +44,9 @@ struct tutti_watch {
     double looked_s;    /* when that was */
     double woken_s;     /* the process was stopped until then; 0: never stopped */
     int stuck;          /* its own tasks wait for each other */
+    int64_t
+        way[FOLLOWED]; /* from the first collective that was asked about to this one (subject) */
+    int followed;      /* how many they are */
     double dumped_at_s, aborted_at_s, failed_at_s;
 };
 
@@ -195,19 +200,60 @@ static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
 
 static void calm_down(tutti_watch *w)
 {
+    w->followed = 0;
     if (w->warned) tutti_log(TUTTI_LOG_INFO, "continues after %.1f s", w->stalled_s);
     w->warned = w->dumped = w->reported = 0;
     w->warn_at_s = 0;
 }
 
-/* The collective to ask about: the lowest in which a rank waits; this rank's next when its own tasks
- * are stuck; -1: none. */
-static int64_t subject(const tutti_watch *w)
+/* Where to look for the cause first: the lowest collective in which a rank waits; this rank's next when
+ * its own tasks are stuck; -1: none. */
+static int64_t first_subject(const tutti_watch *w)
 {
     int64_t lowest = tutti_stall_lowest(w->ranks, w->state);
     int64_t next = tutti_driver_see(w->driver).oldest.sequence;
     if (w->stuck && next >= 0 && (lowest < 0 || next < lowest)) return next;
     return lowest;
+}
+
+/* Whether it has ended on a rank since it was found. */
+static int has_ended(const tutti_watch *w, int64_t collective)
+{
+    for (int r = 0; r < w->ranks; r++)
+        if (w->state[r].answers && !w->state[r].outside && w->state[r].about == collective &&
+            w->state[r].place == TUTTI_STALL_ENDED)
+            return 1;
+    return 0;
+}
+
+static int has_followed(const tutti_watch *w, int64_t collective)
+{
+    for (int i = 0; i < w->followed; i++)
+        if (w->way[i] == collective) return 1;
+    return 0;
+}
+
+/* The collective to ask about: from the first one on, as answers come, that which keeps a rank from
+ * arriving, group by group and edge by edge. Fills w->state. */
+static int64_t subject(tutti_watch *w, double now_s)
+{
+    const double recent_s = recent_now_s(w, now_s);
+    tutti_inquiry_states(w->inquiry, -1, now_s, recent_s, w->state);
+    int64_t first = first_subject(w);
+    if (!w->followed || w->way[0] != first) {
+        w->way[0] = first;
+        w->followed = 1;
+    }
+    int64_t collective = w->way[w->followed - 1];
+    tutti_inquiry_states(w->inquiry, collective, now_s, recent_s, w->state);
+    int64_t behind = tutti_stall_behind(w->ranks, w->state, collective);
+    if (w->followed > 1 && has_ended(w, collective))
+        w->followed = 0; /* begins anew at the next look */
+    if (!w->followed || behind < 0 || w->followed == FOLLOWED || has_followed(w, behind))
+        return collective;
+    w->way[w->followed++] = behind;
+    tutti_inquiry_states(w->inquiry, behind, now_s, recent_s, w->state);
+    return behind;
 }
 
 static void judge(tutti_watch *w, double now_s)
@@ -224,9 +270,7 @@ static void judge(tutti_watch *w, double now_s)
         return;
     }
     w->stalled_s = stalled_s;
-    tutti_inquiry_states(w->inquiry, -1, now_s, recent_now_s(w, now_s), w->state);
-    int64_t collective = subject(w);
-    w->state[w->rank] = tutti_inquiry_self(w->inquiry, collective, now_s, NULL);
+    int64_t collective = subject(w, now_s);
     tutti_inquiry_ask(w->inquiry, collective, w->every_s);
     const tutti_watch_options *o = &w->options;
     double lasts_s = tutti_stall_lasts_s(w->ranks, w->state, collective, stalled_s);

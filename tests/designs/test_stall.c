@@ -169,6 +169,33 @@ START_TEST(a_late_answer_is_no_accusation)
 }
 END_TEST
 
+/* Rank 1 has not come to #18 because it waits for #7 of an edge, where rank 2 has not come. */
+START_TEST(the_cause_is_behind)
+{
+    enum { EDGE = 7 };
+    tutti_stall_state s[3] = {
+        arrived(18, 5), computing(18, TUTTI_STALL_SUBMITTED, 5), arrived(18, 5)};
+    s[1].behind = EDGE;
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, 18), EDGE);
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, -1), -1);
+    s[1].can_move = 1; /* it is late */
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, 18), -1);
+    s[1].can_move = 0;
+    s[1].answers = 0; /* it is silent: that is the cause */
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, 18), -1);
+    s[1].answers = 1;
+    s[1].about = 17; /* it has not answered yet */
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, 18), -1);
+    s[1].about = 18;
+    s[2] = computing(18, TUTTI_STALL_SUBMITTED, 5); /* a second rank, which waits for none */
+    s[2].behind = -1;
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, 18), -1);
+    s[2] = arrived(18, 5);
+    s[1] = arrived(18, 5); /* none is missing */
+    ck_assert_int_eq((int)tutti_stall_behind(3, s, 18), -1);
+}
+END_TEST
+
 START_TEST(a_sentence_fits_its_text)
 {
     tutti_stall_state s[40] = {arrived(18, 5)};
@@ -213,6 +240,7 @@ int main(void)
     tcase_add_test(tcase, a_stall_is_what_no_rank_can_end);
     tcase_add_test(tcase, a_process_is_seen);
     tcase_add_test(tcase, a_late_answer_is_no_accusation);
+    tcase_add_test(tcase, the_cause_is_behind);
     tcase_add_test(tcase, a_sentence_fits_its_text);
     tcase_add_test(tcase, the_lowest_collective_and_rank_speak);
     return testing_run(suite);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# One rank does wrong with one collective (TUTTI_FAULT), at random points of random designs: the report names that rank and
-# that tensor, in time, every rank ends, and nothing of the run is left behind.
+# One rank does wrong with one collective, or with one message of a pipeline (TUTTI_FAULT), at random points of random designs:
+# the report names that rank and that tensor, or that edge, in time, every rank ends, and nothing of the run is left behind.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 needs_faults
 rounds=${TUTTI_TEST_ROUNDS:-1} # of each kind
@@ -10,6 +10,7 @@ kinds=(${TUTTI_TEST_KINDS:-$all})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
+layouts=(${TUTTI_TEST_LAYOUT:-replicas stages})
 wires=(${TUTTI_TEST_WIRE:-f32 bf16}) # the types of gradients
 mapfile -t designs < <(names designs)
 slow=${TUTTI_TEST_SLOWDOWN:-1}
@@ -40,6 +41,18 @@ within() { # SECONDS FROM TO
     awk -v limit="$1" -v from="$2" -v to="$3" 'BEGIN { exit !(to - from <= limit) }'
 }
 
+# The same in a pipeline, where each edge numbers its messages. The message that a swap waits for may wait for the one it
+# holds back.
+pipeline_pattern() { # KIND RANK
+    case $1 in
+    swap) echo "$(pipeline_pattern skip $2)|$(pipeline_pattern stall $2)" ;;
+    stall) echo "error: .*message #[0-9]+ \"[^\"]*\" of edge [^:]*: rank $2 is ready for it" ;;
+    skip | resize) echo "error: .*messages differ \(number [0-9]+ on edge [0-9]+ from rank [0-9] to rank [0-9]\).*[:;] rank $2: #" ;;
+    stop | orphan) echo "error: .*message #[0-9]+ \"[^\"]*\" of edge [^:]*: rank $2 does not answer" ;;
+    *) pattern "$1" "$2" 0 '' ;;
+    esac
+}
+
 # The line that must name the fault. A rank that stops is missed in the oldest collective that it had not ended, which is
 # the one of the fault or, with several in flight, one of those just before it.
 pattern() { # KIND RANK NUMBER TENSOR
@@ -61,9 +74,10 @@ pattern() { # KIND RANK NUMBER TENSOR
     esac
 }
 
-# run_once KIND RANK NUMBER DESIGN WIRE: output with times in $dir/out; status, ended.
+# run_once KIND RANK NUMBER DESIGN WIRE LAYOUT: output with times in $dir/out; status, ended.
 run_once() {
-    local do=$1 launcher=("$mpirun" -np 3)
+    local do=$1 launcher=("$mpirun" -np 3) number=collective=$3 cut=()
+    [ "$6" = replicas ] || number=message=$3 cut=(--layout stages=3 --batch 8 --micro-batches 4)
     case $1 in
     delay) do=delay:$((3 * slow)) ;;
     orphan) # a rank is killed and the launcher lets the others go on: they find out by themselves
@@ -71,7 +85,7 @@ run_once() {
     esac
     # After a kill mpirun itself may stand still (see tutti-run), which is counted; tutti-run tells of ranks that are left.
     [ $do != kill ] || launcher=("$apps/tutti-run" --max-restarts 0 --linger $((2 * slow)) "${launcher[@]}")
-    TUTTI_FAULT=rank=$2,collective=$3,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" --wire "$5" 2>&1 |
+    TUTTI_FAULT=rank=$2,$number,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" --wire "$5" "${cut[@]}" 2>&1 |
         stamp > "$dir/out"
     status=${PIPESTATUS[0]}
     ended=$EPOCHREALTIME
@@ -95,16 +109,22 @@ stood=0
 goes_wrong() {
     local kind=$1 victim=$((RANDOM % 3)) number=$((42 + RANDOM % 48)) design=${designs[RANDOM % ${#designs[@]}]}
     local wire=${wires[RANDOM % ${#wires[@]}]}
-    local what="$1 on rank $victim at #$number, $design, $wire" limit=$((abort + margin)) before=$failures told tensor reported
+    local layout=${layouts[RANDOM % ${#layouts[@]}]}
+    case $kind in extra | delay) layout=replicas ;; esac # there are no extra messages; a delay is passed on from edge to edge
+    local what="$1 on rank $victim at #$number, $design, $wire, $layout" limit=$((abort + margin)) before=$failures told tensor reported
     [ "$kind" = delay ] && limit=$((warn + margin))
     for try in 1 2 3; do # a machine that is busy may be too slow to set up within the limits
-        run_once "$kind" $victim $number "$design" "$wire"
-        told=$(time_of 'TUTTI_FAULT: [a-z]+ at collective')
+        run_once "$kind" $victim $number "$design" "$wire" "$layout"
+        told=$(time_of 'TUTTI_FAULT: [a-z]+ at (collective|message)')
         [ -n "$told" ] && break
         echo "$what: set-up took too long (try $try)"
     done
-    tensor=$(sed -n 's/.*TUTTI_FAULT: [a-z]* at collective [0-9]* "\([^"]*\)".*/\1/p' "$dir/out")
-    reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")")
+    tensor=$(sed -nE 's/.*TUTTI_FAULT: [a-z]* at (collective|message) [0-9]* "([^"]*)".*/\2/p' "$dir/out")
+    if [ "$layout" = stages ]; then
+        reported=$(time_of "$(pipeline_pattern "$kind" $victim)")
+    else
+        reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")")
+    fi
     if [ -z "$told" ]; then
         fail "$what: the fault did not happen"
     elif [ -z "$reported" ]; then

@@ -245,7 +245,7 @@ START_TEST(each_value_has_its_type)
 END_TEST
 
 /* With 2 in flight 1f1b is F0 F1 B0 F2 B1 B2: whatever of an earlier pass is ready goes before all of a later
- * one, the collectives too. Layer by layer no micro-batch goes before another. */
+ * one, and collectives before all. Layer by layer no micro-batch goes before another. */
 START_TEST(earlier_passes_go_first)
 {
     static const char *const passes[] = {"conv1.conv@0", "conv1.conv@1", "conv1.conv_bwd_weights@0",
@@ -263,6 +263,11 @@ START_TEST(earlier_passes_go_first)
             passes[i]);
     ck_assert_int_gt(
         find_node(step, "softmax_xent@0")->priority, find_node(step, "conv1.conv@1")->priority);
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        ck_assert(node->kind != TUTTI_NODE_MARK || node->section != step->train ||
+                  node->priority > find_node(step, passes[0])->priority);
+    }
     ck_assert_int_lt(find_node(step, "softmax_xent@2")->priority,
         find_node(step, "conv1.conv_bwd_weights@0")->priority);
     tutti_step_free(step);
