@@ -303,6 +303,14 @@ static tutti_status bound_depth(tutti_prefetch *p, int64_t most_bytes)
     return status;
 }
 
+static void tell_memory(const tutti_prefetch *p, int threads)
+{
+    const double batch = (double)p->sampler.batch * (double)p->image_bytes / megabyte;
+    tutti_log(TUTTI_LOG_INFO,
+        "%d batches of %.1f MB (%.1f MB in all) are read ahead by %d thread%s per rank", p->depth,
+        batch, p->depth * batch, threads, threads == 1 ? "" : "s");
+}
+
 static tutti_status make_slots(tutti_prefetch *p)
 {
     size_t batch = (size_t)p->sampler.batch;
@@ -417,9 +425,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
     status = bound_depth(p, o->memory_bytes);
     if (!status) status = make_slots(p);
     if (!status && o->tell)
-        tutti_log(TUTTI_LOG_INFO, "%d batches of %.1f MB are read ahead by %d thread%s per rank",
-            p->depth, (double)o->batch * (double)p->image_bytes / megabyte, threads,
-            threads == 1 ? "" : "s");
+        tell_memory(p, threads);
     if (!status && o->tell) warn_of_few_classes(o);
     if (!status) status = start_threads(p, threads);
     if (status)

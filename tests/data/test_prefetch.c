@@ -391,7 +391,7 @@ START_TEST(memory_is_bounded)
     const char *said = fixture_uncapture();
     ck_assert_ok(opened);
     ck_assert_msg(
-        strstr(said, "4 batches of 0.0 MB are read ahead by 2 threads") != NULL, "%s", said);
+        strstr(said, "4 batches of 0.0 MB (0.0 MB in all) are read ahead by 2 threads") != NULL, "%s", said);
     for (int i = 0; i < 4; i++) ck_assert_ok(tutti_prefetch_next(p, 30, &held[i]));
     fixture_capture();
     tutti_status fifth = tutti_prefetch_next(p, 0.02, &more);
