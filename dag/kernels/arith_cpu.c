@@ -83,7 +83,7 @@ TUTTI_CPU_FN(narrow)
     return TUTTI_OK;
 }
 
-TUTTI_CPU_OPEN(shortcut)
+tutti_status tutti_open_shortcut(const void *desc, void **args)
 {
     const tutti_shortcut_desc *d = desc;
     const int64_t x[] = {d->N, d->H, d->W, d->K};
@@ -124,7 +124,7 @@ TUTTI_INLINE void clear(tutti_dtype dtype, void *to, int64_t at, int64_t count)
     memset((char *)to + at * (int64_t)bytes_of(dtype), 0, (size_t)count * bytes_of(dtype));
 }
 
-TUTTI_CPU_OPEN(concat)
+tutti_status tutti_open_concat(const void *desc, void **args)
 {
     const tutti_concat_desc *d = desc;
     int64_t channels = 0;
@@ -259,12 +259,12 @@ const tutti_op tutti_op_widen = {.name = "widen",
     .desc_bytes = sizeof(tutti_widen_desc)};
 
 const tutti_kernel tutti_kernels_arith_cpu[] = {
-    TUTTI_CPU_LOOPS(concat, concat_open, concat, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(concat_bwd, concat_open, split, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(split, concat_open, split, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(split_bwd, concat_open, concat, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(shortcut, shortcut_open, shortcut, tutti_cpu_free),
-    TUTTI_CPU_LOOPS(shortcut_bwd, shortcut_open, shortcut_bwd, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(concat, tutti_open_concat, concat, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(concat_bwd, tutti_open_concat, split, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(split, tutti_open_concat, split, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(split_bwd, tutti_open_concat, concat, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(shortcut, tutti_open_shortcut, shortcut, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(shortcut_bwd, tutti_open_shortcut, shortcut_bwd, tutti_cpu_free),
     TUTTI_CPU_LOOPS(sum, tutti_open_sum, sum, tutti_cpu_free),
     TUTTI_CPU_LOOP(sum_narrow, tutti_open_sum_narrow, sum_narrow_run),
     TUTTI_CPU_LOOP(narrow, tutti_open_widen, narrow_run),

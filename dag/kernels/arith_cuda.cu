@@ -7,11 +7,9 @@ extern "C" {
 namespace
 {
 
-/* y = (y +) x0 + x1 + ..., up to MOST inputs: what fits into a kernel's parameters. */
-enum { MOST = 256 };
-
+/* y = (y +) x0 + x1 + ... */
 template <typename From, typename To> struct Sum {
-    const From *x[MOST];
+    const From *x[MOST_INPUTS + 1];
     To *y;
     int inputs, relu;
     TUTTI_BOTH void operator()(int64_t i) const
@@ -26,11 +24,10 @@ template <typename From, typename To>
 tutti_status sum(const void *args, void *const buf[], void *queue)
 {
     const tutti_sum_desc *d = (const tutti_sum_desc *)args;
+    const tutti_status status = check_inputs("sum", d->inputs);
+    if (status) return status;
     Sum<From, To> element = {{}, (To *)buf[d->inputs], 0, d->relu};
     if (d->into) element.x[element.inputs++] = (const From *)buf[d->inputs];
-    if (d->inputs > MOST - element.inputs)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "sum: %d inputs on a GPU, which takes %d",
-            d->inputs, MOST - element.inputs);
     for (int i = 0; i < d->inputs; i++) element.x[element.inputs++] = (const From *)buf[i];
     return launch("sum", d->count, element, queue);
 }
@@ -51,14 +48,131 @@ tutti_status convert(const void *args, void *const buf[], void *queue)
     return launch("widen, narrow", ((const tutti_widen_desc *)args)->count, element, queue);
 }
 
+/* What only moves is moved as it is: `Value` is float for four bytes, uint16_t for two. */
+
+/* Which part of a concatenation channel c of a pixel is in, and where there. */
+struct Parts {
+    int64_t C[TUTTI_CONCAT_PARTS], channels;
+    int parts;
+    TUTTI_BOTH int part_of(int64_t *c) const
+    {
+        int part = 0;
+        while (*c >= C[part]) *c -= C[part++];
+        return part;
+    }
+};
+
+Parts parts_of(const tutti_concat_desc *d)
+{
+    Parts parts = {{}, 0, d->parts};
+    for (int i = 0; i < d->parts; i++) {
+        parts.C[i] = d->C[i];
+        parts.channels += d->C[i];
+    }
+    return parts;
+}
+
+template <typename Value> struct Concat {
+    Parts of;
+    const Value *x[TUTTI_CONCAT_PARTS];
+    Value *y;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        int64_t pixel = i / of.channels, c = i % of.channels;
+        const int part = of.part_of(&c);
+        y[i] = x[part][pixel * of.C[part] + c];
+    }
+};
+
+template <typename Value> tutti_status concat(const void *args, void *const buf[], void *queue)
+{
+    const tutti_concat_desc *d = (const tutti_concat_desc *)args;
+    Concat<Value> element = {parts_of(d), {}, (Value *)buf[d->parts]};
+    for (int i = 0; i < d->parts; i++) element.x[i] = (const Value *)buf[i];
+    return launch("concat", d->pixels * element.of.channels, element, queue);
+}
+
+template <typename Value> struct Split {
+    Parts of;
+    const Value *x;
+    Value *y[TUTTI_CONCAT_PARTS];
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        int64_t pixel = i / of.channels, c = i % of.channels;
+        const int part = of.part_of(&c);
+        y[part][pixel * of.C[part] + c] = x[i];
+    }
+};
+
+template <typename Value> tutti_status split(const void *args, void *const buf[], void *queue)
+{
+    const tutti_concat_desc *d = (const tutti_concat_desc *)args;
+    Split<Value> element = {parts_of(d), (const Value *)buf[0], {}};
+    for (int i = 0; i < d->parts; i++) element.y[i] = (Value *)buf[1 + i];
+    return launch("split", d->pixels * element.of.channels, element, queue);
+}
+
+/* P, Q: height and width of y. front: channels of zeros before those of x. */
+template <typename Value> struct Shortcut {
+    const Value *x;
+    Value *y;
+    int64_t H, W, C, K, P, Q, stride, front;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const int64_t c = i % K - front, j = i / K % Q, row = i / K / Q;
+        const int64_t pixel = (row / P * H + row % P * stride) * W + j * stride;
+        y[i] = c >= 0 && c < C ? x[pixel * C + c] : (Value)0;
+    }
+};
+
+template <typename Value> tutti_status shortcut(const void *args, void *const buf[], void *queue)
+{
+    const tutti_shortcut_desc *d = (const tutti_shortcut_desc *)args;
+    const int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
+    const Shortcut<Value> element = {(const Value *)buf[0], (Value *)buf[1], d->H, d->W, d->C, d->K,
+        P, Q, d->stride, (d->K - d->C) / 2};
+    return launch("shortcut", d->N * P * Q * d->K, element, queue);
+}
+
+template <typename Value> struct ShortcutBwd {
+    const Value *dy;
+    Value *dx;
+    int64_t H, W, C, K, P, Q, stride, front;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const int64_t c = i % C, j = i / C % W, row = i / C / W;
+        const int64_t pixel = (row / H * P + row % H / stride) * Q + j / stride;
+        const bool read = row % H % stride == 0 && j % stride == 0;
+        dx[i] = read ? dy[pixel * K + front + c] : (Value)0;
+    }
+};
+
+template <typename Value>
+tutti_status shortcut_bwd(const void *args, void *const buf[], void *queue)
+{
+    const tutti_shortcut_desc *d = (const tutti_shortcut_desc *)args;
+    const int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
+    const ShortcutBwd<Value> element = {(const Value *)buf[0], (Value *)buf[1], d->H, d->W, d->C,
+        d->K, P, Q, d->stride, (d->K - d->C) / 2};
+    return launch("shortcut_bwd", d->N * d->H * d->W * d->C, element, queue);
+}
+
 } // namespace
 
+#define ROWS(op, open, run)                                                                        \
+    ROW(op, TUTTI_F32, open, run<float>), ROW(op, TUTTI_BF16, open, run<uint16_t>)
 #define ROW(op, dtype, open, ...)                                                                  \
     {                                                                                              \
         &tutti_op_##op, TUTTI_CUDA, dtype, open, __VA_ARGS__, tutti_cpu_free                       \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
+    ROWS(concat, tutti_open_concat, concat),
+    ROWS(concat_bwd, tutti_open_concat, split),
+    ROWS(split, tutti_open_concat, split),
+    ROWS(split_bwd, tutti_open_concat, concat),
+    ROWS(shortcut, tutti_open_shortcut, shortcut),
+    ROWS(shortcut_bwd, tutti_open_shortcut, shortcut_bwd),
     ROW(sum, TUTTI_F32, tutti_open_sum, sum<float, float>),
     ROW(sum, TUTTI_BF16, tutti_open_sum, sum<uint16_t, uint16_t>),
     ROW(sum_narrow, TUTTI_F32, tutti_open_sum_narrow, sum<float, uint16_t>),

@@ -63,6 +63,16 @@ TUTTI_BOTH inline float rectified(float v)
     return v <= 0.0f ? 0.0f : v;
 }
 
+/* So many tensors of a list fit into a kernel's parameters. */
+enum { MOST_INPUTS = 256 };
+
+inline tutti_status check_inputs(const char *op, int inputs)
+{
+    if (inputs <= MOST_INPUTS) return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_ERR_UNSUPPORTED, "%s: %d inputs on a GPU, which takes %d", op, inputs, MOST_INPUTS);
+}
+
 /* ---- Starting a kernel ---- */
 
 enum { THREADS = 256, MOST_BLOCKS = 1 << 14 };
@@ -73,11 +83,20 @@ inline int blocks_for(int64_t count)
     return blocks < MOST_BLOCKS ? (int)blocks : MOST_BLOCKS;
 }
 
+/* What a thread computes once, before its first element: another function of an element. Where a
+ * kernel has something to compute, it overloads this for its own type. */
+template <typename Element> TUTTI_BOTH inline const Element &ready(const Element &element)
+{
+    return element;
+}
+
 /* What one thread does: element by element, a whole grid apart. */
 template <typename Element>
 TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const Element &element)
 {
-    for (int64_t i = first; i < count; i += step) element(i);
+    if (first >= count) return;
+    const auto &ready_element = ready(element);
+    for (int64_t i = first; i < count; i += step) ready_element(i);
 }
 
 #ifdef __CUDACC__

@@ -1,6 +1,7 @@
 #include "dag/kernels/cuda_rows.h"
 
-extern const tutti_kernel tutti_kernels_act_cuda[], tutti_kernels_arith_cuda[];
+extern const tutti_kernel tutti_kernels_act_cuda[], tutti_kernels_arith_cuda[],
+    tutti_kernels_mixup_cuda[], tutti_kernels_optim_cuda[], tutti_kernels_pixel_cuda[];
 
-const tutti_kernel *const tutti_kernels_cuda[] = {
-    tutti_kernels_act_cuda, tutti_kernels_arith_cuda, NULL};
+const tutti_kernel *const tutti_kernels_cuda[] = {tutti_kernels_act_cuda, tutti_kernels_arith_cuda,
+    tutti_kernels_mixup_cuda, tutti_kernels_optim_cuda, tutti_kernels_pixel_cuda, NULL};

@@ -18,16 +18,19 @@ libnet_la_SOURCES += \
 # The kernels for CUDA. nvcc's kernels and those that tests make of the same files are made again when one of these changes.
 # libtool would give its own flags to nvcc, which does not know them: -prefer-non-pic leaves them out.
 SUFFIXES = .cu
-cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/cuda.cuh dag/kernels/kernel.h dag/kernels/open.h
-EXTRA_DIST += dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/cuda.cuh
+cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/cuda.cuh dag/kernels/kernel.h \
+	dag/kernels/mixup.h dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h
+cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/mixup_cuda.cu dag/kernels/optim_cuda.cu \
+	dag/kernels/pixel_cuda.cu
+EXTRA_DIST += $(cuda_sources) dag/kernels/cuda.cuh
 if HAVE_CUDA
-libnet_la_SOURCES += dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/cuda_rows.c
+libnet_la_SOURCES += $(cuda_sources) dag/kernels/cuda_rows.c
 .cu.lo:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) $(CUDA_GENCODE) -std=c++17 -O2 -fmad=false \
 	  --Werror all-warnings --compiler-options=-fPIC,-Wall,-Wextra,-ffp-contract=off,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) -prefer-non-pic -c -o $@ $<
-dag/kernels/act_cuda.lo dag/kernels/arith_cuda.lo: $(cuda_headers)
+$(cuda_sources:.cu=.lo): $(cuda_headers)
 else
 libnet_la_SOURCES += dag/kernels/cuda_none.c
 endif

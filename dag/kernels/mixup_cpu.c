@@ -76,7 +76,7 @@ TUTTI_CPU_FN(mixup_draw)
 
 /* ---- the mean ---- */
 
-TUTTI_CPU_OPEN(mixup)
+tutti_status tutti_open_mixup(const void *desc, void **args)
 {
     const tutti_mixup_desc *d = desc;
     const int64_t x[] = {d->N, d->each};
@@ -124,6 +124,6 @@ const tutti_op tutti_op_mixup = {.name = "mixup",
 
 const tutti_kernel tutti_kernels_mixup_cpu[] = {
     TUTTI_CPU_LOOP_OF(mixup_draw, TUTTI_I32, mixup_draw_open, mixup_draw_run),
-    TUTTI_CPU_LOOPS(mixup, mixup_open, mixup, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(mixup, tutti_open_mixup, mixup, tutti_cpu_free),
     {0},
 };

@@ -10,7 +10,17 @@ tutti_status tutti_open_relu(const void *desc, void **args);
 tutti_status tutti_open_dropout(const void *desc, void **args);
 tutti_status tutti_open_sum(const void *desc, void **args);
 tutti_status tutti_open_sum_narrow(const void *desc, void **args);
-tutti_status tutti_open_widen(const void *desc, void **args); /* and narrow */
+tutti_status tutti_open_widen(const void *desc, void **args);  /* and narrow */
+tutti_status tutti_open_concat(const void *desc, void **args); /* and split */
+tutti_status tutti_open_shortcut(const void *desc, void **args);
+tutti_status tutti_open_mixup(const void *desc, void **args);
+tutti_status tutti_open_normalise(const void *desc, void **args);
+tutti_status tutti_open_sgd(const void *desc, void **args);
+tutti_status tutti_open_adam(const void *desc, void **args);
+tutti_status tutti_open_lengths(const void *desc, void **args);
+tutti_status tutti_open_clip_factor(const void *desc, void **args);
+tutti_status tutti_open_clip(const void *desc, void **args);
+tutti_status tutti_open_average(const void *desc, void **args);
 void tutti_cpu_free(void *args);
 
 #endif

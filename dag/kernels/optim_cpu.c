@@ -24,7 +24,7 @@ static tutti_status check_count(const char *op, int64_t count)
 
 /* ---- sgd ---- */
 
-TUTTI_CPU_OPEN(sgd)
+tutti_status tutti_open_sgd(const void *desc, void **args)
 {
     const tutti_sgd_desc *d = desc;
     tutti_status status = check_count("sgd", d->count);
@@ -104,7 +104,7 @@ TUTTI_CPU_BYTES(sgd)
 
 /* ---- adam ---- */
 
-TUTTI_CPU_OPEN(adam)
+tutti_status tutti_open_adam(const void *desc, void **args)
 {
     const tutti_adam_desc *d = desc;
     tutti_status status = check_count("adam", d->count);
@@ -323,7 +323,7 @@ TUTTI_CPU_FN(lars)
 
 /* ---- clip ---- */
 
-TUTTI_CPU_OPEN(lengths)
+tutti_status tutti_open_lengths(const void *desc, void **args)
 {
     const tutti_lengths_desc *d = desc;
     if (d->inputs < 1 || d->first < 0 || d->first > d->count - d->inputs)
@@ -342,7 +342,7 @@ TUTTI_CPU_FN(lengths)
     return TUTTI_OK;
 }
 
-TUTTI_CPU_OPEN(clip_factor)
+tutti_status tutti_open_clip_factor(const void *desc, void **args)
 {
     const tutti_clip_factor_desc *d = desc;
     if (d->inputs < 1 || d->each < 0)
@@ -369,7 +369,7 @@ TUTTI_CPU_FN(clip_factor)
     return TUTTI_OK;
 }
 
-TUTTI_CPU_OPEN(clip)
+tutti_status tutti_open_clip(const void *desc, void **args)
 {
     const tutti_clip_desc *d = desc;
     tutti_status status = check_count("clip", d->count);
@@ -408,7 +408,7 @@ TUTTI_CPU_BYTES(clip)
 
 /* ---- average ---- */
 
-TUTTI_CPU_OPEN(average)
+tutti_status tutti_open_average(const void *desc, void **args)
 {
     const tutti_average_desc *d = desc;
     tutti_status status = check_count("average", d->count);
@@ -477,15 +477,15 @@ const tutti_op tutti_op_average = {.name = "average",
     .desc_bytes = sizeof(tutti_average_desc)};
 
 const tutti_kernel tutti_kernels_optim_cpu[] = {
-    TUTTI_CPU_LOOP(sgd, sgd_open, sgd_run),
-    TUTTI_CPU_LOOP_OF(sgd, TUTTI_BF16, sgd_open, sgd_bf16_run),
-    TUTTI_CPU_LOOP(adam, adam_open, adam_run),
+    TUTTI_CPU_LOOP(sgd, tutti_open_sgd, sgd_run),
+    TUTTI_CPU_LOOP_OF(sgd, TUTTI_BF16, tutti_open_sgd, sgd_bf16_run),
+    TUTTI_CPU_LOOP(adam, tutti_open_adam, adam_run),
     TUTTI_CPU_LOOP(lars, lars_open, lars_run),
     TUTTI_CPU_LOOP(length, length_open, length_run),
     TUTTI_CPU_LOOP_OF(length, TUTTI_BF16, length_open, length_bf16_run),
-    TUTTI_CPU_LOOP(lengths, lengths_open, lengths_run),
-    TUTTI_CPU_LOOP(clip_factor, clip_factor_open, clip_factor_run),
-    TUTTI_CPU_LOOP(clip, clip_open, clip_run),
-    TUTTI_CPU_LOOP(average, average_open, average_run),
+    TUTTI_CPU_LOOP(lengths, tutti_open_lengths, lengths_run),
+    TUTTI_CPU_LOOP(clip_factor, tutti_open_clip_factor, clip_factor_run),
+    TUTTI_CPU_LOOP(clip, tutti_open_clip, clip_run),
+    TUTTI_CPU_LOOP(average, tutti_open_average, average_run),
     {0},
 };

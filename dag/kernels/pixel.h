@@ -2,7 +2,7 @@
  *   NORMALISE: y = (x/255 - mean[c]) / deviation[c] in float32, each operation rounded, in this order.
  *   NORMALISE_NARROW: the same, rounded to bf16 at the end.
  *   x: bytes (pixels,C)     y: float32 or bf16, the same shape
- * y is one of 256 numbers per channel, which the kernel computes when it is opened and looks up. */
+ * y is one of 256 numbers per channel, which the CPU's kernel computes when it is opened and looks up. */
 #ifndef TUTTI_PIXEL_H
 #define TUTTI_PIXEL_H
 

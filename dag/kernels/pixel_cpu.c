@@ -22,9 +22,8 @@ static tutti_status check_channel(const tutti_normalise_desc *d, int64_t c)
         (long long)c, (double)d->mean[c], (double)d->deviation[c]);
 }
 
-TUTTI_CPU_OPEN(normalise)
+static tutti_status check(const tutti_normalise_desc *d)
 {
-    const tutti_normalise_desc *d = desc;
     const int64_t x[] = {d->pixels, d->C};
     tutti_status status = tutti_cpu_check("normalise", "pixels", d->pixels, 1);
     if (!status) status = tutti_cpu_check("normalise", "C", d->C, 1);
@@ -33,6 +32,20 @@ TUTTI_CPU_OPEN(normalise)
             TUTTI_PIXEL_CHANNELS);
     if (!status) status = tutti_cpu_check_count("normalise", x, 2);
     for (int64_t c = 0; !status && c < d->C; c++) status = check_channel(d, c);
+    return status;
+}
+
+tutti_status tutti_open_normalise(const void *desc, void **args)
+{
+    const tutti_status status = check(desc);
+    return status ? status : tutti_cpu_copy("normalise", desc, sizeof(tutti_normalise_desc), args);
+}
+
+/* With all values of y. */
+TUTTI_CPU_OPEN(normalise)
+{
+    const tutti_normalise_desc *d = desc;
+    const tutti_status status = check(d);
     if (status) return status;
     normaliser *n = calloc(1, sizeof *n);
     if (!n) return tutti_fail(TUTTI_ERR_NOMEM, "normalise: no memory for a table");

@@ -1,6 +1,7 @@
 #include "tests/kernels/host_rows.h"
 
-extern const tutti_kernel tutti_kernels_act_host[], tutti_kernels_arith_host[];
+extern const tutti_kernel tutti_kernels_act_host[], tutti_kernels_arith_host[],
+    tutti_kernels_mixup_host[], tutti_kernels_optim_host[], tutti_kernels_pixel_host[];
 
-const tutti_kernel *const test_host_rows[] = {
-    tutti_kernels_act_host, tutti_kernels_arith_host, NULL};
+const tutti_kernel *const test_host_rows[] = {tutti_kernels_act_host, tutti_kernels_arith_host,
+    tutti_kernels_mixup_host, tutti_kernels_optim_host, tutti_kernels_pixel_host, NULL};
