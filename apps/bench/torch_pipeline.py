@@ -71,6 +71,42 @@ def cut(seconds, stages):
     return most[stages, len(seconds)][1]
 
 
+def laid_out(x, memory_format):
+    return x.contiguous(memory_format=memory_format) if x.dim() == 4 else x.contiguous()
+
+
+class Arrive(torch.autograd.Function):
+    """What gloo has received is contiguous, and so must be the gradient that it sends back; a stage computes channels_last."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return laid_out(x, torch.channels_last)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return laid_out(gradient, torch.contiguous_format)
+
+
+class Leave(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return laid_out(x, torch.contiguous_format)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return laid_out(gradient, torch.channels_last)
+
+
+class Stage(nn.Module):
+    def __init__(self, blocks, first, last):
+        super().__init__()
+        self.blocks, self.first, self.last = nn.Sequential(*blocks), first, last
+
+    def forward(self, x):
+        y = self.blocks(x if self.first else Arrive.apply(x))
+        return y if self.last else Leave.apply(y)
+
+
 class Pipeline:
     def __init__(self, args, rank, stages):
         torch.manual_seed(1)
@@ -87,13 +123,14 @@ class Pipeline:
         with torch.no_grad():  # batch norm's first statistics do not matter here
             for block in blocks[: self.ends[rank - 1] if rank else 0]:
                 part = block(part)
-        mine = nn.Sequential(*blocks[self.ends[rank - 1] if rank else 0 : self.ends[rank]])
+        self.first, self.last = rank == 0, rank == stages - 1
+        mine = Stage(blocks[self.ends[rank - 1] if rank else 0 : self.ends[rank]], self.first, self.last)
+        if not self.first:
+            part = laid_out(part, torch.contiguous_format)
         stage = PipelineStage(mine, rank, stages, torch.device("cpu"), input_args=(part,))
         kind = Schedule1F1B if args.pipeline == "1f1b" else ScheduleGPipe
         self.schedule = kind(stage, n_microbatches=args.micro_batches, loss_fn=F.cross_entropy)
         self.optimizer = torch.optim.SGD(mine.parameters(), lr=0.001, momentum=0.9, weight_decay=1e-4, foreach=True)
-        self.first, self.last = rank == 0, rank == stages - 1
-
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
         losses = []
