@@ -18,10 +18,10 @@ typedef struct tutti_layer_cost {
 } tutti_layer_cost;
 
 /* Operations that take as long as moving a byte through memory, and as sending one to another rank:
- * those of a core of 100 Gflop/s with 10 GB/s and a link of 1 Gbit/s. They only have to be right to
- * within a factor of 2 or 3: the first is small for all layers that matter, and the second keeps
- * cuts away from large values. */
-enum { TUTTI_WORK_PER_BYTE_MOVED = 10, TUTTI_WORK_PER_BYTE_SENT = 800 };
+ * those of a core of 100 Gflop/s with 30 GB/s, as micro-batches mostly fit into its caches, and a link of
+ * 1 Gbit/s. They only have to be right to within a factor of 2 or 3: the first is small for most layers
+ * that matter, and the second keeps cuts away from large values. */
+enum { TUTTI_WORK_PER_BYTE_MOVED = 3, TUTTI_WORK_PER_BYTE_SENT = 800 };
 
 /* The costs of a net's layers, one for each. Errors of tutti_step_build. */
 tutti_status tutti_net_costs(const tutti_net *net, tutti_layer_cost cost[]);
