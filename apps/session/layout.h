@@ -24,7 +24,7 @@ enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64 };
 typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
-     * same (dag/net/partition.h) */
+     * same (dag/step/partition.h) */
     int stage_layers[TUTTI_LAYOUT_STAGES];
     tutti_emission emission; /* of a pipeline's stages */
     int micro_batches;       /* 0: auto */

@@ -81,7 +81,8 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
         .shape = shape,
         .bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes,
         .block = graph->tensors,
-        .block_bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes};
+        .block_bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes,
+        .owns = role == TUTTI_ROLE_TOKEN ? 0 : count};
     *tensor = graph->tensors++;
     return TUTTI_OK;
 }
@@ -149,12 +150,29 @@ tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const stru
     return append(graph, &proto, node);
 }
 
-static const char *const verbs[TUTTI_MARK_VERBS] = {"allreduce", "reduce_scatter", "allgather",
-    "reduce", "broadcast", "send", "recv"};
+static const char *const verbs[TUTTI_MARK_VERBS] = {
+    "allreduce", "reduce_scatter", "allgather", "reduce", "broadcast", "send", "recv"};
 
 const char *tutti_verb_name(tutti_verb verb)
 {
     return (unsigned)verb < TUTTI_MARK_VERBS ? verbs[verb] : "unknown";
+}
+
+/* What a gather follows. */
+static tutti_status check_follows(const tutti_graph *graph, const tutti_mark *mark)
+{
+    const tutti_tensor *t = &graph->tensor[mark->tensor];
+    int n = mark->follows - 1;
+    const tutti_node *node = n >= 0 && n < graph->nodes ? &graph->node[n] : NULL;
+    if (!node || mark->verb != TUTTI_MARK_ALLGATHER || node->kind != TUTTI_NODE_MARK ||
+        node->mark.verb != TUTTI_MARK_REDUCE_SCATTER || node->mark.group != mark->group ||
+        node->section != graph->sections - 1 ||
+        tutti_shape_count(&graph->tensor[node->mark.tensor].shape) != tutti_shape_count(&t->shape))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: the mark of '%s' does not follow a reduce_scatter of as many elements in its "
+            "section and group",
+            t->name);
+    return TUTTI_OK;
 }
 
 static tutti_status check_mark(const tutti_graph *graph, const tutti_mark *mark)
@@ -170,7 +188,7 @@ static tutti_status check_mark(const tutti_graph *graph, const tutti_mark *mark)
         return tutti_fail(TUTTI_ERR_INVAL,
             "graph: the mark of '%s' names group %d, root %d, peer %d, edge %d: must be from 0",
             name, mark->group, mark->root, mark->peer, mark->edge);
-    return TUTTI_OK;
+    return mark->follows ? check_follows(graph, mark) : TUTTI_OK;
 }
 
 tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *node)
@@ -181,15 +199,11 @@ tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *n
     int sums = mark->verb == TUTTI_MARK_ALLREDUCE;
     snprintf(name, sizeof name, "%s.%s", graph->tensor[mark->tensor].name,
         sums ? "sum" : tutti_verb_name(mark->verb));
-    tutti_access access = {mark->tensor,
-        mark->verb == TUTTI_MARK_SEND       ? TUTTI_READ
-            : mark->verb == TUTTI_MARK_RECV ? TUTTI_WRITE
-                                            : TUTTI_READWRITE};
-    tutti_node proto = {.name = name,
-        .kind = TUTTI_NODE_MARK,
-        .accesses = 1,
-        .access = &access,
-        .mark = *mark};
+    tutti_access access = {mark->tensor, mark->verb == TUTTI_MARK_SEND   ? TUTTI_READ
+                                         : mark->verb == TUTTI_MARK_RECV ? TUTTI_WRITE
+                                                                         : TUTTI_READWRITE};
+    tutti_node proto = {
+        .name = name, .kind = TUTTI_NODE_MARK, .accesses = 1, .access = &access, .mark = *mark};
     return append(graph, &proto, node);
 }
 
@@ -206,28 +220,38 @@ static int touches(const tutti_node *node, int tensor)
     return 0;
 }
 
+/* Whether marks of this verb are laid out together. */
+static int is_fusible(tutti_verb verb)
+{
+    return verb == TUTTI_MARK_ALLREDUCE || verb == TUTTI_MARK_REDUCE_SCATTER ||
+           verb == TUTTI_MARK_ALLGATHER;
+}
+
 /* Whether mark[m] may move to the place of the last mark. */
-static tutti_status check_fusible(const tutti_graph *graph, int count, const int mark[], int m)
+static tutti_status check_fusible(
+    const tutti_graph *graph, int count, const int mark[], int m, int end)
 {
     tutti_status status = check_node(graph, mark[m]);
     if (status) return status;
-    const tutti_node *node = &graph->node[mark[m]], *last = &graph->node[mark[count - 1]];
-    if (node->kind != TUTTI_NODE_MARK || (m > 0 && mark[m] <= mark[m - 1]) ||
-        node->section != last->section)
+    const tutti_node *node = &graph->node[mark[m]], *last = &graph->node[end];
+    int again = 0;
+    for (int i = 0; i < m; i++) again |= mark[i] == mark[m];
+    if (node->kind != TUTTI_NODE_MARK || again || node->section != last->section)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: node '%s' cannot be fused: it is not a mark after the others", node->name);
-    if (node->mark.verb != TUTTI_MARK_ALLREDUCE || last->mark.verb != TUTTI_MARK_ALLREDUCE ||
+            "graph: node '%s' cannot be fused: it is not another mark of the section", node->name);
+    if (node->mark.verb != last->mark.verb || !is_fusible(node->mark.verb) ||
         node->mark.group != last->mark.group)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: marks '%s' and '%s' cannot be fused: not sums over one group", node->name,
-            last->name);
+            "graph: marks '%s' and '%s' cannot be fused: they do not do the same over one group",
+            node->name, last->name);
     int tensor = node->access[0].tensor;
-    const tutti_tensor *t = &graph->tensor[tensor], *first = &graph->tensor[last->access[0].tensor];
+    const tutti_tensor *t = &graph->tensor[tensor],
+                       *first = &graph->tensor[graph->node[mark[0]].access[0].tensor];
     if (t->dtype != first->dtype || t->block != tensor || t->block_bytes != t->bytes)
         return tutti_fail(TUTTI_ERR_INVAL,
             "graph: tensor '%s' cannot be laid out with others: another type, or it is already",
             t->name);
-    for (int n = mark[m] + 1; n < mark[count - 1]; n++)
+    for (int n = mark[m] + 1; n < end && count > 1; n++)
         if (touches(&graph->node[n], tensor))
             return tutti_fail(TUTTI_ERR_INVAL,
                 "graph: mark '%s' cannot be fused with '%s': node '%s' between them uses it",
@@ -255,10 +279,16 @@ static void lay_out(tutti_graph *graph, int count, const int mark[])
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[])
 {
     tutti_status status = TUTTI_OK;
+    int end = -1;
     if (count < 1) return tutti_fail(TUTTI_ERR_INVAL, "graph: %d marks to fuse", count);
-    for (int m = count - 1; m >= 0 && !status; m--) status = check_fusible(graph, count, mark, m);
+    for (int m = 0; m < count && !status; m++) {
+        status = check_node(graph, mark[m]);
+        if (mark[m] > end) end = mark[m];
+    }
+    for (int m = count - 1; m >= 0 && !status; m--)
+        status = check_fusible(graph, count, mark, m, end);
     if (status || count == 1) return status;
-    tutti_node *last = &graph->node[mark[count - 1]];
+    tutti_node *last = &graph->node[end];
     tutti_access *access = malloc((size_t)count * sizeof *access);
     char name[256];
     snprintf(name, sizeof name, "%s+%d", last->name, count - 1);
@@ -270,7 +300,8 @@ tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[])
     }
     for (int m = 0; m < count; m++) access[m] = graph->node[mark[m]].access[0];
     lay_out(graph, count, mark);
-    for (int m = 0; m < count - 1; m++) {
+    for (int m = 0; m < count; m++) {
+        if (mark[m] == end) continue;
         graph->node[mark[m]].kind = TUTTI_NODE_FUSED;
         graph->node[mark[m]].accesses = 0;
     }
@@ -296,6 +327,46 @@ tutti_status tutti_graph_set_collective(
     n->desc = copy;
     n->desc_bytes = desc_bytes;
     n->kind = TUTTI_NODE_COLLECTIVE;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_set_own(tutti_graph *graph, int tensor, int64_t first, int64_t owns)
+{
+    if (tensor < 0 || tensor >= graph->tensors)
+        return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor %d of %d", tensor, graph->tensors);
+    tutti_tensor *t = &graph->tensor[tensor];
+    if (first < 0 || owns < 0 || first > tutti_shape_count(&t->shape) - owns)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: tensor '%s' has no %lld elements from element %lld on", t->name,
+            (long long)owns, (long long)first);
+    t->first = first;
+    t->owns = owns;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_set_desc(tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
+{
+    tutti_status status = check_node(graph, node);
+    if (status) return status;
+    tutti_node *n = &graph->node[node];
+    if (n->kind != TUTTI_NODE_KERNEL || n->desc_bytes != desc_bytes)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: node '%s' is no kernel with a descriptor of %zu bytes", n->name, desc_bytes);
+    memcpy((void *)n->desc, desc, desc_bytes);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_graph_cut(tutti_graph *graph, int tensor, int64_t first, int64_t owns)
+{
+    tutti_status status = tutti_graph_set_own(graph, tensor, first, owns);
+    if (status) return status;
+    tutti_tensor *t = &graph->tensor[tensor];
+    int held = t->block != tensor || t->block_bytes != t->bytes;
+    for (int n = 0; n < graph->nodes && !held; n++)
+        held = graph->node[n].kind != TUTTI_NODE_KERNEL && touches(&graph->node[n], tensor);
+    if (held) return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor '%s' cannot be cut", t->name);
+    t->shape = tutti_shape_of(owns ? owns : 1);
+    t->bytes = t->block_bytes = (size_t)(owns ? owns : 1) * tutti_dtype_bytes(t->dtype);
     return TUTTI_OK;
 }
 
@@ -405,8 +476,8 @@ static void print_kind(const tutti_node *n, FILE *out)
     if (n->kind != TUTTI_NODE_MARK)
         fputs(kinds[n->kind], out);
     else if (mark->verb == TUTTI_MARK_SEND || mark->verb == TUTTI_MARK_RECV)
-        fprintf(out, " (%s, rank %d, edge %d)", tutti_verb_name(mark->verb), mark->peer,
-            mark->edge);
+        fprintf(
+            out, " (%s, rank %d, edge %d)", tutti_verb_name(mark->verb), mark->peer, mark->edge);
     else if (mark->group)
         fprintf(out, " (%s over group %d)", tutti_verb_name(mark->verb), mark->group);
     else if (mark->verb == TUTTI_MARK_ALLREDUCE)

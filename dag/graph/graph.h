@@ -43,6 +43,9 @@ typedef struct tutti_tensor {
      * `block_bytes`. A tensor that was not laid out with others is its own block. */
     int block;
     size_t offset, block_bytes;
+    /* Its elements that are this rank's own once a REDUCE_SCATTER has dealt them, `owns` from `first`
+     * on, as the exchange says; those that are left of it (tutti_graph_cut); else all. */
+    int64_t first, owns;
 } tutti_tensor;
 
 /* CHAIN is for collective nodes and their tokens: links start one after the other, in program
@@ -64,7 +67,9 @@ typedef struct tutti_access {
  * tutti_coll_block does, the larger ones first, so that one after the other they are an ALLREDUCE.
  *
  *   ALLREDUCE       the tensor becomes the sum over the group
- *   REDUCE_SCATTER  this rank's block becomes the sum; the others are scratch afterwards
+ *   REDUCE_SCATTER  this rank's block becomes the sum; the others are scratch afterwards. If an
+ *                   ALLGATHER follows it, it may be dealt together with others, in one vector: which
+ *                   elements are this rank's own is in the tensor once the exchange has been applied
  *   ALLGATHER       every block becomes that of the rank whose block it is
  *   REDUCE          on `root` the tensor becomes the sum; elsewhere it is scratch afterwards
  *   BROADCAST       the tensor becomes that of `root`
@@ -91,6 +96,10 @@ typedef struct tutti_mark {
     int peer;     /* of SEND and RECV: the other rank, as all ranks are numbered */
     int edge;     /* of SEND and RECV: from 0; each is a lane of its own from one rank to another */
     int priority; /* of the collective's place */
+    /* Of ALLGATHER: 1 + the number of a REDUCE_SCATTER mark before it in its section and group, of a
+     * tensor with as many elements, whose blocks it has: what was computed of this rank's block of the
+     * sum is gathered. 0: none */
+    int follows;
 } tutti_mark;
 
 typedef enum tutti_node_kind {
@@ -162,13 +171,12 @@ tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const stru
 /* Appends a mark (copied). INVAL: no such verb or tensor; a number below 0. */
 tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *node);
 
-/* Fuses marks: the last mark in program order takes over the tensors of the others, in order. The
- * tensors are laid out one after the other in one block of memory, each at a multiple of 64 bytes
- * or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
- * the gaps are zero and unused. INVAL: not marks of one section in ascending order; marks that are
- * not ALLREDUCE of one group; different
- * element types; a tensor that is already laid out with others; a node in between that uses one of
- * the tensors after its mark. */
+/* Fuses marks: the last mark in program order takes over the tensors of the others. The tensors are
+ * laid out one after the other, in the order given, in one block of memory, each at a multiple of 64
+ * bytes or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
+ * the gaps are zero and unused. INVAL: not different marks of one section; marks that are not all
+ * ALLREDUCE, REDUCE_SCATTER or ALLGATHER of one group; different element types; a tensor that is
+ * already laid out with others; a node in between that uses one of the tensors after its mark. */
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
 
 /* Turns a mark into a collective node with this descriptor (copied). INVAL: the node is not a
@@ -176,6 +184,15 @@ tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
 tutti_status tutti_graph_set_collective(
     tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
 
+/* Says which elements of a tensor are this rank's own. INVAL: no such tensor, or not among its
+ * elements. */
+tutti_status tutti_graph_set_own(tutti_graph *graph, int tensor, int64_t first, int64_t owns);
+/* Another descriptor of the same size for a kernel node (copied). INVAL: not a kernel, another size. */
+tutti_status tutti_graph_set_desc(tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
+/* Leaves of a tensor only these elements, which then lie at its beginning; where there are none, one
+ * that nothing uses. INVAL: not among its elements; it is laid out with others, or a mark or collective
+ * names it. */
+tutti_status tutti_graph_cut(tutti_graph *graph, int tensor, int64_t first, int64_t owns);
 /* Says whose ranks take part in a collective node. */
 tutti_status tutti_graph_set_group(tutti_graph *graph, int node, int group, int edge);
 /* The collective before this node in its section and group, or -1. [P] */

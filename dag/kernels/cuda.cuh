@@ -113,6 +113,7 @@ __global__ void __launch_bounds__(THREADS)
 template <typename Element>
 tutti_status launch(const char *op, int64_t count, const Element &element, void *queue)
 {
+    if (!count) return TUTTI_OK; /* a grid has at least one block */
     run_each<<<blocks_for(count), THREADS, 0, (cudaStream_t)queue>>>(count, element);
     const cudaError_t error = cudaGetLastError();
     if (!error) return TUTTI_OK;

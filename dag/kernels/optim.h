@@ -5,6 +5,8 @@
  *   g' = g + weight_decay * w;   v = momentum * v + g';
  *   w -= rate * (nesterov ? g' + momentum * v : v)
  * With momentum 0, v is left alone. g may also be bf16. Source: Sutskever et al. 2013.
+ * SGD and ADAM update `count` elements from `first` on of g and w; what they keep (v, mean, square) has
+ * only these. A count of 0 updates nothing.
  *
  * ADAM: as torch.optim.Adam, and with `decoupled` as torch.optim.AdamW. Update t (from 1) is that
  * of step (t-1) * every to t * every - 1, where step is an int64 tensor of one element:
@@ -34,13 +36,13 @@
 #include <stdint.h>
 
 typedef struct tutti_sgd_desc {
-    int64_t count;
+    int64_t first, count;
     float momentum, weight_decay, rate_factor;
     int nesterov;
 } tutti_sgd_desc;
 
 typedef struct tutti_adam_desc {
-    int64_t count, every;
+    int64_t first, count, every;
     double beta1, beta2;
     float epsilon, weight_decay, rate_factor;
     int decoupled;

@@ -17,6 +17,14 @@ static tutti_status check_number(const char *op, const char *what, double number
         TUTTI_ERR_INVAL, "%s: the %s is %g, not a finite number from 0 on", op, what, number);
 }
 
+/* Of what may be a rank's part of a tensor. */
+static tutti_status check_part(const char *op, int64_t first, int64_t count)
+{
+    if (first >= 0 && count >= 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "%s: %lld elements from element %lld on", op,
+        (long long)count, (long long)first);
+}
+
 static tutti_status check_count(const char *op, int64_t count)
 {
     return count >= 1 ? TUTTI_OK : tutti_fail(TUTTI_ERR_INVAL, "%s: the tensor is empty", op);
@@ -27,7 +35,7 @@ static tutti_status check_count(const char *op, int64_t count)
 tutti_status tutti_open_sgd(const void *desc, void **args)
 {
     const tutti_sgd_desc *d = desc;
-    tutti_status status = check_count("sgd", d->count);
+    tutti_status status = check_part("sgd", d->first, d->count);
     if (!status) status = check_number("sgd", "momentum", (double)d->momentum, 1);
     if (!status)
         status = check_number("sgd", "weight decay", (double)d->weight_decay, (double)INFINITY);
@@ -71,9 +79,10 @@ TUTTI_CLONES static void sgd(
 TUTTI_CPU_FN(sgd)
 {
     const tutti_sgd_desc *d = args;
-    const float *rate = buf[1];
+    const float *g = buf[0], *rate = buf[1];
+    float *w = buf[2];
     (void)queue;
-    sgd(d, *rate * d->rate_factor, buf[0], buf[2], buf[3]);
+    sgd(d, *rate * d->rate_factor, g + d->first, w + d->first, buf[3]);
     return TUTTI_OK;
 }
 
@@ -81,9 +90,9 @@ TUTTI_CPU_FN(sgd)
 TUTTI_CPU_FN(sgd_bf16)
 {
     const tutti_sgd_desc *d = args;
-    const uint16_t *g = buf[0];
+    const uint16_t *g = (const uint16_t *)buf[0] + d->first;
     const float *rate = buf[1];
-    float *w = buf[2], *v = buf[3], wide[TUTTI_CPU_BLOCK];
+    float *w = (float *)buf[2] + d->first, *v = buf[3], wide[TUTTI_CPU_BLOCK];
     (void)queue;
     for (int64_t i = 0; i < d->count; i += TUTTI_CPU_BLOCK) {
         tutti_sgd_desc part = *d;
@@ -107,7 +116,7 @@ TUTTI_CPU_BYTES(sgd)
 tutti_status tutti_open_adam(const void *desc, void **args)
 {
     const tutti_adam_desc *d = desc;
-    tutti_status status = check_count("adam", d->count);
+    tutti_status status = check_part("adam", d->first, d->count);
     if (!status) status = check_number("adam", "beta1", d->beta1, 1);
     if (!status) status = check_number("adam", "beta2", d->beta2, 1);
     if (!status) status = check_number("adam", "epsilon", (double)d->epsilon, (double)INFINITY);
@@ -189,11 +198,12 @@ TUTTI_CLONES static void adam(
 TUTTI_CPU_FN(adam)
 {
     const tutti_adam_desc *d = args;
-    const float *rate = buf[1];
+    const float *g = buf[0], *rate = buf[1];
     const int64_t *step = buf[2];
     const adam_update u = adam_update_at(d, *rate, *step);
+    float *w = buf[3];
     (void)queue;
-    adam(&u, d->count, buf[0], buf[3], buf[4], buf[5]);
+    adam(&u, d->count, g + d->first, w + d->first, buf[4], buf[5]);
     return TUTTI_OK;
 }
 

@@ -33,7 +33,8 @@ template <typename Value> struct Sgd {
 template <typename Value> tutti_status sgd(const void *args, void *const buf[], void *queue)
 {
     const tutti_sgd_desc *d = (const tutti_sgd_desc *)args;
-    const Sgd<Value> element = {(const Value *)buf[0], (const float *)buf[1], (float *)buf[2],
+    const Sgd<Value> element = {(const Value *)buf[0] + d->first, (const float *)buf[1],
+        (float *)buf[2] + d->first,
         (float *)buf[3], d->momentum, d->weight_decay, d->rate_factor, d->nesterov};
     return launch("sgd", d->count, element, queue);
 }
@@ -88,8 +89,9 @@ TUTTI_BOTH inline AdamUpdate ready(const Adam &a)
 tutti_status adam(const void *args, void *const buf[], void *queue)
 {
     const tutti_adam_desc *d = (const tutti_adam_desc *)args;
-    const Adam element = {(const float *)buf[0], (const float *)buf[1], (const int64_t *)buf[2],
-        (float *)buf[3], (float *)buf[4], (float *)buf[5], *d};
+    const Adam element = {(const float *)buf[0] + d->first, (const float *)buf[1],
+        (const int64_t *)buf[2],
+        (float *)buf[3] + d->first, (float *)buf[4], (float *)buf[5], *d};
     return launch("adam", d->count, element, queue);
 }
 

@@ -7,6 +7,7 @@
 #include "dag/net/crossings.h"
 #include "dag/net/site.h"
 #include "dag/net/step.h"
+#include "dag/net/strategy.h"
 #include "dag/net/units.h"
 #include "dag/net/update_rule.h"
 
@@ -94,13 +95,27 @@ tutti_status tutti_builder_refresh_copy(
     tutti_builder *b, int l, int p, const char *suffix, int average);
 tutti_status tutti_builder_refresh_copies(tutti_builder *b, int average);
 
-/* For parameter p of layer l: [sum over micro-batches] -> mark (which only the last batch has); and
- * what follows the mark: the update. */
-tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix);
-tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
+/* For parameter p of layer l: [sum over micro-batches] -> the strategy's mark (which only the last batch
+ * has). */
+tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, const char *suffix);
+
+/* ---- for strategies ---- */
+
+/* A mark over the ranks that have this stage. follows: as in tutti_mark. */
+tutti_status tutti_builder_mark(
+    tutti_builder *b, tutti_verb verb, int tensor, int follows, int *node);
+static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l, int p)
+{
+    return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+}
 /* After all marks, before the first update: the lengths of all gradients, and the factor that clips
  * them. */
 tutti_status tutti_builder_measure_gradients(tutti_builder *b);
+/* For parameter p of layer l: [widen] [clip] -> update; and what follows the update: the average, the
+ * copy. */
+tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
+tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, const char *suffix);
+
 /* For the statistics of layer l: sum over micro-batches -> mark; and what follows the mark: running
  * statistics. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);

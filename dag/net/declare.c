@@ -82,6 +82,7 @@ static tutti_status declare_state(tutti_builder *b, const char *prefix, int l, c
         b, prefix, b->net->layer[l].name, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, state);
     if (status != TUTTI_OK) return status;
     step->state_layer[step->states] = l;
+    step->state_dealt[step->states] = 0;
     step->state[step->states++] = *state;
     return TUTTI_OK;
 }
@@ -95,13 +96,22 @@ static tutti_status declare_average(
     return declare_state(b, "average.", l, suffix, dtype, shape, average);
 }
 
+/* What the update rule keeps. */
+static tutti_status declare_kept(
+    tutti_builder *b, const char *prefix, int l, const tutti_parameter *parameter, int *state)
+{
+    tutti_status status =
+        declare_state(b, prefix, l, parameter->suffix, parameter->dtype, parameter->shape, state);
+    if (status == TUTTI_OK) b->step->state_dealt[b->step->states - 1] = b->step->strategy->deals;
+    return status;
+}
+
 static tutti_status declare_states(
     tutti_builder *b, int l, const tutti_parameter *parameter, tutti_trained *t)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++)
-        status = declare_state(b, b->step->rule->prefix[i], l, parameter->suffix, parameter->dtype,
-            parameter->shape, &t->state[i]);
+        status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
     return status;
 }
 
@@ -153,8 +163,9 @@ static tutti_status declare_parameter(
         status = tutti_builder_tensor(
             b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire, shape, &t->gradient);
     if (status != TUTTI_OK) return status;
-    b->step->parameter_layer[b->step->parameters] = l;
-    b->step->parameter[b->step->parameters++] = t->weight;
+    t->index = b->step->parameters++;
+    b->step->parameter_layer[t->index] = l;
+    b->step->parameter[t->index] = t->weight;
     if (b->step->accumulate > 1)
         status = tutti_builder_tensor(
             b, "gathered.", layer, suffix, -1, TUTTI_ROLE_SCRATCH, dtype, shape, &t->gathered);

@@ -1,5 +1,4 @@
 libnet_la_SOURCES += \
-	dag/net/build.c \
 	dag/net/builder.h \
 	dag/net/crossings.c dag/net/crossings.h \
 	dag/net/declare.c \
@@ -23,12 +22,12 @@ libnet_la_SOURCES += \
 	dag/net/layers.c \
 	dag/net/messages.c \
 	dag/net/net.h \
-	dag/net/partition.c dag/net/partition.h \
 	dag/net/precision.c \
 	dag/net/refresh.c \
 	dag/net/resized.c \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
+	dag/net/strategy.h \
 	dag/net/units.c dag/net/units.h \
 	dag/net/update.c dag/net/update_rule.h dag/net/update_rules.c \
 	dag/net/update_adam.c \

@@ -80,6 +80,13 @@ extern const tutti_update_rule tutti_update_sgd, tutti_update_adam, tutti_update
 extern const tutti_update_rule *const tutti_update_rules[];
 const tutti_update_rule *tutti_update_rule_find(const char *name);
 
+/* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
+typedef struct tutti_strategy tutti_strategy;
+extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded;
+/* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
+extern const tutti_strategy *const tutti_strategies[];
+const tutti_strategy *tutti_strategy_find(const char *name);
+
 /* Which part of a net this rank has, where its layers are dealt to the ranks of a pipeline
  * (dag/net/crossings.h). Zeroes: all of it. */
 typedef struct tutti_pipeline {
@@ -107,7 +114,8 @@ typedef struct tutti_step_options {
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
-    const tutti_update_rule *rule; /* NULL: tutti_update_sgd */
+    const tutti_update_rule *rule;  /* NULL: tutti_update_sgd */
+    const tutti_strategy *strategy; /* NULL: tutti_strategy_sync */
     tutti_dtype wire;      /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
     tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
@@ -157,6 +165,8 @@ typedef struct tutti_step {
     int train, eval;                    /* sections */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
+    int *
+        state_dealt; /* of each state: whether a rank may have only a part of it (tutti_strategy.deals) */
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;
@@ -174,6 +184,8 @@ typedef struct tutti_step {
     int parameters, *parameter; /* tensors, in net order: the order of hashes and checkpoints */
     int states, *state;         /* running statistics, what the update rule keeps, averages */
     const tutti_update_rule *rule;
+    const tutti_strategy *strategy;
+    int *update; /* of each parameter: the node that updates it */
 } tutti_step;
 
 /* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused
@@ -183,6 +195,9 @@ typedef struct tutti_step {
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
+/* Once the exchange has turned the step's marks into collectives, before a run is opened: what of an
+ * update is this rank's own. Errors of tutti_strategy.settle. [M] */
+tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
 

@@ -42,14 +42,13 @@ static tutti_status sum_micro_batches(
     return TUTTI_OK;
 }
 
-static tutti_status mark(tutti_builder *b, int tensor)
+tutti_status tutti_builder_mark(
+    tutti_builder *b, tutti_verb verb, int tensor, int follows, int *node)
 {
-    int node;
-    if (b->which != TUTTI_BATCH_LAST) return TUTTI_OK;
-    const tutti_mark sum = {
-        .verb = TUTTI_MARK_ALLREDUCE, .tensor = tensor, .group = b->options->pipeline.replicas};
-    tutti_status status = tutti_graph_mark(b->graph, &sum, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
+    const tutti_mark mark = {
+        .verb = verb, .tensor = tensor, .group = b->options->pipeline.replicas, .follows = follows};
+    tutti_status status = tutti_graph_mark(b->graph, &mark, node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
     return status;
 }
 
@@ -59,7 +58,7 @@ static tutti_status mark(tutti_builder *b, int tensor)
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
-    int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
+    int micro_batches = b->options->micro_batches, *total = &b->statistics[l], node;
     int64_t C = layer->out[0].C;
     tutti_status status = TUTTI_OK;
     if (b->which == TUTTI_BATCH_LAST)
@@ -69,7 +68,8 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
     status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
-    return status == TUTTI_OK ? mark(b, *total) : status;
+    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST) return status;
+    return tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, *total, 0, &node);
 }
 
 /* average += (1 - decay) * (w - average), after each update of w. */
@@ -106,10 +106,10 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
     return append_average(b, layer->name, "running", running, b->average[l], 2 * C);
 }
 
-tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const char *suffix)
+tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, const char *suffix)
 {
     int micro_batches = b->options->micro_batches;
-    const tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    const tutti_trained *t = tutti_builder_trained(b, l, p);
     tutti_status status = TUTTI_OK;
     if (tutti_builder_site(b, l, 0)->dparameter[p] != t->gradient) {
         for (int s = 0; s < micro_batches; s++)
@@ -117,7 +117,8 @@ tutti_status tutti_builder_mark_gradient(tutti_builder *b, int l, int p, const c
         status =
             sum_micro_batches(b, b->net->layer[l].name, suffix, t->count, t->gathered, t->gradient);
     }
-    return status == TUTTI_OK ? mark(b, t->gradient) : status;
+    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST) return status;
+    return b->step->strategy->sum(b, l, p);
 }
 
 /* Widens the gradient, into what the first micro-batch has computed, which nothing reads any more. */
@@ -223,7 +224,7 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
 {
     const char *layer = b->net->layer[l].name;
     char name[TUTTI_SITE_NAME];
-    tutti_trained t = b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    tutti_trained t = *tutti_builder_trained(b, l, p);
     tutti_status status = TUTTI_OK;
     int clips = b->options->clip_norm > 0;
     int widens = dtype_of(b, t.gradient) != dtype_of(b, t.weight);
@@ -233,7 +234,15 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
         status = widen(b, name, tutti_builder_site(b, l, 0)->dparameter[p], &t);
     if (status == TUTTI_OK && clips) status = clip(b, name, &t);
     if (status == TUTTI_OK) status = b->step->rule->append(b->graph, name, &t, b->step, b->options);
-    if (status == TUTTI_OK && t.average >= 0)
-        status = append_average(b, layer, suffix, t.weight, t.average, t.count);
+    b->step->update[t.index] = tutti_graph_nodes(b->graph) - 1;
     return status;
+}
+
+tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, const char *suffix)
+{
+    const tutti_trained *t = tutti_builder_trained(b, l, p);
+    tutti_status status = TUTTI_OK;
+    if (t->average >= 0)
+        status = append_average(b, b->net->layer[l].name, suffix, t->weight, t->average, t->count);
+    return status == TUTTI_OK ? tutti_builder_refresh_copy(b, l, p, suffix, 0) : status;
 }

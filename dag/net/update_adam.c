@@ -52,15 +52,28 @@ static tutti_status append_decoupled(tutti_graph *graph, const char *name,
     return append_adam(graph, name, trained, step, options, 1);
 }
 
+static tutti_status cut(tutti_graph *graph, int node, int64_t first, int64_t count)
+{
+    const tutti_node *n = tutti_graph_get_node(graph, node);
+    tutti_adam_desc desc = *(const tutti_adam_desc *)n->desc;
+    desc.first = first;
+    desc.count = count;
+    tutti_status status = tutti_graph_set_desc(graph, node, &desc, sizeof desc);
+    if (status == TUTTI_OK) status = tutti_graph_cut(graph, n->access[4].tensor, first, count);
+    return status == TUTTI_OK ? tutti_graph_cut(graph, n->access[5].tensor, first, count) : status;
+}
+
 const tutti_update_rule tutti_update_adam = {.name = "adam",
     .summary = "Adam; weight decay is added to the gradient",
     .rate = 0.001,
     .prefix = {"mean.", "square."},
     .check = check,
-    .append = append};
+    .append = append,
+    .cut = cut};
 const tutti_update_rule tutti_update_adamw = {.name = "adamw",
     .summary = "Adam, with weight decay that shrinks the weights directly",
     .rate = 0.001,
     .prefix = {"mean.", "square."},
     .check = check,
-    .append = append_decoupled};
+    .append = append_decoupled,
+    .cut = cut};

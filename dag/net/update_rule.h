@@ -11,7 +11,9 @@ enum { TUTTI_UPDATE_STATES = 2 };
  * type in which it was summed over ranks (tutti_step_options.wire) if the rule takes it and nothing
  * clips it, the others have the parameter's. */
 typedef struct tutti_trained {
+    int index; /* among the step's parameters */
     int weight, gradient;
+    int mark;                       /* of the gradient, in the section train */
     int gathered;                   /* the sum of the gradients of earlier batches, if any */
     int state[TUTTI_UPDATE_STATES]; /* as the rule lists them */
     int average;                    /* over steps; -1: there is none */
@@ -37,6 +39,9 @@ struct tutti_update_rule {
         const tutti_step *step, const tutti_step_options *options);
     /* Whether its op takes gradients of bf16; if not, they are widened for it. */
     int takes_bf16;
+    /* Makes the node that append has added update only these elements, and leaves of what it keeps
+     * only these (tutti_graph_cut). NULL: it needs whole gradients. */
+    tutti_status (*cut)(tutti_graph *graph, int node, int64_t first, int64_t count);
 };
 
 #endif

@@ -32,9 +32,20 @@ static tutti_status append(tutti_graph *graph, const char *name, const tutti_tra
     return tutti_graph_kernel(graph, node, &tutti_op_sgd, &desc, sizeof desc, 4, access, NULL);
 }
 
+static tutti_status cut(tutti_graph *graph, int node, int64_t first, int64_t count)
+{
+    const tutti_node *n = tutti_graph_get_node(graph, node);
+    tutti_sgd_desc desc = *(const tutti_sgd_desc *)n->desc;
+    desc.first = first;
+    desc.count = count;
+    tutti_status status = tutti_graph_set_desc(graph, node, &desc, sizeof desc);
+    return status ? status : tutti_graph_cut(graph, n->access[3].tensor, first, count);
+}
+
 const tutti_update_rule tutti_update_sgd = {.name = "sgd",
     .summary = "stochastic gradient descent with momentum",
     .prefix = {"m."},
     .check = check,
     .append = append,
-    .takes_bf16 = 1};
+    .takes_bf16 = 1,
+    .cut = cut};

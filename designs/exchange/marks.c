@@ -101,6 +101,43 @@ static void deal(tutti_coll_args *args, int P, int64_t counts[])
     args->counts = counts;
 }
 
+/* Says which elements of the node's tensors are in this rank's block. */
+static tutti_status set_own(tutti_graph *graph, int n, int64_t count, const tutti_members *members)
+{
+    const tutti_node *node = tutti_graph_get_node(graph, n);
+    const int block = tutti_graph_get_tensor(graph, node->access[0].tensor)->block;
+    int64_t begin, length;
+    tutti_coll_block(count, members->size, members->rank, &begin, &length);
+    for (int a = 0; a < node->accesses; a++) {
+        const int tensor = node->access[a].tensor;
+        const tutti_tensor *t = tutti_graph_get_tensor(graph, tensor);
+        if (a > 0 && (t->block != block || node->access[a].mode != TUTTI_READWRITE)) continue;
+        int64_t at = (int64_t)(t->offset / tutti_dtype_bytes(t->dtype));
+        int64_t all = tutti_shape_count(&t->shape);
+        int64_t first = begin < at ? 0 : begin - at, end = begin + length - at;
+        if (end > all) end = all;
+        if (first >= end) first = end = 0;
+        tutti_status status = tutti_graph_set_own(graph, tensor, first, end - first);
+        if (status) return status;
+    }
+    return TUTTI_OK;
+}
+
+/* What is gathered must be the block of the sum. */
+static tutti_status check_follows(const tutti_graph *graph, const tutti_node *node)
+{
+    if (!node->mark.follows) return TUTTI_OK;
+    const tutti_node *sum = tutti_graph_get_node(graph, node->mark.follows - 1);
+    const tutti_tensor *summed = tutti_graph_get_tensor(graph, sum->mark.tensor),
+                       *gathered = tutti_graph_get_tensor(graph, node->mark.tensor);
+    if (summed->first == gathered->first && summed->owns == gathered->owns) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INTERNAL,
+        "'%s' gathers elements of which other blocks were summed: %lld from %lld on, not %lld from "
+        "%lld on",
+        node->name, (long long)gathered->owns, (long long)gathered->first, (long long)summed->owns,
+        (long long)summed->first);
+}
+
 static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     static const tutti_coll_kind kinds[TUTTI_MARK_VERBS] = {
@@ -134,9 +171,13 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
         .root = is_message(&node->mark) ? 0 : node->mark.root,
         .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),
         .group = group};
+    if (desc->args.kind == TUTTI_ALLGATHER || desc->args.kind == TUTTI_REDUCE_SCATTER)
+        status = set_own(graph, n, desc->args.count, members);
+    if (!status) status = check_follows(graph, node);
     if (desc->args.kind == TUTTI_ALLGATHER) deal(&desc->args, members->size, desc->counts);
-    status = tutti_graph_set_collective(
-        graph, n, desc, sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));
+    if (!status)
+        status = tutti_graph_set_collective(
+            graph, n, desc, sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));
     free(desc);
     return status;
 }

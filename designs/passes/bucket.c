@@ -10,10 +10,13 @@ typedef struct bucket {
     int *mark, marks;
 } bucket;
 
-/* The sums over one group: an open bucket per element type. */
+/* The sums of one verb over one group: an open bucket per element type. */
 typedef struct filling {
     tutti_graph *graph;
+    const int
+        *follower; /* of a tensor: the mark that gathers what a reduce-scatter has dealt; or -1 */
     int64_t limit;
+    tutti_verb verb;
     int group;
     int64_t left; /* bytes of the section's marks that are in no bucket yet, not even an open one */
     bucket open[TUTTI_DTYPE_COUNT];
@@ -24,25 +27,34 @@ static const tutti_tensor *marked_tensor(const tutti_graph *graph, int node)
     return tutti_graph_get_tensor(graph, tutti_graph_get_node(graph, node)->access[0].tensor);
 }
 
-/* Whether a node is a mark for a sum, which buckets take. */
-static int is_sum(const tutti_graph *graph, int node)
+static int is_mark(const tutti_node *node, tutti_verb verb)
 {
-    const tutti_node *n = tutti_graph_get_node(graph, node);
-    return n->kind == TUTTI_NODE_MARK && n->mark.verb == TUTTI_MARK_ALLREDUCE;
+    return node->kind == TUTTI_NODE_MARK && node->mark.verb == verb;
 }
 
-static int is_sum_of(const tutti_graph *graph, int node, int group)
+/* Whether a node is a mark for a sum, which buckets take. The blocks of a reduce-scatter that no gather
+ * follows are those of its own tensor. */
+static int is_sum(const filling *f, int node)
 {
-    return is_sum(graph, node) && tutti_graph_get_node(graph, node)->mark.group == group;
+    const tutti_node *n = tutti_graph_get_node(f->graph, node);
+    if (!is_mark(n, TUTTI_MARK_REDUCE_SCATTER)) return is_mark(n, TUTTI_MARK_ALLREDUCE);
+    int gather = f->follower[n->mark.tensor];
+    return gather >= 0 && tutti_graph_get_node(f->graph, gather)->mark.follows == node + 1;
 }
 
-/* Bytes of the group's sums in this section. */
+/* Whether it is one of those that are being fused. */
+static int is_taken(const filling *f, int node)
+{
+    const tutti_mark *mark = &tutti_graph_get_node(f->graph, node)->mark;
+    return is_sum(f, node) && mark->verb == f->verb && mark->group == f->group;
+}
+
+/* Bytes of these sums in this section. */
 static int64_t bytes_of(const filling *f, int section)
 {
     int64_t total = 0;
     for (int n = 0; n < tutti_graph_nodes(f->graph); n++)
-        if (is_sum_of(f->graph, n, f->group) &&
-            tutti_graph_get_node(f->graph, n)->section == section)
+        if (is_taken(f, n) && tutti_graph_get_node(f->graph, n)->section == section)
             total += (int64_t)marked_tensor(f->graph, n)->bytes;
     return total;
 }
@@ -51,8 +63,11 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
 {
     enum { PARTS = 8, LEAST = 64 << 10, MOST = 4 << 20 };
     int64_t total = 0;
-    for (int n = 0; n < tutti_graph_nodes(graph); n++)
-        if (is_sum(graph, n)) total += (int64_t)marked_tensor(graph, n)->bytes;
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (is_mark(node, TUTTI_MARK_ALLREDUCE) || is_mark(node, TUTTI_MARK_REDUCE_SCATTER))
+            total += (int64_t)marked_tensor(graph, n)->bytes;
+    }
     int64_t part = total / PARTS;
     return part < LEAST ? LEAST : part > MOST ? MOST : part;
 }
@@ -143,36 +158,69 @@ static tutti_status fuse(filling *f, int nodes)
             f->left = bytes_of(f, section);
         }
         if (status) return status;
-        status = is_sum_of(f->graph, n, f->group) ? take(f, n) : close_used(f, node);
+        status = is_taken(f, n) ? take(f, n) : close_used(f, node);
     }
     return status ? status : close_all(f);
 }
 
-/* Whether a mark before this one sums over the same group. */
-static int is_first_of_group(const tutti_graph *graph, int n)
+/* Whether no sum before this one has the same verb and group. */
+static int is_first(const filling *f, int n)
 {
-    int group = tutti_graph_get_node(graph, n)->mark.group;
-    for (int i = n - 1; i >= 0; i--)
-        if (tutti_graph_get_node(graph, i)->mark.group == group &&
-            (is_sum(graph, i) || tutti_graph_get_node(graph, i)->kind == TUTTI_NODE_FUSED))
+    const tutti_mark *mark = &tutti_graph_get_node(f->graph, n)->mark;
+    for (int i = n - 1; i >= 0; i--) {
+        const tutti_node *before = tutti_graph_get_node(f->graph, i);
+        if (before->mark.group == mark->group && before->mark.verb == mark->verb &&
+            (is_sum(f, i) || before->kind == TUTTI_NODE_FUSED))
             return 0;
+    }
     return 1;
+}
+
+/* ---- what follows a reduce-scatter ---- */
+
+static void find_followers(const tutti_graph *graph, int follower[])
+{
+    for (int t = 0; t < tutti_graph_tensors(graph); t++) follower[t] = -1;
+    for (int n = 0; n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind == TUTTI_NODE_MARK && node->mark.follows)
+            follower[tutti_graph_get_node(graph, node->mark.follows - 1)->mark.tensor] = n;
+    }
+}
+
+/* The gathers that follow the sums of a bucket are laid out as these are, in one collective. */
+static tutti_status fuse_gathers(const filling *f, int mark[])
+{
+    tutti_status status = TUTTI_OK;
+    for (int n = 0; n < tutti_graph_nodes(f->graph) && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(f->graph, n);
+        if (!is_mark(node, TUTTI_MARK_REDUCE_SCATTER) || node->accesses < 2) continue;
+        for (int a = 0; a < node->accesses; a++) mark[a] = f->follower[node->access[a].tensor];
+        status = tutti_graph_fuse(f->graph, node->accesses, mark);
+    }
+    return status;
 }
 
 tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
 {
     if (bytes <= 0) return TUTTI_OK;
     size_t nodes = (size_t)tutti_graph_nodes(graph);
-    filling f = {.graph = graph, .limit = bytes};
     int *marks = calloc(TUTTI_DTYPE_COUNT * (nodes + 1), sizeof *marks);
-    if (!marks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for buckets");
-    for (size_t i = 0; i < TUTTI_DTYPE_COUNT; i++) f.open[i].mark = marks + i * (nodes + 1);
-    tutti_status status = TUTTI_OK;
+    int *follower = malloc((size_t)(tutti_graph_tensors(graph) + 1) * sizeof *follower);
+    filling f = {.graph = graph, .follower = follower, .limit = bytes};
+    tutti_status status =
+        marks && follower ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for buckets");
+    if (!status) find_followers(graph, follower);
+    for (size_t i = 0; i < TUTTI_DTYPE_COUNT && !status; i++)
+        f.open[i].mark = marks + i * (nodes + 1);
     for (int n = 0; n < (int)nodes && !status; n++) {
-        if (!is_sum(graph, n) || !is_first_of_group(graph, n)) continue;
+        if (!is_sum(&f, n) || !is_first(&f, n)) continue;
         f.group = tutti_graph_get_node(graph, n)->mark.group;
+        f.verb = tutti_graph_get_node(graph, n)->mark.verb;
         status = fuse(&f, (int)nodes);
     }
+    if (!status) status = fuse_gathers(&f, marks);
     free(marks);
+    free(follower);
     return status;
 }

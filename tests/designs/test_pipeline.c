@@ -1,12 +1,14 @@
-/* Nets cut into the stages of a pipeline, with replicas: ranks as threads over the loop transport, each with an inline
- * runner in a random order. Weights, losses and what evaluations find are those of as many replicas of the whole
- * net, bit for bit. */
+/* Nets cut into the stages of a pipeline, with replicas, and updates sharded between them: ranks as threads over
+ * the loop transport, each with an inline runner in a random order. Weights, losses and what evaluations find are
+ * those of as many replicas of the whole net, bit for bit; so is what the update rule keeps, put together. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/loss.h"
 #include "dag/net/layer.h"
 #include "dag/net/step.h"
+#include "dag/net/strategy.h"
+#include "dag/net/update_rule.h"
 #include "designs/exchange/exchange.h"
 #include "tests/net/drawn.h"
 #include "tests/support/testing.h"
@@ -54,6 +56,19 @@ typedef struct rank_job {
     int at[MOST_STAGES]; /* the ranks of this replica */
     tutti_status status;
 } rank_job;
+
+/* Elements from number `first` on of a tensor of float32: the hashes of its parts add up to that of the whole. */
+static uint64_t sum_of(const void *data, int64_t first, int64_t count)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const char *)data + i * (int64_t)sizeof bits, sizeof bits);
+        uint64_t h = ((uint64_t)(first + i) << 32 | bits) * 0x9e3779b97f4a7c15u;
+        sum += (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
+    }
+    return sum;
+}
 
 static uint64_t hash_of(const void *data, size_t bytes)
 {
@@ -149,15 +164,26 @@ static tutti_status run_section(const rank_job *job, const tutti_runner *runner,
     return status ? status : add_metrics(job, runner, run, step, sum);
 }
 
-/* Notes a tensor of this stage, which the replicas share. */
-static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
-    const tutti_graph *graph, int tensor)
+/* Whether each replica has a block of a tensor of its own: of what the update rule keeps. */
+static int is_dealt(const rank_job *job, const tutti_step *step, const char *name)
 {
-    const tutti_tensor *t = tutti_graph_get_tensor(graph, tensor);
+    int kept = 0;
+    for (int k = 0; step->rule->prefix[k]; k++)
+        kept |= !strncmp(name, step->rule->prefix[k], strlen(step->rule->prefix[k]));
+    return kept && step->strategy == &tutti_strategy_sharded && job->world->layout.replicas > 1;
+}
+
+/* Notes a tensor of this stage, which the replicas share, or of which each has a block. */
+static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_step *step, int tensor)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
     findings *found = job->world->found;
     void *data = malloc(t->bytes);
     tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
-    uint64_t hash = hash_of(data, t->bytes);
+    const int dealt = is_dealt(job, step, t->name);
+    uint64_t hash = dealt ? sum_of(data, t->first, t->owns)
+                          : sum_of(data, 0, (int64_t)(t->bytes / sizeof(float)));
     int i = 0;
     free(data);
     pthread_mutex_lock(&job->world->lock);
@@ -165,6 +191,8 @@ static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_
     if (i == found->tensors) {
         snprintf(found->tensor[i].name, sizeof found->tensor[i].name, "%s", t->name);
         found->tensor[found->tensors++].hash = hash;
+    } else if (dealt) {
+        found->tensor[i].hash += hash;
     } else if (found->tensor[i].hash != hash && !status) {
         status = tutti_fail(TUTTI_ERR_MISMATCH, "%s differs between replicas", t->name);
     }
@@ -173,7 +201,7 @@ static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_
 }
 
 static tutti_status run_steps(
-    const rank_job *job, tutti_exchange *exchange, const tutti_net *net, const tutti_step *step)
+    const rank_job *job, tutti_exchange *exchange, const tutti_net *net, tutti_step *step)
 {
     const tutti_runner *runner = tutti_runner_find("inline");
     findings *found = job->world->found;
@@ -182,6 +210,7 @@ static tutti_status run_steps(
         .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, step->graph);
+    if (!status) status = tutti_step_settle(step);
     if (!status) status = runner->open(step->graph, &options, &run);
     if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
     if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);
@@ -199,9 +228,9 @@ static tutti_status run_steps(
         found->views = hash_of(views, bytes);
     }
     for (int p = 0; p < step->parameters && !status; p++)
-        status = note(job, runner, run, step->graph, step->parameter[p]);
+        status = note(job, runner, run, step, step->parameter[p]);
     for (int p = 0; p < step->states && !status; p++)
-        status = note(job, runner, run, step->graph, step->state[p]);
+        status = note(job, runner, run, step, step->state[p]);
     runner->close(run);
     return status;
 }
@@ -284,10 +313,11 @@ static void run_world(world *w, findings *found)
 
 static void compare(const world *w, const findings *got, const findings *want)
 {
-    char what[128];
-    snprintf(what, sizeof what, "net %llu, %s, %d stages, %d replicas, %s, %d micro-batches",
+    char what[160];
+    snprintf(what, sizeof what, "net %llu, %s, %d stages, %d replicas, %s, %d micro-batches, %s",
         (unsigned long long)w->net, w->design->name, w->layout.stages, w->layout.replicas,
-        tutti_emission_name(w->layout.emission), w->recipe.micro_batches);
+        tutti_emission_name(w->layout.emission), w->recipe.micro_batches,
+        w->recipe.strategy ? w->recipe.strategy->name : "sync");
     ck_assert_msg(
         got->tensors == want->tensors, "%s: %d tensors, not %d", what, got->tensors, want->tensors);
     for (int i = 0; i < want->tensors; i++) {
@@ -370,7 +400,10 @@ START_TEST(cuts_give_the_same_bits)
         const uint64_t turn = seed * 10 + (uint64_t)i;
         w.design = tutti_designs[i];
         if (w.design->unsafe) continue;
-        draw_cut(seed, 2 + draw(turn, "stages", i ? 3 : MOST_STAGES - 1), &w.layout);
+        draw_cut(seed, 1 + draw(turn, "stages", i ? 4 : MOST_STAGES), &w.layout);
+        if (w.recipe.rule->cut && w.recipe.clip_norm <= 0)
+            w.recipe.strategy =
+                draw(turn, "strategy", 3) ? &tutti_strategy_sharded : &tutti_strategy_sync;
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
         w.layout.fewer_slots = draw(turn, "slots", 2);
         w.order = 1 + turn * 100;

@@ -335,13 +335,17 @@ START_TEST(marks_that_cannot_be_fused)
     int d = mark(g, "d", 3, TUTTI_F32), section;
     ck_assert_ok(tutti_graph_section(g, "second", &section));
     int e = mark(g, "e", 3, TUTTI_F32);
-    const int refused[][2] = {{a, b}, {c, a}, {c, c}, {reader, d}, {a, d}, {d, e}, {a, 99}};
+    const int refused[][2] = {{a, b}, {c, c}, {reader, d}, {a, d}, {d, a}, {d, e}, {a, 99}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         ck_assert_int_eq(tutti_graph_fuse(g, 2, refused[i]), TUTTI_ERR_INVAL);
         ck_assert_int_eq(tutti_graph_get_tensor(g, 0)->block_bytes, 12);
     }
     ck_assert_int_eq(tutti_graph_fuse(g, 0, refused[0]), TUTTI_ERR_INVAL);
-    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){c, d}));
+    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){d, c})); /* the last one, whatever the order */
+    ck_assert_int_eq(tutti_graph_get_node(g, c)->kind, TUTTI_NODE_FUSED);
+    ck_assert_int_eq(tutti_graph_get_node(g, d)->accesses, 2);
+    ck_assert_uint_eq(tutti_graph_get_tensor(g, 3)->offset, 0);
+    ck_assert_uint_eq(tutti_graph_get_tensor(g, 2)->offset, 64);
     tutti_graph_free(g);
 }
 END_TEST

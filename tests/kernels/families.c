@@ -368,9 +368,9 @@ typedef struct field {
     F(family, tutti_sum_desc, count, 'i'), F(family, tutti_sum_desc, inputs, 'd'),                 \
         F(family, tutti_sum_desc, relu, 'd'), F(family, tutti_sum_desc, into, 'd')
 #define SGD(family)                                                                                \
-    F(family, tutti_sgd_desc, count, 'i'), F(family, tutti_sgd_desc, momentum, 'f'),               \
-        F(family, tutti_sgd_desc, weight_decay, 'f'), F(family, tutti_sgd_desc, nesterov, 'd'),    \
-        F(family, tutti_sgd_desc, rate_factor, 'f')
+    F(family, tutti_sgd_desc, first, 'i'), F(family, tutti_sgd_desc, count, 'i'),                  \
+        F(family, tutti_sgd_desc, momentum, 'f'), F(family, tutti_sgd_desc, weight_decay, 'f'),    \
+        F(family, tutti_sgd_desc, nesterov, 'd'), F(family, tutti_sgd_desc, rate_factor, 'f')
 #define XENT(family)                                                                               \
     F(family, tutti_xent_desc, N, 'i'), F(family, tutti_xent_desc, K, 'i'),                        \
         F(family, tutti_xent_desc, weight, 'f'), F(family, tutti_xent_desc, smoothing, 'f'),       \
@@ -456,6 +456,7 @@ static const field fields[] = {
     PIXEL(normalise_narrow),
     SGD(sgd),
     SGD(sgd_bf16),
+    F(adam, tutti_adam_desc, first, 'i'),
     F(adam, tutti_adam_desc, count, 'i'),
     F(adam, tutti_adam_desc, every, 'i'),
     F(adam, tutti_adam_desc, beta1, 'r'),

@@ -2,7 +2,7 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/net/layer.h"
-#include "dag/net/partition.h"
+#include "dag/step/partition.h"
 #include "tests/net/drawn.h"
 #include "tests/support/testing.h"
 

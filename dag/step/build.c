@@ -12,6 +12,11 @@ static const tutti_update_rule *rule_of(const tutti_step_options *o)
     return o->rule ? o->rule : &tutti_update_sgd;
 }
 
+static const tutti_strategy *strategy_of(const tutti_step_options *o)
+{
+    return o->strategy ? o->strategy : &tutti_strategy_sync;
+}
+
 static int batches_of(const tutti_step_options *o)
 {
     return o->accumulate ? o->accumulate : 1;
@@ -62,7 +67,8 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL, "step: values cannot be %s: only %s and %s",
             tutti_dtype_name(o->precision), tutti_dtype_name(TUTTI_F32),
             tutti_dtype_name(TUTTI_BF16));
-    return rule_of(o)->check(o);
+    tutti_status status = rule_of(o)->check(o);
+    return status == TUTTI_OK ? strategy_of(o)->check(rule_of(o), o) : status;
 }
 
 /* Images that come as bytes have a mean and a deviation for each channel. */
@@ -240,13 +246,13 @@ static tutti_status backward_micro_batch(tutti_builder *b, tutti_site *site)
     return status == TUTTI_OK ? pass_on(site) : status;
 }
 
-static tutti_status mark_gradients(tutti_builder *b, int l)
+static tutti_status complete_gradients(tutti_builder *b, int l)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     int n = tutti_layer_parameters(&b->net->layer[l], parameter);
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < n && status == TUTTI_OK; p++)
-        status = tutti_builder_mark_gradient(b, l, p, parameter[p].suffix);
+        status = tutti_builder_complete_gradient(b, l, p, parameter[p].suffix);
     return status;
 }
 
@@ -286,7 +292,7 @@ static tutti_status backward(tutti_builder *b, int l, int s)
     tutti_status status = backward_micro_batch(b, tutti_builder_site(b, l, s));
     if (status == TUTTI_OK) status = tutti_builder_send_gradients(b, l, s);
     if (status != TUTTI_OK || !all_passed(b, &b->backwards[l])) return status;
-    return mark_gradients(b, l);
+    return complete_gradients(b, l);
 }
 
 /* Where units are whole passes of micro-batches, ready nodes of an earlier unit go before those of a
@@ -315,24 +321,6 @@ static tutti_status emit_unit(tutti_builder *b, int i)
         for (int l = unit->end - 1; l >= unit->first && status == TUTTI_OK; l--)
             status = backward(b, b->first + l, unit->micro_batch);
     put_in_order(b, i, first_node);
-    return status;
-}
-
-/* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
-static tutti_status update(tutti_builder *b)
-{
-    tutti_status status = b->options->clip_norm > 0 ? tutti_builder_measure_gradients(b) : TUTTI_OK;
-    for (int l = b->end - 1; l >= b->first && status == TUTTI_OK; l--) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++) {
-            status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
-            if (status == TUTTI_OK)
-                status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
-        }
-        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
-            status = tutti_builder_update_running(b, l);
-    }
     return status;
 }
 
@@ -419,7 +407,8 @@ static tutti_status emit_sections(tutti_builder *b)
     tutti_net_find_judged(b->net, b->judged);
     tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
-    if (status == TUTTI_OK) status = update(b);
+    /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
+    if (status == TUTTI_OK) status = step->strategy->update(b);
     if (status == TUTTI_OK && step->accumulate > 1)
         status = gather(b, "gather_first", TUTTI_BATCH_FIRST, &step->gather_first);
     if (status == TUTTI_OK && step->accumulate > 2)
@@ -442,6 +431,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->refresh = -1;
     step->micro_batches = b->options->micro_batches;
     step->rule = rule_of(b->options);
+    step->strategy = strategy_of(b->options);
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
@@ -468,12 +458,16 @@ static tutti_status open_builder(tutti_builder *b)
     b->access =
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
+    step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
     step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2),
         sizeof *step->state_layer);
-    if (!step->parameter_layer || !step->state_layer || !step->micro_batch || !step->parameter ||
-        !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
-        !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
-        !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
+    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2),
+        sizeof *step->state_dealt);
+    if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
+        !step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
+        !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
+        !b->average || !b->mixture || !b->forwards || !b->backwards || !b->wanted || !b->judged ||
+        !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -543,8 +537,15 @@ void tutti_step_free(tutti_step *step)
     free(step->parameter);
     free(step->state);
     free(step->parameter_layer);
+    free(step->update);
     free(step->state_layer);
+    free(step->state_dealt);
     free(step);
+}
+
+tutti_status tutti_step_settle(tutti_step *step)
+{
+    return step->strategy->settle(step);
 }
 
 int tutti_step_section(const tutti_step *step, int batch)

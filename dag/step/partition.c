@@ -1,4 +1,4 @@
-#include "dag/net/partition.h"
+#include "dag/step/partition.h"
 
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"

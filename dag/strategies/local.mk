@@ -1,0 +1,5 @@
+# What a complete gradient turns into, and who updates.
+libnet_la_SOURCES += \
+	dag/strategies/sharded.c \
+	dag/strategies/strategies.c \
+	dag/strategies/sync.c
