@@ -1,7 +1,9 @@
 #include "apps/session/session.h"
 
 #include "dag/base/log.h"
+#include "dag/net/strategy.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,16 +172,35 @@ static tutti_status build_evaluated(const tutti_model *model, const tutti_model_
         eval_size, layer, model->name, eval_size, eval_size, input->H, input->W);
 }
 
+static void free_whole(tutti_training_session *s)
+{
+    tutti_step_free(s->whole);
+    s->whole = NULL;
+}
+
+/* Whether no rank has all that the model has. */
+static int is_dealt(const tutti_training_session *s, const tutti_step_options *recipe)
+{
+    return s->options.layout.stages > 1 ||
+           (recipe->strategy && recipe->strategy->deals && s->exchange && s->replicas > 1);
+}
+
 /* This rank's part of the net's step; that of a pipeline's stage, and what the model has in all. */
 static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
     int at[TUTTI_LAYOUT_STAGES];
-    if (l->stages < 2) return tutti_step_build(net, recipe, step);
-    tutti_status status = tutti_layout_cut(l, model->name, net, s->end);
-    if (!status) status = tutti_step_build(net, recipe, &s->whole);
+    tutti_status status = TUTTI_OK;
+    s->end[0] = INT_MAX; /* of a single stage */
+    if (l->stages > 1) status = tutti_layout_cut(l, model->name, net, s->end);
+    if (!status && is_dealt(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
     if (status) return status;
+    if (l->stages < 2) {
+        status = tutti_step_build(net, recipe, step);
+        if (status) free_whole(s);
+        return status;
+    }
     for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
     recipe->emission = l->emission;
     recipe->slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - s->stage : 0;
@@ -191,9 +212,7 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
         .line = s->over_stages};
     status = tutti_step_build(net, recipe, step);
     recipe->pipeline = (tutti_pipeline){0};
-    if (!status) return TUTTI_OK;
-    tutti_step_free(s->whole);
-    s->whole = NULL;
+    if (status) free_whole(s);
     return status;
 }
 
@@ -244,6 +263,7 @@ tutti_status tutti_training_session_apply(tutti_training_session *s)
 {
     tutti_status status = expect(s, TUTTI_TRAINING_BUILT, "apply its exchange");
     if (!status && s->exchange) status = tutti_exchange_apply(s->exchange, s->graph);
+    if (!status && s->step) status = tutti_step_settle(s->step);
     if (!status) s->level = TUTTI_TRAINING_APPLIED;
     return status;
 }
@@ -339,9 +359,8 @@ void tutti_training_session_clear(tutti_training_session *s)
     tutti_training_session_stop(s);
     if (s->step) s->step->graph = NULL; /* it is among those seen */
     tutti_step_free(s->step);
-    tutti_step_free(s->whole);
+    free_whole(s);
     tutti_net_free(s->net);
-    s->whole = NULL;
     s->step = NULL;
     s->net = NULL;
     s->graph = NULL;

@@ -65,8 +65,9 @@ typedef struct tutti_training_session {
     tutti_step *step;
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
-    /* In a pipeline, else NULL and zeros: the step as it would be on one rank, which never runs, but
-     * lists what the model has (apps/session/weights.h); the layers of all stages */
+    /* Where no rank has all that the model has (in a pipeline, or with a strategy that deals what update
+     * rules keep), else NULL: the step as it would be on one rank, which never runs, but lists what the
+     * model has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;
     int end[TUTTI_LAYOUT_STAGES];
     int stale;          /* copies of weights (step.h) are not those of the weights */

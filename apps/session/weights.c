@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- the list ---- */
 
@@ -43,11 +44,25 @@ int tutti_weights_stage(const tutti_training_session *s, int i)
     return stage;
 }
 
-int tutti_weights_tensor(const tutti_training_session *s, int i)
+/* The graph's number of the i-th, or of what this rank has of it; -1 if that is nothing. */
+static int number_here(const tutti_training_session *s, int i)
 {
     if (!s->whole) return number_of(s->step, i);
     if (tutti_weights_stage(s, i) != s->stage) return -1;
     return tutti_graph_find(s->graph, tutti_weights_get(s, i)->name);
+}
+
+/* Whether each replica has a part of it. */
+static int is_dealt(const tutti_training_session *s, int i)
+{
+    const tutti_step *list = list_of(s);
+    int k = i - list->parameters;
+    return s->whole && k >= 0 && s->replicas > 1 && list->state_dealt[k];
+}
+
+int tutti_weights_tensor(const tutti_training_session *s, int i)
+{
+    return is_dealt(s, i) ? -1 : number_here(s, i);
 }
 
 /* ---- on this rank ---- */
@@ -109,10 +124,55 @@ typedef struct collection {
     tutti_status visited; /* the first failure of a visit */
 } collection;
 
+/* This rank's part of a tensor to, or from, its place in a copy of the whole. */
+static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode mode, void *copy)
+{
+    const int number = number_here(s, i);
+    void *data;
+    if (number < 0) return TUTTI_OK;
+    const tutti_tensor *part = tutti_graph_get_tensor(s->graph, number);
+    const size_t element = tutti_dtype_bytes(part->dtype), bytes = (size_t)part->owns * element;
+    char *place = (char *)copy + (size_t)part->first * element;
+    tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);
+    if (status) return status;
+    if (mode == TUTTI_READ)
+        memcpy(place, data, bytes);
+    else
+        memcpy(data, place, bytes);
+    s->runner->release(s->run, number);
+    return TUTTI_OK;
+}
+
+/* All ranks get the whole: each byte is that of the rank that has it, and 0 on the others. */
+static tutti_status put_together(const tutti_training_session *s, int i, void *copy)
+{
+    const tutti_tensor *tensor = tutti_weights_get(s, i);
+    memset(copy, 0, tensor->bytes);
+    tutti_status status =
+        tutti_exchange_agree(s->exchange, move_part(s, i, TUTTI_READ, copy), NULL);
+    if (status) return status;
+    return tutti_exchange_call(s->exchange, tensor->name,
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_U8,
+            .op = TUTTI_SUM,
+            .count = (int64_t)tensor->bytes,
+            .recv = copy});
+}
+
+static tutti_status collect_dealt(collection *c, int i)
+{
+    const tutti_training_session *s = c->session;
+    tutti_status status = put_together(s, i, c->copy);
+    if (!status && s->rank == 0 && !c->visited)
+        c->visited = c->visit(c->ctx, tutti_weights_get(s, i), c->copy);
+    return status;
+}
+
 /* From the first replica's rank of the stage that has it. */
 static tutti_status collect_one(collection *c, int i)
 {
     const tutti_training_session *s = c->session;
+    if (is_dealt(s, i)) return collect_dealt(c, i);
     const tutti_tensor *tensor = tutti_weights_get(s, i);
     const int from = tutti_weights_stage(s, i);
     const int number = s->rank == from ? tutti_weights_tensor(s, i) : -1;
@@ -162,6 +222,7 @@ static tutti_status spread_one(
     tutti_status status = broadcast(s, "what comes next", 0, TUTTI_I64, 2, &said);
     if (!status && said.status) status = (tutti_status)said.status;
     if (!status && said.filled) status = broadcast_tensor(s, tensor, 0, own ? copy : data);
+    if (!status && said.filled && is_dealt(s, i)) status = move_part(s, i, TUTTI_WRITE, copy);
     if (number >= 0 && !own) s->runner->release(s->run, number);
     return status ? status : own;
 }

@@ -1,6 +1,7 @@
 /* The tensors that training changes: the model's parameters in net order, then its state (running
  * statistics, momentum). Hashes and checkpoints have them in this order. In a pipeline each rank
- * holds those of its own stage; the list is that of the whole model, on every rank. Threads: [M]. */
+ * holds those of its own stage, and with a strategy that deals them a part of what the update rule
+ * keeps; the list is that of the whole model, on every rank. Threads: [M]. */
 #ifndef TUTTI_WEIGHTS_H
 #define TUTTI_WEIGHTS_H
 
@@ -9,7 +10,7 @@
 /* How many there are, of a session that is BUILT of a model; how many of these are parameters. [P] */
 int tutti_weights_count(const tutti_training_session *session);
 int tutti_weights_parameters(const tutti_training_session *session);
-/* The i-th; the graph's number of it, or -1 if another stage has it; that stage. [P] */
+/* The i-th; the graph's number of it, or -1 if this rank has not all of it; the stage that has it. [P] */
 const tutti_tensor *tutti_weights_get(const tutti_training_session *session, int i);
 int tutti_weights_tensor(const tutti_training_session *session, int i);
 int tutti_weights_stage(const tutti_training_session *session, int i);
@@ -17,13 +18,13 @@ int tutti_weights_stage(const tutti_training_session *session, int i);
 /* What to do with one of them; data is its memory, with its value. A failure ends the walk. */
 typedef tutti_status (*tutti_weights_visit)(void *ctx, const tutti_tensor *tensor, void *data);
 
-/* Visits those of the first `count` that this rank has, in order, one at a time, with nothing
+/* Visits those of the first `count` that this rank has whole, in order, one at a time, with nothing
  * submitted. mode: READ, or READWRITE where the visit writes. Errors: the visit's, and those of
  * tutti_runner.acquire. */
 tutti_status tutti_weights_walk(const tutti_training_session *session, int count, tutti_mode mode,
     tutti_weights_visit visit, void *ctx);
 
-/* Visits the first `count` on rank 0, in order, wherever they are; what other stages have comes as a
+/* Visits the first `count` on rank 0, in order, wherever they are; what other ranks have comes as a
  * copy. All ranks call it, with nothing submitted. A visit that fails does not keep the others from
  * what follows; there is one more of each tensor than the largest in memory. NOMEM, those of the
  * walk, and of tutti_exchange_call. */

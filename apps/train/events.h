@@ -25,7 +25,7 @@ typedef struct tutti_report_start {
     int64_t steps, steps_per_epoch, first_step, seed;
     int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
     /* What the options, the recipe and the model come to. */
-    const char *program, *recipe, *optimizer;
+    const char *program, *recipe, *optimizer, *strategy;
     char rate_schedule[TUTTI_RATE_TEXT];
     double rate, momentum, weight_decay, label_smoothing, mixup; /* mixup 0: none */
     int nesterov, weights_only, zero_last_scale;

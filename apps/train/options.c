@@ -5,6 +5,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
+#include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 #include "designs/exchange/settings.h"
 #include "designs/thread/comm_core.h"
@@ -13,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char auto_design[] = "auto";
+static const char auto_design[] = "auto", auto_strategy[] = "auto";
 
 /* The designs of the table, then auto. */
 static const char *design_choice(int i)
@@ -26,6 +27,14 @@ static const char *design_choice(int i)
 static const char *optimizer_choice(int i)
 {
     return tutti_update_rules[i] ? tutti_update_rules[i]->name : NULL;
+}
+
+/* The strategies of the table, then auto. */
+static const char *strategy_choice(int i)
+{
+    int strategies = 0;
+    while (tutti_strategies[strategies]) strategies++;
+    return i < strategies ? tutti_strategies[i]->name : i == strategies ? auto_strategy : NULL;
 }
 
 static const char *rate_schedule_choice(int i)
@@ -184,6 +193,11 @@ static const tutti_setting settings[] = {
                 "and exit without training"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_WIRE(AT(wire_name)),
+    {TUTTI_CONF_CHOICE, "strategy", "NAME", .fallback = auto_strategy, .choice = strategy_choice,
+        .environment = "TUTTI_STRATEGY", AT(strategy_name),
+        .help = "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
+                "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
+                "give the same weights; auto: sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
@@ -336,6 +350,19 @@ static tutti_status check_files(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
+/* What deals gradients leaves no rank a whole one. */
+static tutti_status check_strategy(const tutti_train_options *o)
+{
+    char reason[128];
+    if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
+    snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
+        o->strategy->name);
+    if (!o->optimizer->cut)
+        return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name, reason);
+    if (!o->clip_norm.word) return tutti_conf_refuse(&o->conf, "clip-norm", NULL, reason);
+    return TUTTI_OK;
+}
+
 static tutti_status check_layout(const tutti_train_options *o)
 {
     const tutti_layout *l = &o->layout;
@@ -377,7 +404,8 @@ static tutti_status check_together(const tutti_train_options *o)
             "this build of StarPU supports at most %d CPU workers per process", most);
         return refuse_number(o, "workers", o->workers, reason);
     }
-    tutti_status laid_out = check_layout(o);
+    tutti_status laid_out = check_strategy(o);
+    if (!laid_out) laid_out = check_layout(o);
     if (laid_out) return laid_out;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, (int)o->workers);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
@@ -466,6 +494,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
                                         : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
                                                                                    : "funneled");
     options->optimizer = tutti_update_rule_find(options->optimizer_name);
+    options->strategy = tutti_strategy_find(options->strategy_name);
     options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
     options->milestones = tutti_rate_schedule_read(options->milestones_text, options->milestone);
     options->priority = strcmp(options->priority_name, "off") != 0;

@@ -33,7 +33,7 @@ typedef struct tutti_train_options {
     const char *recipe_name, *milestones_text;
     const char *layout_text, *pipeline_name, *stage_layers;
     tutti_conf_int micro_batches; /* auto: see the table */
-    const char *priority_name, *wire_name, *precision_name, *optimizer_name;
+    const char *priority_name, *wire_name, *precision_name, *optimizer_name, *strategy_name;
     int unsafe, check_only;
     int64_t workers, batch, accumulate, epochs;
     tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */
@@ -83,6 +83,7 @@ typedef struct tutti_train_options {
     int milestones;
     int64_t milestone[TUTTI_RATE_MILESTONES]; /* epochs */
     const tutti_update_rule *optimizer;
+    const tutti_strategy *strategy; /* NULL: auto */
     tutti_verify_mode verify;
     int priority, priority_free;
     tutti_layout layout;      /* not completed */

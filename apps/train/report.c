@@ -68,11 +68,12 @@ static json_t *start_event(const tutti_report_start *s)
         (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
     if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
     json_object_update_new(event,
-        json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:b, s:o}", "program", s->program,
-            "recipe", s->recipe, "optimizer", s->optimizer, "lr", number(s->rate), "rate_schedule",
-            s->rate_schedule, "momentum", number(s->momentum), "nesterov", s->nesterov,
-            "weight_decay", number(s->weight_decay), "decay_weights_only", s->weights_only,
-            "zero_last_scale", s->zero_last_scale, "label_smoothing", number(s->label_smoothing)));
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:b, s:o}", "program",
+            s->program, "recipe", s->recipe, "optimizer", s->optimizer, "strategy", s->strategy,
+            "lr", number(s->rate), "rate_schedule", s->rate_schedule, "momentum",
+            number(s->momentum), "nesterov", s->nesterov, "weight_decay", number(s->weight_decay),
+            "decay_weights_only", s->weights_only, "zero_last_scale", s->zero_last_scale,
+            "label_smoothing", number(s->label_smoothing)));
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
         json_object_set_new(event, "layout", json_string(tutti_layout_print(s->layout, text)));
@@ -270,6 +271,7 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->nesterov ? " nesterov" : "", s->weight_decay, s->weights_only ? " of weights only" : "",
         s->label_smoothing, s->zero_last_scale ? ", last scales start at 0" : "");
     if (s->mixup > 0) fprintf(out, "training images are mixed in pairs, mixup %g\n", s->mixup);
+    if (strcmp(s->strategy, "sync") != 0) fprintf(out, "strategy %s\n", s->strategy);
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
         fprintf(out, "layout %s, %d micro-batches\n", tutti_layout_print(s->layout, text),

@@ -15,6 +15,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
+#include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
 #include <inttypes.h>
@@ -71,7 +72,8 @@ static void give_up(void)
 /* Of ranks that divide the work sums do not depend on what else is in a bucket. */
 static const char *algorithm_of(const tutti_train_options *o)
 {
-    return o->layout_text && strcmp(o->algorithm, "auto") == 0 ? "direct" : o->algorithm;
+    int divides = o->layout_text || o->strategy;
+    return divides && strcmp(o->algorithm, "auto") == 0 ? "direct" : o->algorithm;
 }
 
 static tutti_exchange_options exchange_options(const tutti_train_options *o, const char *settings)
@@ -336,6 +338,7 @@ static tutti_step_options make_recipe(const tutti_trainer *s)
     tutti_step_options step = {.batch = o->batch,
         .accumulate = (int)o->accumulate,
         .rule = o->optimizer,
+        .strategy = o->strategy,
         .wire = o->wire,
         .precision = s->precision,
         .momentum = (float)o->momentum,
@@ -577,6 +580,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .program = s->options->program->name,
         .recipe = s->options->recipe->name,
         .optimizer = s->session.step->rule->name,
+        .strategy = s->session.step->strategy->name,
         .rate = s->rate_schedule.rate,
         .momentum = (double)recipe->momentum,
         .nesterov = recipe->nesterov,

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
 #include <inttypes.h>
@@ -48,13 +49,14 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
-        " accumulate=%d optimizer=%s clips=%d averages=%d"
+        " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
         " wire=%s precision=%s workers=%d ranks=%d layout=%s micro_batches=%d pipeline=%s hosts=%s "
         "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
         workload->model->name, in->H, in->W, in->C, in->classes, recipe->batch,
         recipe->accumulate > 1 ? recipe->accumulate : 1,
-        recipe->rule ? recipe->rule->name : tutti_update_sgd.name, recipe->clip_norm > 0,
+        recipe->rule ? recipe->rule->name : tutti_update_sgd.name,
+        recipe->strategy ? recipe->strategy->name : tutti_strategy_sync.name, recipe->clip_norm > 0,
         recipe->average_decay > 0, tutti_dtype_name(recipe->wire),
         tutti_dtype_name(recipe->precision), session->options.workers, session->ranks, layout,
         tutti_layout_micro_batches(l, recipe->batch, session->options.workers),
