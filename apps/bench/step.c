@@ -12,6 +12,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/strategy.h"
 #include "designs/exchange/settings.h"
 
 #include <inttypes.h>
@@ -37,6 +38,11 @@ static const tutti_setting settings[] = {
         .help =
             "design; all: each that communicates while it computes; auto: these, and what --design "
             "auto of tutti-cifar chooses"},
+    {TUTTI_CONF_CHOICE, "strategy", "NAME", .fallback = "sync",
+        .choice = tutti_step_choice_strategy, AT(strategy),
+        .help =
+            "who updates: sync, sharded; both, in turns. Unless it is sync alone, sums are added "
+            "in the order of ranks"},
     {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "600", .low = 0, .high = 1e6,
         AT(tuning_time_s), .help = "seconds that --design auto may try"},
     TUTTI_SETTING_LANES(AT(lanes)),
@@ -88,7 +94,7 @@ static tutti_status choose(tutti_step_bench *b)
     if (strcmp(b->o.design, "auto") != 0) return TUTTI_OK;
     const tutti_tune_options what = {.design_free = 1,
         .priority_free = 1,
-        .workload = tutti_step_workload(b),
+        .workload = tutti_step_workload(b, tutti_step_rows_find(b, TUTTI_ROW_DESIGN)->strategy),
         .most_s = b->o.tuning_time_s,
         .file = "none"};
     const tutti_configuration *first = &tutti_step_rows_find(b, TUTTI_ROW_DESIGN)->configuration;
@@ -104,14 +110,14 @@ static tutti_status choose(tutti_step_bench *b)
 static tutti_status open_traffic(tutti_step_bench *b)
 {
     const tutti_configuration *first = &tutti_step_rows_find(b, TUTTI_ROW_DESIGN)->configuration;
-    const tutti_workload workload = tutti_step_workload(b);
+    const tutti_workload workload = tutti_step_workload(b, &tutti_strategy_sync);
     tutti_training_session session;
     tutti_status status = tutti_step_session_open(b, first, &session);
     if (!status) status = tutti_workload_build(&workload, &session);
     if (!status) status = tutti_training_session_apply(&session);
     if (!status) status = tutti_step_traffic_plan(session.graph, session.step->train, &b->traffic);
     if (!status) status = tutti_training_session_close(&session);
-    if (!status) status = tutti_step_traffic_open(&b->world, b->o.algorithm, &b->traffic);
+    if (!status) status = tutti_step_traffic_open(&b->world, tutti_step_algorithm(b), &b->traffic);
     if (!status) status = tutti_step_traffic_run(&b->traffic, 1, b->o.timeout_s);
     b->sent_bytes = b->traffic.sent.bytes;
     return status;
@@ -153,7 +159,7 @@ static tutti_status choose_precision(tutti_step_bench *b)
     double lack = tutti_precision_lack(rank, b->world.boot.size);
     tutti_status status = tutti_world_max(&b->world, 1, &lack);
     if (status || tutti_precision_find(b->o.precision, &b->precision) || lack > 0) return status;
-    const tutti_workload workload = tutti_step_workload(b);
+    const tutti_workload workload = tutti_step_workload(b, &tutti_strategy_sync);
     if (rank == 0)
         status = tutti_precision_race((int)b->o.workers, workload.model,
             tutti_workload_input(&workload), &workload.recipe, &b->precision);

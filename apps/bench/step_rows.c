@@ -1,5 +1,6 @@
 #include "apps/bench/step_rows.h"
 
+#include "dag/net/strategy.h"
 #include "designs/design.h"
 
 #include <stdio.h>
@@ -23,25 +24,38 @@ tutti_step_row *tutti_step_rows_find(tutti_step_bench *b, tutti_row_kind kind)
     return NULL;
 }
 
-void tutti_step_rows_add(
-    tutti_step_bench *b, tutti_row_kind kind, const char *name, tutti_configuration configuration)
+const char *tutti_step_choice_strategy(int i)
 {
-    b->row[b->rows++] =
-        (tutti_step_row){.kind = kind, .name = name, .configuration = configuration};
+    int strategies = 0;
+    while (tutti_strategies[strategies]) strategies++;
+    return i < strategies ? tutti_strategies[i]->name : i == strategies ? "both" : NULL;
 }
 
-/* "funneled, program order"; the text lives as long as the program. */
-static const char *plain_name(const tutti_design *design)
+tutti_step_row *tutti_step_rows_add(
+    tutti_step_bench *b, tutti_row_kind kind, const char *name, tutti_configuration configuration)
 {
-    static char names[TUTTI_STEP_MOST_DESIGNS][48];
-    int i = 0;
-    while (tutti_designs[i] != design) i++;
-    snprintf(names[i], sizeof names[i], "%s, program order", design->name);
-    return names[i];
+    tutti_step_row *row = &b->row[b->rows++];
+    *row = (tutti_step_row){.kind = kind,
+        .name = name,
+        .configuration = configuration,
+        .strategy = &tutti_strategy_sync};
+    return row;
+}
+
+/* "funneled, sharded, program order"; the text lives as long as the program. */
+static const char *name_of(const tutti_design *design, const tutti_strategy *strategy, int reorders)
+{
+    static char names[TUTTI_STEP_MOST_ROWS][64];
+    static int used;
+    char *name = names[used++ % TUTTI_STEP_MOST_ROWS];
+    snprintf(name, sizeof names[0], "%s%s%s%s", design->name, strategy->deals ? ", " : "",
+        strategy->deals ? strategy->name : "", reorders ? "" : ", program order");
+    return name;
 }
 
 /* A design as it is and, if it can reorder its collectives, also in program order. */
-static void add_design(tutti_step_bench *b, const tutti_design *design)
+static void add_design(
+    tutti_step_bench *b, const tutti_design *design, const tutti_strategy *strategy)
 {
     int can = design->start->reorders, both = strcmp(b->o.priority, "both") == 0;
     tutti_configuration configuration = {.design = design,
@@ -49,9 +63,20 @@ static void add_design(tutti_step_bench *b, const tutti_design *design)
         .bucket_bytes = tutti_conf_bytes(b->o.bucket_mb),
         .chunk_bytes = tutti_conf_bytes(b->o.chunk_mb),
         .priority = strcmp(b->o.priority, "off") != 0};
-    tutti_step_rows_add(b, TUTTI_ROW_DESIGN, design->name, configuration);
+    tutti_step_rows_add(b, TUTTI_ROW_DESIGN, name_of(design, strategy, 1), configuration)
+        ->strategy = strategy;
     configuration.priority = 0;
-    if (can && both) tutti_step_rows_add(b, TUTTI_ROW_DESIGN, plain_name(design), configuration);
+    if (can && both)
+        tutti_step_rows_add(b, TUTTI_ROW_DESIGN, name_of(design, strategy, 0), configuration)
+            ->strategy = strategy;
+}
+
+/* With each strategy that is asked for. */
+static void add_strategies(tutti_step_bench *b, const tutti_design *design)
+{
+    for (int i = 0; tutti_strategies[i]; i++)
+        if (!strcmp(b->o.strategy, "both") || !strcmp(b->o.strategy, tutti_strategies[i]->name))
+            add_design(b, design, tutti_strategies[i]);
 }
 
 void tutti_step_rows_list(tutti_step_bench *b)
@@ -63,6 +88,6 @@ void tutti_step_rows_list(tutti_step_bench *b)
         const tutti_design *design = tutti_design_find(tutti_step_choice_design(i));
         if (!design) continue;
         int wanted = each ? tutti_design_overlaps(design) : !strcmp(design->name, b->o.design);
-        if (wanted) add_design(b, design);
+        if (wanted) add_strategies(b, design);
     }
 }

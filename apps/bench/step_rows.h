@@ -8,16 +8,17 @@
 #include "apps/bench/world.h"
 #include "apps/tune/configuration.h"
 #include "dag/base/conf.h"
+#include "dag/net/step.h"
 
 enum {
     TUTTI_STEP_MOST_BLOCKS = 1000,
     TUTTI_STEP_MOST_DESIGNS = 16,
-    TUTTI_STEP_MOST_ROWS = 2 * TUTTI_STEP_MOST_DESIGNS + 4
+    TUTTI_STEP_MOST_ROWS = 4 * TUTTI_STEP_MOST_DESIGNS + 4
 };
 
 typedef struct tutti_step_bench_options {
-    const char *model, *design, *algorithm, *peer, *interface, *comm_core, *json, *csv, *priority,
-        *wire, *precision;
+    const char *model, *design, *strategy, *algorithm, *peer, *interface, *comm_core, *json, *csv,
+        *priority, *wire, *precision;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes;
@@ -42,6 +43,7 @@ typedef struct tutti_step_row {
     tutti_row_kind kind;
     const char *name;
     tutti_configuration configuration; /* its design is NULL in rows of other kinds */
+    const tutti_strategy *strategy;
     /* per block: seconds of a step; share hidden, NAN: unknown */
     double step_s[TUTTI_STEP_MOST_BLOCKS], hidden[TUTTI_STEP_MOST_BLOCKS];
     /* for a design: computation alone, just before and after it */
@@ -61,9 +63,12 @@ typedef struct tutti_step_bench {
     tutti_step_row row[TUTTI_STEP_MOST_ROWS];
 } tutti_step_bench;
 
+/* The strategies, and "both"; for tutti_setting.choice. [P] */
+const char *tutti_step_choice_strategy(int i);
 /* Adds the rows that the options ask for, but those of trials and of the peer. */
 void tutti_step_rows_list(tutti_step_bench *bench);
-void tutti_step_rows_add(tutti_step_bench *bench, tutti_row_kind kind, const char *name,
+/* Adds a row, and returns it. Its strategy is sync. */
+tutti_step_row *tutti_step_rows_add(tutti_step_bench *bench, tutti_row_kind kind, const char *name,
     tutti_configuration configuration);
 /* The first row of a kind, or NULL. */
 tutti_step_row *tutti_step_rows_find(tutti_step_bench *bench, tutti_row_kind kind);

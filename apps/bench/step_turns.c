@@ -3,6 +3,7 @@
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/net/strategy.h"
 #include "designs/exchange/settings.h"
 
 #include <inttypes.h>
@@ -18,10 +19,11 @@ static const double block_s = 4;
 
 /* ---- a session ---- */
 
-tutti_workload tutti_step_workload(const tutti_step_bench *b)
+tutti_workload tutti_step_workload(const tutti_step_bench *b, const tutti_strategy *strategy)
 {
     return (tutti_workload){.model = tutti_model_find(b->o.model),
         .recipe = {.batch = b->o.batch,
+            .strategy = strategy,
             .wire = tutti_setting_wire_dtype(b->o.wire),
             .precision = b->precision,
             .momentum = 0.9f,
@@ -30,11 +32,18 @@ tutti_workload tutti_step_workload(const tutti_step_bench *b)
         .timeout_s = b->o.timeout_s};
 }
 
+const char *tutti_step_algorithm(const tutti_step_bench *b)
+{
+    int compares = strcmp(b->o.strategy, tutti_strategy_sync.name) != 0;
+    return compares && !strcmp(b->o.algorithm, "auto") ? "direct" : b->o.algorithm;
+}
+
 tutti_status tutti_step_session_open(const tutti_step_bench *b,
     const tutti_configuration *configuration, tutti_training_session *session)
 {
-    const tutti_exchange_options exchange = {
-        .algorithm = b->o.algorithm, .comm_core = b->o.comm_core, .timeout_s = b->o.timeout_s};
+    const tutti_exchange_options exchange = {.algorithm = tutti_step_algorithm(b),
+        .comm_core = b->o.comm_core,
+        .timeout_s = b->o.timeout_s};
     const tutti_training_session_options options = {.workers = (int)b->o.workers,
         .metered = 1,
         .exchange = tutti_configuration_apply(configuration, &exchange),
@@ -44,12 +53,12 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
     return tutti_training_session_open(&options, session);
 }
 
-/* Opens a session and starts the workload in it. */
-static tutti_status start(const tutti_step_bench *b, const tutti_configuration *configuration,
-    tutti_training_session *session)
+/* Opens a session and starts the row's workload in it. */
+static tutti_status start(
+    const tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
 {
-    const tutti_workload workload = tutti_step_workload(b);
-    tutti_status status = tutti_step_session_open(b, configuration, session);
+    const tutti_workload workload = tutti_step_workload(b, r->strategy);
+    tutti_status status = tutti_step_session_open(b, &r->configuration, session);
     if (!status) status = tutti_workload_build(&workload, session);
     if (!status) status = tutti_training_session_apply(session);
     return status ? status : tutti_workload_start(&workload, session);
@@ -59,13 +68,13 @@ static tutti_status start(const tutti_step_bench *b, const tutti_configuration *
 
 /* The weights' hash after a few steps, and their time; MISMATCH if ranks differ. */
 static tutti_status hash_after(
-    tutti_step_bench *b, const tutti_configuration *configuration, double half[2], double *seconds)
+    tutti_step_bench *b, const tutti_step_row *r, double half[2], double *seconds)
 {
-    const tutti_workload workload = tutti_step_workload(b);
+    const tutti_workload workload = tutti_step_workload(b, r->strategy);
     tutti_training_session session;
     double range[4];
     uint64_t hash = 0;
-    tutti_status status = start(b, configuration, &session);
+    tutti_status status = start(b, r, &session);
     if (!status) status = tutti_workload_steps(&workload, &session, VERIFY_STEPS, seconds);
     if (!status) status = tutti_workload_hash(&session, &hash);
     if (!status) status = tutti_training_session_close(&session);
@@ -76,7 +85,7 @@ static tutti_status hash_after(
     status = tutti_world_max(&b->world, 4, range);
     if (!status && (range[0] != -range[2] || range[1] != -range[3]))
         status = tutti_fail(TUTTI_ERR_MISMATCH, "%s: after %d steps ranks have different weights",
-            configuration->design->name, VERIFY_STEPS);
+            r->name, VERIFY_STEPS);
     return status;
 }
 
@@ -98,7 +107,7 @@ tutti_status tutti_step_turns_verify(tutti_step_bench *b)
     int designs = 0;
     for (int i = 0; i < b->rows; i++) {
         if (b->row[i].kind != TUTTI_ROW_DESIGN) continue;
-        tutti_status status = hash_after(b, &b->row[i].configuration, half, &seconds);
+        tutti_status status = hash_after(b, &b->row[i], half, &seconds);
         if (status) return status;
         if (designs++ == 0) memcpy(first, half, sizeof first);
         if (memcmp(first, half, sizeof first) != 0)
@@ -119,10 +128,10 @@ tutti_status tutti_step_turns_verify(tutti_step_bench *b)
 
 static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t block)
 {
-    const tutti_workload workload = tutti_step_workload(b);
+    const tutti_workload workload = tutti_step_workload(b, r->strategy);
     tutti_training_session session;
     tutti_pace pace;
-    tutti_status status = start(b, &r->configuration, &session);
+    tutti_status status = start(b, r, &session);
     if (!status && !session.exchange)
         status = tutti_world_barrier(&b->world); /* nothing else synchronizes the ranks */
     if (!status)

@@ -7,7 +7,9 @@
 #include "apps/tune/workload.h"
 
 /* The steps that are timed. [P] */
-tutti_workload tutti_step_workload(const tutti_step_bench *bench);
+tutti_workload tutti_step_workload(const tutti_step_bench *bench, const tutti_strategy *strategy);
+/* How sums are added: the same with all strategies that are compared. [P] */
+const char *tutti_step_algorithm(const tutti_step_bench *bench);
 /* Opens a session over the bench's MPI with the configuration; without a design, for computation
  * alone. All ranks call it. */
 tutti_status tutti_step_session_open(const tutti_step_bench *bench,
