@@ -210,6 +210,27 @@ START_TEST(every_schedule_with_priorities_ends_right)
 }
 END_TEST
 
+/* Pipelines of two stages beside a sum over both ranks. The naive design hangs, or starts an edge's messages in any order. */
+START_TEST(every_schedule_of_a_pipeline_ends_right)
+{
+    const tutti_design *design = tutti_designs[_i];
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        program_setting setting;
+        ck_assert_ok(explore_sums(design, 2, 1, 1, 0, &setting));
+        ck_assert_ok(explore_add_pipeline(seed, &setting));
+        explore(&setting, deep() ? 100000 : 500, 0, &all);
+        program_clear(&setting);
+    }
+    print(design->name, &all, began_s);
+    if (design->unsafe)
+        ck_assert_msg(all.first_bad, "the naive design has run every pipeline");
+    else
+        ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
 static void run_in_turns(world *w, int ranks)
 {
     int64_t ids[WORLD_TASKS];
@@ -341,6 +362,7 @@ int main(void)
     tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_with_priorities_ends_right, 0, 2);
+    tcase_add_loop_test(tcase, every_schedule_of_a_pipeline_ends_right, 0, designs);
     tcase_add_loop_test(tcase, rings_grow, 0, 2 * designs);
     tcase_add_test(tcase, naive_hangs_up_to_the_bound);
     tcase_add_test(tcase, naive_sums_wrongly_on_one_lane);
