@@ -210,7 +210,8 @@ START_TEST(every_schedule_with_priorities_ends_right)
 }
 END_TEST
 
-/* Pipelines of two stages beside a sum over both ranks. The naive design hangs, or starts an edge's messages in any order. */
+/* Pipelines of two stages beside a sum over both ranks. The naive design hangs, or starts an edge's messages in
+ * any order. */
 START_TEST(every_schedule_of_a_pipeline_ends_right)
 {
     const tutti_design *design = tutti_designs[_i];

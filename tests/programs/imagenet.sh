@@ -38,7 +38,7 @@ refuses 'holds cifar10, which tutti-imagenet does not read: use tutti-cifar' --d
 imagenet 2 --data "$dir/jpeg" --batch 2 --recipe goyal --augment none --mixup 0.2 --steps 2 --eval-every never --json "$dir/recipe" --checkpoint "$dir/goyal" || { fail "status $?"; cat "$dir/out"; }
 grep -qF 'recipe goyal: sgd, rate 0.0015625 (milestones 30,60,80 x 0.1, warm-up 5 from 0.0015625), momentum 0.9 nesterov, weight decay 0.0001 of weights only, label smoothing 0, last scales start at 0' \
     "$dir/out" || { fail "the values in force"; cat "$dir/out"; }
-grep -q '"event":"start".*"program":"tutti-imagenet","recipe":"goyal","optimizer":"sgd","lr":0.0015625,' "$dir/recipe" || { fail "the start event"; cat "$dir/recipe"; }
+grep -q '"event":"start".*"program":"tutti-imagenet","recipe":"goyal","optimizer":"sgd","strategy":"sync","lr":0.0015625,' "$dir/recipe" || { fail "the start event"; cat "$dir/recipe"; }
 grep -q '"event":"start".*"zero_last_scale":true' "$dir/recipe" && grep -aq '"zero-last-scale":"yes"' "$dir/goyal" || fail "the last scales are not recorded"
 grep -qF 'training images are mixed in pairs, mixup 0.2' "$dir/out" && grep -q '"event":"start".*"mixup":0.2' "$dir/recipe" || fail "mixup is not told"
 refuses '--batch 3: must be even: --mixup mixes images in pairs' --data "$dir/jpeg" --batch 3 --mixup 1

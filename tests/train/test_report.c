@@ -27,6 +27,7 @@ static void tell_all(tutti_report *report)
                                       .program = "tutti-cifar",
                                       .recipe = "goyal",
                                       .optimizer = "sgd",
+                                      .strategy = "sync",
                                       .rate_schedule = "cosine, warm-up 3",
                                       .rate = 0.25,
                                       .momentum = 0.5,
