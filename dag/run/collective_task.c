@@ -29,11 +29,10 @@ static void finish_token(tutti_token *token, tutti_status status)
     if (ended) tutti_latch_open(ended, status);
 }
 
-/* Called when all data are in main memory. */
-static void start(void *arg, void *const buf[])
+/* Hands the collective to its design. The submission may be gone once it has started. */
+static void hand_over(submission *s, void *const buf[])
 {
-    submission *s = arg;
-    const tutti_collective_task task = s->task; /* both may be gone once it has started */
+    const tutti_collective_task task = s->task;
     const int64_t step = s->step;
     tutti_ledger_begin(task.ledger, s->id);
     tutti_status status = task.arrived ? task.arrived(task.arg, task.node, buf) : TUTTI_OK;
@@ -54,6 +53,16 @@ static void start(void *arg, void *const buf[])
     while (holds && !tutti_latch_wait(&ended, INFINITY))
         continue; /* the run's wait has a deadline */
     tutti_latch_destroy(&ended);
+}
+
+/* Called when all data are in main memory. */
+static void start(void *arg, void *const buf[])
+{
+    submission *s = arg;
+    tutti_ledger *ledger = s->task.ledger;
+    tutti_ledger_hands(ledger, 1);
+    hand_over(s, buf);
+    tutti_ledger_hands(ledger, 0);
 }
 
 static void refuse(void *arg, tutti_status status)

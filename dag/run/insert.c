@@ -183,6 +183,7 @@ void tutti_insert_close(tutti_insert *insert)
     if (!insert) return;
     tutti_run_observe(&insert->hooks, NULL, 0);
     if (!tutti_insert_ended(insert)) return; /* tokens may still end: what they touch stays */
+    tutti_ledger_quiet(insert->ledger);
     for (link_chain *c = insert->chains, *next; c; c = next) {
         next = c->next;
         if (starpu_is_initialized()) starpu_data_unregister(c->token);

@@ -16,7 +16,9 @@ struct tutti_ledger {
     int64_t room;            /* a power of two */
     int64_t ended;
     int running;
-    int (*outside)(void); /* may be NULL */
+    int handing;           /* workers between the two calls of tutti_ledger_hands */
+    pthread_cond_t handed; /* there are none */
+    int (*outside)(void);  /* may be NULL */
     tutti_status failure;
 };
 
@@ -30,6 +32,7 @@ tutti_status tutti_ledger_new(tutti_ledger **ledger)
     }
     pthread_mutex_init(&l->lock, NULL);
     tutti_clock_cond_init(&l->moved);
+    pthread_cond_init(&l->handed, NULL);
     l->awaited = INT64_MAX;
     *ledger = l;
     return TUTTI_OK;
@@ -40,6 +43,7 @@ void tutti_ledger_free(tutti_ledger *ledger)
     if (!ledger) return;
     pthread_mutex_destroy(&ledger->lock);
     pthread_cond_destroy(&ledger->moved);
+    pthread_cond_destroy(&ledger->handed);
     free(ledger->item);
     free(ledger);
 }
@@ -106,6 +110,21 @@ void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
     int failed = status && !ledger->failure;
     if (failed) ledger->failure = status;
     if (failed || ledger->lowest >= ledger->awaited) wake_all(ledger);
+    pthread_mutex_unlock(&ledger->lock);
+}
+
+void tutti_ledger_hands(tutti_ledger *ledger, int begins)
+{
+    pthread_mutex_lock(&ledger->lock);
+    ledger->handing += begins ? 1 : -1;
+    if (!ledger->handing) pthread_cond_signal(&ledger->handed);
+    pthread_mutex_unlock(&ledger->lock);
+}
+
+void tutti_ledger_quiet(tutti_ledger *ledger)
+{
+    pthread_mutex_lock(&ledger->lock);
+    while (ledger->handing) pthread_cond_wait(&ledger->handed, &ledger->lock);
     pthread_mutex_unlock(&ledger->lock);
 }
 

@@ -31,6 +31,13 @@ void tutti_ledger_begin(tutti_ledger *ledger, int64_t id);
 /* The instance has ended; the first status other than OK sticks. */
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status);
 
+/* A collective may end before the worker that hands it to its design has returned from there. So the
+ * worker says that it hands one over, and that it has done so, the last it does with the ledger. */
+void tutti_ledger_hands(tutti_ledger *ledger, int begins);
+/* Waits until no worker hands anything over: then what it may use can be freed. For after the last
+ * instance has ended, since then nothing keeps a worker there. */
+void tutti_ledger_quiet(tutti_ledger *ledger);
+
 int64_t tutti_ledger_point(tutti_ledger *ledger);
 /* Whether everything before the point has ended. */
 int tutti_ledger_reached(tutti_ledger *ledger, int64_t point);

@@ -27,7 +27,7 @@ END
 chmod +x "$dir/peer"
 "$apps/tutti-bench" compute --model mlp --batch 4 --steps 2 --blocks 2 --peer "$dir/peer" --json "$dir/json" --csv "$dir/csv" > "$dir/out" 2>&1 ||
     { fail "tutti-bench: status $?"; cat "$dir/out"; }
-for text in 'verified: after 3 steps' 'plain loop' 'StarPU graph' 'cost of the graph' 'times as fast as the peer' 'dense_bwd_data .* flops *[0-9]* %$' \
+for text in 'verified: after 3 steps' 'plain loop' 'StarPU graph' 'cost of the graph' 'times as fast as the peer' 'dense_bwd_data .* \(flops\|bytes\) *[0-9]* %$' \
     'sgd .* bytes *[0-9]* %$' 'all .* 100.0 % .*%$' 'bound of a core: .* GFLOP/s (F32)' 'furthest from their bounds: fc'; do
     grep -q -- "$text" "$dir/out" || fail "tutti-bench does not tell: $text"
 done

@@ -57,6 +57,8 @@ static int has_two_nodes(void)
 
 typedef struct late {
     atomic_int started;
+    double lingers_s; /* ends a collective at its start, and stays there for so long */
+    atomic_int left;  /* has left what lingers */
     float *data[2];
     tutti_token *token;
     int64_t next;
@@ -76,6 +78,10 @@ static void start(
     for (int i = 0; i < *(const int *)node->desc; i++) l->data[i] = buf[i];
     l->token = token;
     atomic_fetch_add(&l->started, 1);
+    if (!(l->lingers_s > 0)) return;
+    tutti_token_finish(token, TUTTI_OK);
+    tutti_clock_sleep(l->lingers_s);
+    atomic_store(&l->left, 1);
 }
 
 static void await_start(late *l, int collectives)
@@ -300,6 +306,24 @@ START_TEST(starpu_counts_a_collective)
 }
 END_TEST
 
+/* A collective may end, and with it all that was inserted, before the worker that has started it leaves the design,
+ * which is freed next. */
+START_TEST(closing_waits_for_who_still_starts)
+{
+    float home[COUNT] = {0};
+    starpu_data_handle_t handle;
+    open_insert(_i);
+    the_late.lingers_s = 0.1;
+    starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)home, COUNT, sizeof home[0]);
+    insert_on(handle, TUTTI_READWRITE);
+    ck_assert_ok(tutti_insert_wait(insert, patience_s));
+    tutti_insert_close(insert);
+    ck_assert_int_eq(atomic_load(&the_late.left), 1);
+    starpu_data_unregister(handle);
+    starpu_shutdown();
+}
+END_TEST
+
 /* ---- the runner ---- */
 
 enum { GRADIENTS = 5, STEPS = 4 };
@@ -453,6 +477,7 @@ int main(void)
     TWICE(who_receives_needs_no_value);
     TWICE(nothing_copies_what_is_in_flight);
     TWICE(starpu_counts_a_collective);
+    TWICE(closing_waits_for_who_still_starts);
     TWICE(a_bucket_is_summed_where_its_tensors_are_neighbours);
     return testing_run(suite);
 }
