@@ -24,11 +24,18 @@ tutti_step_row *tutti_step_rows_find(tutti_step_bench *b, tutti_row_kind kind)
     return NULL;
 }
 
+/* Whether all steps of a strategy are alike: each sums over the ranks. */
+static int sums(const tutti_strategy *strategy)
+{
+    return !strategy->alone;
+}
+
 const char *tutti_step_choice_strategy(int i)
 {
     int strategies = 0;
-    while (tutti_strategies[strategies]) strategies++;
-    return i < strategies ? tutti_strategies[i]->name : i == strategies ? "both" : NULL;
+    for (int k = 0; tutti_strategies[k]; k++)
+        if (sums(tutti_strategies[k]) && strategies++ == i) return tutti_strategies[k]->name;
+    return i == strategies ? "both" : NULL;
 }
 
 tutti_step_row *tutti_step_rows_add(
@@ -75,7 +82,8 @@ static void add_design(
 static void add_strategies(tutti_step_bench *b, const tutti_design *design)
 {
     for (int i = 0; tutti_strategies[i]; i++)
-        if (!strcmp(b->o.strategy, "both") || !strcmp(b->o.strategy, tutti_strategies[i]->name))
+        if ((!strcmp(b->o.strategy, "both") && sums(tutti_strategies[i])) ||
+            !strcmp(b->o.strategy, tutti_strategies[i]->name))
             add_design(b, design, tutti_strategies[i]);
 }
 

@@ -123,7 +123,7 @@ void tutti_training_session_clear(tutti_training_session *session);
  * what tutti_exchange_close does. */
 tutti_status tutti_training_session_close(tutti_training_session *session);
 
-/* The collectives of a training step; a bucket counts once. 0 before apply. */
+/* The collectives of a training step, or of a round (step.h); a bucket counts once. 0 before apply. */
 int tutti_training_session_collectives(const tutti_training_session *session);
 
 #endif

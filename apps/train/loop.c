@@ -35,6 +35,7 @@ typedef struct loop {
     int64_t look;              /* the step at which rank 0 looks at it; 0: never */
     int better;                /* the last evaluation was the best one */
     int64_t known;             /* after this step the loss is known to be finite on all ranks */
+    int64_t round;             /* that begins next, from 0 */
     int signal;                /* all ranks end because one received this; 0: they go on */
 } loop;
 
@@ -95,7 +96,13 @@ static tutti_status retire(loop *l, tutti_flight *f)
     return TUTTI_OK;
 }
 
-/* Takes and submits one batch of training. */
+/* Whether replicas are equal before this step. */
+static int begins_round(const tutti_trainer *s, int64_t step)
+{
+    return step == s->first_step || tutti_trainer_ends_round(s, step);
+}
+
+/* Takes and submits one batch of training; with the last one of a round what makes replicas equal. */
 static tutti_status submit_batch(loop *l, int64_t number)
 {
     tutti_trainer *s = l->s;
@@ -111,11 +118,18 @@ static tutti_status submit_batch(loop *l, int64_t number)
         status =
             on->runner->feed(on->run, on->step->counter, &f->number, sizeof f->number, NULL, NULL);
     if (status) return status;
-    return tutti_flight_submit(
+    status = tutti_flight_submit(
         on, 0, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
+    if (status || on->step->average < 0 || !ends_step(s, number) ||
+        !tutti_trainer_ends_round(s, step + 1))
+        return status;
+    status = on->runner->submit(on->run, on->step->average);
+    f->point = on->runner->point(on->run);
+    return status;
 }
 
-/* *stop: this step is not submitted; all ranks have submitted the same steps. */
+/* *stop: this step is not submitted; all ranks have submitted the same steps. They agree on that where a
+ * round begins: a step of replicas that train alone may end before the others have submitted it. */
 static tutti_status train_step(loop *l, int64_t step, int *stop)
 {
     tutti_trainer *s = l->s;
@@ -125,8 +139,9 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     for (int64_t number = first; number < end && !status; number++) {
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
         int wish = l->lost || tutti_interrupt_asked(s->interrupt);
-        if (!status && number == first)
-            status = tutti_exchange_halt(s->session.exchange, step, TUTTI_FLIGHTS, wish, stop);
+        if (!status && number == first && begins_round(s, step))
+            status =
+                tutti_exchange_halt(s->session.exchange, l->round++, TUTTI_FLIGHTS, wish, stop);
         if (status || *stop) return status;
         status = submit_batch(l, number);
     }
@@ -257,6 +272,15 @@ static int is_saved(const tutti_trainer *s, int64_t done)
     return s->resumed_here && done == s->first_step;
 }
 
+/* Whether a multiple of `every` is in the round that has just ended. */
+static int passes(const tutti_trainer *s, int64_t done, int64_t every)
+{
+    int64_t before = done - 1;
+    while (before > s->first_step && !tutti_trainer_ends_round(s, before)) before--;
+    return done / every > before / every || done % every == 0;
+}
+
+/* Within a round replicas differ: what looks at weights waits for its end. */
 static agenda find_due(const loop *l, int64_t done)
 {
     const tutti_trainer *s = l->s;
@@ -266,13 +290,15 @@ static agenda find_due(const loop *l, int64_t done)
     const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
     int checks = s->session.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
     const tutti_conf_int *every = &o->checkpoint_every;
-    int due = last || epoch_ends || (!every->word && done % every->value == 0);
-    int check = replica->word ? epoch_ends : done % replica->value == 0;
+    if (done > s->first_step && !tutti_trainer_ends_round(s, done))
+        return (agenda){.trace = s->session.trace && done == l->tracer.due};
+    int due = last || epoch_ends || (!every->word && passes(s, done, every->value));
+    int check = replica->word ? epoch_ends : passes(s, done, replica->value);
     return (agenda){.trace = s->session.trace && done == l->tracer.due,
         .check = checks && (last || check),
         .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
         .save = o->checkpoint && due && !is_saved(s, done),
-        .look = done == l->look && done > s->first_step};
+        .look = l->look && done >= l->look && done > s->first_step};
 }
 
 static tutti_status check_replicas(loop *l, int64_t done, int *together)
@@ -417,7 +443,7 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
     if (!status && due.look) status = look_at_clock(l, done, &due.save);
     tutti_stopwatch_lap(&l->watch);
     int for_good = stop || due.save || done >= l->s->last_step;
-    if (!status)
+    if (!status && (stop || begins_round(l->s, done)))
         status = settle(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
     if (!status && l->signal) {

@@ -29,14 +29,6 @@ static const char *optimizer_choice(int i)
     return tutti_update_rules[i] ? tutti_update_rules[i]->name : NULL;
 }
 
-/* The strategies of the table, then auto. */
-static const char *strategy_choice(int i)
-{
-    int strategies = 0;
-    while (tutti_strategies[strategies]) strategies++;
-    return i < strategies ? tutti_strategies[i]->name : i == strategies ? auto_strategy : NULL;
-}
-
 static const char *rate_schedule_choice(int i)
 {
     return tutti_rate_schedules[i].name;
@@ -193,11 +185,15 @@ static const tutti_setting settings[] = {
                 "and exit without training"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_WIRE(AT(wire_name)),
-    {TUTTI_CONF_CHOICE, "strategy", "NAME", .fallback = auto_strategy, .choice = strategy_choice,
+    {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = auto_strategy,
         .environment = "TUTTI_STRATEGY", AT(strategy_name),
-        .help = "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
-                "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
-                "give the same weights; auto: sync, with sums in any order"},
+        .help =
+            "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
+            "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
+            "give the same weights; local:period=T,outer=X,momentum=M: replicas train alone for "
+            "rounds of T steps (default 8), then average their weights, from which an outer "
+            "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; auto: "
+            "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
@@ -350,10 +346,26 @@ static tutti_status check_files(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
+/* Replicas that train alone sum no gradients. */
+static tutti_status check_alone(const tutti_train_options *o)
+{
+    char reason[160];
+    snprintf(reason, sizeof reason,
+        "is for sums of gradients over ranks, of which --strategy %s has none: leave it out",
+        o->strategy->name);
+    if (o->wire != TUTTI_F32) return tutti_conf_refuse(&o->conf, "wire", o->wire_name, reason);
+    if (strcmp(o->priority_name, "on") == 0)
+        return tutti_conf_refuse(&o->conf, "priority", "on", reason);
+    return TUTTI_OK;
+}
+
 /* What deals gradients leaves no rank a whole one. */
 static tutti_status check_strategy(const tutti_train_options *o)
 {
     char reason[128];
+    if (*o->strategy_fault)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
+    if (o->strategy && o->strategy->alone) return check_alone(o);
     if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
     snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
         o->strategy->name);
@@ -463,6 +475,16 @@ static tutti_status check_together(const tutti_train_options *o)
     return tutti_watch_check(&stall);
 }
 
+static void read_strategy(tutti_train_options *o)
+{
+    if (strcmp(o->strategy_name, auto_strategy) != 0 &&
+        !tutti_strategy_read(o->strategy_name, &o->strategy, &o->strategy_settings,
+            o->strategy_fault, sizeof o->strategy_fault))
+        o->strategy = NULL;
+    tutti_strategy_print(o->strategy, &o->strategy_settings, o->strategy_text);
+    if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
+}
+
 static void read_layout(tutti_train_options *o)
 {
     tutti_layout *l = &o->layout;
@@ -494,12 +516,12 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
                                         : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
                                                                                    : "funneled");
     options->optimizer = tutti_update_rule_find(options->optimizer_name);
-    options->strategy = tutti_strategy_find(options->strategy_name);
     options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
     options->milestones = tutti_rate_schedule_read(options->milestones_text, options->milestone);
     options->priority = strcmp(options->priority_name, "off") != 0;
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     read_layout(options);
+    read_strategy(options);
     options->verify = tutti_verify_mode_find(options->verify_name);
     options->wire = tutti_setting_wire_dtype(options->wire_name);
     options->augment = tutti_augment_find(options->images.augment);

@@ -84,6 +84,9 @@ typedef struct tutti_train_options {
     int64_t milestone[TUTTI_RATE_MILESTONES]; /* epochs */
     const tutti_update_rule *optimizer;
     const tutti_strategy *strategy; /* NULL: auto */
+    tutti_strategy_settings strategy_settings;
+    char strategy_text[TUTTI_STRATEGY_TEXT]; /* with all its parameters */
+    char strategy_fault[256];                /* what is wrong with --strategy; empty: nothing */
     tutti_verify_mode verify;
     int priority, priority_free;
     tutti_layout layout;      /* not completed */

@@ -281,6 +281,11 @@ static int64_t epochs_with_crops(const tutti_trainer *s)
     return epochs > without ? epochs - without : 0;
 }
 
+int tutti_trainer_ends_round(const tutti_trainer *s, int64_t step)
+{
+    return step % s->period == 0 || step % s->steps_per_epoch == 0 || step >= s->steps;
+}
+
 /* Where --warmup is auto. */
 static int64_t own_warmup(const tutti_trainer *s)
 {
@@ -304,7 +309,9 @@ static tutti_status plan_steps(tutti_trainer *s)
             o->accumulate);
     s->steps = tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
+    s->period = o->strategy && o->strategy->period ? o->strategy->period(&o->strategy_settings) : 1;
     s->last_step = stop < s->steps ? stop : s->steps;
+    while (!tutti_trainer_ends_round(s, s->last_step)) s->last_step++;
     s->crop_epochs = epochs_with_crops(s);
     double images = (double)o->batch * s->session.replicas * (double)o->accumulate;
     double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
@@ -339,6 +346,7 @@ static tutti_step_options make_recipe(const tutti_trainer *s)
         .accumulate = (int)o->accumulate,
         .rule = o->optimizer,
         .strategy = o->strategy,
+        .settings = o->strategy_settings,
         .wire = o->wire,
         .precision = s->precision,
         .momentum = (float)o->momentum,
@@ -580,7 +588,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .program = s->options->program->name,
         .recipe = s->options->recipe->name,
         .optimizer = s->session.step->rule->name,
-        .strategy = s->session.step->strategy->name,
+        .strategy = s->options->strategy_text,
         .rate = s->rate_schedule.rate,
         .momentum = (double)recipe->momentum,
         .nesterov = recipe->nesterov,

@@ -5,6 +5,7 @@
 #include "dag/kernels/loss.h"
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
 #include <errno.h>
@@ -39,7 +40,8 @@ static const struct {
     {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
     {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
     {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
-    {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"}};
+    {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"},
+    {"strategy", BETTER_EQUAL, 0, "sync"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
 /* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
 static const char epsilon_text[] = "1e-05";
@@ -124,6 +126,9 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->accumulate);
     write_or_none(r->average_decay, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", tutti_precision_word(s->precision));
+    /* Those that sum over ranks in every step leave the same weights. */
+    snprintf(text[i++], WORD_SIZE, "%s",
+        s->session.step->strategy->alone ? s->options->strategy_text : "sync");
 }
 
 /* Releases `had` tensors, and frees the list. */
@@ -192,7 +197,8 @@ static char *write_sums(const tutti_trainer *s)
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
     fprintf(out, "%" PRId64 " %d", s->steps_per_epoch, s->sums.replicas);
-    for (int i = 0; i < s->sums.replicas * TUTTI_METRICS; i++) fprintf(out, " %a", s->sums.value[i]);
+    for (int i = 0; i < s->sums.replicas * TUTTI_METRICS; i++)
+        fprintf(out, " %a", s->sums.value[i]);
     if (!fclose(out)) return text;
     free(text);
     return NULL;

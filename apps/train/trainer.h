@@ -52,7 +52,8 @@ typedef struct tutti_trainer {
     float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */
     tutti_rate_schedule rate_schedule;
     int64_t steps_per_epoch;
-    int64_t steps;       /* of the whole run */
+    int64_t steps;  /* of the whole run */
+    int64_t period; /* steps after which a round ends, if an epoch or the run does not end before */
     int64_t crop_epochs; /* see tutti_prefetch_options */
     int64_t first_step;  /* steps done before a --resume */
     int resumed_here;    /* from the file of --checkpoint; known to all ranks */
@@ -61,7 +62,7 @@ typedef struct tutti_trainer {
     /* On rank 0 of a pipeline while it saves: copies of the tensors that other stages have, by their
      * place in the list of weights; NULL elsewhere */
     void **elsewhere;
-    int64_t last_step; /* where this process ends: steps, or --stop-after */
+    int64_t last_step; /* where this process ends: steps, or --stop-after, with the round */
 } tutti_trainer;
 
 /* Starts MPI and compares the ranks' options. `parsed`: the status of parsing this rank's options;
@@ -77,6 +78,9 @@ _Noreturn void tutti_trainer_end_all(tutti_status status);
 tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 
 void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
+
+/* Whether a round ends after this step: replicas that train alone within it are equal. [P] */
+int tutti_trainer_ends_round(const tutti_trainer *trainer, int64_t step);
 
 /* The hash of all parameters, with nothing submitted; text has TUTTI_HASH_TEXT characters. */
 tutti_status tutti_trainer_hash(const tutti_trainer *trainer, char *text);

@@ -147,6 +147,8 @@ static tutti_status submit_step(tutti_training_session *s)
     tutti_status status = TUTTI_OK;
     for (int batch = 0; batch < s->step->accumulate && !status; batch++)
         status = s->runner->submit(s->run, tutti_step_section(s->step, batch));
+    /* Designs differ in this section alone, so that each step has it. */
+    if (!status && s->step->average >= 0) status = s->runner->submit(s->run, s->step->average);
     return status;
 }
 

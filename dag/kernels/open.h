@@ -21,6 +21,8 @@ tutti_status tutti_open_lengths(const void *desc, void **args);
 tutti_status tutti_open_clip_factor(const void *desc, void **args);
 tutti_status tutti_open_clip(const void *desc, void **args);
 tutti_status tutti_open_average(const void *desc, void **args);
+tutti_status tutti_open_divide(const void *desc, void **args);
+tutti_status tutti_open_outer(const void *desc, void **args);
 void tutti_cpu_free(void *args);
 
 #endif

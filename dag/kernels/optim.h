@@ -27,7 +27,12 @@
  * Lengths are summed in double precision, in an order that depends on nothing else, and rounded
  * once. NaN stays NaN.
  *
- * AVERAGE: average += (1 - decay) * (w - average). */
+ * AVERAGE: average += (1 - decay) * (w - average).
+ *
+ * DIVIDE: x /= by, of what is a sum over `by` ranks.
+ * OUTER: what follows the sum w of `by` ranks' weights that began as w0:
+ *   g = w0 - w / by;   v = momentum * v + g;   w = w0 = w0 - rate * (g + momentum * v)
+ * With momentum 0 there is no v. Source: Douillard et al. 2023, arXiv:2311.08105, algorithm 1. */
 #ifndef TUTTI_OPTIM_H
 #define TUTTI_OPTIM_H
 
@@ -77,7 +82,17 @@ typedef struct tutti_average_desc {
     double decay;
 } tutti_average_desc;
 
+typedef struct tutti_divide_desc {
+    int64_t count;
+    float by;
+} tutti_divide_desc;
+
+typedef struct tutti_outer_desc {
+    int64_t count;
+    float by, rate, momentum;
+} tutti_outer_desc;
+
 extern const tutti_op tutti_op_sgd, tutti_op_adam, tutti_op_lars, tutti_op_length, tutti_op_lengths,
-    tutti_op_clip_factor, tutti_op_clip, tutti_op_average;
+    tutti_op_clip_factor, tutti_op_clip, tutti_op_average, tutti_op_divide, tutti_op_outer;
 
 #endif

@@ -451,6 +451,90 @@ TUTTI_CPU_FN(average)
     return TUTTI_OK;
 }
 
+/* ---- averages over ranks ---- */
+
+static tutti_status check_parts(const char *op, int64_t count, float by)
+{
+    if (!(by >= 1)) return tutti_fail(TUTTI_ERR_INVAL, "%s: a sum of %g parts", op, (double)by);
+    return check_count(op, count);
+}
+
+tutti_status tutti_open_divide(const void *desc, void **args)
+{
+    const tutti_divide_desc *d = desc;
+    tutti_status status = check_parts("divide", d->count, d->by);
+    return status ? status : tutti_cpu_copy("divide", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void divide_lanes(float by, float *x, int lanes)
+{
+    tutti_lanes value;
+    tutti_load(&value, x, lanes);
+    value /= by;
+    tutti_store(x, &value, lanes);
+}
+
+TUTTI_CLONES static void divide(int64_t count, float by, float *x)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) divide_lanes(by, x + i, TUTTI_LANES);
+    if (i < count) divide_lanes(by, x + i, (int)(count - i));
+}
+
+TUTTI_CPU_FN(divide)
+{
+    const tutti_divide_desc *d = args;
+    (void)queue;
+    divide(d->count, d->by, buf[0]);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_open_outer(const void *desc, void **args)
+{
+    const tutti_outer_desc *d = desc;
+    tutti_status status = check_parts("outer", d->count, d->by);
+    if (!status) status = check_number("outer", "momentum", d->momentum, 1);
+    if (!status && !(d->rate > 0 && isfinite(d->rate)))
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "outer: the rate is %g, not a finite number above 0", (double)d->rate);
+    return status ? status : tutti_cpu_copy("outer", d, sizeof *d, args);
+}
+
+/* v: NULL without momentum. */
+TUTTI_INLINE void outer_lanes(const tutti_outer_desc *d, float *w, float *w0, float *v, int lanes)
+{
+    tutti_lanes sum, start, move;
+    tutti_load(&sum, w, lanes);
+    tutti_load(&start, w0, lanes);
+    move = start - sum / d->by;
+    if (v) {
+        tutti_lanes velocity;
+        tutti_load(&velocity, v, lanes);
+        velocity = velocity * d->momentum + move;
+        tutti_store(v, &velocity, lanes);
+        move += velocity * d->momentum;
+    }
+    start -= move * d->rate;
+    tutti_store(w, &start, lanes);
+    tutti_store(w0, &start, lanes);
+}
+
+TUTTI_CLONES static void outer(const tutti_outer_desc *d, float *w, float *w0, float *v)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
+        outer_lanes(d, w + i, w0 + i, v ? v + i : NULL, TUTTI_LANES);
+    if (i < d->count) outer_lanes(d, w + i, w0 + i, v ? v + i : NULL, (int)(d->count - i));
+}
+
+TUTTI_CPU_FN(outer)
+{
+    const tutti_outer_desc *d = args;
+    (void)queue;
+    outer(d, buf[0], buf[1], d->momentum > 0 ? buf[2] : NULL);
+    return TUTTI_OK;
+}
+
 const tutti_op tutti_op_sgd = {.name = "sgd",
     .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
     .part = TUTTI_PART_UPDATE,
@@ -485,6 +569,14 @@ const tutti_op tutti_op_average = {.name = "average",
     .buffers = "w->average(rw)",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_average_desc)};
+const tutti_op tutti_op_divide = {.name = "divide",
+    .buffers = "->x(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_divide_desc)};
+const tutti_op tutti_op_outer = {.name = "outer",
+    .buffers = "->w(rw),w0(rw),[v](rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_outer_desc)};
 
 const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(sgd, tutti_open_sgd, sgd_run),
@@ -497,5 +589,7 @@ const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(clip_factor, tutti_open_clip_factor, clip_factor_run),
     TUTTI_CPU_LOOP(clip, tutti_open_clip, clip_run),
     TUTTI_CPU_LOOP(average, tutti_open_average, average_run),
+    TUTTI_CPU_LOOP(divide, tutti_open_divide, divide_run),
+    TUTTI_CPU_LOOP(outer, tutti_open_outer, outer_run),
     {0},
 };

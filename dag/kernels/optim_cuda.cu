@@ -179,6 +179,46 @@ tutti_status average(const void *args, void *const buf[], void *queue)
     return launch("average", d->count, element, queue);
 }
 
+/* ---- averages over ranks ---- */
+
+struct Divide {
+    float *x;
+    float by;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        x[i] /= by;
+    }
+};
+
+tutti_status divide(const void *args, void *const buf[], void *queue)
+{
+    const tutti_divide_desc *d = (const tutti_divide_desc *)args;
+    const Divide element = {(float *)buf[0], d->by};
+    return launch("divide", d->count, element, queue);
+}
+
+struct Outer {
+    float *w, *w0, *v; /* v: NULL without momentum */
+    float by, rate, momentum;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        float move = w0[i] - w[i] / by;
+        if (v) {
+            v[i] = v[i] * momentum + move;
+            move += v[i] * momentum;
+        }
+        w[i] = w0[i] = w0[i] - move * rate;
+    }
+};
+
+tutti_status outer(const void *args, void *const buf[], void *queue)
+{
+    const tutti_outer_desc *d = (const tutti_outer_desc *)args;
+    const Outer element = {(float *)buf[0], (float *)buf[1],
+        d->momentum > 0 ? (float *)buf[2] : NULL, d->by, d->rate, d->momentum};
+    return launch("outer", d->count, element, queue);
+}
+
 } // namespace
 
 #define ROW(op, dtype, run)                                                                        \
@@ -194,5 +234,7 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(optim)[] = {
     ROW(clip_factor, TUTTI_F32, clip_factor),
     ROW(clip, TUTTI_F32, clip),
     ROW(average, TUTTI_F32, average),
+    ROW(divide, TUTTI_F32, divide),
+    ROW(outer, TUTTI_F32, outer),
     {},
 };

@@ -1,6 +1,7 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
- * copies of weights in another type; precision.c the types of the net's values. Threads: [M]. */
+ * copies of weights in another type; rounds.c what replicas that train alone do
+ * together; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -53,6 +54,7 @@ typedef struct tutti_builder {
     int *judged;            /* per layer: whether evaluation needs it */
     int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
     tutti_mixture *mixture; /* per micro-batch, if images are mixed */
+    int starts;             /* whether a round needs what parameters were when it began */
     int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
     tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
 } tutti_builder;
@@ -115,6 +117,25 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b);
  * copy. */
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
 tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, const char *suffix);
+
+/* From the last layer: all updates, what follows each, and running statistics; before them the lengths
+ * of all gradients, if these are clipped. */
+tutti_status tutti_builder_update_all(tutti_builder *b);
+/* Replicas that train alone: the sum of a tensor over them turns into its average; likewise that of
+ * parameter p of layer l, from which an outer step then begins (dag/kernels/optim.h), if there is one
+ * (rate 1 and momentum 0: none). */
+tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
+tutti_status tutti_builder_outer(
+    tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum);
+/* Whether a state is what the strategy keeps. */
+int tutti_builder_is_kept(const tutti_builder *b, int tensor);
+/* For the section `refresh`: what parameters are as a round begins. */
+tutti_status tutti_builder_note_starts(tutti_builder *b);
+/* How many replicas a step sums over. */
+static inline int tutti_builder_summed(const tutti_builder *b)
+{
+    return b->step->strategy->alone ? 1 : b->options->replicas;
+}
 
 /* For the statistics of layer l: sum over micro-batches -> mark; and what follows the mark: running
  * statistics. */

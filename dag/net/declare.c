@@ -112,6 +112,9 @@ static tutti_status declare_states(
     tutti_status status = TUTTI_OK;
     for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
+    if (b->step->kept && status == TUTTI_OK)
+        status = declare_state(
+            b, b->step->kept, l, parameter->suffix, parameter->dtype, parameter->shape, &t->kept);
     return status;
 }
 

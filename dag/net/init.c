@@ -44,6 +44,7 @@ typedef struct target {
     tutti_run *run;
     uint64_t seed;
     const tutti_update_rule *rule;
+    const char *kept; /* by the strategy */
     int averages;
 } target;
 
@@ -79,6 +80,8 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
             start_tensor(t, "", layer->name, suffix, parameter[p].start, parameter[p].spread);
         for (int i = 0; t->rule->prefix[i] && status == TUTTI_OK; i++)
             status = start_tensor(t, t->rule->prefix[i], layer->name, suffix, TUTTI_START_ZERO, 0);
+        if (status == TUTTI_OK && t->kept)
+            status = start_tensor(t, t->kept, layer->name, suffix, TUTTI_START_ZERO, 0);
         if (status == TUTTI_OK && t->averages)
             status = start_tensor(
                 t, "average.", layer->name, suffix, parameter[p].start, parameter[p].spread);
@@ -99,6 +102,7 @@ tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
         .run = run,
         .seed = seed,
         .rule = step->rule,
+        .kept = step->kept,
         .averages = step->eval_average >= 0};
     for (int l = step->first; l < step->end; l++) {
         tutti_status status = start_layer(&t, &net->layer[l]);

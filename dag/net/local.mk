@@ -25,6 +25,7 @@ libnet_la_SOURCES += \
 	dag/net/precision.c \
 	dag/net/refresh.c \
 	dag/net/resized.c \
+	dag/net/rounds.c \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
 	dag/net/strategy.h \

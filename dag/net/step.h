@@ -36,7 +36,9 @@
  *           as train, but every sum over micro-batches goes to a tensor that the next batch adds
  *           to: without marks and updates
  *
- *   refresh with precision TUTTI_BF16: copies of parameters
+ *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
+ *           were at the beginning of a round
+ *   average with the strategy local: averages of parameters and state over replicas
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -82,10 +84,23 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
-extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded;
+extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_local;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
+
+/* The values of a strategy's parameters, in the order of its table. */
+enum { TUTTI_STRATEGY_PARAMETERS = 4, TUTTI_STRATEGY_TEXT = 96 };
+typedef struct tutti_strategy_settings {
+    double value[TUTTI_STRATEGY_PARAMETERS];
+} tutti_strategy_settings;
+/* Reads "NAME", or "NAME:key=value,..."; parameters that are not named keep their defaults. Returns
+ * whether it could; if not, `fault` says why, and what to write instead. [P] */
+int tutti_strategy_read(const char *text, const tutti_strategy **strategy,
+    tutti_strategy_settings *settings, char *fault, size_t size);
+/* The same text, with every parameter of the strategy; NULL: sync. Returns text. [P] */
+char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_settings *settings,
+    char text[TUTTI_STRATEGY_TEXT]);
 
 /* Which part of a net this rank has, where its layers are dealt to the ranks of a pipeline
  * (dag/net/crossings.h). Zeroes: all of it. */
@@ -114,8 +129,9 @@ typedef struct tutti_step_options {
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
-    const tutti_update_rule *rule;  /* NULL: tutti_update_sgd */
-    const tutti_strategy *strategy; /* NULL: tutti_strategy_sync */
+    const tutti_update_rule *rule;    /* NULL: tutti_update_sgd */
+    const tutti_strategy *strategy;   /* NULL: tutti_strategy_sync */
+    tutti_strategy_settings settings; /* of the strategy */
     tutti_dtype wire;      /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
     tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
@@ -171,6 +187,10 @@ typedef struct tutti_step {
      * views' logits */
     int eval_again;
     int refresh; /* the section that copies parameters; -1: none is copied */
+    /* With a strategy whose replicas train alone: the section that makes them equal again, which
+     * follows the last step of each round; -1: they are equal after every step */
+    int average;
+    int64_t period; /* steps of a round */
     /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
     int gather_first, gather_more;
     int accumulate; /* batches per step */
@@ -185,7 +205,8 @@ typedef struct tutti_step {
     int states, *state;         /* running statistics, what the update rule keeps, averages */
     const tutti_update_rule *rule;
     const tutti_strategy *strategy;
-    int *update; /* of each parameter: the node that updates it */
+    const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
+    int *update;      /* of each parameter: the node that updates it */
 } tutti_step;
 
 /* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused

@@ -1,6 +1,7 @@
 /* A strategy: what a gradient that is complete on a rank turns into, who updates which parameters, and
  * what follows. A strategy is a file in dag/strategies/, its line in step.h, and its row in
- * dag/strategies/strategies.c. Threads: [M]. */
+ * dag/strategies/strategies.c. The file begins with the paper, and with the strategy's place on five
+ * axes (doc/strategies.md). Threads: [M]. */
 #ifndef TUTTI_STRATEGY_H
 #define TUTTI_STRATEGY_H
 
@@ -8,9 +9,26 @@
 
 struct tutti_builder;
 
+/* A number that a user chooses. */
+typedef struct tutti_strategy_parameter {
+    const char *key, *help; /* key NULL: ends the table */
+    double fallback, low, high;
+    int whole; /* no fractions */
+} tutti_strategy_parameter;
+
 struct tutti_strategy {
     const char *name, *summary; /* "sync" */
+    /* At most TUTTI_STRATEGY_PARAMETERS; NULL: none */
+    const tutti_strategy_parameter *parameter;
     int deals; /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
+    /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal
+     * again after the last step of a round. In a round they differ: who hashes, evaluates or saves
+     * weights waits for its end. */
+    int alone;
+    /* Steps of a round; the prefix of what the strategy keeps for each parameter from step to step, in
+     * tensors of its shape and type that begin as zeros, or NULL. NULL: 1; nothing. [P] */
+    int64_t (*period)(const tutti_strategy_settings *settings);
+    const char *(*keeps)(const tutti_strategy_settings *settings);
     /* INVAL (logged): a rule or options that the strategy cannot take. */
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */
@@ -18,7 +36,9 @@ struct tutti_strategy {
     /* Appends what follows all marks: the updates of this rank's layers, averages, copies and running
      * statistics. */
     tutti_status (*update)(struct tutti_builder *b);
-    /* As tutti_step_settle. */
+    /* If replicas train alone: appends the nodes of the section `average`. */
+    tutti_status (*average)(struct tutti_builder *b);
+    /* As tutti_step_settle. NULL: nothing is left to do. */
     tutti_status (*settle)(tutti_step *step);
 };
 

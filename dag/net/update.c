@@ -68,7 +68,8 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
     status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
-    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST) return status;
+    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST || b->step->strategy->alone)
+        return status;
     return tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, *total, 0, &node);
 }
 
@@ -91,7 +92,7 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
     int micro_batches = b->options->micro_batches;
     int64_t C = layer->out[0].C;
     double n = (double)(b->options->batch * layer->out[0].H * layer->out[0].W) / micro_batches;
-    double all = (double)micro_batches * b->step->accumulate * b->options->replicas;
+    double all = (double)micro_batches * b->step->accumulate * tutti_builder_summed(b);
     tutti_norm_running_desc desc = {.C = C,
         .momentum = RUNNING_MOMENTUM,
         .weight = (float)(1.0 / all),
@@ -245,4 +246,21 @@ tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, cons
     if (t->average >= 0)
         status = append_average(b, b->net->layer[l].name, suffix, t->weight, t->average, t->count);
     return status == TUTTI_OK ? tutti_builder_refresh_copy(b, l, p, suffix, 0) : status;
+}
+
+tutti_status tutti_builder_update_all(tutti_builder *b)
+{
+    tutti_status status = b->options->clip_norm > 0 ? tutti_builder_measure_gradients(b) : TUTTI_OK;
+    for (int l = b->end - 1; l >= b->first && status == TUTTI_OK; l--) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++) {
+            status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
+            if (status == TUTTI_OK)
+                status = tutti_builder_follow_parameter(b, l, p, parameter[p].suffix);
+        }
+        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
+            status = tutti_builder_update_running(b, l);
+    }
+    return status;
 }

@@ -135,7 +135,7 @@ static tutti_status loss_of(
     int node, dlogits;
     tutti_xent_desc desc = {.N = b->step->micro_batch[s].count,
         .K = tutti_net_extent(b->net, output).C,
-        .weight = (float)(share / (images * b->options->replicas)),
+        .weight = (float)(share / (images * tutti_builder_summed(b))),
         .smoothing = b->options->label_smoothing,
         .mixed = b->options->mixup > 0};
     tutti_gradients *gradients = tutti_builder_site(b, 0, s)->gradients;
@@ -400,6 +400,16 @@ static tutti_status gather(
     return status;
 }
 
+/* Copies of parameters, if there are any. */
+static tutti_status refresh(tutti_builder *b)
+{
+    tutti_step *step = b->step;
+    if (b->options->precision == TUTTI_F32 && !b->starts) return TUTTI_OK;
+    tutti_status status = tutti_graph_section(b->graph, "refresh", &step->refresh);
+    if (status == TUTTI_OK) status = tutti_builder_refresh_copies(b, 0);
+    return status == TUTTI_OK && b->starts ? tutti_builder_note_starts(b) : status;
+}
+
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
@@ -409,6 +419,9 @@ static tutti_status emit_sections(tutti_builder *b)
     if (status == TUTTI_OK) status = pass_through(b);
     /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
     if (status == TUTTI_OK) status = step->strategy->update(b);
+    if (status == TUTTI_OK && step->strategy->alone)
+        status = tutti_graph_section(b->graph, "average", &step->average);
+    if (status == TUTTI_OK && step->strategy->alone) status = step->strategy->average(b);
     if (status == TUTTI_OK && step->accumulate > 1)
         status = gather(b, "gather_first", TUTTI_BATCH_FIRST, &step->gather_first);
     if (status == TUTTI_OK && step->accumulate > 2)
@@ -416,10 +429,7 @@ static tutti_status emit_sections(tutti_builder *b)
     if (status == TUTTI_OK) /* after all passes of training */
         status =
             b->options->evaluated ? tutti_builder_evaluate_resized(b) : tutti_builder_evaluate(b);
-    if (status == TUTTI_OK && b->options->precision != TUTTI_F32)
-        status = tutti_graph_section(b->graph, "refresh", &step->refresh);
-    if (status == TUTTI_OK && step->refresh >= 0) status = tutti_builder_refresh_copies(b, 0);
-    return status;
+    return status == TUTTI_OK ? refresh(b) : status;
 }
 
 static tutti_status open_builder(tutti_builder *b)
@@ -428,17 +438,20 @@ static tutti_status open_builder(tutti_builder *b)
     tutti_step *step = calloc(1, sizeof *step);
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
-    step->refresh = -1;
+    step->refresh = step->average = -1;
     step->micro_batches = b->options->micro_batches;
     step->rule = rule_of(b->options);
     step->strategy = strategy_of(b->options);
+    const tutti_strategy_settings *settings = &b->options->settings;
+    step->period = step->strategy->period ? step->strategy->period(settings) : 1;
+    step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
     step->state = calloc(
-        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2), sizeof *step->state);
+        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
@@ -459,9 +472,9 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
-    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2),
+    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2),
         sizeof *step->state_layer);
-    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 1) + 2),
+    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2),
         sizeof *step->state_dealt);
     if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
         !step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
@@ -545,7 +558,7 @@ void tutti_step_free(tutti_step *step)
 
 tutti_status tutti_step_settle(tutti_step *step)
 {
-    return step->strategy->settle(step);
+    return step->strategy->settle ? step->strategy->settle(step) : TUTTI_OK;
 }
 
 int tutti_step_section(const tutti_step *step, int batch)

@@ -4,6 +4,9 @@
  *   backward    d4 d3 d2 d1   each: reduce_scatter    a rank's blocks: 1 of P
  *   update      1  2  3  4    each: allgather         first what the next forward pass needs first
  *
+ * Axes: data parallelism, with an optimizer in parts; every step is one of the sequential rule; sums and
+ * gathers begin as their parts are ready; gradients and weights are exchanged; among all ranks alike.
+ *
  * A ring sends as many bytes as for the allreduce of sync, (P-1)/P of the gradients and as much of the
  * parameters. Sources: Das et al. 2016, "Distributed Deep Learning Using Synchronous Stochastic Gradient
  * Descent", arXiv:1602.06709 (part-reduce, part-broadcast); Rajbhandari et al. 2020, "ZeRO", SC20

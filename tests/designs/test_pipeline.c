@@ -214,8 +214,11 @@ static tutti_status run_steps(
     if (!status) status = runner->open(step->graph, &options, &run);
     if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
     if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);
-    for (int n = 0; n < STEPS && !status; n++)
+    for (int n = 0; n < STEPS && !status; n++) {
         status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
+        if (!status && step->average >= 0 && (n + 1) % step->period == 0)
+            status = runner->submit(run, step->average);
+    }
     if (!status) status = run_section(job, runner, run, step, step->eval, 3, found->metric[STEPS]);
     if (!status)
         status = run_section(job, runner, run, step,
@@ -316,8 +319,7 @@ static void compare(const world *w, const findings *got, const findings *want)
     char what[160];
     snprintf(what, sizeof what, "net %llu, %s, %d stages, %d replicas, %s, %d micro-batches, %s",
         (unsigned long long)w->net, w->design->name, w->layout.stages, w->layout.replicas,
-        tutti_emission_name(w->layout.emission), w->recipe.micro_batches,
-        w->recipe.strategy ? w->recipe.strategy->name : "sync");
+        tutti_emission_name(w->layout.emission), w->recipe.micro_batches, w->recipe.strategy->name);
     ck_assert_msg(
         got->tensors == want->tensors, "%s: %d tensors, not %d", what, got->tensors, want->tensors);
     for (int i = 0; i < want->tensors; i++) {
@@ -382,6 +384,16 @@ static tutti_step_options recipe_of(uint64_t seed)
         .seed = 7};
 }
 
+/* Replicas that train alone, in rounds of one step or of both. */
+static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
+{
+    static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9"};
+    char fault[256];
+    recipe->wire = TUTTI_F32;
+    ck_assert(tutti_strategy_read(
+        texts[draw(seed, "rounds", 2)], &recipe->strategy, &recipe->settings, fault, sizeof fault));
+}
+
 /* Random nets, cuts, recipes, in every design, one after the other. */
 START_TEST(cuts_give_the_same_bits)
 {
@@ -395,13 +407,15 @@ START_TEST(cuts_give_the_same_bits)
         .emission = TUTTI_EMISSION_GPIPE};
     w.layout.end[0] = 1;
     w.design = tutti_designs[0];
+    w.recipe.strategy = &tutti_strategy_sync;
+    if (_i % 3 == 2) draw_rounds(seed, &w.recipe);
     run_world(&w, &want);
     for (int i = 0; tutti_designs[i]; i++) {
         const uint64_t turn = seed * 10 + (uint64_t)i;
         w.design = tutti_designs[i];
         if (w.design->unsafe) continue;
         draw_cut(seed, 1 + draw(turn, "stages", i ? 4 : MOST_STAGES), &w.layout);
-        if (w.recipe.rule->cut && w.recipe.clip_norm <= 0)
+        if (w.recipe.rule->cut && w.recipe.clip_norm <= 0 && !w.recipe.strategy->alone)
             w.recipe.strategy =
                 draw(turn, "strategy", 3) ? &tutti_strategy_sharded : &tutti_strategy_sync;
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;

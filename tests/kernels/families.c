@@ -345,6 +345,19 @@ static void average_tensors(test_case *c)
     test_declare(c, "average", TUTTI_F32, count);
 }
 
+static void divide_tensors(test_case *c)
+{
+    test_declare(c, "x", TUTTI_F32, ((const tutti_divide_desc *)c->desc.bytes)->count);
+}
+
+static void outer_tensors(test_case *c)
+{
+    const tutti_outer_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "w", TUTTI_F32, d->count);
+    test_declare(c, "w0", TUTTI_F32, d->count);
+    if (d->momentum > 0) test_declare(c, "v", TUTTI_F32, d->count);
+}
+
 /* ---- Tables ---- */
 
 typedef struct field {
@@ -480,6 +493,12 @@ static const field fields[] = {
     F(clip, tutti_clip_desc, count, 'i'),
     F(average, tutti_average_desc, count, 'i'),
     F(average, tutti_average_desc, decay, 'r'),
+    F(divide, tutti_divide_desc, count, 'i'),
+    F(divide, tutti_divide_desc, by, 'f'),
+    F(outer, tutti_outer_desc, count, 'i'),
+    F(outer, tutti_outer_desc, by, 'f'),
+    F(outer, tutti_outer_desc, rate, 'f'),
+    F(outer, tutti_outer_desc, momentum, 'f'),
 };
 
 int test_field(const test_family *family, const char *key, size_t *offset, char *type)
@@ -536,5 +555,7 @@ const test_family *const test_families[] = {
     FAMILY(lengths, 1, {&tutti_op_lengths}),
     FAMILY(clip, 1, {&tutti_op_clip}),
     FAMILY(average, 1, {&tutti_op_average}),
+    FAMILY(divide, 1, {&tutti_op_divide}),
+    FAMILY(outer, 1, {&tutti_op_outer}),
     NULL,
 };

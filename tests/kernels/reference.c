@@ -534,3 +534,25 @@ void test_average_reference(const test_case *c)
     for (int64_t i = 0; i < w->count; i++)
         average[i] = decay * average[i] + (1 - decay) * w->value[i];
 }
+
+void test_divide_reference(const test_case *c)
+{
+    const test_tensor *x = test_find(c, "x");
+    for (int64_t i = 0; i < x->count; i++)
+        x->value[i] /= (double)((const tutti_divide_desc *)c->desc.bytes)->by;
+}
+
+void test_outer_reference(const test_case *c)
+{
+    const tutti_outer_desc *d = (const void *)c->desc.bytes;
+    const test_tensor *w = test_find(c, "w");
+    double *start = test_value(c, "w0"), *v = d->momentum > 0 ? test_value(c, "v") : NULL;
+    for (int64_t i = 0; i < w->count; i++) {
+        double move = start[i] - w->value[i] / (double)d->by;
+        if (v) {
+            v[i] = (double)d->momentum * v[i] + move;
+            move += (double)d->momentum * v[i];
+        }
+        w->value[i] = start[i] = start[i] - (double)d->rate * move;
+    }
+}

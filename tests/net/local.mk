@@ -4,9 +4,9 @@ libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtrial_la_LIBADD = libtesting.la
 
 check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
-	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates
+	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds
 TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
-	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates
+	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds
 tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_net_LDADD = libtesting.la
@@ -28,6 +28,9 @@ tests_net_test_units_LDADD = libtrial.la
 tests_net_test_updates_SOURCES = tests/net/test_updates.c
 tests_net_test_updates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_updates_LDADD = libtrial.la
+tests_net_test_rounds_SOURCES = tests/net/test_rounds.c
+tests_net_test_rounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_rounds_LDADD = libtrial.la
 
 EXTRA_DIST += \
 	tests/golden/net/make.py \

@@ -1,0 +1,108 @@
+/* Replicas train alone, on their own batches, for rounds of `period` steps; then all get the average of
+ * their weights, from which an outer step may begin that regards what a round has moved as a gradient.
+ *
+ *   train      train      ...   train      average   parameters and state: allreduce, then / P
+ *   own sums   own sums         own sums             [outer step from the round's first weights]
+ *
+ * Axes: data parallelism; local steps, each replica its own model within a round; rounds of `period`
+ * steps; weights are exchanged; among all ranks alike.
+ *
+ * Invariants: after a round, replicas have the same parameters and the same state, bit for bit: what the
+ * update rule keeps, running statistics and averages over steps are averaged, too (Yu et al.), and what
+ * the strategy keeps is computed from what all have. So a checkpoint, a hash and an evaluation at the end
+ * of a round are of one model. With period=1 and SGD, averages of what momentum and weight decay have
+ * made of the replicas' gradients are what they make of the average gradient: sync, but for rounding and
+ * for batch statistics, whose running ones are averages either way.
+ *
+ * Sources: Stich 2019, "Local SGD Converges Fast and Communicates Little", arXiv:1805.09767; Yu, Jin &
+ * Yang 2019, "On the Linear Speedup Analysis of Communication Efficient Momentum SGD",
+ * arXiv:1905.03817; with outer steps, Douillard et al. 2023, "DiLoCo", arXiv:2311.08105, algorithm 1. */
+#include "dag/base/log.h"
+#include "dag/net/builder.h"
+
+enum { PERIOD, OUTER, MOMENTUM };
+
+static const tutti_strategy_parameter parameters[] = {
+    {"period", "steps of a round, after which weights are averaged", 8, 1, 1000000, 1},
+    {"outer", "rate of the outer step; 1 takes the average as it is", 1, 0.001, 10, 0},
+    {"momentum", "Nesterov momentum of the outer step", 0, 0, 0.999, 0}, {0}};
+
+static int64_t period(const tutti_strategy_settings *settings)
+{
+    return (int64_t)settings->value[PERIOD];
+}
+
+static const char *keeps(const tutti_strategy_settings *settings)
+{
+    return settings->value[MOMENTUM] > 0 ? "velocity." : NULL;
+}
+
+static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
+{
+    (void)rule;
+    if (!(options->settings.value[PERIOD] >= 1 && options->settings.value[OUTER] > 0))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy local needs a period of at least 1 step and an outer rate above 0");
+    if (options->wire != TUTTI_F32)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy local sums no gradients over ranks, in %s or another type: leave "
+            "the wire float32",
+            tutti_dtype_name(options->wire));
+    return TUTTI_OK;
+}
+
+/* This replica's own sum is all there is. */
+static tutti_status sum(tutti_builder *b, int l, int p)
+{
+    (void)b;
+    (void)l;
+    (void)p;
+    return TUTTI_OK;
+}
+
+/* In the order in which the next forward pass needs them. */
+static tutti_status mark_all(tutti_builder *b)
+{
+    const tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
+    int node;
+    for (int i = 0; i < step->parameters && status == TUTTI_OK; i++)
+        status = tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, step->parameter[i], 0, &node);
+    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
+        if (!tutti_builder_is_kept(b, step->state[i]))
+            status = tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
+    return status;
+}
+
+/* No reader of a sum before the last mark, so that marks can be fused. */
+static tutti_status average(tutti_builder *b)
+{
+    const tutti_step *step = b->step;
+    const double *value = b->options->settings.value;
+    tutti_status status = mark_all(b);
+    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++) {
+            status = tutti_builder_outer(
+                b, l, p, parameter[p].suffix, (float)value[OUTER], (float)value[MOMENTUM]);
+            if (status == TUTTI_OK)
+                status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
+        }
+    }
+    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
+        if (!tutti_builder_is_kept(b, step->state[i]))
+            status = tutti_builder_divide(b, step->state[i]);
+    return status;
+}
+
+const tutti_strategy tutti_strategy_local = {.name = "local",
+    .summary = "replicas train alone, and average their weights after every round of steps",
+    .parameter = parameters,
+    .alone = 1,
+    .period = period,
+    .keeps = keeps,
+    .check = check,
+    .sum = sum,
+    .update = tutti_builder_update_all,
+    .average = average};

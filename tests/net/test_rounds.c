@@ -1,0 +1,278 @@
+/* dag/net, dag/strategies: replicas that train alone. Within a round each is a net on its own batch, bit for bit; what
+ * a round ends with is the average, or the outer step from it, of all parameters and states; a round of one step is a
+ * step on the batch of all replicas. How strategies are written. */
+#include "dag/base/log.h"
+#include "tests/net/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SIZE = 6, CHANNELS = 2, CLASSES = 4, BATCH = 6, REPLICAS = 3, ROUNDS = 3, PERIOD = 2 };
+enum { IMAGE = SIZE * SIZE * CHANNELS, STEPS = ROUNDS * PERIOD, MOST = 4096 };
+
+static const float rate = 0.05f;
+static float images[STEPS * REPLICAS * BATCH * IMAGE];
+static int32_t labels[STEPS * REPLICAS * BATCH];
+
+static void make_data(void)
+{
+    trial_images(5, 0, STEPS * REPLICAS * BATCH * IMAGE, images);
+    trial_labels(5, 0, STEPS * REPLICAS * BATCH, CLASSES, labels);
+}
+
+static void with_norm(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 5, .R = 3, .pad = 1, .bias = 1});
+    x = tutti_net_norm(net, "bn", x, 1);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+static void without_norm(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 5, .R = 3, .pad = 1, .bias = 1});
+    x = tutti_net_relu(net, "relu", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+static tutti_step_options options_of(const char *strategy)
+{
+    char fault[256];
+    tutti_step_options o = {.batch = BATCH,
+        .micro_batches = 2,
+        .replicas = 1,
+        .rule = &tutti_update_sgd,
+        .momentum = 0.9f,
+        .weight_decay = 1e-3f,
+        .average_decay = 0.5,
+        .seed = 3};
+    ck_assert_msg(
+        tutti_strategy_read(strategy, &o.strategy, &o.settings, fault, sizeof fault), "%s", fault);
+    return o;
+}
+
+static void train(trial *t, int replica, int step)
+{
+    const int64_t first = (step * REPLICAS + replica) * t->options.batch;
+    trial_run(t, t->step->train, images + first * IMAGE, labels + first, rate, step);
+}
+
+/* The i-th of what a step trains and keeps. */
+static float *tensor_at(const trial *t, int i, int64_t *count, const char **name)
+{
+    const tutti_step *s = t->step;
+    const int tensor = i < s->parameters ? s->parameter[i] : s->state[i - s->parameters];
+    *name = tutti_graph_get_tensor(s->graph, tensor)->name;
+    float *data = trial_tensor(t, *name, count);
+    ck_assert_int_le(*count, MOST);
+    return data;
+}
+
+static int is_velocity(const char *name)
+{
+    return !strncmp(name, "velocity.", strlen("velocity."));
+}
+
+/* What an exchange does to the marks of the section: every replica gets the sum, in the order of replicas. */
+static void sum_over(trial t[], int i)
+{
+    int64_t count;
+    const char *name;
+    float *x[REPLICAS];
+    for (int r = 0; r < REPLICAS; r++) x[r] = tensor_at(&t[r], i, &count, &name);
+    if (is_velocity(name)) return;
+    for (int64_t e = 0; e < count; e++) {
+        float sum = x[0][e];
+        for (int r = 1; r < REPLICAS; r++) sum += x[r][e];
+        for (int r = 0; r < REPLICAS; r++) x[r][e] = sum;
+    }
+}
+
+static void run_section(trial *t, int section)
+{
+    ck_assert_ok(t->runner->submit(t->run, section));
+    trial_wait(t);
+}
+
+static void end_round(trial t[])
+{
+    for (int i = 0; i < t->step->parameters + t->step->states; i++) sum_over(t, i);
+    for (int r = 0; r < REPLICAS; r++) run_section(&t[r], t[r].step->average);
+}
+
+/* The same of nets that know nothing of each other. start, v: of parameters, in double precision. */
+static void average_alone(trial t[], int i, float outer, float momentum, double *start, double *v)
+{
+    int64_t count;
+    const char *name;
+    float *x[REPLICAS];
+    const int parameter = i < t->step->parameters;
+    for (int r = 0; r < REPLICAS; r++) x[r] = tensor_at(&t[r], i, &count, &name);
+    for (int64_t e = 0; e < count; e++) {
+        float mean = x[0][e];
+        for (int r = 1; r < REPLICAS; r++) mean += x[r][e];
+        mean /= REPLICAS;
+        if (parameter && (outer != 1 || momentum > 0)) {
+            double move = start[e] - (double)mean;
+            v[e] = (double)momentum * v[e] + move;
+            start[e] -= (double)outer * (move + (double)momentum * v[e]);
+            mean = (float)start[e];
+        }
+        for (int r = 0; r < REPLICAS; r++) x[r][e] = mean;
+    }
+}
+
+static void compare(trial *got, const trial *want, int exact, const char *when)
+{
+    for (int i = 0, k = 0; i < got->step->parameters + got->step->states; i++) {
+        int64_t count;
+        const char *name, *other;
+        const float *x = tensor_at(got, i, &count, &name);
+        if (is_velocity(name)) continue;
+        const float *y = tensor_at(want, k++, &count, &other);
+        ck_assert_str_eq(name, other);
+        for (int64_t e = 0; e < count; e++)
+            ck_assert_msg(exact ? x[e] == y[e] : fabsf(x[e] - y[e]) <= 1e-6f * (1 + fabsf(y[e])),
+                "%s: %s[%lld] is %.9g, not %.9g", when, name, (long long)e, (double)x[e],
+                (double)y[e]);
+    }
+}
+
+static const struct {
+    const char *text;
+    float outer, momentum;
+} kinds[] = {{"local:period=2", 1, 0}, {"local:period=2,outer=0.5", 0.5f, 0},
+    {"local:period=2,outer=0.7,momentum=0.9", 0.7f, 0.9f}};
+
+START_TEST(rounds_average_what_replicas_did_alone)
+{
+    static double start[64][MOST], v[64][MOST];
+    trial local[REPLICAS], alone[REPLICAS];
+    tutti_step_options own = options_of("sync"), together = options_of(kinds[_i].text);
+    const int exact = kinds[_i].outer == 1;
+    together.replicas = REPLICAS;
+    memset(v, 0, sizeof v);
+    for (int r = 0; r < REPLICAS; r++) {
+        together.replica = r;
+        trial_open(&local[r], with_norm, &together, (uint64_t)r + 1);
+        trial_open(&alone[r], with_norm, &own, 0);
+    }
+    ck_assert_int_eq(local->step->period, PERIOD);
+    const int tensors = alone->step->parameters + alone->step->states;
+    for (int i = 0; i < alone->step->parameters; i++) {
+        int64_t count;
+        const char *name;
+        const float *w = tensor_at(&alone[0], i, &count, &name);
+        for (int64_t e = 0; e < count; e++) start[i][e] = (double)w[e];
+    }
+    for (int step = 0; step < STEPS; step++) {
+        for (int r = 0; r < REPLICAS; r++) {
+            train(&local[r], r, step);
+            train(&alone[r], r, step);
+            compare(&local[r], &alone[r], exact || step < PERIOD, "within a round");
+        }
+        if ((step + 1) % PERIOD) continue;
+        end_round(local);
+        for (int i = 0; i < tensors; i++)
+            average_alone(alone, i, kinds[_i].outer, kinds[_i].momentum, start[i], v[i]);
+        for (int r = 0; r < REPLICAS; r++) compare(&local[r], &alone[r], exact, "after a round");
+        for (int r = 1; r < REPLICAS; r++)
+            ck_assert_uint_eq(trial_hash(&local[r]), trial_hash(&local[0]));
+    }
+    for (int r = 0; r < REPLICAS; r++) {
+        trial_close(&local[r]);
+        trial_close(&alone[r]);
+    }
+}
+END_TEST
+
+START_TEST(a_round_of_one_step_is_a_step_of_all)
+{
+    trial local[REPLICAS], whole;
+    tutti_step_options all = options_of("sync"), own = options_of("local:period=1");
+    all.batch = REPLICAS * BATCH;
+    own.replicas = REPLICAS;
+    trial_open(&whole, without_norm, &all, 0);
+    for (int r = 0; r < REPLICAS; r++) {
+        own.replica = r;
+        trial_open(&local[r], without_norm, &own, 0);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        const int64_t first = step * REPLICAS * BATCH;
+        trial_run(&whole, whole.step->train, images + first * IMAGE, labels + first, rate, step);
+        for (int r = 0; r < REPLICAS; r++) train(&local[r], r, step);
+        end_round(local);
+    }
+    compare(&local[0], &whole, 0, "after all steps");
+    trial_close(&whole);
+    for (int r = 0; r < REPLICAS; r++) trial_close(&local[r]);
+}
+END_TEST
+
+START_TEST(what_is_written_is_read)
+{
+    static const struct {
+        const char *text, *full;
+    } rows[] = {{"sync", "sync"}, {"sharded", "sharded"},
+        {"local", "local:period=8,outer=1,momentum=0"},
+        {"local:momentum=.9,period=3", "local:period=3,outer=1,momentum=0.9"},
+        {"local:outer=1e1", "local:period=8,outer=10,momentum=0"}};
+    static const struct {
+        const char *text, *says;
+    } refused[] = {{"", "must be sync, sharded"}, {"loca", "must be sync"}, {"locals", "must be"},
+        {"local:", "local takes period="}, {"local:period", "local takes period="},
+        {"local:=2", "local takes period="}, {"local:period=", "whole number from 1"},
+        {"local:period=-2", "whole number from 1"}, {"local:period=nan", "whole number from 1"},
+        {"local:period=2,,outer=1", "local takes"}, {"local:outer=11", "from 0.001 to 10"},
+        {"local:outer=1,outer=1", "outer= twice"}, {"sync:", "sync takes no parameters"}};
+    const tutti_strategy *strategy;
+    tutti_strategy_settings settings;
+    char fault[256], text[TUTTI_STRATEGY_TEXT];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert(
+            tutti_strategy_read(rows[i].text, &strategy, &settings, fault, sizeof fault) == 1);
+        ck_assert_str_eq(tutti_strategy_print(strategy, &settings, text), rows[i].full);
+        ck_assert(tutti_strategy_read(text, &strategy, &settings, fault, sizeof fault) == 1);
+        ck_assert_str_eq(tutti_strategy_print(strategy, &settings, text), rows[i].full);
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        ck_assert_msg(
+            !tutti_strategy_read(refused[i].text, &strategy, &settings, fault, sizeof fault),
+            "%s is read", refused[i].text);
+        ck_assert_msg(strstr(fault, refused[i].says) != NULL, "%s: %s", refused[i].text, fault);
+    }
+}
+END_TEST
+
+START_TEST(sums_that_are_not_made_have_no_type)
+{
+    tutti_step_options options = options_of("local");
+    tutti_net *net;
+    tutti_step *step = NULL;
+    ck_assert_ok(tutti_net_new(&net));
+    with_norm(net);
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    options.wire = TUTTI_BF16;
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
+    options.wire = TUTTI_F32;
+    options.settings.value[0] = 0;
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
+    tutti_log_set_level(TUTTI_LOG_WARN);
+    tutti_net_free(net);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rounds");
+    TCase *tcase = testing_case(suite, "rounds");
+    make_data();
+    tcase_add_loop_test(
+        tcase, rounds_average_what_replicas_did_alone, 0, (int)(sizeof kinds / sizeof *kinds));
+    tcase_add_test(tcase, a_round_of_one_step_is_a_step_of_all);
+    tcase_add_test(tcase, what_is_written_is_read);
+    tcase_add_test(tcase, sums_that_are_not_made_have_no_type);
+    return testing_run(suite);
+}
