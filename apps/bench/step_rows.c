@@ -24,10 +24,10 @@ tutti_step_row *tutti_step_rows_find(tutti_step_bench *b, tutti_row_kind kind)
     return NULL;
 }
 
-/* Whether all steps of a strategy are alike: each sums over the ranks. */
+/* Whether a strategy sums over the ranks in every step, and has no parameters. */
 static int sums(const tutti_strategy *strategy)
 {
-    return !strategy->alone;
+    return !strategy->alone && !strategy->parameter;
 }
 
 const char *tutti_step_choice_strategy(int i)

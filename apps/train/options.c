@@ -187,13 +187,14 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_WIRE(AT(wire_name)),
     {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = auto_strategy,
         .environment = "TUTTI_STRATEGY", AT(strategy_name),
-        .help =
-            "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
-            "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
-            "give the same weights; local:period=T,outer=X,momentum=M: replicas train alone for "
-            "rounds of T steps (default 8), then average their weights, from which an outer "
-            "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; auto: "
-            "sync, with sums in any order"},
+        .help = "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
+                "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
+                "give the same weights; rooted:b, rooted:ob, rooted:obr: one rank gets all sums, "
+                "updates, and broadcasts, nothing, broadcasts or reduces, too, overlapped; "
+                "local:period=T,outer=X,momentum=M: replicas train alone for "
+                "rounds of T steps (default 8), then average their weights, from which an outer "
+                "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; auto: "
+                "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
@@ -369,9 +370,13 @@ static tutti_status check_strategy(const tutti_train_options *o)
     if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
     snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
         o->strategy->name);
+    if (!o->optimizer->cut && o->strategy->roots)
+        return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name,
+            "it cannot leave what it keeps to one rank, as --strategy rooted wants: use sync");
     if (!o->optimizer->cut)
         return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name, reason);
-    if (!o->clip_norm.word) return tutti_conf_refuse(&o->conf, "clip-norm", NULL, reason);
+    if (!o->clip_norm.word && !o->strategy->roots)
+        return tutti_conf_refuse(&o->conf, "clip-norm", NULL, reason);
     return TUTTI_OK;
 }
 

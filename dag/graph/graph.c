@@ -224,7 +224,8 @@ static int touches(const tutti_node *node, int tensor)
 static int is_fusible(tutti_verb verb)
 {
     return verb == TUTTI_MARK_ALLREDUCE || verb == TUTTI_MARK_REDUCE_SCATTER ||
-           verb == TUTTI_MARK_ALLGATHER;
+           verb == TUTTI_MARK_ALLGATHER || verb == TUTTI_MARK_REDUCE ||
+           verb == TUTTI_MARK_BROADCAST;
 }
 
 /* Whether mark[m] may move to the place of the last mark. */
@@ -240,9 +241,10 @@ static tutti_status check_fusible(
         return tutti_fail(TUTTI_ERR_INVAL,
             "graph: node '%s' cannot be fused: it is not another mark of the section", node->name);
     if (node->mark.verb != last->mark.verb || !is_fusible(node->mark.verb) ||
-        node->mark.group != last->mark.group)
+        node->mark.group != last->mark.group || node->mark.root != last->mark.root)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: marks '%s' and '%s' cannot be fused: they do not do the same over one group",
+            "graph: marks '%s' and '%s' cannot be fused: they do not do the same over one group, "
+            "with one root",
             node->name, last->name);
     int tensor = node->access[0].tensor;
     const tutti_tensor *t = &graph->tensor[tensor],

@@ -44,7 +44,8 @@ typedef struct tutti_tensor {
     int block;
     size_t offset, block_bytes;
     /* Its elements that are this rank's own once a REDUCE_SCATTER has dealt them, `owns` from `first`
-     * on, as the exchange says; those that are left of it (tutti_graph_cut); else all. */
+     * on, as the exchange says; of what is BROADCAST, all on the root and none elsewhere; those that are
+     * left of it (tutti_graph_cut); else all. */
     int64_t first, owns;
 } tutti_tensor;
 
@@ -139,7 +140,7 @@ typedef struct tutti_node {
      * behind them only order the node. */
     const tutti_access *access;
     int section;
-    int priority; /* larger first among ready nodes; 0 by default */
+    int priority;    /* larger first among ready nodes; 0 by default */
     tutti_mark mark; /* of a mark; in a bucket, of its last tensor */
     /* Of a collective, whose descriptor names it too: whose ranks take part (0: all), and whether
      * that is an edge, which has one lane. */
@@ -175,8 +176,9 @@ tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *n
  * laid out one after the other, in the order given, in one block of memory, each at a multiple of 64
  * bytes or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
  * the gaps are zero and unused. INVAL: not different marks of one section; marks that are not all
- * ALLREDUCE, REDUCE_SCATTER or ALLGATHER of one group; different element types; a tensor that is
- * already laid out with others; a node in between that uses one of the tensors after its mark. */
+ * ALLREDUCE, REDUCE_SCATTER, ALLGATHER, or REDUCE or BROADCAST with one root, of one group;
+ * different element types; a tensor that is already laid out with others; a node in between that
+ * uses one of the tensors after its mark. */
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
 
 /* Turns a mark into a collective node with this descriptor (copied). INVAL: the node is not a
@@ -188,7 +190,8 @@ tutti_status tutti_graph_set_collective(
  * elements. */
 tutti_status tutti_graph_set_own(tutti_graph *graph, int tensor, int64_t first, int64_t owns);
 /* Another descriptor of the same size for a kernel node (copied). INVAL: not a kernel, another size. */
-tutti_status tutti_graph_set_desc(tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
+tutti_status tutti_graph_set_desc(
+    tutti_graph *graph, int node, const void *desc, size_t desc_bytes);
 /* Leaves of a tensor only these elements, which then lie at its beginning; where there are none, one
  * that nothing uses. INVAL: not among its elements; it is laid out with others, or a mark or collective
  * names it. */

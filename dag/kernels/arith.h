@@ -10,6 +10,9 @@
  * SUM_NARROW: the same sum of float32, without into, which is rounded to bf16 once, at its end.
  * WIDEN: bf16 to float32, `count` elements; exact. NARROW: the opposite, rounded.
  *
+ * GATE: nothing happens to `inputs` tensors, but what reads any of them afterwards waits for all that
+ * was written before.
+ *
  * Elements are float32 or bf16; sums are computed in float32 and rounded to the type of y.
  *
  * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with
@@ -33,6 +36,10 @@ typedef struct tutti_widen_desc {
     int64_t count;
 } tutti_widen_desc;
 
+typedef struct tutti_gate_desc {
+    int inputs;
+} tutti_gate_desc;
+
 typedef struct tutti_shortcut_desc {
     int64_t N, H, W, C, K, stride;
 } tutti_shortcut_desc;
@@ -47,6 +54,6 @@ typedef struct tutti_concat_desc {
 
 extern const tutti_op tutti_op_concat, tutti_op_concat_bwd, tutti_op_split, tutti_op_split_bwd,
     tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum, tutti_op_sum_narrow, tutti_op_narrow,
-    tutti_op_widen;
+    tutti_op_widen, tutti_op_gate;
 
 #endif

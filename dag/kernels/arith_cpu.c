@@ -258,7 +258,29 @@ const tutti_op tutti_op_widen = {.name = "widen",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_widen_desc)};
 
+const tutti_op tutti_op_gate = {.name = "gate",
+    .buffers = "->x,...(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_gate_desc)};
+
+tutti_status tutti_open_gate(const void *desc, void **args)
+{
+    const tutti_gate_desc *d = desc;
+    if (d->inputs < 1) return tutti_fail(TUTTI_ERR_INVAL, "gate: there is no tensor");
+    return tutti_cpu_copy("gate", d, sizeof *d, args);
+}
+
+TUTTI_CPU_FN(gate)
+{
+    (void)args;
+    (void)buf;
+    (void)queue;
+    return TUTTI_OK;
+}
+
 const tutti_kernel tutti_kernels_arith_cpu[] = {
+    TUTTI_CPU_LOOP(gate, tutti_open_gate, gate_run),
+    TUTTI_CPU_LOOP_OF(gate, TUTTI_BF16, tutti_open_gate, gate_run),
     TUTTI_CPU_LOOPS(concat, tutti_open_concat, concat, tutti_cpu_free),
     TUTTI_CPU_LOOPS(concat_bwd, tutti_open_concat, split, tutti_cpu_free),
     TUTTI_CPU_LOOPS(split, tutti_open_concat, split, tutti_cpu_free),

@@ -121,6 +121,14 @@ tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, cons
 /* From the last layer: all updates, what follows each, and running statistics; before them the lengths
  * of all gradients, if these are clipped. */
 tutti_status tutti_builder_update_all(tutti_builder *b);
+/* For settle: makes the updates of parameters update this rank's own elements of them alone, and leaves
+ * of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
+tutti_status tutti_step_cut_updates(tutti_step *step);
+
+/* What follows waits for all that has been computed so far of these parameters, or of their gradients. */
+typedef enum tutti_gated { TUTTI_GATED_GRADIENTS, TUTTI_GATED_WEIGHTS } tutti_gated;
+tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
+
 /* Replicas that train alone: the sum of a tensor over them turns into its average; likewise that of
  * parameter p of layer l, from which an outer step then begins (dag/kernels/optim.h), if there is one
  * (rate 1 and momentum 0: none). */

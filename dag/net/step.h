@@ -84,7 +84,8 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
-extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_local;
+extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
+    tutti_strategy_local;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);

@@ -264,3 +264,34 @@ tutti_status tutti_builder_update_all(tutti_builder *b)
     }
     return status;
 }
+
+tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which)
+{
+    const int weights = which == TUTTI_GATED_WEIGHTS;
+    tutti_gate_desc desc = {0};
+    int node;
+    for (int l = b->first; l < b->end; l++) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n; p++) {
+            const tutti_trained *t = tutti_builder_trained(b, l, p);
+            b->access[desc.inputs++] = tutti_updates(weights ? t->weight : t->gradient);
+        }
+    }
+    tutti_status status = tutti_graph_kernel(b->graph, weights ? "gate.weights" : "gate.gradients",
+        &tutti_op_gate, &desc, sizeof desc, desc.inputs, b->access, &node);
+    if (status != TUTTI_OK) return status;
+    tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b) - 1);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_step_cut_updates(tutti_step *step)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < step->parameters && status == TUTTI_OK; i++) {
+        const tutti_tensor *weight = tutti_graph_get_tensor(step->graph, step->parameter[i]);
+        if (weight->owns == tutti_shape_count(&weight->shape)) continue;
+        status = step->rule->cut(step->graph, step->update[i], weight->first, weight->owns);
+    }
+    return status;
+}

@@ -23,9 +23,18 @@
 enum { PERIOD, OUTER, MOMENTUM };
 
 static const tutti_strategy_parameter parameters[] = {
-    {"period", "steps of a round, after which weights are averaged", 8, 1, 1000000, 1},
-    {"outer", "rate of the outer step; 1 takes the average as it is", 1, 0.001, 10, 0},
-    {"momentum", "Nesterov momentum of the outer step", 0, 0, 0.999, 0}, {0}};
+    {.key = "period",
+        .help = "steps of a round, after which weights are averaged",
+        .fallback = 8,
+        .low = 1,
+        .high = 1000000,
+        .whole = 1},
+    {.key = "outer",
+        .help = "rate of the outer step; 1 takes the average as it is",
+        .fallback = 1,
+        .low = 0.001,
+        .high = 10},
+    {.key = "momentum", .help = "Nesterov momentum of the outer step", .high = 0.999}, {0}};
 
 static int64_t period(const tutti_strategy_settings *settings)
 {

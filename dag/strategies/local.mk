@@ -1,6 +1,7 @@
 # What a complete gradient turns into, and who updates.
 libnet_la_SOURCES += \
 	dag/strategies/local.c \
+	dag/strategies/rooted.c \
 	dag/strategies/sharded.c \
 	dag/strategies/strategies.c \
 	dag/strategies/sync.c

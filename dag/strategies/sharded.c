@@ -68,22 +68,10 @@ static tutti_status update(tutti_builder *b)
     return status;
 }
 
-/* Without an exchange, and of a rank that is alone, all is its own. */
-static tutti_status settle(tutti_step *step)
-{
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < step->parameters && status == TUTTI_OK; i++) {
-        const tutti_tensor *weight = tutti_graph_get_tensor(step->graph, step->parameter[i]);
-        if (weight->owns == tutti_shape_count(&weight->shape)) continue;
-        status = step->rule->cut(step->graph, step->update[i], weight->first, weight->owns);
-    }
-    return status;
-}
-
 const tutti_strategy tutti_strategy_sharded = {.name = "sharded",
     .summary = "every rank updates a part of all parameters, and keeps momentum of no more",
     .deals = 1,
     .check = check,
     .sum = sum,
     .update = update,
-    .settle = settle};
+    .settle = tutti_step_cut_updates};

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const tutti_strategy *const tutti_strategies[] = {
-    &tutti_strategy_sync, &tutti_strategy_sharded, &tutti_strategy_local, NULL};
+const tutti_strategy *const tutti_strategies[] = {&tutti_strategy_sync, &tutti_strategy_sharded,
+    &tutti_strategy_rooted, &tutti_strategy_local, NULL};
 
 static const tutti_strategy *find(const char *name, size_t length)
 {
@@ -42,12 +42,29 @@ static void say_names(char *fault, size_t size)
             tutti_strategies[i]->name);
 }
 
+/* Of a strategy whose parameter is a word. */
+static void say_words(const tutti_strategy *strategy, char *fault, size_t size)
+{
+    const char *const *words = strategy->parameter->words;
+    int used = snprintf(fault, size, "must be");
+    for (int w = 0; words[w] && used >= 0 && (size_t)used < size; w++)
+        used += snprintf(fault + used, size - (size_t)used, "%s %s:%s",
+            !w             ? ""
+            : words[w + 1] ? ","
+                           : " or",
+            strategy->name, words[w]);
+}
+
 static void say_keys(const tutti_strategy *strategy, char *fault, size_t size)
 {
     int n = parameters_of(strategy), used;
     if (!n) {
         snprintf(
             fault, size, "%s takes no parameters: write just %s", strategy->name, strategy->name);
+        return;
+    }
+    if (strategy->parameter->words) {
+        say_words(strategy, fault, size);
         return;
     }
     used = snprintf(fault, size, "%s takes", strategy->name);
@@ -66,6 +83,19 @@ static void say_bounds(const tutti_strategy_parameter *p, char *fault, size_t si
 {
     snprintf(fault, size, "%s must be a %snumber from %.9g to %.9g", p->key,
         p->whole ? "whole " : "", p->low, p->high);
+}
+
+/* The word that begins here, up to a comma or the end; *text moves behind it. */
+static int read_word(const tutti_strategy_parameter *p, const char **text, double *value)
+{
+    const size_t length = strcspn(*text, ",");
+    for (int w = 0; p->words[w]; w++) {
+        if (strlen(p->words[w]) != length || strncmp(p->words[w], *text, length)) continue;
+        *text += length;
+        *value = w;
+        return 1;
+    }
+    return 0;
 }
 
 /* A number up to a comma, or the end; *text moves behind it. */
@@ -87,6 +117,9 @@ static int read_one(const tutti_strategy *strategy, const char **text, int seen[
     const int n = parameters_of(strategy);
     const size_t length = strcspn(*text, "=,");
     int k = 0;
+    for (; k < n && strategy->parameter[k].words; k++)
+        if (!seen[k] && read_word(&strategy->parameter[k], text, &settings->value[k]))
+            return ++seen[k];
     while (k < n && (strlen(strategy->parameter[k].key) != length ||
                         strncmp(strategy->parameter[k].key, *text, length)))
         k++;
@@ -133,8 +166,12 @@ char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_
 {
     if (!strategy) strategy = &tutti_strategy_sync;
     int used = snprintf(text, TUTTI_STRATEGY_TEXT, "%s", strategy->name);
-    for (int i = 0; i < parameters_of(strategy); i++)
-        used += snprintf(text + used, (size_t)(TUTTI_STRATEGY_TEXT - used), "%c%s=%.9g",
-            i ? ',' : ':', strategy->parameter[i].key, settings->value[i]);
+    for (int i = 0; i < parameters_of(strategy); i++) {
+        const tutti_strategy_parameter *p = &strategy->parameter[i];
+        const double value = settings->value[i];
+        const size_t room = (size_t)(TUTTI_STRATEGY_TEXT - used);
+        used += p->words ? snprintf(text + used, room, "%c%s", i ? ',' : ':', p->words[(int)value])
+                         : snprintf(text + used, room, "%c%s=%.9g", i ? ',' : ':', p->key, value);
+    }
     return text;
 }

@@ -101,13 +101,14 @@ static void deal(tutti_coll_args *args, int P, int64_t counts[])
     args->counts = counts;
 }
 
-/* Says which elements of the node's tensors are in this rank's block. */
+/* Says which elements of the node's tensors are in this rank's block; of a broadcast, all are the root's. */
 static tutti_status set_own(tutti_graph *graph, int n, int64_t count, const tutti_members *members)
 {
     const tutti_node *node = tutti_graph_get_node(graph, n);
     const int block = tutti_graph_get_tensor(graph, node->access[0].tensor)->block;
-    int64_t begin, length;
-    tutti_coll_block(count, members->size, members->rank, &begin, &length);
+    int64_t begin = 0, length = node->mark.root == members->rank ? count : 0;
+    if (node->mark.verb != TUTTI_MARK_BROADCAST)
+        tutti_coll_block(count, members->size, members->rank, &begin, &length);
     for (int a = 0; a < node->accesses; a++) {
         const int tensor = node->access[a].tensor;
         const tutti_tensor *t = tutti_graph_get_tensor(graph, tensor);
@@ -171,7 +172,8 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
         .root = is_message(&node->mark) ? 0 : node->mark.root,
         .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),
         .group = group};
-    if (desc->args.kind == TUTTI_ALLGATHER || desc->args.kind == TUTTI_REDUCE_SCATTER)
+    if (desc->args.kind == TUTTI_ALLGATHER || desc->args.kind == TUTTI_REDUCE_SCATTER ||
+        node->mark.verb == TUTTI_MARK_BROADCAST)
         status = set_own(graph, n, desc->args.count, members);
     if (!status) status = check_follows(graph, node);
     if (desc->args.kind == TUTTI_ALLGATHER) deal(&desc->args, members->size, desc->counts);

@@ -17,7 +17,7 @@ typedef struct filling {
         *follower; /* of a tensor: the mark that gathers what a reduce-scatter has dealt; or -1 */
     int64_t limit;
     tutti_verb verb;
-    int group;
+    int group, root;
     int64_t left; /* bytes of the section's marks that are in no bucket yet, not even an open one */
     bucket open[TUTTI_DTYPE_COUNT];
 } filling;
@@ -32,12 +32,14 @@ static int is_mark(const tutti_node *node, tutti_verb verb)
     return node->kind == TUTTI_NODE_MARK && node->mark.verb == verb;
 }
 
-/* Whether a node is a mark for a sum, which buckets take. The blocks of a reduce-scatter that no gather
+/* Whether a node is a mark for a sum, or a broadcast, which buckets take. The blocks of a reduce-scatter that no gather
  * follows are those of its own tensor. */
 static int is_sum(const filling *f, int node)
 {
     const tutti_node *n = tutti_graph_get_node(f->graph, node);
-    if (!is_mark(n, TUTTI_MARK_REDUCE_SCATTER)) return is_mark(n, TUTTI_MARK_ALLREDUCE);
+    if (!is_mark(n, TUTTI_MARK_REDUCE_SCATTER))
+        return is_mark(n, TUTTI_MARK_ALLREDUCE) || is_mark(n, TUTTI_MARK_REDUCE) ||
+               is_mark(n, TUTTI_MARK_BROADCAST);
     int gather = f->follower[n->mark.tensor];
     return gather >= 0 && tutti_graph_get_node(f->graph, gather)->mark.follows == node + 1;
 }
@@ -46,7 +48,8 @@ static int is_sum(const filling *f, int node)
 static int is_taken(const filling *f, int node)
 {
     const tutti_mark *mark = &tutti_graph_get_node(f->graph, node)->mark;
-    return is_sum(f, node) && mark->verb == f->verb && mark->group == f->group;
+    return is_sum(f, node) && mark->verb == f->verb && mark->group == f->group &&
+           mark->root == f->root;
 }
 
 /* Bytes of these sums in this section. */
@@ -65,7 +68,8 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
     int64_t total = 0;
     for (int n = 0; n < tutti_graph_nodes(graph); n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
-        if (is_mark(node, TUTTI_MARK_ALLREDUCE) || is_mark(node, TUTTI_MARK_REDUCE_SCATTER))
+        if (is_mark(node, TUTTI_MARK_ALLREDUCE) || is_mark(node, TUTTI_MARK_REDUCE_SCATTER) ||
+            is_mark(node, TUTTI_MARK_REDUCE))
             total += (int64_t)marked_tensor(graph, n)->bytes;
     }
     int64_t part = total / PARTS;
@@ -163,14 +167,14 @@ static tutti_status fuse(filling *f, int nodes)
     return status ? status : close_all(f);
 }
 
-/* Whether no sum before this one has the same verb and group. */
+/* Whether no sum before this one has the same verb, group and root. */
 static int is_first(const filling *f, int n)
 {
     const tutti_mark *mark = &tutti_graph_get_node(f->graph, n)->mark;
     for (int i = n - 1; i >= 0; i--) {
         const tutti_node *before = tutti_graph_get_node(f->graph, i);
         if (before->mark.group == mark->group && before->mark.verb == mark->verb &&
-            (is_sum(f, i) || before->kind == TUTTI_NODE_FUSED))
+            before->mark.root == mark->root && (is_sum(f, i) || before->kind == TUTTI_NODE_FUSED))
             return 0;
     }
     return 1;
@@ -217,6 +221,7 @@ tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
         if (!is_sum(&f, n) || !is_first(&f, n)) continue;
         f.group = tutti_graph_get_node(graph, n)->mark.group;
         f.verb = tutti_graph_get_node(graph, n)->mark.verb;
+        f.root = tutti_graph_get_node(graph, n)->mark.root;
         status = fuse(&f, (int)nodes);
     }
     if (!status) status = fuse_gathers(&f, marks);

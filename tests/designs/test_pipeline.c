@@ -170,7 +170,7 @@ static int is_dealt(const rank_job *job, const tutti_step *step, const char *nam
     int kept = 0;
     for (int k = 0; step->rule->prefix[k]; k++)
         kept |= !strncmp(name, step->rule->prefix[k], strlen(step->rule->prefix[k]));
-    return kept && step->strategy == &tutti_strategy_sharded && job->world->layout.replicas > 1;
+    return kept && step->strategy->deals && job->world->layout.replicas > 1;
 }
 
 /* Notes a tensor of this stage, which the replicas share, or of which each has a block. */
@@ -384,6 +384,19 @@ static tutti_step_options recipe_of(uint64_t seed)
         .seed = 7};
 }
 
+/* One that leaves the bits of sync: rooted adds in the order of a tree. */
+static void draw_strategy(uint64_t seed, world *w)
+{
+    tutti_step_options *recipe = &w->recipe;
+    const int which = draw(seed, "strategy", 4);
+    recipe->strategy = &tutti_strategy_sync;
+    if (!recipe->rule->cut) return;
+    if (which < 2 && recipe->clip_norm <= 0) recipe->strategy = &tutti_strategy_sharded;
+    if (which < 2 || (recipe->wire != TUTTI_F32 && w->layout.replicas > 2)) return;
+    recipe->strategy = &tutti_strategy_rooted;
+    recipe->settings.value[0] = draw(seed, "schedule", 3);
+}
+
 /* Replicas that train alone, in rounds of one step or of both. */
 static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
 {
@@ -415,9 +428,7 @@ START_TEST(cuts_give_the_same_bits)
         w.design = tutti_designs[i];
         if (w.design->unsafe) continue;
         draw_cut(seed, 1 + draw(turn, "stages", i ? 4 : MOST_STAGES), &w.layout);
-        if (w.recipe.rule->cut && w.recipe.clip_norm <= 0 && !w.recipe.strategy->alone)
-            w.recipe.strategy =
-                draw(turn, "strategy", 3) ? &tutti_strategy_sharded : &tutti_strategy_sync;
+        if (!w.recipe.strategy->alone) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
         w.layout.fewer_slots = draw(turn, "slots", 2);
         w.order = 1 + turn * 100;

@@ -410,6 +410,24 @@ START_TEST(collectives_of_a_group_follow_one_another)
 }
 END_TEST
 
+START_TEST(rooted_marks_of_one_root_are_fused)
+{
+    const tutti_verb verb = _i ? TUTTI_MARK_BROADCAST : TUTTI_MARK_REDUCE;
+    tutti_graph *g;
+    int n[3];
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%d", i);
+        const tutti_mark mark = {.verb = verb, .tensor = tensor(g, name), .root = i == 1};
+        ck_assert_ok(tutti_graph_mark(g, &mark, &n[i]));
+    }
+    ck_assert_int_eq(tutti_graph_fuse(g, 2, (int[]){n[0], n[1]}), TUTTI_ERR_INVAL);
+    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){n[0], n[2]}));
+    tutti_graph_free(g);
+}
+END_TEST
+
 START_TEST(only_sums_of_one_group_are_fused)
 {
     tutti_graph *g;
@@ -450,5 +468,6 @@ int main(void)
     tcase_add_test(tcase, marks_say_what_they_ask_for);
     tcase_add_test(tcase, collectives_of_a_group_follow_one_another);
     tcase_add_test(tcase, only_sums_of_one_group_are_fused);
+    tcase_add_loop_test(tcase, rooted_marks_of_one_root_are_fused, 0, 2);
     return testing_run(suite);
 }

@@ -171,6 +171,7 @@ static int list_length(const test_case *c, const tutti_op *op)
 {
     if (op == &tutti_op_sum || op == &tutti_op_sum_narrow)
         return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
+    if (op == &tutti_op_gate) return ((const tutti_gate_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_lengths) return ((const tutti_lengths_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_clip_factor) return ((const tutti_clip_factor_desc *)c->desc.bytes)->inputs;
     return ((const tutti_concat_desc *)c->desc.bytes)->parts;

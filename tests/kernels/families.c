@@ -345,6 +345,16 @@ static void average_tensors(test_case *c)
     test_declare(c, "average", TUTTI_F32, count);
 }
 
+static void gate_tensors(test_case *c)
+{
+    const tutti_gate_desc *d = (const void *)c->desc.bytes;
+    for (int i = 0; i < d->inputs; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "x%d", i);
+        test_declare(c, name, TUTTI_F32, 3);
+    }
+}
+
 static void divide_tensors(test_case *c)
 {
     test_declare(c, "x", TUTTI_F32, ((const tutti_divide_desc *)c->desc.bytes)->count);
@@ -493,6 +503,7 @@ static const field fields[] = {
     F(clip, tutti_clip_desc, count, 'i'),
     F(average, tutti_average_desc, count, 'i'),
     F(average, tutti_average_desc, decay, 'r'),
+    F(gate, tutti_gate_desc, inputs, 'd'),
     F(divide, tutti_divide_desc, count, 'i'),
     F(divide, tutti_divide_desc, by, 'f'),
     F(outer, tutti_outer_desc, count, 'i'),
@@ -555,6 +566,7 @@ const test_family *const test_families[] = {
     FAMILY(lengths, 1, {&tutti_op_lengths}),
     FAMILY(clip, 1, {&tutti_op_clip}),
     FAMILY(average, 1, {&tutti_op_average}),
+    FAMILY(gate, 1, {&tutti_op_gate}),
     FAMILY(divide, 1, {&tutti_op_divide}),
     FAMILY(outer, 1, {&tutti_op_outer}),
     NULL,

@@ -39,6 +39,7 @@ void test_clip_factor_reference(const test_case *c);
 void test_lengths_reference(const test_case *c);
 void test_clip_reference(const test_case *c);
 void test_average_reference(const test_case *c);
+void test_gate_reference(const test_case *c);
 void test_divide_reference(const test_case *c);
 void test_outer_reference(const test_case *c);
 

@@ -133,7 +133,7 @@ START_TEST(any_numbers_have_the_same_bits)
         {"sgd_bf16 count=100003 momentum=0.9 weight_decay=0.01 nesterov=0", 0},
         {"adam count=100003 every=3 beta1=0.9 beta2=0.99 epsilon=1e-8 weight_decay=0.1 decoupled=1",
             0},
-        {"clip count=100003", 0}, {"average count=100003 decay=0.999", 0},
+        {"clip count=100003", 0}, {"average count=100003 decay=0.999", 0}, {"gate inputs=3", 0},
         {"divide count=100003 by=3", 0}, {"outer count=100003 by=3 rate=0.7 momentum=0.9", 0},
         {"outer count=100003 by=3 rate=0.7", 0}};
     const uint64_t seed = testing_seed(20261123);

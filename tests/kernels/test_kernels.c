@@ -209,7 +209,8 @@ static void check_golden(test_case *c, uint64_t seed)
     char name[16], text[MAX_TEXT];
     int results = 0;
     if (!strcmp(c->family->name, "dropout") || !strcmp(c->family->name, "mixup_draw") ||
-        !strcmp(c->family->name, "divide") || !strcmp(c->family->name, "outer") || has_bf16(c))
+        !strcmp(c->family->name, "gate") || !strcmp(c->family->name, "divide") ||
+        !strcmp(c->family->name, "outer") || has_bf16(c))
         return; /* make.py says why */
     FILE *index = fopen(testing_source("tests/golden/kernels/index.txt"), "r");
     FILE *data = fopen(testing_source("tests/golden/kernels/results.f32"), "rb");
@@ -542,6 +543,7 @@ START_TEST(bad_descriptors_are_refused)
         "clip count=0",
         "average count=1 decay=1",
         "average count=1 decay=-0.1",
+        "gate inputs=0",
         "divide count=0 by=2",
         "divide count=1 by=0",
         "outer count=1 by=0 rate=1",

@@ -1,6 +1,6 @@
 /* dag/net, dag/strategies: replicas that train alone. Within a round each is a net on its own batch, bit for bit; what
  * a round ends with is the average, or the outer step from it, of all parameters and states; a round of one step is a
- * step on the batch of all replicas. How strategies are written. */
+ * step on the batch of all replicas. How strategies are written; what the schedules of a rooted one wait for. */
 #include "dag/base/log.h"
 #include "tests/net/trial.h"
 
@@ -211,11 +211,23 @@ START_TEST(a_round_of_one_step_is_a_step_of_all)
 }
 END_TEST
 
+/* Whether two nodes use a tensor that one of them writes. */
+static int meet(const tutti_node *a, const tutti_node *b)
+{
+    for (int i = 0; i < a->accesses; i++)
+        for (int k = 0; k < b->accesses; k++)
+            if (a->access[i].tensor == b->access[k].tensor &&
+                ((a->access[i].mode | b->access[k].mode) & TUTTI_WRITE))
+                return 1;
+    return 0;
+}
+
 START_TEST(what_is_written_is_read)
 {
     static const struct {
         const char *text, *full;
-    } rows[] = {{"sync", "sync"}, {"sharded", "sharded"},
+    } rows[] = {{"sync", "sync"}, {"sharded", "sharded"}, {"rooted", "rooted:obr"},
+        {"rooted:b", "rooted:b"}, {"rooted:ob", "rooted:ob"},
         {"local", "local:period=8,outer=1,momentum=0"},
         {"local:momentum=.9,period=3", "local:period=3,outer=1,momentum=0.9"},
         {"local:outer=1e1", "local:period=8,outer=10,momentum=0"}};
@@ -226,7 +238,9 @@ START_TEST(what_is_written_is_read)
         {"local:=2", "local takes period="}, {"local:period=", "whole number from 1"},
         {"local:period=-2", "whole number from 1"}, {"local:period=nan", "whole number from 1"},
         {"local:period=2,,outer=1", "local takes"}, {"local:outer=11", "from 0.001 to 10"},
-        {"local:outer=1,outer=1", "outer= twice"}, {"sync:", "sync takes no parameters"}};
+        {"local:outer=1,outer=1", "outer= twice"}, {"sync:", "sync takes no parameters"},
+        {"rooted:", "must be rooted:b"}, {"rooted:o", "must be rooted:b"},
+        {"rooted:b,ob", "must be rooted:b"}, {"rooted:schedule=b", "must be rooted:b"}};
     const tutti_strategy *strategy;
     tutti_strategy_settings settings;
     char fault[256], text[TUTTI_STRATEGY_TEXT];
@@ -243,6 +257,70 @@ START_TEST(what_is_written_is_read)
             "%s is read", refused[i].text);
         ck_assert_msg(strstr(fault, refused[i].says) != NULL, "%s: %s", refused[i].text, fault);
     }
+}
+END_TEST
+
+/* Whether node `to` of the section train comes behind `from` in every order. */
+static int waits(const tutti_graph *g, int from, int to)
+{
+    static char behind[4096];
+    const tutti_node *first = tutti_graph_get_node(g, from);
+    ck_assert_int_lt(tutti_graph_nodes(g), 4096);
+    memset(behind, 0, sizeof behind);
+    behind[from] = 1;
+    for (int n = from + 1; n <= to; n++) {
+        const tutti_node *node = tutti_graph_get_node(g, n);
+        for (int m = from; m < n && !behind[n] && node->section == first->section; m++)
+            behind[n] = (char)(behind[m] && meet(tutti_graph_get_node(g, m), node));
+    }
+    return behind[to];
+}
+
+static int find_mark(const tutti_graph *g, tutti_verb verb, const char *tensor)
+{
+    const int wanted = tutti_graph_find(g, tensor);
+    for (int n = 0; n < tutti_graph_nodes(g); n++) {
+        const tutti_node *node = tutti_graph_get_node(g, n);
+        if (node->kind == TUTTI_NODE_MARK && node->mark.verb == verb && node->mark.tensor == wanted)
+            return n;
+    }
+    ck_abort_msg("no such mark of %s", tensor);
+}
+
+static int find_node(const tutti_graph *g, const char *name)
+{
+    for (int n = 0; n < tutti_graph_nodes(g); n++)
+        if (!strcmp(tutti_graph_get_node(g, n)->name, name)) return n;
+    ck_abort_msg("no node %s", name);
+}
+
+/* What each schedule of a rooted update waits for: obr for nothing but what it sends, ob's reduces for all gradients,
+ * b's broadcasts for all updates, too. */
+START_TEST(rooted_schedules_wait_as_they_say)
+{
+    static const struct {
+        const char *text;
+        int late_reduce, late_broadcast;
+    } rows[] = {{"rooted:obr", 0, 0}, {"rooted:ob", 1, 0}, {"rooted:b", 1, 1}};
+    tutti_step_options options = options_of(rows[_i].text);
+    options.replicas = REPLICAS;
+    options.average_decay = 0;
+    tutti_net *net;
+    tutti_step *step;
+    ck_assert_ok(tutti_net_new(&net));
+    without_norm(net);
+    ck_assert_ok(tutti_step_build(net, &options, &step));
+    const tutti_graph *g = step->graph;
+    /* the dense layer's gradient is complete before that of the convolution, whose update comes first */
+    const int first_sum = find_node(g, "conv.weight.sum_micro_batches");
+    const int reduce = find_mark(g, TUTTI_MARK_REDUCE, "d.fc.weight");
+    const int last_update = find_node(g, "fc.weight.sgd");
+    const int broadcast = find_mark(g, TUTTI_MARK_BROADCAST, "conv.weight");
+    ck_assert_int_eq(first_sum < reduce && waits(g, first_sum, reduce), rows[_i].late_reduce);
+    ck_assert_int_eq(
+        last_update < broadcast && waits(g, last_update, broadcast), rows[_i].late_broadcast);
+    tutti_step_free(step);
+    tutti_net_free(net);
 }
 END_TEST
 
@@ -273,6 +351,7 @@ int main(void)
         tcase, rounds_average_what_replicas_did_alone, 0, (int)(sizeof kinds / sizeof *kinds));
     tcase_add_test(tcase, a_round_of_one_step_is_a_step_of_all);
     tcase_add_test(tcase, what_is_written_is_read);
+    tcase_add_loop_test(tcase, rooted_schedules_wait_as_they_say, 0, 3);
     tcase_add_test(tcase, sums_that_are_not_made_have_no_type);
     return testing_run(suite);
 }

@@ -13,6 +13,7 @@ program_tests = \
 	tests/programs/interrupt.sh \
 	tests/programs/late.sh \
 	tests/programs/layout.sh \
+	tests/programs/rooted.sh \
 	tests/programs/strategy.sh \
 	tests/programs/loaded.sh \
 	tests/programs/local.sh \

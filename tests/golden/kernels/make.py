@@ -287,7 +287,7 @@ FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer
             "lars": lars, "length": length, "clip_factor": clip_factor, "lengths": lengths, "clip": clip, "average": average}
 
 
-WITHOUT = ("dropout", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16", "divide",
+WITHOUT = ("dropout", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16", "gate", "divide",
            "outer")
 
 

@@ -1,0 +1,142 @@
+/* One replica, the root, gets every sum, updates all parameters, and sends them to the others, which keep
+ * nothing of what the update rule keeps. Three schedules, of one result:
+ *
+ *   obr   backward   d4 d3 d2 d1   each: reduce        as soon as it is complete
+ *         update     1  2  3  4    each: broadcast     as soon as it is updated
+ *   ob    backward   d4 d3 d2 d1 | reduce 4 3 2 1      not before all are complete
+ *         update     1  2  3  4    each: broadcast     the next forward pass begins with layer 1
+ *   b     as ob, and update 1 2 3 4 | broadcast 1 2 3 4   not before all are updated
+ *
+ * Axes: data parallelism; every step is one of the sequential rule, on the root; scheduling as above;
+ * gradients go to the root, weights come from it; a tree with one root.
+ *
+ * Invariants: after a step replicas have the same parameters, bit for bit. The three have the same bits as
+ * each other: a tree adds whole vectors in an order that depends on nothing but the ranks. It is that of
+ * sync on up to three ranks; on more, sums are rounded in another order. A gate, which is a node of the
+ * graph, is what makes ob and b wait; there is no other difference.
+ *
+ * Source: Awan, Hamidouche, Hashmi & Panda 2017, "S-Caffe: Co-designing MPI Runtimes and Caffe for
+ * Scalable Deep Learning on Modern GPU Clusters", PPoPP (SC-B, SC-OB, SC-OBR). */
+#include "dag/base/log.h"
+#include "dag/net/builder.h"
+
+enum { B, OB, OBR };
+
+static const char *const schedules[] = {[B] = "b", [OB] = "ob", [OBR] = "obr", NULL};
+static const tutti_strategy_parameter parameters[] = {
+    {.key = "schedule",
+        .help = "what overlaps with computing: nothing, the broadcasts, or the reduces, too",
+        .fallback = OBR,
+        .words = schedules},
+    {0}};
+
+static int schedule_of(const tutti_builder *b)
+{
+    return (int)b->options->settings.value[0];
+}
+
+static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
+{
+    const double schedule = options->settings.value[0];
+    if (schedule != B && schedule != OB && schedule != OBR)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "step: the strategy rooted has no schedule %g", schedule);
+    if (rule->cut) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "step: the update rule %s cannot leave what it keeps to one rank, as the strategy rooted "
+        "wants: use the strategy sync",
+        rule->name);
+}
+
+static tutti_status reduce(tutti_builder *b, int l, int p)
+{
+    tutti_trained *t = tutti_builder_trained(b, l, p);
+    return tutti_builder_mark(b, TUTTI_MARK_REDUCE, t->gradient, 0, &t->mark);
+}
+
+static tutti_status sum(tutti_builder *b, int l, int p)
+{
+    return schedule_of(b) == OBR ? reduce(b, l, p) : TUTTI_OK;
+}
+
+static tutti_status broadcast(tutti_builder *b, int l, int p)
+{
+    int node;
+    return tutti_builder_mark(
+        b, TUTTI_MARK_BROADCAST, tutti_builder_trained(b, l, p)->weight, 0, &node);
+}
+
+/* One after the other, of all parameters from the first layer on, or from the last. */
+typedef tutti_status (*visit_fn)(tutti_builder *b, int l, int p);
+static tutti_status visit_all(tutti_builder *b, int from_last, visit_fn visit)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < b->end - b->first && status == TUTTI_OK; i++) {
+        const int l = from_last ? b->end - 1 - i : b->first + i;
+        const int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++) status = visit(b, l, p);
+    }
+    return status;
+}
+
+static const char *suffix_of(const tutti_builder *b, int l, int p)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_layer_parameters(&b->net->layer[l], parameter);
+    return parameter[p].suffix;
+}
+
+static tutti_status update_one(tutti_builder *b, int l, int p)
+{
+    return tutti_builder_update_parameter(b, l, p, suffix_of(b, l, p));
+}
+
+static tutti_status update_and_send(tutti_builder *b, int l, int p)
+{
+    tutti_status status = update_one(b, l, p);
+    return status == TUTTI_OK ? broadcast(b, l, p) : status;
+}
+
+static tutti_status follow(tutti_builder *b, int l, int p)
+{
+    return tutti_builder_follow_parameter(b, l, p, suffix_of(b, l, p));
+}
+
+static tutti_status reduce_late(tutti_builder *b)
+{
+    tutti_status status = tutti_builder_gate(b, TUTTI_GATED_GRADIENTS);
+    return status == TUTTI_OK ? visit_all(b, 1, reduce) : status;
+}
+
+static tutti_status send_late(tutti_builder *b)
+{
+    tutti_status status = visit_all(b, 0, update_one);
+    if (status == TUTTI_OK) status = tutti_builder_gate(b, TUTTI_GATED_WEIGHTS);
+    return status == TUTTI_OK ? visit_all(b, 0, broadcast) : status;
+}
+
+/* What follows a parameter comes behind the last broadcast, so that these can be fused. */
+static tutti_status update(tutti_builder *b)
+{
+    const int schedule = schedule_of(b);
+    tutti_status status = schedule == OBR ? TUTTI_OK : reduce_late(b);
+    if (status == TUTTI_OK && b->options->clip_norm > 0)
+        status = tutti_builder_measure_gradients(b);
+    if (status == TUTTI_OK)
+        status = schedule == B ? send_late(b) : visit_all(b, 0, update_and_send);
+    if (status == TUTTI_OK) status = visit_all(b, 0, follow);
+    for (int l = b->first; l < b->end && status == TUTTI_OK; l++)
+        if (b->net->layer[l].kind->statistics) status = tutti_builder_update_running(b, l);
+    return status;
+}
+
+const tutti_strategy tutti_strategy_rooted = {.name = "rooted",
+    .summary = "one replica gets all sums, updates all parameters, and sends them to the others",
+    .parameter = parameters,
+    .deals = 1,
+    .roots = 1,
+    .check = check,
+    .sum = sum,
+    .update = update,
+    .settle = tutti_step_cut_updates};
