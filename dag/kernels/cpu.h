@@ -105,8 +105,6 @@ void tutti_cpu_narrow(uint16_t *to, const float *from, int64_t count);
 tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least);
 /* INVAL, logged, when the product is too large to address as floats. */
 tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int factors);
-/* For kernels that need only their descriptor: a copy of it, which tutti_cpu_free releases. */
-tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
 
 /* The heads of a family's functions: those that open, run and close kernels, and those that count an
  * op's flops and bytes. */

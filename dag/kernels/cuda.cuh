@@ -4,7 +4,8 @@
  * the queue of their call. A C++ compiler makes functions of it, which go through the same blocks
  * and threads one after another on the calling thread; tests compare these with the CPU's kernels.
  * Both do the same operations in the same order as the CPU's (nothing is contracted: nvcc is told
- * -fmad=false), so the bits are equal where the processor's arithmetic is IEEE's.
+ * -fmad=false), so the bits are equal where the processor's arithmetic is IEEE's. Where sums are added
+ * in another order, the file says so.
  *
  * All of it is in an unnamed namespace: a program may contain both. C++17. Internal to
  * dag/kernels. */
@@ -18,6 +19,7 @@ extern "C" {
 }
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef __CUDACC__
@@ -73,6 +75,38 @@ inline tutti_status check_inputs(const char *op, int inputs)
         TUTTI_ERR_UNSUPPORTED, "%s: %d inputs on a GPU, which takes %d", op, inputs, MOST_INPUTS);
 }
 
+/* ---- Kernels that keep memory ---- */
+
+/* The device's memory, at least one byte of it. NOMEM, logged. */
+inline tutti_status space_get(const char *op, size_t bytes, void **space);
+inline void space_release(void *space);
+
+/* What such a kernel opens: its descriptor, and memory for what one launch leaves to the next. */
+template <typename Desc> struct Opened {
+    Desc desc;
+    void *space;
+};
+
+template <typename Desc>
+inline tutti_status open_with(const char *op, const Desc *desc, size_t bytes, void **args)
+{
+    Opened<Desc> *opened = (Opened<Desc> *)malloc(sizeof *opened);
+    if (!opened) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);
+    opened->desc = *desc;
+    const tutti_status status = space_get(op, bytes, &opened->space);
+    if (status)
+        free(opened);
+    else
+        *args = opened;
+    return status;
+}
+
+template <typename Desc> void close_with(void *args)
+{
+    if (args) space_release(((Opened<Desc> *)args)->space);
+    free(args);
+}
+
 /* ---- Starting a kernel ---- */
 
 enum { THREADS = 256, MOST_BLOCKS = 1 << 14 };
@@ -101,6 +135,20 @@ TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const El
 
 #ifdef __CUDACC__
 
+inline tutti_status space_get(const char *op, size_t bytes, void **space)
+{
+    const cudaError_t error = cudaMalloc(space, bytes);
+    if (!error) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM,
+        "%s: no %zu bytes of the GPU's memory to open the kernel: %s", op, bytes,
+        cudaGetErrorString(error));
+}
+
+inline void space_release(void *space)
+{
+    cudaFree(space);
+}
+
 template <typename Element>
 __global__ void __launch_bounds__(THREADS)
     run_each(int64_t count, const __grid_constant__ Element element)
@@ -122,6 +170,17 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 }
 
 #else
+
+inline tutti_status space_get(const char *op, size_t bytes, void **space)
+{
+    *space = malloc(bytes);
+    return *space ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);
+}
+
+inline void space_release(void *space)
+{
+    free(space);
+}
 
 template <typename Element>
 tutti_status launch(const char *op, int64_t count, const Element &element, void *queue)

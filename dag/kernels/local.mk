@@ -19,9 +19,11 @@ libnet_la_SOURCES += \
 # libtool would give its own flags to nvcc, which does not know them: -prefer-non-pic leaves them out.
 SUFFIXES = .cu
 cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/cuda.cuh dag/kernels/kernel.h \
-	dag/kernels/mixup.h dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h
-cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/mixup_cuda.cu dag/kernels/optim_cuda.cu \
-	dag/kernels/pixel_cuda.cu
+	dag/kernels/loss.h dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/open.h dag/kernels/optim.h \
+	dag/kernels/pixel.h dag/kernels/pool.h
+cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/loss_cuda.cu dag/kernels/lrn_cuda.cu \
+	dag/kernels/mixup_cuda.cu dag/kernels/norm_cuda.cu dag/kernels/optim_cuda.cu dag/kernels/pixel_cuda.cu \
+	dag/kernels/pool_cuda.cu
 EXTRA_DIST += $(cuda_sources) dag/kernels/cuda.cuh
 if HAVE_CUDA
 libnet_la_SOURCES += $(cuda_sources) dag/kernels/cuda_rows.c

@@ -11,7 +11,8 @@
  *   with the larger weight in t, its own if the weights are equal.
  *   smoothing is in [0, 1); 0 is the plain cross-entropy.  views 0 means 1.
  *   A label below 0 marks a padding row: no loss, gradient zero, not counted; its partner is
- *   not mixed.  A label >= K is a KERNEL error.
+ *   not mixed.  A label >= K is a KERNEL error;
+ *   on a GPU, which cannot return one, the loss and the gradient of the row are NaN.
  *   logits, dlogits (N,K)   labels (N) int32   part (N) float32.   weight is 1 / global batch, so
  *   that sums over micro-batches and ranks are the gradient of the mean loss.
  * Source of smoothing: Szegedy et al. 2015, arXiv:1512.00567, section 7. */

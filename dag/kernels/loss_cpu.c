@@ -6,9 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-TUTTI_CPU_OPEN(xent)
+tutti_status tutti_check_xent(const tutti_xent_desc *d)
 {
-    const tutti_xent_desc *d = desc;
     const int64_t logits[] = {d->N, d->K};
     tutti_status status = tutti_cpu_check("softmax_xent", "N", d->N, 1);
     if (!status) status = tutti_cpu_check("softmax_xent", "K", d->K, 1);
@@ -23,7 +22,13 @@ TUTTI_CPU_OPEN(xent)
     if (!status && d->mixed && d->N % 2)
         status = tutti_fail(
             TUTTI_ERR_INVAL, "softmax_xent: %" PRId64 " rows cannot be mixed in pairs", d->N);
-    return status ? status : tutti_cpu_copy("softmax_xent", d, sizeof *d, args);
+    return status;
+}
+
+TUTTI_CPU_OPEN(xent)
+{
+    tutti_status status = tutti_check_xent(desc);
+    return status ? status : tutti_cpu_copy("softmax_xent", desc, sizeof(tutti_xent_desc), args);
 }
 
 static tutti_status check_labels(const tutti_xent_desc *d, const int32_t *labels)

@@ -18,7 +18,7 @@ typedef struct lrn {
     float *square, *share, *first;
 } lrn;
 
-static tutti_status check(const tutti_lrn_desc *d)
+tutti_status tutti_check_lrn(const tutti_lrn_desc *d)
 {
     const struct {
         const char *what;
@@ -52,7 +52,7 @@ static void lrn_close(void *args)
 
 TUTTI_CPU_OPEN(lrn)
 {
-    tutti_status status = check(desc);
+    tutti_status status = tutti_check_lrn(desc);
     if (status) return status;
     lrn *l = calloc(1, sizeof *l);
     if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "lrn: no memory to open the kernel");

@@ -31,7 +31,7 @@ size_t tutti_norm_mask_bytes(const tutti_norm_desc *desc)
     return 1;
 }
 
-static tutti_status check(const tutti_norm_desc *d)
+tutti_status tutti_check_norm(const tutti_norm_desc *d)
 {
     const int64_t x[] = {d->N, d->H, d->W, d->C};
     tutti_status status = tutti_cpu_check("norm", "N", d->N, 1);
@@ -44,10 +44,16 @@ static tutti_status check(const tutti_norm_desc *d)
     return status;
 }
 
+int64_t tutti_norm_block_rows(int64_t C)
+{
+    const int64_t rows = BLOCK_BYTES / (int64_t)sizeof(float) / C;
+    return rows < LEAST_BLOCK_ROWS ? LEAST_BLOCK_ROWS : rows;
+}
+
 TUTTI_CPU_OPEN(norm)
 {
     const tutti_norm_desc *d = desc;
-    tutti_status status = check(d);
+    tutti_status status = tutti_check_norm(d);
     if (status) return status;
     size_t channels = (size_t)(d->C + TUTTI_LANES - 1) / TUTTI_LANES * TUTTI_LANES;
     size_t bytes = channels * (2 * sizeof(double) + 5 * sizeof(float));
@@ -62,8 +68,7 @@ TUTTI_CPU_OPEN(norm)
     k->desc = *d;
     k->rows = d->N * d->H * d->W;
     k->padded = (int64_t)channels;
-    k->block_rows = BLOCK_BYTES / (int64_t)sizeof(float) / d->C;
-    if (k->block_rows < LEAST_BLOCK_ROWS) k->block_rows = LEAST_BLOCK_ROWS;
+    k->block_rows = tutti_norm_block_rows(d->C);
     k->sum0 = scratch;
     k->sum1 = k->sum0 + channels;
     k->scale = (float *)(k->sum1 + channels);
@@ -374,7 +379,7 @@ TUTTI_CPU_VALUES_FN(norm_bwd)
 
 /* ---- Running statistics ---- */
 
-TUTTI_CPU_OPEN(norm_running)
+tutti_status tutti_open_norm_running(const void *desc, void **args)
 {
     const tutti_norm_running_desc *d = desc;
     tutti_status status = tutti_cpu_check("norm_running", "C", d->C, 1);
@@ -421,6 +426,6 @@ const tutti_kernel tutti_kernels_norm_cpu[] = {
     TUTTI_CPU_LOOPS(norm, norm_open, norm_train, norm_close),
     TUTTI_CPU_LOOPS(norm_infer, norm_open, norm_infer, norm_close),
     TUTTI_CPU_LOOPS(norm_bwd, norm_open, norm_bwd, norm_close),
-    TUTTI_CPU_LOOP(norm_running, norm_running_open, norm_running_run),
+    TUTTI_CPU_LOOP(norm_running, tutti_open_norm_running, norm_running_run),
     {0},
 };

@@ -1,11 +1,16 @@
-/* Opening the kernels that need only their descriptor: the same on every device, whose rows name
- * these. They are defined with the CPU's kernels of their family, and closed by tutti_cpu_free.
- * Internal to dag/kernels. */
+/* Opening kernels, as far as it is the same on every device; defined with the CPU's kernels of each
+ * family. Internal to dag/kernels. */
 #ifndef TUTTI_OPEN_H
 #define TUTTI_OPEN_H
 
-#include "dag/base/status.h"
+#include "dag/kernels/loss.h"
+#include "dag/kernels/lrn.h"
+#include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
+#include "dag/kernels/pool.h"
 
+/* Of kernels that need only their descriptor: rows of every device name these, and tutti_cpu_free,
+ * which closes. */
 tutti_status tutti_open_relu(const void *desc, void **args);
 tutti_status tutti_open_dropout(const void *desc, void **args);
 tutti_status tutti_open_sum(const void *desc, void **args);
@@ -18,12 +23,26 @@ tutti_status tutti_open_mixup(const void *desc, void **args);
 tutti_status tutti_open_normalise(const void *desc, void **args);
 tutti_status tutti_open_sgd(const void *desc, void **args);
 tutti_status tutti_open_adam(const void *desc, void **args);
+tutti_status tutti_open_norm_running(const void *desc, void **args);
 tutti_status tutti_open_lengths(const void *desc, void **args);
 tutti_status tutti_open_clip_factor(const void *desc, void **args);
 tutti_status tutti_open_clip(const void *desc, void **args);
 tutti_status tutti_open_average(const void *desc, void **args);
 tutti_status tutti_open_divide(const void *desc, void **args);
 tutti_status tutti_open_outer(const void *desc, void **args);
+/* A copy of the descriptor, which tutti_cpu_free releases. */
+tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
 void tutti_cpu_free(void *args);
+
+/* The others check their descriptor with these: INVAL, logged. */
+tutti_status tutti_check_norm(const tutti_norm_desc *desc);
+tutti_status tutti_check_pool(const tutti_pool_desc *desc);
+tutti_status tutti_check_lrn(const tutti_lrn_desc *desc);
+tutti_status tutti_check_xent(const tutti_xent_desc *desc);
+tutti_status tutti_check_length(const tutti_length_desc *desc);
+tutti_status tutti_check_lars(const tutti_lars_desc *desc);
+
+/* So many rows (pixels) of C channels are summed in float32, and such sums in double. [P] */
+int64_t tutti_norm_block_rows(int64_t C);
 
 #endif

@@ -238,11 +238,15 @@ static double float_length(int64_t count, const float *x)
     return length_of(&squares);
 }
 
+tutti_status tutti_check_length(const tutti_length_desc *d)
+{
+    return check_count("length", d->count);
+}
+
 TUTTI_CPU_OPEN(length)
 {
-    const tutti_length_desc *d = desc;
-    tutti_status status = check_count("length", d->count);
-    return status ? status : tutti_cpu_copy("length", d, sizeof *d, args);
+    tutti_status status = tutti_check_length(desc);
+    return status ? status : tutti_cpu_copy("length", desc, sizeof(tutti_length_desc), args);
 }
 
 TUTTI_CPU_FN(length)
@@ -273,9 +277,8 @@ TUTTI_CPU_FN(length_bf16)
 
 /* ---- lars ---- */
 
-TUTTI_CPU_OPEN(lars)
+tutti_status tutti_check_lars(const tutti_lars_desc *d)
 {
-    const tutti_lars_desc *d = desc;
     tutti_status status = check_count("lars", d->count);
     if (!status) status = check_number("lars", "momentum", (double)d->momentum, 1);
     if (!status)
@@ -285,7 +288,13 @@ TUTTI_CPU_OPEN(lars)
             check_number("lars", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
     if (!status)
         status = check_number("lars", "trust coefficient", (double)d->trust, (double)INFINITY);
-    return status ? status : tutti_cpu_copy("lars", d, sizeof *d, args);
+    return status;
+}
+
+TUTTI_CPU_OPEN(lars)
+{
+    tutti_status status = tutti_check_lars(desc);
+    return status ? status : tutti_cpu_copy("lars", desc, sizeof(tutti_lars_desc), args);
 }
 
 /* The factor of the rate for this tensor; NaN if a length is. */

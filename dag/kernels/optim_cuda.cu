@@ -34,8 +34,8 @@ template <typename Value> tutti_status sgd(const void *args, void *const buf[], 
 {
     const tutti_sgd_desc *d = (const tutti_sgd_desc *)args;
     const Sgd<Value> element = {(const Value *)buf[0] + d->first, (const float *)buf[1],
-        (float *)buf[2] + d->first,
-        (float *)buf[3], d->momentum, d->weight_decay, d->rate_factor, d->nesterov};
+        (float *)buf[2] + d->first, (float *)buf[3], d->momentum, d->weight_decay, d->rate_factor,
+        d->nesterov};
     return launch("sgd", d->count, element, queue);
 }
 
@@ -90,9 +90,143 @@ tutti_status adam(const void *args, void *const buf[], void *queue)
 {
     const tutti_adam_desc *d = (const tutti_adam_desc *)args;
     const Adam element = {(const float *)buf[0] + d->first, (const float *)buf[1],
-        (const int64_t *)buf[2],
-        (float *)buf[3] + d->first, (float *)buf[4], (float *)buf[5], *d};
+        (const int64_t *)buf[2], (float *)buf[3] + d->first, (float *)buf[4], (float *)buf[5], *d};
     return launch("adam", d->count, element, queue);
+}
+
+/* ---- lengths ---- */
+
+/* A tensor's squares are added in PARTS parts, whose sums are added in GROUPS groups, and these one
+ * after another, all in double: the same order on every GPU, but not the CPU's. */
+enum { PARTS = 1 << 14, GROUPS = 1 << 7 };
+
+template <typename Value> struct Squares {
+    const Value *x;
+    int64_t count;
+    double *sum;
+    TUTTI_BOTH void operator()(int64_t part) const
+    {
+        double total = 0;
+        for (int64_t i = part; i < count; i += PARTS)
+            total += (double)get(x, i) * (double)get(x, i);
+        sum[part] = total;
+    }
+};
+
+struct GroupSums {
+    const double *part;
+    double *sum;
+    TUTTI_BOTH void operator()(int64_t group) const
+    {
+        double total = 0;
+        for (int i = 0; i < PARTS / GROUPS; i++) total += part[group + (int64_t)i * GROUPS];
+        sum[group] = total;
+    }
+};
+
+/* The sums of the groups are in sum[PARTS] and behind. `sum` has PARTS + GROUPS elements. */
+template <typename Value>
+tutti_status add_squares(const char *op, const Value *x, int64_t count, double *sum, void *queue)
+{
+    const Squares<Value> squares = {x, count, sum};
+    const GroupSums groups = {sum, sum + PARTS};
+    const tutti_status status = launch(op, PARTS, squares, queue);
+    return status ? status : launch(op, GROUPS, groups, queue);
+}
+
+TUTTI_BOTH inline double length_of(const double *sum)
+{
+    double squares = 0;
+    for (int group = 0; group < GROUPS; group++) squares += sum[PARTS + group];
+    return sqrt(squares);
+}
+
+tutti_status open_length(const void *desc, void **args)
+{
+    const tutti_length_desc *d = (const tutti_length_desc *)desc;
+    const tutti_status status = tutti_check_length(d);
+    return status ? status : open_with("length", d, (PARTS + GROUPS) * sizeof(double), args);
+}
+
+struct Length {
+    const double *sum;
+    float *length;
+    TUTTI_BOTH void operator()(int64_t) const
+    {
+        *length = (float)length_of(sum);
+    }
+};
+
+template <typename Value> tutti_status length(const void *args, void *const buf[], void *queue)
+{
+    const Opened<tutti_length_desc> *k = (const Opened<tutti_length_desc> *)args;
+    double *sum = (double *)k->space;
+    const Length element = {sum, (float *)buf[1]};
+    const tutti_status status =
+        add_squares("length", (const Value *)buf[0], k->desc.count, sum, queue);
+    return status ? status : launch("length", 1, element, queue);
+}
+
+/* ---- lars ---- */
+
+/* The sums for w, those for g, and the rate. */
+enum { LARS_SPACE = 2 * (PARTS + GROUPS) + 1 };
+
+tutti_status open_lars(const void *desc, void **args)
+{
+    const tutti_lars_desc *d = (const tutti_lars_desc *)desc;
+    const tutti_status status = tutti_check_lars(d);
+    return status ? status : open_with("lars", d, LARS_SPACE * sizeof(double), args);
+}
+
+struct LarsRate {
+    const float *rate;
+    double *space;
+    tutti_lars_desc d;
+    TUTTI_BOTH void operator()(int64_t) const
+    {
+        const double trust = (double)d.trust, decay = (double)d.weight_decay;
+        double local = 1;
+        if (trust > 0) {
+            const double weight = length_of(space), gradient = length_of(space + PARTS + GROUPS);
+            if (!(weight <= 0 || gradient <= 0))
+                local = trust * weight / (gradient + decay * weight);
+        }
+        space[LARS_SPACE - 1] = (double)*rate * (double)d.rate_factor * local;
+    }
+};
+
+struct Lars {
+    const float *g;
+    float *w, *v;
+    const double *rate;
+    float momentum, weight_decay;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const float gradient = g[i] + w[i] * weight_decay;
+        const float velocity = v[i] * momentum + gradient * (float)*rate;
+        v[i] = velocity;
+        w[i] -= velocity;
+    }
+};
+
+tutti_status lars(const void *args, void *const buf[], void *queue)
+{
+    const Opened<tutti_lars_desc> *k = (const Opened<tutti_lars_desc> *)args;
+    const tutti_lars_desc *d = &k->desc;
+    double *space = (double *)k->space;
+    const float *g = (const float *)buf[0];
+    float *w = (float *)buf[2];
+    const LarsRate rate = {(const float *)buf[1], space, *d};
+    const Lars element = {
+        g, w, (float *)buf[3], space + LARS_SPACE - 1, d->momentum, d->weight_decay};
+    tutti_status status = TUTTI_OK;
+    if (d->trust > 0) {
+        status = add_squares("lars", (const float *)w, d->count, space, queue);
+        if (!status) status = add_squares("lars", g, d->count, space + PARTS + GROUPS, queue);
+    }
+    if (!status) status = launch("lars", 1, rate, queue);
+    return status ? status : launch("lars", d->count, element, queue);
 }
 
 /* ---- clip ---- */
@@ -230,6 +364,11 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(optim)[] = {
     ROW(sgd, TUTTI_F32, sgd<float>),
     ROW(sgd, TUTTI_BF16, sgd<uint16_t>),
     ROW(adam, TUTTI_F32, adam),
+    {&tutti_op_lars, TUTTI_CUDA, TUTTI_F32, open_lars, lars, close_with<tutti_lars_desc>},
+    {&tutti_op_length, TUTTI_CUDA, TUTTI_F32, open_length, length<float>,
+        close_with<tutti_length_desc>},
+    {&tutti_op_length, TUTTI_CUDA, TUTTI_BF16, open_length, length<uint16_t>,
+        close_with<tutti_length_desc>},
     ROW(lengths, TUTTI_F32, lengths),
     ROW(clip_factor, TUTTI_F32, clip_factor),
     ROW(clip, TUTTI_F32, clip),

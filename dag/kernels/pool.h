@@ -7,7 +7,7 @@
  *   ceil_mode). With counts_padding no window may stick out.
  *   x (N,H,W,C)   y (N,P,Q,C)   argmax: uint8, tutti_pool_argmax_bytes() (the library's format).
  *   dx: written, not accumulated.   x, y, dx, dy: float32 or bf16; in bf16
- *   the gradients of windows that overlap are added in bf16. */
+ *   the gradients of windows that overlap are added in bf16 on the CPU, in float32 on a GPU. */
 #ifndef TUTTI_POOL_H
 #define TUTTI_POOL_H
 

@@ -9,7 +9,7 @@ static int sticks_out(int64_t in, int64_t window, int64_t stride, int64_t pad, i
     return (out - 1) * stride + window > in + 2 * pad;
 }
 
-static tutti_status check(const tutti_pool_desc *d)
+tutti_status tutti_check_pool(const tutti_pool_desc *d)
 {
     const struct {
         const char *what;
@@ -37,13 +37,13 @@ static tutti_status check(const tutti_pool_desc *d)
 
 static tutti_status open_max(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
-    tutti_status status = check(desc);
+    tutti_status status = tutti_check_pool(desc);
     return status ? status : tutti_onednn_pool(desc, 1, pass, dtype, args);
 }
 
 static tutti_status open_avg(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
-    tutti_status status = check(desc);
+    tutti_status status = tutti_check_pool(desc);
     return status ? status : tutti_onednn_pool(desc, 0, pass, dtype, args);
 }
 
@@ -54,7 +54,7 @@ TUTTI_CPU_OPEN_VALUES(pool_avg_bwd, open_avg, TUTTI_PASS_BACKWARD_DATA)
 
 size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype)
 {
-    size_t bytes = check(desc) ? 0 : tutti_onednn_pool_workspace(desc, dtype);
+    size_t bytes = tutti_check_pool(desc) ? 0 : tutti_onednn_pool_workspace(desc, dtype);
     return bytes ? bytes : 1;
 }
 

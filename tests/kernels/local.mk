@@ -21,9 +21,13 @@ if HAVE_CXX
 host_kernels = \
 	tests/kernels/act_host.$(OBJEXT) \
 	tests/kernels/arith_host.$(OBJEXT) \
+	tests/kernels/loss_host.$(OBJEXT) \
+	tests/kernels/lrn_host.$(OBJEXT) \
 	tests/kernels/mixup_host.$(OBJEXT) \
+	tests/kernels/norm_host.$(OBJEXT) \
 	tests/kernels/optim_host.$(OBJEXT) \
-	tests/kernels/pixel_host.$(OBJEXT)
+	tests/kernels/pixel_host.$(OBJEXT) \
+	tests/kernels/pool_host.$(OBJEXT)
 tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c
 tests_kernels_test_cuda_LDADD += $(host_kernels)
 tests_kernels_test_cuda_DEPENDENCIES = libtesting.la $(host_kernels)
