@@ -11,7 +11,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 static tutti_status sum(tutti_builder *b, int l, int p)
 {
     tutti_trained *t = tutti_builder_trained(b, l, p);
-    return tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, t->gradient, 0, &t->mark);
+    return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, t->gradient, 0, &t->mark);
 }
 
 static tutti_status update(tutti_builder *b)
