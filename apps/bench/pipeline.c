@@ -98,7 +98,7 @@ static void list_rows(tutti_pipeline_bench *b)
         add_row(b, TUTTI_PIPELINE_STAGES, design->name, images)->design = design;
         if (!first) first = design;
     }
-    if (images % ranks == 0 && b->layout.stages > 1)
+    if (images % ranks == 0 && tutti_layout_has_groups(&b->layout))
         add_row(b, TUTTI_PIPELINE_PARALLEL, "data parallelism", images)->design = first;
 }
 
