@@ -40,7 +40,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images per replica and step"},
     {TUTTI_CONF_TEXT, "layout", "LAYOUT", AT(layout_text),
-        .help = "stages=S,replicas=R as of tutti-cifar; if omitted, a stage on each rank"},
+        .help = "stages=S,replicas=R,split=G as of tutti-cifar; if omitted, a stage on each rank"},
     {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
         AT(pipeline), .help = "order of a stage's passes"},
     {TUTTI_CONF_INT, "micro-batches", "M", .fallback = "8", .low = 1, .high = 65536,
@@ -98,7 +98,7 @@ static void list_rows(tutti_pipeline_bench *b)
         add_row(b, TUTTI_PIPELINE_STAGES, design->name, images)->design = design;
         if (!first) first = design;
     }
-    if (images % ranks == 0 && b->layout.stages > 1)
+    if (images % ranks == 0 && tutti_layout_has_groups(&b->layout))
         add_row(b, TUTTI_PIPELINE_PARALLEL, "data parallelism", images)->design = first;
 }
 

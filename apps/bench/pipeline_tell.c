@@ -79,7 +79,10 @@ void tutti_pipeline_tell(tutti_pipeline_bench *b)
     printf("%-34s %10s %10s %7s %9s %8s %8s %8s\n", "", "ms a step", "images/s", "idle %",
         "activ. MB", "/ whole", "/ par.", "/ peer");
     for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i]);
-    printf("equal stages would be idle for %.1f %% of a step's passes\n", 100 * least);
+    if (stages > 1) {
+        printf("equal stages would be idle for %.1f %% of a step's passes\n", 100 * least);
+        tutti_result_number(b->result, "idle with equal stages", "%", 100 * least);
+    }
     puts(
         "idle: share of a step in which a rank runs no kernel, the ranks' mean. activ.: bytes that "
         "forward passes\nleave for backward passes, and gradients of values, on the rank that "

@@ -49,7 +49,7 @@ static tutti_status open_session(
         .layout = layout_of(b, r),
         .metered = 1,
         .exchange = {.design = r->design,
-            .messages = r->kind == TUTTI_PIPELINE_STAGES && b->layout.stages > 1,
+            .messages = r->kind == TUTTI_PIPELINE_STAGES && tutti_layout_has_groups(&b->layout),
             .algorithm = r->kind == TUTTI_PIPELINE_STAGES ? "direct" : NULL,
             .timeout_s = b->o.timeout_s},
         .comm = b->world.boot.comm};

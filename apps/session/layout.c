@@ -20,16 +20,19 @@ static const char *read_number(const char *text, int *number)
 
 const char *tutti_layout_read(const char *text, tutti_layout *layout)
 {
-    static const char form[] = "must be stages=S, replicas=R, or both, such as stages=2,replicas=4";
+    static const char form[] =
+        "must be stages=S, replicas=R, split=G, or several of these, such as stages=2,replicas=4";
     const struct {
         const char *key;
         int *number;
-    } keys[] = {{"stages=", &layout->stages}, {"replicas=", &layout->replicas}};
-    layout->stages = layout->replicas = 0;
+    } keys[] = {
+        {"stages=", &layout->stages}, {"replicas=", &layout->replicas}, {"split=", &layout->split}};
+    enum { KEYS = sizeof keys / sizeof *keys };
+    layout->stages = layout->replicas = layout->split = 0;
     do {
         int k = 0;
-        while (k < 2 && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
-        if (k == 2 || *keys[k].number) return form;
+        while (k < KEYS && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
+        if (k == KEYS || *keys[k].number) return form;
         text = read_number(text + strlen(keys[k].key), keys[k].number);
         if (!text || (!*text && text[-1] == ',')) return form;
     } while (*text);
@@ -56,6 +59,11 @@ tutti_status tutti_layout_complete(tutti_layout *layout, int ranks)
             "--layout %s needs %d ranks, but there are %d: start that many, or change it",
             tutti_layout_print(layout, text), whole.stages * (whole.replicas ? whole.replicas : 1),
             ranks);
+    if (whole.split && whole.replicas % whole.split)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--layout %s divides layers over groups of %d, which do not make up %d replicas: use a "
+            "divisor",
+            tutti_layout_print(layout, text), whole.split, whole.replicas);
     *layout = whole;
     return TUTTI_OK;
 }
@@ -66,8 +74,11 @@ char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT
     text[0] = '\0';
     if (layout->stages) n = snprintf(text, TUTTI_LAYOUT_TEXT, "stages=%d", layout->stages);
     if (layout->replicas)
-        snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%sreplicas=%d", n ? "," : "",
+        n += snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%sreplicas=%d", n ? "," : "",
             layout->replicas);
+    if (layout->split)
+        snprintf(
+            text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%ssplit=%d", n ? "," : "", layout->split);
     return text;
 }
 

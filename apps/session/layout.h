@@ -2,6 +2,8 @@
  *
  *   stages=S,replicas=R     the net is cut into S stages, each on a rank of its own, and there are R
  *                           replicas of it, which train on different images
+ *   split=G                 G replicas that follow each other share the weights of large dense
+ *                           layers (dag/net/divide.h): replica r has block r mod G
  *
  * Rank r has stage r mod S of replica r / S, so the stages of a replica are neighbours: where a host
  * has several ranks, activations stay on it. Zeroes stand for no layout: a replica on each rank.
@@ -23,6 +25,7 @@ enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64 };
 
 typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
+    int split;            /* 0, 1: no layer is divided */
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
     int stage_layers[TUTTI_LAYOUT_STAGES];
@@ -37,10 +40,24 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout);
 int tutti_layout_read_layers(const char *text, tutti_layout *layout);
 
 /* Puts a number in place of what was not given: one stage; as many replicas as there are ranks for.
- * USAGE (logged) if the product is not the number of ranks. */
+ * USAGE (logged) if the product is not the number of ranks, or if groups of `split` do not make up the
+ * replicas. */
 tutti_status tutti_layout_complete(tutti_layout *layout, int ranks);
 /* "stages=2,replicas=2" into text; returns text. */
 char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);
+
+/* Whether it was given. */
+static inline int tutti_layout_given(const tutti_layout *layout)
+{
+    return layout->stages || layout->replicas || layout->split;
+}
+
+/* Whether ranks exchange values, too: then there are groups of them, and they wait for each other in
+ * every pass. */
+static inline int tutti_layout_has_groups(const tutti_layout *layout)
+{
+    return layout->stages > 1 || layout->split > 1;
+}
 
 static inline int tutti_layout_stage(const tutti_layout *layout, int rank)
 {

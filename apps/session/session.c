@@ -1,6 +1,7 @@
 #include "apps/session/session.h"
 
 #include "dag/base/log.h"
+#include "dag/net/layer.h"
 #include "dag/net/strategy.h"
 
 #include <limits.h>
@@ -53,25 +54,51 @@ static tutti_status open_exchange(tutti_training_session *s)
     return TUTTI_OK;
 }
 
-/* The groups of a layout with several stages. All ranks make all of them, in one order. */
+/* A group of ranks of one replica after the other, from `first` on, or of its stages. */
+typedef struct group_of_ranks {
+    int stage, replica, stages, replicas, every;
+} group_of_ranks;
+
+static tutti_status make_group(tutti_training_session *s, const group_of_ranks *g, int *own)
+{
+    const tutti_layout *l = &s->options.layout;
+    const int count = g->stages * g->replicas;
+    int *ranks = calloc((size_t)count, sizeof *ranks), group, is_in = 0;
+    if (!ranks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", count);
+    for (int i = 0; i < count; i++) {
+        ranks[i] =
+            tutti_layout_rank(l, g->stage + i % g->stages, g->replica + i / g->stages * g->every);
+        is_in |= ranks[i] == s->rank;
+    }
+    tutti_status status = tutti_exchange_group(s->exchange, count, ranks, &group);
+    free(ranks);
+    if (!status && is_in) *own = group;
+    return status;
+}
+
+/* Those of one stage, with divided layers. */
+static tutti_status make_block_groups(tutti_training_session *s, int stage)
+{
+    const tutti_layout *l = &s->options.layout;
+    const int G = l->split;
+    tutti_status status = TUTTI_OK;
+    for (int r = 0; r < l->replicas && !status; r += G)
+        status = make_group(s, &(group_of_ranks){stage, r, 1, G, 1}, &s->over_blocks);
+    for (int k = 0; k < G && !status; k++)
+        status = make_group(s, &(group_of_ranks){stage, k, 1, l->replicas / G, G}, &s->over_alike);
+    return status;
+}
+
+/* The groups of a layout. All ranks make all of them, in one order. */
 static tutti_status make_groups(tutti_training_session *s)
 {
     const tutti_layout *l = &s->options.layout;
-    int most = l->stages > l->replicas ? l->stages : l->replicas, group;
-    int *ranks = calloc((size_t)most, sizeof *ranks);
-    tutti_status status =
-        ranks ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", most);
-    for (int q = 0; q < l->stages && !status; q++) {
-        for (int r = 0; r < l->replicas; r++) ranks[r] = tutti_layout_rank(l, q, r);
-        status = tutti_exchange_group(s->exchange, l->replicas, ranks, &group);
-        if (q == s->stage) s->over_replicas = group;
-    }
-    for (int r = 0; r < l->replicas && !status; r++) {
-        for (int q = 0; q < l->stages; q++) ranks[q] = tutti_layout_rank(l, q, r);
-        status = tutti_exchange_group(s->exchange, l->stages, ranks, &group);
-        if (r == s->replica) s->over_stages = group;
-    }
-    free(ranks);
+    tutti_status status = TUTTI_OK;
+    for (int q = 0; q < l->stages && l->stages > 1 && !status; q++)
+        status = make_group(s, &(group_of_ranks){q, 0, 1, l->replicas, 1}, &s->over_replicas);
+    for (int r = 0; r < l->replicas && l->stages > 1 && !status; r++)
+        status = make_group(s, &(group_of_ranks){0, r, l->stages, 1, 1}, &s->over_stages);
+    for (int q = 0; q < l->stages && l->split > 1 && !status; q++) status = make_block_groups(s, q);
     return status;
 }
 
@@ -81,13 +108,13 @@ static tutti_status take_place(tutti_training_session *s)
     tutti_layout *l = &s->options.layout;
     s->replica = s->rank;
     s->replicas = s->ranks;
-    if (!l->stages && !l->replicas) return TUTTI_OK;
+    if (!tutti_layout_given(l)) return TUTTI_OK;
     tutti_status status = tutti_layout_complete(l, s->ranks);
     if (status) return status;
     s->stage = tutti_layout_stage(l, s->rank);
     s->replica = tutti_layout_replica(l, s->rank);
     s->replicas = l->replicas;
-    return l->stages > 1 ? make_groups(s) : TUTTI_OK;
+    return make_groups(s);
 }
 
 /* Closes what has failed to open. */
@@ -181,37 +208,61 @@ static void free_whole(tutti_training_session *s)
 /* Whether no rank has all that the model has. */
 static int is_dealt(const tutti_training_session *s, const tutti_step_options *recipe)
 {
-    return s->options.layout.stages > 1 ||
+    return tutti_layout_has_groups(&s->options.layout) ||
            (recipe->strategy && recipe->strategy->deals && s->exchange && s->replicas > 1);
 }
 
-/* This rank's part of the net's step; that of a pipeline's stage, and what the model has in all. */
-static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
+/* This rank's blocks, of a model that has layers to divide. */
+static tutti_status divide(
+    const tutti_training_session *s, const char *model, const tutti_net *net, tutti_division *d)
+{
+    const int G = s->options.layout.split;
+    *d = (tutti_division){
+        .ranks = G, .block = s->replica % G, .group = s->over_blocks, .alike = s->over_alike};
+    for (int l = 0; l < net->layers; l++)
+        if (tutti_layer_is_divided(&net->layer[l], d)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout split=%d: %s has no layer to divide, which must be dense, of %d weights and "
+        "more, "
+        "with a multiple of %d outputs: leave it out",
+        G, model, TUTTI_DIVISION_LEAST, G);
+}
+
+/* This rank's part of the net's step. */
+static tutti_status build_part(tutti_training_session *s, const tutti_model *model,
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
     int at[TUTTI_LAYOUT_STAGES];
     tutti_status status = TUTTI_OK;
+    if (l->split > 1) status = divide(s, model->name, net, &recipe->division);
+    if (status) return status;
+    if (l->stages > 1) {
+        for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
+        recipe->emission = l->emission;
+        recipe->slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - s->stage : 0;
+        recipe->pipeline = (tutti_pipeline){.stages = l->stages,
+            .stage = s->stage,
+            .end = s->end,
+            .rank = at,
+            .replicas = s->over_replicas,
+            .line = s->over_stages};
+    }
+    status = tutti_step_build(net, recipe, step);
+    recipe->pipeline = (tutti_pipeline){0};
+    return status;
+}
+
+/* The same, and what the model has in all, where no rank has that. */
+static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
+    const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
+{
+    const tutti_layout *l = &s->options.layout;
+    tutti_status status = TUTTI_OK;
     s->end[0] = INT_MAX; /* of a single stage */
     if (l->stages > 1) status = tutti_layout_cut(l, model->name, net, s->end);
     if (!status && is_dealt(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
-    if (status) return status;
-    if (l->stages < 2) {
-        status = tutti_step_build(net, recipe, step);
-        if (status) free_whole(s);
-        return status;
-    }
-    for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
-    recipe->emission = l->emission;
-    recipe->slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - s->stage : 0;
-    recipe->pipeline = (tutti_pipeline){.stages = l->stages,
-        .stage = s->stage,
-        .end = s->end,
-        .rank = at,
-        .replicas = s->over_replicas,
-        .line = s->over_stages};
-    status = tutti_step_build(net, recipe, step);
-    recipe->pipeline = (tutti_pipeline){0};
+    if (!status) status = build_part(s, model, net, recipe, step);
     if (status) free_whole(s);
     return status;
 }

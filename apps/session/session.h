@@ -35,8 +35,9 @@ typedef enum tutti_training_level {
 typedef struct tutti_training_session_options {
     const char *runner; /* NULL: "starpu" */
     int workers;        /* of the run; without a layout a batch is cut into as many micro-batches */
-    tutti_layout layout; /* completed when the session is opened. Stages: only with an exchange */
-    int metered;         /* 1: with a meter */
+    tutti_layout
+        layout;    /* completed when the session is opened. Stages, split: only with an exchange */
+    int metered;   /* 1: with a meter */
     int eval_size; /* evaluations see squares of this side; 0: images of the size of training */
     int64_t spans; /* with a trace, which has room for this many spans per track; 0: without */
     int readers;   /* threads that read ahead, for the trace */
@@ -57,17 +58,19 @@ typedef struct tutti_training_session {
     int rank, ranks;
     int stage, replica, replicas; /* of this rank; of the net. Without a layout 0, rank and ranks */
     int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
-    tutti_meter *meter;             /* NULL: not metered */
-    tutti_trace *trace;             /* NULL: not traced */
-    tutti_exchange *exchange;       /* NULL: nothing is summed over ranks */
+    /* of this stage: those that share divided layers; those that have the same blocks of them */
+    int over_blocks, over_alike;
+    tutti_meter *meter;       /* NULL: not metered */
+    tutti_trace *trace;       /* NULL: not traced */
+    tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
     /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
     tutti_net *net;
     tutti_step *step;
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
-    /* Where no rank has all that the model has (in a pipeline, or with a strategy that deals what update
-     * rules keep), else NULL: the step as it would be on one rank, which never runs, but lists what the
-     * model has (apps/session/weights.h); the layers of all stages */
+    /* Where no rank has all that the model has (in a pipeline, with divided layers, or with a strategy
+     * that deals what update rules keep), else NULL: the step as it would be on one rank, which never
+     * runs, but lists what the model has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;
     int end[TUTTI_LAYOUT_STAGES];
     int stale;          /* copies of weights (step.h) are not those of the weights */
@@ -93,8 +96,8 @@ tutti_status tutti_training_session_reopen(
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
  * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the
  * recipe says of these; a recipe with a deviation of 0 gets mean and deviation of evenly distributed
- * bytes. USAGE (logged) if the model has other parameters for images of eval_size; INVAL (logged),
- * NOMEM. */
+ * bytes. USAGE (logged) if the model has other parameters for images of eval_size, or no layer that
+ * the layout's `split` can divide; INVAL (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */

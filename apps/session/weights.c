@@ -1,6 +1,7 @@
 #include "apps/session/weights.h"
 
 #include "dag/base/log.h"
+#include "dag/net/layer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +35,21 @@ const tutti_tensor *tutti_weights_get(const tutti_training_session *s, int i)
     return tutti_graph_get_tensor(list->graph, number_of(list, i));
 }
 
-int tutti_weights_stage(const tutti_training_session *s, int i)
+static int layer_of(const tutti_training_session *s, int i)
 {
     const tutti_step *list = list_of(s);
-    int layer =
-        i < list->parameters ? list->parameter_layer[i] : list->state_layer[i - list->parameters];
+    return i < list->parameters ? list->parameter_layer[i]
+                                : list->state_layer[i - list->parameters];
+}
+
+int tutti_weights_is_divided(const tutti_training_session *s, int i)
+{
+    return tutti_layer_is_divided(&s->net->layer[layer_of(s, i)], &s->recipe.division);
+}
+
+int tutti_weights_stage(const tutti_training_session *s, int i)
+{
+    const int layer = layer_of(s, i);
     int stage = 0;
     while (s->whole && layer >= s->end[stage]) stage++;
     return stage;
@@ -60,9 +71,19 @@ static int is_dealt(const tutti_training_session *s, int i)
     return s->whole && k >= 0 && s->replicas > 1 && list->state_dealt[k];
 }
 
+static int is_in_parts(const tutti_training_session *s, int i)
+{
+    return is_dealt(s, i) || tutti_weights_is_divided(s, i);
+}
+
 int tutti_weights_tensor(const tutti_training_session *s, int i)
 {
-    return is_dealt(s, i) ? -1 : number_here(s, i);
+    return is_in_parts(s, i) ? -1 : number_here(s, i);
+}
+
+int tutti_weights_block(const tutti_training_session *s, int i)
+{
+    return tutti_weights_is_divided(s, i) && !is_dealt(s, i) ? number_here(s, i) : -1;
 }
 
 /* ---- on this rank ---- */
@@ -127,20 +148,31 @@ typedef struct collection {
 /* This rank's part of a tensor to, or from, its place in a copy of the whole. */
 static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode mode, void *copy)
 {
-    const int number = number_here(s, i);
+    const int number = number_here(s, i), dealt = is_dealt(s, i);
+    const tutti_division *d = &s->recipe.division;
     void *data;
     if (number < 0) return TUTTI_OK;
-    const tutti_tensor *part = tutti_graph_get_tensor(s->graph, number);
-    const size_t element = tutti_dtype_bytes(part->dtype), bytes = (size_t)part->owns * element;
-    char *place = (char *)copy + (size_t)part->first * element;
+    const tutti_tensor *part = tutti_graph_get_tensor(s->graph, number),
+                       *whole = tutti_weights_get(s, i);
+    const size_t element = tutti_dtype_bytes(part->dtype);
+    size_t place = dealt ? (size_t)part->first * element : 0;
+    const size_t bytes = dealt ? (size_t)part->owns * element : part->bytes;
+    if (tutti_weights_is_divided(s, i))
+        place += (size_t)d->block * (whole->bytes / (size_t)d->ranks);
     tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);
     if (status) return status;
     if (mode == TUTTI_READ)
-        memcpy(place, data, bytes);
+        memcpy((char *)copy + place, data, bytes);
     else
-        memcpy(data, place, bytes);
+        memcpy(data, (char *)copy + place, bytes);
     s->runner->release(s->run, number);
     return TUTTI_OK;
+}
+
+/* Whether other ranks have the same part, and one of them is asked for it. */
+static int is_spare(const tutti_training_session *s, int i)
+{
+    return !is_dealt(s, i) && s->replica >= s->recipe.division.ranks;
 }
 
 /* All ranks get the whole: each byte is that of the rank that has it, and 0 on the others. */
@@ -148,8 +180,8 @@ static tutti_status put_together(const tutti_training_session *s, int i, void *c
 {
     const tutti_tensor *tensor = tutti_weights_get(s, i);
     memset(copy, 0, tensor->bytes);
-    tutti_status status =
-        tutti_exchange_agree(s->exchange, move_part(s, i, TUTTI_READ, copy), NULL);
+    tutti_status status = is_spare(s, i) ? TUTTI_OK : move_part(s, i, TUTTI_READ, copy);
+    status = tutti_exchange_agree(s->exchange, status, NULL);
     if (status) return status;
     return tutti_exchange_call(s->exchange, tensor->name,
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
@@ -159,7 +191,7 @@ static tutti_status put_together(const tutti_training_session *s, int i, void *c
             .recv = copy});
 }
 
-static tutti_status collect_dealt(collection *c, int i)
+static tutti_status collect_parts(collection *c, int i)
 {
     const tutti_training_session *s = c->session;
     tutti_status status = put_together(s, i, c->copy);
@@ -172,7 +204,7 @@ static tutti_status collect_dealt(collection *c, int i)
 static tutti_status collect_one(collection *c, int i)
 {
     const tutti_training_session *s = c->session;
-    if (is_dealt(s, i)) return collect_dealt(c, i);
+    if (is_in_parts(s, i)) return collect_parts(c, i);
     const tutti_tensor *tensor = tutti_weights_get(s, i);
     const int from = tutti_weights_stage(s, i);
     const int number = s->rank == from ? tutti_weights_tensor(s, i) : -1;
@@ -222,7 +254,7 @@ static tutti_status spread_one(
     tutti_status status = broadcast(s, "what comes next", 0, TUTTI_I64, 2, &said);
     if (!status && said.status) status = (tutti_status)said.status;
     if (!status && said.filled) status = broadcast_tensor(s, tensor, 0, own ? copy : data);
-    if (!status && said.filled && is_dealt(s, i)) status = move_part(s, i, TUTTI_WRITE, copy);
+    if (!status && said.filled && is_in_parts(s, i)) status = move_part(s, i, TUTTI_WRITE, copy);
     if (number >= 0 && !own) s->runner->release(s->run, number);
     return status ? status : own;
 }

@@ -1,7 +1,7 @@
 /* The tensors that training changes: the model's parameters in net order, then its state (running
  * statistics, momentum). Hashes and checkpoints have them in this order. In a pipeline each rank
- * holds those of its own stage, and with a strategy that deals them a part of what the update rule
- * keeps; the list is that of the whole model, on every rank. Threads: [M]. */
+ * holds those of its own stage, of a divided layer its block, and with a strategy that deals them a
+ * part of what the update rule keeps; the list is that of the whole model, on every rank. Threads: [M]. */
 #ifndef TUTTI_WEIGHTS_H
 #define TUTTI_WEIGHTS_H
 
@@ -14,6 +14,10 @@ int tutti_weights_parameters(const tutti_training_session *session);
 const tutti_tensor *tutti_weights_get(const tutti_training_session *session, int i);
 int tutti_weights_tensor(const tutti_training_session *session, int i);
 int tutti_weights_stage(const tutti_training_session *session, int i);
+/* Whether it is of a layer of which each rank has a block; the graph's number of this rank's block, or
+ * -1 if it has not all of that, either. [P] */
+int tutti_weights_is_divided(const tutti_training_session *session, int i);
+int tutti_weights_block(const tutti_training_session *session, int i);
 
 /* What to do with one of them; data is its memory, with its value. A failure ends the walk. */
 typedef tutti_status (*tutti_weights_visit)(void *ctx, const tutti_tensor *tensor, void *data);

@@ -16,6 +16,7 @@ typedef struct tutti_report_start {
     int ranks, lanes, workers;
     int replicas, micro_batches; /* of the net; that a rank's batch is cut into */
     const tutti_layout *layout;  /* NULL: none was given */
+    char divided[128];           /* names of divided layers: "fc1, fc2" */
     int comm_core;               /* the processor of rank 0's communication thread; -1: not bound */
     int collectives;             /* per step; a bucket counts once */
     int64_t parameters, train_images, test_images;

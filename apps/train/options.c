@@ -205,8 +205,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "layout", "LAYOUT", .environment = "TUTTI_LAYOUT", AT(layout_text),
         .help =
             "how the ranks divide the work, stages=S,replicas=R: the net is cut into S stages, a "
-            "rank each, and R replicas of it train on different images; if omitted, every rank "
-            "is a replica"},
+            "rank each, and R replicas of it train on different images; split=G: groups of G "
+            "replicas share the weights of large dense layers; if omitted, every rank is a "
+            "replica"},
     {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
         .environment = "TUTTI_PIPELINE", AT(pipeline_name),
         .help = "order of a stage's passes; 1f1b: one forward, one backward, with as few "
@@ -389,11 +390,21 @@ static tutti_status check_layout(const tutti_train_options *o)
     if (!o->layers_read)
         return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
             "must be auto, or the number of layers of each stage, such as 10,12");
-    if (l->stages < 2)
-        return l->stage_layers[0] ? tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
-                                        "it needs --layout with two or more stages")
-                                  : TUTTI_OK;
-    if (l->micro_batches && o->batch % l->micro_batches) {
+    if (l->stages < 2 && l->stage_layers[0])
+        return tutti_conf_refuse(
+            &o->conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
+    if (l->split > 1) {
+        static const char whole[] =
+            "it needs whole gradients, which --layout split leaves no rank: leave out one of them";
+        if (!o->optimizer->cut)
+            return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name, whole);
+        if (!o->clip_norm.word) return tutti_conf_refuse(&o->conf, "clip-norm", NULL, whole);
+        if (o->strategy && !o->strategy->divides)
+            return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
+                "it needs whole layers on every replica: leave out split of --layout");
+    }
+    if (!tutti_layout_has_groups(l)) return TUTTI_OK;
+    if (l->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
         snprintf(reason, sizeof reason,
             "must divide the batch (--batch %" PRId64 ") into equal parts for --layout %s",
             o->batch, o->layout_text);
@@ -401,13 +412,15 @@ static tutti_status check_layout(const tutti_train_options *o)
     }
     if (strcmp(o->priority_name, "on") == 0)
         return tutti_conf_refuse(&o->conf, "priority", "on",
-            "the ranks of a pipeline have different collectives, so they cannot agree on an order");
+            "the ranks of this layout have different collectives, so they cannot agree on an "
+            "order");
     if (tutti_shards_local(o->images.shards))
         return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
-            "only the first stage of each replica reads images: use shared");
+            l->stages > 1 ? "only the first stage of each replica reads images: use shared"
+                          : "replicas that share layers need equally many images: use shared");
     if (tutti_algorithm_blocks(o->algorithm))
         return tutti_conf_refuse(&o->conf, "algorithm", o->algorithm,
-            "it knows no messages, which a pipeline needs: use another one");
+            "it knows no groups of ranks, which this layout needs: use another one");
     return TUTTI_OK;
 }
 
@@ -500,7 +513,7 @@ static void read_layout(tutti_train_options *o)
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
-    if (l->stages > 1) o->priority = o->priority_free = 0;
+    if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;
 }
 
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,

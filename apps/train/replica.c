@@ -13,7 +13,8 @@
 
 /* ---- this rank's hashes ---- */
 
-/* Of the whole list of weights; what another stage has keeps 0. */
+/* Of the whole list of weights; what another stage has keeps 0, and so does what is
+ * divided until hash_blocks. */
 typedef struct hashes {
     const tutti_training_session *session;
     uint64_t *hash;
@@ -26,6 +27,23 @@ static tutti_status hash_tensor(void *ctx, const tutti_tensor *tensor, void *dat
     while (tutti_weights_tensor(h->session, h->next) < 0) h->next++;
     h->hash[h->next++] = tutti_hash_block(data, tensor->bytes);
     return TUTTI_OK;
+}
+
+/* This rank's blocks of divided tensors. */
+static tutti_status hash_blocks(const tutti_training_session *s, int tensors, uint64_t hash[])
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < tensors && !status; i++) {
+        const int block = tutti_weights_block(s, i);
+        void *data;
+        if (block < 0) continue;
+        const size_t bytes = tutti_graph_get_tensor(s->graph, block)->bytes;
+        status = s->runner->acquire(s->run, block, TUTTI_READ, bytes, &data);
+        if (status) return status;
+        hash[i] = tutti_hash_block(data, bytes);
+        s->runner->release(s->run, block);
+    }
+    return status;
 }
 
 /* ---- comparing ---- */
@@ -41,16 +59,18 @@ static tutti_status gather(
             .recv = all});
 }
 
-static int stages_of(const tutti_training_session *session)
+/* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */
+static int period_of(const tutti_training_session *session, int divided)
 {
-    return session->whole ? session->options.layout.stages : 1;
+    if (!session->whole) return 1;
+    return session->options.layout.stages * (divided ? session->recipe.division.ranks : 1);
 }
 
-/* Whether ranks that have the same stage have the same hash. */
-static int all_equal(int ranks, int stages, const uint64_t hash[])
+/* Whether ranks that have the same tensors have the same hash: of rank r the one at r * every. */
+static int all_equal(int ranks, int period, int every, const uint64_t hash[])
 {
-    for (int r = stages; r < ranks; r++)
-        if (hash[r] != hash[r % stages]) return 0;
+    for (int r = period; r < ranks; r++)
+        if (hash[r * every] != hash[r % period * every]) return 0;
     return 1;
 }
 
@@ -113,7 +133,9 @@ static tutti_status name_difference(
     int first = -1, differing = 0;
     for (int i = tensors - 1; i >= 0; i--) {
         for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + i];
-        if (all_equal(s->session.ranks, stages_of(&s->session), column)) continue;
+        if (all_equal(s->session.ranks,
+                period_of(&s->session, tutti_weights_is_divided(&s->session, i)), 1, column))
+            continue;
         first = i;
         differing++;
     }
@@ -123,7 +145,7 @@ static tutti_status name_difference(
     char who[1024];
     const tutti_replica_ranks of = {.first = tutti_weights_stage(&s->session, first),
         .end = s->session.ranks,
-        .every = stages_of(&s->session)};
+        .every = period_of(&s->session, tutti_weights_is_divided(&s->session, first))};
     for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + first];
     return tutti_fail(TUTTI_ERR_MISMATCH,
         "after step %" PRId64 " the ranks no longer hold the same weights: \"%s\" is the first of "
@@ -149,24 +171,37 @@ static tutti_status find_difference(const tutti_trainer *s, int64_t step, const 
     return status;
 }
 
+/* Two hashes of each rank: without the blocks of divided tensors, which fewer ranks share, and with. */
+static tutti_status compare(const tutti_trainer *s, int64_t step, uint64_t mine[], uint64_t all[])
+{
+    enum { HASHES = 2 };
+    const tutti_training_session *on = &s->session;
+    const int tensors = tutti_weights_count(on);
+    const size_t bytes = (size_t)tensors * sizeof *mine;
+    uint64_t own[HASHES];
+    hashes h = {.session = on, .hash = mine};
+    tutti_status status = tutti_weights_walk(on, tensors, TUTTI_READ, hash_tensor, &h);
+    own[0] = tutti_hash_block(mine, bytes);
+    if (!status) status = hash_blocks(on, tensors, mine);
+    own[1] = tutti_hash_block(mine, bytes);
+    if (!status) status = gather(s, HASHES, own, all);
+    if (status) return status;
+    return all_equal(on->ranks, period_of(on, 0), HASHES, all) &&
+                   all_equal(
+                       on->ranks, period_of(on, on->recipe.division.ranks > 1), HASHES, all + 1)
+               ? TUTTI_OK
+               : find_difference(s, step, mine);
+}
+
 tutti_status tutti_replica_check(const tutti_trainer *s, int64_t step)
 {
     if (s->session.ranks == 1) return TUTTI_OK;
     size_t tensors = (size_t)tutti_weights_count(&s->session);
     uint64_t *mine = calloc(tensors, sizeof *mine),
-             *all = malloc((size_t)s->session.ranks * sizeof *all);
-    tutti_status status =
-        mine && all ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");
-    if (!status) {
-        hashes h = {.session = &s->session, .hash = mine};
-        status = tutti_weights_walk(&s->session, (int)tensors, TUTTI_READ, hash_tensor, &h);
-    }
-    if (!status) {
-        uint64_t own = tutti_hash_block(mine, tensors * sizeof *mine);
-        status = gather(s, 1, &own, all);
-    }
-    if (!status && !all_equal(s->session.ranks, stages_of(&s->session), all))
-        status = find_difference(s, step, mine);
+             *all = malloc((size_t)s->session.ranks * 2 * sizeof *all);
+    tutti_status status = mine && all
+                              ? compare(s, step, mine, all)
+                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");
     free(mine);
     free(all);
     return status;

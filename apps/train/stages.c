@@ -15,6 +15,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
+#include "dag/net/layer.h"
 #include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
@@ -81,7 +82,7 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
-        .messages = o->layout.stages > 1,
+        .messages = tutti_layout_has_groups(&o->layout),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
@@ -549,6 +550,16 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     return status;
 }
 
+static void name_divided(const tutti_training_session *s, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = '\0';
+    for (int l = 0; l < s->net->layers && used < size; l++)
+        if (tutti_layer_is_divided(&s->net->layer[l], &s->recipe.division))
+            used += (size_t)snprintf(
+                text + used, size - used, "%s%s", used ? ", " : "", s->net->layer[l].name);
+}
+
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
     const tutti_step_options *recipe = &s->session.recipe;
@@ -600,6 +611,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .class_names = s->class_names,
         .evaluates = s->options->evaluate};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
+    name_divided(&s->session, start->divided, sizeof start->divided);
 }
 
 /* ---- leaving ---- */

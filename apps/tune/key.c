@@ -44,7 +44,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     const tutti_step_options *recipe = &workload->recipe;
     const tutti_layout *l = &session->options.layout;
     char layout[TUTTI_LAYOUT_TEXT] = "none";
-    if (l->stages) tutti_layout_print(l, layout);
+    if (tutti_layout_given(l)) tutti_layout_print(l, layout);
     tutti_status status = describe_hosts(session->exchange, hosts);
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,

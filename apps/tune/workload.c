@@ -208,7 +208,7 @@ static tutti_status add_words(void *ctx, const tutti_tensor *tensor, void *data)
 tutti_status tutti_workload_hash(const tutti_training_session *s, uint64_t *hash)
 {
     *hash = 14695981039346656037u;
-    if (s->options.layout.stages > 1)
+    if (tutti_layout_has_groups(&s->options.layout))
         return tutti_weights_collect(s, tutti_weights_parameters(s), add_words, hash);
     return tutti_weights_walk(s, tutti_weights_parameters(s), TUTTI_READ, add_words, hash);
 }

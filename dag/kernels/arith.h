@@ -15,6 +15,10 @@
  *
  * Elements are float32 or bf16; sums are computed in float32 and rounded to the type of y.
  *
+ * PUT: y[first + i] = x[i], `count` elements, in place among the `total` of y.
+ * TAKE: y[r, p, i] = x[first + r*row + p*part + i], where i counts `each`: from x, of `total`
+ * elements, for each of `rows` rows a block of each of `parts` parts.
+ *
  * SHORTCUT: the parameter-free shortcut of CIFAR ResNets ("option A"): every stride-th pixel, with
  * (K-C)/2 channels of zeros in front and the rest behind.
  *   x (N,H,W,C)   y (N,ceil(H/stride),ceil(W/stride),K), K >= C.
@@ -40,6 +44,15 @@ typedef struct tutti_gate_desc {
     int inputs;
 } tutti_gate_desc;
 
+typedef struct tutti_put_desc {
+    int64_t count, first, total;
+} tutti_put_desc;
+
+typedef struct tutti_take_desc {
+    int64_t rows, parts, each;
+    int64_t first, row, part, total;
+} tutti_take_desc;
+
 typedef struct tutti_shortcut_desc {
     int64_t N, H, W, C, K, stride;
 } tutti_shortcut_desc;
@@ -54,6 +67,6 @@ typedef struct tutti_concat_desc {
 
 extern const tutti_op tutti_op_concat, tutti_op_concat_bwd, tutti_op_split, tutti_op_split_bwd,
     tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum, tutti_op_sum_narrow, tutti_op_narrow,
-    tutti_op_widen, tutti_op_gate;
+    tutti_op_widen, tutti_op_gate, tutti_op_put, tutti_op_take;
 
 #endif

@@ -168,6 +168,63 @@ TUTTI_INLINE void split(const void *args, void *const buf[], tutti_dtype dtype)
 
 TUTTI_CPU_VALUES_FN(split)
 
+tutti_status tutti_open_put(const void *desc, void **args)
+{
+    const tutti_put_desc *d = desc;
+    tutti_status status = tutti_cpu_check("put", "count", d->count, 1);
+    if (!status) status = tutti_cpu_check("put", "first", d->first, 0);
+    if (!status) status = tutti_cpu_check("put", "total", d->total - d->first, d->count);
+    return status ? status : tutti_cpu_copy("put", d, sizeof *d, args);
+}
+
+tutti_status tutti_open_take(const void *desc, void **args)
+{
+    const tutti_take_desc *d = desc;
+    const int64_t y[] = {d->rows, d->parts, d->each};
+    tutti_status status = tutti_cpu_check("take", "rows", d->rows, 1);
+    if (!status) status = tutti_cpu_check("take", "parts", d->parts, 1);
+    if (!status) status = tutti_cpu_check("take", "each", d->each, 1);
+    if (!status) status = tutti_cpu_check("take", "first", d->first, 0);
+    if (!status) status = tutti_cpu_check("take", "row", d->row, 0);
+    if (!status) status = tutti_cpu_check("take", "part", d->part, 0);
+    if (!status)
+        status = tutti_cpu_check("take", "total", d->total,
+            d->first + (d->rows - 1) * d->row + (d->parts - 1) * d->part + d->each);
+    if (!status) status = tutti_cpu_check_count("take", y, 3);
+    return status ? status : tutti_cpu_copy("take", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void put(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    const tutti_put_desc *d = args;
+    copy(dtype, buf[1], d->first, buf[0], 0, d->count);
+}
+
+TUTTI_CPU_VALUES_FN(put)
+
+TUTTI_INLINE void take(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    const tutti_take_desc *d = args;
+    int64_t at = 0;
+    for (int64_t r = 0; r < d->rows; r++)
+        for (int64_t p = 0; p < d->parts; p++, at += d->each)
+            copy(dtype, buf[1], at, buf[0], d->first + r * d->row + p * d->part, d->each);
+}
+
+TUTTI_CPU_VALUES_FN(take)
+
+/* Of x and y, what is moved. */
+TUTTI_CPU_BYTES(put)
+{
+    return 2.0 * (double)((const tutti_put_desc *)desc)->count * (double)element;
+}
+
+TUTTI_CPU_BYTES(take)
+{
+    const tutti_take_desc *d = desc;
+    return 2.0 * (double)(d->rows * d->parts * d->each) * (double)element;
+}
+
 TUTTI_INLINE void shortcut(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const tutti_shortcut_desc *d = args;
@@ -249,6 +306,16 @@ const tutti_op tutti_op_sum_narrow = {.name = "sum_narrow",
     .buffers = "x,...->y:BF16",
     .part = TUTTI_PART_SUM,
     .desc_bytes = sizeof(tutti_sum_desc)};
+const tutti_op tutti_op_put = {.name = "put",
+    .buffers = "x->y(rw)",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_put_desc),
+    .bytes = put_bytes};
+const tutti_op tutti_op_take = {.name = "take",
+    .buffers = "x->y",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_take_desc),
+    .bytes = take_bytes};
 const tutti_op tutti_op_narrow = {.name = "narrow",
     .buffers = "x->y:BF16",
     .part = TUTTI_PART_UPDATE,
@@ -288,6 +355,8 @@ const tutti_kernel tutti_kernels_arith_cpu[] = {
     TUTTI_CPU_LOOPS(shortcut, tutti_open_shortcut, shortcut, tutti_cpu_free),
     TUTTI_CPU_LOOPS(shortcut_bwd, tutti_open_shortcut, shortcut_bwd, tutti_cpu_free),
     TUTTI_CPU_LOOPS(sum, tutti_open_sum, sum, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(put, tutti_open_put, put, tutti_cpu_free),
+    TUTTI_CPU_LOOPS(take, tutti_open_take, take, tutti_cpu_free),
     TUTTI_CPU_LOOP(sum_narrow, tutti_open_sum_narrow, sum_narrow_run),
     TUTTI_CPU_LOOP(narrow, tutti_open_widen, narrow_run),
     TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, tutti_open_widen, widen_run),

@@ -17,6 +17,8 @@ tutti_status tutti_open_sum(const void *desc, void **args);
 tutti_status tutti_open_sum_narrow(const void *desc, void **args);
 tutti_status tutti_open_widen(const void *desc, void **args);  /* and narrow */
 tutti_status tutti_open_concat(const void *desc, void **args); /* and split */
+tutti_status tutti_open_put(const void *desc, void **args);
+tutti_status tutti_open_take(const void *desc, void **args);
 tutti_status tutti_open_shortcut(const void *desc, void **args);
 tutti_status tutti_open_gate(const void *desc, void **args);
 tutti_status tutti_open_mixup(const void *desc, void **args);

@@ -103,9 +103,11 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
 
 /* ---- for strategies ---- */
 
-/* A mark over the ranks that have this stage. follows: as in tutti_mark. */
+/* A mark of what belongs to layer l, over the ranks that have the same part of it; l -1: over all replicas of
+ * the stage. follows: as in
+ * tutti_mark. */
 tutti_status tutti_builder_mark(
-    tutti_builder *b, tutti_verb verb, int tensor, int follows, int *node);
+    tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node);
 static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l, int p)
 {
     return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];

@@ -200,7 +200,7 @@ static tutti_status declare_layer(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    int n = tutti_layer_parameters(layer, parameter);
+    int n = tutti_divided_parameters(layer, &b->options->division, parameter);
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < n && status == TUTTI_OK; p++)
         status = declare_parameter(b, l, p, &parameter[p]);
@@ -233,9 +233,11 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .first = o->replica * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
+        .urgent = tutti_builder_urgent(b),
         .running = -1,
         .stats = -1,
         .saved = -1};
+    if (tutti_layer_is_divided(site->layer, &o->division)) site->division = &o->division;
     set_none(site->x, TUTTI_LAYER_INPUTS);
     set_none(site->y, TUTTI_LAYER_OUTPUTS);
     set_none(site->parameter, TUTTI_LAYER_PARAMETERS);

@@ -14,8 +14,9 @@ static void fill_constant(float *x, int64_t count, float value)
     for (int64_t e = 0; e < count; e++) x[e] = value;
 }
 
-static void fill(
-    float *x, int64_t count, tutti_start start, double spread, uint64_t seed, const char *name)
+/* Elements from number `first` on, which is 0 but of weights. */
+static void fill(float *x, int64_t first, int64_t count, tutti_start start, double spread,
+    uint64_t seed, const char *name)
 {
     uint64_t stream = tutti_rng_stream(name);
     switch (start) {
@@ -24,11 +25,12 @@ static void fill(
         break;
     case TUTTI_START_NORMAL:
         for (int64_t e = 0; e < count; e++)
-            x[e] = (float)(spread * tutti_rng_normal(seed, stream, (uint64_t)e));
+            x[e] = (float)(spread * tutti_rng_normal(seed, stream, (uint64_t)(first + e)));
         break;
     case TUTTI_START_UNIFORM:
         for (int64_t e = 0; e < count; e++)
-            x[e] = (float)(spread * (2 * tutti_rng_uniform(seed, stream, (uint64_t)e) - 1));
+            x[e] =
+                (float)(spread * (2 * tutti_rng_uniform(seed, stream, (uint64_t)(first + e)) - 1));
         break;
     case TUTTI_START_ONE_ZERO:
     case TUTTI_START_ZERO_ONE:
@@ -46,14 +48,15 @@ typedef struct target {
     const tutti_update_rule *rule;
     const char *kept; /* by the strategy */
     int averages;
+    const tutti_division *division;
 } target;
 
 /* The prefix takes no part in the values: an average begins as what it averages. */
-static tutti_status start_tensor(const target *t, const char *prefix, const char *layer,
+static tutti_status start_tensor(const target *t, const char *prefix, const tutti_layer *of,
     const char *suffix, tutti_start start, double spread)
 {
     char name[TUTTI_SITE_NAME];
-    snprintf(name, sizeof name, "%s%s.%s", prefix, layer, suffix);
+    snprintf(name, sizeof name, "%s%s.%s", prefix, of->name, suffix);
     int tensor = tutti_graph_find(t->graph, name);
     if (tensor < 0)
         return tutti_fail(
@@ -65,7 +68,9 @@ static tutti_status start_tensor(const target *t, const char *prefix, const char
     void *data;
     tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
     if (status) return status;
-    fill(data, tutti_shape_count(&found->shape), start, spread, t->seed, name + strlen(prefix));
+    const int64_t count = tutti_shape_count(&found->shape);
+    const int64_t before = tutti_layer_is_divided(of, t->division) ? t->division->block * count : 0;
+    fill(data, before, count, start, spread, t->seed, name + strlen(prefix));
     t->runner->release(t->run, tensor);
     return TUTTI_OK;
 }
@@ -77,20 +82,20 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
     for (int p = 0; p < n; p++) {
         const char *suffix = parameter[p].suffix;
         tutti_status status =
-            start_tensor(t, "", layer->name, suffix, parameter[p].start, parameter[p].spread);
+            start_tensor(t, "", layer, suffix, parameter[p].start, parameter[p].spread);
         for (int i = 0; t->rule->prefix[i] && status == TUTTI_OK; i++)
-            status = start_tensor(t, t->rule->prefix[i], layer->name, suffix, TUTTI_START_ZERO, 0);
+            status = start_tensor(t, t->rule->prefix[i], layer, suffix, TUTTI_START_ZERO, 0);
         if (status == TUTTI_OK && t->kept)
-            status = start_tensor(t, t->kept, layer->name, suffix, TUTTI_START_ZERO, 0);
+            status = start_tensor(t, t->kept, layer, suffix, TUTTI_START_ZERO, 0);
         if (status == TUTTI_OK && t->averages)
-            status = start_tensor(
-                t, "average.", layer->name, suffix, parameter[p].start, parameter[p].spread);
+            status =
+                start_tensor(t, "average.", layer, suffix, parameter[p].start, parameter[p].spread);
         if (status != TUTTI_OK) return status;
     }
     if (!layer->kind->statistics) return TUTTI_OK;
-    tutti_status status = start_tensor(t, "", layer->name, "running", TUTTI_START_ZERO_ONE, 0);
+    tutti_status status = start_tensor(t, "", layer, "running", TUTTI_START_ZERO_ONE, 0);
     if (status == TUTTI_OK && t->averages)
-        status = start_tensor(t, "average.", layer->name, "running", TUTTI_START_ZERO_ONE, 0);
+        status = start_tensor(t, "average.", layer, "running", TUTTI_START_ZERO_ONE, 0);
     return status;
 }
 
@@ -103,7 +108,8 @@ tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
         .seed = seed,
         .rule = step->rule,
         .kept = step->kept,
-        .averages = step->eval_average >= 0};
+        .averages = step->eval_average >= 0,
+        .division = &step->division};
     for (int l = step->first; l < step->end; l++) {
         tutti_status status = start_layer(&t, &net->layer[l]);
         if (status != TUTTI_OK) return status;

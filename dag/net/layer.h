@@ -100,6 +100,9 @@ struct tutti_layer_kind {
     int (*parameters)(const tutti_layer *layer, tutti_parameter parameter[]);
     /* Whether its value can be float32 where its input is bf16. */
     int widens;
+    /* Whether its outputs, which each have a row of every parameter, can be divided over ranks
+     * (dag/net/divide.h). */
+    int divides;
     /* Whether forward leaves batch statistics in site->stats, from which running ones are kept. */
     int statistics;
     /* Append nodes for one micro-batch that read site->x and the parameters and write site->y.

@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/dense.h"
-#include "dag/net/site.h"
+#include "dag/net/divided.h"
 
 typedef struct dense_layer {
     int64_t K;
@@ -35,11 +35,15 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
     return 2;
 }
 
+/* What this rank computes: of a divided layer, its outputs for the images of all ranks. */
 static tutti_dense_desc describe(const tutti_site *site)
 {
     const dense_layer *dense = tutti_layer_settings(site->layer);
-    return (tutti_dense_desc){
-        .N = site->N, .C = tutti_extent_count(site->layer->from[0]), .K = dense->K, .bias = 1};
+    const int64_t ranks = site->division ? site->division->ranks : 1;
+    return (tutti_dense_desc){.N = site->N * ranks,
+        .C = tutti_extent_count(site->layer->from[0]),
+        .K = dense->K / ranks,
+        .bias = 1};
 }
 
 /* Whether its value has a wider type than its input. */
@@ -48,15 +52,44 @@ static int widens(const tutti_layer *layer)
     return layer->dtype[0] != layer->from_dtype[0];
 }
 
+static tutti_status append_forward(tutti_site *site, int x, int y)
+{
+    tutti_dense_desc desc = describe(site);
+    tutti_access access[] = {tutti_reads(x), tutti_reads(site->parameter[0]),
+        tutti_reads(site->parameter[1]), tutti_writes(y)};
+    const tutti_op *op = widens(site->layer) ? &tutti_op_dense_wide : &tutti_op_dense;
+    return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 4, access);
+}
+
+/* The inputs of all ranks are kept for the backward pass; what is between them and the value is not. */
+static tutti_status forward_divided(tutti_site *site)
+{
+    const tutti_layer *layer = site->layer;
+    const int ranks = site->division->ranks;
+    const int64_t C = tutti_extent_count(layer->from[0]), K = layer->out[0].C;
+    int block, blocks;
+    tutti_status status = tutti_site_kept(
+        site, "inputs", layer->from_dtype[0], tutti_shape_of(ranks * site->room, C), &site->saved);
+    if (status == TUTTI_OK)
+        status = tutti_divided_gather(site, site->x[0], site->N * C, site->saved);
+    if (status == TUTTI_OK)
+        status = tutti_gradients_take(site->gradients, layer->dtype[0], K, &block);
+    if (status == TUTTI_OK)
+        status = tutti_gradients_take(site->gradients, layer->dtype[0], ranks * K, &blocks);
+    if (status == TUTTI_OK) status = append_forward(site, site->saved, block);
+    if (status == TUTTI_OK) status = tutti_divided_gather(site, block, site->N * K, blocks);
+    if (status == TUTTI_OK) status = tutti_divided_join(site, blocks, site->y[0]);
+    if (status != TUTTI_OK) return status;
+    tutti_gradients_drop(site->gradients, block);
+    tutti_gradients_drop(site->gradients, blocks);
+    return TUTTI_OK;
+}
+
 static tutti_status forward(tutti_site *site)
 {
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
-    tutti_dense_desc desc = describe(site);
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(site->parameter[0]),
-        tutti_reads(site->parameter[1]), tutti_writes(site->y[0])};
-    const tutti_op *op = widens(site->layer) ? &tutti_op_dense_wide : &tutti_op_dense;
-    return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 4, access);
+    return site->division ? forward_divided(site) : append_forward(site, site->x[0], site->y[0]);
 }
 
 /* Rounds the gradient of a value of another type than the input's to that type: the kernels of the
@@ -73,25 +106,65 @@ static tutti_status round_gradient(tutti_site *site, int *dy)
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_sum_narrow, &desc, sizeof desc, 2, access);
 }
 
-static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc, int dy)
+static tutti_status append_data(tutti_site *site, const tutti_dense_desc *desc, int dy, int dx)
 {
-    tutti_status status = tutti_site_gradient(site, 0);
-    if (status != TUTTI_OK) return status;
-    tutti_access access[] = {
-        tutti_reads(dy), tutti_reads(site->parameter[0]), tutti_writes(site->dx[0])};
+    tutti_access access[] = {tutti_reads(dy), tutti_reads(site->parameter[0]), tutti_writes(dx)};
     return tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_dense_bwd_data, desc, sizeof *desc, 3, access);
 }
 
-static tutti_status backward_from(tutti_site *site, int dy)
+/* What this rank's outputs add to the gradients of all ranks' inputs; then the sum for its own. */
+static tutti_status scatter_data(tutti_site *site, const tutti_dense_desc *desc, int dy)
+{
+    int all;
+    tutti_status status = tutti_gradients_take(
+        site->gradients, site->layer->from_dtype[0], site->division->ranks * desc->C, &all);
+    if (status == TUTTI_OK) status = append_data(site, desc, dy, all);
+    if (status == TUTTI_OK)
+        status = tutti_divided_scatter(site, all, site->N * desc->C, site->dx[0]);
+    if (status == TUTTI_OK) tutti_gradients_drop(site->gradients, all);
+    return status;
+}
+
+static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc, int dy)
+{
+    tutti_status status = tutti_site_gradient(site, 0);
+    if (status != TUTTI_OK) return status;
+    return site->division ? scatter_data(site, desc, dy) : append_data(site, desc, dy, site->dx[0]);
+}
+
+static tutti_status backward_of(tutti_site *site, int x, int dy)
 {
     tutti_dense_desc desc = describe(site);
     tutti_status status = site->wanted[0] ? backward_data(site, &desc, dy) : TUTTI_OK;
     if (status != TUTTI_OK) return status;
-    tutti_access access[] = {tutti_reads(site->x[0]), tutti_reads(dy),
-        tutti_writes(site->dparameter[0]), tutti_writes(site->dparameter[1])};
+    tutti_access access[] = {tutti_reads(x), tutti_reads(dy), tutti_writes(site->dparameter[0]),
+        tutti_writes(site->dparameter[1])};
     return tutti_site_kernel(site, TUTTI_PHASE_BACKWARD_WEIGHTS, &tutti_op_dense_bwd_weights, &desc,
         sizeof desc, 4, access);
+}
+
+static tutti_status backward_divided(tutti_site *site, int dy)
+{
+    const tutti_layer *layer = site->layer;
+    const int64_t K = layer->out[0].C;
+    int all, columns;
+    tutti_status status = tutti_gradients_take(
+        site->gradients, layer->from_dtype[0], site->division->ranks * K, &all);
+    if (status == TUTTI_OK) status = tutti_divided_gather(site, dy, site->N * K, all);
+    if (status == TUTTI_OK)
+        status = tutti_gradients_take(site->gradients, layer->from_dtype[0], K, &columns);
+    if (status == TUTTI_OK) status = tutti_divided_columns(site, all, columns);
+    if (status != TUTTI_OK) return status;
+    tutti_gradients_drop(site->gradients, all);
+    status = backward_of(site, site->saved, columns);
+    tutti_gradients_drop(site->gradients, columns);
+    return status;
+}
+
+static tutti_status backward_from(tutti_site *site, int dy)
+{
+    return site->division ? backward_divided(site, dy) : backward_of(site, site->x[0], dy);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -108,6 +181,7 @@ static const tutti_layer_kind kind = {.name = "dense",
     .infer = infer,
     .parameters = parameters,
     .widens = 1,
+    .divides = 1,
     .forward = forward,
     .backward = backward};
 

@@ -50,7 +50,13 @@ static tutti_status remember(tutti_site *site, const char *what, int place, tutt
 
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor)
 {
-    return remember(site, what, site->slot, TUTTI_U8, tutti_shape_of((int64_t)bytes), tensor);
+    return tutti_site_kept(site, what, TUTTI_U8, tutti_shape_of((int64_t)bytes), tensor);
+}
+
+tutti_status tutti_site_kept(
+    tutti_site *site, const char *what, tutti_dtype dtype, tutti_shape shape, int *tensor)
+{
+    return remember(site, what, site->slot, dtype, shape, tensor);
 }
 
 tutti_status tutti_site_stats(tutti_site *site)

@@ -10,6 +10,7 @@
 
 #include "dag/graph/graph.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/divide.h"
 #include "dag/net/gradients.h"
 #include "dag/net/layer.h"
 
@@ -22,13 +23,15 @@ enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
 typedef struct tutti_site {
     tutti_graph *graph;
     const tutti_layer *layer;
-    tutti_gradients *gradients; /* of its slot */
-    int index, micro_batch;     /* of the layer in the net; of the micro-batch in the batch */
-    int slot;                   /* where its activations lie (dag/net/units.h) */
-    int64_t N, room;            /* images of this micro-batch; of the largest one in its slot */
-    int64_t first;              /* its first image in the global batch */
-    uint64_t seed;              /* dropout's */
-    int counter;                /* tensor: step number */
+    tutti_gradients *gradients;     /* of its slot */
+    int index, micro_batch;         /* of the layer in the net; of the micro-batch in the batch */
+    int slot;                       /* where its activations lie (dag/net/units.h) */
+    int64_t N, room;                /* images of this micro-batch; of the largest one in its slot */
+    int64_t first;                  /* its first image in the global batch */
+    uint64_t seed;                  /* dropout's */
+    int counter;                    /* tensor: step number */
+    const tutti_division *division; /* NULL: the layer is whole on this rank */
+    int urgent;                     /* the priority of a node for which other ranks wait */
 
     /* Tensors; -1: none. */
     int x[TUTTI_LAYER_INPUTS], y[TUTTI_LAYER_OUTPUTS];
@@ -64,6 +67,9 @@ void tutti_site_share(const tutti_site *from, tutti_site *to);
 /* Scratch that forward saves for backward, `bytes` bytes with site->room images; *tensor is left
  * alone if it exists already. */
 tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, int *tensor);
+/* The same with a type and a shape. */
+tutti_status tutti_site_kept(
+    tutti_site *site, const char *what, tutti_dtype dtype, tutti_shape shape, int *tensor);
 /* Batch statistics, (2,C), in site->stats; left alone likewise. */
 tutti_status tutti_site_stats(tutti_site *site);
 /* A buffer for the gradient of input i, in site->dx[i]. */

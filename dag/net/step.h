@@ -70,6 +70,7 @@
 
 #include "dag/graph/graph.h"
 #include "dag/kernels/pixel.h"
+#include "dag/net/divide.h"
 #include "dag/net/net.h"
 #include "dag/net/units.h"
 #include "dag/run/run.h"
@@ -127,6 +128,7 @@ typedef struct tutti_step_options {
     tutti_emission emission;
     int slots;
     tutti_pipeline pipeline;
+    tutti_division division; /* of dense layers, over groups of replicas that follow each other */
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
@@ -178,8 +180,9 @@ typedef struct tutti_micro_batch {
 } tutti_micro_batch;
 
 typedef struct tutti_step {
-    tutti_graph *graph;                 /* owned */
-    int train, eval;                    /* sections */
+    tutti_graph *graph; /* owned */
+    int train, eval;    /* sections */
+    tutti_division division;
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
     int *

@@ -42,11 +42,21 @@ static tutti_status sum_micro_batches(
     return TUTTI_OK;
 }
 
+/* The group of the ranks that have the same part of a layer: its stage, and of a divided one its
+ * block. */
+static int summed_over(const tutti_builder *b, int l)
+{
+    const tutti_step_options *o = b->options;
+    if (l < 0) return o->pipeline.replicas;
+    return tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.alike
+                                                                   : o->pipeline.replicas;
+}
+
 tutti_status tutti_builder_mark(
-    tutti_builder *b, tutti_verb verb, int tensor, int follows, int *node)
+    tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node)
 {
     const tutti_mark mark = {
-        .verb = verb, .tensor = tensor, .group = b->options->pipeline.replicas, .follows = follows};
+        .verb = verb, .tensor = tensor, .group = summed_over(b, l), .follows = follows};
     tutti_status status = tutti_graph_mark(b->graph, &mark, node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
     return status;
@@ -70,7 +80,7 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
     if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST || b->step->strategy->alone)
         return status;
-    return tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, *total, 0, &node);
+    return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, *total, 0, &node);
 }
 
 /* average += (1 - decay) * (w - average), after each update of w. */

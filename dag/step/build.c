@@ -67,6 +67,21 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL, "step: values cannot be %s: only %s and %s",
             tutti_dtype_name(o->precision), tutti_dtype_name(TUTTI_F32),
             tutti_dtype_name(TUTTI_BF16));
+    if (o->division.ranks > 1 && (!rule_of(o)->cut || o->clip_norm > 0))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: %s whole gradients, of which divided layers leave each rank a block: do not "
+            "divide them",
+            o->clip_norm > 0 ? "clipping needs the length of" : "this update rule needs");
+    if (o->division.ranks > 1 && !strategy_of(o)->divides)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy %s needs whole layers on every replica: do not divide them",
+            strategy_of(o)->name);
+    if (o->division.ranks > 1 && o->slots && o->slots < o->micro_batches &&
+        o->batch % o->micro_batches)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
+            "must be of one size",
+            (long long)o->batch, o->micro_batches);
     tutti_status status = rule_of(o)->check(o);
     return status == TUTTI_OK ? strategy_of(o)->check(rule_of(o), o) : status;
 }
@@ -445,6 +460,7 @@ static tutti_status open_builder(tutti_builder *b)
     const tutti_strategy_settings *settings = &b->options->settings;
     step->period = step->strategy->period ? step->strategy->period(settings) : 1;
     step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
+    step->division = b->options->division;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
@@ -522,6 +538,8 @@ tutti_status tutti_step_build(
     tutti_status status = check_options(options);
     if (status == TUTTI_OK) status = check_net(net);
     if (status == TUTTI_OK) status = check_channels(net, options);
+    if (status == TUTTI_OK)
+        status = tutti_division_check(net, &options->division, options->replicas);
     if (status != TUTTI_OK) return status;
     status = open_builder(&b);
     if (status == TUTTI_OK) {

@@ -76,10 +76,10 @@ static tutti_status mark_all(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     int node;
     for (int i = 0; i < step->parameters && status == TUTTI_OK; i++)
-        status = tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, step->parameter[i], 0, &node);
+        status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->parameter[i], 0, &node);
     for (int i = 0; i < step->states && status == TUTTI_OK; i++)
         if (!tutti_builder_is_kept(b, step->state[i]))
-            status = tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
+            status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
     return status;
 }
 

@@ -51,7 +51,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 static tutti_status reduce(tutti_builder *b, int l, int p)
 {
     tutti_trained *t = tutti_builder_trained(b, l, p);
-    return tutti_builder_mark(b, TUTTI_MARK_REDUCE, t->gradient, 0, &t->mark);
+    return tutti_builder_mark(b, l, TUTTI_MARK_REDUCE, t->gradient, 0, &t->mark);
 }
 
 static tutti_status sum(tutti_builder *b, int l, int p)
@@ -63,7 +63,7 @@ static tutti_status broadcast(tutti_builder *b, int l, int p)
 {
     int node;
     return tutti_builder_mark(
-        b, TUTTI_MARK_BROADCAST, tutti_builder_trained(b, l, p)->weight, 0, &node);
+        b, l, TUTTI_MARK_BROADCAST, tutti_builder_trained(b, l, p)->weight, 0, &node);
 }
 
 /* One after the other, of all parameters from the first layer on, or from the last. */

@@ -32,7 +32,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 static tutti_status sum(tutti_builder *b, int l, int p)
 {
     tutti_trained *t = tutti_builder_trained(b, l, p);
-    return tutti_builder_mark(b, TUTTI_MARK_REDUCE_SCATTER, t->gradient, 0, &t->mark);
+    return tutti_builder_mark(b, l, TUTTI_MARK_REDUCE_SCATTER, t->gradient, 0, &t->mark);
 }
 
 /* Updates and gathers, in the opposite order of the sums, so that those of a bucket follow each other,
@@ -48,7 +48,8 @@ static tutti_status update_and_gather(tutti_builder *b)
             int node;
             status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
             if (status == TUTTI_OK)
-                status = tutti_builder_mark(b, TUTTI_MARK_ALLGATHER, t->weight, t->mark + 1, &node);
+                status =
+                    tutti_builder_mark(b, l, TUTTI_MARK_ALLGATHER, t->weight, t->mark + 1, &node);
         }
     }
     return status;
@@ -71,6 +72,7 @@ static tutti_status update(tutti_builder *b)
 const tutti_strategy tutti_strategy_sharded = {.name = "sharded",
     .summary = "every rank updates a part of all parameters, and keeps momentum of no more",
     .deals = 1,
+    .divides = 1,
     .check = check,
     .sum = sum,
     .update = update,

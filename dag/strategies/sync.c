@@ -15,11 +15,12 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 static tutti_status sum(tutti_builder *b, int l, int p)
 {
     tutti_trained *t = tutti_builder_trained(b, l, p);
-    return tutti_builder_mark(b, TUTTI_MARK_ALLREDUCE, t->gradient, 0, &t->mark);
+    return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, t->gradient, 0, &t->mark);
 }
 
 const tutti_strategy tutti_strategy_sync = {.name = "sync",
     .summary = "every rank gets all sums and updates all parameters",
+    .divides = 1,
     .check = check,
     .sum = sum,
     .update = tutti_builder_update_all};

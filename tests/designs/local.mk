@@ -1,4 +1,5 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
+	tests/designs/test_division \
 	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch \
 	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_stall \
 	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
@@ -16,6 +17,9 @@ tests_designs_test_comm_core_LDADD = libtesting.la
 tests_designs_test_designs_SOURCES = tests/designs/test_designs.c
 tests_designs_test_designs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_designs_LDADD = libtesting.la
+tests_designs_test_division_SOURCES = tests/designs/test_division.c
+tests_designs_test_division_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_division_LDADD = libtrial.la
 tests_designs_test_halt_SOURCES = tests/designs/test_halt.c
 tests_designs_test_halt_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_halt_LDADD = libtesting.la

@@ -167,6 +167,20 @@ static void shortcut_tensors(test_case *c)
     test_declare(c, "dx", c->values, d->N * d->H * d->W * d->C);
 }
 
+static void put_tensors(test_case *c)
+{
+    const tutti_put_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", c->values, d->count);
+    test_declare(c, "y", c->values, d->total);
+}
+
+static void take_tensors(test_case *c)
+{
+    const tutti_take_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "x", c->values, d->total);
+    test_declare(c, "y", c->values, d->rows * d->parts * d->each);
+}
+
 static void sums(test_case *c, tutti_dtype total)
 {
     const tutti_sum_desc *d = (const void *)c->desc.bytes;
@@ -462,6 +476,16 @@ static const field fields[] = {
     F(shortcut, tutti_shortcut_desc, C, 'i'),
     F(shortcut, tutti_shortcut_desc, K, 'i'),
     F(shortcut, tutti_shortcut_desc, stride, 'i'),
+    F(put, tutti_put_desc, count, 'i'),
+    F(put, tutti_put_desc, first, 'i'),
+    F(put, tutti_put_desc, total, 'i'),
+    F(take, tutti_take_desc, rows, 'i'),
+    F(take, tutti_take_desc, parts, 'i'),
+    F(take, tutti_take_desc, each, 'i'),
+    F(take, tutti_take_desc, first, 'i'),
+    F(take, tutti_take_desc, row, 'i'),
+    F(take, tutti_take_desc, part, 'i'),
+    F(take, tutti_take_desc, total, 'i'),
     SUM(sum),
     SUM(sum_narrow),
     F(widen, tutti_widen_desc, count, 'i'),
@@ -546,6 +570,8 @@ const test_family *const test_families[] = {
     HALVES(concat, 2, {&tutti_op_concat, &tutti_op_concat_bwd}),
     HALVES(split, 2, {&tutti_op_split, &tutti_op_split_bwd}),
     HALVES(shortcut, 2, {&tutti_op_shortcut, &tutti_op_shortcut_bwd}),
+    HALVES(put, 1, {&tutti_op_put}),
+    HALVES(take, 1, {&tutti_op_take}),
     HALVES(sum, 1, {&tutti_op_sum}),
     FAMILY(sum_narrow, 1, {&tutti_op_sum_narrow}),
     FAMILY(widen, 1, {&tutti_op_widen}),

@@ -272,7 +272,7 @@ void test_lrn_reference(const test_case *c)
     }
 }
 
-/* ---- concat, split, shortcut, sum ---- */
+/* ---- concat, split, shortcut, put, take, sum ---- */
 
 /* Element by element: the pixel and channel of the whole, then where the parts have it. */
 static void deal(const test_case *c, const char *whole, const char *part, int to_parts)
@@ -317,6 +317,21 @@ void test_shortcut_reference(const test_case *c)
             y[i * d->K + (d->K - d->C) / 2 + e] = x[in];
             dx[in] = dy[i * d->K + (d->K - d->C) / 2 + e];
         }
+    }
+}
+
+void test_put_reference(const test_case *c)
+{
+    const tutti_put_desc *d = (const void *)c->desc.bytes;
+    for (int64_t i = 0; i < d->count; i++) test_value(c, "y")[d->first + i] = test_value(c, "x")[i];
+}
+
+void test_take_reference(const test_case *c)
+{
+    const tutti_take_desc *d = (const void *)c->desc.bytes;
+    for (int64_t e = 0; e < d->rows * d->parts * d->each; e++) {
+        int64_t i = e % d->each, p = e / d->each % d->parts, r = e / d->each / d->parts;
+        test_value(c, "y")[e] = test_value(c, "x")[d->first + r * d->row + p * d->part + i];
     }
 }
 

@@ -19,6 +19,8 @@ void test_lrn_reference(const test_case *c);
 void test_concat_reference(const test_case *c);
 void test_split_reference(const test_case *c);
 void test_shortcut_reference(const test_case *c);
+void test_put_reference(const test_case *c);
+void test_take_reference(const test_case *c);
 void test_sum_reference(const test_case *c);
 void test_sum_narrow_reference(const test_case *c);
 void test_widen_reference(const test_case *c);

@@ -74,9 +74,9 @@ refused() { # TEXT P OPTION...
 }
 refused "needs 3 ranks, but there are 2" 2 --layout stages=3
 refused "needs 4 ranks, but there are 2" 2 --layout stages=2,replicas=2
-refused "must be stages=S, replicas=R, or both" 2 --layout stages=two
-refused "must be stages=S, replicas=R, or both" 2 --layout stages=-1
-refused "must be stages=S, replicas=R, or both" 2 --layout stages=2,
+refused "must be stages=S, replicas=R, split=G" 2 --layout stages=two
+refused "must be stages=S, replicas=R, split=G" 2 --layout stages=-1
+refused "must be stages=S, replicas=R, split=G" 2 --layout stages=2,
 refused "must divide the batch" 2 --layout stages=2 --micro-batches 3
 refused "--stage-layers has 6 layers in 2 stages, but resnet20 has" 2 --layout stages=2 --stage-layers 3,3
 refused "must be auto, or the number of layers" 2 --layout stages=2 --stage-layers 0,3

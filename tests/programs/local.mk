@@ -12,7 +12,7 @@ program_tests = \
 	tests/programs/imagenet.sh \
 	tests/programs/interrupt.sh \
 	tests/programs/late.sh \
-	tests/programs/layout.sh \
+	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
 	tests/programs/strategy.sh \
 	tests/programs/loaded.sh \

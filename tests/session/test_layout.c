@@ -9,13 +9,15 @@ START_TEST(texts_are_read)
 {
     static const struct {
         const char *text;
-        int stages, replicas; /* -1: refused */
-    } rows[] = {{"stages=2", 2, 0}, {"replicas=3", 0, 3}, {"stages=2,replicas=3", 2, 3},
-        {"replicas=12,stages=64", 64, 12}, {"", -1, 0}, {"stages", -1, 0}, {"stages=", -1, 0},
-        {"stages=0", -1, 0}, {"stages=-1", -1, 0}, {"stages= 2", -1, 0}, {"stages=2x", -1, 0},
-        {"stages=2,", -1, 0}, {",stages=2", -1, 0}, {"stages=2,stages=2", -1, 0},
-        {"stages=2;replicas=2", -1, 0}, {"stages=65", -1, 0}, {"servers=1", -1, 0},
-        {"stages=99999999999999999999", -1, 0}};
+        int stages, replicas, split; /* -1: refused */
+    } rows[] = {{"stages=2", 2, 0, 0}, {"replicas=3", 0, 3, 0}, {"stages=2,replicas=3", 2, 3, 0},
+        {"replicas=12,stages=64", 64, 12, 0}, {"", -1, 0, 0}, {"stages", -1, 0, 0},
+        {"stages=", -1, 0, 0}, {"stages=0", -1, 0, 0}, {"stages=-1", -1, 0, 0},
+        {"stages= 2", -1, 0, 0}, {"stages=2x", -1, 0, 0}, {"stages=2,", -1, 0, 0},
+        {",stages=2", -1, 0, 0}, {"stages=2,stages=2", -1, 0, 0}, {"stages=2;replicas=2", -1, 0, 0},
+        {"stages=65", -1, 0, 0}, {"servers=1", -1, 0, 0}, {"stages=99999999999999999999", -1, 0, 0},
+        {"split=2", 0, 0, 2}, {"split=4,replicas=8,stages=2", 2, 8, 4}, {"split=0", -1, 0, 0},
+        {"split=2,split=2", -1, 0, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tutti_layout layout = {0};
         const char *fault = tutti_layout_read(rows[i].text, &layout);
@@ -24,6 +26,7 @@ START_TEST(texts_are_read)
         if (fault) continue;
         ck_assert_int_eq(layout.stages, rows[i].stages);
         ck_assert_int_eq(layout.replicas, rows[i].replicas);
+        ck_assert_int_eq(layout.split, rows[i].split);
     }
 }
 END_TEST
@@ -56,7 +59,15 @@ START_TEST(ranks_have_their_parts)
     layout = (tutti_layout){.replicas = 6};
     ck_assert_ok(tutti_layout_complete(&layout, 6));
     ck_assert_int_eq(layout.stages, 1);
+    layout = (tutti_layout){.split = 3};
+    ck_assert_ok(tutti_layout_complete(&layout, 6));
+    ck_assert_str_eq(tutti_layout_print(&layout, text), "stages=1,replicas=6,split=3");
     tutti_log_set_level(TUTTI_LOG_NONE);
+    layout = (tutti_layout){.split = 4};
+    ck_assert_int_eq(tutti_layout_complete(&layout, 6), TUTTI_ERR_USAGE);
+    ck_assert_msg(
+        strstr(tutti_last_error(), "groups of 4, which do not make up 6 replicas") != NULL, "%s",
+        tutti_last_error());
     static const tutti_layout wrong[] = {
         {.stages = 4}, {.stages = 7}, {.stages = 2, .replicas = 2}, {.replicas = 5}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

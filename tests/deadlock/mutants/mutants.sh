@@ -42,6 +42,7 @@ link() {
     test_check) path=tests/deadlock/test_check-test_check.o more=tests/deadlock/.libs/libcases.a ;;
     test_traffic) path='tests/collectives/test_traffic-test_traffic.o apps/bench/tests_collectives_test_traffic-counting.o' ;;
     test_pipeline) path=tests/designs/test_pipeline-test_pipeline.o more=.libs/libtrial.a ;;
+    test_division) path=tests/designs/test_division-test_division.o more=.libs/libtrial.a ;;
     test_units) path=tests/net/test_units-test_units.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;

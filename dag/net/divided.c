@@ -1,0 +1,67 @@
+#include "dag/net/divided.h"
+
+#include "dag/kernels/arith.h"
+
+static tutti_status mark(tutti_site *site, tutti_verb verb, int tensor)
+{
+    const tutti_mark mark = {.verb = verb, .tensor = tensor, .group = site->division->group};
+    int node;
+    tutti_status status = tutti_graph_mark(site->graph, &mark, &node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(site->graph, node, site->urgent);
+    return status;
+}
+
+/* In both passes with the priority of what others wait for. */
+tutti_status tutti_divided_gather(tutti_site *site, int from, int64_t count, int all)
+{
+    const tutti_division *d = site->division;
+    const tutti_put_desc desc = {
+        .count = count, .first = d->block * count, .total = d->ranks * count};
+    const tutti_access access[] = {tutti_reads(from), tutti_updates(all)};
+    tutti_status status = tutti_site_kernel(
+        site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_put, &desc, sizeof desc, 2, access);
+    return status == TUTTI_OK ? mark(site, TUTTI_MARK_ALLGATHER, all) : status;
+}
+
+static tutti_status take(
+    tutti_site *site, tutti_phase phase, const tutti_take_desc *desc, int from, int into)
+{
+    const tutti_access access[] = {tutti_reads(from), tutti_writes(into)};
+    return tutti_site_kernel(site, phase, &tutti_op_take, desc, sizeof *desc, 2, access);
+}
+
+tutti_status tutti_divided_scatter(tutti_site *site, int sum, int64_t count, int into)
+{
+    const tutti_division *d = site->division;
+    const tutti_take_desc own = {
+        .rows = 1, .parts = 1, .each = count, .first = d->block * count, .total = d->ranks * count};
+    tutti_status status = mark(site, TUTTI_MARK_REDUCE_SCATTER, sum);
+    return status == TUTTI_OK ? take(site, TUTTI_PHASE_BACKWARD_DATA, &own, sum, into) : status;
+}
+
+tutti_status tutti_divided_join(tutti_site *site, int blocks, int y)
+{
+    const tutti_division *d = site->division;
+    const int64_t K = site->layer->out[0].C, each = K / d->ranks;
+    const tutti_take_desc own = {.rows = site->N,
+        .parts = d->ranks,
+        .each = each,
+        .first = d->block * site->N * each,
+        .row = each,
+        .part = d->ranks * site->N * each,
+        .total = d->ranks * site->N * K};
+    return take(site, TUTTI_PHASE_FORWARD, &own, blocks, y);
+}
+
+tutti_status tutti_divided_columns(tutti_site *site, int dy, int columns)
+{
+    const tutti_division *d = site->division;
+    const int64_t K = site->layer->out[0].C, each = K / d->ranks;
+    const tutti_take_desc own = {.rows = d->ranks * site->N,
+        .parts = 1,
+        .each = each,
+        .first = d->block * each,
+        .row = K,
+        .total = d->ranks * site->N * K};
+    return take(site, TUTTI_PHASE_BACKWARD_DATA, &own, dy, columns);
+}
