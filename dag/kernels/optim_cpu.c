@@ -499,3 +499,10 @@ const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(average, tutti_open_average, average_run),
     {0},
 };
+
+const tutti_kernel *tutti_optim_kernel(const tutti_op *op, tutti_dtype dtype)
+{
+    for (const tutti_kernel *row = tutti_kernels_optim_cpu; row->op; row++)
+        if (row->op == op && row->dtype == dtype) return row;
+    return NULL;
+}
