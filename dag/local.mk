@@ -21,6 +21,7 @@ libcore_la_SOURCES += \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/collective_task.c dag/run/collective_task.h \
+	dag/run/datum.c dag/run/datum.h \
 	dag/run/foreign.c dag/run/foreign.h \
 	dag/run/handle.c dag/run/handle.h \
 	dag/run/held.c dag/run/held.h \

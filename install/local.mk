@@ -1,6 +1,6 @@
 # What a program needs to build on Tutti: headers, tutti.pc, a CMake package, and a manual page named after every
 # function. All of it is written during installation, with the prefix that make install gets.
-public_headers = dtype.h log.h op.h starpu.h status.h version.h
+public_headers = dtype.h kv.h log.h op.h starpu.h status.h version.h
 cmakedir = $(libdir)/cmake/tutti
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/starpu_cuda.sh install/tutti.pc.in install/tuttiConfig.cmake.in \
 	install/tuttiConfigVersion.cmake.in dag/base/version.h.in
@@ -21,7 +21,8 @@ install-data-local:
 	for file in tuttiConfig.cmake tuttiConfigVersion.cmake; do \
 	  $(installed_text) $(srcdir)/install/$$file.in > '$(DESTDIR)$(cmakedir)'/$$file || exit 1; done
 	for function in `$(exported)`; do \
-	  echo '.so man3/tutti-starpu.3' > '$(DESTDIR)$(man3dir)'/$$function.3 || exit 1; done
+	  case $$function in tutti_kv_*) page=tutti-kv ;; *) page=tutti-starpu ;; esac; \
+	  echo ".so man3/$$page.3" > '$(DESTDIR)$(man3dir)'/$$function.3 || exit 1; done
 
 # libtool writes down the folder that configure was given, so that folder is replaced.
 install-exec-hook:

@@ -26,6 +26,7 @@ include tests/kernels/local.mk
 include tests/net/local.mk
 include tests/collectives/local.mk
 include tests/designs/local.mk
+include tests/kv/local.mk
 include tests/deadlock/local.mk
 include tests/deadlock/explore.mk
 include tests/data/local.mk

@@ -92,6 +92,10 @@ typedef struct tutti_outer_desc {
     float by, rate, momentum;
 } tutti_outer_desc;
 
+/* The row of the CPU's kernel (kernel.h), for who has no use for those of other families; NULL: there
+ * is none. [P] */
+const tutti_kernel *tutti_optim_kernel(const tutti_op *op, tutti_dtype dtype);
+
 extern const tutti_op tutti_op_sgd, tutti_op_adam, tutti_op_lars, tutti_op_length, tutti_op_lengths,
     tutti_op_clip_factor, tutti_op_clip, tutti_op_average, tutti_op_divide, tutti_op_outer;
 

@@ -602,3 +602,10 @@ const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(outer, tutti_open_outer, outer_run),
     {0},
 };
+
+const tutti_kernel *tutti_optim_kernel(const tutti_op *op, tutti_dtype dtype)
+{
+    for (const tutti_kernel *row = tutti_kernels_optim_cpu; row->op; row++)
+        if (row->op == op && row->dtype == dtype) return row;
+    return NULL;
+}

@@ -193,14 +193,15 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
 }
 
 /* A rank whose options are refused still attaches, to tell the others, which would wait for it. */
-static tutti_status open_exchange(MPI_Comm comm, tutti_status refused,
+static tutti_status open_exchange(MPI_Comm comm, tutti_status refused, const char *further,
     const tutti_attach_options *given, tutti_exchange_options *options, tutti_exchange **exchange)
 {
-    char why[TUTTI_ERROR_TEXT];
+    char why[TUTTI_ERROR_TEXT], shared[512];
     if (!refused) refused = read_options(given, options);
     snprintf(why, sizeof why, "%s", tutti_last_error());
     if (refused) *options = (tutti_exchange_options){.design = tutti_design_find("sequential")};
-    options->settings = refused ? "options=refused\n" : "options=accepted\n";
+    snprintf(shared, sizeof shared, "options=%s\n%s", refused ? "refused" : "accepted", further);
+    options->settings = shared;
     tutti_status status = tutti_exchange_attach(&comm, options, exchange);
     if (refused) tutti_error_adopt(why);
     return refused ? refused : status;
@@ -240,10 +241,10 @@ static void release(tutti_session *session)
     tutti_sessions_close(session);
 }
 
-/* tutti_attach, once its options are read; refused: why they could not be. */
-static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_attach_options *options,
-    tutti_session **session)
+tutti_status tutti_session_attach(const void *given, tutti_status refused, const char *further,
+    const tutti_attach_options *options, tutti_session **session)
 {
+    const MPI_Comm comm = given ? *(const MPI_Comm *)given : MPI_COMM_NULL;
     if (!session) return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: session is NULL");
     if (comm == MPI_COMM_NULL)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: the communicator is MPI_COMM_NULL");
@@ -258,7 +259,7 @@ static tutti_status attach(MPI_Comm comm, tutti_status refused, const tutti_atta
     exchange.messages = 1;
     s->whole = s;
     s->may_abort = options->may_abort;
-    status = open_exchange(comm, refused, options, &exchange, &s->exchange);
+    status = open_exchange(comm, refused, further, options, &exchange, &s->exchange);
     if (!status) {
         tutti_run_hooks hooks = tutti_exchange_insert_hooks(s->exchange);
         status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
@@ -294,7 +295,8 @@ tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *optio
     tutti_attach_options known;
     unsigned errors = tutti_error_count();
     tutti_status refused = read_sized(options, options_bytes, &known);
-    return tutti_session_leave("tutti_attach", errors, attach(comm, refused, &known, session));
+    tutti_status status = tutti_session_attach(&comm, refused, "", &known, session);
+    return tutti_session_leave("tutti_attach", errors, status);
 }
 
 tutti_status tutti_session_enter(const tutti_session *session, const char *function)

@@ -1,5 +1,6 @@
 /* The inside of a session: shared by attach.c (attaching, detaching), attach_calls.c (its
- * collectives), attach_group.c (its groups and messages) and attach_trace.c (its trace). */
+ * collectives), attach_group.c (its groups and messages) and attach_trace.c (its trace), and with
+ * designs/kv. */
 #ifndef TUTTI_ATTACH_PARTS_H
 #define TUTTI_ATTACH_PARTS_H
 
@@ -9,6 +10,8 @@
 #include "designs/attach/priorities.h"
 #include "designs/attach/recording.h"
 #include "designs/exchange/exchange.h"
+
+struct tutti_attach_options;
 
 /* A group is a session, too: it shares all but its ranks with the one that it was made in. */
 struct tutti_session {
@@ -27,6 +30,10 @@ struct tutti_session {
     int detached; /* the program has called tutti_detach */
 };
 
+/* tutti_attach over the MPI_Comm at `comm`, once its options are read (refused: why they could not
+ * be), with further settings that all ranks must share ("name=value\n..."). */
+tutti_status tutti_session_attach(const void *comm, tutti_status refused, const char *further,
+    const struct tutti_attach_options *options, struct tutti_session **session);
 /* Begins every call on a session: INVAL (logged) if the session is not open, or inside a task. */
 tutti_status tutti_session_enter(const struct tutti_session *session, const char *function);
 /* Ends a call that may have failed on another thread or rank: gives this thread a last error too.

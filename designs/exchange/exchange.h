@@ -14,6 +14,7 @@
 #include "dag/run/run.h"
 #include "designs/check/check.h"
 #include "designs/thread/clocks.h"
+#include "designs/thread/notes.h"
 #include "designs/design.h"
 #include "designs/exchange/order.h"
 #include "designs/verify/verify.h"
@@ -177,6 +178,11 @@ tutti_status tutti_exchange_halt(
 /* Offset of this rank's clock from rank 0's. All ranks call it. UNSUPPORTED (logged) if the ranks
  * exchange no control messages: options.trace is NULL, and verify and watch are off. */
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
+/* Writes a note to a rank, and listens to what others write, on the thread that drives collectives
+ * (designs/thread/notes.h). UNSUPPORTED (logged) if the ranks exchange no control messages; COMM,
+ * NOMEM. */
+tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_note *note);
+tutti_status tutti_exchange_listen(tutti_exchange *exchange, tutti_note_heard *heard, void *ctx);
 /* Instead of options.trace: records collectives that end from here on into this trace (borrowed);
  * with NULL, into none, and the one before is not touched any more. */
 void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace);

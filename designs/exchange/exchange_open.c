@@ -568,3 +568,13 @@ tutti_status tutti_exchange_halt(
 {
     return tutti_comm_thread_halt(exchange->thread, step, ahead, wish, stop);
 }
+
+tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_note *note)
+{
+    return tutti_comm_thread_write(exchange->thread, note);
+}
+
+tutti_status tutti_exchange_listen(tutti_exchange *exchange, tutti_note_heard *heard, void *ctx)
+{
+    return tutti_comm_thread_listen(exchange->thread, heard, ctx);
+}

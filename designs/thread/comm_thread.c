@@ -18,6 +18,7 @@ struct tutti_comm_thread {
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL without control */
     tutti_halt *halt;     /* likewise */
+    tutti_notes *notes;
     /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held when
      * the end of a collective makes another ready. */
     pthread_mutex_t lock;
@@ -63,7 +64,8 @@ static int wait_for_work(tutti_comm_thread *t)
     struct timespec until = tutti_clock_after(tick_s);
     pthread_mutex_lock(&t->lock);
     while (!t->stop && !t->chore && !tutti_driver_busy(t->driver) &&
-           !tutti_clocks_busy(t->clocks) && !tutti_halt_busy(t->halt))
+           !tutti_clocks_busy(t->clocks) && !tutti_halt_busy(t->halt) &&
+           !tutti_notes_busy(t->notes))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
     pthread_mutex_unlock(&t->lock);
@@ -99,6 +101,7 @@ static void tick(void *ctx)
     if (t->watch) tutti_watch_pass(t->watch);
     if (t->clocks) tutti_clocks_pass(t->clocks);
     if (t->halt) tutti_halt_pass(t->halt);
+    if (t->notes) tutti_notes_pass(t->notes);
 }
 
 static tutti_status set_up(tutti_comm_thread *t)
@@ -119,6 +122,8 @@ static tutti_status set_up(tutti_comm_thread *t)
         status = tutti_watch_open(&t->options.watch, t->driver, t->control, &t->watch);
     if (!status && t->control) status = tutti_clocks_open(t->control, &t->clocks);
     if (!status && t->control) status = tutti_halt_open(t->control, &t->halt);
+    if (!status && (t->control || tutti_comm_size(t->comm) == 1))
+        status = tutti_notes_open(t->control, &t->notes);
     return status;
 }
 
@@ -293,6 +298,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
     tutti_driver_close(t->driver);
     tutti_clocks_close(t->clocks);
     tutti_halt_close(t->halt);
+    tutti_notes_close(t->notes);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
@@ -476,4 +482,29 @@ tutti_status tutti_comm_thread_halt(
     }
     *stop = answer == TUTTI_HALT_STOP;
     return TUTTI_OK;
+}
+
+/* ---- notes ---- */
+
+static tutti_status need_notes(const tutti_comm_thread *t)
+{
+    if (t->notes) return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_ERR_UNSUPPORTED, "ranks cannot write notes: they have no lane for messages");
+}
+
+tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_note *note)
+{
+    tutti_status status = need_notes(t);
+    if (!status) status = tutti_notes_send(t->notes, note);
+    wake(t);
+    return status;
+}
+
+tutti_status tutti_comm_thread_listen(tutti_comm_thread *t, tutti_note_heard *heard, void *ctx)
+{
+    tutti_status status = need_notes(t);
+    if (!status) tutti_notes_listen(t->notes, heard, ctx);
+    wake(t);
+    return status;
 }

@@ -11,6 +11,7 @@
 #include "designs/thread/clocks.h"
 #include "designs/drive/driver.h"
 #include "designs/thread/halt.h"
+#include "designs/thread/notes.h"
 #include "designs/watch/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
@@ -72,6 +73,11 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_samp
  * A single rank stops when it wishes. UNSUPPORTED (logged) without control; TIMEOUT, COMM. [M] */
 tutti_status tutti_comm_thread_halt(
     tutti_comm_thread *thread, int64_t step, int ahead, int wish, int *stop);
+/* Writes a note to a rank, and listens to those that others write (designs/thread/notes.h).
+ * UNSUPPORTED (logged) without control. [M] */
+tutti_status tutti_comm_thread_write(tutti_comm_thread *thread, const tutti_note *note);
+tutti_status tutti_comm_thread_listen(
+    tutti_comm_thread *thread, tutti_note_heard *heard, void *ctx);
 /* Without a thread: one pass. Returns whether anything moved. [M] */
 int tutti_comm_thread_pass(tutti_comm_thread *thread);
 

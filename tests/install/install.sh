@@ -64,10 +64,11 @@ done
 functions=$(cat "$prefix"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' |
     grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(')
 [ "$(wc -w <<< "$functions")" -gt 12 ] || fail "which functions are there? $functions"
+page_of() { case $1 in tutti_kv_*) echo tutti-kv.3 ;; *) echo tutti-starpu.3 ;; esac; }
 for name in $functions; do
     if command -v man > /dev/null; then
         found=$(PATH=$prefix/bin:$PATH man -w "$name" 2>&1)
-        [ "$found" = "$prefix/share/man/man3/tutti-starpu.3" ] || fail "man $name finds: $found"
+        [ "$found" = "$prefix/share/man/man3/$(page_of "$name")" ] || fail "man $name finds: $found"
     else
         found=$(sed 's/^\.so //' "$prefix/share/man/man3/$name.3")
         [ -n "$found" ] && [ -s "$prefix/share/man/$found" ] || fail "no manual page of $name"
@@ -106,14 +107,19 @@ else
 fi
 
 # ---- the examples of the manual, in which every function occurs
-manual=$prefix/share/man/man3/tutti-starpu.3
-examples() { # KIND
-    sed -n "/^\.\\\\\" example: $1\$/,/^\.EE/p" "$manual" | grep -v '^\.' | sed 's/\\-/-/g; s/\\e/\\/g'
+manual=$prefix/share/man/man3
+examples() { # KIND [PAGE]
+    sed -n "/^\.\\\\\" example: $1\$/,/^\.EE/p" "$manual/${2:-tutti-starpu.3}" | grep -v '^\.' | sed 's/\\-/-/g; s/\\e/\\/g'
 }
 for kind in program function fragment; do examples $kind; done > all_examples
+examples program tutti-kv.3 >> all_examples
 for name in $functions; do
-    grep -qw "$name" all_examples || fail "no example in doc/tutti-starpu.3 has $name"
+    grep -qw "$name" all_examples || fail "no example in doc/$(page_of "$name") has $name"
 done
+examples program tutti-kv.3 > my_program.c
+try 'the example of tutti-kv' "$(one 'cc ')"
+try 'the example of tutti-kv on 3 ranks' "${ranks/-n 2/-n 3}"
+says '^worker 1 of 2, client 1 of 2: -1.5$'
 examples program > my_program.c
 try 'the example of the manual' "$(one 'cc ')"
 try 'the example of the manual on 2 ranks' "$ranks"

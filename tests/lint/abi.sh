@@ -4,7 +4,7 @@
 #   released   every symbol of the last release (install/libtutti.abi) is there, with its version; where there are new
 #              ones, the library's number (TUTTI_LIBRARY_VERSION in configure.ac, HACKING.md) is above the release's
 #   public     without arguments: what is exported is what the installed headers declare with TUTTI_API and
-#              doc/tutti-starpu.3 has in its NAME
+#              doc/tutti-starpu.3 or doc/tutti-kv.3 has in its NAME
 #
 # --list prints the symbols as a list for the next release. Each symbol that breaks a rule is named in a sentence, and
 # the exit status is 1.
@@ -62,12 +62,15 @@ fi
 names=$(sed 's/@.*//' <<< "$exported")
 declared=$(cat "$build"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' |
     grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(' | LC_ALL=C sort -u)
-described=$(sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "$source/doc/tutti-starpu.3" | grep -oE 'tutti_[a-z0-9_]+' |
+described=$(sed -n '/^\.SH NAME/,/^\.SH SYNOPSIS/p' "$source/doc/tutti-starpu.3" "$source/doc/tutti-kv.3" | grep -oE 'tutti_[a-z0-9_]+' |
     LC_ALL=C sort -u)
+# A program's NAME may be an inline function that passes the size of its options on to NAME_sized.
+inline() { grep -qx "$1_sized" <<< "$names"; }
 for pair in "declared:is declared with TUTTI_API, or inline, in an installed header" \
-    "described:is in the NAME of doc/tutti-starpu.3"; do
+    "described:is in the NAME of doc/tutti-starpu.3 or doc/tutti-kv.3"; do
     which=${pair%%:*} words=${pair#*:}
     for name in $(LC_ALL=C comm -13 <(echo "$names") <(echo "${!which}")); do
+        inline "$name" && continue
         complain "$name $words, but not exported: add it to install/libtutti.map"
     done
     for name in $(LC_ALL=C comm -23 <(echo "$names") <(echo "${!which}")); do

@@ -38,6 +38,7 @@ designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/bo
 designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/control.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
 designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
+designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/value/ designs/attach/ | a store of keys is a user of sessions, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
 apps/session          | dag/base/ dag/graph/ dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
@@ -49,7 +50,7 @@ apps                  | dag/ collectives/ designs/ apps/ config.h    | programs 
 # LIBRARY (begin of what stands between < and >) | rooms and files that may include it | why
 libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
 nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
@@ -67,7 +68,7 @@ names='
 starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 PMPI_      | apps/mpicheck/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)

@@ -1,0 +1,105 @@
+#include "designs/kv/book.h"
+
+#include "dag/base/log.h"
+#include "dag/base/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule)
+{
+    static const char bounded[] = "bounded:";
+    *rule = (tutti_book_rule){TUTTI_KV_SYNC, 0};
+    if (!text || !strcmp(text, "sync")) return TUTTI_OK;
+    rule->type = TUTTI_KV_ASYNC;
+    if (!strcmp(text, "async")) return TUTTI_OK;
+    rule->type = TUTTI_KV_BOUNDED;
+    if (!strncmp(text, bounded, strlen(bounded)) &&
+        tutti_number_int(text + strlen(bounded), &rule->bound) && rule->bound >= 0) {
+        if (!rule->bound) rule->type = TUTTI_KV_SYNC;
+        return TUTTI_OK;
+    }
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "type \"%s\": must be sync, async, or bounded:S, where S is how many pushes a client may "
+        "be ahead of "
+        "the slowest, 0 or more",
+        text);
+}
+
+tutti_status tutti_book_open(const tutti_book_rule *rule, int clients, tutti_book *book)
+{
+    size_t n = (size_t)clients;
+    *book = (tutti_book){.rule = *rule,
+        .clients = clients,
+        .arrived = calloc(n, sizeof *book->arrived),
+        .added = calloc(n, sizeof *book->added),
+        .left = calloc(n, 1)};
+    if (book->arrived && book->added && book->left) return TUTTI_OK;
+    tutti_book_close(book);
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a key with %d clients", clients);
+}
+
+void tutti_book_close(tutti_book *book)
+{
+    free(book->arrived);
+    free(book->added);
+    free(book->left);
+    *book = (tutti_book){0};
+}
+
+void tutti_book_arrive(tutti_book *book, int client)
+{
+    book->arrived[client]++;
+}
+
+void tutti_book_leave(tutti_book *book, int client)
+{
+    book->left[client] = 1;
+}
+
+static int waits_to_be_added(const tutti_book *b, int client)
+{
+    return b->arrived[client] > b->added[client];
+}
+
+/* Whether the next round of sync needs a push of this client that has not come. */
+static int is_missing(const tutti_book *b, int client)
+{
+    return !b->left[client] && !waits_to_be_added(b, client);
+}
+
+int tutti_book_round(tutti_book *book, int client[])
+{
+    int n = 0, one = book->rule.type != TUTTI_KV_SYNC;
+    for (int c = 0; c < book->clients && !one; c++)
+        if (is_missing(book, c)) return 0;
+    for (int c = 0; c < book->clients && !(one && n); c++) {
+        if (!waits_to_be_added(book, c)) continue;
+        client[n++] = c;
+        book->added[c]++;
+    }
+    book->rounds += n > 0;
+    return n;
+}
+
+/* The first client whose push the next round of sync lacks; -1: none. */
+static int first_missing(const tutti_book *b)
+{
+    for (int c = 0; c < b->clients; c++)
+        if (is_missing(b, c)) return c;
+    return -1;
+}
+
+int tutti_book_awaits(const tutti_book *book, int client, int64_t pushes)
+{
+    if (book->arrived[client] < pushes) return client;
+    if (book->added[client] < pushes) return first_missing(book);
+    for (int c = 0; c < book->clients && book->rule.type == TUTTI_KV_BOUNDED; c++)
+        if (!book->left[c] && book->added[c] < pushes - book->rule.bound) return c;
+    return -1;
+}
+
+int tutti_book_answers(const tutti_book *book, int client, int64_t pushes)
+{
+    return tutti_book_awaits(book, client, pushes) < 0;
+}

@@ -1,0 +1,64 @@
+/* What a server knows of its keys: how often each client has pushed, what it may add next, and which pulls it
+ * may answer. Nothing here moves data, so that every order of arrivals can be tried (tests/kv/test_book.c).
+ *
+ * A push is in the book from the moment its data are on the server. What the server then does with it is a
+ * round: the pushes that are added to the key's value together.
+ *
+ *   sync        a round has one push of every client, added in the order of clients, whatever the order in
+ *               which they came. A pull waits for the rounds of all pushes that its client made before.
+ *   async       a round is one push. A pull waits for its own client's pushes alone.
+ *   bounded:s   the same, but a pull of a client that has pushed n times waits until every other has pushed
+ *               n - s times: no client is ever more than s pushes ahead of the slowest when it goes on.
+ *               Replies are held back, never pushes. bounded:0 is sync.
+ *
+ * A client that has left is not waited for: rounds have the pushes of the others.
+ *
+ * LAW: the server never waits for a client while it holds what another needs, but for rounds of sync
+ * and the bound, whose waiting is what they are for.
+ * Sources: Ho et al. 2013, "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
+ * Server", NIPS; Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter Server",
+ * OSDI. [P] on different books. */
+#ifndef TUTTI_KV_BOOK_H
+#define TUTTI_KV_BOOK_H
+
+#include "dag/base/status.h"
+
+#include <stdint.h>
+
+typedef enum tutti_kv_type { TUTTI_KV_SYNC, TUTTI_KV_ASYNC, TUTTI_KV_BOUNDED } tutti_kv_type;
+
+typedef struct tutti_book_rule {
+    tutti_kv_type type;
+    int64_t bound; /* of BOUNDED */
+} tutti_book_rule;
+
+/* "sync", "async", "bounded:3"; NULL: sync. USAGE (logged). */
+tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule);
+
+/* The book of one key. */
+typedef struct tutti_book {
+    tutti_book_rule rule;
+    int clients;
+    int64_t rounds;   /* that were added; of sync */
+    int64_t *arrived; /* per client: pushes whose data are here */
+    int64_t *added;   /* per client: those of them that were added */
+    char *left;       /* per client: has left */
+} tutti_book;
+
+/* NOMEM. */
+tutti_status tutti_book_open(const tutti_book_rule *rule, int clients, tutti_book *book);
+void tutti_book_close(tutti_book *book);
+
+/* A push of this client has come. */
+void tutti_book_arrive(tutti_book *book, int client);
+/* The client has left; its pushes have all come. */
+void tutti_book_leave(tutti_book *book, int client);
+/* The next round, if there is one: client[] gets those whose oldest push that was not added is in it, in the
+ * order in which to add them. Returns how many there are; 0: there is no round. The round counts as added. */
+int tutti_book_round(tutti_book *book, int client[]);
+/* Whether a pull of this client, which has pushed this key so many times before, may be answered. */
+int tutti_book_answers(const tutti_book *book, int client, int64_t pushes);
+/* Whom such a pull waits for: a client; -1: nobody. */
+int tutti_book_awaits(const tutti_book *book, int client, int64_t pushes);
+
+#endif

@@ -1,0 +1,138 @@
+/* A store of keys on servers, for programs that have StarPU running. #include <tutti/kv.h> and link with
+ * -ltutti (pkg-config tutti).
+ *
+ * Some ranks of a communicator serve, the others work. Workers push data to keys and pull the keys' values;
+ * servers add what was pushed and update the values. Workers may form clients: groups that add up their
+ * data among themselves by MPI, and push and pull as one. One worker a client is a classic parameter
+ * server; one client and no server is an allreduce; the designs are in between.
+ *
+ *     tutti_kv_options options = {.servers = 1, .type = "async"};
+ *     tutti_kv *kv;
+ *     tutti_kv_open(MPI_COMM_WORLD, &options, &kv);          after starpu_init and MPI_Init_thread
+ *     if (tutti_kv_serves(kv)) {
+ *         tutti_kv_serve(kv);                                until all workers have closed
+ *     } else {
+ *         tutti_kv_set_optimizer(kv, "sgd:rate=0.1,momentum=0.9");
+ *         tutti_kv_init(kv, 7, weight, TUTTI_F32);
+ *         ...submit tasks that write gradient...
+ *         tutti_kv_push(kv, 7, gradient);
+ *         tutti_kv_pull(kv, 7, weight);
+ *         ...submit tasks that read weight...
+ *     }
+ *     tutti_kv_close(kv);                                    before starpu_shutdown, MPI_Finalize
+ *
+ * push, pull and pushpull insert tasks, as the calls of tutti/starpu.h do: they wait for the tasks submitted
+ * before them on the same data, later tasks wait for them, and no worker waits for another rank. A push
+ * copies the data, which tasks may overwrite as soon as that copy has been made.
+ *
+ * A key's value lies on one server whole, or, from TUTTI_KV_CUT elements on, in equal parts on all of them.
+ * Whole keys go to the server that has the fewest bytes so far.
+ *
+ * THE RULE: the workers of a client make the same calls in the same order; all workers make the same calls of
+ * tutti_kv_set_optimizer, tutti_kv_init and tutti_kv_barrier in the same order. Clients may differ in
+ * how often and in which order they push and pull, as far as the type permits:
+ *
+ *   sync        what all clients push to a key is added in the order of clients, whatever the order in
+ *               which it comes: results have the same bits in every run. A pull has all pushes of all
+ *               clients up to the last that its own client has made before.
+ *   async       a push is added when it comes; a pull has its own client's pushes, and others as they came.
+ *   bounded:S   the same, but a pull waits until no client has pushed the key S times less than its own.
+ *
+ * A client that has closed is not waited for.
+ *
+ * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
+ * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. */
+#ifndef TUTTI_KV_H
+#define TUTTI_KV_H
+
+#include <tutti/starpu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tutti_kv tutti_kv;
+
+/* From so many elements on, a key has an equal part on every server. */
+enum { TUTTI_KV_CUT = 65536 };
+
+/* Fields that are 0 or NULL take their defaults: begin with  tutti_kv_options options = {0};  A later release
+ * may add fields at the end. All ranks must give the same. */
+typedef struct tutti_kv_options {
+    /* How many ranks serve: the last ones of the communicator. 0: none; the workers are then one client. */
+    int servers;
+    /* How many clients the workers form, groups of equal size of neighbouring ranks. 0: each is a client of its
+     * own, or, without servers, all are one. */
+    int clients;
+    /* "sync", "async", "bounded:3"; NULL: sync. Without servers: sync. */
+    const char *type;
+    /* Of the session that carries everything; NULL: as in tutti_attach. */
+    const tutti_attach_options *attach;
+} tutti_kv_options;
+
+/* As tutti_kv_open below, with the size of the caller's tutti_kv_options (see tutti_attach_sized). */
+TUTTI_API tutti_status tutti_kv_open_sized(
+    MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
+
+/* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
+ * is left, a type that is none, or one without servers. MISMATCH: the ranks' options differ. Also
+ * what tutti_attach and tutti_group return. */
+static inline tutti_status tutti_kv_open(
+    MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
+{
+    return tutti_kv_open_sized(comm, options, sizeof(tutti_kv_options), kv);
+}
+
+/* Collective over comm: waits for what was inserted (at most 60 s), and then, as long as it takes, for
+ * the other workers, since servers leave with the last. NULL is accepted. The store no longer exists
+ * after this call, whatever it returns. Returns the first failure, as tutti_detach does. */
+TUTTI_API tutti_status tutti_kv_close(tutti_kv *kv);
+
+/* 1 on a server, 0 on a worker. */
+TUTTI_API int tutti_kv_serves(const tutti_kv *kv);
+/* The worker's number, from 0, and how many there are; its client's number, and how many clients there
+ * are. On a server the numbers are -1. */
+TUTTI_API int tutti_kv_rank(const tutti_kv *kv);
+TUTTI_API int tutti_kv_workers(const tutti_kv *kv);
+TUTTI_API int tutti_kv_client(const tutti_kv *kv);
+TUTTI_API int tutti_kv_clients(const tutti_kv *kv);
+
+/* On a server: serves until every worker has closed its store. Returns OK, or the first failure: INVAL, MISMATCH
+ * if workers use a key differently; what tutti_wait returns. INVAL on a worker. */
+TUTTI_API tutti_status tutti_kv_serve(tutti_kv *kv);
+
+/* ---- on workers (INVAL on a server) ---- */
+
+/* How a round's sum changes a value. Every worker calls it, before the first tutti_kv_init; without it,
+ * "assign". The text is a name, and settings with "," between them:
+ *   assign      the value becomes the sum
+ *   add         the sum is added to the value
+ *   sgd         rate, momentum (0), decay (0), nesterov (0), as torch.optim.SGD: the sum is the gradient
+ *   adam        rate, beta1 (0.9), beta2 (0.999), epsilon (1e-8), decay (0), as torch.optim.Adam
+ *   adamw       the same, as torch.optim.AdamW
+ *   scale       for all: the sum is multiplied by this first (1); of sgd and adam
+ * "sgd:rate=0.1,momentum=0.9". sgd, adam and adamw take keys of TUTTI_F32. USAGE (logged): which are known. */
+TUTTI_API tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text);
+/* The learning rate of pushes from here on; in a round of sync, that of the first client counts. */
+TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
+
+/* Makes a key, which must be new. Its first value is data of worker 0; the data of the others get that value,
+ * too. key: any number from 0. Every worker calls it, with the same type and number of elements. The
+ * handle is not kept. INVAL: the key exists; the data are not of this type, or the optimizer does not take it. */
+TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
+/* Adds the data of all workers of the client, and sends the sum to the key's server. INVAL: an unknown key;
+ * data of another size than at init. */
+TUTTI_API tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data);
+/* Gets the key's value. */
+TUTTI_API tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data);
+/* A push of `from`, then a pull to `to`, which may be the same. */
+TUTTI_API tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to);
+/* Waits until everything inserted so far has ended on this worker, as tutti_wait. */
+TUTTI_API tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s);
+/* Waits for all workers (at most 60 s), each of which has waited for what it has inserted. */
+TUTTI_API tutti_status tutti_kv_barrier(tutti_kv *kv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

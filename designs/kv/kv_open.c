@@ -1,0 +1,228 @@
+#include "designs/kv/kv_parts.h"
+
+#include "dag/base/log.h"
+#include "designs/attach/sessions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+_Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, attach) + sizeof(void *),
+    "the options end with their last field");
+
+static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options *options)
+{
+    static const size_t first = offsetof(tutti_kv_options, attach) + sizeof(void *);
+    static const size_t most = 4096;
+    const char *unknown = (const char *)given + sizeof *options;
+    *options = (tutti_kv_options){0};
+    if (!given) return TUTTI_OK;
+    if (bytes < first || bytes > most)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open_sized: options_bytes is %zu: pass sizeof(tutti_kv_options)", bytes);
+    for (size_t i = sizeof *options; i < bytes; i++)
+        if (*unknown++)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "tutti_kv_open: the program was compiled with the headers of a later Tutti, and "
+                "sets an option that this library, " TUTTI_VERSION ", does not know");
+    memcpy(options, given, bytes < sizeof *options ? bytes : sizeof *options);
+    return TUTTI_OK;
+}
+
+/* How the ranks divide, of which there are so many. */
+static tutti_status divide(const tutti_kv_options *o, int ranks, tutti_kv *kv)
+{
+    kv->servers = o->servers;
+    kv->workers = ranks - o->servers;
+    kv->clients = o->clients ? o->clients : o->servers ? kv->workers : 1;
+    if (o->servers < 0 || kv->workers < 1)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: servers is %d of %d ranks: must be from 0 to %d, so that a worker is "
+            "left",
+            o->servers, ranks, ranks - 1);
+    if (o->clients < 0 || kv->clients > kv->workers || kv->workers % kv->clients)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: clients is %d, but %d workers cannot form so many groups of equal size",
+            kv->clients, kv->workers);
+    if (!o->servers && kv->clients > 1)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: clients is %d, but without servers all workers are one client: set "
+            "servers, or "
+            "leave clients 0",
+            kv->clients);
+    tutti_status status = tutti_book_rule_read(o->type, &kv->rule);
+    if (!status && !o->servers && kv->rule.type != TUTTI_KV_SYNC)
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: type is \"%s\", but without servers there is sync alone", o->type);
+    return status;
+}
+
+/* On the session: the group of a client's workers, or of all. Every rank calls it. */
+static tutti_status group(tutti_kv *kv, int first, int n, tutti_session **made)
+{
+    int ranks[n];
+    for (int i = 0; i < n; i++) ranks[i] = first + i;
+    return tutti_group(kv->session, n, ranks, made);
+}
+
+static tutti_status group_workers(tutti_kv *kv)
+{
+    int size = tutti_kv_client_size(kv);
+    tutti_status status = TUTTI_OK;
+    if (!kv->servers) {
+        kv->all = kv->session;
+        kv->pushing = kv->workers > 1 ? kv->session : NULL;
+        return TUTTI_OK;
+    }
+    if (kv->workers > 1)
+        status = group(kv, 0, kv->workers, &kv->all);
+    else
+        kv->all = NULL;
+    for (int c = 0; c < kv->clients && size > 1 && !status; c++) {
+        tutti_session *pushing, *pulling = NULL;
+        status = group(kv, c * size, size, &pushing);
+        if (!status) status = group(kv, c * size, size, &pulling);
+        if (status || !pulling) continue;
+        kv->pushing = pushing;
+        kv->pulling = pulling;
+    }
+    return status;
+}
+
+static tutti_status serves_at_all(const tutti_kv *kv)
+{
+    const tutti_design *design = tutti_exchange_design(kv->session->exchange);
+    if (!kv->servers || !design->start->main_drives) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "tutti_kv_open: the design %s ends one collective before it begins the next, but a server "
+        "waits for all clients at once: take another design",
+        design->name);
+}
+
+static tutti_status open_on(
+    MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
+{
+    char settings[160];
+    tutti_attach_options attach = {0};
+    if (options->attach) attach = *options->attach;
+    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.40s\n",
+        options->servers, options->clients, options->type ? options->type : "sync");
+    tutti_status status = tutti_session_attach(&comm, refused, settings, &attach, &kv->session);
+    if (status) return status;
+    kv->rank = tutti_rank(kv->session);
+    status = divide(options, tutti_size(kv->session), kv);
+    size_t n = (size_t)(kv->servers > 0 ? kv->servers : 1);
+    if (!status) status = serves_at_all(kv);
+    if (!status) {
+        kv->bytes = calloc(n, sizeof *kv->bytes);
+        kv->slots = calloc(n, sizeof *kv->slots);
+        if (!kv->bytes || !kv->slots) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
+        status = tutti_exchange_agree(kv->session->exchange, status, NULL);
+    }
+    if (!status) status = group_workers(kv);
+    if (status) tutti_detach(kv->session);
+    return status;
+}
+
+tutti_status tutti_kv_open_sized(
+    MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv)
+{
+    unsigned errors = tutti_error_count();
+    tutti_kv_options known;
+    if (!kv) return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_open: kv is NULL");
+    if (comm == MPI_COMM_NULL)
+        return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_open: the communicator is MPI_COMM_NULL");
+    tutti_status refused = read_sized(options, options_bytes, &known);
+    tutti_kv *fresh = tutti_sessions_open(sizeof *fresh);
+    if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_open: no memory");
+    fresh->optimizer.scale = 1;
+    tutti_status status = open_on(comm, refused, &known, fresh);
+    if (status) {
+        tutti_sessions_close(fresh);
+        return tutti_session_leave("tutti_kv_open", errors, status);
+    }
+    *kv = fresh;
+    return TUTTI_OK;
+}
+
+/* ---- closing ---- */
+
+/* Waits for the tasks on them, which use the keys. */
+static void free_keys(tutti_kv *kv)
+{
+    for (tutti_kv_key *k = kv->keys, *next; k; k = next) {
+        next = k->next;
+        for (int p = 0; p < k->parts; p++) {
+            tutti_datum_close(k->part[p].pushed);
+            tutti_datum_close(k->part[p].value);
+            for (int i = 0; i < TUTTI_OPTIMIZER_STATES; i++) tutti_datum_close(k->part[p].state[i]);
+        }
+        free(k);
+    }
+    kv->keys = NULL;
+    free(kv->bytes);
+    free(kv->slots);
+}
+
+/* A worker has waited for all its calls: it tells the servers, and waits until all workers have told
+ * them, since a server leaves with the last. */
+static tutti_status say_bye(tutti_kv *kv)
+{
+    tutti_status status = TUTTI_OK;
+    for (int s = 0; s < kv->servers && !status; s++)
+        status = tutti_kv_write(
+            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_BYE});
+    return status ? status : tutti_kv_await_end(kv);
+}
+
+tutti_status tutti_kv_close(tutti_kv *kv)
+{
+    static const double patience_s = 60;
+    if (!kv) return TUTTI_OK;
+    unsigned errors = tutti_error_count();
+    tutti_status status = tutti_sessions_check(kv, "tutti_kv_close");
+    if (status) return status;
+    int server = tutti_kv_is_server(kv);
+    if (!server) status = tutti_wait(kv->session, patience_s);
+    if (!status && !server) status = say_bye(kv);
+    if (status != TUTTI_ERR_TIMEOUT) free_keys(kv);
+    tutti_status left = tutti_detach(kv->session);
+    tutti_sessions_close(kv);
+    return tutti_session_leave("tutti_kv_close", errors, status ? status : left);
+}
+
+/* ---- who is who ---- */
+
+static int number(const tutti_kv *kv, const char *function, int of)
+{
+    return tutti_sessions_check(kv, function) ? -1 : of;
+}
+
+int tutti_kv_serves(const tutti_kv *kv)
+{
+    return number(kv, "tutti_kv_serves", 0) == 0 && tutti_kv_is_server(kv);
+}
+
+int tutti_kv_rank(const tutti_kv *kv)
+{
+    int open = number(kv, "tutti_kv_rank", 1) == 1;
+    return open && !tutti_kv_is_server(kv) ? kv->rank : -1;
+}
+
+int tutti_kv_workers(const tutti_kv *kv)
+{
+    return number(kv, "tutti_kv_workers", 1) == 1 ? kv->workers : -1;
+}
+
+int tutti_kv_client(const tutti_kv *kv)
+{
+    int open = number(kv, "tutti_kv_client", 1) == 1;
+    return open && !tutti_kv_is_server(kv) ? kv->rank / tutti_kv_client_size(kv) : -1;
+}
+
+int tutti_kv_clients(const tutti_kv *kv)
+{
+    return number(kv, "tutti_kv_clients", 1) == 1 ? kv->clients : -1;
+}

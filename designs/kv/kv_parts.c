@@ -1,0 +1,133 @@
+#include "designs/kv/kv_parts.h"
+
+#include "collectives/buf/buf.h"
+#include "dag/base/log.h"
+#include "designs/attach/sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int tutti_kv_is_server(const tutti_kv *kv)
+{
+    return kv->rank >= kv->workers;
+}
+
+int tutti_kv_client_size(const tutti_kv *kv)
+{
+    return kv->workers / kv->clients;
+}
+
+int tutti_kv_server_rank(const tutti_kv *kv, int server)
+{
+    return kv->workers + server;
+}
+
+tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves)
+{
+    tutti_status status = tutti_sessions_check(kv, function);
+    if (!status) status = tutti_session_enter(kv->session, function);
+    if (status || tutti_kv_is_server(kv) == serves) return status;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        serves ? "%s: this rank is a worker: tutti_kv_serves tells which ranks serve"
+               : "%s: this rank serves: it calls tutti_kv_serve, and nothing else before "
+                 "tutti_kv_close",
+        function);
+}
+
+tutti_status tutti_kv_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    tutti_note note = {.rank = rank};
+    memcpy(note.value, value, sizeof note.value);
+    return tutti_exchange_write(kv->session->exchange, &note);
+}
+
+/* ---- tasks ---- */
+
+typedef struct copy {
+    size_t first, bytes;
+} copy;
+
+static void do_copy(void *arg, void *const buf[])
+{
+    const copy *c = arg;
+    tutti_buf_copy(buf[0], (const char *)buf[1] + c->first, c->bytes);
+}
+
+tutti_status tutti_kv_submit_copy(
+    tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype)
+{
+    size_t element = tutti_dtype_bytes(dtype);
+    copy *c = malloc(sizeof *c);
+    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a copy");
+    *c = (copy){(size_t)first * element, (size_t)count * element};
+    const tutti_datum_task task = {.name = "kv copy",
+        .work = do_copy,
+        .arg = c,
+        .release = free,
+        .count = 2,
+        .data = {to, from},
+        .mode = {TUTTI_WRITE, TUTTI_READ}};
+    tutti_status status = tutti_datum_submit(&task);
+    if (status) free(c);
+    return status;
+}
+
+static void clear(void *arg, void *const buf[])
+{
+    memset(buf[0], 0, *(const size_t *)arg);
+}
+
+tutti_status tutti_kv_open_states(
+    const tutti_optimizer *optimizer, int64_t count, tutti_dtype dtype, tutti_handle state[])
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < tutti_optimizer_states(optimizer) && !status; i++) {
+        size_t *bytes = malloc(sizeof *bytes);
+        if (!bytes) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for what the optimizer keeps");
+        *bytes = (size_t)count * tutti_dtype_bytes(dtype);
+        status = tutti_datum_open(count, dtype, &state[i]);
+        const tutti_datum_task task = {.name = "kv clear",
+            .work = clear,
+            .arg = bytes,
+            .release = free,
+            .count = 1,
+            .data = {state[i]},
+            .mode = {TUTTI_WRITE}};
+        if (!status) status = tutti_datum_submit(&task);
+        if (status) free(bytes);
+    }
+    return status;
+}
+
+/* Its only failures are too little memory for a few words, and a descriptor that is wrong: both end the
+ * process's use of the store, not the process. */
+static void do_update(void *arg, void *const buf[])
+{
+    const tutti_kv_update *u = arg;
+    tutti_status status = tutti_optimizer_update(
+        &u->optimizer, u->dtype, u->count, u->rate, u->before, buf[1], buf[0], buf + 2);
+    if (status) tutti_log(TUTTI_LOG_ERROR, "a key was not updated");
+}
+
+tutti_status tutti_kv_submit_update(const tutti_kv_update *update)
+{
+    tutti_kv_update *u = malloc(sizeof *u);
+    if (!u) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an update");
+    *u = *update;
+    u->state = NULL; /* the task has them */
+    int assigns = update->optimizer.kind == TUTTI_OPTIMIZER_ASSIGN;
+    tutti_datum_task task = {.name = "kv update",
+        .work = do_update,
+        .arg = u,
+        .release = free,
+        .count = 2 + tutti_optimizer_states(&update->optimizer),
+        .data = {update->sum, update->value},
+        .mode = {TUTTI_READWRITE, assigns ? TUTTI_WRITE : TUTTI_READWRITE}};
+    for (int i = 2; i < task.count; i++) {
+        task.data[i] = update->state[i - 2];
+        task.mode[i] = TUTTI_READWRITE;
+    }
+    tutti_status status = tutti_datum_submit(&task);
+    if (status) free(u);
+    return status;
+}

@@ -1,0 +1,342 @@
+/* What workers call. */
+#include "designs/kv/kv_parts.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* From so many elements on a key has a part on every server. */
+enum { CUT = TUTTI_KV_CUT };
+
+static tutti_kv_key *find(const tutti_kv *kv, int key)
+{
+    tutti_kv_key *k = kv->keys;
+    while (k && k->key != key) k = k->next;
+    return k;
+}
+
+/* ---- optimizer ---- */
+
+tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
+{
+    tutti_optimizer o;
+    tutti_status status = tutti_kv_enter(kv, "tutti_kv_set_optimizer", 0);
+    if (status) return status;
+    if (!text) return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_set_optimizer: the text is NULL");
+    if (kv->keys)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "tutti_kv_set_optimizer: keys have been made: call it before the first tutti_kv_init");
+    status = tutti_optimizer_read(text, &o);
+    int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_OPTIMIZER};
+    tutti_optimizer_pack(&o, value + 1);
+    for (int s = 0; s < kv->servers && !status; s++)
+        status = tutti_kv_write(kv, tutti_kv_server_rank(kv, s), value);
+    if (status) return status;
+    kv->optimizer = o;
+    kv->rate = o.rate;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate)
+{
+    tutti_status status = tutti_kv_enter(kv, "tutti_kv_set_rate", 0);
+    if (status) return status;
+    if (!(rate >= 0 && rate < 1e9))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "tutti_kv_set_rate: rate is %g: must be 0 or more", rate);
+    kv->rate = rate;
+    return TUTTI_OK;
+}
+
+/* ---- keys ---- */
+
+static int lightest(const tutti_kv *kv)
+{
+    int least = 0;
+    for (int s = 1; s < kv->servers; s++)
+        if (kv->bytes[s] < kv->bytes[least]) least = s;
+    return least;
+}
+
+/* Places part p of the key on a server. All workers do so in the same order. */
+static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p, int server)
+{
+    tutti_kv_part *part = &k->part[p];
+    int size = tutti_kv_client_size(kv);
+    part->server = server;
+    part->slot = kv->slots[server]++;
+    part->root = part->slot % size;
+    tutti_coll_block(k->count, k->parts, p, &part->first, &part->count);
+    kv->bytes[server] += part->count * (int64_t)tutti_dtype_bytes(k->dtype);
+    if (!kv->servers || part->slot < tutti_exchange_edges(kv->session->exchange)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "tutti_kv_init: key %d: a server has at most %d keys: take more servers, or put several "
+        "tensors into "
+        "one key",
+        k->key, tutti_exchange_edges(kv->session->exchange));
+}
+
+static tutti_status open_part(tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part)
+{
+    tutti_status status = tutti_datum_open(part->count, k->dtype, &part->pushed);
+    if (!status) status = tutti_datum_open(part->count, k->dtype, &part->value);
+    if (!status && !kv->servers)
+        status = tutti_kv_open_states(&kv->optimizer, part->count, k->dtype, part->state);
+    return status;
+}
+
+static tutti_status make_key(
+    tutti_kv *kv, int key, int64_t count, tutti_dtype dtype, tutti_kv_key **made)
+{
+    int parts = kv->servers > 1 && count >= CUT ? kv->servers : 1;
+    tutti_kv_key *k = calloc(1, sizeof *k + (size_t)parts * sizeof k->part[0]);
+    if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_init: no memory for key %d", key);
+    *k = (tutti_kv_key){
+        .next = kv->keys, .key = key, .dtype = dtype, .count = count, .parts = parts};
+    kv->keys = k; /* from here on it is closed with the store */
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; p < parts && !status; p++) {
+        status = place(kv, k, p, parts > 1 ? p : kv->servers ? lightest(kv) : 0);
+        if (!status) status = open_part(kv, k, &k->part[p]);
+    }
+    *made = k;
+    return status;
+}
+
+/* Worker 0 has the first value of this part. */
+static tutti_status give_value(
+    tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
+{
+    int server = tutti_kv_server_rank(kv, part->server);
+    if (!kv->servers)
+        return tutti_kv_submit_copy(part->value, data, part->first, part->count, k->dtype);
+    tutti_status status = tutti_kv_write(kv, server,
+        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_INIT, part->slot, part->count, k->dtype, k->key});
+    if (!status)
+        status = tutti_kv_submit_copy(part->pushed, data, part->first, part->count, k->dtype);
+    return status ? status : tutti_send(kv->session, part->pushed, k->dtype, server, part->slot);
+}
+
+static tutti_status count_elements(const char *function, const tutti_kv_key *k, tutti_handle data,
+    tutti_dtype dtype, int reads, int64_t *count)
+{
+    const tutti_handle_use use = {function, dtype, reads, 1};
+    tutti_status status = tutti_handle_count(data, &use, count);
+    if (status || !k || *count == k->count) return status;
+    return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d has %lld elements, but the data have %lld",
+        function, k->key, (long long)k->count, (long long)*count);
+}
+
+tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype)
+{
+    static const char function[] = "tutti_kv_init";
+    int64_t count;
+    tutti_kv_key *k = NULL;
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (status) return status;
+    if (key < 0 || find(kv, key))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            key < 0 ? "%s: key %d: must be 0 or more" : "%s: key %d exists", function, key);
+    if ((unsigned)dtype >= TUTTI_DTYPE_COUNT || !tutti_optimizer_takes(&kv->optimizer, dtype))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: the optimizer %s does not take %s",
+            function, key, tutti_optimizer_name(&kv->optimizer), tutti_dtype_name(dtype));
+    status = count_elements(function, NULL, data, dtype, kv->rank == 0, &count);
+    if (!status) status = make_key(kv, key, count, dtype, &k);
+    if (!status && kv->all) status = tutti_broadcast(kv->all, data, dtype, 0);
+    for (int p = 0; !status && p < k->parts; p++)
+        if (kv->rank == 0 || !kv->servers) status = give_value(kv, k, &k->part[p], data);
+    return status;
+}
+
+/* ---- push and pull ---- */
+
+static int is_root(const tutti_kv *kv, const tutti_kv_part *part)
+{
+    return kv->rank % tutti_kv_client_size(kv) == part->root;
+}
+
+/* Without servers all workers do what a server would. */
+static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part)
+{
+    const tutti_kv_update update = {.optimizer = kv->optimizer,
+        .dtype = k->dtype,
+        .count = part->count,
+        .before = part->updates++,
+        .rate = kv->rate,
+        .value = part->value,
+        .sum = part->pushed,
+        .state = part->state};
+    tutti_status status =
+        kv->pushing ? tutti_allreduce(kv->pushing, part->pushed, k->dtype, TUTTI_SUM) : TUTTI_OK;
+    return status ? status : tutti_kv_submit_update(&update);
+}
+
+static tutti_status push_part(
+    tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
+{
+    int64_t rate;
+    int server = tutti_kv_server_rank(kv, part->server);
+    tutti_status status =
+        tutti_kv_submit_copy(part->pushed, data, part->first, part->count, k->dtype);
+    if (status) return status;
+    if (!kv->servers) return update_here(kv, k, part);
+    part->pushes++;
+    if (kv->pushing)
+        status = tutti_reduce(kv->pushing, part->pushed, k->dtype, TUTTI_SUM, part->root);
+    if (status || !is_root(kv, part)) return status;
+    memcpy(&rate, &kv->rate, sizeof rate);
+    status =
+        tutti_kv_write(kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->slot, rate});
+    return status ? status : tutti_send(kv->session, part->pushed, k->dtype, server, part->slot);
+}
+
+static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
+{
+    int server = tutti_kv_server_rank(kv, part->server);
+    tutti_status status = TUTTI_OK;
+    if (is_root(kv, part)) {
+        status = tutti_kv_write(
+            kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->slot, part->pushes});
+        if (!status) status = tutti_recv(kv->session, part->value, k->dtype, server, part->slot);
+    }
+    return status || !kv->pulling ? status
+                                  : tutti_broadcast(kv->pulling, part->value, k->dtype, part->root);
+}
+
+static void join(void *arg, void *const buf[])
+{
+    const tutti_kv_key *k = arg;
+    size_t element = tutti_dtype_bytes(k->dtype);
+    for (int p = 0; p < k->parts; p++)
+        memcpy((char *)buf[0] + (size_t)k->part[p].first * element, buf[p + 1],
+            (size_t)k->part[p].count * element);
+}
+
+/* data = all parts' values */
+static tutti_status submit_join(tutti_kv_key *k, tutti_handle data)
+{
+    tutti_datum_task task = {.name = "kv pull",
+        .work = join,
+        .arg = k,
+        .count = 1 + k->parts,
+        .data = {data},
+        .mode = {TUTTI_WRITE}};
+    for (int p = 0; p < k->parts; p++) {
+        task.data[p + 1] = k->part[p].value;
+        task.mode[p + 1] = TUTTI_READ;
+    }
+    return tutti_datum_submit(&task);
+}
+
+static tutti_status know(const tutti_kv *kv, const char *function, int key, tutti_kv_key **found)
+{
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (status) return status;
+    *found = find(kv, key);
+    if (*found) return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init", function, key);
+}
+
+static tutti_status push(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
+{
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; p < k->parts && !status; p++) status = push_part(kv, k, &k->part[p], data);
+    return status;
+}
+
+static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
+{
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; kv->servers && p < k->parts && !status; p++)
+        status = fetch_part(kv, k, &k->part[p]);
+    return status ? status : submit_join(k, data);
+}
+
+tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data)
+{
+    static const char function[] = "tutti_kv_push";
+    tutti_kv_key *k = NULL;
+    int64_t count;
+    tutti_status status = know(kv, function, key, &k);
+    if (!status) status = count_elements(function, k, data, k->dtype, 1, &count);
+    return status ? status : push(kv, k, data);
+}
+
+tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data)
+{
+    static const char function[] = "tutti_kv_pull";
+    tutti_kv_key *k = NULL;
+    int64_t count;
+    tutti_status status = know(kv, function, key, &k);
+    if (!status) status = count_elements(function, k, data, k->dtype, 0, &count);
+    return status ? status : pull(kv, k, data);
+}
+
+tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to)
+{
+    static const char function[] = "tutti_kv_pushpull";
+    tutti_kv_key *k = NULL;
+    int64_t count;
+    tutti_status status = know(kv, function, key, &k);
+    if (!status) status = count_elements(function, k, from, k->dtype, 1, &count);
+    if (!status) status = count_elements(function, k, to, k->dtype, 0, &count);
+    if (!status) status = push(kv, k, from);
+    return status ? status : pull(kv, k, to);
+}
+
+/* ---- waiting ---- */
+
+tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s)
+{
+    tutti_status status = tutti_kv_enter(kv, "tutti_kv_wait", 0);
+    return status ? status : tutti_wait(kv->session, timeout_s);
+}
+
+tutti_status tutti_kv_barrier(tutti_kv *kv)
+{
+    static const double patience_s = 60;
+    tutti_status status = tutti_kv_enter(kv, "tutti_kv_barrier", 0);
+    if (!status) status = tutti_wait(kv->session, patience_s);
+    if (!status && kv->all) status = tutti_barrier(kv->all, NULL);
+    return status ? status : tutti_wait(kv->session, patience_s);
+}
+
+/* ---- the end ---- */
+
+typedef struct ends {
+    pthread_mutex_t lock;
+    int count;
+    tutti_status status;
+} ends;
+
+static void hear_end(void *ctx, const tutti_note *note)
+{
+    ends *e = ctx;
+    pthread_mutex_lock(&e->lock);
+    e->count++;
+    if (!e->status) e->status = (tutti_status)note->value[1];
+    pthread_mutex_unlock(&e->lock);
+}
+
+tutti_status tutti_kv_await_end(tutti_kv *kv)
+{
+    static const double poll_s = 1e-3;
+    ends e = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    tutti_status status = tutti_exchange_listen(kv->session->exchange, hear_end, &e);
+    for (int ended = 0; !status && ended < kv->servers;) {
+        pthread_mutex_lock(&e.lock);
+        ended = e.count;
+        status = e.status;
+        pthread_mutex_unlock(&e.lock);
+        if (status || ended == kv->servers) break;
+        status = tutti_wait(kv->session, 0);
+        if (!status) tutti_clock_sleep(poll_s);
+    }
+    tutti_exchange_listen(kv->session->exchange, NULL, NULL);
+    pthread_mutex_destroy(&e.lock);
+    return status;
+}

@@ -1,0 +1,143 @@
+/* notes: each arrives, in the order in which its rank has written, also when they come before the other
+ * rank listens, and a rank's notes to itself. Ranks on one thread, over the loop transport. */
+#include "dag/base/clock.h"
+#include "dag/base/rng.h"
+#include "designs/thread/notes.h"
+#include "tests/support/testing.h"
+
+enum { MOST_RANKS = 4, LANE = 0, NOTES = 200 };
+
+typedef struct end {
+    tutti_transport *transport;
+    tutti_control *control;
+    tutti_notes *notes;
+    int written[MOST_RANKS], heard[MOST_RANKS]; /* to and from each rank */
+    int listens;
+} end;
+
+typedef struct world {
+    end e[MOST_RANKS];
+    int ranks;
+    uint64_t seed, draws;
+} world;
+
+static int below(world *w, int n)
+{
+    return (int)tutti_rng_below(w->seed, 0, w->draws++, (uint64_t)n);
+}
+
+static void hear(void *ctx, const tutti_note *note)
+{
+    end *e = ctx;
+    ck_assert_int_eq(note->value[0], e->heard[note->rank]++);
+    ck_assert_int_eq(note->value[TUTTI_NOTE_VALUES - 1], note->rank);
+}
+
+static void open_all(tutti_loop_world *loop, world *w)
+{
+    for (int r = 0; r < w->ranks; r++) {
+        end *e = &w->e[r];
+        ck_assert_ok(tutti_transport_loop(loop, r, LANE + 1, &e->transport));
+        ck_assert_ok(tutti_control_open(e->transport, LANE, &e->control));
+        ck_assert_ok(tutti_notes_open(e->control, &e->notes));
+    }
+}
+
+static void close_all(world *w)
+{
+    for (int r = 0; r < w->ranks; r++) {
+        end *e = &w->e[r];
+        tutti_control_stop(e->control);
+        e->transport->ops->close(e->transport);
+        tutti_control_free(e->control);
+        tutti_notes_close(e->notes);
+    }
+}
+
+static void write_one(world *w, int from)
+{
+    end *e = &w->e[from];
+    int to = below(w, w->ranks);
+    if (e->written[to] == NOTES) return;
+    tutti_note note = {.rank = to, .value = {e->written[to]++}};
+    note.value[TUTTI_NOTE_VALUES - 1] = from;
+    ck_assert_ok(tutti_notes_send(e->notes, &note));
+    ck_assert_int_eq(tutti_notes_busy(e->notes), 1);
+}
+
+static void pass(end *e)
+{
+    int moved = 0;
+    ck_assert_ok(tutti_control_poll(e->control, 1, &moved));
+    tutti_notes_pass(e->notes);
+    ck_assert_int_eq(tutti_notes_busy(e->notes), e->listens);
+}
+
+static int is_over(const world *w)
+{
+    for (int r = 0; r < w->ranks; r++)
+        for (int from = 0; from < w->ranks; from++)
+            if (w->e[r].heard[from] < NOTES) return 0;
+    return 1;
+}
+
+/* One world: a random rank writes, passes, or begins or ceases to listen. */
+static void run(world *w)
+{
+    tutti_loop_world *loop;
+    double until_s = tutti_clock_s() + 30;
+    const tutti_loop_options options = {
+        .eager_bytes = 4096, .delay_s = below(w, 3) ? 0 : 1e-6, .seed = w->seed};
+    ck_assert_ok(tutti_loop_world_new(w->ranks, &options, &loop));
+    open_all(loop, w);
+    while (!is_over(w)) {
+        int r = below(w, w->ranks), what = below(w, 20);
+        end *e = &w->e[r];
+        if (what == 0) {
+            e->listens = !e->listens;
+            tutti_notes_listen(e->notes, e->listens ? hear : NULL, e);
+        } else if (what < 10) {
+            write_one(w, r);
+        } else {
+            pass(e);
+        }
+        ck_assert_msg(
+            tutti_clock_s() < until_s, "seed %llu: notes are lost", (unsigned long long)w->seed);
+    }
+    close_all(w);
+    tutti_loop_world_free(loop);
+}
+
+START_TEST(each_arrives_in_order)
+{
+    for (int trial = 0; trial < 60; trial++) {
+        world w = {.seed = testing_seed(21) + 1000 * (uint64_t)trial};
+        w.ranks = 2 + below(&w, MOST_RANKS - 1);
+        run(&w);
+    }
+}
+END_TEST
+
+START_TEST(a_rank_alone_hears_itself)
+{
+    end e = {0};
+    const tutti_note note = {.rank = 0};
+    ck_assert_ok(tutti_notes_open(NULL, &e.notes));
+    ck_assert_ok(tutti_notes_send(e.notes, &note));
+    tutti_notes_pass(e.notes);
+    ck_assert_int_eq(e.heard[0], 0);
+    tutti_notes_listen(e.notes, hear, &e);
+    tutti_notes_pass(e.notes);
+    ck_assert_int_eq(e.heard[0], 1);
+    tutti_notes_close(e.notes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("notes");
+    TCase *tcase = testing_case(suite, "notes");
+    tcase_add_test(tcase, each_arrives_in_order);
+    tcase_add_test(tcase, a_rank_alone_hears_itself);
+    return testing_run(suite);
+}

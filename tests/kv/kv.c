@@ -1,0 +1,279 @@
+/* A store of keys:   kv MODE SERVERS CLIENTS TYPE [OPTIMIZER]
+ *
+ *   sync       every worker pushes and pulls in rounds: the values of assign and add are the bits of an
+ *              oracle that adds in the order of clients; those of sgd are as close as rounding permits
+ *   counts     every worker pushes to the same keys as often as it likes, and pulls now and then: what is there in the
+ *              end is what was pushed, to the last one
+ *   leaving    clients push different numbers of times, and leave when they are done
+ *   rare       worker 0 pushes rarely, and the others wait for it
+ *   refusals   wrong arguments, each of which is refused with a sentence
+ *   differ     worker 1 sets another optimizer
+ * Prints what is wrong. */
+#include <math.h>
+#include <starpu.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tutti/kv.h>
+#include <unistd.h>
+
+enum { KEYS = 3, ROUNDS = 4, MOST = 70001, WORKERS = 16 };
+static const int sizes[KEYS] = {1, 1000, MOST}; /* the last has a part on every server */
+
+static tutti_kv *kv;
+static int failures;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (condition) break;                                                                      \
+        printf("worker %d: line %d: %s\n", tutti_kv_rank(kv), __LINE__, #condition);               \
+        failures++;                                                                                \
+    } while (0)
+
+static tutti_handle vector(float *x, int n)
+{
+    tutti_handle handle;
+    starpu_vector_data_register(&handle, STARPU_MAIN_RAM, (uintptr_t)x, (uint32_t)n, sizeof *x);
+    return handle;
+}
+
+/* What worker w pushes to element i of a key in a round. Integers add up to the same whatever the order; others do
+ * not. */
+static float pushed(int w, int key, int round, int i, int whole)
+{
+    int n = (w * 7 + key * 5 + round * 3 + i) % 101 + 1;
+    return whole ? (float)n : 1.0f / (float)n;
+}
+
+static float x[KEYS][MOST], y[KEYS][MOST], v[KEYS][MOST], w_[KEYS][MOST];
+
+/* ---- sync ---- */
+
+/* The sum of a round, in the order of clients; the workers of one add whole numbers. */
+static float sum_of(int key, int round, int i, int whole)
+{
+    int size = tutti_kv_workers(kv) / tutti_kv_clients(kv);
+    float all = 0;
+    for (int c = 0; c < tutti_kv_clients(kv); c++) {
+        float one = 0;
+        for (int m = 0; m < size; m++) one += pushed(c * size + m, key, round, i, whole);
+        all = c ? all + one : one;
+    }
+    return all;
+}
+
+static void update(const char *optimizer, int key, int i, float g)
+{
+    float *w = &w_[key][i];
+    if (!strcmp(optimizer, "assign")) *w = g;
+    if (!strcmp(optimizer, "add")) *w += g;
+    if (!strncmp(optimizer, "sgd", 3)) {
+        v[key][i] = 0.5f * v[key][i] + g;
+        *w -= 0.25f * v[key][i];
+    }
+}
+
+static int differs(const char *optimizer, int key, int i)
+{
+    return strncmp(optimizer, "sgd", 3)
+               ? y[key][i] != w_[key][i]
+               : fabsf(y[key][i] - w_[key][i]) > 1e-6f * fabsf(w_[key][i]) + 1e-6f;
+}
+
+static void run_sync(const char *optimizer)
+{
+    tutti_handle in[KEYS], out[KEYS];
+    int whole = tutti_kv_workers(kv) > tutti_kv_clients(kv);
+    memset(v, 0, sizeof v);
+    CHECK(!tutti_kv_set_optimizer(kv, optimizer));
+    for (int k = 0; k < KEYS; k++) {
+        for (int i = 0; i < sizes[k]; i++) {
+            w_[k][i] = (float)(i % 13 + k);
+            y[k][i] = tutti_kv_rank(kv) ? -1 : w_[k][i];
+        }
+        in[k] = vector(x[k], sizes[k]);
+        out[k] = vector(y[k], sizes[k]);
+        CHECK(!tutti_kv_init(kv, 10 * k, out[k], TUTTI_F32));
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int k = 0; k < KEYS; k++) {
+            CHECK(!starpu_data_acquire(in[k], STARPU_W));
+            for (int i = 0; i < sizes[k]; i++)
+                x[k][i] = pushed(tutti_kv_rank(kv), k, round, i, whole);
+            starpu_data_release(in[k]);
+        }
+        /* each client goes through the keys in an order of its own */
+        for (int n = 0; n < KEYS; n++) {
+            int k = (n + tutti_kv_client(kv)) % KEYS;
+            if (round % 2) {
+                CHECK(!tutti_kv_pushpull(kv, 10 * k, in[k], out[k]));
+            } else {
+                CHECK(!tutti_kv_push(kv, 10 * k, in[k]));
+                CHECK(!tutti_kv_pull(kv, 10 * k, out[k]));
+            }
+        }
+        for (int k = 0; k < KEYS; k++) {
+            int wrong = 0;
+            CHECK(!starpu_data_acquire(out[k], STARPU_R));
+            for (int i = 0; i < sizes[k]; i++) {
+                update(optimizer, k, i, sum_of(k, round, i, whole));
+                wrong += differs(optimizer, k, i);
+            }
+            starpu_data_release(out[k]);
+            CHECK(!wrong);
+        }
+    }
+    CHECK(!tutti_kv_wait(kv, 60));
+    for (int k = 0; k < KEYS; k++) {
+        starpu_data_unregister(in[k]);
+        starpu_data_unregister(out[k]);
+    }
+}
+
+/* ---- counts ---- */
+
+static void run_counts(void)
+{
+    int rank = tutti_kv_rank(kv), size = tutti_kv_workers(kv) / tutti_kv_clients(kv);
+    int times = 3 + 5 * (rank / size % 3); /* of a client */
+    tutti_handle one[KEYS], all[KEYS];
+    CHECK(!tutti_kv_set_optimizer(kv, "add"));
+    for (int k = 0; k < KEYS; k++) {
+        for (int i = 0; i < sizes[k]; i++) x[k][i] = 1, y[k][i] = 0;
+        one[k] = vector(x[k], sizes[k]);
+        all[k] = vector(y[k], sizes[k]);
+        CHECK(!tutti_kv_init(kv, k, all[k], TUTTI_F32));
+    }
+    for (int t = 0; t < times; t++)
+        for (int n = 0; n < KEYS; n++) {
+            int k = (n + rank / size + t) % KEYS;
+            CHECK(!tutti_kv_push(kv, k, one[k]));
+            if (t % 2) CHECK(!tutti_kv_pull(kv, k, all[k]));
+            if (t % 2 == 0 || n) continue;
+            /* its own pushes are in what it gets */
+            CHECK(!starpu_data_acquire(all[k], STARPU_R));
+            CHECK(y[k][0] >= (float)(size * (t + 1)) &&
+                  y[k][sizes[k] - 1] >= (float)(size * (t + 1)));
+            starpu_data_release(all[k]);
+        }
+    /* a barrier, and then everything is there */
+    for (int k = 0; k < KEYS; k++) CHECK(!tutti_kv_pull(kv, k, all[k]));
+    CHECK(!tutti_kv_barrier(kv));
+    float expected = 0;
+    for (int c = 0; c < tutti_kv_clients(kv); c++) expected += (float)(size * (3 + 5 * (c % 3)));
+    for (int k = 0; k < KEYS; k++) {
+        CHECK(!tutti_kv_pull(kv, k, all[k]));
+        CHECK(!starpu_data_acquire(all[k], STARPU_R));
+        int wrong = 0;
+        for (int i = 0; i < sizes[k]; i++) wrong += y[k][i] != expected;
+        CHECK(!wrong);
+        starpu_data_release(all[k]);
+    }
+    CHECK(!tutti_kv_wait(kv, 60));
+    for (int k = 0; k < KEYS; k++) {
+        starpu_data_unregister(one[k]);
+        starpu_data_unregister(all[k]);
+    }
+}
+
+/* Clients push different numbers of times, and leave when they are done: nobody waits for them. */
+static void run_leaving(void)
+{
+    tutti_handle one = vector(x[0], 100), all = vector(y[0], 100);
+    int times = 1 + 4 * tutti_kv_client(kv);
+    for (int i = 0; i < 100; i++) x[0][i] = 1, y[0][i] = 0;
+    CHECK(!tutti_kv_set_optimizer(kv, "add"));
+    CHECK(!tutti_kv_init(kv, 0, all, TUTTI_F32));
+    for (int t = 0; t < times; t++) CHECK(!tutti_kv_pushpull(kv, 0, one, all));
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(one);
+    starpu_data_unregister(all);
+    CHECK(y[0][99] >= (float)times);
+}
+
+/* Worker 0 pushes once, and again only after 6 s; the others wait for it meanwhile. */
+static void run_rare(void)
+{
+    tutti_handle one = vector(x[0], 100), all = vector(y[0], 100);
+    for (int i = 0; i < 100; i++) x[0][i] = 1, y[0][i] = 0;
+    CHECK(!tutti_kv_init(kv, 0, all, TUTTI_F32));
+    for (int t = 0; t < 4; t++) {
+        if (t == 1 && tutti_kv_rank(kv) == 0) sleep(6);
+        CHECK(!tutti_kv_pushpull(kv, 0, one, all));
+        CHECK(!tutti_kv_wait(kv, 60));
+    }
+    starpu_data_unregister(one);
+    starpu_data_unregister(all);
+}
+
+/* ---- what is refused ---- */
+
+static void run_refusals(void)
+{
+    tutti_handle a = vector(x[0], 10), b = vector(x[1], 11);
+    CHECK(tutti_kv_push(kv, 0, a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull(kv, 0, a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_serve(kv) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=x") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=-1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:beta1=0.5,rate=1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "best") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, NULL) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_set_optimizer(kv, "adam:rate=0.1,beta2=0.99"));
+    CHECK(tutti_kv_set_rate(kv, -1) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_rate(kv, NAN) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, -1, a, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, 0, a, TUTTI_I32) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, 0, NULL, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
+    CHECK(tutti_kv_init(kv, 0, a, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_optimizer(kv, "add") == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push(kv, 0, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull(kv, 0, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull(kv, 1, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pushpull(kv, 0, a, b) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(a);
+    starpu_data_unregister(b);
+}
+
+static void work(const char *mode, const char *optimizer)
+{
+    if (!strcmp(mode, "sync")) run_sync(optimizer);
+    if (!strcmp(mode, "counts")) run_counts();
+    if (!strcmp(mode, "leaving")) run_leaving();
+    if (!strcmp(mode, "rare")) run_rare();
+    if (!strcmp(mode, "refusals")) run_refusals();
+    if (!strcmp(mode, "differ"))
+        CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) ? "add" : "assign"));
+}
+
+int main(int argc, char **argv)
+{
+    int level;
+    struct starpu_conf conf;
+    if (argc < 5) return 2;
+    const char *mode = argv[1], *optimizer = argc > 5 ? argv[5] : "assign";
+    const tutti_kv_options options = {
+        .servers = atoi(argv[2]), .clients = atoi(argv[3]), .type = argv[4]};
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    starpu_conf_init(&conf);
+    conf.ncuda = conf.nopencl = 0;
+    if (starpu_init(&conf)) return 2;
+    tutti_status status = tutti_kv_open(MPI_COMM_WORLD, &options, &kv);
+    printf("open: %s\n", tutti_status_name(status));
+    if (!status) {
+        status = TUTTI_OK;
+        if (tutti_kv_serves(kv))
+            status = tutti_kv_serve(kv);
+        else
+            work(mode, optimizer);
+        tutti_status closed = tutti_kv_close(kv);
+        printf("%s, closed: %s\n", tutti_status_name(status), tutti_status_name(closed));
+        if (!status) status = closed;
+    }
+    starpu_shutdown();
+    MPI_Finalize();
+    return failures || status ? 1 : 0;
+}

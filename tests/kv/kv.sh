@@ -1,0 +1,56 @@
+#!/bin/bash
+# A store of keys in every design that can serve: the bits of an oracle that adds in the order of clients, for several
+# numbers of servers and clients; nothing lost or added twice without an order; clients that leave; what is refused.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+program=$TUTTI_BUILDDIR/tests/kv/kv
+
+# runs RANKS MODE SERVERS CLIENTS TYPE [OPTIMIZER]
+runs() {
+    local status=0
+    "$mpirun" -np "$1" "$program" "${@:2}" > "$dir/out" 2> "$dir/err" || status=$?
+    [ $status = 0 ] || { fail "$*, ${TUTTI_DESIGN:-}: status $status"; head -20 "$dir/out" "$dir/err"; }
+}
+
+# refused RANKS MODE SERVERS CLIENTS TYPE: every rank says so.
+refused() {
+    "$mpirun" -np "$1" "$program" "${@:2}" > "$dir/out" 2> "$dir/err" && fail "$*: not refused"
+}
+says() { grep -qF -- "$2" "$dir/$1" || { fail "$1 does not say: $2"; head -20 "$dir/$1"; }; }
+
+export STARPU_NCPU=2 STARPU_WORKERS_NOBIND=1
+runs 1 sync 0 0 sync # first: StarPU measures the machine once; two at a time meet in its files
+for design in $(names overlapping); do
+    export TUTTI_DESIGN=$design
+    runs 6 sync 2 2 sync add
+    runs 5 counts 1 2 async
+done
+unset TUTTI_DESIGN
+runs 4 sync 1 0 sync sgd:rate=0.25,momentum=0.5
+runs 5 sync 2 3 bounded:0 assign
+runs 3 sync 0 0 sync sgd:rate=0.25,momentum=0.5
+TUTTI_VERIFY=full runs 4 sync 1 0 sync add
+TUTTI_CHUNK_MB=0.01 runs 4 counts 2 0 async
+for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
+TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
+
+# A client that pushes too rarely for the others is named.
+runs 3 rare 1 0 bounded:1
+says err "in a pull of key 0, which it has pushed 3 times: this server waits for client 0 (worker 0), which has pushed it 1 times"
+
+runs 3 refusals 1 0 sync
+says err "optimizer \"sgd\": say which rate"
+says err "key 0 has 10 elements, but the data have 11"
+refused 3 differ 1 0 sync
+says err "worker 0 sets assign, but another has set add"
+refused 3 works 3 0 sync
+says err "servers is 3 of 3 ranks: must be from 0 to 2"
+refused 4 works 1 2 sync
+says err "clients is 2, but 3 workers cannot form so many groups"
+refused 2 works 0 0 async
+says err 'type is "async", but without servers there is sync alone'
+refused 2 works 1 0 slowly
+says err 'type "slowly": must be sync, async, or bounded:S'
+TUTTI_DESIGN=sequential refused 2 works 1 0 sync
+says err "the design sequential ends one collective before it begins the next"
+[ "$(grep -c '^open: unsupported$' "$dir/out")" = 2 ] || { fail "not all ranks refuse"; cat "$dir/out"; }
+finish

@@ -1,0 +1,11 @@
+kv_tests = tests/kv/test_book
+check_PROGRAMS += $(kv_tests)
+TESTS += $(kv_tests)
+tests_kv_test_book_SOURCES = tests/kv/test_book.c
+tests_kv_test_book_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_kv_test_book_LDADD = libtesting.la
+TESTS += tests/kv/kv.sh
+EXTRA_DIST += tests/kv/kv.sh
+check_PROGRAMS += tests/kv/kv
+tests_kv_kv_SOURCES = tests/kv/kv.c
+tests_kv_kv_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)

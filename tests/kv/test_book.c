@@ -1,0 +1,198 @@
+/* book: in every order of arrivals, departures and pulls of a few clients, rounds of sync have one push of each client
+ * in their order, none is lost or added twice, no pull is answered early, no client is further ahead than
+ * the bound, and whoever may go on does: there is no dead end. */
+#include "designs/kv/book.h"
+#include "tests/support/testing.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_CLIENTS = 3 };
+
+/* What a client does next: it pushes, pulls, waits for the answer, and so on; after its last answer it leaves. */
+typedef struct client {
+    int pushed, answered;
+    int pulls; /* it waits for an answer */
+    int left;
+} client;
+
+typedef struct world {
+    tutti_book book;
+    client c[MOST_CLIENTS];
+    int clients, pushes[MOST_CLIENTS]; /* each pushes so many times */
+    int rounds;
+    long orders;
+} world;
+
+/* A rank's counts as a world remembers them; the book's own are in arrays that it owns. */
+typedef struct memory {
+    client c[MOST_CLIENTS];
+    int64_t arrived[MOST_CLIENTS], added[MOST_CLIENTS], book_rounds;
+    char left[MOST_CLIENTS];
+    int rounds;
+} memory;
+
+static void save(const world *w, memory *m)
+{
+    memset(m, 0, sizeof *m);
+    memcpy(m->c, w->c, sizeof m->c);
+    m->rounds = w->rounds;
+    m->book_rounds = w->book.rounds;
+    for (int c = 0; c < w->clients; c++) {
+        m->arrived[c] = w->book.arrived[c];
+        m->added[c] = w->book.added[c];
+        m->left[c] = w->book.left[c];
+    }
+}
+
+static void restore(world *w, const memory *m)
+{
+    memcpy(w->c, m->c, sizeof m->c);
+    w->rounds = m->rounds;
+    w->book.rounds = m->book_rounds;
+    for (int c = 0; c < w->clients; c++) {
+        w->book.arrived[c] = m->arrived[c];
+        w->book.added[c] = m->added[c];
+        w->book.left[c] = m->left[c];
+    }
+}
+
+static int64_t slowest(const world *w)
+{
+    int64_t least = INT64_MAX;
+    for (int c = 0; c < w->clients; c++)
+        if (!w->c[c].left && w->book.added[c] < least) least = w->book.added[c];
+    return least;
+}
+
+/* As a server does after every arrival. */
+static void add_rounds(world *w)
+{
+    int of[MOST_CLIENTS], n;
+    while ((n = tutti_book_round(&w->book, of))) {
+        w->rounds++;
+        for (int i = 1; i < n; i++) ck_assert_int_lt(of[i - 1], of[i]);
+        if (w->book.rule.type != TUTTI_KV_SYNC) {
+            ck_assert_int_eq(n, 1);
+            continue;
+        }
+        /* all of a round are each client's push of the same number */
+        for (int i = 0; i < n; i++) ck_assert_int_eq(w->book.added[of[i]], w->rounds);
+        for (int c = 0; c < w->clients; c++)
+            if (!w->c[c].left) ck_assert_int_eq(w->book.added[c], w->rounds);
+    }
+}
+
+static void answer(world *w)
+{
+    const tutti_book *b = &w->book;
+    for (int c = 0; c < w->clients; c++) {
+        int pushed = w->c[c].pushed;
+        if (!w->c[c].pulls) continue;
+        int awaited = tutti_book_awaits(b, c, pushed);
+        ck_assert_int_eq(tutti_book_answers(b, c, pushed), awaited < 0);
+        if (awaited >= 0) {
+            ck_assert(!w->c[awaited].left);
+            ck_assert_int_lt(
+                w->book.added[awaited] + (b->rule.type == TUTTI_KV_BOUNDED ? b->rule.bound : 0),
+                pushed);
+            continue;
+        }
+        ck_assert_int_ge(b->added[c], pushed);
+        if (b->rule.type == TUTTI_KV_BOUNDED) ck_assert_int_ge(slowest(w), pushed - b->rule.bound);
+        w->c[c].pulls = 0;
+        w->c[c].answered++;
+    }
+}
+
+/* Does the client's next deed. Returns 0 if it waits, or has left. */
+static int go_on(world *w, int c)
+{
+    client *me = &w->c[c];
+    if (me->left || me->pulls) return 0;
+    if (me->answered < me->pushed) {
+        me->pulls = 1;
+    } else if (me->pushed < w->pushes[c]) {
+        me->pushed++;
+        tutti_book_arrive(&w->book, c);
+    } else {
+        me->left = 1;
+        tutti_book_leave(&w->book, c);
+    }
+    add_rounds(w);
+    answer(w);
+    return 1;
+}
+
+/* Every order from here on, depth first. */
+static void explore(world *w)
+{
+    memory before;
+    int any = 0;
+    save(w, &before);
+    for (int c = 0; c < w->clients; c++) {
+        if (!go_on(w, c)) continue;
+        any = 1;
+        explore(w);
+        restore(w, &before);
+    }
+    if (any) return;
+    w->orders++;
+    for (int c = 0; c < w->clients; c++) {
+        ck_assert_msg(w->c[c].left, "client %d waits for ever", c);
+        ck_assert_int_eq(w->book.added[c], w->pushes[c]);
+    }
+}
+
+static long explore_rule(const tutti_book_rule *rule, int clients, const int pushes[])
+{
+    world w = {.clients = clients};
+    memcpy(w.pushes, pushes, (size_t)clients * sizeof *pushes);
+    ck_assert_ok(tutti_book_open(rule, clients, &w.book));
+    explore(&w);
+    tutti_book_close(&w.book);
+    return w.orders;
+}
+
+static const char *const types[] = {"sync", "async", "bounded:0", "bounded:1", "bounded:2"};
+enum { TYPES = sizeof types / sizeof *types };
+
+START_TEST(every_order_ends_right)
+{
+    static const int pushes[][MOST_CLIENTS] = {{2, 2, 1}, {3, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+    tutti_book_rule rule;
+    long orders = 0;
+    ck_assert_ok(tutti_book_rule_read(types[_i], &rule));
+    for (size_t p = 0; p < sizeof pushes / sizeof *pushes; p++)
+        for (int clients = 1; clients <= MOST_CLIENTS; clients++)
+            orders += explore_rule(&rule, clients, pushes[p]);
+    ck_assert_int_gt(orders, 100);
+    printf("%s: %ld orders\n", types[_i], orders);
+}
+END_TEST
+
+START_TEST(types_are_read)
+{
+    tutti_book_rule rule;
+    ck_assert_ok(tutti_book_rule_read(NULL, &rule));
+    ck_assert_int_eq(rule.type, TUTTI_KV_SYNC);
+    ck_assert_ok(tutti_book_rule_read("bounded:12", &rule));
+    ck_assert_int_eq(rule.type, TUTTI_KV_BOUNDED);
+    ck_assert_int_eq(rule.bound, 12);
+    ck_assert_ok(tutti_book_rule_read("bounded:0", &rule));
+    ck_assert_int_eq(rule.type, TUTTI_KV_SYNC);
+    static const char *const wrong[] = {
+        "", "bounded", "bounded:", "bounded:-1", "bounded:1x", "Sync"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_int_eq(tutti_book_rule_read(wrong[i], &rule), TUTTI_ERR_USAGE);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("book");
+    TCase *tcase = testing_case(suite, "book");
+    tcase_add_loop_test(tcase, every_order_ends_right, 0, TYPES);
+    tcase_add_test(tcase, types_are_read);
+    return testing_run(suite);
+}
