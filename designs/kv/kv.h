@@ -41,7 +41,8 @@
  * A client that has closed is not waited for.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
- * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. */
+ * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
+ * works, and sums inside tutti_kv_wait. */
 #ifndef TUTTI_KV_H
 #define TUTTI_KV_H
 

@@ -112,6 +112,7 @@ static void run_sync(const char *optimizer)
                 CHECK(!tutti_kv_pull(kv, 10 * k, out[k]));
             }
         }
+        CHECK(!tutti_kv_wait(kv, 60)); /* where collectives run, with the design sequential */
         for (int k = 0; k < KEYS; k++) {
             int wrong = 0;
             CHECK(!starpu_data_acquire(out[k], STARPU_R));
