@@ -93,7 +93,10 @@ static int first_missing(const tutti_book *b)
 int tutti_book_awaits(const tutti_book *book, int client, int64_t pushes)
 {
     if (book->arrived[client] < pushes) return client;
-    if (book->added[client] < pushes) return first_missing(book);
+    if (book->added[client] < pushes) {
+        int missing = first_missing(book);
+        return missing < 0 ? client : missing; /* the round is there, and has yet to be added */
+    }
     for (int c = 0; c < book->clients && book->rule.type == TUTTI_KV_BOUNDED; c++)
         if (!book->left[c] && book->added[c] < pushes - book->rule.bound) return c;
     return -1;
