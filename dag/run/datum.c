@@ -60,7 +60,7 @@ tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg),
     event *e = malloc(sizeof *e);
     if (!e) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to wait for data");
     *e = (event){data, when, arg};
-    int rc = starpu_data_acquire_cb(data, STARPU_R, happen, e);
+    int rc = starpu_data_acquire_cb(data, STARPU_RW, happen, e);
     if (!rc) return TUTTI_OK;
     free(e);
     return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU cannot acquire data: %s", strerror(-rc));

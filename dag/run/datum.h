@@ -18,8 +18,8 @@ tutti_status tutti_datum_open_in(
 void tutti_datum_drop(tutti_insert_handle data);
 /* Waits for all that was submitted on the data; the program's memory has their value. Accepts NULL. */
 void tutti_datum_close(tutti_insert_handle data);
-/* Calls when(arg) once all that was submitted on the data so far, and writes them, has ended: on any thread, which it
- * must not hold up. */
+/* Calls when(arg) once all that was submitted on the data so far has ended, which must write them: on any
+ * thread, which it must not hold up. */
 tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg), void *arg);
 
 enum { TUTTI_DATUM_MOST = 64 };

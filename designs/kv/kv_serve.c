@@ -17,10 +17,10 @@ typedef struct server server;
 /* A push on its way, then here. */
 typedef struct push {
     struct push *next; /* of the same client and key, in the order in which they were made */
-    server *server;
-    int slot, client, here;
+    int slot;
+    int from; /* which of the client's workers sends it */
     double rate;
-    tutti_handle data;
+    tutti_handle data; /* NULL: no receive is posted */
 } push;
 
 /* A pull that has not been answered. */
@@ -31,11 +31,19 @@ typedef struct pull {
     double since_s, told_s; /* when it came, and when its waiting was last told */
 } pull;
 
-/* What has happened: a note, or a push whose data are here. */
+/* What is on its way: an answer, or the data of a push. Two of these may end in another order than they were
+ * received, so the end of a push names the client and the key alone. */
+typedef struct flight {
+    server *server;
+    int slot, client;
+    tutti_handle answer; /* NULL: a push */
+} flight;
+
+/* What has happened: the end of a flight, or else a note has come. */
 typedef struct event {
     struct event *next;
+    flight *landed;
     tutti_note note;
-    push *arrived; /* NULL: it is a note */
 } event;
 
 typedef struct key {
@@ -46,6 +54,7 @@ typedef struct key {
     tutti_book book;
     tutti_handle value, state[TUTTI_OPTIMIZER_STATES];
     push **waiting; /* per client: pushes that were not added */
+    int *replies;   /* per client: answers on their way */
     pull *pulls;
 } key;
 
@@ -55,6 +64,7 @@ struct server {
     int keys;
     int *coming;          /* per client: pushes whose data are not here */
     int *byes;            /* per client: workers that have said bye */
+    int replying;         /* answers on their way, to all clients */
     int gone;             /* clients that have left */
     int *round;           /* [clients]: who is in it */
     event *early;         /* about keys that are not known yet */
@@ -87,10 +97,22 @@ static void hear(void *ctx, const tutti_note *note)
     happen(ctx, &(event){.note = *note});
 }
 
-static void arrive(void *arg)
+static void land(void *arg)
 {
-    push *p = arg;
-    happen(p->server, &(event){.arrived = p});
+    flight *f = arg;
+    happen(f->server, &(event){.landed = f});
+}
+
+/* Waits for what was submitted on these data. */
+static tutti_status await_landing(server *s, tutti_handle data, const flight *what)
+{
+    flight *f = malloc(sizeof *f);
+    if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a message");
+    *f = *what;
+    f->server = s;
+    tutti_status status = tutti_datum_when(data, land, f);
+    if (status) free(f);
+    return status;
 }
 
 /* The next event, which the caller frees; NULL after a while without one. */
@@ -151,7 +173,9 @@ static tutti_status make_key(server *s, const tutti_note *note)
         .dtype = (tutti_dtype)note->value[3],
         .name = (int)note->value[4]};
     k->waiting = calloc((size_t)s->kv->clients, sizeof *k->waiting);
-    if (!k->waiting) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
+    k->replies = calloc((size_t)s->kv->clients, sizeof *k->replies);
+    if (!k->waiting || !k->replies)
+        return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
     status = tutti_book_open(&s->kv->rule, s->kv->clients, &k->book);
     for (int c = 0; c < s->kv->clients && !status; c++)
         if (s->byes[c] == tutti_kv_client_size(s->kv)) tutti_book_leave(&k->book, c);
@@ -164,16 +188,21 @@ static tutti_status make_key(server *s, const tutti_note *note)
 
 /* ---- answers ---- */
 
+/* How much of a client, and of a key, has memory here at a time, however far a client is ahead: pushes that were not
+ * added, and answers on their way. What is beyond waits for these. */
+enum { MOST = 2 };
+
 /* A copy goes out, so that a slow client does not hold up updates. */
 static tutti_status answer(server *s, int slot, int rank)
 {
-    const key *k = &s->key[slot];
-    tutti_handle copy;
-    tutti_status status = tutti_datum_open(k->count, k->dtype, &copy);
-    if (status) return status;
-    status = tutti_kv_submit_copy(copy, k->value, 0, k->count, k->dtype);
-    if (!status) status = tutti_send(s->kv->session, copy, k->dtype, rank, slot);
-    tutti_datum_drop(copy);
+    key *k = &s->key[slot];
+    flight f = {.slot = slot, .client = client_of(s, rank)};
+    tutti_status status = tutti_datum_open(k->count, k->dtype, &f.answer);
+    if (!status) status = tutti_kv_submit_copy(f.answer, k->value, 0, k->count, k->dtype);
+    if (!status) status = tutti_send(s->kv->session, f.answer, k->dtype, rank, slot);
+    if (!status) status = await_landing(s, f.answer, &f);
+    k->replies[f.client]++;
+    s->replying++;
     return status;
 }
 
@@ -183,7 +212,8 @@ static tutti_status answer_all(server *s, int slot)
     tutti_status status = TUTTI_OK;
     for (pull **at = &s->key[slot].pulls; *at && !status;) {
         pull *p = *at;
-        if (!tutti_book_answers(&k->book, client_of(s, p->rank), p->pushes)) {
+        int client = client_of(s, p->rank);
+        if (k->replies[client] == MOST || !tutti_book_answers(&k->book, client, p->pushes)) {
             at = &p->next;
             continue;
         }
@@ -218,7 +248,7 @@ static void tell_waiting(const server *s, const key *k, pull *p)
     int client = client_of(s, p->rank);
     int awaited = tutti_book_awaits(&k->book, client, p->pushes);
     p->told_s = now_s;
-    if (awaited < 0) return;
+    if (awaited < 0 || awaited == client) return; /* its own push is on its way */
     tutti_log(TUTTI_LOG_WARN,
         "worker %d has waited %.1f s in a pull of key %d, which it has pushed %" PRId64
         " times: this server waits for client %d (worker %d%s), which has pushed it %" PRId64
@@ -235,21 +265,34 @@ static void tell_all_waiting(const server *s)
 
 /* ---- pushes ---- */
 
+/* Posts receives for the oldest pushes of a client to a key. */
+static tutti_status post(server *s, key *k, int client)
+{
+    tutti_status status = TUTTI_OK;
+    int n = 0;
+    for (push *p = k->waiting[client]; p && n < MOST && !status; p = p->next, n++) {
+        if (p->data) continue;
+        status = tutti_datum_open(k->count, k->dtype, &p->data);
+        if (!status) status = tutti_recv(s->kv->session, p->data, k->dtype, p->from, p->slot);
+        if (!status)
+            status = await_landing(s, p->data, &(flight){.slot = p->slot, .client = client});
+    }
+    return status;
+}
+
 static tutti_status announce(server *s, const tutti_note *note)
 {
     int slot = (int)note->value[1], client = client_of(s, note->rank);
-    const key *k = &s->key[slot];
+    key *k = &s->key[slot];
     push *p = calloc(1, sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a push");
-    *p = (push){.server = s, .slot = slot, .client = client};
+    *p = (push){.slot = slot, .from = note->rank};
     memcpy(&p->rate, &note->value[2], sizeof p->rate);
-    tutti_status status = tutti_datum_open(k->count, k->dtype, &p->data);
-    if (!status) status = tutti_recv(s->kv->session, p->data, k->dtype, note->rank, slot);
     push **at = &k->waiting[client];
     while (*at) at = &(*at)->next;
     *at = p;
     s->coming[client]++;
-    return status ? status : tutti_datum_when(p->data, arrive, p);
+    return post(s, k, client);
 }
 
 typedef struct addition {
@@ -320,6 +363,7 @@ static tutti_status go_on(server *s, int slot)
     key *k = &s->key[slot];
     tutti_status status = TUTTI_OK;
     for (int n; !status && (n = tutti_book_round(&k->book, s->round));) status = add_round(s, k, n);
+    for (int c = 0; c < s->kv->clients && !status; c++) status = post(s, k, c);
     return status ? status : answer_all(s, slot);
 }
 
@@ -414,19 +458,35 @@ static tutti_status read_note(server *s, const event *e)
         note->value[0]);
 }
 
-static tutti_status take_in(server *s, push *p)
+/* One more push of this client is here: the oldest that was not, whichever has landed. */
+static tutti_status take_in(server *s, const flight *f)
 {
-    int slot = p->slot, client = p->client;
-    s->coming[client]--;
-    tutti_book_arrive(&s->key[slot].book, client);
-    tutti_status status = go_on(s, slot);
-    return status ? status : may_leave(s, client);
+    s->coming[f->client]--;
+    tutti_book_arrive(&s->key[f->slot].book, f->client);
+    tutti_status status = go_on(s, f->slot);
+    return status ? status : may_leave(s, f->client);
+}
+
+static tutti_status take_back(server *s, const flight *f)
+{
+    s->key[f->slot].replies[f->client]--;
+    s->replying--;
+    tutti_datum_drop(f->answer);
+    return answer_all(s, f->slot);
+}
+
+static tutti_status react(server *s, const event *e)
+{
+    if (!e->landed) return read_note(s, e);
+    flight f = *e->landed;
+    free(e->landed);
+    return f.answer ? take_back(s, &f) : take_in(s, &f);
 }
 
 static tutti_status serve(server *s)
 {
     tutti_status status = TUTTI_OK;
-    while (!status && s->gone < s->kv->clients) {
+    while (!status && (s->gone < s->kv->clients || s->replying)) {
         event *e = take(s, &status);
         if (!e && !status) {
             status = tutti_wait(s->kv->session, 0);
@@ -434,7 +494,7 @@ static tutti_status serve(server *s)
             tell_all_waiting(s);
             continue;
         }
-        if (e && !status) status = e->arrived ? take_in(s, e->arrived) : read_note(s, e);
+        if (e && !status) status = react(s, e);
         free(e);
     }
     return status;
@@ -477,6 +537,7 @@ static void close_key(server *s, key *k)
             free(p);
         }
     free(k->waiting);
+    free(k->replies);
     tutti_book_close(&k->book);
 }
 

@@ -5,6 +5,7 @@
  *   counts     every worker pushes to the same keys as often as it likes, and pulls now and then: what is there in the
  *              end is what was pushed, to the last one
  *   leaving    clients push different numbers of times, and leave when they are done
+ *   ahead      workers push and pull far ahead: the server says how much memory it has had
  *   rare       worker 0 pushes rarely, and the others wait for it
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
@@ -192,6 +193,34 @@ static void run_leaving(void)
     CHECK(y[0][99] >= (float)times);
 }
 
+static long resident_kb(void)
+{
+    char line[128];
+    long kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file)) sscanf(line, "VmHWM: %ld", &kb);
+    if (file) fclose(file);
+    return kb;
+}
+
+/* A worker that pushes and pulls far ahead of what the link carries takes no more memory of the server. */
+static void run_ahead(void)
+{
+    enum { TIMES = 100 };
+    tutti_handle one = vector(x[2], MOST), all = vector(y[2], MOST);
+    for (int i = 0; i < MOST; i++) x[2][i] = 1, y[2][i] = 0;
+    CHECK(!tutti_kv_set_optimizer(kv, "add"));
+    CHECK(!tutti_kv_init(kv, 0, all, TUTTI_F32));
+    for (int t = 0; t < TIMES; t++) {
+        CHECK(!tutti_kv_push(kv, 0, one));
+        CHECK(!tutti_kv_pull(kv, 0, all));
+    }
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(one);
+    starpu_data_unregister(all);
+    CHECK(y[2][MOST - 1] >= TIMES);
+}
+
 /* Worker 0 pushes once, and again only after 6 s; the others wait for it meanwhile. */
 static void run_rare(void)
 {
@@ -244,6 +273,7 @@ static void work(const char *mode, const char *optimizer)
     if (!strcmp(mode, "sync")) run_sync(optimizer);
     if (!strcmp(mode, "counts")) run_counts();
     if (!strcmp(mode, "leaving")) run_leaving();
+    if (!strcmp(mode, "ahead")) run_ahead();
     if (!strcmp(mode, "rare")) run_rare();
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "differ"))
@@ -270,6 +300,7 @@ int main(int argc, char **argv)
             status = tutti_kv_serve(kv);
         else
             work(mode, optimizer);
+        if (tutti_kv_serves(kv)) printf("server: %ld kB\n", resident_kb());
         tutti_status closed = tutti_kv_close(kv);
         printf("%s, closed: %s\n", tutti_status_name(status), tutti_status_name(closed));
         if (!status) status = closed;

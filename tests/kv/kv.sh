@@ -33,6 +33,13 @@ TUTTI_CHUNK_MB=0.01 runs 4 counts 2 0 async
 for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
 TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
 
+# 100 pushes and pulls of 280 kB, all at once, of two workers: with memory for each, the server would have 112 MB.
+runs 2 counts 1 0 async
+little=$(sed -n 's/^server: \([0-9]*\) kB$/\1/p' "$dir/out")
+runs 3 ahead 1 0 async
+much=$(sed -n 's/^server: \([0-9]*\) kB$/\1/p' "$dir/out")
+[ "$((much - little))" -lt 50000 ] || fail "the server takes $much kB instead of $little"
+
 # A client that pushes too rarely for the others is named.
 runs 3 rare 1 0 bounded:1
 says err "in a pull of key 0, which it has pushed 3 times: this server waits for client 0 (worker 0), which has pushed it 1 times"
