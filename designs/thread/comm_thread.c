@@ -310,8 +310,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
 void tutti_comm_thread_silence(tutti_comm_thread *t)
 {
     static const double patience_s = 2;
-    tutti_watch_close(t->watch);
-    t->watch = NULL;
+    tutti_watch_silence(t->watch); /* whose memory messages may still reach */
     pthread_mutex_lock(&t->lock);
     t->stop = t->silent = 1;
     pthread_cond_signal(&t->work);

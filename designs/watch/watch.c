@@ -409,7 +409,7 @@ tutti_status tutti_watch_open(const tutti_watch_options *options, tutti_driver *
     return status;
 }
 
-void tutti_watch_close(tutti_watch *watch)
+void tutti_watch_silence(tutti_watch *watch)
 {
     if (!watch) return;
     pthread_mutex_lock(&watch->lock);
@@ -418,6 +418,12 @@ void tutti_watch_close(tutti_watch *watch)
     pthread_mutex_unlock(&watch->lock);
     pthread_join(watch->thread, NULL);
     tutti_usr1_close();
+}
+
+void tutti_watch_close(tutti_watch *watch)
+{
+    if (!watch) return;
+    tutti_watch_silence(watch);
     free_watch(watch);
 }
 

@@ -45,6 +45,9 @@ tutti_status tutti_watch_open(const tutti_watch_options *options, tutti_driver *
     tutti_control *control, tutti_watch **watch);
 /* Stops the thread, after the last pass. Accepts NULL. */
 void tutti_watch_close(tutti_watch *watch);
+/* Instead of close, while passes may still be under way: the watch does nothing more, and its memory stays. Accepts
+ * NULL. */
+void tutti_watch_silence(tutti_watch *watch);
 
 /* In the driver's pass (comm_lock held): sends questions, and announces an abort. */
 void tutti_watch_pass(tutti_watch *watch);
