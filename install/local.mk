@@ -10,8 +10,9 @@ installed_text = $(SED) -e 's|@prefix[@]|$(prefix)|g' \
 	-e 's|@includedir[@]|$(includedir)|g' -e 's|@pkgconfigdir[@]|$(pkgconfigdir)|g' \
 	-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' -e 's|@TUTTI_PC_REQUIRES[@]|$(TUTTI_PC_REQUIRES)|g' \
 	-e 's|@TUTTI_PC_CFLAGS[@]|$(TUTTI_PC_CFLAGS)|g' -e 's|@TUTTI_PC_LIBS[@]|$(TUTTI_PC_LIBS)|g' -e 's|  *$$||'
-# The functions that the library exports.
-exported = $(SED) -n 's|^ *\(tutti_[a-z_0-9]*\);.*|\1|p' $(srcdir)/install/libtutti.map
+# The functions that the library exports, and the inline ones for which one of them takes the size of the options.
+exported = $(SED) -n -e h -e 's|^ *\(tutti_[a-z_0-9]*\)_sized;.*|\1|p' -e g -e 's|^ *\(tutti_[a-z_0-9]*\);.*|\1|p' \
+	$(srcdir)/install/libtutti.map
 
 install-data-local:
 	$(MKDIR_P) '$(DESTDIR)$(tuttiincludedir)' '$(DESTDIR)$(pkgconfigdir)' '$(DESTDIR)$(cmakedir)' '$(DESTDIR)$(man3dir)'
