@@ -437,6 +437,7 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
         status =
             tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
     check->rank[rank].workers = c->workers;
+    check->shares_seats = c->seats > 0;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)
         check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;
     deadlock_rank_close(r);
