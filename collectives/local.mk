@@ -34,4 +34,5 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
 	collectives/transport/mpi_message.c \
 	collectives/transport/part.c \
+	collectives/transport/seats.c collectives/transport/seats.h \
 	collectives/transport/transport.c collectives/transport/transport.h

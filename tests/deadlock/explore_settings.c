@@ -212,7 +212,7 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
 }
 
 /* Appends to each rank's program its collectives of groups and edges, those of one group in one order, the groups
- * mixed in an order of the rank's own. Some wait for a collective of all ranks. */
+ * mixed in an order of the rank's own, but in one where lanes share seats. Some wait for a collective of all ranks. */
 static tutti_status mix_parts(
     dice *d, const program_setting *s, int r, const program_collective made[], int n, program *p)
 {
@@ -222,7 +222,7 @@ static tutti_status mix_parts(
     if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
     p->collective = more;
     for (int left = n; left; left--) {
-        int k = below(d, n);
+        int k = s->seats ? 0 : below(d, n);
         while (done[k]) k = (k + 1) % n;
         for (int i = 0; i < k; i++)
             if (!done[i] && made[i].group == made[k].group) k = i;
@@ -255,12 +255,19 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
     return status;
 }
 
-/* In some settings without an agreed order. */
+/* In some settings without an agreed order; with seats, no order of all collectives would do. */
 static tutti_status draw_pipeline(uint64_t seed, program_setting *s)
 {
     dice d = {.seed = wire_mix(seed, 11)};
-    if (s->ordered || s->ranks < 2 || below(&d, 3)) return TUTTI_OK;
+    if (s->ordered || s->ranks < 2 || s->seats || below(&d, 3)) return TUTTI_OK;
     return explore_add_pipeline(wire_mix(seed, 12), s);
+}
+
+/* In a quarter of the settings lanes share 1 to 3 seats. */
+static int draw_seats(uint64_t seed)
+{
+    dice d = {.seed = wire_mix(seed, 13)};
+    return below(&d, 4) ? 0 : 1 + below(&d, 3);
 }
 
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
@@ -279,6 +286,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);
     s.order_seed = wire_mix(seed, 7);
+    s.seats = draw_seats(seed);
     tutti_status status = begin(&s, 1 + below(&d, 6), 1 + below(&d, 3));
     s.chunk_bytes = below(&d, 2) ? 0 : 8 + below(&d, 40);
     s.ordered = below(&d, 2);
@@ -313,11 +321,11 @@ int explore_book(explore_result *result, world_verdict verdict)
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
-        "%s, %d ranks, %d workers, %d lanes of depth %d, %s, %d collectives, %d steps, verify %s, "
+        "%s, %d ranks, %d workers, %d lanes of depth %d, %d seats, %s, %d collectives, %d steps, verify %s, "
         "chunks of "
         "%lld "
         "bytes, %s order%s, %d groups and edges",
-        s->design->name, s->ranks, s->workers, s->lanes, s->depth,
+        s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->seats,
         s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
         tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
         s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1);

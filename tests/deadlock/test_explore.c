@@ -155,6 +155,45 @@ START_TEST(every_schedule_on_shallow_lanes_ends_right)
 }
 END_TEST
 
+/* All lanes share one seat, or two. */
+START_TEST(every_schedule_with_shared_seats_ends_right)
+{
+    const tutti_design *design = tutti_designs[_i];
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    if (design->unsafe) return;
+    for (int seats = 1; seats <= 2; seats++) {
+        program_setting setting;
+        ck_assert_ok(explore_sums(design, 2, 3, 1, 0, &setting));
+        setting.lanes = design->many_lanes ? 3 : 1;
+        setting.seats = seats;
+        explore(&setting, INT64_MAX, 0, &all);
+        program_clear(&setting);
+    }
+    print(design->name, &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
+/* Workers enough for all, but a seat too few for two collectives that start in any order. */
+START_TEST(naive_hangs_on_shared_seats)
+{
+    for (int seats = 1; seats <= 2; seats++) {
+        program_setting setting;
+        explore_result all = {0};
+        double began_s = tutti_clock_s();
+        ck_assert_ok(explore_sums(tutti_design_find("naive"), 2, 2, 1, 0, &setting));
+        setting.workers = setting.lanes = 2;
+        setting.seats = seats;
+        explore(&setting, INT64_MAX, 0, &all);
+        program_clear(&setting);
+        print("naive, shared seats", &all, began_s);
+        ck_assert_int_eq(all.hangs > 0, seats == 1);
+        ck_assert_int_eq(all.wrong + all.mismatches + all.errors, 0);
+    }
+}
+END_TEST
+
 /* Two steps; the second starts chunks in an order that has just been agreed. */
 START_TEST(every_schedule_with_another_order_ends_right)
 {
@@ -361,6 +400,8 @@ int main(void)
     tcase_add_loop_test(tcase, settings_have_groups_and_edges, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, every_schedule_with_shared_seats_ends_right, 0, designs);
+    tcase_add_test(tcase, naive_hangs_on_shared_seats);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_with_priorities_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_of_a_pipeline_ends_right, 0, designs);
