@@ -18,7 +18,7 @@
 
 #include <poll.h>
 
-enum { TUTTI_TCP_NAME = 96, TUTTI_TCP_STRANGERS = 64, TUTTI_TCP_WHY = 160 };
+enum { TUTTI_TCP_NAME = 96, TUTTI_TCP_STRANGERS = 64, TUTTI_TCP_WHY = 400 };
 
 /* ---- the door ---- */
 

@@ -1,5 +1,6 @@
 /* The door: a socket that listens, and those who have not shown the token yet. Anybody may connect. A stranger gets
  * room for one greeting and a deadline; when there are too many, the oldest is turned away. */
+#define _GNU_SOURCE /* accept4 */
 #include "collectives/transport/tcp.h"
 
 #include "dag/base/clock.h"
