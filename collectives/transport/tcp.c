@@ -43,7 +43,7 @@ typedef struct control {
 
 typedef struct tcp {
     tutti_transport base;
-    int socket;
+    int socket, shut;
     double silence_s, heard_s, wrote_s;
     double stuck_s;               /* since when the socket takes nothing; 0: it does */
     tutti_message *sends, *recvs; /* oldest first */
@@ -326,7 +326,7 @@ static int write_piece(tcp *t)
 
 static void write_all(tcp *t)
 {
-    while (!t->why[0]) {
+    while (!t->why[0] && !t->shut) {
         if (!t->outgoing && t->control.used) {
             if (!write_control(t)) return;
             continue;
@@ -450,7 +450,7 @@ static void keep_time(tcp *t)
     snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "taken nothing" : "been silent",
         now_s - (deaf ? t->stuck_s : t->heard_s));
     if (deaf || now_s - t->heard_s > t->silence_s) break_off(t, why);
-    if (!t->control.used && !t->outgoing && now_s - t->wrote_s > t->silence_s / 4) {
+    if (!t->shut && !t->control.used && !t->outgoing && now_s - t->wrote_s > t->silence_s / 4) {
         say(t, TUTTI_TCP_PING, 0, 0, 0);
         t->wrote_s = now_s;
     }
@@ -468,7 +468,7 @@ void tutti_tcp_pass(tutti_transport *transport)
 struct pollfd tutti_tcp_poll(const tutti_transport *transport)
 {
     const tcp *t = (const tcp *)transport;
-    int writes = t->control.used || t->outgoing || next_outgoing(t);
+    int writes = !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
     return (struct pollfd){.fd = t->socket, .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
 }
 
@@ -476,6 +476,19 @@ const char *tutti_tcp_broken(const tutti_transport *transport)
 {
     const tcp *t = (const tcp *)transport;
     return t->why[0] ? t->why : NULL;
+}
+
+void tutti_tcp_break(tutti_transport *transport)
+{
+    break_off((tcp *)transport, "was ended from this side");
+}
+
+void tutti_tcp_shut(tutti_transport *transport)
+{
+    tcp *t = (tcp *)transport;
+    if (t->why[0] || t->shut) return;
+    t->shut = 1;
+    shutdown(t->socket, SHUT_WR);
 }
 
 int tutti_tcp_flushed(const tutti_transport *transport)

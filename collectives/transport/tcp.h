@@ -58,6 +58,10 @@ struct pollfd tutti_tcp_poll(const tutti_transport *transport);
 /* NULL while the connection stands; else why it broke, as the end of a sentence: "has closed the connection". All
  * its messages then end with COMM. */
 const char *tutti_tcp_broken(const tutti_transport *transport);
+/* Breaks the connection from this end, at once. */
+void tutti_tcp_break(tutti_transport *transport);
+/* Tells the other end that nothing more comes, once all is flushed; it breaks when that end has closed. */
+void tutti_tcp_shut(tutti_transport *transport);
 /* Whether all that was sent has gone out to the socket. */
 int tutti_tcp_flushed(const tutti_transport *transport);
 
