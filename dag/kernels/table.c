@@ -44,6 +44,14 @@ const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, t
     return NULL;
 }
 
+const tutti_kernel *tutti_kernel_find_tf32(const tutti_op *op)
+{
+    for (int f = 0; tutti_kernels_tf32[f]; f++)
+        for (const tutti_kernel *row = tutti_kernels_tf32[f]; row->op; row++)
+            if (row->op == op) return row;
+    return NULL;
+}
+
 /* Whether an earlier row has the op of this one. */
 static int is_repeated(int row)
 {

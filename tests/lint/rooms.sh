@@ -54,7 +54,8 @@ mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h d
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
 nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
-cudnn      | apps/tools/cudnn_                                 | cuDNN stands behind files that are named after it
+cublas     | dag/kernels/cublas                                | cuBLAS stands behind dag/kernels/cublas*
+cudnn      | apps/tools/cudnn_ dag/kernels/cudnn               | cuDNN stands behind files that are named after it
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
 png        | apps/data/                                        | file formats belong to apps/data
