@@ -20,7 +20,7 @@ dag/kernels           | dag/base/                                    | kernels k
 dag/strategies        | dag/base/ dag/graph/ dag/net/                | strategies know the builder of a step
 dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/strategies/ | a step is made of what nets and strategies append
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
-dag/run               | dag/base/ dag/graph/ dag/kernels/            | run knows graph and kernels
+dag/run               | dag/base/ dag/device/device.h dag/graph/ dag/kernels/ | run knows graph, kernels and devices
 dag/sim               | dag/base/ dag/graph/                         | sim knows graph
 collectives/value     | dag/base/                                    | a collective as a value knows base only
 collectives/sched     | dag/base/ collectives/value/                 | schedules are values: they know base and the arguments
