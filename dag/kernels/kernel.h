@@ -1,7 +1,7 @@
 /* Ops and kernels: what can be computed on tensors, and the functions that compute it.
  *
  * Each family (pixel.h, mixup.h, conv.h, dense.h, norm.h, act.h, pool.h, lrn.h, arith.h, loss.h,
- * optim.h) declares its ops and defines a descriptor: a plain struct of numbers that specifies the
+ * optim.h, codec.h) declares its ops and defines a descriptor: a plain struct of numbers that specifies the
  * computation. An op is the same on every device. A kernel computes an op on one kind of device, for
  * one element type: `open` turns a descriptor into what the kernel needs at run time (cached primitives, scratch
  * memory); `fn` computes, any number of times, one call at a time per opened kernel (different

@@ -1,6 +1,7 @@
 libnet_la_SOURCES += \
 	dag/kernels/act.h dag/kernels/act_cpu.c \
 	dag/kernels/arith.h dag/kernels/arith_cpu.c \
+	dag/kernels/codec.h dag/kernels/codec_cpu.c \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \
 	dag/kernels/buffers.c dag/kernels/open.h dag/kernels/cuda_rows.h \
 	dag/kernels/cpu.c dag/kernels/cpu.h \

@@ -5,6 +5,11 @@ tests_kernels_test_kernels_SOURCES = \
 	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/test_kernels.c
 tests_kernels_test_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_kernels_test_kernels_LDADD = libtesting.la
+check_PROGRAMS += tests/kernels/test_codecs
+TESTS += tests/kernels/test_codecs
+tests_kernels_test_codecs_SOURCES = tests/kernels/test_codecs.c
+tests_kernels_test_codecs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_kernels_test_codecs_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/kernels/isa.sh tests/kernels/cases.txt tests/golden/kernels/make.py \
 	tests/golden/kernels/index.txt tests/golden/kernels/results.f32

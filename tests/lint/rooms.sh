@@ -17,6 +17,7 @@ dag/base              |                                              | the groun
 dag/device            | dag/base/                                    | a device knows base only
 dag/graph             | dag/base/                                    | the graph is a value: it knows base only
 dag/kernels           | dag/base/                                    | kernels know base only
+dag/codecs            | dag/base/ dag/graph/ dag/kernels/ dag/net/   | codecs know the builder of a step, and their kernels
 dag/strategies        | dag/base/ dag/graph/ dag/net/                | strategies know the builder of a step
 dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/strategies/ | a step is made of what nets and strategies append
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
