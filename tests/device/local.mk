@@ -33,6 +33,23 @@ fake_kernels = \
 	tests/device/fake/optim_fake.$(OBJEXT) \
 	tests/device/fake/pixel_fake.$(OBJEXT) \
 	tests/device/fake/pool_fake.$(OBJEXT)
+check_PROGRAMS += tests/device/test_fake
+TESTS += tests/device/test_fake
+tests_device_test_fake_SOURCES = \
+	tests/device/child.c tests/device/child.h tests/device/fake_copy_tests.c tests/device/fake_memory_tests.c \
+	tests/device/fake_misuse_tests.c tests/device/fake_order_tests.c tests/device/fake_tests.h tests/device/test_fake.c
+tests_device_test_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_fake_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_fake_LDADD = $(fake_libraries) libtesting.la
+
+check_PROGRAMS += tests/device/test_fake_starpu
+TESTS += tests/device/test_fake_starpu
+tests_device_test_fake_starpu_SOURCES = \
+	tests/device/child.c tests/device/child.h tests/device/fake_tests.h tests/device/test_fake_starpu.c
+tests_device_test_fake_starpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_fake_starpu_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_fake_starpu_LDADD = $(fake_libraries) libtesting.la
+
 fake_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/tests/device/fake
 fake_build = $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(TUTTI_WARN_CFLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS)
 check_DATA += $(fake_libraries) $(fake_kernels)
