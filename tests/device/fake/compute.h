@@ -6,8 +6,8 @@
 #include "tests/device/fake/fake.h"
 
 /* Runs an op's kernel for the CPU. `call` is named when it fails, which ends the process. */
-void compute_run(const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc,
-    void *const buf[]);
+void compute_run(
+    const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc, void *const buf[]);
 
 /* The same numbers with the 10 bits of TF32 behind the point. */
 void compute_round_tf32(float *numbers, size_t count);
