@@ -1,6 +1,6 @@
 /* What the fakes of cuDNN and cuBLAS share: the CPU's kernels compute for them. */
-#ifndef FAKE_COMPUTE_H
-#define FAKE_COMPUTE_H
+#ifndef TUTTI_FAKE_COMPUTE_H
+#define TUTTI_FAKE_COMPUTE_H
 
 #include "dag/kernels/kernel.h"
 #include "tests/device/fake/fake.h"

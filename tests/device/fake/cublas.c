@@ -1,7 +1,7 @@
-/* cuBLAS: handles, which StarPU makes, too, and matrix products as Tutti calls them. It refuses what the library refuses; what
- * that would do without a word, and what is wrong with it, ends the process: a product on the
- * default stream, in a workspace of the library's own (which streams share, so that results
- * may differ from run to run), with atomic sums, or with sums of bf16. */
+/* cuBLAS: handles, which StarPU makes, too, and matrix products as Tutti calls them. It refuses what
+ * the library refuses; what that would do without a word, and what is wrong with it, ends the
+ * process: a product on the default stream, in a workspace of the library's own (which streams
+ * share, so that results may differ from run to run), with atomic sums, or with sums of bf16. */
 #include "dag/kernels/dense.h"
 #include "tests/device/fake/compute.h"
 
