@@ -41,6 +41,7 @@ struct tutti_coll_request {
     int lane;
     int64_t number; /* on its lane */
     int64_t moves;  /* passes that advanced it */
+    tutti_message *seat; /* it waits until its partners have one, too; NULL: it does not */
     tutti_cache_entry *entry;
     tutti_flight *flight;
     tutti_status status;
@@ -155,6 +156,11 @@ int tutti_comm_lanes(const tutti_comm *comm)
 pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm)
 {
     return comm->transport->lock;
+}
+
+int tutti_comm_shares_seats(const tutti_comm *comm)
+{
+    return comm->transport->shares_seats;
 }
 
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane)
@@ -289,7 +295,7 @@ static int64_t elements(const tutti_coll_args *a, int P)
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
 }
 
-static tutti_status start(tutti_coll_request *r)
+static tutti_status begin(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
@@ -336,6 +342,26 @@ static tutti_status start(tutti_coll_request *r)
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);
     return status;
+}
+
+/* Where lanes share seats, a collective begins when all ranks have started it. */
+static tutti_status start(tutti_coll_request *r)
+{
+    const tutti_comm *c = r->comm;
+    tutti_transport *t = c->transport;
+    int sits = t->ops->sit && t->size > 1;
+    int tag = tag_of(c, r->number, r->args.identity);
+    tutti_status status = sits ? t->ops->sit(t, r->lane, tag, NULL, &r->seat) : TUTTI_OK;
+    return status || r->seat ? status : begin(r);
+}
+
+/* *moved: whether it has left its seat, and begun. */
+static tutti_status leave_seat(tutti_coll_request *r, int *moved)
+{
+    tutti_transport *t = r->comm->transport;
+    tutti_status status = t->ops->test(t, r->seat, moved);
+    if (*moved) r->seat = NULL;
+    return status || !*moved ? status : begin(r);
 }
 
 /* Moves `oldest` past all that have ended. */
@@ -414,15 +440,28 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
         newer = r->newer;
         int one = 0;
-        if (!r->status) r->status = tutti_flight_progress(r->flight, &one);
+        if (!r->status)
+            r->status = r->seat ? leave_seat(r, &one) : tutti_flight_progress(r->flight, &one);
         r->moves += one != 0;
         any |= one;
-        r->done = !r->status && tutti_flight_done(r->flight);
+        r->done = !r->status && !r->seat && tutti_flight_done(r->flight);
         if (r->done) delist(r);
         if (!first) first = r->status;
     }
     if (moved) *moved = any;
     return first;
+}
+
+/* After a failure, what waits in its seat gives it up; returns whether it has to be called again. */
+static int drain_seat(tutti_coll_request *r)
+{
+    tutti_transport *t = r->comm->transport;
+    int done = 0;
+    if (!r->seat) return 0;
+    t->ops->cancel(t, r->seat);
+    (void)t->ops->test(t, r->seat, &done); /* a further failure no longer matters */
+    if (done) r->seat = NULL;
+    return !done;
 }
 
 int tutti_comm_drain(tutti_comm *comm)
@@ -432,7 +471,7 @@ int tutti_comm_drain(tutti_comm *comm)
     t->abandoned = 1;
     for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
         newer = r->newer;
-        int busy = tutti_flight_drain(r->flight);
+        int busy = drain_seat(r) || (r->flight && tutti_flight_drain(r->flight));
         left += busy;
         if (r->orphan && !busy) tutti_coll_free(r);
     }
@@ -452,11 +491,12 @@ int64_t tutti_coll_moves(const tutti_coll_request *request)
 
 static tutti_status late(const tutti_coll_request *r, double timeout_s)
 {
-    char peers[512];
+    char peers[512] = "all ranks to start it";
+    if (r->flight) tutti_flight_waits_for(r->flight, peers, sizeof peers);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "%s of %lld elements, number %lld on lane %d, did not end within %g s; waits for %s",
         tutti_coll_kind_name(r->args.kind), (long long)r->args.count, (long long)r->number, r->lane,
-        timeout_s, tutti_flight_waits_for(r->flight, peers, sizeof peers));
+        timeout_s, peers);
 }
 
 tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, double timeout_s)
@@ -489,6 +529,8 @@ void tutti_coll_free(tutti_coll_request *request)
 {
     if (!request) return;
     delist(request);
+    tutti_transport *t = request->comm->transport;
+    if (request->seat) t->ops->abandon(t, request->seat);
     tutti_flight_free(request->flight);
     tutti_cache_drop(request->entry);
     tutti_pool_give(request->comm->pool, request);

@@ -34,4 +34,9 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
 	collectives/transport/mpi_message.c \
 	collectives/transport/part.c \
+	collectives/transport/seats.c collectives/transport/seats.h \
+	collectives/transport/tcp.c collectives/transport/tcp.h \
+	collectives/transport/tcp_connect.c \
+	collectives/transport/tcp_door.c \
+	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
 	collectives/transport/transport.c collectives/transport/transport.h

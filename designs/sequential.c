@@ -2,7 +2,10 @@
  * runs them one by one in program order, each to its end. Nothing overlaps; nothing can go wrong.
  *
  * Sums over all ranks of one step do not depend on each other. Other collectives may: a gather on what has been
- * scattered, a message on an answer to the one before. Those are run as soon as they are ready, one after another. */
+ * scattered, a message on an answer to the one before. Those are run as soon as they are ready, one after another.
+ *
+ * One by one is one order, also for lanes that share seats (design.h). With groups there, sums do not wait until all of
+ * the step are ready: what some of them are computed from may be a group's, whose turn is between them. */
 #include "designs/place.h"
 
 static int is_plain_sum(const tutti_node *node)

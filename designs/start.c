@@ -37,7 +37,15 @@ const tutti_start_rule tutti_start_ready = {.name = "ready",
 
 /* ---- main ---- */
 
-/* All lower numbers have to end first; then its whole section has to be ready. */
+static int has_groups(const tutti_start_view *view)
+{
+    for (int i = 0; i < view->count; i++)
+        if (view->group(view, i)) return 1;
+    return 0;
+}
+
+/* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share seats with groups:
+ * what the section waits for may have its turn later. */
 static int held_back_by_section(const tutti_start_view *view, int n)
 {
     int group = view->group(view, n), begins = n;
@@ -45,6 +53,7 @@ static int held_back_by_section(const tutti_start_view *view, int n)
         if (view->group(view, i) == group) begins = i;
     for (int i = 0; i < n; i++)
         if (view->group(view, i) == group && !view->ended(view, i)) return i;
+    if (view->one_order && has_groups(view)) return -1;
     for (int i = begins; i < view->count; i++) {
         if (view->group(view, i) != group) continue;
         if (i > begins && view->begins(view, i)) break;
@@ -60,3 +69,10 @@ const tutti_start_rule tutti_start_main = {.name = "main",
 
 const tutti_start_rule *const tutti_start_rules[] = {
     &tutti_start_queue, &tutti_start_ready, &tutti_start_main, NULL};
+
+/* The one seat is free when what was submitted before has ended: then so has all before that. */
+int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n)
+{
+    if (view->one_order && n > 0 && !view->ended(view, n - 1)) return n - 1;
+    return rule->held_back(view, n);
+}

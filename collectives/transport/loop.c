@@ -1,3 +1,4 @@
+#include "collectives/transport/seats.h"
 #include "collectives/transport/transport.h"
 
 #include "dag/base/clock.h"
@@ -20,6 +21,7 @@ struct tutti_message {
     int eager; /* a send that owns its data and has no poster any more: freed once received */
     atomic_int ended;
     tutti_status status; /* valid once ended */
+    tutti_seat *seat;    /* not NULL: this is one, and nothing else */
 };
 
 /* The messages posted to one rank, oldest first. */
@@ -33,6 +35,7 @@ struct tutti_loop_world {
     int size;
     tutti_loop_options options;
     mailbox *box;
+    tutti_seats *seats; /* NULL: there are none */
 };
 
 typedef struct loop {
@@ -165,9 +168,36 @@ static tutti_status loop_irecv(tutti_transport *t, int lane, int peer, int tag, 
     return post((loop *)t, t->rank, &like, message);
 }
 
+static tutti_status loop_sit(tutti_transport *t, int lane, int tag, const tutti_members *members,
+    tutti_message **message)
+{
+    const loop *l = (const loop *)t;
+    *message = NULL;
+    if (!l->world->seats) return TUTTI_OK;
+    tutti_message *m = calloc(1, sizeof *m);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a seat");
+    tutti_status status = tutti_seats_take(l->world->seats, t->rank, lane, tag, members, &m->seat);
+    if (status)
+        free(m);
+    else
+        *message = m;
+    return status;
+}
+
+static void stand_up(const loop *l, tutti_message *message)
+{
+    tutti_seats_give(l->world->seats, message->seat);
+    free(message);
+}
+
 static tutti_status loop_test(tutti_transport *t, tutti_message *message, int *done)
 {
     const loop *l = (const loop *)t;
+    if (message->seat) {
+        *done = atomic_load(&message->ended) || tutti_seats_met(l->world->seats, message->seat);
+        if (*done) stand_up(l, message);
+        return TUTTI_OK;
+    }
     if (l->world->options.delay_s > 0 && !atomic_load(&message->ended)) {
         pthread_mutex_lock(&message->box->lock);
         deliver(message->box, tutti_clock_s());
@@ -188,8 +218,11 @@ static void unlink_from(tutti_message **list, const tutti_message *m)
 
 static void loop_abandon(tutti_transport *t, tutti_message *message)
 {
-    (void)t;
     mailbox *box = message->box;
+    if (message->seat) {
+        stand_up((loop *)t, message);
+        return;
+    }
     pthread_mutex_lock(&box->lock);
     unlink_from(message->is_send ? &box->sends : &box->recvs, message);
     pthread_mutex_unlock(&box->lock);
@@ -201,6 +234,10 @@ static void loop_cancel(tutti_transport *t, tutti_message *message)
 {
     (void)t;
     mailbox *box = message->box;
+    if (message->seat) {
+        atomic_store(&message->ended, 1);
+        return;
+    }
     pthread_mutex_lock(&box->lock);
     unlink_from(message->is_send ? &box->sends : &box->recvs, message);
     if (!atomic_load(&message->ended)) end(message, TUTTI_OK);
@@ -224,6 +261,7 @@ static const tutti_transport_ops loop_ops = {
     .name = "loop",
     .isend = loop_isend,
     .irecv = loop_irecv,
+    .sit = loop_sit,
     .test = loop_test,
     .cancel = loop_cancel,
     .abandon = loop_abandon,
@@ -244,6 +282,7 @@ tutti_status tutti_transport_loop(
                     .rank = rank,
                     .size = world->size,
                     .lanes = lanes,
+                    .shares_seats = world->seats != NULL,
                     .tags = (int64_t)1 << 30},
         .world = world};
     *transport = &l->base;
@@ -264,6 +303,13 @@ tutti_status tutti_loop_world_new(
     w->size = size;
     w->options = options ? *options : (tutti_loop_options){.eager_bytes = 4096};
     w->box = box;
+    tutti_status status =
+        w->options.seats ? tutti_seats_new(size, w->options.seats, &w->seats) : TUTTI_OK;
+    if (status) {
+        free(w);
+        free(box);
+        return status;
+    }
     for (int r = 0; r < size; r++) pthread_mutex_init(&box[r].lock, NULL);
     *world = w;
     return TUTTI_OK;
@@ -285,6 +331,7 @@ void tutti_loop_world_free(tutti_loop_world *world)
         release_all(world->box[r].recvs);
         pthread_mutex_destroy(&world->box[r].lock);
     }
+    tutti_seats_free(world->seats);
     free(world->box);
     free(world);
 }

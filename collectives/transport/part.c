@@ -38,6 +38,17 @@ static tutti_status part_irecv(tutti_transport *t, int lane, int peer, int tag, 
         tag_of(p, lane, tag), data, bytes, message);
 }
 
+static tutti_status part_sit(tutti_transport *t, int lane, int tag, const tutti_members *members,
+    tutti_message **message)
+{
+    const part *p = (const part *)t;
+    (void)members; /* NULL: a part has none of its own */
+    *message = NULL;
+    if (!p->whole->ops->sit) return TUTTI_OK;
+    return p->whole->ops->sit(
+        p->whole, lane_of(p, lane), tag_of(p, lane, tag), &p->members, message);
+}
+
 static tutti_status part_test(tutti_transport *t, tutti_message *message, int *done)
 {
     const part *p = (const part *)t;
@@ -75,6 +86,7 @@ static const tutti_transport_ops part_ops = {
     .name = "part",
     .isend = part_isend,
     .irecv = part_irecv,
+    .sit = part_sit,
     .test = part_test,
     .cancel = part_cancel,
     .sweep = part_sweep,
@@ -115,6 +127,7 @@ tutti_status tutti_transport_part(
         .size = m->size,
         .lanes = given->lanes,
         .near = whole->near,
+        .shares_seats = whole->shares_seats,
         .tags = shared ? whole->tags / channels : whole->tags,
         .lock = whole->lock};
     p->whole = whole;

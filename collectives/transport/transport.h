@@ -11,6 +11,11 @@
  *
  *   { cancel }* -> { test, sweep }* until all are done
  *
+ * Lanes may *share seats*: a collective that this rank has started then occupies something until all
+ * its partners have started theirs, and there is room for few. So what is started on one lane can
+ * keep what is started on another from beginning, and all ranks have to start the collectives of all
+ * their lanes in one order (designs/design.h).
+ *
  * Threads: a transport is not locked: one thread at a time may call any of these on it, and, if it
  * names a lock, only while holding that. Transports that share something name the same lock. */
 #ifndef TUTTI_TRANSPORT_H
@@ -45,6 +50,12 @@ typedef struct tutti_transport_ops {
     void (*sweep)(tutti_transport *t, int first, int lanes);
     /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
+    /* Before the messages of a collective, where lanes share seats: it takes one. The message ends
+     * when all members have one, on the same lane and with the same tag, and seats are free again;
+     * the collective's own messages follow then. NULL: the transport has no seats. members NULL:
+     * all ranks. */
+    tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
+        tutti_message **message);
     /* The communication library's own collective, which blocks; may be NULL. */
     tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
     /* Adds lanes after the last. Every rank calls it, in the same order, and again until *done; it
@@ -57,7 +68,8 @@ struct tutti_transport {
     const tutti_transport_ops *ops;
     int rank, size, lanes;
     int near;     /* all ranks share one machine's memory; the same on every rank */
-    int64_t tags; /* tags are 0 ... tags-1 */
+    int shares_seats; /* its lanes do; the same on every rank */
+    int64_t tags;     /* tags are 0 ... tags-1 */
     /* it takes the memory of devices; else all buffers are main memory */
     int takes_devices;
     /* the caller holds it; NULL: nothing is shared with other transports */
@@ -75,6 +87,7 @@ typedef struct tutti_transport_about {
  * which is declared below. */
 #define TUTTI_TRANSPORT_LIST(X)                                                                    \
     X(mpi, "nonblocking MPI send and receive, on one communicator per lane")                       \
+    X(tcp, "two processes of different jobs, over a TCP connection")                               \
     X(loop, "ranks as threads of one process, for tests")
 
 /* The list as a table; a row with a NULL name ends it. [P] */
@@ -90,6 +103,16 @@ tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **
 tutti_status tutti_transport_mpi_pieces(
     const void *comm, int lanes, size_t piece, tutti_transport **transport);
 
+/* Over a connected socket (tcp.h), which it takes over: two ranks, this one and the other. */
+typedef struct tutti_tcp_options {
+    int rank, lanes;  /* rank: 0 at one end, 1 at the other; the same lanes and tags at both */
+    int64_t tags;     /* at most 2^31 */
+    double silence_s; /* the connection breaks when nothing has come for so long */
+} tutti_tcp_options;
+/* Messages of a lower lane go first. Its collectives block nothing: it has none. INVAL, NOMEM; the socket is closed. */
+tutti_status tutti_transport_tcp(
+    int socket, const tutti_tcp_options *options, tutti_transport **transport);
+
 /* Ranks as threads of one process: the world that their messages pass through. [A] */
 typedef struct tutti_loop_world tutti_loop_world;
 
@@ -99,9 +122,11 @@ typedef struct tutti_loop_options {
     /* messages arrive up to this much later, drawn from seed, so they overtake each other */
     double delay_s;
     uint64_t seed;
+    /* the lanes of a rank share so many seats; 0: they share nothing */
+    int seats;
 } tutti_loop_options;
 
-/* options NULL: 4096 eager bytes, no delay. */
+/* options NULL: 4096 eager bytes, no delay, no seats. */
 tutti_status tutti_loop_world_new(
     int size, const tutti_loop_options *options, tutti_loop_world **world);
 /* Every transport over it must have been closed. Accepts NULL. */

@@ -24,6 +24,7 @@ struct tutti_strategy {
     /* At most TUTTI_STRATEGY_PARAMETERS; NULL: none */
     const tutti_strategy_parameter *parameter;
     int deals; /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
+    int encodes; /* gradients may travel as codes (dag/net/codec.h) */
     int divides; /* layers may be divided over replicas (dag/net/divide.h) */
     int roots; /* that is all of it, or nothing; with it goes the whole sum of each gradient */
     /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal

@@ -2,6 +2,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/loss.h"
 #include "dag/net/builder.h"
+#include "dag/net/codec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +83,8 @@ static tutti_status check_options(const tutti_step_options *o)
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    tutti_status status = rule_of(o)->check(o);
+    tutti_status status = tutti_codec_check(o, strategy_of(o));
+    if (status == TUTTI_OK) status = rule_of(o)->check(o);
     return status == TUTTI_OK ? strategy_of(o)->check(rule_of(o), o) : status;
 }
 
@@ -460,6 +462,7 @@ static tutti_status open_builder(tutti_builder *b)
     const tutti_strategy_settings *settings = &b->options->settings;
     step->period = step->strategy->period ? step->strategy->period(settings) : 1;
     step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
+    step->codec = b->options->codec;
     step->division = b->options->division;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
@@ -467,7 +470,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
     step->state = calloc(
-        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2), sizeof *step->state);
+        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
@@ -488,9 +491,9 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
-    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2),
+    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
-    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2),
+    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_dealt);
     if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
         !step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
@@ -576,7 +579,8 @@ void tutti_step_free(tutti_step *step)
 
 tutti_status tutti_step_settle(tutti_step *step)
 {
-    return step->strategy->settle ? step->strategy->settle(step) : TUTTI_OK;
+    tutti_status status = tutti_step_cut_residuals(step);
+    return status == TUTTI_OK && step->strategy->settle ? step->strategy->settle(step) : status;
 }
 
 int tutti_step_section(const tutti_step *step, int batch)

@@ -8,8 +8,15 @@
 static void warn_if_ignored(tutti_session *s)
 {
     const tutti_design *design = tutti_exchange_design(s->exchange);
-    if (s->warned || s->rank || design->start->reorders) return;
+    int shares = tutti_exchange_shares_seats(s->exchange);
+    if (s->warned || s->rank || (design->start->reorders && !shares)) return;
     s->warned = 1;
+    if (shares) {
+        tutti_log(TUTTI_LOG_WARN,
+            "tutti_priority: over this transport collectives start in program order, whatever "
+            "their priority, because its lanes share a device");
+        return;
+    }
     tutti_log(TUTTI_LOG_WARN,
         "tutti_priority: the design %s starts collectives in program order, whatever their "
         "priority; use funneled or concurrent",

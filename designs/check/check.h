@@ -10,7 +10,8 @@
  * The clauses, in the order of judging; the first broken one is reported:
  *
  *   missing    a rank never starts a collective that another rank of its group starts
- *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them
+ *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them, on a
+ *              lane or on lanes that share seats
  *   kind, type, count, root, operator, priority    the n-th collectives agree in name but not in
  *              this
  *   token      a collective's end is never reported, so what waits for it never runs
@@ -19,7 +20,8 @@
  *              rank that has no worker left
  *
  * A collective is assumed to end when every rank of its group has started it: what MPI guarantees,
- * and no more. Then token and cycle are exact. workers is exact, by exploration, while there are
+ * and no more; where lanes share seats, when it has one on every rank, and a rank has only one. Then
+ * token and cycle are exact. workers is exact, by exploration, while there are
  * few states; beyond that it is the bound W > K(P-1)/P, where K is the largest number of mutually
  * unordered collectives (also exact if all ranks have the same dependencies and one group).
  *
@@ -107,6 +109,7 @@ typedef struct tutti_check {
     int ranks, groups;
     tutti_check_rank *rank;
     tutti_check_group *group; /* 0: all ranks */
+    int shares_seats;         /* the ranks' lanes do (designs/design.h); set by the user */
 } tutti_check;
 
 tutti_status tutti_check_new(int ranks, tutti_check **check);

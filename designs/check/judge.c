@@ -214,12 +214,13 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
 
 /* The clauses about what waits for what. */
 static tutti_status judge_waits(
-    const tutti_check *check, const tutti_start_rule *rule, tutti_verdict *verdict)
+    const tutti_check *check, const tutti_design *design, tutti_verdict *verdict)
 {
+    int one_order = check->shares_seats && !design->unsafe;
     tutti_check_match match;
     tutti_status status = tutti_check_match_new(check, &match);
     if (status) return status;
-    status = tutti_check_cycle(&match, rule, verdict);
+    status = tutti_check_cycle(&match, design->start, one_order, verdict);
     if (!status && !verdict->clause) status = tutti_check_workers(&match, verdict);
     tutti_check_match_free(&match);
     return status;
@@ -249,10 +250,11 @@ tutti_status tutti_check_judge(
     if (status) return status;
     tutti_check_lanes(check, &v);
     if (!v.clause) tutti_check_pairs(check, &v);
-    /* here only the graph keeps the order of a lane */
-    if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, &v);
+    /* here only the graph keeps the order of a lane, or of all lanes */
+    int any_lane = check->shares_seats && design->unsafe;
+    if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, any_lane, &v);
     if (!v.clause) tutti_check_tokens(check, &v);
-    if (!v.clause && !status) status = judge_waits(check, design->start, &v);
+    if (!v.clause && !status) status = judge_waits(check, design, &v);
     if (!status) *verdict = v;
     return status;
 }

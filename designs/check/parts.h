@@ -24,9 +24,12 @@ tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_
 void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
-tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict);
-tutti_status tutti_check_cycle(
-    const tutti_check_match *match, const tutti_start_rule *rule, tutti_verdict *verdict);
+/* any_lane: of all collectives of a rank, instead of those of a lane. */
+tutti_status tutti_check_overtaking(
+    const tutti_check *check, int any_lane, tutti_verdict *verdict);
+/* one_order: lanes share seats, and the design keeps the order that this needs. */
+tutti_status tutti_check_cycle(const tutti_check_match *match, const tutti_start_rule *rule,
+    int one_order, tutti_verdict *verdict);
 tutti_status tutti_check_workers(const tutti_check_match *match, tutti_verdict *verdict);
 
 /* above[n * words ...]: a bit for each collective that must end before collective n of this rank

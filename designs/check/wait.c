@@ -31,10 +31,11 @@ tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above,
     return TUTTI_OK;
 }
 
-/* The collective before this one on its lane, or -1. */
-static int previous_on_lane(const tutti_check_rank *rank, int n)
+/* The collective before this one on its lane, or on any; -1: none. */
+static int previous(const tutti_check_rank *rank, int n, int any_lane)
 {
     const tutti_check_coll *c = &rank->coll[n];
+    if (any_lane) return n - 1;
     for (int p = n - 1; p >= 0; p--)
         if (rank->coll[p].group == c->group && rank->coll[p].lane == c->lane) return p;
     return -1;
@@ -47,7 +48,8 @@ static int is_same_node(const tutti_check_rank *rank, int before, int n)
 }
 
 /* If no queue keeps the order of a lane, the graph must. */
-static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_verdict *verdict)
+static tutti_status check_rank_order(
+    const tutti_check *check, int rank, int any_lane, tutti_verdict *verdict)
 {
     const tutti_check_rank *r = &check->rank[rank];
     uint64_t *above;
@@ -56,23 +58,25 @@ static tutti_status check_rank_order(const tutti_check *check, int rank, tutti_v
     tutti_status status = tutti_check_closure(r, &above, &words);
     if (status) return status;
     for (int n = 0; n < r->colls && !verdict->clause; n++) {
-        int before = previous_on_lane(r, n);
+        int before = previous(r, n, any_lane);
         if (before < 0 || is_same_node(r, before, n) || is_above(above, words, n, before)) continue;
         tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
             "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start one first "
             "and another rank the other",
             r->coll[before].name, r->coll[n].name, before, n,
-            tutti_check_lane_name(check, &r->coll[n], lane, sizeof lane), rank);
+            any_lane ? "lanes that share seats"
+                     : tutti_check_lane_name(check, &r->coll[n], lane, sizeof lane),
+            rank);
     }
     free(above);
     return TUTTI_OK;
 }
 
-tutti_status tutti_check_overtaking(const tutti_check *check, tutti_verdict *verdict)
+tutti_status tutti_check_overtaking(const tutti_check *check, int any_lane, tutti_verdict *verdict)
 {
     tutti_status status = TUTTI_OK;
     for (int r = 0; r < check->ranks && !status && !verdict->clause; r++)
-        status = check_rank_order(check, r, verdict);
+        status = check_rank_order(check, r, any_lane, verdict);
     return status;
 }
 
@@ -154,6 +158,7 @@ tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *
 typedef struct play {
     const tutti_check_match *match;
     const tutti_start_rule *rule;
+    int one_order;
     char **started; /* [rank][sequence] */
     int *arrived;   /* [event] ranks that have started it */
 } play;
@@ -235,10 +240,11 @@ static int waits_for(const play *p, int rank, int sequence)
                         .begins = view_begins,
                         .ready = view_ready,
                         .started = view_started,
-                        .ended = view_ended},
+                        .ended = view_ended,
+                        .one_order = p->one_order},
         .play = p,
         .rank = rank};
-    return p->rule->held_back(&v.base, sequence);
+    return tutti_start_held_back(p->rule, &v.base, sequence);
 }
 
 /* Starts all that may start, until nothing else does. */
@@ -307,11 +313,11 @@ static void tell_ring(const play *p, spot s, tutti_verdict *verdict)
     tutti_check_tell(verdict, TUTTI_CLAUSE_CYCLE, start.rank, other, "%s", text);
 }
 
-tutti_status tutti_check_cycle(
-    const tutti_check_match *match, const tutti_start_rule *rule, tutti_verdict *verdict)
+tutti_status tutti_check_cycle(const tutti_check_match *match, const tutti_start_rule *rule,
+    int one_order, tutti_verdict *verdict)
 {
     const tutti_check *check = match->check;
-    play p = {.match = match, .rule = rule};
+    play p = {.match = match, .rule = rule, .one_order = one_order};
     p.started = calloc((size_t)check->ranks, sizeof *p.started);
     p.arrived = calloc((size_t)match->events + 1, sizeof *p.arrived);
     int fine = p.started && p.arrived;

@@ -8,7 +8,8 @@
  * Groups and edges: each is a *part*, a driver of its own with its own lanes, numbers, queue and
  * comparison, over the same transport. So nothing of one ever waits for another. The driver of all
  * ranks is the *root*: it passes over its parts, records what they do, and fails with them. A
- * part's *slot* is its number on this rank; slots of groups are the same on all ranks.
+ * part's *slot* is its number on this rank; slots of groups are the same on all ranks. Only where
+ * lanes share seats do parts wait for each other: each collective of a rank has a *turn* to start.
  *
  * Locks: `comm` (protects calls on the communicator; the transport's lock, if it has one) is taken
  * before `queue` (entries, sequence numbers). A token is finished with `comm` held; `wake` is
@@ -45,7 +46,11 @@ typedef struct tutti_driver_options {
      * TUTTI_CONTROL_ABORT. */
     tutti_control *control;
     tutti_verify_options verify;       /* how ranks compare their collectives over control */
-    tutti_priority_options priorities; /* need control, and a start rule that reorders */
+    /* Need control, and a start rule that reorders; ignored with one_order. */
+    tutti_priority_options priorities;
+    /* Lanes share seats (designs/design.h): what this rank starts, on whatever lane, of groups and
+     * edges, too, starts in the order in which it was reserved. */
+    int one_order;
     /* Called from any thread after an entry became ready or was started elsewhere: the passing
      * thread should not sleep now. */
     void (*wake)(void *ctx);
@@ -107,8 +112,9 @@ void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed);
 double tutti_driver_observed(tutti_driver *driver, double ready_s[], int pieces);
 /* Groups of `slots` slots reserved from here on follow an order, and wait for it. [M] */
 void tutti_driver_await_order(tutti_driver *driver, int slots);
-/* Sets that order (borrowed until close). The next of such a group starts on a lane only with at
- * most `window` bytes in flight there; 0: any number. [A] */
+/* Sets that order (borrowed until close). The next of such a group starts on a line
+ * (designs/queue/queue.h) only with at most its share of `window` bytes in flight there; 0: any
+ * number. [A] */
 void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t window);
 
 /* leave tells the others that this rank starts nothing more; left, after each pass, says whether

@@ -10,11 +10,11 @@ static const double patience_s = 1, haste_s = 10;
 
 /* Ends the first entry of a list until the list is empty. */
 static void end_list(tutti_driver *d, tutti_status failure,
-    tutti_entry *(*first)(tutti_queue *queue, int lane), int lane)
+    tutti_entry *(*first)(tutti_queue *queue, int line), int line)
 {
     for (;;) {
         pthread_mutex_lock(d->queue_lock);
-        const tutti_entry *entry = first(&d->queue, lane);
+        const tutti_entry *entry = first(&d->queue, line);
         int64_t sequence = entry ? entry->sequence : -1;
         pthread_mutex_unlock(d->queue_lock);
         if (sequence < 0) return;
@@ -22,9 +22,9 @@ static void end_list(tutti_driver *d, tutti_status failure,
     }
 }
 
-static tutti_entry *first_started(tutti_queue *queue, int lane)
+static tutti_entry *first_started(tutti_queue *queue, int line)
 {
-    (void)lane;
+    (void)line;
     return tutti_queue_first_started(queue);
 }
 
@@ -64,8 +64,8 @@ static int may_release(const tutti_driver *d, double now_s)
 void tutti_driver_drain(tutti_driver *d, tutti_status failure)
 {
     double now_s = tutti_clock_s();
-    for (int lane = 0; lane < d->queue.lanes; lane++)
-        end_list(d, failure, tutti_queue_first_ready, lane); /* MPI has not seen them */
+    for (int line = 0; line < d->queue.lines; line++)
+        end_list(d, failure, tutti_queue_first_ready, line); /* MPI has not seen them */
     int clean = tutti_comm_drain(d->comm), is_new;
     pthread_mutex_lock(d->queue_lock);
     if (!(d->drain.began_s > 0)) d->drain.began_s = now_s;
@@ -79,8 +79,8 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure)
 
 int tutti_driver_draining(tutti_driver *d)
 {
-    for (int lane = 0; lane < d->queue.lanes; lane++)
-        if (tutti_queue_first_ready(&d->queue, lane)) return 1;
+    for (int line = 0; line < d->queue.lines; line++)
+        if (tutti_queue_first_ready(&d->queue, line)) return 1;
     return !all_clean(d) && !(d->drain.began_s > 0 && tutti_clock_s() - d->drain.began_s > haste_s);
 }
 

@@ -57,6 +57,7 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
     tutti_entry *entry = tutti_queue_get(&d->queue, ready->sequence);
     entry->started = mark;
     entry->moved_s = tutti_clock_s();
+    d->root->turn++;
     tutti_queue_start(&d->queue, entry); /* before the post, which may block inside MPI */
     tutti_record_start(&d->root->record, entry->number);
     if (d->observed && entry->slots) tutti_observed_start(d->observed, entry->base, entry->moved_s);

@@ -42,7 +42,8 @@ static void hear_grant(void *ctx, const tutti_control_message *message);
 tutti_status tutti_driver_grant_open(tutti_driver *d)
 {
     tutti_control *control = d->options.control;
-    if (!d->options.priorities.on || !control || !d->options.start->reorders) return TUTTI_OK;
+    int can = d->options.start->reorders && !d->options.one_order;
+    if (!d->options.priorities.on || !control || !can) return TUTTI_OK;
     tutti_granting *g = calloc(1, sizeof *g);
     if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for priorities");
     *g = (tutti_granting){.rank = tutti_control_rank(control), .heard_first = -1};
@@ -245,16 +246,16 @@ void tutti_driver_grant_end(tutti_driver *d, const tutti_entry *entry)
 void tutti_driver_grant_expect(tutti_driver *d)
 {
     if (!d->granting || d->seen_prior_from < 0 || !tutti_verify_deserted(d->verify)) return;
-    for (int lane = 0; lane < d->queue.lanes; lane++) {
+    for (int line = 0; line < d->queue.lines; line++) {
         tutti_fingerprint print;
         pthread_mutex_lock(d->queue_lock);
-        int64_t first = d->queue.ready[lane].first;
+        int64_t first = d->queue.ready[line].first;
         int waits = first >= 0 && tutti_queue_get(&d->queue, first)->prior;
         tutti_entry entry = waits ? *tutti_queue_get(&d->queue, first) : (tutti_entry){0};
         pthread_mutex_unlock(d->queue_lock);
         if (!waits) continue;
         tutti_fingerprint_make(
-            &entry, tutti_comm_posted(d->comm, lane), &d->members, &print);
+            &entry, tutti_comm_posted(d->comm, entry.lane), &d->members, &print);
         tutti_verify_expect(d->verify, &print);
     }
 }

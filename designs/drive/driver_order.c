@@ -32,6 +32,6 @@ void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t win
 {
     pthread_mutex_lock(driver->queue_lock);
     driver->queue.order = order;
-    driver->queue.window = window / driver->queue.lanes;
+    driver->queue.window = window / driver->queue.lines;
     pthread_mutex_unlock(driver->queue_lock);
 }

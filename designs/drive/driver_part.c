@@ -68,6 +68,7 @@ static tutti_status join(tutti_driver *root, const tutti_members *members, int m
     }
     pthread_mutex_lock(root->queue_lock);
     part->driver = driver;
+    root->queue.singly = root->options.one_order; /* what it would wait for may wait for a part */
     if (fresh) list->part[list->count++] = part;
     pthread_mutex_unlock(root->queue_lock);
     *slot = new_slot;

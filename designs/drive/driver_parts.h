@@ -2,7 +2,7 @@
  * (which collective may start), driver_grant.c (priorities), driver_entry.c (how one starts and
  * ends), driver_fail.c (failing, notifying the other ranks, leaving), driver_drain.c (ending what
  * is in flight after a failure), driver_order.c (the order of a step's collectives) and
- * driver_show.c (reports) driver_part.c (how groups and edges are opened) and driver_list.c (the
+ * driver_show.c (reports), driver_part.c (how groups and edges are opened) and driver_list.c (the
  * list of them). */
 #ifndef TUTTI_DRIVER_PARTS_H
 #define TUTTI_DRIVER_PARTS_H
@@ -59,7 +59,7 @@ struct tutti_driver {
     tutti_fault *fault;                 /* NULL except in tests of failures */
     tutti_granting *granting;           /* NULL: priorities are ignored */
     int64_t seen_prior_from, seen_next; /* of the queue, as this pass has seen them */
-    int64_t *asking;                    /* [lanes] the sequence number that asks to start, or -1 */
+    int64_t *asking;                    /* [lines] the sequence number that asks to start, or -1 */
     /* Protects calls on comm and verify; taken first of the two locks. The transport's lock, which
      * drivers may share, or own_lock. */
     pthread_mutex_t *comm_lock;
@@ -70,6 +70,7 @@ struct tutti_driver {
     tutti_queue queue;
     tutti_record record;        /* of the root, with what its parts do */
     tutti_observed *observed;   /* may be NULL; borrowed */
+    int64_t turns, turn;        /* of the root: how many are reserved; have started, or never will */
     int64_t messages;           /* of the root: how many its edges have reserved */
     int64_t ended;              /* collectives; of the root: with those of its parts */
     int held;                   /* rules that start at_once: ready entries that had to wait */

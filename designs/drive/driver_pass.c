@@ -43,10 +43,10 @@ static tutti_status listen(tutti_driver *d, int *moved)
 
 static tutti_status open_asking(tutti_driver *d)
 {
-    int lanes = d->queue.lanes;
-    d->asking = malloc((size_t)lanes * sizeof *d->asking);
+    int lanes = d->queue.lanes, lines = d->queue.lines;
+    d->asking = malloc((size_t)lines * sizeof *d->asking);
     if (!d->asking) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
-    for (int i = 0; i < lanes; i++) d->asking[i] = -1;
+    for (int i = 0; i < lines; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
     if (d->root == d) {
         tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_hear_abort, d);
@@ -82,7 +82,9 @@ static tutti_status open_driver(tutti_driver *root, const tutti_driver_options *
     d->members = *members;
     d->slot = slot;
     d->open_part = open_driver;
-    tutti_status status = tutti_queue_open(&d->queue, tutti_comm_lanes(comm));
+    int lanes = tutti_comm_lanes(comm);
+    tutti_status status = tutti_queue_open(&d->queue, lanes, options->one_order ? 1 : lanes);
+    d->queue.singly = root && options->one_order;
     take_root(d, root);
     if (!status && !root) status = tutti_record_open(&d->record);
     if (!status && !root)
@@ -187,6 +189,7 @@ static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *na
     tutti_status status = tutti_queue_reserve(&d->queue, &place, name, &sequence);
     for (int64_t s = sequence; !status && s < d->queue.next; s++) {
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
+        entry->turn = d->root->turns++;
         if (d->members.key < 0) entry->message = d->root->messages++;
         entry->reserved_s = now_s;
         entry->step = tutti_trace_step(d->root->options.trace);

@@ -1,9 +1,19 @@
-/* Which collective may start now, by the design's start rule. comm_lock is held everywhere, except in may_start. */
+/* Which collective may start now, by the design's start rule, and by the rank's one order where lanes share seats.
+ * comm_lock is held everywhere, except in may_start. */
 #include "designs/drive/driver_parts.h"
 
-/* The entry to start when the order allows this one: itself, unless there is a fault. Queue lock held. */
+/* The entry, if all that this rank starts before it has started, or lanes share nothing. Queue lock held. */
+static tutti_entry *in_turn(tutti_driver *d, tutti_entry *entry)
+{
+    if (!entry || !d->options.one_order) return entry;
+    return tutti_queue_has_turn(&d->queue, entry, d->root->turn) ? entry : NULL;
+}
+
+/* The entry to start when its lane allows this one: itself, unless it has to wait for its turn, or there is a fault.
+ * Queue lock held. */
 static tutti_entry *admit(tutti_driver *d, tutti_entry *entry)
 {
+    entry = in_turn(d, entry);
     return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
 }
 
@@ -21,31 +31,40 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     return may_start && !status;
 }
 
+/* It ends without having started. */
+static void pass_over(tutti_driver *d, const tutti_entry *ready)
+{
+    pthread_mutex_lock(d->queue_lock);
+    d->root->turn++;
+    pthread_mutex_unlock(d->queue_lock);
+    tutti_driver_end_entry(d, ready->sequence, TUTTI_OK);
+}
+
 /* Starts it, unless its lane is full (what is in flight there precedes it on every rank, so that it ends without this
  * one), the other ranks have to reach it first, or nothing starts any more. Returns whether its turn is over. */
 static int try_start(tutti_driver *d, tutti_entry *ready)
 {
+    int64_t *asking = &d->asking[tutti_queue_line(&d->queue, ready)];
     if (tutti_driver_failure(d) || !tutti_comm_has_room(d->comm, ready->lane)) return 0;
-    if (d->fault && d->asking[ready->lane] != ready->sequence &&
-        !tutti_fault_start(d->fault, ready)) {
-        tutti_driver_end_entry(d, ready->sequence, TUTTI_OK);
+    if (d->fault && *asking != ready->sequence && !tutti_fault_start(d->fault, ready)) {
+        pass_over(d, ready);
         return 1;
     }
-    d->asking[ready->lane] = ready->sequence;
+    *asking = ready->sequence;
     if (!is_let(d, ready)) return 0;
-    d->asking[ready->lane] = -1;
+    *asking = -1;
     tutti_driver_start_entry(d, ready);
     return 1;
 }
 
-/* The entry that the rule lets start next on this lane. Among those that a worker could not start at once, the one that
+/* The entry that the rule lets start next on this line. Among those that a worker could not start at once, the one that
  * has begun to ask the other ranks comes first. Queue lock held. */
-static tutti_entry *next_on(tutti_driver *d, int lane)
+static tutti_entry *next_on(tutti_driver *d, int line)
 {
     const tutti_start_rule *rule = d->options.start;
     if (rule->at_once && !d->held) return NULL;
-    if (rule->at_once && d->asking[lane] >= 0) return tutti_queue_get(&d->queue, d->asking[lane]);
-    return admit(d, rule->next(&d->queue, lane));
+    if (rule->at_once && d->asking[line] >= 0) return tutti_queue_get(&d->queue, d->asking[line]);
+    return admit(d, rule->next(&d->queue, line));
 }
 
 static void was_held(tutti_driver *d)
@@ -58,10 +77,10 @@ static void was_held(tutti_driver *d)
 int tutti_driver_start_next(tutti_driver *d)
 {
     int started = 0;
-    for (int lane = 0; lane < d->queue.lanes; lane++) {
+    for (int line = 0; line < d->queue.lines; line++) {
         for (;;) {
             pthread_mutex_lock(d->queue_lock);
-            tutti_entry *entry = next_on(d, lane);
+            tutti_entry *entry = next_on(d, line);
             tutti_entry copy = entry ? *entry : (tutti_entry){0};
             pthread_mutex_unlock(d->queue_lock);
             if (!entry || !try_start(d, &copy)) break;
@@ -97,7 +116,7 @@ int tutti_driver_may_start(tutti_driver *d)
 {
     const tutti_start_rule *rule = d->options.start;
     int may = 0;
-    for (int lane = 0; lane < d->queue.lanes && !rule->at_once; lane++)
-        may |= rule->next(&d->queue, lane) != NULL;
+    for (int line = 0; line < d->queue.lines && !rule->at_once; line++)
+        may |= in_turn(d, rule->next(&d->queue, line)) != NULL;
     return may;
 }

@@ -149,6 +149,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_status status = open_transport(x, &transport);
     tutti_deadline_close(deadline);
     if (status) return status;
+    transport->shares_seats |= x->options.shares_seats;
     tutti_comm_options options = {
         .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
     status = tutti_comm_new(transport, &options, comm);
@@ -254,6 +255,7 @@ static tutti_status start_thread(tutti_exchange *x)
     const tutti_exchange_options *o = &x->options;
     const tutti_start_rule *start = o->design->start;
     tutti_comm_thread_options thread = {.start = start,
+        .one_order = !o->design->unsafe,
         .threads = !start->main_drives && !o->manual,
         .setup_aside = x->attached != NULL,
         .timeout_s = o->timeout_s,
@@ -368,6 +370,11 @@ int tutti_exchange_rank(const tutti_exchange *exchange)
 int tutti_exchange_size(const tutti_exchange *exchange)
 {
     return tutti_comm_size(tutti_comm_thread_comm(exchange->thread));
+}
+
+int tutti_exchange_shares_seats(const tutti_exchange *exchange)
+{
+    return tutti_comm_shares_seats(tutti_comm_thread_comm(exchange->thread));
 }
 
 int tutti_exchange_lanes(const tutti_exchange *exchange)

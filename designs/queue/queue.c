@@ -9,20 +9,20 @@
 enum { FIRST_ROOM = 32 };
 static const tutti_entry_list empty_list = {.first = -1, .last = -1};
 
-tutti_status tutti_queue_open(tutti_queue *queue, int lanes)
+tutti_status tutti_queue_open(tutti_queue *queue, int lanes, int lines)
 {
-    *queue = (tutti_queue){.lanes = lanes, .room = FIRST_ROOM, .prior_from = -1};
+    *queue = (tutti_queue){.lanes = lanes, .lines = lines, .room = FIRST_ROOM, .prior_from = -1};
     queue->ring = calloc(FIRST_ROOM, sizeof *queue->ring);
-    queue->cursor = calloc((size_t)lanes, sizeof *queue->cursor);
-    queue->flying = calloc((size_t)lanes, sizeof *queue->flying);
-    queue->ready = calloc((size_t)lanes, sizeof *queue->ready);
-    queue->granted = calloc((size_t)lanes, sizeof *queue->granted);
+    queue->cursor = calloc((size_t)lines, sizeof *queue->cursor);
+    queue->flying = calloc((size_t)lines, sizeof *queue->flying);
+    queue->ready = calloc((size_t)lines, sizeof *queue->ready);
+    queue->granted = calloc((size_t)lines, sizeof *queue->granted);
     if (!queue->ring || !queue->cursor || !queue->flying || !queue->ready || !queue->granted) {
         tutti_queue_close(queue);
         return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
     }
     queue->flight = queue->fresh = empty_list;
-    for (int i = 0; i < lanes; i++) queue->ready[i] = queue->granted[i] = empty_list;
+    for (int i = 0; i < lines; i++) queue->ready[i] = queue->granted[i] = empty_list;
     return TUTTI_OK;
 }
 
@@ -104,25 +104,36 @@ int64_t tutti_entry_bytes(const tutti_entry *entry)
     return known ? entry->args.count * (int64_t)tutti_dtype_bytes(entry->args.dtype) : 0;
 }
 
-/* Other lanes do not count: two ranks that each filled a shared window with what the other waits for would deadlock. */
+int tutti_queue_line(const tutti_queue *queue, const tutti_entry *entry)
+{
+    return queue->lines == 1 ? 0 : entry->lane;
+}
+
+/* The turns of a group that follows an order are consecutive: until all of it has started, no other has a turn. */
+int tutti_queue_has_turn(tutti_queue *queue, const tutti_entry *entry, int64_t turn)
+{
+    return turn >= (entry->ordered ? tutti_queue_get(queue, entry->base) : entry)->turn;
+}
+
+/* Other lines do not count: two ranks that each filled a shared window with what the other waits for would deadlock. */
 static int has_room(const tutti_queue *queue, const tutti_entry *entry)
 {
-    int64_t flying = queue->flying[entry->lane];
+    int64_t flying = queue->flying[tutti_queue_line(queue, entry)];
     return !entry->ordered || !queue->window || !flying ||
            flying + tutti_entry_bytes(entry) <= queue->window;
 }
 
-tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane)
+tutti_entry *tutti_queue_startable(tutti_queue *queue, int line)
 {
-    int64_t *cursor = &queue->cursor[lane];
+    int64_t *cursor = &queue->cursor[line];
     if (*cursor < queue->lowest) *cursor = queue->lowest;
     for (; *cursor < queue->next; ++*cursor) {
         tutti_entry *entry = at_slot(queue, *cursor);
         if (!entry) return NULL;
-        if (entry->lane != lane || entry->state == TUTTI_ENTRY_STARTED ||
+        if (tutti_queue_line(queue, entry) != line || entry->state == TUTTI_ENTRY_STARTED ||
             entry->state == TUTTI_ENTRY_GONE)
             continue;
-        if (entry->prior) return find(queue, queue->granted[lane].first);
+        if (entry->prior) return find(queue, queue->granted[line].first);
         return entry->state == TUTTI_ENTRY_READY && has_room(queue, entry) ? entry : NULL;
     }
     return NULL;
@@ -174,7 +185,7 @@ static void take_out(tutti_queue *queue, tutti_entry *entry)
 static int is_ungranted(const tutti_queue *queue, const tutti_entry *entry)
 {
     return entry->prior && entry->state == TUTTI_ENTRY_READY &&
-           entry->in != &queue->granted[entry->lane];
+           entry->in != &queue->granted[tutti_queue_line(queue, entry)];
 }
 
 static void leave_ready(tutti_queue *queue, tutti_entry *entry)
@@ -186,7 +197,8 @@ static void leave_ready(tutti_queue *queue, tutti_entry *entry)
 void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry)
 {
     entry->state = TUTTI_ENTRY_READY;
-    append(queue, entry->prior ? &queue->fresh : &queue->ready[entry->lane], entry);
+    tutti_entry_list *ready = &queue->ready[tutti_queue_line(queue, entry)];
+    append(queue, entry->prior ? &queue->fresh : ready, entry);
     queue->ungranted += entry->prior;
 }
 
@@ -195,7 +207,7 @@ tutti_entry *tutti_queue_report(tutti_queue *queue)
     tutti_entry *entry = find(queue, queue->fresh.first);
     if (!entry) return NULL;
     take_out(queue, entry);
-    append(queue, &queue->ready[entry->lane], entry);
+    append(queue, &queue->ready[tutti_queue_line(queue, entry)], entry);
     return entry;
 }
 
@@ -203,7 +215,7 @@ int tutti_queue_grant(tutti_queue *queue, tutti_entry *entry)
 {
     if (!is_ungranted(queue, entry)) return 0;
     leave_ready(queue, entry);
-    append(queue, &queue->granted[entry->lane], entry);
+    append(queue, &queue->granted[tutti_queue_line(queue, entry)], entry);
     return 1;
 }
 
@@ -213,7 +225,7 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
     append(queue, &queue->flight, entry);
     entry->state = TUTTI_ENTRY_STARTED;
     queue->started++;
-    queue->flying[entry->lane] += tutti_entry_bytes(entry);
+    queue->flying[tutti_queue_line(queue, entry)] += tutti_entry_bytes(entry);
 }
 
 /* How many entries from `lowest` on can be dropped: those that are gone; of a group that follows an order all or none,
@@ -234,7 +246,7 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
     if (entry->state == TUTTI_ENTRY_STARTED) {
         take_out(queue, entry);
         queue->started--;
-        queue->flying[entry->lane] -= tutti_entry_bytes(entry);
+        queue->flying[tutti_queue_line(queue, entry)] -= tutti_entry_bytes(entry);
     } else if (entry->state == TUTTI_ENTRY_READY) {
         leave_ready(queue, entry);
     }
@@ -257,9 +269,9 @@ tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry)
     return find(queue, entry->after);
 }
 
-tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane)
+tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int line)
 {
-    const tutti_entry_list *list[] = {&queue->granted[lane], &queue->ready[lane], &queue->fresh};
+    const tutti_entry_list *list[] = {&queue->granted[line], &queue->ready[line], &queue->fresh};
     int i = 0;
     while (i < 2 && list[i]->first < 0) i++;
     return find(queue, list[i]->first);
@@ -279,9 +291,11 @@ int64_t tutti_queue_ready_group(tutti_queue *queue)
     return whole ? s - queue->lowest : 0;
 }
 
-tutti_entry *tutti_queue_alone(tutti_queue *queue, int lane)
+tutti_entry *tutti_queue_alone(tutti_queue *queue, int line)
 {
-    if (queue->started || !tutti_queue_ready_group(queue)) return NULL;
+    if (queue->started || queue->lowest == queue->next) return NULL;
     tutti_entry *oldest = tutti_queue_get(queue, queue->lowest);
-    return oldest->lane == lane ? oldest : NULL;
+    int ready = queue->singly ? oldest->state == TUTTI_ENTRY_READY
+                              : tutti_queue_ready_group(queue) > 0;
+    return ready && tutti_queue_line(queue, oldest) == line ? oldest : NULL;
 }

@@ -12,6 +12,9 @@
  *
  *   ready: fresh --report--> reported --grant--> granted --take--> started
  *
+ * A *line* is what starts in one order: a lane, or, where the ranks' lanes share seats
+ * (designs/design.h), all lanes together. Its window is that of the line, too.
+ *
  * Reserve, ready, start and forget take amortised constant time. tutti_queue_oldest, for reports,
  * is linear.
  *
@@ -32,6 +35,7 @@ typedef enum tutti_entry_state {
 
 typedef struct tutti_entry {
     int64_t sequence;
+    int64_t turn;      /* of all that this rank starts, groups and edges included, in program order */
     int64_t message;   /* its number among the messages of this rank; -1: it is none */
     int64_t index;     /* among its section's nodes: 0 begins a group (a step) */
     int64_t step;      /* of the trace */
@@ -66,14 +70,15 @@ typedef struct tutti_queue {
     int64_t room;         /* a power of two */
     int64_t lowest, next; /* numbers below lowest are gone */
     int64_t base;         /* of the group being reserved */
-    int lanes;
-    int64_t *cursor;           /* per lane: the next to start has its first slot from here on */
-    int64_t *flying;           /* per lane: bytes of what has started */
-    tutti_entry_list *ready;   /* per lane; not those that are fresh or granted */
+    int lanes, lines;          /* as many lines as lanes, or one */
+    int singly;                /* a group is not awaited: see tutti_queue_alone */
+    int64_t *cursor;           /* per line: the next to start has its first slot from here on */
+    int64_t *flying;           /* per line: bytes of what has started */
+    tutti_entry_list *ready;   /* per line; not those that are fresh or granted */
     tutti_entry_list flight;   /* those that have started */
     int64_t prior_from;        /* the first prior number; -1: none */
     tutti_entry_list fresh;    /* prior, ready, not reported */
-    tutti_entry_list *granted; /* per lane: in the order in which they start */
+    tutti_entry_list *granted; /* per line: in the order in which they start */
     int ungranted;             /* prior and ready: fresh or reported */
     int started;               /* the length of flight */
     int64_t gone;              /* this many from lowest on are known to be gone */
@@ -81,7 +86,7 @@ typedef struct tutti_queue {
     int ordering;              /* groups of `slots` slots follow an order from here on */
     int slots;
     const int32_t *order; /* [slots] the order; NULL: not known yet. Borrowed */
-    /* The next of such a group starts on a lane only with at most this many bytes, or one entry, in
+    /* The next of such a group starts on a line only with at most this many bytes, or one entry, in
      * flight there; 0: any number. */
     int64_t window;
 } tutti_queue;
@@ -89,7 +94,8 @@ typedef struct tutti_queue {
 /* The bytes of its buffer, once it is ready. [P] */
 int64_t tutti_entry_bytes(const tutti_entry *entry);
 
-tutti_status tutti_queue_open(tutti_queue *queue, int lanes);
+/* lines: as many as lanes, or 1. */
+tutti_status tutti_queue_open(tutti_queue *queue, int lanes, int lines);
 void tutti_queue_close(tutti_queue *queue);
 
 /* Takes the next sequence number, and those after it for further chunks. Entry pointers are valid
@@ -97,9 +103,14 @@ void tutti_queue_close(tutti_queue *queue);
 tutti_status tutti_queue_reserve(
     tutti_queue *queue, const tutti_place *place, const char *name, int64_t *sequence);
 tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence);
-/* The next entry of this lane in slot order, if it is ready; where the next is prior, the first
+/* The line of an entry. */
+int tutti_queue_line(const tutti_queue *queue, const tutti_entry *entry);
+/* Whether this turn is that of an entry, or later; of a group that follows an order, all have the
+ * first one's. */
+int tutti_queue_has_turn(tutti_queue *queue, const tutti_entry *entry, int64_t turn);
+/* The next entry of this line in slot order, if it is ready; where the next is prior, the first
  * that is granted there. NULL otherwise. */
-tutti_entry *tutti_queue_startable(tutti_queue *queue, int lane);
+tutti_entry *tutti_queue_startable(tutti_queue *queue, int line);
 /* The first in slot order that has not ended, or NULL. */
 tutti_entry *tutti_queue_oldest(tutti_queue *queue);
 /* Whether all other chunks of this entry's node have ended. */
@@ -108,7 +119,7 @@ void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry); /* RESERVED -> R
 /* The prior entry that has been ready longest without being reported, which counts as reported now;
  * NULL: none. */
 tutti_entry *tutti_queue_report(tutti_queue *queue);
-/* Of what is prior, this entry starts next on its lane, after those granted before. Returns 0, and
+/* Of what is prior, this entry starts next on its line, after those granted before. Returns 0, and
  * does nothing, if it is not ready, or granted already. */
 int tutti_queue_grant(tutti_queue *queue, tutti_entry *entry);
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STARTED */
@@ -116,14 +127,14 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry); /* -> GONE */
 /* The entry longest in flight, and the next one in an entry's list; NULL: none. */
 tutti_entry *tutti_queue_first_started(tutti_queue *queue);
 tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry);
-/* The entry that has been ready longest on this lane; NULL: none. Of prior entries, any that is
+/* The entry that has been ready longest on this line; NULL: none. Of prior entries, any that is
  * ready. */
-tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int lane);
+tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int line);
 /* The number of entries of the oldest group if all of them are ready (they begin at lowest); 0
  * otherwise. */
 int64_t tutti_queue_ready_group(tutti_queue *queue);
-/* The oldest entry, if it is on this lane, its whole group is ready and nothing else has started;
- * or NULL. */
-tutti_entry *tutti_queue_alone(tutti_queue *queue, int lane);
+/* The oldest entry, if it is on this line, its whole group is ready (`singly`: it is itself) and
+ * nothing else has started; or NULL. */
+tutti_entry *tutti_queue_alone(tutti_queue *queue, int line);
 
 #endif

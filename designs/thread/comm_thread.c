@@ -113,6 +113,7 @@ static tutti_status set_up(tutti_comm_thread *t)
         .control = t->control,
         .verify = t->options.verify,
         .priorities = t->options.priorities,
+        .one_order = !status && t->options.one_order && tutti_comm_shares_seats(t->comm),
         .wake = wake,
         .tick = tick,
         .part = t->options.part ? open_part : NULL,

@@ -148,6 +148,11 @@ static tutti_status read_workers(reader *r)
     return case_read_int(&r->words, "workers", 1, 64, &r->c->workers);
 }
 
+static tutti_status read_seats(reader *r)
+{
+    return case_read_int(&r->words, "seats", 1, CASE_MOST_TENSORS, &r->c->seats);
+}
+
 static tutti_status read_lanes(reader *r)
 {
     return case_read_int(&r->words, "lanes", 1, CASE_MOST_TENSORS, &r->c->lanes);
@@ -302,6 +307,7 @@ static const struct directive {
     {"ranks", read_ranks, 0, 0},
     {"workers", read_workers, 0, 0},
     {"lanes", read_lanes, 0, 0},
+    {"seats", read_seats, 0, 0},
     {"verdict", read_verdict, 0, 0},
     {"verify", read_verify, 0, 0},
     {"group", read_new_group, 0, 1},

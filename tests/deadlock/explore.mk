@@ -3,7 +3,8 @@ check_LTLIBRARIES += tests/deadlock/libexplore.la
 tests_deadlock_libexplore_la_SOURCES = \
 	tests/deadlock/explore.h tests/deadlock/explore_all.c tests/deadlock/explore_random.c \
 	tests/deadlock/explore_case.c tests/deadlock/explore_case.h tests/deadlock/explore_settings.c \
-	tests/deadlock/explore_pipeline.c \
+	tests/deadlock/explore_pipeline.c tests/deadlock/explore_strategy.c \
+	tests/deadlock/dice.h \
 	tests/deadlock/oracle.c tests/deadlock/oracle.h \
 	tests/deadlock/program.c tests/deadlock/program.h \
 	tests/deadlock/wire.c tests/deadlock/wire.h \

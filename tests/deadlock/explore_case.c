@@ -65,6 +65,7 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .ranks = c->ranks,
         .workers = c->workers,
         .lanes = c->lanes,
+        .seats = c->seats,
         .eager_bytes = (size_t)large_count,
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},

@@ -80,6 +80,7 @@ static tutti_status open_exchange(judge *j, int slot[])
         .unsafe = 1,
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},
+        .shares_seats = c->seats > 0,
         .messages = c->groups > 1,
         .timeout_s = 10 * j->deadline_s};
     if (!plays) return TUTTI_OK;
@@ -113,9 +114,27 @@ static void set_up(judge *j, outcome *o)
     if (!status && j->program) deadlock_rank_connect(j->program, j->exchange, slot);
 }
 
+/* MPI has no seats that a wrong order could fill for ever: the exchange has to refuse the whole graph, with its
+ * groups. */
+static void check_seats(judge *j, outcome *o)
+{
+    tutti_verdict verdict = {0};
+    if (!j->exchange) return;
+    tutti_status status = tutti_exchange_judge(
+        j->exchange, deadlock_rank_graph(j->program), j->c->workers, &verdict);
+    if (status)
+        note(o, BROKEN, status, "the judgement failed");
+    else if (verdict.clause)
+        note(o, REFUSED, TUTTI_ERR_MISMATCH, "refused before the first step");
+}
+
 /* The comparison before the first step, of the collectives of all ranks. */
 static void check(judge *j, outcome *o)
 {
+    if (j->c->seats) {
+        check_seats(j, o);
+        return;
+    }
     if (!strcmp(j->c->verify, "off") || !j->exchange) return;
     tutti_status status = tutti_exchange_check(j->exchange, deadlock_rank_part(j->program, 0));
     if (status == TUTTI_ERR_MISMATCH)

@@ -11,7 +11,7 @@
 #include "collectives/value/args.h"
 #include "designs/drive/driver.h"
 
-enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 24, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
+enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 40, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 
 typedef struct program_collective {
     char name[PROGRAM_NAME]; /* unique in its program; the partners on other ranks have the same */
@@ -50,6 +50,7 @@ typedef struct program_setting {
     int ranks, workers, lanes;
     const char *algorithm; /* NULL: auto */
     size_t eager_bytes;    /* of the loop transport */
+    int seats;             /* likewise; 0: lanes share nothing */
     int depth;             /* of a lane: collectives in flight; 0: the default */
     tutti_verify_mode verify;
     int64_t chunk_bytes; /* larger sums are cut; 0: none */

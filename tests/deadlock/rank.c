@@ -161,7 +161,8 @@ static tutti_status add_gate(part *p)
     static const node_desc desc = {.group = GATE};
     int node;
     tutti_status status = tutti_graph_mark(p->graph, &(tutti_mark){.tensor = p->gate}, &node);
-    return status ? status : tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+    if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+    return status ? status : tutti_graph_set_place(p->graph, node, (tutti_place){.lane = 0});
 }
 
 /* group -1: the whole program, with a gate. */
@@ -436,6 +437,7 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
     for (int s = 0; s < program->steps && !status; s++)
         status = tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
     check->rank[rank].workers = c->workers;
+    check->shares_seats = c->seats > 0;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)
         check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;
     deadlock_rank_close(r);

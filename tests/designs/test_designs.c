@@ -396,7 +396,7 @@ START_TEST(a_queue_lets_only_the_next_of_a_lane_start)
 {
     tutti_queue q;
     int64_t s[600];
-    ck_assert_ok(tutti_queue_open(&q, 2));
+    ck_assert_ok(tutti_queue_open(&q, 2, 2));
     for (int i = 0; i < 600; i++)
         ck_assert_ok(
             tutti_queue_reserve(&q, &(tutti_place){.lane = i % 2, .index = i % 6}, "c", &s[i]));

@@ -412,7 +412,7 @@ START_TEST(a_queue_follows_an_order_and_waits_for_it)
 {
     static const int32_t order[] = {3, 1, 2, 0};
     tutti_queue q;
-    ck_assert_ok(tutti_queue_open(&q, 1));
+    ck_assert_ok(tutti_queue_open(&q, 1, 1));
     reserve(&q, 0, 4, 1); /* before it: 0, 1, 2, 3 */
     q.ordering = 1;
     q.slots = 4;
@@ -446,7 +446,7 @@ START_TEST(a_window_holds_back_its_own_lane_only)
 {
     static const int32_t order[] = {1, 0, 3, 2};
     tutti_queue q;
-    ck_assert_ok(tutti_queue_open(&q, 2));
+    ck_assert_ok(tutti_queue_open(&q, 2, 2));
     q.ordering = 1;
     q.slots = 4;
     q.order = order;

@@ -105,7 +105,7 @@ START_TEST(what_is_prior_starts_when_granted_after_what_is_not)
     static const int priority[] = {0, 0, 3, 0, 1};
     tutti_queue q;
     int64_t s;
-    ck_assert_ok(tutti_queue_open(&q, 1));
+    ck_assert_ok(tutti_queue_open(&q, 1, 1));
     for (int i = 0; i < 5; i++)
         ck_assert_ok(
             tutti_queue_reserve(&q, &(tutti_place){.index = i, .priority = priority[i]}, "c", &s));

@@ -1,3 +1,9 @@
+# The fakes of cuDNN and cuBLAS, and what they call of cuda_runtime_api.h and those two.
+fake_libraries = tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/cublas_product.c \
+	tests/device/fake/cudnn.c tests/device/fake/fake.h
+EXTRA_DIST += tests/device/include/README.md tests/device/include/cublas_v2.h tests/device/include/cuda_runtime_api.h \
+	tests/device/include/cudnn.h
+
 check_PROGRAMS += tests/device/test_device
 TESTS += tests/device/test_device tests/device/programs.sh
 EXTRA_DIST += tests/device/programs.sh

@@ -76,7 +76,7 @@ END_TEST
 static void fill(tutti_queue *queue)
 {
     int64_t sequence;
-    ck_assert_ok(tutti_queue_open(queue, 2));
+    ck_assert_ok(tutti_queue_open(queue, 2, 2));
     for (int i = 0; i < 6; i++) {
         const tutti_place place = {.lane = i % 2, .index = i};
         ck_assert_ok(tutti_queue_reserve(queue, &place, "x", &sequence));

@@ -1,7 +1,10 @@
 /* dag/kernels/<family>_cuda.cu: compiled as C++, each kernel writes the bits that the CPU's kernel
  * writes, or almost (slack_of): on the cases of cases.txt, on more elements than a grid has threads,
- * and on numbers of every kind. Skipped without a C++ compiler. */
+ * and on numbers of every kind. Convolutions and dense layers call fakes of cuDNN and cuBLAS
+ * (tests/device/fake), which check the calls. Skipped without a C++ compiler. */
 #include "dag/base/rng.h"
+#include "dag/kernels/conv.h"
+#include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pool.h"
@@ -16,26 +19,45 @@
 
 static int compared; /* ops of cases */
 
-static const tutti_kernel *host_kernel(const tutti_op *op, tutti_dtype dtype)
+/* Of test_host_rows, or test_host_tf32. */
+static const tutti_kernel *kernel_of(
+    const tutti_kernel *const rows[], const tutti_op *op, tutti_dtype dtype)
 {
-    for (int f = 0; test_host_rows[f]; f++)
-        for (const tutti_kernel *row = test_host_rows[f]; row->op; row++)
+    for (int f = 0; rows[f]; f++)
+        for (const tutti_kernel *row = rows[f]; row->op; row++)
             if (row->op == op && row->dtype == dtype) return row;
     return NULL;
 }
+
+static const tutti_kernel *host_kernel(const tutti_op *op, tutti_dtype dtype)
+{
+    return kernel_of(test_host_rows, op, dtype);
+}
+
+static char streams[2]; /* their addresses are streams */
 
 static void run(const tutti_kernel *kernel, const test_case *c, void *const buf[])
 {
     void *args = NULL;
     ck_assert_ok(kernel->open(&c->desc, &args));
-    ck_assert_ok(kernel->fn(args, buf, NULL));
+    ck_assert_ok(kernel->fn(args, buf, kernel->device == TUTTI_CUDA ? &streams[0] : NULL));
     kernel->close(args);
 }
 
-/* How far off a number may be from the CPU's, relative to the largest of its tensor. Lengths add in
- * another order; the CPU's library adds gradients of bf16 in bf16, and averages them as it likes. */
+static int is_product(const tutti_op *op)
+{
+    return op == &tutti_op_conv || op == &tutti_op_conv_bwd_data ||
+           op == &tutti_op_conv_bwd_weights || op == &tutti_op_dense ||
+           op == &tutti_op_dense_wide || op == &tutti_op_dense_bwd_data ||
+           op == &tutti_op_dense_bwd_weights;
+}
+
+/* How far off a number may be from the CPU's, relative to the largest of its tensor. Lengths and
+ * products add in another order, and a bias is added to what was rounded to bf16 already; the CPU's
+ * library adds gradients of bf16 in bf16, and averages them as it likes. */
 static double slack_of(const tutti_op *op, tutti_dtype dtype)
 {
+    if (is_product(op)) return dtype == TUTTI_BF16 ? 0x1p-7 : 0x1p-20;
     if (op == &tutti_op_length || op == &tutti_op_lars) return 0x1p-22;
     if (op == &tutti_op_pool_avg_bwd) return dtype == TUTTI_BF16 ? 0x1p-5 : 0x1p-20;
     return op == &tutti_op_pool_max_bwd && dtype == TUTTI_BF16 ? 0x1p-6 : 0;

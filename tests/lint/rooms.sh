@@ -17,6 +17,7 @@ dag/base              |                                              | the groun
 dag/device            | dag/base/                                    | a device knows base only
 dag/graph             | dag/base/                                    | the graph is a value: it knows base only
 dag/kernels           | dag/base/                                    | kernels know base only
+dag/codecs            | dag/base/ dag/graph/ dag/kernels/ dag/net/   | codecs know the builder of a step, and their kernels
 dag/strategies        | dag/base/ dag/graph/ dag/net/                | strategies know the builder of a step
 dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/strategies/ | a step is made of what nets and strategies append
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
@@ -54,7 +55,8 @@ mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h d
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
 nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
-cudnn      | apps/tools/cudnn_                                 | cuDNN stands behind files that are named after it
+cublas     | dag/kernels/cublas                                | cuBLAS stands behind dag/kernels/cublas*
+cudnn      | apps/tools/cudnn_ dag/kernels/cudnn               | cuDNN stands behind files that are named after it
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
 png        | apps/data/                                        | file formats belong to apps/data

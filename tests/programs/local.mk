@@ -8,6 +8,7 @@ program_tests = \
 	tests/programs/files.sh \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
+	tests/programs/hashes.sh \
 	tests/programs/host.sh \
 	tests/programs/imagenet.sh \
 	tests/programs/interrupt.sh \
@@ -39,6 +40,11 @@ program_tests = \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py
+
+# The whole table of weights by replicas, micro-batches and stages: half an hour.
+check-hashes: all
+	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 14400 $(srcdir)/tests/programs/hashes.sh '1 2 3 4' '1 2 4' '1 2 3 4 5 6 7 8'
+long_checks += check-hashes
 
 # What mismatch.sh and nodes.sh run: as a stranger's programs, on public headers and libtutti alone.
 check_PROGRAMS += tests/programs/mismatch tests/programs/nodes
