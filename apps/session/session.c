@@ -3,6 +3,7 @@
 #include "apps/session/device.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 
 #include <limits.h>
@@ -241,8 +242,9 @@ static void free_whole(tutti_training_session *s)
 /* Whether no rank has all that the model has. */
 static int is_dealt(const tutti_training_session *s, const tutti_step_options *recipe)
 {
-    return tutti_layout_has_groups(&s->options.layout) ||
-           (recipe->strategy && recipe->strategy->deals && s->exchange && s->replicas > 1);
+    const int deals =
+        (recipe->strategy && recipe->strategy->deals) || (recipe->codec && recipe->codec->encodes);
+    return tutti_layout_has_groups(&s->options.layout) || (deals && s->exchange && s->replicas > 1);
 }
 
 /* This rank's blocks, of a model that has layers to divide. */

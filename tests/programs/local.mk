@@ -16,6 +16,7 @@ program_tests = \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
 	tests/programs/strategy.sh \
+	tests/programs/compress.sh \
 	tests/programs/loaded.sh \
 	tests/programs/local.sh \
 	tests/programs/manual.sh \
