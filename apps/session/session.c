@@ -376,7 +376,8 @@ int tutti_training_session_collectives(const tutti_training_session *s)
     for (int n = 0; s->step && n < tutti_graph_nodes(s->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(s->graph, n);
         count += node->kind == TUTTI_NODE_COLLECTIVE &&
-                 (node->section == s->step->train || node->section == s->step->average);
+                 (node->section == s->step->train || node->section == s->step->average ||
+                     node->section == tutti_step_meeting(s->step, 0));
     }
     return count;
 }

@@ -200,7 +200,10 @@ static const tutti_setting settings[] = {
                 "updates, and broadcasts, nothing, broadcasts or reduces, too, overlapped; "
                 "local:period=T,outer=X,momentum=M: replicas train alone for "
                 "rounds of T steps (default 8), then average their weights, from which an outer "
-                "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; auto: "
+                "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; "
+                "gossip:ring, gossip:exponential: each averages its weights with those of two "
+                "neighbours, or of one in turn, in every step, and with all after period=T steps "
+                "(default 1000); auto: "
                 "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
@@ -441,6 +444,10 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
+    if (l->stages > 1 && o->strategy && o->strategy->meetings)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
+            "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
+            "--strategy local");
     if (!tutti_layout_has_groups(l)) return TUTTI_OK;
     if (l->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
         snprintf(reason, sizeof reason,

@@ -83,7 +83,7 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
-        .messages = tutti_layout_has_groups(&o->layout),
+        .messages = tutti_layout_has_groups(&o->layout) || (o->strategy && o->strategy->meetings),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
