@@ -22,7 +22,7 @@ passes() {
     # shellcheck disable=SC2086
     ./libtool --silent --tag=CC --mode=link $compiler $sanitize -o "$dir/test_cuda" "${objects[@]}" "$dir/cublas.o" "$dir/cudnn.o" \
         libtesting.la > "$dir/log" 2>&1 || { fail "it does not link"; tail -n 5 "$dir/log"; return; }
-    (CK_RUN_CASE=products exec "$dir/test_cuda" > "$dir/log" 2>&1) 2> /dev/null
+    (CK_RUN_CASE=products "$dir/test_cuda" > "$dir/log" 2>&1; exit $?) 2> /dev/null
 }
 
 original() {

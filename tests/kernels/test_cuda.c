@@ -236,8 +236,35 @@ static void open_case(test_case *c, const char *text, tutti_dtype values)
  * images. */
 START_TEST(images_in_parts)
 {
-    ck_assert(
-        one_case("conv N=3 H=224 W=224 C=64 K=1 R=1 S=1 stride=1 pad=0 bias=1", TUTTI_BF16, NULL));
+    const tutti_conv_desc desc = {.N = 3,
+        .H = 224,
+        .W = 224,
+        .C = 64,
+        .K = 1,
+        .R = 1,
+        .S = 1,
+        .stride = {1, 1},
+        .pad = {0, 0}};
+    const size_t pixels = (size_t)(desc.N * desc.H * desc.W), count = pixels * (size_t)desc.C;
+    uint16_t *x = malloc(count * sizeof *x), *dy = malloc(pixels * sizeof *dy);
+    float dw[2][64];
+    ck_assert(x && dy);
+    for (size_t i = 0; i < count; i++) x[i] = (uint16_t)(0x3f00 + i % 253);
+    for (size_t i = 0; i < pixels; i++) dy[i] = (uint16_t)(0x3a00 + i % 127);
+    for (int k = 0; k < 2; k++) {
+        const tutti_kernel *kernel =
+            k ? host_kernel(&tutti_op_conv_bwd_weights, TUTTI_BF16)
+              : tutti_kernel_find(&tutti_op_conv_bwd_weights, TUTTI_CPU, TUTTI_BF16);
+        void *args = NULL, *const buf[] = {x, dy, dw[k]};
+        ck_assert_ok(kernel->open(&desc, &args));
+        ck_assert_ok(kernel->fn(args, buf, k ? &streams[0] : NULL));
+        kernel->close(args);
+    }
+    for (int c = 0; c < 64; c++)
+        ck_assert_msg(fabsf(dw[0][c] - dw[1][c]) <= 0x1p-16f * dw[0][c], "%g, not %g",
+            (double)dw[1][c], (double)dw[0][c]);
+    free(x);
+    free(dy);
 }
 END_TEST
 
