@@ -84,8 +84,8 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
 /* A tensor "<prefix><layer>.<suffix>" that is kept from step to step. */
 tutti_status tutti_builder_state(tutti_builder *b, const char *prefix, int l, const char *suffix,
     tutti_dtype dtype, tutti_shape shape, int *state);
-/* What the codec keeps and sends of a gradient, if it travels as a code. */
-tutti_status tutti_builder_declare_coded(tutti_builder *b, int l, int p);
+/* Then: what the codec keeps and sends of the gradients that travel as codes. */
+tutti_status tutti_builder_declare_codes(tutti_builder *b);
 
 /* Points b->net at the net that computes in options->precision. INVAL (logged) if its output cannot
  * be float32; NOMEM. */

@@ -165,7 +165,6 @@ static tutti_status declare_parameter(
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
             b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire, shape, &t->gradient);
-    if (status == TUTTI_OK) status = tutti_builder_declare_coded(b, l, p);
     if (status != TUTTI_OK) return status;
     t->index = b->step->parameters++;
     b->step->parameter_layer[t->index] = l;

@@ -52,20 +52,6 @@ static int find(const tutti_builder *b, int l, int p, tutti_coded *c)
     return !parameter[p].per_channel && c->count >= least && 2 * codec->numbers(c) <= c->count;
 }
 
-tutti_status tutti_builder_declare_coded(tutti_builder *b, int l, int p)
-{
-    tutti_coded c;
-    if (!find(b, l, p, &c)) return TUTTI_OK;
-    const int R = b->options->replicas;
-    int *residual = &c.trained->residual;
-    tutti_status status = tutti_builder_state(
-        b, residual_prefix, l, c.suffix, TUTTI_F32, tutti_shape_of(R, c.count), residual);
-    if (status != TUTTI_OK) return status;
-    b->step->state_dealt[b->step->states - 1] = TUTTI_DEALT_ROWS;
-    status = tutti_graph_set_own(b->graph, *residual, b->options->replica * c.count, c.count);
-    return status == TUTTI_OK ? b->options->codec->declare(b, &c) : status;
-}
-
 /* The bytes that a rank sends if such numbers of 4 bytes are summed, or gathered, along a ring. */
 static double sent(const tutti_builder *b, double bytes, int sums)
 {
@@ -101,6 +87,23 @@ static tutti_status visit_all(tutti_builder *b, visit_fn visit)
                 status = visit(b, &c);
         }
     return status;
+}
+
+static tutti_status declare(tutti_builder *b, const tutti_coded *c)
+{
+    const tutti_step_options *o = b->options;
+    int *residual = &c->trained->residual;
+    tutti_status status = tutti_builder_state(b, residual_prefix, c->l, c->suffix, TUTTI_F32,
+        tutti_shape_of(o->replicas, c->count), residual);
+    if (status != TUTTI_OK) return status;
+    b->step->state_dealt[b->step->states - 1] = TUTTI_DEALT_ROWS;
+    status = tutti_graph_set_own(b->graph, *residual, o->replica * c->count, c->count);
+    return status == TUTTI_OK ? o->codec->declare(b, c) : status;
+}
+
+tutti_status tutti_builder_declare_codes(tutti_builder *b)
+{
+    return visit_all(b, declare);
 }
 
 /* No reader of a sum comes before the last mark, so that marks can be fused. */

@@ -569,6 +569,7 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = cut_net(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare(&b);
+    if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);
     close_builder(&b);
