@@ -13,6 +13,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 #include "designs/exchange/settings.h"
 
@@ -54,6 +55,8 @@ static const tutti_setting settings[] = {
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_WIRE(AT(wire)),
+    {TUTTI_CONF_TEXT, "compress", "CODEC", .fallback = "none", AT(compress),
+        .help = "how gradients travel, as for tutti-cifar; the peer's do as --wire says"},
     TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TF32(AT(tf32)),
@@ -211,6 +214,24 @@ static tutti_status measure(tutti_step_bench *b)
     return status;
 }
 
+/* The option names what travels; rows name the type of sums. */
+static tutti_status read_compress(tutti_step_bench *b)
+{
+    char fault[256];
+    if (!tutti_codec_read(b->o.compress, &b->codec, &b->codec_value, fault, sizeof fault))
+        return tutti_conf_refuse(&conf, "compress", b->o.compress, fault);
+    if (b->codec->wire != TUTTI_F32)
+        return tutti_conf_refuse(&conf, "compress", b->o.compress, "write --wire bf16 here");
+    if (!b->codec->encodes) return TUTTI_OK;
+    if (tutti_setting_wire_dtype(b->o.wire) != TUTTI_F32)
+        return tutti_conf_refuse(&conf, "compress", b->o.compress,
+            "and --wire both say how gradients travel: leave out --wire");
+    if (strcmp(b->o.strategy, tutti_strategy_sync.name) != 0)
+        return tutti_conf_refuse(&conf, "compress", b->o.compress,
+            "every rank needs the sums of whole gradients: use --strategy sync");
+    return TUTTI_OK;
+}
+
 static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
 {
     int go;
@@ -221,6 +242,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     const char *fault =
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
+    status = read_compress(b);
+    if (status) return status;
     if (strcmp(b->o.device, "cpu") != 0 && strcmp(b->o.peer, "none") != 0)
         return tutti_conf_refuse(&conf, "peer", b->o.peer,
             "PyTorch computes on the CPU here, which is no peer of a GPU: use none with --device");

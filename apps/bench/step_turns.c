@@ -25,6 +25,8 @@ tutti_workload tutti_step_workload(const tutti_step_bench *b, const tutti_strate
         .recipe = {.batch = b->o.batch,
             .strategy = strategy,
             .wire = tutti_setting_wire_dtype(b->o.wire),
+            .codec = b->codec,
+            .codec_value = b->codec_value,
             .precision = b->precision,
             .momentum = 0.9f,
             .weight_decay = 1e-4f,

@@ -20,7 +20,7 @@ struct Conv {
     tutti_conv_desc desc;
     int64_t x_each, y_each; /* elements of an image */
     int64_t y_rows;
-    int64_t images;           /* in one call of the library */
+    int64_t images;            /* in one call of the library */
     tutti_cudnn *whole, *rest; /* of so many images; of those that remain, or NULL */
     /* Parts of the space: for the library, at its begin; widened x and dy; blocks' sums of db. */
     char *space;
@@ -63,8 +63,7 @@ inline tutti_status open_library(Conv *k, tutti_pass pass, tutti_dtype dtype, in
     desc.N = k->images;
     tutti_status status = tutti_cudnn_open(&desc, pass, dtype, tf32, &k->whole, &whole);
     desc.N = k->desc.N % k->images;
-    if (!status && desc.N)
-        status = tutti_cudnn_open(&desc, pass, dtype, tf32, &k->rest, &rest);
+    if (!status && desc.N) status = tutti_cudnn_open(&desc, pass, dtype, tf32, &k->rest, &rest);
     k->bytes = room_for(whole > rest ? whole : rest);
     return status;
 }
@@ -132,7 +131,8 @@ struct WidenImages {
 };
 
 /* The library's calls. */
-inline tutti_status add_images(const Conv *k, const float *x, const float *dy, void *dw, void *queue)
+inline tutti_status add_images(
+    const Conv *k, const float *x, const float *dy, void *dw, void *queue)
 {
     const tutti_cudnn_call call = {{x, dy}, dw, 0, k->space, queue};
     return tutti_cudnn_run(k->whole, &call);
@@ -145,7 +145,8 @@ inline tutti_status add_images(
     tutti_status status = TUTTI_OK;
     for (int64_t n = 0; !status && n < k->desc.N; n += k->images) {
         const int64_t left = k->desc.N - n, images = left < k->images ? left : k->images;
-        const WidenImages values = {x + n * k->x_each, wide_x}, slopes = {dy + n * k->y_each, wide_y};
+        const WidenImages values = {x + n * k->x_each, wide_x},
+                          slopes = {dy + n * k->y_each, wide_y};
         const tutti_cudnn_call call = {{wide_x, wide_y}, dw, n > 0, k->space, queue};
         status = launch("conv_bwd_weights", images * k->x_each, values, queue);
         if (!status) status = launch("conv_bwd_weights", images * k->y_each, slopes, queue);

@@ -25,8 +25,8 @@ enum { TUTTI_CUBLAS_WORKSPACE = 32 << 20 };
 /* to[i,j] = sum over l of a[i,l] * b[l,j], of dense matrices, row after row. A transposed one is stored as
  * [l,i] or [j,l]. */
 typedef struct tutti_product {
-    const char *op;                 /* in messages; it stays valid */
-    int64_t rows, columns, depth;   /* i, j, l; below 2^31 */
+    const char *op;               /* in messages; it stays valid */
+    int64_t rows, columns, depth; /* i, j, l; below 2^31 */
     int a_transposed, b_transposed;
     tutti_dtype from, to; /* of a and b; of the result: F32, or as a and b */
     int tf32;             /* factors of float32 may be rounded to TF32 */

@@ -41,8 +41,8 @@ inline tutti_status open_product(
     void *space = NULL;
     tutti_status status = tutti_cublas_open(product, &k->product);
     if (!status)
-        status = space_get(product->op,
-            TUTTI_CUBLAS_WORKSPACE + (size_t)numbers * sizeof(float), &space);
+        status = space_get(
+            product->op, TUTTI_CUBLAS_WORKSPACE + (size_t)numbers * sizeof(float), &space);
     k->space = (char *)space;
     if (status)
         close_dense(k);
@@ -59,8 +59,8 @@ tutti_status open_dense(const void *desc, void **args)
     const tutti_status status = tutti_check_dense(d);
     if (status) return status;
     const int waits = d->bias && TO == TUTTI_BF16;
-    const tutti_product product = {"dense", d->N, d->K, d->C, 0, 1, FROM, waits ? TUTTI_F32 : TO,
-        TF32};
+    const tutti_product product = {
+        "dense", d->N, d->K, d->C, 0, 1, FROM, waits ? TUTTI_F32 : TO, TF32};
     return open_product(d, &product, waits ? d->N * d->K : 0, args);
 }
 
@@ -93,8 +93,7 @@ tutti_status dense(const void *args, void *const buf[], void *queue)
     const Dense *k = (const Dense *)args;
     const int bias = k->desc.bias;
     float *y = (float *)buf[bias ? 3 : 2];
-    const tutti_status status =
-        tutti_cublas_run(k->product, buf[0], buf[1], y, k->space, queue);
+    const tutti_status status = tutti_cublas_run(k->product, buf[0], buf[1], y, k->space, queue);
     if (status || !bias) return status;
     return add_bias("dense", y, (const float *)buf[2], y, k->desc.N, k->desc.K, queue);
 }

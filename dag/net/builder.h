@@ -149,6 +149,18 @@ tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
 tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
 tutti_status tutti_builder_outer(
     tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum);
+/* Of replicas that train alone this one's own sum is all there is: tutti_strategy.sum. */
+tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p);
+/* The nodes of the section `average`: all parameters and states become averages over the replicas, of
+ * which those of parameters may be followed by an outer step. */
+tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum);
+/* Parameter p of layer l, to replica `to`, and its neighbour number k's, from replica `from`. Replicas are
+ * ranks here. */
+tutti_status tutti_builder_swap(
+    tutti_builder *b, int l, int p, const char *suffix, int k, int from, int to);
+/* Parameter p of layer l becomes the mean of this replica's and of what so many neighbours have sent, added in
+ * this order. */
+tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours);
 /* Whether a state is what the strategy keeps. */
 int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 /* For the section `refresh`: what parameters are as a round begins. */

@@ -42,7 +42,9 @@
  *
  *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
  *           were at the beginning of a round
- *   average with the strategy local: averages of parameters and state over replicas
+ *   average with the strategies local and gossip: averages of parameters and state over replicas
+ *   meet.0, meet.1, ...
+ *           with the strategy gossip: messages between replicas, before the passes of a step
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -90,7 +92,7 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
-    tutti_strategy_local;
+    tutti_strategy_local, tutti_strategy_gossip;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
@@ -208,6 +210,8 @@ typedef enum tutti_dealt {
     TUTTI_DEALT_ROWS,   /* that of its replica (dag/net/codec.h) */
 } tutti_dealt;
 
+enum { TUTTI_STEP_MEETINGS = 24 };
+
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
@@ -223,6 +227,10 @@ typedef struct tutti_step {
      * follows the last step of each round; -1: they are equal after every step */
     int average;
     int64_t period; /* steps of a round */
+    /* With a strategy whose replicas meet others in every step: the sections of messages; and the seed
+     * that says which is next */
+    int meetings, meeting[TUTTI_STEP_MEETINGS];
+    uint64_t seed;
     /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
     int gather_first, gather_more;
     int accumulate; /* batches per step */
@@ -257,6 +265,9 @@ void tutti_step_free(tutti_step *step); /* accepts NULL */
 tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
+/* The section to submit before the first batch of step `number`, from 0, the same on all replicas; -1: none.
+ * Each of a step's meetings comes once in so many steps, in an order drawn from the seed. [P] */
+int tutti_step_meeting(const tutti_step *step, int64_t number);
 
 /* Writes the initial values of every parameter and state into the run's memory, not of copies; they
  * depend only on the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0;

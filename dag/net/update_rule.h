@@ -5,7 +5,7 @@
 
 #include "dag/net/step.h"
 
-enum { TUTTI_UPDATE_STATES = 2 };
+enum { TUTTI_UPDATE_STATES = 2, TUTTI_NEIGHBOURS = 2 };
 
 /* A parameter's tensors, which all micro-batches share, and how it is updated. The gradient has the
  * type in which it was summed over ranks (tutti_step_options.wire) if the rule takes it and nothing
@@ -22,6 +22,7 @@ typedef struct tutti_trained {
         factor; /* of a codec, if the gradient travels as a code: what was not sent; what
                                        is sent; what else is kept */
     int start;  /* what it was when a round began, if the strategy needs that */
+    int near[TUTTI_NEIGHBOURS]; /* what other replicas have of it, if the strategy needs that */
     int64_t count;
     float rate_factor;  /* of the learning rate */
     float weight_decay; /* of this parameter: its factor is in it */

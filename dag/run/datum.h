@@ -4,6 +4,7 @@
 #ifndef TUTTI_DATUM_H
 #define TUTTI_DATUM_H
 
+#include "dag/base/buffer.h"
 #include "dag/graph/graph.h"
 #include "dag/run/handle.h"
 
@@ -30,7 +31,7 @@ typedef struct tutti_datum_hold {
     tutti_insert_handle data;
     tutti_mode mode; /* READ or WRITE */
     /* [A] buf[0]: where the data are. tutti_datum_let_go may be called before it returns. */
-    void (*start)(void *arg, void *const buf[]);
+    void (*start)(void *arg, const tutti_buffer buf[]);
     /* [A] instead of start: StarPU refuses the data; let go, too */
     void (*refused)(void *arg, tutti_status status);
     void *arg;

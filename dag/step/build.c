@@ -427,12 +427,28 @@ static tutti_status refresh(tutti_builder *b)
     return status == TUTTI_OK && b->starts ? tutti_builder_note_starts(b) : status;
 }
 
+/* The messages of replicas that meet others in every step. */
+static tutti_status meet(tutti_builder *b)
+{
+    tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
+    step->meetings = step->strategy->meetings ? step->strategy->meetings(b->options) : 0;
+    for (int i = 0; i < step->meetings && status == TUTTI_OK; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "meet.%d", i);
+        status = tutti_graph_section(b->graph, name, &step->meeting[i]);
+        if (status == TUTTI_OK) status = step->strategy->meet(b, i);
+    }
+    return status;
+}
+
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
-    tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
+    tutti_status status = meet(b);
+    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
     if (status == TUTTI_OK) status = step->strategy->update(b);
@@ -463,6 +479,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->period = step->strategy->period ? step->strategy->period(settings) : 1;
     step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
     step->codec = b->options->codec;
+    step->seed = b->options->seed;
     step->division = b->options->division;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;

@@ -417,11 +417,11 @@ tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TU
 }
 
 /* The data are here. */
-static void start(void *arg, void *const buf[])
+static void start(void *arg, const tutti_buffer buf[])
 {
     move *m = arg;
     tutti_link *link = m->link;
-    m->memory = buf[0];
+    m->memory = buf[0].pointer;
     if (give_copy(link, &(order){.kind = MOVE, .move = m})) end_move(m, TUTTI_ERR_NOMEM);
 }
 

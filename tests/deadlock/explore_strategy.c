@@ -6,8 +6,8 @@
  *   sharded   reduce-scatter of each bucket; all-gather of each, the first layer's first, after its sum
  *   rooted    reduce; broadcast after it, likewise
  *
- * Sums may wait for what the rank does before them in other groups, such as messages of a pipeline. Sums of one group
- * do not wait for each other: sequential could not run them. */
+ * Sums may wait for what the rank does before them in other groups, such as messages of a pipeline. In sequential,
+ * sums over all ranks must not wait for each other, be it through another group. */
 #include "tests/deadlock/explore.h"
 
 #include "collectives/value/args.h"
@@ -74,7 +74,7 @@ static void deal(const plan *p, program_collective *c)
 
 static void update(const plan *p, program *to)
 {
-    int last = to->n - 1, sum[BUCKETS];
+    int last = p->waits ? to->n - 1 : -1, sum[BUCKETS];
     for (int b = p->buckets - 1; b >= 0; b--) {
         sum[b] = to->n;
         program_collective *c = add(p, to, "d", b);
@@ -83,7 +83,7 @@ static void update(const plan *p, program *to)
         c->count = p->count[b];
         c->root = p->root;
         c->apart = p->form->apart;
-        if (p->waits && last >= 0 && to->collective[last].group != p->group) wait_for(c, last);
+        if (last >= 0 && to->collective[last].group != p->group) wait_for(c, last);
     }
     for (int b = 0; b < p->buckets && p->form->spread; b++) {
         program_collective *c = add(p, to, "w", b);
@@ -167,7 +167,7 @@ static void draw_plan(plan *p, dice *d)
 {
     p->form = &forms[dice_below(d, sizeof forms / sizeof *forms)];
     p->root = dice_below(d, p->setting->group[p->group].size);
-    p->waits = dice_below(d, 2);
+    p->waits = dice_below(d, 2) && (p->group || !p->setting->design->start->main_drives);
     p->wire = dice_below(d, 3) ? TUTTI_F32 : TUTTI_BF16;
     p->buckets = 1 + dice_below(d, BUCKETS);
     for (int b = 0; b < p->buckets; b++)

@@ -218,7 +218,9 @@ static tutti_status run_steps(
     if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
     if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);
     for (int n = 0; n < STEPS && !status; n++) {
-        status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
+        const int meeting = tutti_step_meeting(step, n);
+        if (meeting >= 0) status = runner->submit(run, meeting);
+        if (!status) status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
         if (!status && step->average >= 0 && (n + 1) % step->period == 0)
             status = runner->submit(run, step->average);
     }
@@ -400,14 +402,16 @@ static void draw_strategy(uint64_t seed, world *w)
     recipe->settings.value[0] = draw(seed, "schedule", 3);
 }
 
-/* Replicas that train alone, in rounds of one step or of both. */
+/* Replicas that train alone, in rounds of one step or of both, or meet neighbours in every step. */
 static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
 {
-    static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9"};
+    static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9",
+        "gossip:ring,period=2", "gossip:exponential,period=2"};
+    enum { TEXTS = sizeof texts / sizeof *texts };
     char fault[256];
     recipe->wire = TUTTI_F32;
-    ck_assert(tutti_strategy_read(
-        texts[draw(seed, "rounds", 2)], &recipe->strategy, &recipe->settings, fault, sizeof fault));
+    ck_assert(tutti_strategy_read(texts[draw(seed, "rounds", TEXTS)], &recipe->strategy,
+        &recipe->settings, fault, sizeof fault));
 }
 
 /* Gradients that travel as codes, of all weights. */
@@ -443,7 +447,8 @@ START_TEST(cuts_give_the_same_bits)
         const uint64_t turn = seed * 10 + (uint64_t)i;
         w.design = tutti_designs[i];
         if (w.design->unsafe) continue;
-        draw_cut(seed, 1 + draw(turn, "stages", i ? 4 : MOST_STAGES), &w.layout);
+        const int most = w.recipe.strategy->meetings ? 1 : i ? 4 : MOST_STAGES;
+        draw_cut(seed, 1 + draw(turn, "stages", most), &w.layout);
         if (!w.recipe.strategy->alone && !w.recipe.codec) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
         w.layout.fewer_slots = draw(turn, "slots", 2);

@@ -17,7 +17,8 @@ EXTRA_DIST += \
 # The kernels for CUDA, compiled as C++ for the processor, with fakes of the libraries that they call. These are compiled with
 # the libraries' headers where those are installed.
 check_PROGRAMS += tests/kernels/test_cuda
-TESTS += tests/kernels/test_cuda
+TESTS += tests/kernels/test_cuda tests/kernels/cuda_mutants.sh
+EXTRA_DIST += tests/kernels/cuda_mutants.sh
 tests_kernels_test_cuda_SOURCES = \
 	tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
 	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/host_rows.h tests/kernels/test_cuda.c
@@ -36,7 +37,9 @@ host_kernels = \
 	tests/kernels/optim_host.$(OBJEXT) \
 	tests/kernels/pixel_host.$(OBJEXT) \
 	tests/kernels/pool_host.$(OBJEXT)
-tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c $(fake_libraries) tests/device/fake/now.c
+tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c tests/device/fake/cublas.c tests/device/fake/cudnn.c \
+	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c \
+	tests/device/fake/now.h
 if !HAVE_CUDA
 tests_kernels_test_cuda_SOURCES += $(libraries_of_cuda)
 endif
@@ -51,5 +54,5 @@ tests/kernels/%_host.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers)
 	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow $(TUTTI_SANITIZE_CFLAGS) \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) -x c++ -c -o $@ $<
 else
-tests_kernels_test_cuda_SOURCES += tests/kernels/host_none.c
+tests_kernels_test_cuda_SOURCES += tests/kernels/host_none.c tests/device/fake/now.c tests/device/fake/now.h
 endif

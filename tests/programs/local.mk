@@ -16,6 +16,7 @@ program_tests = \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
 	tests/programs/strategy.sh \
+	tests/programs/compress.sh \
 	tests/programs/loaded.sh \
 	tests/programs/local.sh \
 	tests/programs/manual.sh \
@@ -36,12 +37,12 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
-	tests/programs/groups.sh \
+	tests/programs/gossip.sh tests/programs/groups.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py
 
-# The whole table of weights by replicas, micro-batches and stages: half an hour.
+# The whole table of weights by replicas, micro-batches and stages: 96 trainings, up to 32 ranks (10 minutes).
 check-hashes: all
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 14400 $(srcdir)/tests/programs/hashes.sh '1 2 3 4' '1 2 4' '1 2 3 4 5 6 7 8'
 long_checks += check-hashes

@@ -1,13 +1,13 @@
 /* What the fakes of cuDNN and cuBLAS share: the CPU's kernels compute for them. */
-#ifndef FAKE_COMPUTE_H
-#define FAKE_COMPUTE_H
+#ifndef TUTTI_FAKE_COMPUTE_H
+#define TUTTI_FAKE_COMPUTE_H
 
 #include "dag/kernels/kernel.h"
 #include "tests/device/fake/fake.h"
 
 /* Runs an op's kernel for the CPU. `call` is named when it fails, which ends the process. */
-void compute_run(const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc,
-    void *const buf[]);
+void compute_run(
+    const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc, void *const buf[]);
 
 /* The same numbers with the 10 bits of TF32 behind the point. */
 void compute_round_tf32(float *numbers, size_t count);

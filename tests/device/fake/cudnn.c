@@ -151,9 +151,8 @@ typedef struct job {
     tutti_conv_desc desc;
     tutti_dtype dtype;
     int tf32, adds;
-    const void *address[ROLES];
     size_t count[ROLES];
-    void *workspace;
+    void *buf[ROLES], *workspace; /* inside */
     size_t bytes;
 } job;
 
@@ -164,8 +163,15 @@ static cudnnStatus_t describe(const pass *p, tutti_conv_desc *d)
     const struct cudnnTensorStruct *x = p->x, *y = p->y;
     const struct cudnnFilterStruct *w = p->w;
     const struct cudnnConvolutionStruct *c = p->conv;
-    *d = (tutti_conv_desc){.N = x->n, .H = x->h, .W = x->w, .C = x->c, .K = w->k, .R = w->r,
-        .S = w->s, .stride = {c->stride[0], c->stride[1]}, .pad = {c->pad[0], c->pad[1]},
+    *d = (tutti_conv_desc){.N = x->n,
+        .H = x->h,
+        .W = x->w,
+        .C = x->c,
+        .K = w->k,
+        .R = w->r,
+        .S = w->s,
+        .stride = {c->stride[0], c->stride[1]},
+        .pad = {c->pad[0], c->pad[1]},
         .groups = c->groups};
     if (!x->n || !y->n || !w->k || !c->groups) return CUDNN_STATUS_BAD_PARAM;
     if (x->type != y->type || x->type != w->type ||
@@ -221,15 +227,12 @@ static int run(void *arg)
 {
     job *j = arg;
     const size_t element = tutti_dtype_bytes(j->dtype);
-    void *buf[ROLES], *copy[ROLES] = {NULL};
-    for (int r = 0; r < ROLES; r++)
-        buf[r] = fake_inside(j->call, j->address[r], j->count[r] * element);
-    void *to = buf[TO];
-    if (j->bytes) memset(fake_inside(j->call, j->workspace, j->bytes), 0xff, j->bytes);
+    void *copy[ROLES] = {NULL}, *const to = j->buf[TO];
+    memset(j->workspace, 0xff, j->bytes);
     for (int r = FROM0; j->tf32 && r <= FROM1; r++)
-        buf[r] = copy[r] = rounded(buf[r], j->count[r]);
-    if (j->adds) buf[TO] = copy[TO] = compute_room(j->count[TO] * element);
-    compute_run(j->call, j->op, j->dtype, &j->desc, buf);
+        j->buf[r] = copy[r] = rounded(j->buf[r], j->count[r]);
+    if (j->adds) j->buf[TO] = copy[TO] = compute_room(j->count[TO] * element);
+    compute_run(j->call, j->op, j->dtype, &j->desc, j->buf);
     if (j->adds) add(j, to, copy[TO]);
     for (int r = 0; r < ROLES; r++) free(copy[r]);
     free(j);
@@ -239,15 +242,19 @@ static int run(void *arg)
 static void enqueue(const pass *p, const job *j)
 {
     const size_t element = tutti_dtype_bytes(j->dtype);
-    const fake_access access[] = {
-        {j->address[FROM0], j->count[FROM0] * element, FAKE_READ, 1, 0},
-        {j->address[FROM1], j->count[FROM1] * element, FAKE_READ, 1, 0},
-        {j->address[TO], j->count[TO] * element, FAKE_WRITE, 1, 0},
-        {j->workspace, j->bytes, FAKE_WRITE, 1, 0}};
+    const void *const address[ROLES] = {p->from[0], p->from[1], p->to};
     job *copy = compute_room(sizeof *copy);
+    fake_access access[ROLES + 1];
     *copy = *j;
+    for (int r = 0; r < ROLES; r++) {
+        const size_t bytes = j->count[r] * element;
+        copy->buf[r] = fake_inside(p->call, address[r], bytes);
+        access[r] = (fake_access){address[r], bytes, r == TO ? FAKE_WRITE : FAKE_READ, 1, 0};
+    }
+    copy->workspace = fake_inside(p->call, p->workspace, p->bytes);
+    access[ROLES] = (fake_access){p->workspace, p->bytes, FAKE_WRITE, 1, 0};
     const fake_work work = {
-        .call = p->call, .run = run, .arg = copy, .access = access, .accesses = j->bytes ? 4 : 3};
+        .call = p->call, .run = run, .arg = copy, .access = access, .accesses = ROLES + 1};
     fake_enqueue(p->handle->stream, &work);
 }
 
@@ -259,8 +266,7 @@ static int aligned(const void *address, uintptr_t to)
 /* Its kernels read 16 bytes at a time. */
 static cudnnStatus_t convolve(const pass *p)
 {
-    job j = {.call = p->call, .op = p->op, .workspace = p->workspace, .bytes = p->bytes,
-        .address = {p->from[0], p->from[1], p->to}};
+    job j = {.call = p->call, .op = p->op, .bytes = p->bytes};
     size_t needed = 0;
     cudnnStatus_t status = describe(p, &j.desc);
     if (!status) status = measure(p, &needed);

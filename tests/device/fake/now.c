@@ -1,6 +1,5 @@
-/* The fake of a device as far as fakes of libraries need it (fake.h), without CUDA: memory is the
- * host's, and work is done when it is put on a stream. Since nobody waits here, memory that a library
- * writes must not be one that it wrote on another stream. */
+#include "tests/device/fake/now.h"
+
 #include "tests/device/fake/fake.h"
 
 #include <stdarg.h>
@@ -37,6 +36,11 @@ static void check_write(const char *call, cudaStream_t stream, const char *begin
     written[next].begin = begin;
     written[next].end = begin + bytes;
     next = (next + 1) % REMEMBERED;
+}
+
+void fake_wait(void)
+{
+    for (int i = 0; i < REMEMBERED; i++) written[i].stream = NULL;
 }
 
 void fake_enqueue(cudaStream_t stream, const fake_work *work)

@@ -1,6 +1,6 @@
 /* See README.md. */
-#ifndef FAKE_CUBLAS_V2_H
-#define FAKE_CUBLAS_V2_H
+#ifndef TUTTI_FAKE_CUBLAS_V2_H
+#define TUTTI_FAKE_CUBLAS_V2_H
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>

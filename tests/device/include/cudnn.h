@@ -1,6 +1,6 @@
 /* See README.md. */
-#ifndef FAKE_CUDNN_H
-#define FAKE_CUDNN_H
+#ifndef TUTTI_FAKE_CUDNN_H
+#define TUTTI_FAKE_CUDNN_H
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>
