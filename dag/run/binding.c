@@ -184,8 +184,8 @@ tutti_status tutti_binding_open(
     if (!b.host || !b.gpu || !b.kernel || !b.args)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
     if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
-    for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
     if (!status) status = bind_memory(&b);
+    for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
     if (status)
         tutti_binding_close(&b);
     else
