@@ -45,8 +45,8 @@ static void find_own_folder(char folder[PATH])
         memcpy(folder, ".", 2);
 }
 
-/* Finds a script. Seen from the program: in the build folder, also if libtool has put the program into .libs there; beside
- * bin, as make install may use another place than the one configured; there. Returns 0 if it is in none of these. */
+/* Finds a script. Seen from the program: in the build folder, also if libtool has put the program into .libs there;
+ * beside bin, as make install may use another place than the one configured; there. Returns 0 if it is nowhere. */
 static int find_script(const char *script, char path[PATH])
 {
     static const char *const beside[] = {"bench", "../bench", "../share/tutti"};
