@@ -59,6 +59,7 @@ static const tutti_setting settings[] = {
         .help = "how gradients travel, as for tutti-cifar; the peer's do as --wire says"},
     TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
@@ -165,6 +166,7 @@ static tutti_status choose_device(tutti_step_bench *b)
     tutti_device_offer(rank, ranks, offers);
     tutti_status status = tutti_world_max(&b->world, ranks * TUTTI_DEVICE_OFFER, offers);
     if (!status) status = tutti_device_choose(b->o.device, rank, ranks, offers, &b->place);
+    b->place.tf32 = b->place.device == TUTTI_CUDA && b->o.tf32;
     free(offers);
     return status;
 }

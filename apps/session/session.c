@@ -146,6 +146,7 @@ static tutti_status take_device(tutti_training_session *s)
                 .recv = offers});
     if (!status)
         status = tutti_device_choose(s->options.device, s->rank, s->ranks, offers, &s->place);
+    s->place.tf32 = s->place.device == TUTTI_CUDA && s->options.place.tf32;
     free(offers);
     return status;
 }

@@ -38,7 +38,7 @@ typedef struct tutti_training_session_options {
     /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
-    tutti_binding_place place;
+    tutti_binding_place place; /* with `device`, only its tf32 counts */
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */
     int metered;   /* 1: with a meter */

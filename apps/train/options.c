@@ -232,6 +232,7 @@ static const tutti_setting settings[] = {
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes"},
     TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
@@ -483,6 +484,9 @@ static tutti_status check_together(const tutti_train_options *o)
     if (!laid_out) laid_out = check_strategy(o);
     if (!laid_out) laid_out = check_layout(o);
     if (laid_out) return laid_out;
+    if (o->tf32 && strcmp(o->device, "cpu") == 0)
+        return tutti_conf_refuse(
+            &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
     const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";

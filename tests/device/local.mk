@@ -87,8 +87,15 @@ tests_device_test_steps_SOURCES = tests/device/test_steps.c
 tests_device_test_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_steps_LDFLAGS = $(fake_LDFLAGS)
 tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
+
+# tutti-cifar, linked for the fake.
+check_PROGRAMS += tests/device/tutti-cifar
+TESTS += tests/device/training.sh
+tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
+tests_device_tutti_cifar_LDFLAGS = $(fake_LDFLAGS)
+tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
 endif
-EXTRA_DIST += tests/device/steps.sh tests/device/mutants
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:
