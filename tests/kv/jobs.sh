@@ -56,7 +56,7 @@ all_end well
 
 # ---- deaths
 
-run 1 2 1 steps async 60 # a client dies: the others go on; it returns, and one joins
+KV_STOP=$dir/stop run 1 2 1 steps async 100000 # a client dies: the others go on; it returns, and one joins
 comes client:1 stepping
 dies client:1
 comes server:0 'client 1 has died: its worker 1 on .* has closed the connection; the others go on'
@@ -64,13 +64,14 @@ start client:1 1 steps async 3
 start client 1 steps async 3
 ends client:1 well
 ends client well
+touch "$dir/stop"
 says server:0 'client 1 is back'
 says server:0 'client 2 joins'
 says client:1 'stepping from [1-9]'
 ends client:0 well
 ends server:0 well
 
-run 1 2 1 steps sync 1000 # in sync it ends the run
+run 1 2 1 steps sync 100000 # in sync it ends the run
 comes client:1 stepping
 dies client:1
 ends client:0 badly
@@ -78,7 +79,7 @@ ends server:0 badly
 says server:0 'client 1 has died: .*: with sync the run cannot go on without it'
 says client:0 'client 1 \(worker 1\) has died: server 0 ends the run'
 
-run 2 2 1 steps bounded:2 1000 # a server
+run 2 2 1 steps bounded:2 100000 # a server
 comes client:1 stepping
 comes client:0 stepping
 dies server:0
@@ -90,21 +91,25 @@ says server:1 'has lost server 0: the run ends'
 
 # ---- who may not
 
-TUTTI_KV_TOKEN=right run 1 1 1 steps async 20
+# the server of one client, which comes later
+servers=1 clients=1 job=()
+export TUTTI_KV_SERVERS=1 TUTTI_KV_CLIENTS=1
+start server:0 1 steps async 5
 comes server:0 'listens on 127'
-sed -i 's/token .*/token wrong/' "$dir/meet.0" # only its owner may read or write it
 [ "$(stat -c %a "$dir/meet.0")" = 600 ] || fail "the meeting place is open to others"
-ends client:0 badly 2> /dev/null || :
+cp "$dir/meet.0" "$dir/wrong.0"
+sed -i 's/^token ./token x/' "$dir/wrong.0"
+TUTTI_KV_MEET=$dir/wrong start client:0 1 steps async 5
+ends client:0 badly
 says client:0 'does not know this token'
-sed -i 's/token .*/token right/' "$dir/meet.0"
 port=$(sed -n 's/^address .*://p' "$dir/meet.0")
 exec 8<> "/dev/tcp/127.0.0.1/$port" # strangers: one says nothing, one the wrong thing
 exec 9<> "/dev/tcp/127.0.0.1/$port"
 printf 'GET / HTTP/1.1\r\n\r\n' >&9
-clients=1 start client:0 1 steps async 5
 TUTTI_KV_CLIENTS=3 start client:2 1 steps async 5
 ends client:2 badly
 says client:2 'refuses: this is server 0 of 1 for 1 clients, type async; you want server 0 of 1 for 3'
+start client:0 1 steps async 5
 ends client:0 well
 ends server:0 well
 says server:0 'turned away a connection from 127.0.0.1'

@@ -247,11 +247,16 @@ static void run_steps(int times)
     status = tutti_kv_set_optimizer(kv, "add");
     if (!status) status = tutti_kv_init(kv, 0, all, TUTTI_F32);
     if (!status) status = tutti_kv_wait(kv, 60);
-    for (int t = 0; t < times && !status; t++) {
+    const char *stop = getenv("KV_STOP"); /* or until this file is there */
+    for (int t = 0; t < times && !status && !(stop && !access(stop, F_OK)); t++) {
+        CHECK(!starpu_data_acquire(all, STARPU_R));
         if (t == 0) first = y[0][0];
+        starpu_data_release(all);
         status = tutti_kv_pushpull(kv, 0, one, all);
         if (!status) status = tutti_kv_wait(kv, 60);
+        CHECK(!starpu_data_acquire(all, STARPU_R));
         if (!status) CHECK(y[0][99] >= first + (float)(t + 1));
+        starpu_data_release(all);
         usleep(20000);
         if (t == 0) printf("stepping from %g\n", first), fflush(stdout);
     }
