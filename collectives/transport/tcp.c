@@ -101,6 +101,10 @@ static void break_off(tcp *t, const char *why)
 static void break_off_errno(tcp *t, const char *what)
 {
     char why[TUTTI_TCP_WHY];
+    if (errno == ECONNRESET || errno == EPIPE) {
+        break_off(t, "has closed the connection"); /* with something on its way */
+        return;
+    }
     snprintf(why, sizeof why, "%s: %s", what, strerror(errno));
     break_off(t, why);
 }

@@ -12,7 +12,8 @@
  *               Replies are held back, never pushes. bounded:0 is sync.
  *
  * A client that has left is not waited for: rounds have the pushes of the others. One that joins, or returns, begins
- * with as many pushes as the slowest of the others: nobody waits for what was before it came, and it is ahead of nobody.
+ * with as many pushes as the slowest of the others: nobody waits for what was before it came, and it is ahead of
+ * nobody.
  *
  * LAW: the server never waits for a client while it holds what another needs, but for rounds of sync
  * and the bound, whose waiting is what they are for.

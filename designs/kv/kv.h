@@ -40,12 +40,12 @@
  *
  * A client that has closed is not waited for.
  *
- * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which `tutti-run
- * --servers S --clients C -n N PROGRAM` starts, and which meet over TCP: the same program, since tutti-run sets
- * TUTTI_KV_ROLE and what goes with it; `servers` and `clients` then count all that there are, and the communicator has the
- * workers of this client, or this job's servers. In async and bounded a client that dies is told, and the others go on;
- * it may come back, or a new one join, and gets the values as they are. In sync the death of a client ends the run, as
- * that of a server always does: calls return COMM on all jobs. Data and the token travel as they are: trust the network.
+ * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which meet over
+ * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
+ * communicator has the workers of this client, or this job's servers. In async and bounded a client that dies is told,
+ * and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the death of a
+ * client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token travel as
+ * they are: trust the network.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
  * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
@@ -92,9 +92,9 @@ TUTTI_API tutti_status tutti_kv_open_sized(
     MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
 
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
- * is left, a type that is none, or one without servers; of jobs: a role that is none, another token, or options that the
- * server does not have. MISMATCH: the ranks' options differ, or a server's version. TIMEOUT, COMM: a server cannot be
- * reached, or cannot listen. Also what tutti_attach and tutti_group return. */
+ * is left, a type that is none, or one without servers; of jobs: a role that is none, another token, or options
+ * that the server does not have. MISMATCH: the ranks' options differ, or a server's version. TIMEOUT, COMM: a server
+ * cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {
@@ -102,8 +102,9 @@ static inline tutti_status tutti_kv_open(
 }
 
 /* Collective over comm: waits for what was inserted (at most 60 s), and then, as long as it takes, for
- * the other workers, since servers leave with the last (between jobs in sync alone). NULL is accepted. The store no longer exists
- * after this call, whatever it returns. Returns the first failure, as tutti_detach does. */
+ * the other workers, since servers leave with the last (between jobs in sync alone). NULL is accepted. The
+ * store no longer exists after this call, whatever it returns. Returns the first failure, as tutti_detach
+ * does. */
 TUTTI_API tutti_status tutti_kv_close(tutti_kv *kv);
 
 /* 1 on a server, 0 on a worker. */
@@ -136,8 +137,9 @@ TUTTI_API tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text);
 TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
 
 /* Makes a key, which must be new. Its first value is data of worker 0; the data of the others get that value,
- * too, and those of a client that joins later or returns the value as it is then. key: any number from 0. Every worker calls it, with the same type and number of elements. The
- * handle is not kept. INVAL: the key exists; the data are not of this type, or the optimizer does not take it. */
+ * too, and those of a client that joins later, or returns, the value as it is then. key: any number from 0. Every
+ * worker calls it, with the same type and number of elements. The handle is not kept. INVAL: the key exists; the data
+ * are not of this type, or the optimizer does not take it. */
 TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
 /* Adds the data of all workers of the client, and sends the sum to the key's server. INVAL: an unknown key;
  * data of another size than at init. */

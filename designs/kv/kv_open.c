@@ -216,8 +216,8 @@ static void free_keys(tutti_kv *kv)
     free(kv->slots);
 }
 
-/* A worker has waited for all its calls: it tells the servers, and waits until they say that it is over: when all workers
- * have told them, since a server leaves with the last; between jobs, but in sync, when this client has. */
+/* A worker has waited for all its calls: it tells the servers, and waits until they say that it is over: when all
+ * workers have told them, since a server leaves with the last; between jobs, but in sync, when this client has. */
 static tutti_status say_bye(tutti_kv *kv)
 {
     tutti_status status = kv->road->listen(kv, tutti_kv_hear_news, kv);

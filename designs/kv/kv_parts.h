@@ -57,8 +57,8 @@ typedef struct tutti_kv_message {
     tutti_status *result; /* as in tutti_link_data; may be NULL */
 } tutti_kv_message;
 
-/* How workers and servers reach each other. Ranks are those of the session in one mpirun: workers, then servers; and the
- * same numbers between jobs. */
+/* How workers and servers reach each other. Ranks are those of the session in one mpirun: workers, then servers; and
+ * the same numbers between jobs. */
 typedef struct tutti_road {
     tutti_status (*write)(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES]);
     tutti_status (*send)(tutti_kv *kv, const tutti_kv_message *message);

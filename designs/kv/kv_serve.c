@@ -1,4 +1,4 @@
-#include "designs/kv/kv_serve.h"
+#include "designs/kv/serve_parts.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -6,121 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-int tutti_server_client_of(const tutti_server *s, int rank)
-{
-    return rank / s->kv->client_size;
-}
-
-/* ---- events ---- */
-
-void tutti_server_happen(tutti_server *s, const tutti_event *what)
-{
-    tutti_event *e = malloc(sizeof *e);
-    pthread_mutex_lock(&s->lock);
-    if (e) {
-        *e = *what;
-        e->next = NULL;
-        *s->end = e;
-        s->end = &e->next;
-    } else {
-        s->failure = tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for what has come");
-    }
-    pthread_cond_signal(&s->more);
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void hear(void *ctx, const tutti_note *note)
-{
-    tutti_server_happen(ctx, &(tutti_event){.note = *note});
-}
-
-static void land(void *arg)
-{
-    tutti_flight *f = arg;
-    tutti_server_happen(f->server, &(tutti_event){.landed = f});
-}
-
-tutti_status tutti_server_fly(
-    tutti_server *s, int rank, const tutti_flight *what, tutti_handle data)
-{
-    const tutti_server_key *k = &s->key[what->slot];
-    const tutti_road *road = s->kv->road;
-    tutti_flight *f = malloc(sizeof *f);
-    if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a message");
-    *f = *what;
-    f->server = s;
-    const tutti_kv_message m = {.rank = rank,
-        .slot = f->slot,
-        .data = data,
-        .count = k->count,
-        .dtype = k->dtype,
-        .result = &f->result};
-    s->client[f->client].flying++;
-    tutti_status status =
-        f->kind == TUTTI_FLIGHT_ANSWER ? road->send(s->kv, &m) : road->recv(s->kv, &m);
-    if (status) {
-        free(f);
-        return status;
-    }
-    return tutti_datum_when(
-        data, land, f); /* a failure ends the server: then f may still be written to */
-}
-
-/* The next event, which the caller frees; NULL after a while without one. */
-static tutti_event *take(tutti_server *s, tutti_status *status)
-{
-    static const double look_s = 20e-3; /* whether something has failed meanwhile */
-    struct timespec until = tutti_clock_after(look_s);
-    pthread_mutex_lock(&s->lock);
-    while (!s->first && !s->failure)
-        if (pthread_cond_timedwait(&s->more, &s->lock, &until)) break;
-    tutti_event *e = s->first;
-    if (e) s->first = e->next;
-    if (!s->first) s->end = &s->first;
-    *status = s->failure;
-    pthread_mutex_unlock(&s->lock);
-    return e;
-}
-
-/* ---- what came too early ---- */
-
-tutti_status tutti_server_keep_early(tutti_server *s, const tutti_event *e)
-{
-    tutti_event **at = &s->early;
-    tutti_event *kept = malloc(sizeof *kept);
-    if (!kept) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for what has come");
-    *kept = *e;
-    kept->next = NULL;
-    while (*at) at = &(*at)->next;
-    *at = kept;
-    return TUTTI_OK;
-}
-
-void tutti_server_open_early(tutti_server *s)
-{
-    tutti_event *early = s->early, **end = &early;
-    if (!early) return;
-    s->early = NULL;
-    while (*end) end = &(*end)->next;
-    pthread_mutex_lock(&s->lock);
-    *end = s->first;
-    if (!s->first) s->end = end;
-    s->first = early;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void tutti_server_drop_early(tutti_server *s, int client)
-{
-    for (tutti_event **at = &s->early, *e; (e = *at);) {
-        if (tutti_server_client_of(s, e->note.rank) != client) {
-            at = &e->next;
-            continue;
-        }
-        *at = e->next;
-        free(e);
-    }
-}
 
 /* ---- notes ---- */
 
@@ -142,7 +27,7 @@ static tutti_status choose(tutti_server *s, const tutti_note *note)
     return TUTTI_OK;
 }
 
-static tutti_status read_of_key(tutti_server *s, const tutti_event *e)
+static tutti_status read_of_key(tutti_server *s, const tutti_kv_event *e)
 {
     if (!tutti_server_knows(s, e->note.value[1])) return tutti_server_keep_early(s, e);
     return e->note.value[0] == TUTTI_KV_PUSH ? tutti_server_announce(s, &e->note)
@@ -156,7 +41,7 @@ static int is_heard(const tutti_server *s, const tutti_note *note)
     return note->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->dying);
 }
 
-static tutti_status read_note(tutti_server *s, const tutti_event *e)
+static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
 {
     const tutti_note *note = &e->note;
     if (!is_heard(s, note)) return TUTTI_OK;
@@ -187,10 +72,10 @@ static tutti_status read_note(tutti_server *s, const tutti_event *e)
         note->value[0]);
 }
 
-static tutti_status react(tutti_server *s, const tutti_event *e)
+static tutti_status react(tutti_server *s, const tutti_kv_event *e)
 {
     if (!e->landed) return read_note(s, e);
-    tutti_flight f = *e->landed;
+    tutti_kv_flight f = *e->landed;
     free(e->landed);
     s->client[f.client].flying--;
     tutti_status status = f.kind == TUTTI_FLIGHT_PUSH     ? tutti_server_take_in(s, &f)
@@ -201,11 +86,16 @@ static tutti_status react(tutti_server *s, const tutti_event *e)
 
 /* ---- serving ---- */
 
+static void hear(void *ctx, const tutti_note *note)
+{
+    tutti_server_happen(ctx, &(tutti_kv_event){.note = *note});
+}
+
 static tutti_status serve(tutti_server *s)
 {
     tutti_status status = TUTTI_OK;
     while (!status && tutti_server_has_guests(s, &status)) {
-        tutti_event *e = take(s, &status);
+        tutti_kv_event *e = tutti_server_take(s, &status);
         if (!e && !status) {
             status = s->kv->road->wait(s->kv, 0);
             if (status == TUTTI_ERR_TIMEOUT) status = TUTTI_OK;
@@ -244,9 +134,9 @@ static tutti_status open_server(tutti_kv *kv, tutti_server *s)
     return status;
 }
 
-static void free_events(tutti_event *all)
+static void free_events(tutti_kv_event *all)
 {
-    for (tutti_event *next; all; all = next) {
+    for (tutti_kv_event *next; all; all = next) {
         next = all->next;
         free(all);
     }

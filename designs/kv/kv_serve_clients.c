@@ -1,4 +1,4 @@
-#include "designs/kv/kv_serve.h"
+#include "designs/kv/serve_parts.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -103,8 +103,8 @@ static tutti_status bury(tutti_server *s, int client)
     return status;
 }
 
-/* A client has left when all its workers have said so, and its last push is here; one that died, when nothing of it is on
- * its way. Between jobs it is then told, but in sync, where all end together. */
+/* A client has left when all its workers have said so, and its last push is here; one that died, when nothing of it is
+ * on its way. Between jobs it is then told, but in sync, where all end together. */
 tutti_status tutti_server_may_leave(tutti_server *s, int client)
 {
     tutti_server_client *c = &s->client[client];

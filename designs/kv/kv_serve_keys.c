@@ -1,4 +1,4 @@
-#include "designs/kv/kv_serve.h"
+#include "designs/kv/serve_parts.h"
 
 #include "dag/base/log.h"
 
@@ -64,7 +64,7 @@ static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_n
 static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
 {
     const tutti_server_key *k = &s->key[note->value[1]];
-    tutti_flight f = {.kind = TUTTI_FLIGHT_UNNEEDED,
+    tutti_kv_flight f = {.kind = TUTTI_FLIGHT_UNNEEDED,
         .slot = (int)note->value[1],
         .client = tutti_server_client_of(s, note->rank)};
     if (!s->kv->jobs.settings.on)
@@ -80,7 +80,7 @@ static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
     return status ? status : tutti_server_fly(s, note->rank, &f, f.data);
 }
 
-tutti_status tutti_server_init(tutti_server *s, const tutti_event *event)
+tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
 {
     const tutti_note *note = &event->note;
     int client = tutti_server_client_of(s, note->rank), slot = (int)note->value[1];
@@ -95,12 +95,12 @@ tutti_status tutti_server_init(tutti_server *s, const tutti_event *event)
         return tutti_server_keep_early(s, event);
     tutti_server_key *k = &s->key[slot];
     status = open_key(s, k, note);
-    const tutti_flight f = {
+    const tutti_kv_flight f = {
         .kind = TUTTI_FLIGHT_FIRST, .slot = slot, .client = client, .data = k->value};
     return status ? status : tutti_server_fly(s, note->rank, &f, k->value);
 }
 
-tutti_status tutti_server_take_first(tutti_server *s, const tutti_flight *f)
+tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)
 {
     tutti_server_key *k = &s->key[f->slot];
     if (f->kind == TUTTI_FLIGHT_UNNEEDED) {

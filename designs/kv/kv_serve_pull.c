@@ -1,4 +1,4 @@
-#include "designs/kv/kv_serve.h"
+#include "designs/kv/serve_parts.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -13,7 +13,7 @@ enum { MOST = 2 };
 static tutti_status answer(tutti_server *s, int slot, int rank)
 {
     tutti_server_key *k = &s->key[slot];
-    tutti_flight f = {
+    tutti_kv_flight f = {
         .kind = TUTTI_FLIGHT_ANSWER, .slot = slot, .client = tutti_server_client_of(s, rank)};
     tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
     if (!status) status = tutti_kv_submit_copy(f.data, k->value, 0, k->count, k->dtype);
@@ -55,7 +55,7 @@ tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
     return tutti_server_answer_all(s, (int)note->value[1]);
 }
 
-tutti_status tutti_server_take_back(tutti_server *s, const tutti_flight *f)
+tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
 {
     s->key[f->slot].replies[f->client]--;
     s->replying--;

@@ -1,4 +1,4 @@
-#include "designs/kv/kv_serve.h"
+#include "designs/kv/serve_parts.h"
 
 #include "collectives/buf/buf.h"
 #include "dag/base/log.h"
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many pushes of a client, to a key, have memory here at a time, however far a client is ahead. What is beyond waits
- * for these. */
+/* How many pushes of a client, to a key, have memory here at a time, however far a client is ahead. What is beyond
+ * waits for these. */
 enum { MOST = 2 };
 
 /* Posts receives for the oldest pushes of a client to a key. */
@@ -17,7 +17,7 @@ static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
     int n = 0;
     for (tutti_push *p = k->waiting[client]; p && n < MOST && !status; p = p->next, n++) {
         if (p->data) continue;
-        const tutti_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
+        const tutti_kv_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
         status = tutti_datum_open(k->count, k->dtype, &p->data);
         if (!status) status = tutti_server_fly(s, p->from, &f, p->data);
     }
@@ -111,7 +111,7 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
 }
 
 /* One more push of this client is here: the oldest that was not, whichever has landed. */
-tutti_status tutti_server_take_in(tutti_server *s, const tutti_flight *f)
+tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *f)
 {
     if (f->result) return TUTTI_OK; /* its client is lost, and so is the push */
     s->client[f->client].coming--;

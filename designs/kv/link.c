@@ -24,8 +24,11 @@ typedef struct move {
     tutti_link *link;
     int sends, peer, tag;
     size_t bytes;
-    void *memory; /* NULL: the data are not here yet */
-    tutti_held *held;
+    void *memory;       /* once the data are here */
+    struct order *here; /* which then goes out */
+    int ready;
+    tutti_status refused;
+    tutti_held *held; /* NULL: there is nothing to let go */
     tutti_status *result;
     tutti_message *message;
 } move;
@@ -50,7 +53,7 @@ typedef struct line {
 } line;
 
 /* What other threads want of the link's. */
-typedef enum order_kind { ADD, LET_IN, WRITE, MOVE, CUT, CUT_ALL, STOP } order_kind;
+typedef enum order_kind { ADD, LET_IN, WRITE, MOVE, READY, CUT, CUT_ALL, STOP } order_kind;
 typedef struct order {
     struct order *next;
     order_kind kind;
@@ -70,6 +73,7 @@ struct tutti_link {
     order *first, **end;
     /* the thread's own */
     line *lines;
+    move *waiting; /* that were submitted, in that order, and have not begun */
     tutti_tcp_door *door;
     int stopping;
 };
@@ -120,7 +124,7 @@ static void end_move(move *m, tutti_status status)
     tutti_held *held = m->held;
     if (status && m->result) *m->result = status;
     free(m);
-    tutti_datum_let_go(held);
+    if (held) tutti_datum_let_go(held);
     atomic_fetch_sub(&link->pending, 1);
 }
 
@@ -131,12 +135,13 @@ static line *find(const tutti_link *link, int peer)
     return l;
 }
 
-static void start_move(tutti_link *link, move *m)
+static void begin_move(tutti_link *link, move *m)
 {
     line *l = find(link, m->peer);
     tutti_transport *t = l ? l->transport : NULL;
     tutti_status status =
-        !t         ? TUTTI_ERR_COMM
+        m->refused ? m->refused
+        : !t       ? TUTTI_ERR_COMM
         : m->sends ? t->ops->isend(t, DATA, 1 - t->rank, m->tag, m->memory, m->bytes, &m->message)
                    : t->ops->irecv(t, DATA, 1 - t->rank, m->tag, m->memory, m->bytes, &m->message);
     if (status) {
@@ -145,6 +150,34 @@ static void start_move(tutti_link *link, move *m)
     }
     m->next = l->moves;
     l->moves = m;
+}
+
+static int is_same_stream(const move *a, const move *b)
+{
+    return a->peer == b->peer && a->tag == b->tag && a->sends == b->sends;
+}
+
+/* Data may come in another order than they were submitted in: messages of one stream begin in the latter. */
+static void begin_ready(tutti_link *link, const move *like)
+{
+    const move stream = *like; /* it may end */
+    for (move **at = &link->waiting, *m; (m = *at);) {
+        if (!is_same_stream(m, &stream)) {
+            at = &m->next;
+            continue;
+        }
+        if (!m->ready) return;
+        *at = m->next;
+        begin_move(link, m);
+    }
+}
+
+static void expect(tutti_link *link, move *m)
+{
+    move **at = &link->waiting;
+    while (*at) at = &(*at)->next;
+    m->next = NULL;
+    *at = m;
 }
 
 static void test_moves(line *l)
@@ -324,7 +357,11 @@ static void obey(tutti_link *link, order *o)
         write_letter(link, o->peer, o->letter);
         break;
     case MOVE:
-        start_move(link, o->move);
+        expect(link, o->move);
+        break;
+    case READY:
+        o->move->ready = 1;
+        begin_ready(link, o->move);
         break;
     case CUT:
         if (find(link, o->peer)) cut(find(link, o->peer), o->gently);
@@ -420,37 +457,52 @@ tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TU
 static void start(void *arg, const tutti_buffer buf[])
 {
     move *m = arg;
-    tutti_link *link = m->link;
     m->memory = buf[0].pointer;
-    if (give_copy(link, &(order){.kind = MOVE, .move = m})) end_move(m, TUTTI_ERR_NOMEM);
+    give(m->link, m->here);
 }
 
-static void refused(void *arg, tutti_status status)
+static void refuse(void *arg, tutti_status status)
 {
-    end_move(arg, status);
+    move *m = arg;
+    m->refused = status;
+    give(m->link, m->here);
 }
 
 static tutti_status submit(tutti_link *link, const tutti_link_data *what, int sends)
 {
     move *m = calloc(1, sizeof *m);
-    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    order *here = calloc(1, sizeof *here);
+    if (!m || !here) {
+        free(m);
+        free(here);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    }
     *m = (move){.link = link,
         .sends = sends,
         .peer = what->peer,
         .tag = what->tag,
         .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
+        .here = here,
         .result = what->result};
+    *here = (order){.kind = READY, .move = m};
     const tutti_datum_hold hold = {.name = "kv message",
         .data = what->data,
         .mode = sends ? TUTTI_READ : TUTTI_WRITE,
         .start = start,
-        .refused = refused,
+        .refused = refuse,
         .arg = m};
+    tutti_status status = give_copy(link, &(order){.kind = MOVE, .move = m});
+    if (status) {
+        free(m);
+        free(here);
+        return status;
+    }
     atomic_fetch_add(&link->pending, 1);
-    tutti_status status = tutti_datum_hold_on(&hold, &m->held);
+    status = tutti_datum_hold_on(&hold, &m->held);
     if (!status) return TUTTI_OK;
-    atomic_fetch_sub(&link->pending, 1);
-    free(m);
+    m->held = NULL;
+    m->result = NULL; /* the caller hears of it at once */
+    refuse(m, status);
     return status;
 }
 

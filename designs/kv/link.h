@@ -4,12 +4,12 @@
  *   open -> { add, let_in, write, move, cut }* -> close
  *
  * Notes to a peer arrive in the order in which they were written. Moves are messages of StarPU's data, of which the
- * k-th sent meets the k-th received on a (peer, tag); their data are held until they end. When a connection breaks,
- * its moves end at once, each with COMM in its result; then `lost` is called, once, unless it was cut. A move whose
- * peer has no connection ends likewise. So nothing that is inserted is ever left.
+ * k-th submitted at one end meets the k-th at the other on a (peer, tag); their data are held until they end. When a
+ * connection breaks, its moves end at once, each with COMM in its result; then `lost` is called, once, unless it was
+ * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left.
  *
- * Threads: add, write, move and cut are [A]; the user's functions are called on the link's thread, which they must not
- * hold up, and may call those. */
+ * Threads: add, write, move and cut are [A]; the user's functions are called on the link's thread, which they must
+ * not hold up, and may call those. */
 #ifndef TUTTI_KV_LINK_H
 #define TUTTI_KV_LINK_H
 

@@ -39,7 +39,7 @@ designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/bo
 designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/control.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
 designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
-designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/value/ designs/attach/ | a store of keys is a user of sessions, and updates values
+designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/notes.h | a store of keys is a user of sessions and of connections between jobs, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
 apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
