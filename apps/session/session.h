@@ -75,7 +75,8 @@ typedef struct tutti_training_session {
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
     /* Where no rank has all that the model has (in a pipeline, with divided layers, with a strategy
      * that deals what update rules keep, or with a codec, of which each replica keeps what it did not
-     * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model has (apps/session/weights.h); the layers of all stages */
+     * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
+     * has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;
     int end[TUTTI_LAYOUT_STAGES];
     int stale;          /* copies of weights (step.h) are not those of the weights */
