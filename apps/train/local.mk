@@ -1,10 +1,10 @@
 # What programs that train are made of; an archive, so that a program takes only what it calls.
 noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
+	apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/train/again.c apps/train/again.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
-	apps/train/curve.c apps/train/curve.h \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
 	apps/train/finite.c apps/train/finite.h \
