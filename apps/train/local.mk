@@ -24,7 +24,7 @@ libtrain_la_SOURCES = \
 	apps/train/saver.c apps/train/saver.h \
 	apps/train/rate_schedule.c apps/train/rate_schedule.h \
 	apps/train/shards.c apps/train/shards.h \
-	apps/train/stages.c \
+	apps/train/stages.c apps/train/stages.h apps/train/stages_choose.c apps/train/stages_data.c \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
 	apps/train/tally.c apps/train/tally.h \
