@@ -13,7 +13,6 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/data.c apps/bench/data.h \
 	apps/bench/grid.c apps/bench/grid.h \
 	apps/bench/grid_rows.c apps/bench/grid_rows.h \
-	apps/bench/link.h \
 	apps/bench/interference.c apps/bench/interference.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
