@@ -2,10 +2,10 @@
 
 #include "apps/bench/choices.h"
 #include "apps/bench/counting.h"
-#include "apps/bench/link.h"
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
+#include "apps/session/link.h"
 #include "collectives/choose.h"
 #include "config.h"
 #include "dag/base/clock.h"

@@ -44,6 +44,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h \
+	apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)

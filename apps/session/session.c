@@ -287,15 +287,12 @@ static tutti_status divide(
 }
 
 /* This rank's part of the net's step. */
-static tutti_status build_part(tutti_training_session *s, const tutti_model *model,
-    const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
+static tutti_status build_part(
+    tutti_training_session *s, const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
     int at[TUTTI_LAYOUT_STAGES];
-    tutti_status status = TUTTI_OK;
     recipe->service = s->service;
-    if (l->split > 1) status = divide(s, model->name, net, &recipe->division);
-    if (status) return status;
     if (l->stages > 1) {
         for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
         recipe->emission = l->emission;
@@ -307,7 +304,7 @@ static tutti_status build_part(tutti_training_session *s, const tutti_model *mod
             .replicas = s->over_replicas,
             .line = s->over_stages};
     }
-    status = tutti_step_build(net, recipe, step);
+    tutti_status status = tutti_step_build(net, recipe, step);
     recipe->pipeline = (tutti_pipeline){0};
     return status;
 }
@@ -337,12 +334,16 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
+    tutti_step_options part = *recipe;
     tutti_status status = TUTTI_OK;
     s->end[0] = INT_MAX; /* of a single stage */
-    if (l->stages > 1) status = tutti_layout_cut(l, model->name, net, s->end);
+    if (l->split > 1) status = divide(s, model->name, net, &part.division);
+    if (!status && l->stages > 1)
+        status = tutti_layout_cut(l, model->name, net, &part, s->options.workers, s->end);
     if (!status) status = turn_to_servers(s, model->name, net, recipe);
     if (!status && is_dealt(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
-    if (!status) status = build_part(s, model, net, recipe, step);
+    recipe->division = part.division;
+    if (!status) status = build_part(s, net, recipe, step);
     if (status) free_whole(s);
     return status;
 }

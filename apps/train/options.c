@@ -232,6 +232,11 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, .environment = "TUTTI_LINK_MBIT", AT(link_mbit),
+        .help = "Mbit/s of a rank's link, by which --stage-layers auto weighs what crosses cuts and "
+                "what the replicas of a stage exchange; unknown: 1000 for cuts, and sums cost "
+                "nothing"},
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
@@ -606,6 +611,7 @@ static void read_layout(tutti_train_options *o)
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
+    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;
 }
 
