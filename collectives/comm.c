@@ -247,6 +247,10 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
         return tutti_fail(TUTTI_ERR_INVAL, "unknown kind of collective: %d", (int)a->kind);
     if (a->kind == TUTTI_BARRIER) return TUTTI_OK;
     const char *kind = tutti_coll_kind_name(a->kind);
+    if (a->memory == TUTTI_MEMORY_DEVICE && !c->transport->takes_devices)
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+            "%s in the memory of a GPU, which the transport %s cannot reach", kind,
+            c->transport->ops->name);
     int64_t bytes, all;
     tutti_status status = check_operator(a);
     if (!status) status = check_counts(a, rank, P, &all);

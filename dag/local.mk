@@ -1,5 +1,6 @@
 libcore_la_SOURCES += \
 	dag/base/bf16.h \
+	dag/base/buffer.h \
 	dag/base/clock.c dag/base/clock.h \
 	dag/base/clones.h \
 	dag/base/conf.c dag/base/conf.h \
@@ -43,14 +44,18 @@ libnet_la_SOURCES += \
 	dag/run/codelets.c dag/run/codelets.h \
 	dag/run/copy.c dag/run/table.c \
 	dag/run/inline.c dag/run/inline.h \
+	dag/run/tensor_handles.c dag/run/tensor_handles.h \
 	dag/run/scheduler.c dag/run/scheduler.h \
-	dag/run/starpu.c dag/run/starpu.h \
+	dag/run/slots.c dag/run/slots.h \
+	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_parts.h \
+	dag/run/starpu_copies.c dag/run/starpu_kernels.c dag/run/starpu_tasks.c \
+	dag/run/stream.h \
 	dag/run/process_lock.c dag/run/process_lock.h
 
-# The devices of this build: a file for each kind.
+# The devices of this build, and how StarPU uses them: a file for each kind.
 libnet_la_SOURCES += dag/device/device.h
 if HAVE_CUDA
-libnet_la_SOURCES += dag/device/device_cuda.c
+libnet_la_SOURCES += dag/device/device_cuda.c dag/run/stream_cuda.c
 else
-libnet_la_SOURCES += dag/device/device_none.c
+libnet_la_SOURCES += dag/device/device_none.c dag/run/stream_none.c
 endif

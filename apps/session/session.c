@@ -1,5 +1,6 @@
 #include "apps/session/session.h"
 
+#include "apps/session/device.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 #include "dag/net/strategy.h"
@@ -126,6 +127,36 @@ static void give_up(tutti_training_session *s, tutti_status status)
         tutti_training_session_close(s);
 }
 
+/* Where this rank computes. */
+static tutti_status take_device(tutti_training_session *s)
+{
+    s->place = s->options.place;
+    if (!s->options.device) return TUTTI_OK;
+    double *offers = calloc((size_t)(s->ranks * TUTTI_DEVICE_OFFER), sizeof *offers);
+    if (!offers) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", s->ranks);
+    tutti_device_offer(s->rank, s->ranks, offers);
+    tutti_status status = TUTTI_OK;
+    if (s->exchange)
+        status = tutti_exchange_call(s->exchange, "which ranks have GPUs",
+            &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                .dtype = TUTTI_F64,
+                .op = TUTTI_MAX,
+                .count = (int64_t)s->ranks * TUTTI_DEVICE_OFFER,
+                .recv = offers});
+    if (!status)
+        status = tutti_device_choose(s->options.device, s->rank, s->ranks, offers, &s->place);
+    free(offers);
+    return status;
+}
+
+/* Tracks of a trace: the CPU workers, and that of a GPU where there may be one. */
+static int count_workers(const tutti_training_session_options *options)
+{
+    const int may = options->place.device != TUTTI_CPU ||
+                    (options->device && strcmp(options->device, "cpu") != 0);
+    return options->workers + may;
+}
+
 tutti_status tutti_training_session_open(
     const tutti_training_session_options *options, tutti_training_session *session)
 {
@@ -134,8 +165,10 @@ tutti_status tutti_training_session_open(
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
-        status = tutti_trace_open(options->workers, options->readers, options->spans, &s.trace);
+        status =
+            tutti_trace_open(count_workers(options), options->readers, options->spans, &s.trace);
     if (!status && options->exchange.design) status = open_exchange(&s);
+    if (!status) status = take_device(&s);
     if (!status) status = take_place(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */
     s.level = TUTTI_TRAINING_OPEN;
@@ -267,14 +300,29 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     return status;
 }
 
+/* Whether the step's ops have kernels where they run. */
+static tutti_status check_device(tutti_training_session *s, tutti_step *step)
+{
+    tutti_status status = tutti_device_check(&s->place, step->graph);
+    if (!status) return TUTTI_OK;
+    free_whole(s);
+    tutti_step_free(step);
+    return status;
+}
+
+int tutti_training_session_micro_batches(const tutti_training_session *s, int64_t batch)
+{
+    const int cuts = s->place.device == TUTTI_CPU ? s->options.workers : 1;
+    return tutti_layout_micro_batches(&s->options.layout, batch, cuts);
+}
+
 tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe)
 {
     tutti_net *net = NULL, *evaluated = NULL;
     tutti_step *step;
     tutti_step_options complete = *recipe;
-    complete.micro_batches =
-        tutti_layout_micro_batches(&s->options.layout, recipe->batch, s->options.workers);
+    complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
     complete.replica = s->replica;
     complete.replicas = s->replicas;
     complete_pixels(&complete);
@@ -284,6 +332,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     if (!status) status = build_evaluated(model, input, s->options.eval_size, net, &evaluated);
     complete.evaluated = evaluated;
     if (!status) status = build_steps(s, model, net, &complete, &step);
+    if (!status) status = check_device(s, step);
     complete.evaluated = NULL;
     int64_t side = evaluated ? s->options.eval_size : 0;
     tutti_net_free(evaluated);
@@ -335,7 +384,7 @@ int tutti_training_session_collectives(const tutti_training_session *s)
 tutti_status tutti_training_session_start(tutti_training_session *s)
 {
     tutti_run_options options = {
-        .workers = s->options.workers, .meter = s->meter, .trace = s->trace};
+        .workers = s->options.workers, .place = s->place, .meter = s->meter, .trace = s->trace};
     tutti_status status = expect(s, TUTTI_TRAINING_APPLIED, "start a run");
     if (status) return status;
     if (s->exchange) options.hooks = tutti_exchange_hooks(s->exchange);

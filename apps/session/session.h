@@ -22,6 +22,7 @@
 #include "apps/models/model.h"
 #include "apps/session/layout.h"
 #include "dag/net/step.h"
+#include "dag/run/run.h"
 #include "designs/exchange/exchange.h"
 
 typedef enum tutti_training_level {
@@ -34,7 +35,10 @@ typedef enum tutti_training_level {
 
 typedef struct tutti_training_session_options {
     const char *runner; /* NULL: "starpu" */
-    int workers;        /* of the run; without a layout a batch is cut into as many micro-batches */
+    /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
+    int workers;
+    const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
+    tutti_binding_place place;
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */
     int metered;   /* 1: with a meter */
@@ -56,6 +60,7 @@ typedef struct tutti_training_session {
     tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
+    tutti_binding_place place;    /* where kernels run */
     int stage, replica, replicas; /* of this rank; of the net. Without a layout 0, rank and ranks */
     int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
     /* of this stage: those that share divided layers; those that have the same blocks of them */
@@ -82,9 +87,13 @@ typedef struct tutti_training_session {
     tutti_graph **seen;
 } tutti_training_session;
 
+/* How many micro-batches a batch is cut into (tutti_layout_micro_batches): on a GPU, without a layout or a
+ * number that was given, one. [P] */
+int tutti_training_session_micro_batches(const tutti_training_session *session, int64_t batch);
+
 /* All ranks call it if there is an exchange. On failure the session is closed; after TIMEOUT its
  * memory stays, because a thread of the exchange may still use it. INVAL (logged): an unknown
- * runner. NOMEM; errors of tutti_exchange_open and tutti_exchange_attach. */
+ * runner. USAGE: no GPU for every rank (tutti_device_choose). NOMEM; errors of tutti_exchange_open and tutti_exchange_attach. */
 tutti_status tutti_training_session_open(
     const tutti_training_session_options *options, tutti_training_session *session);
 /* Clears the session and opens its exchange with other options over the same MPI
@@ -96,7 +105,7 @@ tutti_status tutti_training_session_reopen(
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
  * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the
  * recipe says of these; a recipe with a deviation of 0 gets mean and deviation of evenly distributed
- * bytes. USAGE (logged) if the model has other parameters for images of eval_size, or no layer that
+ * bytes. USAGE (logged) if the place has no kernel for one of its ops, if the model has other parameters for images of eval_size, or no layer that
  * the layout's `split` can divide; INVAL (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);

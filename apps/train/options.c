@@ -1,5 +1,6 @@
 #include "apps/train/options.h"
 
+#include "apps/session/device.h"
 #include "apps/session/precision.h"
 #include "collectives/choose.h"
 #include "config.h"
@@ -221,6 +222,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes"},
+    TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
@@ -437,7 +439,8 @@ static tutti_status check_together(const tutti_train_options *o)
     tutti_status laid_out = check_strategy(o);
     if (!laid_out) laid_out = check_layout(o);
     if (laid_out) return laid_out;
-    const int parts = tutti_layout_micro_batches(&o->layout, o->batch, (int)o->workers);
+    const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
+    const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
     if (parts > o->batch) {
         snprintf(reason, sizeof reason, "more %s than images in a batch (--batch %" PRId64 ")", cut,

@@ -110,6 +110,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     char *settings = common_text(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     const tutti_training_session_options session = {.workers = (int)options->workers,
+        .device = options->device,
         .layout = options->layout,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),

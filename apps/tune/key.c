@@ -59,7 +59,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         recipe->strategy ? recipe->strategy->name : tutti_strategy_sync.name, recipe->clip_norm > 0,
         recipe->average_decay > 0, tutti_dtype_name(recipe->wire),
         tutti_dtype_name(recipe->precision), session->options.workers, session->ranks, layout,
-        tutti_layout_micro_batches(l, recipe->batch, session->options.workers),
+        tutti_training_session_micro_batches(session, recipe->batch),
         tutti_emission_name(l->emission), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
         tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;

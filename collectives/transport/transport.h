@@ -70,6 +70,8 @@ struct tutti_transport {
     int near;     /* all ranks share one machine's memory; the same on every rank */
     int shares_seats; /* its lanes do; the same on every rank */
     int64_t tags;     /* tags are 0 ... tags-1 */
+    /* it takes the memory of devices; else all buffers are main memory */
+    int takes_devices;
     /* the caller holds it; NULL: nothing is shared with other transports */
     pthread_mutex_t *lock;
     /* messages may be under way that nobody receives: close keeps the lanes they could arrive on,

@@ -4,6 +4,7 @@
 #define TUTTI_ARGS_H
 
 #include "collectives/value/op.h"
+#include "dag/base/buffer.h"
 #include "dag/base/dtype.h"
 
 #include <stddef.h>
@@ -64,6 +65,7 @@ typedef struct tutti_coll_args {
     int64_t count;
     const void *send;
     void *recv;
+    tutti_memory memory; /* where both of them are */
     int group; /* whose ranks take part: a slot of the driver (designs/drive/driver.h); 0: all */
     /* bits that identify it, for the tags of its messages: messages of collectives that differ here
      * do not meet (as far as the transport has enough tags); 0: none */

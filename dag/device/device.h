@@ -1,8 +1,11 @@
-/* Devices: the GPUs that this machine has, and what stands between them and Tutti.
+/* Devices: the GPUs that this machine has, what stands between them and Tutti, and their memory.
  *
  * A build has one kind of device: device_cuda.c, or device_none.c where CUDA was left out (configure
  * --with-cuda). Nothing is linked with the driver's library, so programs start without a driver.
- * Each function may be called at any time. [A] */
+ *
+ * What a device does is put on a queue (a CUDA stream), in order, and the call returns; an event that
+ * is put on the queue behind it has passed when it is done. Each function may be called at any time,
+ * and makes the device that it names the calling thread's. [A] */
 #ifndef TUTTI_DEVICE_H
 #define TUTTI_DEVICE_H
 
@@ -33,6 +36,33 @@ typedef struct tutti_device_kind {
     int (*driver)(void);
     /* NULL: devices can be used. Otherwise one sentence: what is missing, and what to do. */
     const char *(*lacks)(void);
+
+    /* Makes the index-th the calling thread's: what takes no index then means it. KERNEL (logged):
+     * it cannot be used. */
+    tutti_status (*select)(int index);
+    /* Bytes of its memory that nobody has, neither this process nor another. KERNEL (logged). */
+    tutti_status (*room)(int index, size_t *bytes);
+    /* Memory of the device, zeroed, aligned to 256 bytes; 0 bytes give some. Both wait until the device
+     * is idle: before the first step and after the last. NOMEM (logged). release accepts NULL. */
+    tutti_status (*alloc)(int index, size_t bytes, void **memory);
+    void (*release)(int index, void *memory);
+    /* The same of main memory that devices copy to and from by themselves (pinned). */
+    tutti_status (*pin)(int index, size_t bytes, void **memory);
+    void (*unpin)(int index, void *memory);
+    /* A queue of the calling program's own. KERNEL (logged). close accepts NULL. */
+    tutti_status (*queue_open)(int index, void **queue);
+    void (*queue_close)(int index, void *queue);
+    /* Puts a copy on the queue, between memory of the device and main memory, either way: pinned memory
+     * must stay as it is until the copy is done; other memory has been read when this returns. KERNEL
+     * (logged). */
+    tutti_status (*copy)(int index, void *to, const void *from, size_t bytes, void *queue);
+    /* An event; its place is behind what is on the queue when it is marked. passed: *passed 1 when it
+     * is reached, or was never marked. KERNEL (logged): also what has failed on the queue before it. close
+     * accepts NULL. */
+    tutti_status (*event_open)(int index, void **event);
+    tutti_status (*event_mark)(int index, void *event, void *queue);
+    tutti_status (*event_passed)(int index, void *event, int *passed);
+    void (*event_close)(int index, void *event);
 } tutti_device_kind;
 
 /* The kind that this build has. */

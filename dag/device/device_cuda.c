@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
+#include <string.h>
 
 /* How many there are, or why that cannot be known; *count is set in both cases. */
 static cudaError_t ask(int *count)
@@ -73,10 +74,139 @@ static const char *cuda_lacks(void)
     return error ? cudaGetErrorString(error) : NULL;
 }
 
+/* ---- memory, queues and events ---- */
+
+static tutti_status check(int index, const char *what, cudaError_t error)
+{
+    if (!error) return TUTTI_OK;
+    (void)cudaGetLastError(); /* it would be the next call's */
+    return tutti_fail(TUTTI_ERR_KERNEL, "GPU %d: %s: %s", index, what, cudaGetErrorString(error));
+}
+
+static tutti_status cuda_select(int index)
+{
+    return check(index, "it cannot be used", cudaSetDevice(index));
+}
+
+static tutti_status cuda_room(int index, size_t *bytes)
+{
+    size_t all;
+    tutti_status status = cuda_select(index);
+    if (!status) status = check(index, "asking for free memory", cudaMemGetInfo(bytes, &all));
+    return status;
+}
+
+static tutti_status refuse_memory(int index, size_t bytes, const char *of, cudaError_t error)
+{
+    (void)cudaGetLastError();
+    return tutti_fail(TUTTI_ERR_NOMEM, "GPU %d: no %zu bytes of %s: %s", index, bytes, of,
+        cudaGetErrorString(error));
+}
+
+static tutti_status cuda_alloc(int index, size_t bytes, void **memory)
+{
+    if (!bytes) bytes = 1;
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    cudaError_t error = cudaMalloc(memory, bytes);
+    if (error) return refuse_memory(index, bytes, "its memory", error);
+    error = cudaMemset(*memory, 0, bytes);
+    if (!error) error = cudaDeviceSynchronize();
+    if (!error) return TUTTI_OK;
+    cudaFree(*memory);
+    return check(index, "clearing its memory", error);
+}
+
+static void cuda_release(int index, void *memory)
+{
+    if (memory && !cuda_select(index)) cudaFree(memory);
+}
+
+static tutti_status cuda_pin(int index, size_t bytes, void **memory)
+{
+    if (!bytes) bytes = 1;
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    const cudaError_t error = cudaHostAlloc(memory, bytes, cudaHostAllocPortable);
+    if (error) return refuse_memory(index, bytes, "main memory for its copies", error);
+    memset(*memory, 0, bytes);
+    return TUTTI_OK;
+}
+
+static void cuda_unpin(int index, void *memory)
+{
+    if (memory && !cuda_select(index)) cudaFreeHost(memory);
+}
+
+static tutti_status cuda_queue_open(int index, void **queue)
+{
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    return check(index, "opening a stream",
+        cudaStreamCreateWithFlags((cudaStream_t *)queue, cudaStreamNonBlocking));
+}
+
+static void cuda_queue_close(int index, void *queue)
+{
+    if (queue && !cuda_select(index)) cudaStreamDestroy(queue);
+}
+
+static tutti_status cuda_copy(int index, void *to, const void *from, size_t bytes, void *queue)
+{
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    return check(index, "a copy", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, queue));
+}
+
+static tutti_status cuda_event_open(int index, void **event)
+{
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    return check(index, "opening an event",
+        cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming));
+}
+
+static tutti_status cuda_event_mark(int index, void *event, void *queue)
+{
+    tutti_status status = cuda_select(index);
+    return status ? status : check(index, "marking an event", cudaEventRecord(event, queue));
+}
+
+static tutti_status cuda_event_passed(int index, void *event, int *passed)
+{
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    const cudaError_t error = cudaEventQuery(event);
+    *passed = !error;
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError();
+        return TUTTI_OK;
+    }
+    return check(index, "what was put on a stream has failed", error);
+}
+
+static void cuda_event_close(int index, void *event)
+{
+    if (event && !cuda_select(index)) cudaEventDestroy(event);
+}
+
 const tutti_device_kind tutti_device_kind_built = {.name = "CUDA",
     .count = cuda_count,
     .info = cuda_info,
     .compiled = cuda_compiled,
     .runtime = cuda_runtime,
     .driver = cuda_driver,
-    .lacks = cuda_lacks};
+    .lacks = cuda_lacks,
+    .select = cuda_select,
+    .room = cuda_room,
+    .alloc = cuda_alloc,
+    .release = cuda_release,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
+    .queue_open = cuda_queue_open,
+    .queue_close = cuda_queue_close,
+    .copy = cuda_copy,
+    .event_open = cuda_event_open,
+    .event_mark = cuda_event_mark,
+    .event_passed = cuda_event_passed,
+    .event_close = cuda_event_close};

@@ -14,6 +14,52 @@ static tutti_status none_info(int index, tutti_device_info *info)
     return tutti_fail(TUTTI_ERR_INVAL, "device %d: this build has no devices", index);
 }
 
+static tutti_status none_select(int index)
+{
+    return none_info(index, NULL);
+}
+
+static tutti_status none_room(int index, size_t *bytes)
+{
+    (void)bytes;
+    return none_info(index, NULL);
+}
+
+static tutti_status none_alloc(int index, size_t bytes, void **memory)
+{
+    (void)bytes, (void)memory;
+    return none_info(index, NULL);
+}
+
+static tutti_status none_open(int index, void **opened)
+{
+    (void)opened;
+    return none_info(index, NULL);
+}
+
+static void none_close(int index, void *closed)
+{
+    (void)index, (void)closed;
+}
+
+static tutti_status none_copy(int index, void *to, const void *from, size_t bytes, void *queue)
+{
+    (void)to, (void)from, (void)bytes, (void)queue;
+    return none_info(index, NULL);
+}
+
+static tutti_status none_mark(int index, void *event, void *queue)
+{
+    (void)event, (void)queue;
+    return none_info(index, NULL);
+}
+
+static tutti_status none_passed(int index, void *event, int *passed)
+{
+    (void)event, (void)passed;
+    return none_info(index, NULL);
+}
+
 static const char *none_lacks(void)
 {
     return "this build is for processors alone: ./quickstart cuda makes one with CUDA";
@@ -25,4 +71,17 @@ const tutti_device_kind tutti_device_kind_built = {.name = "none",
     .compiled = nothing,
     .runtime = nothing,
     .driver = nothing,
-    .lacks = none_lacks};
+    .lacks = none_lacks,
+    .select = none_select,
+    .room = none_room,
+    .alloc = none_alloc,
+    .release = none_close,
+    .pin = none_alloc,
+    .unpin = none_close,
+    .queue_open = none_open,
+    .queue_close = none_close,
+    .copy = none_copy,
+    .event_open = none_open,
+    .event_mark = none_mark,
+    .event_passed = none_passed,
+    .event_close = none_close};

@@ -1,9 +1,10 @@
 /* What the kernels for CUDA share: the values of tensors, and the one way to start a kernel.
  *
- * A <family>_cuda.cu is compiled twice. nvcc makes kernels of it, which run on the stream that is
- * the queue of their call. A C++ compiler makes functions of it, which go through the same blocks
- * and threads one after another on the calling thread; tests compare these with the CPU's kernels.
- * Both do the same operations in the same order as the CPU's (nothing is contracted: nvcc is told
+ * A <family>_cuda.cu is compiled up to three times. nvcc makes kernels of it, which run on the stream
+ * that is the queue of their call. A C++ compiler makes functions of it, which go through the same
+ * blocks and threads one after another on the calling thread; tests compare these with the CPU's
+ * kernels. With TUTTI_CUDA_LAUNCH, the name of a header that has `launch` and the kernels' memory for a
+ * device that is not there, it makes kernels that run on that. All do the same operations in the same order as the CPU's (nothing is contracted: nvcc is told
  * -fmad=false), so the bits are equal where the processor's arithmetic is IEEE's. Where sums are added
  * in another order, the file says so.
  *
@@ -22,11 +23,14 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __CUDACC__
+#if defined __CUDACC__ || defined TUTTI_CUDA_LAUNCH
 #define TUTTI_CUDA_TABLE(family) tutti_kernels_##family##_cuda
-#define TUTTI_BOTH __host__ __device__
 #else
 #define TUTTI_CUDA_TABLE(family) tutti_kernels_##family##_host
+#endif
+#ifdef __CUDACC__
+#define TUTTI_BOTH __host__ __device__
+#else
 #define TUTTI_BOTH
 #endif
 
@@ -169,7 +173,7 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
         TUTTI_ERR_KERNEL, "%s: the kernel does not start: %s", op, cudaGetErrorString(error));
 }
 
-#else
+#elif !defined TUTTI_CUDA_LAUNCH
 
 inline tutti_status space_get(const char *op, size_t bytes, void **space)
 {
@@ -197,5 +201,9 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 #endif
 
 } // namespace
+
+#ifdef TUTTI_CUDA_LAUNCH
+#include TUTTI_CUDA_LAUNCH
+#endif
 
 #endif

@@ -45,6 +45,8 @@ typedef struct tutti_op {
     /* Bytes that one run must read and write, when the elements of the first buffer have this size.
      * NULL: it reads each buffer that it reads once, and writes each that it writes once. [P] */
     double (*bytes)(const void *desc, size_t element);
+    /* It computes a few numbers: where a device has no kernel for it, the CPU's is used. */
+    int small;
 } tutti_op;
 
 /* Kinds of devices. */

@@ -116,7 +116,8 @@ TUTTI_CPU_VALUES_FN(mixup)
 const tutti_op tutti_op_mixup_draw = {.name = "mixup_draw",
     .buffers = "labels,step:I64->part:F32",
     .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_mixup_draw_desc)};
+    .desc_bytes = sizeof(tutti_mixup_draw_desc),
+    .small = 1};
 const tutti_op tutti_op_mixup = {.name = "mixup",
     .buffers = "x,part:F32->y",
     .part = TUTTI_PART_FORWARD,

@@ -2,26 +2,124 @@
 
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
+#include "dag/device/device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status bind_memory(tutti_binding *b)
+static const tutti_device_kind *const devices = &tutti_device_kind_built;
+
+/* ---- memory ---- */
+
+enum { HOST = 1, GPU = 2 };
+
+/* Whether a node that runs looks for its tensors on the GPU. */
+static int works_on_gpu(const tutti_binding *b, int node)
+{
+    if (b->kernel[node]) return b->kernel[node]->device == TUTTI_CUDA;
+    return b->place.device == TUTTI_CUDA && b->place.collects_there;
+}
+
+/* Of each block, whether it must be in main memory, on the GPU, or both. */
+static void find_uses(const tutti_binding *b, unsigned char used[])
 {
     for (int t = 0; t < b->tensors; t++) {
         const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
-        if (tensor->block != t) continue;
-        b->memory[t] = tutti_mem_aligned(tensor->block_bytes);
-        if (!b->memory[t])
-            return tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)",
-                tensor->name, tensor->block_bytes);
+        const int on_gpu = b->place.device == TUTTI_CUDA && tensor->role != TUTTI_ROLE_TOKEN;
+        used[tensor->block] |= on_gpu ? GPU : HOST;
     }
-    for (int t = 0; t < b->tensors; t++) {
-        const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
-        if (tensor->block != t) b->memory[t] = (char *)b->memory[tensor->block] + tensor->offset;
+    for (int n = 0; n < b->nodes; n++) {
+        const tutti_node *node = tutti_graph_get_node(b->graph, n);
+        if (!tutti_node_runs(node) || works_on_gpu(b, n)) continue;
+        for (int a = 0; a < node->accesses; a++)
+            used[tutti_graph_get_tensor(b->graph, node->access[a].tensor)->block] |= HOST;
     }
+}
+
+/* Tells how much of the GPU's memory the tensors take. NOMEM: it has not so much. */
+static tutti_status check_room(const tutti_binding *b, const unsigned char used[])
+{
+    static const double gib = 0x1p30;
+    const int gpu = b->place.gpu;
+    size_t needed = 0, room;
+    for (int t = 0; t < b->tensors; t++)
+        if (used[t] & GPU) needed += tutti_graph_get_tensor(b->graph, t)->block_bytes;
+    tutti_status status = devices->room(gpu, &room);
+    if (status) return status;
+    if (needed > room)
+        return tutti_fail(TUTTI_ERR_NOMEM,
+            "GPU %d has %.2f GiB of free memory, but the tensors of a step take %.2f: use a "
+            "smaller "
+            "batch, fewer ranks for each GPU, or --precision bf16",
+            gpu, (double)room / gib, (double)needed / gib);
+    tutti_log(TUTTI_LOG_INFO, "GPU %d: the tensors of a step take %.2f GiB of %.2f that are free",
+        gpu, (double)needed / gib, (double)room / gib);
     return TUTTI_OK;
 }
+
+static tutti_status get_host(const tutti_binding *b, const tutti_tensor *tensor, void **memory)
+{
+    if (b->place.device == TUTTI_CUDA)
+        return devices->pin(b->place.gpu, tensor->block_bytes, memory);
+    *memory = tutti_mem_aligned(tensor->block_bytes);
+    return *memory ? TUTTI_OK
+                   : tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)",
+                         tensor->name, tensor->block_bytes);
+}
+
+static tutti_status bind_block(tutti_binding *b, int t, int used)
+{
+    const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
+    tutti_status status = TUTTI_OK;
+    if (used & GPU) status = devices->alloc(b->place.gpu, tensor->block_bytes, &b->gpu[t].pointer);
+    if (!status && used & HOST) status = get_host(b, tensor, &b->host[t].pointer);
+    return status;
+}
+
+/* A tensor's place in a block. */
+static void *within(const tutti_buffer *block, const tutti_tensor *tensor)
+{
+    return block->pointer ? (char *)block->pointer + tensor->offset : NULL;
+}
+
+static void describe(tutti_binding *b, int t)
+{
+    const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
+    const int pinned = b->place.device == TUTTI_CUDA;
+    b->host[t] = (tutti_buffer){.pointer = within(&b->host[tensor->block], tensor),
+        .bytes = tensor->bytes,
+        .memory = pinned ? TUTTI_MEMORY_PINNED : TUTTI_MEMORY_HOST};
+    b->gpu[t] = (tutti_buffer){.pointer = within(&b->gpu[tensor->block], tensor),
+        .bytes = tensor->bytes,
+        .memory = TUTTI_MEMORY_DEVICE,
+        .device = b->place.gpu};
+}
+
+static tutti_status bind_memory(tutti_binding *b)
+{
+    tutti_status status = TUTTI_OK;
+    unsigned char *used = calloc((size_t)b->tensors + 1, 1);
+    if (!used) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d tensors", b->tensors);
+    find_uses(b, used);
+    if (b->place.device == TUTTI_CUDA) status = check_room(b, used);
+    for (int t = 0; t < b->tensors && !status; t++) status = bind_block(b, t, used[t]);
+    for (int t = 0; t < b->tensors && !status; t++) /* offsets of a block's first tensor are 0 */
+        describe(b, t);
+    free(used);
+    return status;
+}
+
+static void free_block(const tutti_binding *b, int t)
+{
+    if (tutti_graph_get_tensor(b->graph, t)->block != t) return;
+    if (b->place.device == TUTTI_CUDA) {
+        devices->unpin(b->place.gpu, b->host[t].pointer);
+        devices->release(b->place.gpu, b->gpu[t].pointer);
+    } else
+        free(b->host[t].pointer);
+}
+
+/* ---- kernels ---- */
 
 /* How many of a node's accesses are buffers of its op: those behind them only order the node. */
 static int count_buffers(const tutti_node *node, tutti_dtype first)
@@ -62,10 +160,12 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
             "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name, node->op->name,
             node->op->desc_bytes, node->desc_bytes);
     tutti_dtype dtype = tutti_graph_get_tensor(b->graph, node->access[0].tensor)->dtype;
-    const tutti_kernel *kernel = tutti_kernel_find(node->op, TUTTI_CPU, dtype);
+    const tutti_kernel *kernel = tutti_kernel_find(node->op, b->place.device, dtype);
+    if (!kernel && node->op->small) kernel = tutti_kernel_find(node->op, TUTTI_CPU, dtype);
     if (!kernel)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "node '%s': no kernel computes %s for %s on a %s",
-            node->name, node->op->name, tutti_dtype_name(dtype), tutti_device_name(TUTTI_CPU));
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "node '%s': this build has no kernel for %s of %s on %s", node->name, node->op->name,
+            tutti_dtype_name(dtype), tutti_device_name(b->place.device));
     tutti_status status = check_buffers(b, node);
     if (status) return status;
     status = kernel->open(node->desc, &b->args[i]);
@@ -75,18 +175,23 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
     return TUTTI_OK;
 }
 
-tutti_status tutti_binding_open(const tutti_graph *graph, tutti_binding *binding)
+tutti_status tutti_binding_open(
+    const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding)
 {
-    tutti_binding b = {
-        .graph = graph, .tensors = tutti_graph_tensors(graph), .nodes = tutti_graph_nodes(graph)};
-    b.memory = calloc((size_t)b.tensors + 1, sizeof *b.memory);
+    tutti_binding b = {.graph = graph,
+        .place = *place,
+        .tensors = tutti_graph_tensors(graph),
+        .nodes = tutti_graph_nodes(graph)};
+    b.host = calloc((size_t)b.tensors + 1, sizeof *b.host);
+    b.gpu = calloc((size_t)b.tensors + 1, sizeof *b.gpu);
     b.kernel = calloc((size_t)b.nodes + 1, sizeof *b.kernel);
     b.args = calloc((size_t)b.nodes + 1, sizeof *b.args);
     tutti_status status = TUTTI_OK;
-    if (!b.memory || !b.kernel || !b.args)
+    if (!b.host || !b.gpu || !b.kernel || !b.args)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
-    if (!status) status = bind_memory(&b);
+    if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
     for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
+    if (!status) status = bind_memory(&b);
     if (status)
         tutti_binding_close(&b);
     else
@@ -98,9 +203,10 @@ void tutti_binding_close(tutti_binding *binding)
 {
     for (int i = 0; binding->kernel && i < binding->nodes; i++)
         if (binding->kernel[i]) binding->kernel[i]->close(binding->args[i]);
-    for (int t = 0; binding->memory && t < binding->tensors; t++)
-        if (tutti_graph_get_tensor(binding->graph, t)->block == t) free(binding->memory[t]);
-    free(binding->memory);
+    for (int t = 0; binding->host && binding->gpu && t < binding->tensors; t++)
+        free_block(binding, t);
+    free(binding->host);
+    free(binding->gpu);
     free(binding->kernel);
     free(binding->args);
     memset(binding, 0, sizeof *binding);
@@ -116,13 +222,11 @@ tutti_status tutti_binding_check(
 }
 
 tutti_status tutti_binding_execute(
-    const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter)
+    const tutti_binding *binding, int node, void *const buf[], void *queue)
 {
-    double mark = tutti_meter_enter(meter, TUTTI_METER_COMPUTE);
-    tutti_status status = binding->kernel[node]->fn(binding->args[node], buf, NULL);
-    tutti_meter_leave(meter, TUTTI_METER_COMPUTE, mark);
-    if (status)
-        return tutti_fail(status, "node '%s': %s failed",
-            tutti_graph_get_node(binding->graph, node)->name, binding->kernel[node]->op->name);
-    return TUTTI_OK;
+    const tutti_kernel *kernel = binding->kernel[node];
+    tutti_status status = kernel->fn(binding->args[node], buf, queue);
+    if (!status) return TUTTI_OK;
+    return tutti_fail(status, "node '%s': %s failed",
+        tutti_graph_get_node(binding->graph, node)->name, kernel->op->name);
 }

@@ -2,29 +2,44 @@
 #ifndef TUTTI_BINDING_H
 #define TUTTI_BINDING_H
 
+#include "dag/base/buffer.h"
 #include "dag/graph/graph.h"
 #include "dag/kernels/kernel.h"
-#include "dag/run/meter.h"
+
+/* Where a graph is computed. Zeroes: on the CPU. */
+typedef struct tutti_binding_place {
+    tutti_device device; /* whose kernels; ops that are `small` (kernel.h) may have the CPU's */
+    int gpu;             /* of TUTTI_CUDA: which device */
+    int collects_there;  /* collectives find their data on the GPU; 0: in main memory */
+} tutti_binding_place;
 
 typedef struct tutti_binding {
     const tutti_graph *graph; /* borrowed */
+    tutti_binding_place place;
     int tensors, nodes;
-    void **memory;               /* where each tensor begins, aligned to 64 bytes; initially zero */
+    /* Where each tensor begins, initially zero, aligned to 64 bytes: in main memory, which with a GPU is
+     * pinned, and on the GPU. NULL where it is not. On the CPU all are in main memory. With a GPU, all but
+     * tokens are there, and in main memory what collectives or the CPU's kernels use. The tensors of a block
+     * are neighbours in both. */
+    tutti_buffer *host, *gpu;
     const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */
     void **args;                 /* what the kernel's open returned */
     int widest;                  /* most accesses of any node */
 } tutti_binding;
 
-/* Allocates every tensor and opens every kernel. Errors name the tensor or node. */
-tutti_status tutti_binding_open(const tutti_graph *graph, tutti_binding *binding);
+/* Allocates every tensor and opens every kernel. Errors name the tensor, the node and op, or the GPU:
+ * UNSUPPORTED, an op has no kernel there; NOMEM, with how much is needed; INVAL. */
+tutti_status tutti_binding_open(
+    const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding);
 void tutti_binding_close(tutti_binding *binding);
 
 /* INVAL (logged; `what` is "feed" or "fetch") unless the tensor has this many bytes. */
 tutti_status tutti_binding_check(
     const tutti_binding *binding, int tensor, size_t bytes, const char *what);
 
-/* Runs a kernel node on the calling thread; failures are logged with the node's name. [A] */
+/* Runs a kernel node on the calling thread, or leaves it on this queue of the GPU; failures are logged
+ * with the node's name. [A] */
 tutti_status tutti_binding_execute(
-    const tutti_binding *binding, int node, void *const buf[], tutti_meter *meter);
+    const tutti_binding *binding, int node, void *const buf[], void *queue);
 
 #endif

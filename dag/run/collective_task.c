@@ -30,7 +30,7 @@ static void finish_token(tutti_token *token, tutti_status status)
 }
 
 /* Hands the collective to its design. The submission may be gone once it has started. */
-static void hand_over(submission *s, void *const buf[])
+static void hand_over(submission *s, const tutti_buffer buf[])
 {
     const tutti_collective_task task = s->task;
     const int64_t step = s->step;
@@ -55,8 +55,8 @@ static void hand_over(submission *s, void *const buf[])
     tutti_latch_destroy(&ended);
 }
 
-/* Called when all data are in main memory. */
-static void start(void *arg, void *const buf[])
+/* Called when all data are where they are held. */
+static void start(void *arg, const tutti_buffer buf[])
 {
     submission *s = arg;
     tutti_ledger *ledger = s->task.ledger;
@@ -80,6 +80,9 @@ static tutti_status hold(submission *s)
         .handles = task->handles,
         .handle = task->handle,
         .mode = task->mode,
+        .memory_node = task->memory_node,
+        .memory = task->memory,
+        .device = task->device,
         .start = start,
         .refused = refuse,
         .arg = s};

@@ -21,9 +21,12 @@ typedef struct tutti_collective_task {
     int handles;
     const starpu_data_handle_t *handle; /* as in tutti_held_request; copied, as are the modes */
     const tutti_mode *mode;
+    unsigned memory_node; /* as in tutti_held_request: zeroes are main memory */
+    tutti_memory memory;
+    int device;
     /* [A] Called when all data are here. Any status but OK ends the collective with it, unstarted.
      * May be NULL. */
-    tutti_status (*arrived)(void *arg, const tutti_node *node, void *const buf[]);
+    tutti_status (*arrived)(void *arg, const tutti_node *node, const tutti_buffer buf[]);
     void (*release)(void *arg); /* [A] called after the end; may be NULL */
     void *arg;
 } tutti_collective_task;

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOME = STARPU_MAIN_RAM };
-
 typedef struct datum {
     starpu_data_handle_t handle;
     tutti_mode mode;
@@ -27,20 +25,32 @@ struct tutti_held {
     datum datum[];
 };
 
+/* The memory node on which a datum is held. */
+static int node_of(const tutti_held *h, const datum *held)
+{
+    return held->mode == TUTTI_CHAIN ? STARPU_MAIN_RAM : (int)h->request.memory_node;
+}
+
 static void run_start(void *buffers[], void *arg)
 {
     tutti_held *h = arg;
-    void *buf[h->data + 1];
+    tutti_buffer buf[h->data + 1];
     starpu_data_handle_t chain = NULL;
     (void)buffers;
     memset(buf, 0, sizeof buf);
     for (int d = 0; d < h->data; d++) {
-        int link = h->datum[d].mode == TUTTI_CHAIN;
-        buf[d] = link ? NULL : starpu_data_handle_to_pointer(h->datum[d].handle, HOME);
-        if (link) chain = h->datum[d].handle;
+        starpu_data_handle_t handle = h->datum[d].handle;
+        if (h->datum[d].mode == TUTTI_CHAIN)
+            chain = handle;
+        else
+            buf[d] = (tutti_buffer){
+                .pointer = starpu_data_handle_to_pointer(handle, h->request.memory_node),
+                .bytes = starpu_data_get_size(handle),
+                .memory = h->request.memory,
+                .device = h->request.device};
     }
     h->request.start(h->request.arg, buf); /* h may be gone */
-    if (chain) starpu_data_release_on_node(chain, HOME);
+    if (chain) starpu_data_release_on_node(chain, STARPU_MAIN_RAM);
 }
 
 /* Releases the links of a chain, or everything else. */
@@ -48,7 +58,7 @@ static void release(const tutti_held *h, int links)
 {
     for (int d = 0; d < h->data; d++)
         if ((h->datum[d].mode == TUTTI_CHAIN) == links && !h->datum[d].refused)
-            starpu_data_release_on_node(h->datum[d].handle, HOME);
+            starpu_data_release_on_node(h->datum[d].handle, node_of(h, &h->datum[d]));
 }
 
 /* Frees a task that was never submitted: StarPU frees only tasks that end. Accepts NULL. */
@@ -122,12 +132,11 @@ tutti_status tutti_held_submit(tutti_held *held)
     for (int d = 0; d < held->data; d++) {
         datum *wanted = &held->datum[d];
         int rc = starpu_data_acquire_on_node_cb(
-            wanted->handle, HOME, tutti_starpu_mode(wanted->mode), arrive, held);
+            wanted->handle, node_of(held, wanted), tutti_starpu_mode(wanted->mode), arrive, held);
         if (!rc) continue;
         wanted->refused = 1;
-        held->refused =
-            tutti_fail(TUTTI_ERR_INTERNAL, "StarPU cannot acquire the data of task '%s': %s",
-                held->request.name, strerror(-rc));
+        held->refused = tutti_fail(TUTTI_ERR_INTERNAL,
+            "StarPU cannot acquire the data of task '%s': %s", held->request.name, strerror(-rc));
         arrive(held);
     }
     arrive(held);

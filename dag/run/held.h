@@ -8,14 +8,15 @@
  *
  *   open -> submit -> (all data are here) -> start, on a worker -> end
  *
- * Home: data are held in main memory (STARPU_MAIN_RAM), wherever tasks last wrote them. Data
- * registered there stay at their registered addresses, so that neighbours in memory are neighbours
- * for the collective.
+ * Where: data are held on one memory node, wherever tasks last wrote them: main memory, or a GPU's where
+ * the collective works there. Data registered with memory there stay at their registered addresses, so
+ * that neighbours in memory are neighbours for the collective. Links of a chain stay in main memory.
  *
  * StarPU-MPI acquires data around its requests in the same way. */
 #ifndef TUTTI_HELD_H
 #define TUTTI_HELD_H
 
+#include "dag/base/buffer.h"
 #include "dag/graph/graph.h"
 
 #include <starpu.h>
@@ -29,9 +30,12 @@ typedef struct tutti_held_request {
     int handles;
     const starpu_data_handle_t *handle; /* each at most once; copied */
     const tutti_mode *mode;             /* CHAIN: held until start has returned; copied */
-    /* [A] All data are here: starts the collective. buf: where each handle's data are, NULL for a
-     * link of a chain. `end` may be called, and free what it frees, before start returns. */
-    void (*start)(void *arg, void *const buf[]);
+    unsigned memory_node;               /* StarPU's memory node; 0: STARPU_MAIN_RAM */
+    tutti_memory memory;                /* what kind of memory that is, and of which device */
+    int device;
+    /* [A] All data are here: starts the collective. buf: where each handle's data are, pointer NULL for
+     * a link of a chain. `end` may be called, and free what it frees, before start returns. */
+    void (*start)(void *arg, const tutti_buffer buf[]);
     /* [A] Called instead of start when StarPU refused the task or some of the data. */
     void (*refused)(void *arg, tutti_status status);
     void *arg;

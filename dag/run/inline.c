@@ -54,7 +54,8 @@ struct tutti_run {
     int readies, ready_room;
     int held; /* workers that wait for the end of the collective they started */
     uint64_t draws;
-    void **buf; /* buffers of the node being run by wait */
+    tutti_buffer *buf; /* of the node being run by wait */
+    void **pointer;
 };
 
 static instance *find(tutti_run *run, int64_t id)
@@ -183,6 +184,7 @@ static void inline_close(tutti_run *run)
     tutti_edges_free(run->edges);
     free(run->ready);
     free(run->buf);
+    free(run->pointer);
     if (unfinished) return; /* tokens may still end: what they touch stays */
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
@@ -199,10 +201,15 @@ static tutti_status inline_open(
     r->options = *options;
     pthread_mutex_init(&r->lock, NULL);
     tutti_clock_cond_init(&r->moved);
-    tutti_status status = tutti_binding_open(graph, &r->binding);
+    tutti_status status = TUTTI_OK;
+    if (options->place.device != TUTTI_CPU)
+        status = tutti_fail(TUTTI_ERR_UNSUPPORTED, "inline runner: it computes on the CPU alone");
+    if (!status) status = tutti_binding_open(graph, &options->place, &r->binding);
     if (!status) status = tutti_edges_new(r->binding.tensors, &r->edges);
     if (!status) status = tutti_ledger_new(&r->ledger);
-    if (!status && !(r->buf = calloc((size_t)r->binding.widest + 1, sizeof *r->buf)))
+    const size_t most = (size_t)r->binding.widest + 1;
+    if (!status && (!(r->buf = calloc(most, sizeof *r->buf)) ||
+                       !(r->pointer = calloc(most, sizeof *r->pointer))))
         status = tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
     if (status) {
         inline_close(r);
@@ -309,28 +316,32 @@ static void start_collective(tutti_run *run, instance *i, const tutti_node *node
 static tutti_status run_kernel(tutti_run *run, const instance *i, const tutti_node *node)
 {
     double begun_s = tutti_trace_now(run->options.trace);
-    tutti_status status =
-        tutti_binding_execute(&run->binding, i->target, run->buf, run->options.meter);
+    double mark = tutti_meter_enter(run->options.meter, TUTTI_METER_COMPUTE);
+    tutti_status status = tutti_binding_execute(&run->binding, i->target, run->pointer, NULL);
+    tutti_meter_leave(run->options.meter, TUTTI_METER_COMPUTE, mark);
     tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, i->step, begun_s);
     return status;
 }
 
 static void run_instance(tutti_run *run, instance *i)
 {
-    void **memory = run->binding.memory;
+    const tutti_buffer *memory = run->binding.host;
     tutti_status status = TUTTI_OK;
     tutti_ledger_begin(run->ledger, i->id);
     if (i->work != WORK_NODE) {
         double begun_s = tutti_trace_now(run->options.trace);
         if (i->work == WORK_FEED)
-            memcpy(memory[i->target], i->data, i->bytes);
+            memcpy(memory[i->target].pointer, i->data, i->bytes);
         else
-            memcpy(i->data, memory[i->target], i->bytes);
+            memcpy(i->data, memory[i->target].pointer, i->bytes);
         if (i->release) i->release(i->arg);
         trace_copy(run, i, begun_s);
     } else {
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
-        for (int a = 0; a < node->accesses; a++) run->buf[a] = memory[node->access[a].tensor];
+        for (int a = 0; a < node->accesses; a++) {
+            run->buf[a] = memory[node->access[a].tensor];
+            run->pointer[a] = run->buf[a].pointer;
+        }
         if (node->kind == TUTTI_NODE_COLLECTIVE) {
             start_collective(run, i, node);
             return; /* ends when its token is finished */
@@ -411,7 +422,7 @@ static tutti_status inline_acquire(
     (void)mode;
     tutti_status status = tutti_binding_check(&run->binding, tensor, bytes, "acquire");
     if (!status) status = tutti_wait_over(run->ledger, &run->binding, tensor);
-    if (!status) *data = run->binding.memory[tensor];
+    if (!status) *data = run->binding.host[tensor].pointer;
     return status;
 }
 

@@ -1,10 +1,14 @@
 /* Running a placed graph.
  *
- * Two runners behind one vtable: `starpu` (tasks on CPU workers) and `inline` (no StarPU; nodes run
+ * Two runners behind one vtable: `starpu` (tasks on CPU workers, and on
+ * a GPU's) and `inline` (no StarPU; nodes run
  * on the calling thread in any legal order drawn from a seed; any number per process: the oracle
  * for tests, and ranks as threads).
  *
  *   open -> { feed* submit fetch* }* ... wait ... -> close
+ *
+ * With a GPU, all tensors live there from open to close: steps allocate nothing, and move only what is
+ * fed and fetched, and what collectives or the CPU's kernels use in main memory, there and back.
  *
  * Submitting returns at once. Only their tensors' dependencies order sections; there is no barrier:
  * a later step's first layer may run while an earlier step's last collective is in flight. feed and
@@ -16,6 +20,7 @@
 
 #include "dag/base/status.h"
 #include "dag/graph/graph.h"
+#include "dag/run/binding.h"
 #include "dag/run/ledger.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
@@ -32,9 +37,9 @@ typedef struct tutti_run_hooks {
      * this instance. */
     int64_t (*reserve)(void *ctx, const tutti_node *node);
     /* [A] The node's tensors are ready: start the collective and return; finish the token when it
-     * has ended. buf: one pointer per access. */
-    void (*start)(
-        void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token);
+     * has ended. buf: the data of each access, and where they are; pointer NULL for a chain's token. */
+    void (*start)(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+        tutti_token *token);
     /* [M] Called repeatedly while wait waits; NULL when the design needs nothing from the main
      * thread. */
     tutti_status (*main)(void *ctx);
@@ -50,17 +55,21 @@ typedef struct tutti_run_options {
     /* starpu: CPU workers, >= 1; inline: nodes run one at a time, and none while this many
      * collectives hold their worker (0: 1) */
     int workers;
+    /* Where kernels run; starpu alone knows GPUs. With one, the CPU workers feed and fetch, start
+     * collectives, and run ops that have no kernel there (tutti_op.small). */
+    tutti_binding_place place;
     /* inline: 0 runs in program order where legal, others draw a legal order; starpu: ignored */
     uint64_t seed;
     tutti_run_hooks hooks;
     tutti_meter *meter; /* may be NULL; borrowed */
-    tutti_trace *trace; /* may be NULL; borrowed; for at least as many workers */
+    /* may be NULL; borrowed; for at least as many workers, and one more with a GPU */
+    tutti_trace *trace;
 } tutti_run_options;
 
 typedef struct tutti_runner {
     const char *name, *summary;
     /* Allocates every tensor (zeroed), opens every kernel. The graph is borrowed until close and
-     * must not change. */
+     * must not change. UNSUPPORTED (logged): an op has no kernel there. */
     tutti_status (*open)(
         const tutti_graph *graph, const tutti_run_options *options, tutti_run **run);
     /* Copies `bytes` from data into a tensor, as a node: data must stay valid until release(arg) is
@@ -77,11 +86,12 @@ typedef struct tutti_runner {
     /* Waits until everything before the point has ended. TIMEOUT (logged with the names of
      * unfinished nodes) when timeout_s passes; otherwise the first failure of any node or token. */
     tutti_status (*wait)(tutti_run *run, int64_t point, double timeout_s);
-    /* Gives the main thread a tensor of `bytes`: until release, *data is its memory in this process
-     * and holds its value, wherever that was computed. With WRITE the value may be missing, and all
-     * of it must be written; with READ nothing may be written. Everything submitted has been waited
-     * for, and nothing that uses the tensor may be submitted before release. Several tensors may be
-     * acquired at once. INVAL (logged): another size, or something has not ended. */
+    /* Gives the main thread a tensor of `bytes`: until release, *data is memory of this process that
+     * holds its value, wherever that was computed; a tensor on a GPU is copied, and written back at
+     * release (if that fails, the next wait says so). With WRITE the value may be missing, and all of
+     * it must be written; with READ nothing may be written. Everything submitted has been waited for,
+     * and nothing that uses the tensor may be submitted before release. Several tensors may be acquired
+     * at once. INVAL (logged): another size, or something has not ended. */
     tutti_status (*acquire)(tutti_run *run, int tensor, tutti_mode mode, size_t bytes, void **data);
     void (*release)(tutti_run *run, int tensor);
     /* Releases everything. The caller has waited for all of it; after a failed wait it may still

@@ -1,4 +1,4 @@
-/* The runner on StarPU's CPU workers (see run.h). One open run per process; open starts StarPU, and
+/* The runner on StarPU's workers (see run.h). One open run per process; open starts StarPU, and
  * close stops it. */
 #ifndef TUTTI_RUN_STARPU_H
 #define TUTTI_RUN_STARPU_H

@@ -450,18 +450,25 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
 }
 
 /* A node's buffers are recv, then send, each only if this rank has it. */
-static tutti_coll_args with_buffers(tutti_exchange *x, const tutti_node *node, void *const buf[])
+static tutti_coll_args with_buffers(
+    tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
 {
     const tutti_members *members = members_of(x, node);
     int rank = members->rank, next = 0;
     tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, members->size);
-    if (tutti_coll_has_recv(&args, rank)) args.recv = buf[next++];
-    if (tutti_coll_has_send(&args, rank)) args.send = buf[next];
+    if (tutti_coll_has_recv(&args, rank)) {
+        args.memory = buf[next].memory;
+        args.recv = buf[next++].pointer;
+    }
+    if (tutti_coll_has_send(&args, rank)) {
+        args.memory = buf[next].memory;
+        args.send = buf[next].pointer;
+    }
     return args;
 }
 
-static void start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+    tutti_token *token)
 {
     tutti_exchange *x = ctx;
     if (sequence < 0) {

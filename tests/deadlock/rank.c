@@ -310,8 +310,8 @@ static void open_gate(deadlock_rank *r)
     if (waiting) tutti_token_finish(waiting, TUTTI_OK);
 }
 
-static void start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+    tutti_token *token)
 {
     deadlock_rank *r = ctx;
     const node_desc *desc = node->desc;
@@ -434,8 +434,7 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
     tutti_status status = deadlock_rank_open(c, rank, &r);
     if (status) return status;
     for (int s = 0; s < program->steps && !status; s++)
-        status =
-            tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
+        status = tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
     check->rank[rank].workers = c->workers;
     check->shares_seats = c->seats > 0;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)

@@ -53,8 +53,8 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return hooks.reserve(hooks.ctx, node);
 }
 
-static void start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+    tutti_token *token)
 {
     world_rank *r = ctx;
     world_task *t = &r->task[r->current - r->base];

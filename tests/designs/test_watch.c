@@ -97,8 +97,8 @@ static void forget(tutti_token *token, tutti_status status)
     (void)status;
 }
 
-static void lossy_start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void lossy_start(void *ctx, const tutti_node *node, int64_t sequence,
+    const tutti_buffer buf[], tutti_token *token)
 {
     static tutti_token nobody = {.finish = forget};
     stall_job *job = ctx;
@@ -291,7 +291,8 @@ START_TEST(computing_is_no_stall)
     story s;
     run_story(threaded(_i), BOTH_LATE, 1.2, &watch, &s);
     ck_assert_msg(!s.status[0] && !s.status[1], "%s", s.text);
-    ck_assert_msg(!told(&s, "has waited") && !told(&s, "stall") && !told(&s, "error"), "%s", s.text);
+    ck_assert_msg(
+        !told(&s, "has waited") && !told(&s, "stall") && !told(&s, "error"), "%s", s.text);
 }
 END_TEST
 

@@ -4,3 +4,43 @@ EXTRA_DIST += tests/device/programs.sh
 tests_device_test_device_SOURCES = tests/device/test_device.c
 tests_device_test_device_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_device_LDADD = libtesting.la
+
+# The fake device: the libraries that take the place of CUDA's, and the kernels for it. A program for it is linked with
+# $(fake_libraries), with $(fake_kernels) if it has kernels (before libtesting.la, where those of nvcc are), and with
+# $(fake_LDFLAGS).
+fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests/device/fake/api_memory.c \
+	tests/device/fake/api_nvcc.c tests/device/fake/api_stream.c tests/device/fake/counts.c tests/device/fake/memory.c \
+	tests/device/fake/order.c tests/device/fake/queue.c tests/device/fake/state.c
+fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
+	tests/device/fake/state.h
+EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
+	tests/device/fake/cublas.c tests/device/fake/cublas.map
+if HAVE_CUDA
+fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.so.13
+fake_kernels = \
+	tests/device/fake/act_fake.$(OBJEXT) \
+	tests/device/fake/arith_fake.$(OBJEXT) \
+	tests/device/fake/loss_fake.$(OBJEXT) \
+	tests/device/fake/lrn_fake.$(OBJEXT) \
+	tests/device/fake/mixup_fake.$(OBJEXT) \
+	tests/device/fake/norm_fake.$(OBJEXT) \
+	tests/device/fake/optim_fake.$(OBJEXT) \
+	tests/device/fake/pixel_fake.$(OBJEXT) \
+	tests/device/fake/pool_fake.$(OBJEXT)
+fake_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/tests/device/fake
+fake_build = $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(TUTTI_WARN_CFLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS)
+check_DATA += $(fake_libraries) $(fake_kernels)
+CLEANFILES += $(fake_libraries) $(fake_kernels)
+tests/device/fake/libcudart.so.13: $(fake_sources) $(fake_headers) tests/device/fake/cudart.map
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/cudart.map \
+	  -o $@ $(fake_sources:%=$(srcdir)/%) -lpthread -lm
+tests/device/fake/libcublas.so.13: tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/fake.h \
+	  tests/device/fake/libcudart.so.13
+	$(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/cublas.map \
+	  -o $@ $(srcdir)/tests/device/fake/cublas.c tests/device/fake/libcudart.so.13
+tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/device/fake/launch.cuh tests/device/fake/fake.h
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
+	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
+endif

@@ -20,7 +20,7 @@ dag/kernels           | dag/base/                                    | kernels k
 dag/strategies        | dag/base/ dag/graph/ dag/net/                | strategies know the builder of a step
 dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/strategies/ | a step is made of what nets and strategies append
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
-dag/run               | dag/base/ dag/graph/ dag/kernels/            | run knows graph and kernels
+dag/run               | dag/base/ dag/device/device.h dag/graph/ dag/kernels/ | run knows graph, kernels and devices
 dag/sim               | dag/base/ dag/graph/                         | sim knows graph
 collectives/value     | dag/base/                                    | a collective as a value knows base only
 collectives/sched     | dag/base/ collectives/value/                 | schedules are values: they know base and the arguments
@@ -41,7 +41,7 @@ designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/tra
 designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/value/ designs/attach/ | a store of keys is a user of sessions, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
-apps/session          | dag/base/ dag/graph/ dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
+apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
 apps/export           | dag/base/ dag/graph/ dag/net/ apps/models/ apps/session/ apps/train/ config.h | an exporter knows trained networks and the layers of a net
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors

@@ -70,12 +70,12 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return ((late *)ctx)->next++;
 }
 
-static void start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+    tutti_token *token)
 {
     late *l = ctx;
     (void)sequence;
-    for (int i = 0; i < *(const int *)node->desc; i++) l->data[i] = buf[i];
+    for (int i = 0; i < *(const int *)node->desc; i++) l->data[i] = buf[i].pointer;
     l->token = token;
     atomic_fetch_add(&l->started, 1);
     if (!(l->lingers_s > 0)) return;
@@ -403,11 +403,12 @@ static void *halve(void *arg)
 }
 
 /* A collective that changes the whole block without StarPU's knowledge. */
-static void start_halving(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start_halving(void *ctx, const tutti_node *node, int64_t sequence,
+    const tutti_buffer buf[], tutti_token *token)
 {
     halving *h = (halving *)ctx + sequence;
-    *h = (halving){.data = buf[0], .elements = *(const int64_t *)node->desc, .token = token};
+    *h =
+        (halving){.data = buf[0].pointer, .elements = *(const int64_t *)node->desc, .token = token};
     h->started = !pthread_create(&h->thread, NULL, halve, h);
     if (!h->started) tutti_token_finish(token, TUTTI_ERR_NOMEM);
 }

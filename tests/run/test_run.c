@@ -119,13 +119,13 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return ((reverse_ender *)ctx)->next++;
 }
 
-static void start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+    tutti_token *token)
 {
     reverse_ender *e = ctx;
     (void)node;
     pthread_mutex_lock(&e->lock);
-    e->data[e->ready] = buf[0];
+    e->data[e->ready] = buf[0].pointer;
     e->sequence[e->ready] = sequence;
     e->token[e->ready++] = token;
     if (e->ready == e->expected) pthread_create(&e->thread, NULL, end_all, e);
@@ -211,8 +211,8 @@ START_TEST(marks_are_skipped)
 }
 END_TEST
 
-static void start_and_forget(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start_and_forget(void *ctx, const tutti_node *node, int64_t sequence,
+    const tutti_buffer buf[], tutti_token *token)
 {
     (void)node, (void)sequence, (void)buf;
     atomic_store((_Atomic(tutti_token *) *)ctx, token);

@@ -154,8 +154,8 @@ static int64_t reserve(void *ctx, const tutti_node *node)
     return (*(int64_t *)ctx)++;
 }
 
-static void start(
-    void *ctx, const tutti_node *node, int64_t sequence, void *const buf[], tutti_token *token)
+static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
+    tutti_token *token)
 {
     (void)ctx, (void)node, (void)sequence, (void)buf;
     tutti_token_finish(token, TUTTI_OK);

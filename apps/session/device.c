@@ -1,0 +1,163 @@
+#include "apps/session/device.h"
+
+#include "dag/base/log.h"
+#include "dag/device/device.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const tutti_device_kind *const devices = &tutti_device_kind_built;
+
+const char *tutti_device_choice(int i)
+{
+    static const char *const words[] = {"cpu", "cuda", "auto", NULL};
+    return words[i];
+}
+
+/* ---- what a rank has ---- */
+
+enum { HOST, GPUS, WHOLE }; /* of an offer */
+
+/* The host's name as a number above 0 that a double holds exactly (FNV-1a, its upper 48 bits). */
+static double host_number(void)
+{
+    char name[256] = "";
+    uint64_t hash = 14695981039346656037u;
+    gethostname(name, sizeof name - 1);
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return (double)(hash >> 16) + 1;
+}
+
+/* Whether an op that computes float32 can do so on a GPU; *op: the first that cannot. */
+static int has_all_kernels(const tutti_op **op)
+{
+    for (int i = 0; (*op = tutti_op_get(i)); i++)
+        if (tutti_kernel_find(*op, TUTTI_CPU, TUTTI_F32) &&
+            !tutti_kernel_find(*op, TUTTI_CUDA, TUTTI_F32) && !(*op)->small)
+            return 0;
+    return 1;
+}
+
+void tutti_device_offer(int rank, int ranks, double offers[])
+{
+    const tutti_op *op;
+    memset(offers, 0, (size_t)(ranks * TUTTI_DEVICE_OFFER) * sizeof *offers);
+    double *mine = offers + rank * TUTTI_DEVICE_OFFER;
+    mine[HOST] = host_number();
+    mine[GPUS] = devices->count();
+    mine[WHOLE] = has_all_kernels(&op);
+}
+
+/* ---- the choice ---- */
+
+static const double *offer_of(const double offers[], int rank)
+{
+    return offers + rank * TUTTI_DEVICE_OFFER;
+}
+
+/* The first rank without a GPU, or `ranks`. */
+static int first_without(int ranks, const double offers[])
+{
+    int r = 0;
+    while (r < ranks && offer_of(offers, r)[GPUS] > 0) r++;
+    return r;
+}
+
+static int count_with(int ranks, const double offers[])
+{
+    int count = 0;
+    for (int r = 0; r < ranks; r++) count += offer_of(offers, r)[GPUS] > 0;
+    return count;
+}
+
+static tutti_status refuse(int rank, int ranks, const double offers[])
+{
+    const char *lacks = devices->lacks();
+    const int with = count_with(ranks, offers);
+    if (rank != first_without(ranks, offers)) return TUTTI_ERR_USAGE;
+    if (with)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--device cuda: rank %d has no GPU, but %d of %d ranks have one: %s; use hosts that "
+            "all "
+            "have GPUs, or --device cpu",
+            rank, with, ranks, lacks);
+    return tutti_fail(TUTTI_ERR_USAGE, "--device cuda: %s (or use --device cpu)", lacks);
+}
+
+/* Of the ranks of this host: how many there are, and this rank's number among them. */
+static int count_local(int rank, int ranks, const double offers[], int *local)
+{
+    int count = 0;
+    *local = 0;
+    for (int r = 0; r < ranks; r++) {
+        const int here = offer_of(offers, r)[HOST] == offer_of(offers, rank)[HOST];
+        count += here;
+        *local += here && r < rank;
+    }
+    return count;
+}
+
+static void take_gpu(int rank, int ranks, const double offers[], tutti_binding_place *place)
+{
+    int local;
+    const int gpus = (int)offer_of(offers, rank)[GPUS];
+    const int here = count_local(rank, ranks, offers, &local);
+    *place = (tutti_binding_place){.device = TUTTI_CUDA, .gpu = local % gpus};
+    if (here > gpus && !local)
+        tutti_log(TUTTI_LOG_INFO, "%d ranks of this host share %d GPU%s", here, gpus,
+            gpus == 1 ? "" : "s");
+}
+
+tutti_status tutti_device_choose(
+    const char *word, int rank, int ranks, const double offers[], tutti_binding_place *place)
+{
+    const int whole = ranks == first_without(ranks, offers);
+    const tutti_op *op;
+    *place = (tutti_binding_place){0};
+    if (strcmp(word, "cpu") == 0) return TUTTI_OK;
+    if (strcmp(word, "cuda") == 0 && !whole) return refuse(rank, ranks, offers);
+    int able = whole;
+    for (int r = 0; r < ranks; r++) able = able && offer_of(offers, r)[WHOLE] > 0;
+    if (able || strcmp(word, "cuda") == 0) {
+        take_gpu(rank, ranks, offers, place);
+        return TUTTI_OK;
+    }
+    if (rank == 0 && !has_all_kernels(&op))
+        tutti_log(TUTTI_LOG_INFO, "auto: --device cpu, because this build computes no %s on GPUs",
+            op->name);
+    else if (rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "auto: --device cpu, because %d of %d ranks have a GPU",
+            count_with(ranks, offers), ranks);
+    return TUTTI_OK;
+}
+
+/* ---- what is computed there ---- */
+
+tutti_status tutti_device_check(const tutti_binding_place *place, const tutti_graph *graph)
+{
+    for (int n = 0; place->device != TUTTI_CPU && n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind != TUTTI_NODE_KERNEL || node->op->small) continue;
+        const tutti_dtype dtype = tutti_graph_get_tensor(graph, node->access[0].tensor)->dtype;
+        if (!tutti_kernel_find(node->op, place->device, dtype))
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--device cuda: this build computes no %s of %s on GPUs, which %s needs: see "
+                "tutti-info, and the end of what configure says; or use --device cpu",
+                node->op->name, tutti_dtype_name(dtype), node->name);
+    }
+    return TUTTI_OK;
+}
+
+char *tutti_device_text(const tutti_binding_place *place, char *text, size_t size)
+{
+    tutti_device_info info;
+    if (place->device == TUTTI_CPU)
+        snprintf(text, size, "CPU");
+    else if (devices->info(place->gpu, &info))
+        snprintf(text, size, "GPU %d", place->gpu);
+    else
+        snprintf(text, size, "GPU %d (%s)", place->gpu, info.name);
+    return text;
+}

@@ -1,0 +1,37 @@
+/* --device: where the kernels of a training program run. The setting, in the form of
+ * designs/exchange/settings.h, and which GPU is whose: a rank each, by the order of the ranks of a host,
+ * and several ranks share one where there are fewer. Threads: [M]. */
+#ifndef TUTTI_SESSION_DEVICE_H
+#define TUTTI_SESSION_DEVICE_H
+
+#include "dag/base/conf.h"
+#include "dag/run/binding.h"
+
+/* clang-format off */
+
+/* const char *, for tutti_device_choose */
+#define TUTTI_SETTING_DEVICE(...)                                                                  \
+    {TUTTI_CONF_CHOICE, "device", "WHERE", .fallback = "cpu", .choice = tutti_device_choice,       \
+        .environment = "TUTTI_DEVICE",                                                             \
+        .help = "where kernels run; cuda: on GPUs, one for each rank of a host, or shared by "     \
+                "several; auto: cuda if every rank has one", __VA_ARGS__}
+
+/* clang-format on */
+
+const char *tutti_device_choice(int i); /* [P] */
+
+/* What each rank says of itself, as a row of numbers. */
+enum { TUTTI_DEVICE_OFFER = 3 };
+/* This rank's row in an otherwise zero table of `ranks` rows, of which the ranks then take the maximum. */
+void tutti_device_offer(int rank, int ranks, double offers[]);
+/* Where this rank computes, from the whole table. USAGE, on all ranks, if the word is cuda and a rank has no
+ * GPU: the first such rank logs what is missing. auto then means the CPU, and rank 0 logs why. */
+tutti_status tutti_device_choose(
+    const char *word, int rank, int ranks, const double offers[], tutti_binding_place *place);
+
+/* USAGE (logged, with the op) if this place cannot compute the graph. */
+tutti_status tutti_device_check(const tutti_binding_place *place, const tutti_graph *graph);
+/* "GPU 0 (NVIDIA H100)"; "CPU". Returns text. */
+char *tutti_device_text(const tutti_binding_place *place, char *text, size_t size);
+
+#endif

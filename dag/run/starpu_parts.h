@@ -1,0 +1,85 @@
+/* What the files of the runner on StarPU share. Internal to dag/run.
+ *
+ *   starpu.c         opens, closes and waits
+ *   starpu_tasks.c   from an instance to a StarPU task
+ *   starpu_kernels.c the tasks of kernels
+ *   starpu_copies.c  the tasks of feeds and fetches */
+#ifndef TUTTI_STARPU_PARTS_H
+#define TUTTI_STARPU_PARTS_H
+
+#include "dag/run/binding.h"
+#include "dag/run/codelets.h"
+#include "dag/run/tensor_handles.h"
+#include "dag/run/run.h"
+#include "dag/run/slots.h"
+
+#include <starpu.h>
+
+struct tutti_run {
+    tutti_binding binding;
+    tutti_run_options options;
+    tutti_ledger *ledger;
+    tutti_tensor_handles handles;
+    tutti_codelets *codelets; /* of the kernels */
+    tutti_slots *slots;       /* with a GPU; else NULL */
+    double gpu_ended_s;       /* when its last kernel or copy ended; of the CUDA worker alone */
+    int started;              /* StarPU runs */
+};
+
+/* One kernel, feed or fetch; lives from submit until it ends. */
+typedef struct tutti_instance {
+    tutti_run *run;
+    int64_t id, step;
+    int target; /* node; or the tensor of a feed or fetch */
+    void *data;
+    size_t bytes;
+    void (*release)(void *);
+    void *arg;
+    void *slot; /* with a GPU: the pinned memory of a feed or fetch */
+    /* on a GPU, from the launch to the end: */
+    double begun_s, mark;
+    tutti_status status;
+} tutti_instance;
+
+/* What StarPU is told of a task: the data, or of a feed or fetch with a GPU a tensor and a turn. */
+typedef struct tutti_task_label {
+    const char *name;
+    int priority, accesses;
+    const tutti_access *access;
+    starpu_data_handle_t turn; /* after the tensors; NULL: none */
+    tutti_mode turn_mode;
+    /* On a GPU's worker, once the event behind the task has passed; NULL: the codelet ends the task. */
+    void (*done)(void *instance);
+} tutti_task_label;
+
+/* A priority that the scheduler accepts. */
+int tutti_starpu_priority(int priority);
+/* Makes an instance of *proto and enters it in the ledger. NOMEM. */
+tutti_status tutti_instance_make(tutti_run *run, const tutti_instance *proto,
+    const tutti_task_label *label, tutti_instance **made);
+/* Ends and frees it. [A] */
+void tutti_instance_end(tutti_instance *instance, tutti_status status);
+/* A task of an instance, not submitted. NOMEM. */
+tutti_status tutti_starpu_task_make(tutti_run *run, struct starpu_codelet *codelet,
+    tutti_instance *instance, const tutti_task_label *label, struct starpu_task **made);
+tutti_status tutti_starpu_task_submit(struct starpu_task *task);
+/* Frees a task that was never submitted. Accepts NULL. */
+void tutti_starpu_task_discard(struct starpu_task *task);
+/* Submits an instance of *proto that ends with its one task. */
+tutti_status tutti_starpu_submit(tutti_run *run, struct starpu_codelet *codelet,
+    const tutti_instance *proto, const tutti_task_label *label);
+
+/* The functions of kernels' codelets: on a CPU worker, and on a GPU's. */
+void tutti_starpu_compute(void *buffers[], void *instance);
+void tutti_starpu_launch(void *buffers[], void *instance);
+/* Submits a kernel node. */
+tutti_status tutti_starpu_submit_kernel(tutti_run *run, int node);
+
+/* When something began that ends now on a GPU, whose kernels and copies run one after the other. */
+double tutti_starpu_turn_began(tutti_run *run, double launched_s);
+
+/* A runner's feed and fetch, checked. */
+tutti_status tutti_starpu_feed(tutti_run *run, const tutti_instance *proto);
+tutti_status tutti_starpu_fetch(tutti_run *run, const tutti_instance *proto);
+
+#endif

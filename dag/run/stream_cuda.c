@@ -1,0 +1,10 @@
+#include "dag/run/stream.h"
+
+#include <starpu.h>
+
+void *tutti_run_stream(void)
+{
+    return starpu_worker_get_type(starpu_worker_get_id()) == STARPU_CUDA_WORKER
+               ? starpu_cuda_get_local_stream()
+               : NULL;
+}
