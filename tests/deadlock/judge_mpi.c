@@ -114,9 +114,27 @@ static void set_up(judge *j, outcome *o)
     if (!status && j->program) deadlock_rank_connect(j->program, j->exchange, slot);
 }
 
+/* MPI has no seats that a wrong order could fill for ever: the exchange has to refuse the whole graph, with its
+ * groups. */
+static void check_seats(judge *j, outcome *o)
+{
+    tutti_verdict verdict = {0};
+    if (!j->exchange) return;
+    tutti_status status = tutti_exchange_judge(
+        j->exchange, deadlock_rank_graph(j->program), j->c->workers, &verdict);
+    if (status)
+        note(o, BROKEN, status, "the judgement failed");
+    else if (verdict.clause)
+        note(o, REFUSED, TUTTI_ERR_MISMATCH, "refused before the first step");
+}
+
 /* The comparison before the first step, of the collectives of all ranks. */
 static void check(judge *j, outcome *o)
 {
+    if (j->c->seats) {
+        check_seats(j, o);
+        return;
+    }
     if (!strcmp(j->c->verify, "off") || !j->exchange) return;
     tutti_status status = tutti_exchange_check(j->exchange, deadlock_rank_part(j->program, 0));
     if (status == TUTTI_ERR_MISMATCH)

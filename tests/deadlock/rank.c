@@ -161,7 +161,8 @@ static tutti_status add_gate(part *p)
     static const node_desc desc = {.group = GATE};
     int node;
     tutti_status status = tutti_graph_mark(p->graph, &(tutti_mark){.tensor = p->gate}, &node);
-    return status ? status : tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+    if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, sizeof desc);
+    return status ? status : tutti_graph_set_place(p->graph, node, (tutti_place){.lane = 0});
 }
 
 /* group -1: the whole program, with a gate. */
