@@ -1,3 +1,4 @@
+#undef STARPU_DONT_INCLUDE_CUDA_HEADERS /* only this file needs what StarPU has for CUDA */
 #include "dag/run/stream.h"
 
 #include <starpu.h>

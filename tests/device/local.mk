@@ -43,4 +43,17 @@ tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
+
+check_PROGRAMS += tests/device/test_steps
+TESTS += tests/device/steps.sh
+tests_device_test_steps_SOURCES = tests/device/test_steps.c
+tests_device_test_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_steps_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 endif
+EXTRA_DIST += tests/device/steps.sh
+
+# All schedules; make check has a few.
+check-device:
+	@$(AM_TESTS_ENVIRONMENT) TUTTI_TEST_ROUNDS=3400 bash $(srcdir)/tests/device/steps.sh
+.PHONY: check-device
