@@ -28,6 +28,7 @@ libcore_la_SOURCES += \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \
 	collectives/transport/loop.c \
+	collectives/transport/nccl.h \
 	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \
 	collectives/transport/mpi_fail.c \
@@ -36,3 +37,9 @@ libcore_la_SOURCES += \
 	collectives/transport/part.c \
 	collectives/transport/seats.c collectives/transport/seats.h \
 	collectives/transport/transport.c collectives/transport/transport.h
+
+if HAVE_NCCL
+libcore_la_SOURCES += collectives/transport/nccl.c
+else
+libcore_la_SOURCES += collectives/transport/nccl_none.c
+endif

@@ -56,8 +56,11 @@ typedef struct tutti_transport_ops {
      * all ranks. */
     tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
-    /* The communication library's own collective, which blocks; may be NULL. */
-    tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
+    /* Starts the communication library's own collective; may be NULL. *message NULL: it has ended
+     * (MPI's block); else tested, cancelled and abandoned as messages are: cancelling one may end all
+     * that are under way. */
+    tutti_status (*collective)(
+        tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
     /* Adds lanes after the last. Every rank calls it, in the same order, and again until *done; it
      * never waits. NULL: the transport cannot. COMM, NOMEM. */
     tutti_status (*grow)(tutti_transport *t, int lanes, int *done);
@@ -87,6 +90,7 @@ typedef struct tutti_transport_about {
  * which is declared below. */
 #define TUTTI_TRANSPORT_LIST(X)                                                                    \
     X(mpi, "nonblocking MPI send and receive, on one communicator per lane")                       \
+    X(nccl, "NCCL's collectives between GPUs, beside another transport")                           \
     X(loop, "ranks as threads of one process, for tests")
 
 /* The list as a table; a row with a NULL name ends it. [P] */

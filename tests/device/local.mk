@@ -14,7 +14,7 @@ fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests
 fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
 	tests/device/fake/state.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
-	tests/device/fake/cublas.c tests/device/fake/cublas.map
+	tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/nccl.c tests/device/fake/nccl.map
 if HAVE_CUDA
 fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.so.13
 fake_kernels = \
@@ -44,6 +44,20 @@ tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/
 	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
 
+if HAVE_NCCL
+check_DATA += tests/device/fake/libnccl.so.2
+CLEANFILES += tests/device/fake/libnccl.so.2
+tests/device/fake/libnccl.so.2: tests/device/fake/nccl.c tests/device/fake/nccl.map tests/device/fake/fake.h \
+	  tests/device/fake/libcudart.so.13
+	$(AM_V_CCLD)$(fake_build) $(NCCL_CFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/nccl.map \
+	  -o $@ $(srcdir)/tests/device/fake/nccl.c tests/device/fake/libcudart.so.13 -lpthread
+check_PROGRAMS += tests/device/test_nccl
+TESTS += tests/device/test_nccl
+tests_device_test_nccl_SOURCES = tests/device/test_nccl.c
+tests_device_test_nccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(CUDA_CFLAGS)
+tests_device_test_nccl_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_nccl_LDADD = libtesting.la tests/device/fake/libnccl.so.2 $(fake_libraries)
+endif
 check_PROGRAMS += tests/device/test_steps
 TESTS += tests/device/steps.sh
 tests_device_test_steps_SOURCES = tests/device/test_steps.c
