@@ -167,11 +167,13 @@ static tutti_status settle(nccl *n, int lane, const char *what, ncclResult_t res
         ncclGetErrorString(result), ncclGetLastError(n->comm[lane]));
 }
 
-/* Ends all kernels that wait. Afterwards there are no communicators. */
+/* Ends all kernels that wait. Afterwards there are no communicators, and nothing touches a buffer. */
 static void abort_all(nccl *n)
 {
     for (int k = 0; k < n->lanes; k++)
         if (n->comm[k]) ncclCommAbort(n->comm[k]);
+    for (int k = 0; k < n->lanes; k++)
+        if (n->stream[k]) cudaStreamSynchronize(n->stream[k]);
     memset(n->comm, 0, sizeof n->comm);
     n->aborted = 1;
 }

@@ -3,10 +3,13 @@
 #include "collectives/transport/nccl.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +201,148 @@ START_TEST(lanes_in_crossed_orders_hang)
 }
 END_TEST
 
+/* ---- designs ---- */
+
+enum { SUMS = 6, STEPS = 5 };
+
+/* A rank whose sums become ready in an order of its own, at any time. */
+typedef struct program {
+    rank *r;
+    const char *design;
+    int swaps; /* rank 1 submits the first two in the other order */
+    tutti_exchange *exchange;
+    tutti_graph *graph;
+    float *sum[SUMS];
+} program;
+
+typedef struct end {
+    tutti_token token; /* first */
+    atomic_int *ended;
+    _Atomic tutti_status *status;
+} end;
+
+static void note_end(tutti_token *token, tutti_status status)
+{
+    const end *e = (const end *)token;
+    if (status) atomic_store(e->status, status);
+    atomic_fetch_add(e->ended, 1);
+}
+
+static tutti_status make_graph(program *p)
+{
+    int section;
+    tutti_status status = tutti_graph_new(&p->graph);
+    if (!status) status = tutti_graph_section(p->graph, "step", &section);
+    for (int k = 0; k < SUMS && !status; k++) {
+        char name[16];
+        int tensor, node;
+        snprintf(name, sizeof name, "w%d", k);
+        status = tutti_graph_tensor(
+            p->graph, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(COUNT), &tensor);
+        if (!status) status = tutti_graph_mark(p->graph, &(tutti_mark){.tensor = tensor}, &node);
+    }
+    return status ? status : tutti_exchange_apply(p->exchange, p->graph);
+}
+
+/* One step: reserves in program order, makes ready in any, and waits. */
+static tutti_status run_step(program *p, int step)
+{
+    tutti_run_hooks hooks = tutti_exchange_hooks(p->exchange);
+    int64_t sequence[SUMS];
+    end ends[SUMS];
+    atomic_int ended = 0;
+    _Atomic tutti_status status = TUTTI_OK;
+    for (int k = 0; k < SUMS; k++) {
+        int swapped = p->swaps && p->r->number == 1 && k < 2 ? 1 - k : k;
+        sequence[swapped] = hooks.reserve(hooks.ctx, tutti_graph_get_node(p->graph, swapped));
+    }
+    for (int i = 0; i < SUMS; i++) {
+        int k = (i * 5 + step + 2 * p->r->number) % SUMS;
+        const tutti_buffer buffer = {
+            p->sum[k], COUNT * sizeof(float), TUTTI_MEMORY_DEVICE, p->r->device};
+        ends[k] = (end){.token.finish = note_end, .ended = &ended, .status = &status};
+        hooks.start(
+            hooks.ctx, tutti_graph_get_node(p->graph, k), sequence[k], &buffer, &ends[k].token);
+        if (step % 2) tutti_clock_sleep(1e-3);
+    }
+    for (double until_s = tutti_clock_s() + 40; atomic_load(&ended) < SUMS;) {
+        ck_assert_msg(tutti_clock_s() < until_s, "rank %d hangs in step %d", p->r->number, step);
+        tutti_clock_sleep(1e-3);
+    }
+    return atomic_load(&status);
+}
+
+static void *run_program(void *arg)
+{
+    program *p = arg;
+    rank *r = p->r;
+    tutti_transport *whole, *transport;
+    const tutti_design *design = tutti_design_find(p->design);
+    int lanes = design->many_lanes ? 3 : 1;
+    const tutti_nccl_options nccl = {.device = r->device, .lanes = lanes, .timeout_s = 30};
+    const tutti_exchange_options options = {
+        .design = design, .lanes = lanes, .verify = TUTTI_VERIFY_ON, .timeout_s = 30};
+    float ones[COUNT];
+    for (int i = 0; i < COUNT; i++) ones[i] = 1;
+    cudaSetDevice(r->device);
+    for (int k = 0; k < SUMS; k++) p->sum[k] = device_buffer(ones, COUNT);
+    r->opened = tutti_transport_loop(r->world, r->number, lanes + 1, &whole);
+    if (!r->opened) r->opened = tutti_transport_nccl(whole, &nccl, &transport);
+    if (!r->opened) r->opened = tutti_exchange_open_over(transport, &options, &p->exchange);
+    if (!r->opened) r->opened = make_graph(p);
+    for (int s = 0; s < STEPS && !r->opened && !r->hung; s++) r->hung = (int)run_step(p, s);
+    tutti_exchange_close(p->exchange);
+    tutti_graph_free(p->graph);
+    float result[COUNT], wanted = 1;
+    for (int s = 0; s < STEPS; s++) wanted *= (float)r->size;
+    for (int k = 0; k < SUMS; k++) {
+        cudaMemcpy(result, p->sum[k], sizeof result, cudaMemcpyDefault);
+        r->wrong += result[0] != wanted || result[COUNT - 1] != wanted;
+        cudaFree(p->sum[k]);
+    }
+    return NULL;
+}
+
+static void run_design(const char *design, int size, int swaps, rank r[])
+{
+    program p[RANKS] = {{0}};
+    tutti_loop_world *world;
+    ck_assert_ok(tutti_loop_world_new(size, NULL, &world));
+    for (int i = 0; i < size; i++) {
+        r[i] = (rank){.number = i, .size = size, .device = i, .world = world};
+        p[i] = (program){.r = &r[i], .design = design, .swaps = swaps};
+        ck_assert_int_eq(pthread_create(&r[i].thread, NULL, run_program, &p[i]), 0);
+    }
+    for (int i = 0; i < size; i++) pthread_join(r[i].thread, NULL);
+    tutti_loop_world_free(world);
+}
+
+/* The ranks' sums become ready in different orders, on three communicators, and a GPU has one seat. */
+START_TEST(designs_start_in_one_order)
+{
+    static const char *const designs[] = {"funneled", "concurrent"};
+    for (int size = 2; size <= RANKS; size++) {
+        rank r[RANKS];
+        run_design(designs[_i], size, 0, r);
+        for (int i = 0; i < size; i++)
+            ck_assert_msg(!r[i].opened && !r[i].hung && !r[i].wrong, "rank %d of %d: %d %d %d", i,
+                size, r[i].opened, r[i].hung, r[i].wrong);
+    }
+}
+END_TEST
+
+/* NCCL adds what has nothing to do with each other, and no token may say that this is a sum. */
+START_TEST(a_sum_of_different_things_is_never_passed_on)
+{
+    rank r[RANKS];
+    run_design("funneled", 2, 1, r);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ok(r[i].opened);
+        ck_assert_int_eq(r[i].hung, TUTTI_ERR_MISMATCH);
+    }
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 START_TEST(two_ranks_on_one_gpu_are_refused_everywhere)
@@ -276,6 +421,8 @@ int main(void)
     tcase_add_test(tcase, every_kind_ends_right);
     tcase_add_test(tcase, lanes_in_one_order_end);
     tcase_add_test(tcase, lanes_in_crossed_orders_hang);
+    tcase_add_loop_test(tcase, designs_start_in_one_order, 0, 2);
+    tcase_add_test(tcase, a_sum_of_different_things_is_never_passed_on);
     tcase_add_test(tcase, two_ranks_on_one_gpu_are_refused_everywhere);
     tcase_add_test(tcase, a_rank_without_its_gpu_is_told_everywhere);
     tcase_add_test(tcase, waiting_for_a_rank_has_a_deadline);
