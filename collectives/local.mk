@@ -36,6 +36,10 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_message.c \
 	collectives/transport/part.c \
 	collectives/transport/seats.c collectives/transport/seats.h \
+	collectives/transport/tcp.c collectives/transport/tcp.h \
+	collectives/transport/tcp_connect.c \
+	collectives/transport/tcp_door.c \
+	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
 	collectives/transport/transport.c collectives/transport/transport.h
 
 if HAVE_NCCL

@@ -1,11 +1,13 @@
 /* Sequential: the oracle. When every collective of the step is ready, that is after the backward pass, the main thread
  * runs them one by one in program order, each to its end. Nothing overlaps; nothing can go wrong.
  *
- * Sums over all ranks of one step do not depend on each other. Other collectives may: a gather on what has been
- * scattered, a message on an answer to the one before. Those are run as soon as they are ready, one after another.
+ * That needs sums which do not depend on each other. Other collectives may: a gather on what has been scattered, a
+ * message on an answer to the one before. Those are run as soon as they are ready, one after another. A sum of what was
+ * computed from another one (the second factor of a codec) waits with those behind it for the ones before.
  *
  * One by one is one order, also for lanes that share seats (design.h). With groups there, sums do not wait until all of
  * the step are ready: what some of them are computed from may be a group's, whose turn is between them. */
+#include "dag/graph/edges.h"
 #include "designs/place.h"
 
 static int is_plain_sum(const tutti_node *node)
@@ -13,20 +15,43 @@ static int is_plain_sum(const tutti_node *node)
     return !node->group && node->mark.verb == TUTTI_MARK_ALLREDUCE;
 }
 
+/* Whether a collective waits with the one before it until both are ready; `begins`: the first of those that wait for
+ * each other, which may not be what this one needs. */
+static int is_together(const tutti_graph *graph, int n, int begins, const int before[], int befores)
+{
+    const int previous = tutti_graph_previous(graph, n);
+    if (previous < 0 || !is_plain_sum(tutti_graph_get_node(graph, n)) ||
+        !is_plain_sum(tutti_graph_get_node(graph, previous)))
+        return 0;
+    for (int i = 0; i < befores; i++)
+        if (before[i] >= begins) return 0;
+    return 1;
+}
+
 /* The indices begin anew at a collective that does not wait until those around it are ready. */
 static tutti_status place(tutti_graph *graph, int lanes)
 {
+    tutti_reach *reach = NULL;
+    int begins = 0; /* of plain sums over all ranks: the node with index 0 */
     tutti_status status = tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
+    if (!status) status = tutti_reach_new(tutti_graph_tensors(graph), &reach);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
-        int before = tutti_graph_previous(graph, i);
-        const tutti_node *last = before < 0 ? NULL : tutti_graph_get_node(graph, before);
+        const int collective = node->kind == TUTTI_NODE_COLLECTIVE, *before = NULL;
+        int befores = 0;
+        if (node->kind == TUTTI_NODE_MARK) continue;
+        status = tutti_reach_add(reach, node, i, collective, &before, &befores);
+        if (status || !collective) continue;
         tutti_place place = node->place;
-        int together = last && is_plain_sum(last) && is_plain_sum(node);
-        place.index = together ? last->place.index + 1 : 0;
+        place.index = 0;
+        if (is_together(graph, i, begins, before, befores))
+            place.index =
+                tutti_graph_get_node(graph, tutti_graph_previous(graph, i))->place.index + 1;
+        else if (!node->group)
+            begins = i;
         status = tutti_graph_set_place(graph, i, place);
     }
+    tutti_reach_free(reach);
     return status;
 }
 

@@ -48,6 +48,10 @@ AC_DEFUN([TUTTI_CUDA_TOOLKIT], [
   TUTTI_CUDA_LIBRARY([cuda_runtime_api.h], [cudart], [cudaGetDeviceCount])
   AS_IF([test $tutti_have = no],
     [AC_MSG_ERROR([$CUDA_PATH has nvcc, but not cuda_runtime_api.h with libcudart.so: install the whole CUDA toolkit, or build with --without-cuda])])
+  TUTTI_CUDA_LIBRARY([cublas_v2.h], [cublas], [cublasCreate_v2])
+  AS_IF([test $tutti_have = no],
+    [AC_MSG_ERROR([$CUDA_PATH has nvcc, but not cublas_v2.h with libcublas.so: install the whole CUDA toolkit, or build with --without-cuda])])
+  CUDA_LIBS="$CUDA_LIBS -lcublas"
 ])
 
 # TUTTI_CUDA_LIBRARY(HEADER, LIBRARY, FUNCTION, CPPFLAGS, LIBS): tutti_have: whether this library that is used with CUDA can be

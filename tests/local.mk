@@ -50,13 +50,15 @@ include tests/lint/local.mk
 check-long: $(long_checks)
 .PHONY: check-long $(long_checks)
 
-# Needs a build of its own, which it makes.
 # For .ci/run, which leaves some out where they would only run again.
 list-tests:
 	@echo $(TESTS)
 .PHONY: list-tests
 
+# Needs a build of its own, which it makes; make tsan does that alone.
 check-tsan:
 	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/support/tsan.sh
-.PHONY: check-tsan
+tsan:
+	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/support/tsan.sh build
+.PHONY: check-tsan tsan
 EXTRA_DIST += tests/support/again.sh tests/support/lsan.supp tests/support/tsan.sh tests/support/tsan.supp tests/support/tsan_ranks.sh

@@ -250,8 +250,9 @@ static tutti_status open_side(bench *b, int i)
 
 static tutti_status choose_precision(bench *b)
 {
-    double lack = tutti_precision_lack(0, 1);
-    tutti_status status = tutti_precision_check(b->o.precision, lack, 0, 1);
+    const tutti_binding_place cpu = {0};
+    double lack = tutti_precision_lack(&cpu, 0, 1);
+    tutti_status status = tutti_precision_check(&cpu, b->o.precision, lack, 0, 1);
     if (status || tutti_precision_find(b->o.precision, &b->workload.recipe.precision) || lack > 0)
         return status;
     return tutti_precision_race(1, b->workload.model, &b->workload.model->input,

@@ -30,31 +30,35 @@ struct tutti_peer {
     json_t *ready; /* the event */
 };
 
-/* Writes the folder share/tutti next to this program's bin into folder; "." if unknown. */
-static const char *beside_program(char *folder, size_t size)
+/* Writes this program's own folder; "." if unknown. */
+static void find_own_folder(char folder[PATH])
 {
-    static const char share[] = "/../share/tutti";
-    ssize_t n = readlink("/proc/self/exe", folder, size - sizeof share);
-    if (n < 0) return ".";
-    folder[n] = '\0';
-    char *end = strrchr(folder, '/');
-    if (!end) return ".";
-    memcpy(end, share, sizeof share);
-    return folder;
+    ssize_t n = readlink("/proc/self/exe", folder, PATH - 1);
+    char *end = NULL;
+    if (n > 0) {
+        folder[n] = '\0';
+        end = strrchr(folder, '/');
+    }
+    if (end)
+        *end = '\0';
+    else
+        memcpy(folder, ".", 2);
 }
 
-/* Finds a script in the source tree, beside the program (make install may use another place), or
- * where configured. Returns 0 if it is in none of these. */
+/* Finds a script. Seen from the program: in the build folder, also if libtool has put the program into .libs there;
+ * beside bin, as make install may use another place than the one configured; there. Returns 0 if it is nowhere. */
 static int find_script(const char *script, char path[PATH])
 {
-    char beside[PATH];
-    const char *const folders[] = {
-        "apps/bench", beside_program(beside, sizeof beside), TUTTI_PKGDATADIR};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, PATH, "%.900s/%s", folders[i], script);
+    static const char *const beside[] = {"bench", "../bench", "../share/tutti"};
+    enum { BESIDE = sizeof beside / sizeof *beside };
+    char folder[PATH];
+    find_own_folder(folder);
+    for (int i = 0; i < BESIDE; i++) {
+        snprintf(path, PATH, "%.900s/%s/%.80s", folder, beside[i], script);
         if (access(path, R_OK) == 0) return 1;
     }
-    return 0;
+    snprintf(path, PATH, "%.900s/%.80s", TUTTI_PKGDATADIR, script);
+    return access(path, R_OK) == 0;
 }
 
 /* The text as one word of the shell's language; "" if it does not fit. */

@@ -7,11 +7,13 @@
 #include "apps/bench/step_rows.h"
 #include "apps/bench/step_tell.h"
 #include "apps/bench/step_turns.h"
+#include "apps/session/device.h"
 #include "apps/session/precision.h"
 #include "apps/tune/tune.h"
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 #include "designs/exchange/settings.h"
 
@@ -53,7 +55,11 @@ static const tutti_setting settings[] = {
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_WIRE(AT(wire)),
+    {TUTTI_CONF_TEXT, "compress", "CODEC", .fallback = "none", AT(compress),
+        .help = "how gradients travel, as for tutti-cifar; the peer's do as --wire says"},
     TUTTI_SETTING_PRECISION(AT(precision)),
+    TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
@@ -152,13 +158,30 @@ static tutti_status start_peer(tutti_step_bench *b)
     return status;
 }
 
+static tutti_status choose_device(tutti_step_bench *b)
+{
+    const int rank = b->world.boot.rank, ranks = b->world.boot.size;
+    double *offers = calloc((size_t)(ranks * TUTTI_DEVICE_OFFER), sizeof *offers);
+    if (!offers) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", ranks);
+    tutti_device_offer(rank, ranks, offers);
+    tutti_status status = tutti_world_max(&b->world, ranks * TUTTI_DEVICE_OFFER, offers);
+    if (!status) status = tutti_device_choose(b->o.device, rank, ranks, offers, &b->place);
+    b->place.tf32 = b->place.device == TUTTI_CUDA && b->o.tf32;
+    free(offers);
+    return status;
+}
+
 /* Where rank 0 chooses, the others follow. */
 static tutti_status choose_precision(tutti_step_bench *b)
 {
     int rank = b->world.boot.rank;
-    double lack = tutti_precision_lack(rank, b->world.boot.size);
+    double lack = tutti_precision_lack(&b->place, rank, b->world.boot.size);
     tutti_status status = tutti_world_max(&b->world, 1, &lack);
+    if (!status)
+        status = tutti_precision_check(&b->place, b->o.precision, lack, rank, b->world.boot.size);
     if (status || tutti_precision_find(b->o.precision, &b->precision) || lack > 0) return status;
+    if (b->place.device != TUTTI_CPU)
+        return TUTTI_OK; /* auto is f32: kernels of GPUs are not timed */
     const tutti_workload workload = tutti_step_workload(b, &tutti_strategy_sync);
     if (rank == 0)
         status = tutti_precision_race((int)b->o.workers, workload.model,
@@ -169,15 +192,19 @@ static tutti_status choose_precision(tutti_step_bench *b)
 
 static tutti_status measure(tutti_step_bench *b)
 {
+    char device[300];
     tutti_status status = TUTTI_OK;
     tutti_step_rows_list(b);
     if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     status = tutti_world_agree(&b->world, status);
+    if (!status) status = choose_device(b);
     if (!status) status = choose_precision(b);
     if (!status && b->result)
         printf("%s in %s, batch %" PRId64 " on each of %d ranks, %s, %s\n", b->o.model,
             tutti_precision_word(b->precision), b->o.batch, b->world.boot.size,
-            tutti_run_starpu_version(), tutti_kernel_library());
+            tutti_run_starpu_version(),
+            b->place.device == TUTTI_CPU ? tutti_kernel_library()
+                                         : tutti_device_text(&b->place, device, sizeof device));
     if (!status) status = tutti_step_turns_verify(b);
     if (!status) status = choose(b);
     if (!status) status = open_traffic(b);
@@ -185,6 +212,24 @@ static tutti_status measure(tutti_step_bench *b)
     if (!status) status = tutti_step_turns_run(b);
     if (!status && b->result) tutti_step_tell(b);
     return status;
+}
+
+/* The option names what travels; rows name the type of sums. */
+static tutti_status read_compress(tutti_step_bench *b)
+{
+    char fault[256];
+    if (!tutti_codec_read(b->o.compress, &b->codec, &b->codec_value, fault, sizeof fault))
+        return tutti_conf_refuse(&conf, "compress", b->o.compress, fault);
+    if (b->codec->wire != TUTTI_F32)
+        return tutti_conf_refuse(&conf, "compress", b->o.compress, "write --wire bf16 here");
+    if (!b->codec->encodes) return TUTTI_OK;
+    if (tutti_setting_wire_dtype(b->o.wire) != TUTTI_F32)
+        return tutti_conf_refuse(&conf, "compress", b->o.compress,
+            "and --wire both say how gradients travel: leave out --wire");
+    if (strcmp(b->o.strategy, tutti_strategy_sync.name) != 0)
+        return tutti_conf_refuse(&conf, "compress", b->o.compress,
+            "every rank needs the sums of whole gradients: use --strategy sync");
+    return TUTTI_OK;
 }
 
 static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
@@ -197,7 +242,15 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     const char *fault =
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
-    status = tutti_precision_check(b->o.precision, tutti_precision_lack(0, 1), 0, 1);
+    status = read_compress(b);
+    if (status) return status;
+    if (strcmp(b->o.device, "cpu") != 0 && strcmp(b->o.peer, "none") != 0)
+        return tutti_conf_refuse(&conf, "peer", b->o.peer,
+            "PyTorch computes on the CPU here, which is no peer of a GPU: use none with --device");
+    const tutti_binding_place cpu = {0};
+    if (strcmp(b->o.device, "cpu") == 0)
+        status =
+            tutti_precision_check(&cpu, b->o.precision, tutti_precision_lack(&cpu, 0, 1), 0, 1);
     if (status) return status;
     status = tutti_world_open(b->o.timeout_s, &b->world);
     if (!status) status = measure(b);

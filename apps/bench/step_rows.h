@@ -9,6 +9,7 @@
 #include "apps/tune/configuration.h"
 #include "dag/base/conf.h"
 #include "dag/net/step.h"
+#include "dag/run/binding.h"
 
 enum {
     TUTTI_STEP_MOST_BLOCKS = 1000,
@@ -18,7 +19,8 @@ enum {
 
 typedef struct tutti_step_bench_options {
     const char *model, *design, *strategy, *algorithm, *peer, *interface, *comm_core, *json, *csv,
-        *priority, *wire, *precision;
+        *priority, *wire, *compress, *precision, *device;
+    int tf32;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes;
@@ -52,7 +54,10 @@ typedef struct tutti_step_row {
 
 typedef struct tutti_step_bench {
     tutti_step_bench_options o;
-    tutti_dtype precision; /* that all ranks have agreed on */
+    tutti_binding_place place; /* where this rank's kernels run */
+    tutti_dtype precision;     /* that all ranks have agreed on */
+    const tutti_codec *codec;  /* of --compress, with its number */
+    double codec_value;
     tutti_world world;
     tutti_result *result; /* rank 0's */
     tutti_step_traffic traffic;

@@ -1,5 +1,7 @@
 #include "apps/bench/step_tell.h"
 
+#include "dag/net/codec.h"
+
 #include "apps/session/precision.h"
 
 #include "apps/bench/link.h"
@@ -97,13 +99,13 @@ static json_t *event_of(tutti_step_bench *b, const tutti_step_row *r, double lim
         [TUTTI_ROW_DESIGN] = "design",
         [TUTTI_ROW_PEER] = "peer"};
     spread step_s = spread_of(b, r->step_s), over = over_limit(b, r);
-    json_t *event =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I}", "event",
-            "step", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "wire", b->o.wire,
-            "precision", tutti_precision_word(b->precision), "batch", (json_int_t)b->o.batch,
-            "ranks", b->world.boot.size, "link_mbit", b->o.link_mbit.value, "step_ms",
-            1e3 * step_s.median, "least_ms", 1e3 * step_s.least, "most_ms", 1e3 * step_s.most,
-            "limit_ms", 1e3 * limit, "sent_bytes", (json_int_t)b->sent_bytes);
+    json_t *event = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:I}", "event",
+        "step", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "wire", b->o.wire,
+        "compress", b->o.compress, "precision", tutti_precision_word(b->precision), "batch",
+        (json_int_t)b->o.batch, "ranks", b->world.boot.size, "link_mbit", b->o.link_mbit.value,
+        "step_ms", 1e3 * step_s.median, "least_ms", 1e3 * step_s.least, "most_ms",
+        1e3 * step_s.most, "limit_ms", 1e3 * limit, "sent_bytes", (json_int_t)b->sent_bytes);
     json_t *more = json_pack("{s:f, s:f, s:f, s:s, s:I, s:I, s:s, s:o}", "over_limit", over.median,
         "over_limit_least", over.least, "over_limit_most", over.most, "ratio",
         "median of paired ratios, least and largest", "count", (json_int_t)b->o.blocks, "steps",
@@ -164,6 +166,7 @@ void tutti_step_tell(tutti_step_bench *b)
     const tutti_step_row *peer = tutti_step_rows_find(b, TUTTI_ROW_PEER);
     printf("%d collectives of %.2f MB in all; each rank sends %.2f MB per step",
         b->traffic.collectives, (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
+    if (b->codec->encodes) printf(" (gradients as %s)", b->o.compress);
     if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
     printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms per step", "/ limit", "hidden", "/ peer",
         "(least .. most)");

@@ -2,6 +2,7 @@
 
 #include "dag/base/log.h"
 #include "dag/device/device.h"
+#include "dag/kernels/conv.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -30,24 +31,19 @@ static double host_number(void)
     return (double)(hash >> 16) + 1;
 }
 
-/* Whether an op that computes float32 can do so on a GPU; *op: the first that cannot. */
-static int has_all_kernels(const tutti_op **op)
+/* Whether this build has convolutions for GPUs, which need a library that CUDA does not bring. */
+static int has_convolutions(void)
 {
-    for (int i = 0; (*op = tutti_op_get(i)); i++)
-        if (tutti_kernel_find(*op, TUTTI_CPU, TUTTI_F32) &&
-            !tutti_kernel_find(*op, TUTTI_CUDA, TUTTI_F32) && !(*op)->small)
-            return 0;
-    return 1;
+    return tutti_kernel_find(&tutti_op_conv, TUTTI_CUDA, TUTTI_F32) != NULL;
 }
 
 void tutti_device_offer(int rank, int ranks, double offers[])
 {
-    const tutti_op *op;
     memset(offers, 0, (size_t)(ranks * TUTTI_DEVICE_OFFER) * sizeof *offers);
     double *mine = offers + rank * TUTTI_DEVICE_OFFER;
     mine[HOST] = host_number();
     mine[GPUS] = devices->count();
-    mine[WHOLE] = has_all_kernels(&op);
+    mine[WHOLE] = has_convolutions();
 }
 
 /* ---- the choice ---- */
@@ -114,7 +110,6 @@ tutti_status tutti_device_choose(
     const char *word, int rank, int ranks, const double offers[], tutti_binding_place *place)
 {
     const int whole = ranks == first_without(ranks, offers);
-    const tutti_op *op;
     *place = (tutti_binding_place){0};
     if (strcmp(word, "cpu") == 0) return TUTTI_OK;
     if (strcmp(word, "cuda") == 0 && !whole) return refuse(rank, ranks, offers);
@@ -124,9 +119,9 @@ tutti_status tutti_device_choose(
         take_gpu(rank, ranks, offers, place);
         return TUTTI_OK;
     }
-    if (rank == 0 && !has_all_kernels(&op))
-        tutti_log(TUTTI_LOG_INFO, "auto: --device cpu, because this build computes no %s on GPUs",
-            op->name);
+    if (rank == 0 && !has_convolutions())
+        tutti_log(TUTTI_LOG_INFO,
+            "auto: --device cpu, because this build computes no convolutions on GPUs");
     else if (rank == 0)
         tutti_log(TUTTI_LOG_INFO, "auto: --device cpu, because %d of %d ranks have a GPU",
             count_with(ranks, offers), ranks);
@@ -139,7 +134,7 @@ tutti_status tutti_device_check(const tutti_binding_place *place, const tutti_gr
 {
     for (int n = 0; place->device != TUTTI_CPU && n < tutti_graph_nodes(graph); n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
-        if (node->kind != TUTTI_NODE_KERNEL || node->op->small) continue;
+        if (node->kind != TUTTI_NODE_KERNEL) continue;
         const tutti_dtype dtype = tutti_graph_get_tensor(graph, node->access[0].tensor)->dtype;
         if (!tutti_kernel_find(node->op, place->device, dtype))
             return tutti_fail(TUTTI_ERR_USAGE,

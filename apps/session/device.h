@@ -16,6 +16,12 @@
         .help = "where kernels run; cuda: on GPUs, one for each rank of a host, or shared by "     \
                 "several; auto: cuda if every rank has one", __VA_ARGS__}
 
+/* int, for tutti_binding_place.tf32 */
+#define TUTTI_SETTING_TF32(...)                                                                    \
+    {TUTTI_CONF_FLAG, "tf32",                                                                      \
+        .help = "on GPUs, products of f32 may round their factors to 10 bits behind the point "    \
+                "(TF32), which is faster", __VA_ARGS__}
+
 /* clang-format on */
 
 const char *tutti_device_choice(int i); /* [P] */

@@ -107,14 +107,51 @@ static tutti_status cut_as_told(
         sum - 1, stages, model, layers - 1, layout->stages);
 }
 
+/* How many of the layers first .. last - 1 have parameters. */
+static int with_parameters(const tutti_net *net, int first, int last)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    int n = 0;
+    for (int l = first; l < last; l++) n += tutti_layer_parameters(&net->layer[l], parameter) > 0;
+    return n;
+}
+
+static tutti_status check_told(
+    const tutti_layout *layout, const char *model, const tutti_net *net, const int end[])
+{
+    for (int q = 0, first = 0; q < layout->stages; first = end[q++])
+        if (!with_parameters(net, first, end[q]))
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--stage-layers leaves stage %d of %d (%s to %s of %s) without parameters: give it "
+                "more layers",
+                q, layout->stages, net->layer[first].name, net->layer[end[q] - 1].name, model);
+    return TUTTI_OK;
+}
+
+static tutti_status check_number(
+    const tutti_layout *layout, const char *model, const tutti_net *net)
+{
+    int most = with_parameters(net, 0, net->layers);
+    if (layout->stages <= most) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout has %d stages, but %s only %d layers with parameters, of which each stage needs "
+        "one: "
+        "use fewer stages",
+        layout->stages, model, most);
+}
+
 tutti_status tutti_layout_cut(
     const tutti_layout *layout, const char *model, const tutti_net *net, int end[])
 {
-    if (layout->stage_layers[0]) return cut_as_told(layout, model, net->layers, end);
+    tutti_status status = check_number(layout, model, net);
+    if (status == TUTTI_OK && layout->stage_layers[0]) {
+        status = cut_as_told(layout, model, net->layers, end);
+        return status == TUTTI_OK ? check_told(layout, model, net, end) : status;
+    }
     tutti_layer_cost *cost = calloc((size_t)net->layers, sizeof *cost);
     if (!cost)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the costs of %d layers", net->layers);
-    tutti_status status = tutti_net_costs(net, cost);
+    if (status == TUTTI_OK) status = tutti_net_costs(net, cost);
     if (status == TUTTI_OK) status = tutti_partition(net->layers, cost, layout->stages, end);
     free(cost);
     return status;

@@ -77,8 +77,9 @@ static inline int tutti_layout_rank(const tutti_layout *layout, int stage, int r
 /* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
  * the greatest divisor of the batch up to 4 for each stage. */
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers);
-/* Of each stage the layer behind its last one. USAGE (logged): stage_layers that are not as many as
- * there are stages, or have another sum than the net; INVAL, NOMEM: as tutti_partition. */
+/* Of each stage the layer behind its last one. USAGE (logged): more stages than layers with
+ * parameters; stage_layers that are not as many as there are stages, have another sum than the net, or
+ * leave a stage without parameters. NOMEM. */
 tutti_status tutti_layout_cut(
     const tutti_layout *layout, const char *model, const tutti_net *net, int end[]);
 

@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
+#include "dag/device/device.h"
 #include "dag/kernels/kernel.h"
 
 #include <math.h>
@@ -41,18 +42,30 @@ const char *tutti_precision_word(tutti_dtype dtype)
 
 /* ---- processors ---- */
 
-double tutti_precision_lack(int rank, int ranks)
+/* Why this rank should not compute in bf16; NULL: it may. */
+static const char *fault_of(const tutti_binding_place *place)
 {
-    return tutti_kernel_fault(TUTTI_BF16) ? ranks - rank : 0;
+    enum { AMPERE = 8 }; /* the first with bf16, as its compute capability counts */
+    tutti_device_info info;
+    if (place->device == TUTTI_CPU) return tutti_kernel_fault(TUTTI_BF16);
+    if (tutti_device_kind_built.info(place->gpu, &info)) return "its GPU does not answer";
+    return info.major < AMPERE ? "its GPU has no instructions for it (compute capability below 8.0)"
+                               : NULL;
 }
 
-tutti_status tutti_precision_check(const char *word, double lack, int rank, int ranks)
+double tutti_precision_lack(const tutti_binding_place *place, int rank, int ranks)
+{
+    return fault_of(place) ? ranks - rank : 0;
+}
+
+tutti_status tutti_precision_check(
+    const tutti_binding_place *place, const char *word, double lack, int rank, int ranks)
 {
     tutti_dtype dtype;
     if (!(lack > 0) || !tutti_precision_find(word, &dtype) || dtype != TUTTI_BF16) return TUTTI_OK;
     if (ranks - (int)lack != rank) return TUTTI_ERR_USAGE;
     return tutti_fail(TUTTI_ERR_USAGE, "--precision bf16: %s: use f32, or auto, which then does",
-        tutti_kernel_fault(dtype));
+        fault_of(place));
 }
 
 /* ---- the race ---- */

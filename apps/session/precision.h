@@ -13,7 +13,8 @@
     {TUTTI_CONF_CHOICE, "precision", "TYPE", .fallback = "f32", .choice = tutti_precision_choice,  \
         .environment = "TUTTI_PRECISION",                                                          \
         .help = "type of activations and their gradients; bf16: on processors with instructions "  \
-                "for it; auto: bf16 if its kernels are faster; weights stay f32", __VA_ARGS__}
+                "for it; auto: bf16 if its kernels are faster, on a GPU f32; weights stay f32",      \
+        __VA_ARGS__}
 
 /* clang-format on */
 
@@ -23,13 +24,15 @@ int tutti_precision_find(const char *word, tutti_dtype *dtype);
 /* The word for a type. [P] */
 const char *tutti_precision_word(tutti_dtype dtype);
 
-/* What this rank adds to a maximum over all ranks: 0 if its processor can compute in bf16. */
-double tutti_precision_lack(int rank, int ranks);
+/* What this rank adds to a maximum over all ranks: 0 if its processor, or its GPU, can compute in
+ * bf16. */
+double tutti_precision_lack(const tutti_binding_place *place, int rank, int ranks);
 /* Of a program with this word, when the maximum over ranks is `lack`: USAGE if the word is bf16 and
  * a rank cannot; the first such rank logs why. */
-tutti_status tutti_precision_check(const char *word, double lack, int rank, int ranks);
+tutti_status tutti_precision_check(
+    const tutti_binding_place *place, const char *word, double lack, int rank, int ranks);
 
-/* Times the kernels of a training step in float32 and in bf16, each on this thread, and chooses
+/* Times the CPU's kernels of a training step in float32 and in bf16, each on this thread, and chooses
  * bf16 if that takes at least a tenth less; logs the choice. Errors: those of a session's build and
  * of the kernels. */
 tutti_status tutti_precision_race(int workers, const tutti_model *model,

@@ -3,6 +3,7 @@
 #include "apps/session/device.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 
 #include <limits.h>
@@ -145,6 +146,7 @@ static tutti_status take_device(tutti_training_session *s)
                 .recv = offers});
     if (!status)
         status = tutti_device_choose(s->options.device, s->rank, s->ranks, offers, &s->place);
+    s->place.tf32 = s->place.device == TUTTI_CUDA && s->options.place.tf32;
     free(offers);
     return status;
 }
@@ -241,8 +243,9 @@ static void free_whole(tutti_training_session *s)
 /* Whether no rank has all that the model has. */
 static int is_dealt(const tutti_training_session *s, const tutti_step_options *recipe)
 {
-    return tutti_layout_has_groups(&s->options.layout) ||
-           (recipe->strategy && recipe->strategy->deals && s->exchange && s->replicas > 1);
+    const int deals =
+        (recipe->strategy && recipe->strategy->deals) || (recipe->codec && recipe->codec->encodes);
+    return tutti_layout_has_groups(&s->options.layout) || (deals && s->exchange && s->replicas > 1);
 }
 
 /* This rank's blocks, of a model that has layers to divide. */
@@ -374,7 +377,8 @@ int tutti_training_session_collectives(const tutti_training_session *s)
     for (int n = 0; s->step && n < tutti_graph_nodes(s->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(s->graph, n);
         count += node->kind == TUTTI_NODE_COLLECTIVE &&
-                 (node->section == s->step->train || node->section == s->step->average);
+                 (node->section == s->step->train || node->section == s->step->average ||
+                     node->section == tutti_step_meeting(s->step, 0));
     }
     return count;
 }

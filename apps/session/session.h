@@ -38,7 +38,7 @@ typedef struct tutti_training_session_options {
     /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
-    tutti_binding_place place;
+    tutti_binding_place place; /* with `device`, only its tf32 counts */
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */
     int metered;   /* 1: with a meter */
@@ -73,8 +73,8 @@ typedef struct tutti_training_session {
     tutti_step *step;
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
-    /* Where no rank has all that the model has (in a pipeline, with divided layers, or with a strategy
-     * that deals what update rules keep), else NULL: the step as it would be on one rank, which never
+    /* Where no rank has all that the model has (in a pipeline, with divided layers, with a strategy
+     * that deals what update rules keep, or with a codec, of which each replica keeps what it did not send), else NULL: the step as it would be on one rank, which never
      * runs, but lists what the model has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;
     int end[TUTTI_LAYOUT_STAGES];

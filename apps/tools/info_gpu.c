@@ -9,8 +9,8 @@
 static const struct {
     const char *name, *about;
 } tiers[] = {
-    {"compiled", "the inquiry of devices; kernels of elementwise ops"},
-    {"fake device", "nothing yet; as C++, the kernels write the bits of the CPU's"},
+    {"compiled", "the inquiry of devices, the runner, kernels"},
+    {"fake device", "steps fed, summed over ranks and fetched, in any order of streams; as C++, kernels"},
     {"real libraries", "without a device: programs start, and say what is missing"},
     {"a real GPU", "nothing: never run on a GPU"},
     {NULL, NULL},
@@ -43,7 +43,7 @@ void tutti_info_gpu(void (*row)(const char *name, const char *about))
     const tutti_device_kind *kind = &tutti_device_kind_built;
     const char *lacks = kind->lacks();
     char text[64];
-    puts("\nGPUs (no program trains on them yet)");
+    puts("\nGPUs (--device cuda)");
     if (kind->compiled()) {
         write_version(text, kind->compiled(), "");
         row("CUDA", text);

@@ -1,7 +1,7 @@
 bin_PROGRAMS += apps/tutti-info
 apps_tutti_info_SOURCES = apps/tools/info_main.c apps/tools/info_gpu.c apps/tools/info_gpu.h apps/tools/gpu_library.h
-apps_tutti_info_CFLAGS = $(AM_CFLAGS) $(NCCL_CFLAGS) $(CUDNN_CFLAGS)
-apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la $(NCCL_LIBS) $(CUDNN_LIBS)
+apps_tutti_info_CFLAGS = $(AM_CFLAGS) $(NCCL_CFLAGS)
+apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la $(NCCL_LIBS)
 if HAVE_NCCL
 apps_tutti_info_SOURCES += apps/tools/nccl_version.c
 else

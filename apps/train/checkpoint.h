@@ -58,8 +58,7 @@ const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint);
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key);
 
 /* Whether there is a tensor of this name; if so, its shape. */
-int tutti_checkpoint_find(
-    const tutti_checkpoint *checkpoint, const char *name, tutti_shape *shape);
+int tutti_checkpoint_find(const tutti_checkpoint *checkpoint, const char *name, tutti_shape *shape);
 /* Fills the data of one tensor. FORMAT (logged: the tensor and both shapes) if it is missing or has
  * another type or shape; IO. */
 tutti_status tutti_checkpoint_read(

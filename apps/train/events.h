@@ -12,7 +12,8 @@
 typedef struct tutti_report_start {
     const char *design, *algorithm, *wire, *precision, *thread_level, *runner, *library, *model,
         *data;
-    int design_auto; /* chosen by --design auto */
+    int design_auto;  /* chosen by --design auto */
+    char device[300]; /* where rank 0's kernels run: "GPU 0 (NVIDIA H100)"; "CPU" */
     int ranks, lanes, workers;
     int replicas, micro_batches; /* of the net; that a rank's batch is cut into */
     const tutti_layout *layout;  /* NULL: none was given */
@@ -27,6 +28,9 @@ typedef struct tutti_report_start {
     int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
     /* What the options, the recipe and the model come to. */
     const char *program, *recipe, *optimizer, *strategy;
+    const char *compress; /* "none" */
+    /* That a rank sends for gradients in a step, along rings; in float32, all of them. 0: none */
+    double sent_bytes, plain_bytes;
     char rate_schedule[TUTTI_RATE_TEXT];
     double rate, momentum, weight_decay, label_smoothing, mixup; /* mixup 0: none */
     int nesterov, weights_only, zero_last_scale;

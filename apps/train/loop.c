@@ -102,14 +102,17 @@ static int begins_round(const tutti_trainer *s, int64_t step)
     return step == s->first_step || tutti_trainer_ends_round(s, step);
 }
 
-/* Takes and submits one batch of training; with the last one of a round what makes replicas equal. */
+/* Takes and submits one batch of training; before the first of a step, messages between replicas that meet in
+ * it; behind the last one of a round what makes replicas equal. */
 static tutti_status submit_batch(loop *l, int64_t number)
 {
     tutti_trainer *s = l->s;
     tutti_training_session *on = &s->session;
     tutti_flight *f = &l->flight[number % TUTTI_FLIGHTS];
     int64_t step = number / s->options->accumulate;
-    tutti_status status = tutti_flight_board(s, l->batches, "train", step, f);
+    const int meeting = begins_step(s, number) ? tutti_step_meeting(on->step, step) : -1;
+    tutti_status status = meeting < 0 ? TUTTI_OK : on->runner->submit(on->run, meeting);
+    if (!status) status = tutti_flight_board(s, l->batches, "train", step, f);
     if (status) return status;
     f->number = number;
     f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);

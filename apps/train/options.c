@@ -6,6 +6,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/run/run.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 #include "designs/exchange/settings.h"
@@ -185,6 +186,11 @@ static const tutti_setting settings[] = {
         .help = "judge whether the ranks' collectives obey the ordering law, print the verdict, "
                 "and exit without training"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    {TUTTI_CONF_TEXT, "compress", "CODEC", .environment = "TUTTI_COMPRESS", AT(compress_name),
+        .help = "how gradients travel: none; bf16: rounded to 2 bytes each; onebit: a bit for each "
+                "element; topk:P: the largest share P of the elements, such as topk:0.01; "
+                "powersgd:R: a product of rank R, such as powersgd:4. What is not sent is kept for "
+                "the next step; if omitted, as --wire says"},
     TUTTI_SETTING_WIRE(AT(wire_name)),
     {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = auto_strategy,
         .environment = "TUTTI_STRATEGY", AT(strategy_name),
@@ -194,7 +200,10 @@ static const tutti_setting settings[] = {
                 "updates, and broadcasts, nothing, broadcasts or reduces, too, overlapped; "
                 "local:period=T,outer=X,momentum=M: replicas train alone for "
                 "rounds of T steps (default 8), then average their weights, from which an outer "
-                "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; auto: "
+                "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; "
+                "gossip:ring, gossip:exponential: each averages its weights with those of two "
+                "neighbours, or of one in turn, in every step, and with all after period=T steps "
+                "(default 1000); auto: "
                 "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
@@ -223,6 +232,7 @@ static const tutti_setting settings[] = {
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes"},
     TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,
@@ -350,6 +360,36 @@ static tutti_status check_files(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
+/* By the option that was given. */
+static tutti_status refuse_wire(const tutti_train_options *o, const char *reason)
+{
+    return o->codec ? tutti_conf_refuse(&o->conf, "compress", o->compress_name, reason)
+                    : tutti_conf_refuse(&o->conf, "wire", o->wire_name, reason);
+}
+
+static int encodes(const tutti_train_options *o)
+{
+    return o->codec && o->codec->encodes;
+}
+
+/* Codes are of whole gradients, which every replica has, and of which every replica gets the sum. */
+static tutti_status check_compress(const tutti_train_options *o)
+{
+    if (*o->compress_fault)
+        return tutti_conf_refuse(&o->conf, "compress", o->compress_name, o->compress_fault);
+    if (!encodes(o)) return TUTTI_OK;
+    if (o->strategy && !o->strategy->encodes)
+        return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
+            o->strategy->alone
+                ? "is for sums of gradients over ranks, of which this --strategy has none: leave "
+                  "one of them out"
+                : "every rank needs the sums of whole gradients: use --strategy sync");
+    if (o->layout.split > 1)
+        return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
+            "it needs whole gradients on every replica: leave out split of --layout");
+    return TUTTI_OK;
+}
+
 /* Replicas that train alone sum no gradients. */
 static tutti_status check_alone(const tutti_train_options *o)
 {
@@ -357,7 +397,7 @@ static tutti_status check_alone(const tutti_train_options *o)
     snprintf(reason, sizeof reason,
         "is for sums of gradients over ranks, of which --strategy %s has none: leave it out",
         o->strategy->name);
-    if (o->wire != TUTTI_F32) return tutti_conf_refuse(&o->conf, "wire", o->wire_name, reason);
+    if (o->wire != TUTTI_F32) return refuse_wire(o, reason);
     if (strcmp(o->priority_name, "on") == 0)
         return tutti_conf_refuse(&o->conf, "priority", "on", reason);
     return TUTTI_OK;
@@ -405,6 +445,10 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
+    if (l->stages > 1 && o->strategy && o->strategy->meetings)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
+            "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
+            "--strategy local");
     if (!tutti_layout_has_groups(l)) return TUTTI_OK;
     if (l->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
         snprintf(reason, sizeof reason,
@@ -436,9 +480,13 @@ static tutti_status check_together(const tutti_train_options *o)
             "this build of StarPU supports at most %d CPU workers per process", most);
         return refuse_number(o, "workers", o->workers, reason);
     }
-    tutti_status laid_out = check_strategy(o);
+    tutti_status laid_out = check_compress(o);
+    if (!laid_out) laid_out = check_strategy(o);
     if (!laid_out) laid_out = check_layout(o);
     if (laid_out) return laid_out;
+    if (o->tf32 && strcmp(o->device, "cpu") == 0)
+        return tutti_conf_refuse(
+            &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
     const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
@@ -488,7 +536,7 @@ static tutti_status check_together(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
     const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
-    if (fault) return tutti_conf_refuse(&o->conf, "wire", o->wire_name, fault);
+    if (fault) return refuse_wire(o, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
     const tutti_watch_options stall = {
@@ -504,6 +552,24 @@ static void read_strategy(tutti_train_options *o)
         o->strategy = NULL;
     tutti_strategy_print(o->strategy, &o->strategy_settings, o->strategy_text);
     if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
+}
+
+/* --compress bf16 and --wire bf16 are one setting. */
+static void read_compress(tutti_train_options *o)
+{
+    o->wire = tutti_setting_wire_dtype(o->wire_name);
+    if (o->compress_name && tutti_codec_read(o->compress_name, &o->codec, &o->codec_value,
+                                o->compress_fault, sizeof o->compress_fault)) {
+        if (o->wire != TUTTI_F32 && o->wire != o->codec->wire)
+            snprintf(o->compress_fault, sizeof o->compress_fault,
+                "and --wire %s both say how gradients travel: leave out --wire", o->wire_name);
+        o->wire = o->codec->wire;
+        o->wire_name = o->wire == TUTTI_F32 ? "f32" : o->codec->name;
+    }
+    if (!o->codec && o->wire != TUTTI_F32)
+        snprintf(o->compress_text, sizeof o->compress_text, "%s", o->wire_name);
+    else
+        tutti_codec_print(o->codec, o->codec_value, o->compress_text);
 }
 
 static void read_layout(tutti_train_options *o)
@@ -544,7 +610,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     read_layout(options);
     read_strategy(options);
     options->verify = tutti_verify_mode_find(options->verify_name);
-    options->wire = tutti_setting_wire_dtype(options->wire_name);
+    read_compress(options);
     options->augment = tutti_augment_find(options->images.augment);
     options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
     if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;

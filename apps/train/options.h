@@ -31,8 +31,9 @@ typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
     const char *device;
+    int tf32;
     const char *recipe_name, *milestones_text;
-    const char *layout_text, *pipeline_name, *stage_layers;
+    const char *layout_text, *pipeline_name, *stage_layers, *compress_name;
     tutti_conf_int micro_batches; /* auto: see the table */
     const char *priority_name, *wire_name, *precision_name, *optimizer_name, *strategy_name;
     int unsafe, check_only;
@@ -94,6 +95,10 @@ typedef struct tutti_train_options {
     const char *layout_fault; /* what is wrong with --layout; NULL: nothing */
     int layers_read;          /* whether --stage-layers was understood */
     tutti_dtype wire;
+    const tutti_codec *codec; /* NULL: --compress was not given, or not understood */
+    double codec_value;
+    char compress_text[TUTTI_CODEC_TEXT]; /* what --compress or --wire come to */
+    char compress_fault[256];             /* what is wrong with --compress; empty: nothing */
 } tutti_train_options;
 
 /* Parses and checks. Even on failure an exchange can be opened with `options`. USAGE (logged). */

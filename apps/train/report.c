@@ -66,6 +66,7 @@ static json_t *start_event(const tutti_report_start *s)
         s->width, s->channels, "classes", s->classes, "batch", (json_int_t)s->batch, "steps",
         (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step",
         (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
+    json_object_set_new(event, "device", json_string(s->device));
     if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
     json_object_update_new(event,
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:b, s:o}", "program",
@@ -74,6 +75,10 @@ static json_t *start_event(const tutti_report_start *s)
             number(s->momentum), "nesterov", s->nesterov, "weight_decay", number(s->weight_decay),
             "decay_weights_only", s->weights_only, "zero_last_scale", s->zero_last_scale,
             "label_smoothing", number(s->label_smoothing)));
+    if (strcmp(s->compress, "none") != 0)
+        json_object_update_new(event,
+            json_pack("{s:s, s:I, s:I}", "compress", s->compress, "gradient_bytes",
+                (json_int_t)s->sent_bytes, "gradient_bytes_f32", (json_int_t)s->plain_bytes));
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
         json_object_set_new(event, "layout", json_string(tutti_layout_print(s->layout, text)));
@@ -260,6 +265,7 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->collectives, s->wire, s->algorithm, s->thread_level);
     fprintf(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner, s->workers,
         s->workers == 1 ? "" : "s", s->library, s->precision);
+    if (strcmp(s->device, "CPU") != 0) fprintf(out, "kernels of rank 0 on %s\n", s->device);
     if (s->comm_core >= 0) fprintf(out, "communication of rank 0 on processor %d\n", s->comm_core);
     fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
     fprintf(out,
@@ -273,6 +279,10 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->label_smoothing, s->zero_last_scale ? ", last scales start at 0" : "");
     if (s->mixup > 0) fprintf(out, "training images are mixed in pairs, mixup %g\n", s->mixup);
     if (strcmp(s->strategy, "sync") != 0) fprintf(out, "strategy %s\n", s->strategy);
+    if (strcmp(s->compress, "none") != 0 && s->plain_bytes > 0)
+        fprintf(out,
+            "gradients travel as %s: a rank sends %.3g MB of them in a step, in place of %.3g MB\n",
+            s->compress, s->sent_bytes / 1e6, s->plain_bytes / 1e6);
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
         fprintf(out, "layout %s, %d micro-batches%s%s\n", tutti_layout_print(s->layout, text),

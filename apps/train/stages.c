@@ -5,6 +5,7 @@
 #include "apps/data/bytes.h"
 #include "apps/data/class_names.h"
 #include "apps/data/prefetch.h"
+#include "apps/session/device.h"
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
 #include "apps/train/hash.h"
@@ -82,7 +83,7 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
-        .messages = tutti_layout_has_groups(&o->layout),
+        .messages = tutti_layout_has_groups(&o->layout) || (o->strategy && o->strategy->meetings),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
@@ -111,6 +112,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     const tutti_training_session_options session = {.workers = (int)options->workers,
         .device = options->device,
+        .place = {.tf32 = options->tf32},
         .layout = options->layout,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
@@ -350,6 +352,8 @@ static tutti_step_options make_recipe(const tutti_trainer *s)
         .strategy = o->strategy,
         .settings = o->strategy_settings,
         .wire = o->wire,
+        .codec = o->codec,
+        .codec_value = o->codec_value,
         .precision = s->precision,
         .momentum = (float)o->momentum,
         .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
@@ -378,7 +382,7 @@ static tutti_step_options make_recipe(const tutti_trainer *s)
 static tutti_status check_precision(tutti_trainer *s)
 {
     int rank = s->session.rank, ranks = s->session.ranks;
-    double mine = tutti_precision_lack(rank, ranks), lack = mine;
+    double mine = tutti_precision_lack(&s->session.place, rank, ranks), lack = mine;
     tutti_status status = tutti_exchange_call(s->session.exchange, "what processors can",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
             .dtype = TUTTI_F64,
@@ -387,7 +391,8 @@ static tutti_status check_precision(tutti_trainer *s)
             .send = &mine,
             .recv = &lack});
     s->can_bf16 = !(lack > 0);
-    return status ? status : tutti_precision_check(s->options->precision_name, lack, rank, ranks);
+    if (status) return status;
+    return tutti_precision_check(&s->session.place, s->options->precision_name, lack, rank, ranks);
 }
 
 /* On rank 0: what the interrupted run chose, or else what is faster. */
@@ -399,6 +404,10 @@ static tutti_status find_precision(tutti_trainer *s)
     if (!s->can_bf16) {
         tutti_log(TUTTI_LOG_INFO,
             "auto: --precision f32, because not every rank's processor has instructions for bf16");
+        return TUTTI_OK;
+    }
+    if (s->session.place.device != TUTTI_CPU && !s->outputs.resumed) {
+        tutti_log(TUTTI_LOG_INFO, "auto: --precision f32, because kernels of GPUs are not timed");
         return TUTTI_OK;
     }
     if (s->outputs.resumed) {
@@ -568,10 +577,13 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .design_auto = s->options->design_auto,
         .algorithm = s->options->algorithm,
         .wire = s->options->wire_name,
+        .compress = s->options->compress_text,
+        .sent_bytes = s->session.step->sent_bytes,
+        .plain_bytes = s->session.step->plain_bytes,
         .precision = tutti_precision_word(s->precision),
         .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
-        .library = tutti_kernel_library(),
+        .library = s->session.place.device == TUTTI_CPU ? tutti_kernel_library() : "CUDA",
         .model = s->options->model->name,
         .data = s->train.source->name,
         .ranks = s->session.ranks,
@@ -613,6 +625,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .evaluates = s->options->evaluate};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
     name_divided(&s->session, start->divided, sizeof start->divided);
+    tutti_device_text(&s->session.place, start->device, sizeof start->device);
 }
 
 /* ---- leaving ---- */

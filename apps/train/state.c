@@ -5,6 +5,7 @@
 #include "dag/kernels/loss.h"
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
@@ -41,7 +42,7 @@ static const struct {
     {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
     {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
     {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"},
-    {"strategy", BETTER_EQUAL, 0, "sync"}};
+    {"strategy", BETTER_EQUAL, 0, "sync"}, {"compress", MUST_BE_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
 /* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
 static const char epsilon_text[] = "1e-05";
@@ -89,6 +90,16 @@ static void write_or_none(double number, char text[WORD_SIZE])
         snprintf(text, WORD_SIZE, "none");
 }
 
+/* Each replica keeps what it has not sent. */
+static void write_compress(const tutti_trainer *s, char text[WORD_SIZE])
+{
+    if (s->session.recipe.codec && s->session.recipe.codec->encodes)
+        snprintf(
+            text, WORD_SIZE, "%s of %d replicas", s->options->compress_text, s->session.replicas);
+    else
+        snprintf(text, WORD_SIZE, "none");
+}
+
 static void write_words(const tutti_trainer *s, int64_t step, word_text text)
 {
     const tutti_step_options *r = &s->session.recipe;
@@ -129,6 +140,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     /* Those that sum over ranks in every step leave the same weights. */
     snprintf(text[i++], WORD_SIZE, "%s",
         s->session.step->strategy->alone ? s->options->strategy_text : "sync");
+    write_compress(s, text[i++]);
 }
 
 /* Releases `had` tensors, and frees the list. */

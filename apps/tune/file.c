@@ -92,7 +92,8 @@ static int understand(json_t *choice, tutti_tuning *tuning)
             "step_ms", &t.step_ms, "default_ms", &t.default_ms, "hidden_pct", &t.hidden_pct, "date",
             &date))
         return 0;
-    t.configuration = (tutti_configuration){tutti_design_find(design), (int)lanes, bucket, chunk, priority};
+    t.configuration =
+        (tutti_configuration){tutti_design_find(design), (int)lanes, bucket, chunk, priority};
     if (lanes != (int)lanes || !tutti_configuration_possible(&t.configuration)) return 0;
     t.cut = json_object_get(choice, "run") != NULL;
     if (snprintf(t.date, sizeof t.date, "%s", date) >= (int)sizeof t.date) return 0;
@@ -144,9 +145,10 @@ static json_t *as_json(const tutti_tuning *t)
     if (gmtime_r(&now, &utc)) strftime(date, sizeof date, "%Y-%m-%d", &utc);
     json_t *choice = json_pack("{s:s, s:i, s:I, s:I, s:b, s:f, s:f, s:f, s:s}", "design",
         t->configuration.design->name, "lanes", t->configuration.lanes, "bucket_bytes",
-        (json_int_t)t->configuration.bucket_bytes, "chunk_bytes", (json_int_t)t->configuration.chunk_bytes,
-        "priority", t->configuration.priority, "step_ms", t->step_ms, "default_ms", t->default_ms,
-        "hidden_pct", isfinite(t->hidden_pct) ? t->hidden_pct : 0.0, "date", date);
+        (json_int_t)t->configuration.bucket_bytes, "chunk_bytes",
+        (json_int_t)t->configuration.chunk_bytes, "priority", t->configuration.priority, "step_ms",
+        t->step_ms, "default_ms", t->default_ms, "hidden_pct",
+        isfinite(t->hidden_pct) ? t->hidden_pct : 0.0, "date", date);
     if (t->cut) json_object_set_new(choice, "run", json_string(this_run()));
     return choice;
 }
@@ -154,8 +156,10 @@ static json_t *as_json(const tutti_tuning *t)
 /* Returns whether it did; logs errors. */
 static int replace(const char *path, const json_t *root)
 {
-    const tutti_file_options file = {
-        .what = "the choice is not remembered: tuning file", .path = path, .unsynced = 1, .lenient = 1};
+    const tutti_file_options file = {.what = "the choice is not remembered: tuning file",
+        .path = path,
+        .unsynced = 1,
+        .lenient = 1};
     char *text = json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     tutti_status status = text ? tutti_file_put(&file, text, strlen(text)) : TUTTI_ERR_NOMEM;
     free(text);

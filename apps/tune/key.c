@@ -3,6 +3,7 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
@@ -43,22 +44,26 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     const tutti_model_input *in = tutti_workload_input(workload);
     const tutti_step_options *recipe = &workload->recipe;
     const tutti_layout *l = &session->options.layout;
-    char layout[TUTTI_LAYOUT_TEXT] = "none";
+    char layout[TUTTI_LAYOUT_TEXT] = "none", wire[TUTTI_CODEC_TEXT];
     if (tutti_layout_given(l)) tutti_layout_print(l, layout);
+    snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
+    if (recipe->codec && recipe->codec->encodes)
+        tutti_codec_print(recipe->codec, recipe->codec_value, wire);
     tutti_status status = describe_hosts(session->exchange, hosts);
     if (status) return status;
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
-        " wire=%s precision=%s workers=%d ranks=%d layout=%s micro_batches=%d pipeline=%s hosts=%s "
+        " wire=%s precision=%s device=%s workers=%d ranks=%d layout=%s micro_batches=%d "
+        "pipeline=%s hosts=%s "
         "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
         workload->model->name, in->H, in->W, in->C, in->classes, recipe->batch,
         recipe->accumulate > 1 ? recipe->accumulate : 1,
         recipe->rule ? recipe->rule->name : tutti_update_sgd.name,
         recipe->strategy ? recipe->strategy->name : tutti_strategy_sync.name, recipe->clip_norm > 0,
-        recipe->average_decay > 0, tutti_dtype_name(recipe->wire),
-        tutti_dtype_name(recipe->precision), session->options.workers, session->ranks, layout,
+        recipe->average_decay > 0, wire, tutti_dtype_name(recipe->precision),
+        tutti_device_name(session->place.device), session->options.workers, session->ranks, layout,
         tutti_training_session_micro_batches(session, recipe->batch),
         tutti_emission_name(l->emission), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
         tutti_run_starpu_version(), tutti_kernel_library());

@@ -332,7 +332,8 @@ static tutti_status try_all(tuner *t, turn *next)
 /* An empty run, which keeps StarPU from restarting with every block. */
 static tutti_status hold_starpu(const tuner *t, tutti_training_session *held)
 {
-    const tutti_training_session_options options = {.workers = t->session->options.workers};
+    const tutti_training_session_options options = {
+        .workers = t->session->options.workers, .place = t->session->place};
     tutti_status status = tutti_training_session_open(&options, held);
     if (!status) status = tutti_training_session_blank(held);
     if (!status) status = tutti_training_session_apply(held);

@@ -142,9 +142,10 @@ typedef struct series {
 } series;
 
 /* All batches of a step. */
-static tutti_status submit_step(tutti_training_session *s)
+static tutti_status submit_step(tutti_training_session *s, int64_t number)
 {
-    tutti_status status = TUTTI_OK;
+    const int meeting = tutti_step_meeting(s->step, number);
+    tutti_status status = meeting < 0 ? TUTTI_OK : s->runner->submit(s->run, meeting);
     for (int batch = 0; batch < s->step->accumulate && !status; batch++)
         status = s->runner->submit(s->run, tutti_step_section(s->step, batch));
     /* Designs differ in this section alone, so that each step has it. */
@@ -165,7 +166,7 @@ static tutti_status run_series(const tutti_workload *w, tutti_training_session *
             status = s->runner->wait(s->run, point[landed % AHEAD], w->timeout_s);
         if (landed == r->warm - 1) r->from = look(s);
         if (landed == r->warm + r->steps - 1) r->to = look(s);
-        if (!status && i < all) status = submit_step(s);
+        if (!status && i < all) status = submit_step(s, i);
         point[i % AHEAD] = s->runner->point(s->run);
     }
     return status;

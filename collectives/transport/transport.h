@@ -91,6 +91,7 @@ typedef struct tutti_transport_about {
 #define TUTTI_TRANSPORT_LIST(X)                                                                    \
     X(mpi, "nonblocking MPI send and receive, on one communicator per lane")                       \
     X(nccl, "NCCL's collectives between GPUs, beside another transport")                           \
+    X(tcp, "two processes of different jobs, over a TCP connection")                               \
     X(loop, "ranks as threads of one process, for tests")
 
 /* The list as a table; a row with a NULL name ends it. [P] */
@@ -105,6 +106,16 @@ tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **
  * tutti_transport_mpi uses 1 GiB. */
 tutti_status tutti_transport_mpi_pieces(
     const void *comm, int lanes, size_t piece, tutti_transport **transport);
+
+/* Over a connected socket (tcp.h), which it takes over: two ranks, this one and the other. */
+typedef struct tutti_tcp_options {
+    int rank, lanes;  /* rank: 0 at one end, 1 at the other; the same lanes and tags at both */
+    int64_t tags;     /* at most 2^31 */
+    double silence_s; /* the connection breaks when nothing has come for so long */
+} tutti_tcp_options;
+/* Messages of a lower lane go first. Its collectives block nothing: it has none. INVAL, NOMEM; the socket is closed. */
+tutti_status tutti_transport_tcp(
+    int socket, const tutti_tcp_options *options, tutti_transport **transport);
 
 /* Ranks as threads of one process: the world that their messages pass through. [A] */
 typedef struct tutti_loop_world tutti_loop_world;

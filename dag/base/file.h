@@ -31,6 +31,7 @@ typedef struct tutti_file_options {
     int keep;                /* how many earlier files are kept */
     int anew; /* earlier files are another run's: remove PATH.1, PATH.2 ... once PATH is verified */
     int unsynced; /* it may be lost when the machine crashes; nothing waits for the disk */
+    int secret;   /* nobody but its owner may read it */
     int lenient;  /* failures are logged as warnings */
     tutti_status (*verify)(const char *part); /* checks the contents (and logs); may be NULL */
 } tutti_file_options;

@@ -1,4 +1,5 @@
 #include "dag/kernels/cuda.cuh"
+#include "dag/kernels/rng.cuh"
 
 extern "C" {
 #include "dag/kernels/act.h"
@@ -37,23 +38,6 @@ template <typename Value> tutti_status relu_bwd(const void *args, void *const bu
 {
     const ReluBwd<Value> element = {(const Value *)buf[0], (const Value *)buf[1], (Value *)buf[2]};
     return launch("relu_bwd", ((const tutti_relu_desc *)args)->count, element, queue);
-}
-
-/* The first two words of Philox4x32-10, as in dag/base/rng.c: bits 11 to 63 of 64. */
-TUTTI_BOTH inline uint64_t drawn(uint64_t key, uint64_t hi, uint64_t lo)
-{
-    uint64_t c0 = (uint32_t)lo, c1 = lo >> 32, c2 = (uint32_t)hi, c3 = hi >> 32;
-    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = c0 * 0xD2511F53u, p1 = c2 * 0xCD9E8D57u;
-        c0 = (p1 >> 32) ^ c1 ^ k0;
-        c2 = (p0 >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)p1;
-        c3 = (uint32_t)p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return (c1 << 32 | c0) >> 11;
 }
 
 template <typename Value> struct Dropout {

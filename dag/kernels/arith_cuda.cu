@@ -157,6 +157,41 @@ tutti_status shortcut_bwd(const void *args, void *const buf[], void *queue)
     return launch("shortcut_bwd", d->N * d->H * d->W * d->C, element, queue);
 }
 
+template <typename Value> struct Put {
+    const Value *x;
+    Value *y; /* where the first goes */
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        y[i] = x[i];
+    }
+};
+
+template <typename Value> tutti_status put_block(const void *args, void *const buf[], void *queue)
+{
+    const tutti_put_desc *d = (const tutti_put_desc *)args;
+    const Put<Value> element = {(const Value *)buf[0], (Value *)buf[1] + d->first};
+    return launch("put", d->count, element, queue);
+}
+
+template <typename Value> struct Take {
+    const Value *x;
+    Value *y;
+    int64_t parts, each, row, part;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const int64_t p = i / each % parts, r = i / each / parts;
+        y[i] = x[r * row + p * part + i % each];
+    }
+};
+
+template <typename Value> tutti_status take(const void *args, void *const buf[], void *queue)
+{
+    const tutti_take_desc *d = (const tutti_take_desc *)args;
+    const Take<Value> element = {
+        (const Value *)buf[0] + d->first, (Value *)buf[1], d->parts, d->each, d->row, d->part};
+    return launch("take", d->rows * d->parts * d->each, element, queue);
+}
+
 /* The order of tasks is all that a gate is for. */
 tutti_status gate(const void *, void *const[], void *)
 {
@@ -179,6 +214,8 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
     ROWS(concat_bwd, tutti_open_concat, split),
     ROWS(split, tutti_open_concat, split),
     ROWS(split_bwd, tutti_open_concat, concat),
+    ROWS(put, tutti_open_put, put_block),
+    ROWS(take, tutti_open_take, take),
     ROWS(shortcut, tutti_open_shortcut, shortcut),
     ROWS(shortcut_bwd, tutti_open_shortcut, shortcut_bwd),
     ROW(sum, TUTTI_F32, tutti_open_sum, sum<float, float>),

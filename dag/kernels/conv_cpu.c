@@ -4,7 +4,7 @@
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/onednn.h"
 
-static tutti_status check(const tutti_conv_desc *d)
+tutti_status tutti_check_conv(const tutti_conv_desc *d)
 {
     const struct {
         const char *what;
@@ -34,7 +34,7 @@ static tutti_status check(const tutti_conv_desc *d)
 
 static tutti_status open_pass(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
-    tutti_status status = check(desc);
+    tutti_status status = tutti_check_conv(desc);
     return status ? status : tutti_onednn_conv(desc, pass, dtype, args);
 }
 

@@ -177,7 +177,7 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 
 inline tutti_status space_get(const char *op, size_t bytes, void **space)
 {
-    *space = malloc(bytes);
+    *space = aligned_alloc(256, (bytes + 255) / 256 * 256); /* as the device's memory is */
     return *space ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);
 }
 

@@ -6,5 +6,7 @@
 #include "dag/kernels/kernel.h"
 
 extern const tutti_kernel *const tutti_kernels_cuda[];
+/* Those of tutti_kernel_find_tf32, in the same way. */
+extern const tutti_kernel *const tutti_kernels_tf32[];
 
 #endif

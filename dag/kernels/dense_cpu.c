@@ -3,16 +3,20 @@
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/onednn.h"
 
-static tutti_status open_to(
-    const void *desc, tutti_pass pass, tutti_dtype dtype, tutti_dtype to, void **args)
+tutti_status tutti_check_dense(const tutti_dense_desc *d)
 {
-    const tutti_dense_desc *d = desc;
     const int64_t w[] = {d->K, d->C};
     tutti_status status = tutti_cpu_check("dense", "N", d->N, 1);
     if (!status) status = tutti_cpu_check("dense", "C", d->C, 1);
     if (!status) status = tutti_cpu_check("dense", "K", d->K, 1);
-    if (!status) status = tutti_cpu_check_count("dense", w, 2);
-    return status ? status : tutti_onednn_dense(d, pass, dtype, to, args);
+    return status ? status : tutti_cpu_check_count("dense", w, 2);
+}
+
+static tutti_status open_to(
+    const void *desc, tutti_pass pass, tutti_dtype dtype, tutti_dtype to, void **args)
+{
+    tutti_status status = tutti_check_dense(desc);
+    return status ? status : tutti_onednn_dense(desc, pass, dtype, to, args);
 }
 
 static tutti_status open_pass(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)

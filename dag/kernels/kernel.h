@@ -1,15 +1,15 @@
 /* Ops and kernels: what can be computed on tensors, and the functions that compute it.
  *
  * Each family (pixel.h, mixup.h, conv.h, dense.h, norm.h, act.h, pool.h, lrn.h, arith.h, loss.h,
- * optim.h) declares its ops and defines a descriptor: a plain struct of numbers that specifies the
+ * optim.h, codec.h) declares its ops and defines a descriptor: a plain struct of numbers that specifies the
  * computation. An op is the same on every device. A kernel computes an op on one kind of device, for
  * one element type: `open` turns a descriptor into what the kernel needs at run time (cached primitives, scratch
  * memory); `fn` computes, any number of times, one call at a time per opened kernel (different
  * opened kernels run in parallel); `close` releases.
  *
  * <family>_cpu.c defines the family's ops, and its kernels for the CPU as rows of a table; table.c
- * collects the tables. <family>_cuda.cu has the rows for CUDA, of some ops. The rows are the only
- * list of ops: whoever needs a list walks through them.
+ * collects the tables. <family>_cuda.cu has the rows for CUDA (those of convolution only in a build
+ * with cuDNN). The rows are the only list of ops: whoever needs a list walks through them.
  *
  * All tensors are dense; images are N,H,W,C; convolution weights (K,R,S,C); dense weights (K,C).
  * Threads: open/close [M], fn [A]. Every kernel runs on the calling thread only and gives the same
@@ -45,8 +45,6 @@ typedef struct tutti_op {
     /* Bytes that one run must read and write, when the elements of the first buffer have this size.
      * NULL: it reads each buffer that it reads once, and writes each that it writes once. [P] */
     double (*bytes)(const void *desc, size_t element);
-    /* It computes a few numbers: where a device has no kernel for it, the CPU's is used. */
-    int small;
 } tutti_op;
 
 /* Kinds of devices. */
@@ -61,7 +59,8 @@ typedef struct tutti_kernel {
     const tutti_op *op;
     tutti_device device;
     tutti_dtype dtype;
-    /* INVAL (logged) for an invalid descriptor; UNSUPPORTED, NOMEM. */
+    /* INVAL (logged) for an invalid descriptor; UNSUPPORTED, NOMEM. On a GPU, the one that is the
+     * calling thread's; fn is called on the same. */
     tutti_status (*open)(const void *desc, void **args);
     tutti_kernel_fn *fn;
     void (*close)(void *args); /* accepts NULL */
@@ -71,6 +70,10 @@ typedef struct tutti_kernel {
 const tutti_kernel *tutti_kernel_get(int i);
 /* The row of this op, device and type; NULL when there is none. [P] */
 const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, tutti_dtype dtype);
+/* For this op on CUDA, another row for float32: its products may round their factors to TF32, which
+ * keeps 10 bits behind the point and is faster. NULL where there is none: the op has no products, or no
+ * kernel. These are not among the rows above, which never round so. [P] */
+const tutti_kernel *tutti_kernel_find_tf32(const tutti_op *op);
 /* The i-th op, from 0, in the order of their first rows; NULL past the end. [P] */
 const tutti_op *tutti_op_get(int i);
 

@@ -1,6 +1,7 @@
 libnet_la_SOURCES += \
 	dag/kernels/act.h dag/kernels/act_cpu.c \
 	dag/kernels/arith.h dag/kernels/arith_cpu.c \
+	dag/kernels/codec.h dag/kernels/codec_cpu.c \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \
 	dag/kernels/buffers.c dag/kernels/open.h dag/kernels/cuda_rows.h \
 	dag/kernels/cpu.c dag/kernels/cpu.h \
@@ -18,21 +19,30 @@ libnet_la_SOURCES += \
 # The kernels for CUDA. nvcc's kernels and those that tests make of the same files are made again when one of these changes.
 # libtool would give its own flags to nvcc, which does not know them: -prefer-non-pic leaves them out.
 SUFFIXES = .cu
-cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/cuda.cuh dag/kernels/kernel.h \
-	dag/kernels/loss.h dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/open.h dag/kernels/optim.h \
-	dag/kernels/pixel.h dag/kernels/pool.h
-cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/loss_cuda.cu dag/kernels/lrn_cuda.cu \
-	dag/kernels/mixup_cuda.cu dag/kernels/norm_cuda.cu dag/kernels/optim_cuda.cu dag/kernels/pixel_cuda.cu \
-	dag/kernels/pool_cuda.cu
-EXTRA_DIST += $(cuda_sources) dag/kernels/cuda.cuh
+cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/bias.cuh dag/kernels/conv.h \
+	dag/kernels/cublas.h dag/kernels/cuda.cuh dag/kernels/cudnn.h dag/kernels/dense.h dag/kernels/kernel.h dag/kernels/loss.h \
+	dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h \
+	dag/kernels/pool.h dag/kernels/rng.cuh
+cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/dense_cuda.cu dag/kernels/loss_cuda.cu \
+	dag/kernels/lrn_cuda.cu dag/kernels/mixup_cuda.cu dag/kernels/norm_cuda.cu dag/kernels/optim_cuda.cu \
+	dag/kernels/pixel_cuda.cu dag/kernels/pool_cuda.cu
+cudnn_sources = dag/kernels/conv_cuda.cu
+libraries_of_cuda = dag/kernels/cublas.c dag/kernels/cublas.h
+libraries_of_cudnn = dag/kernels/cudnn.c dag/kernels/cudnn.h
+EXTRA_DIST += $(cuda_sources) $(cudnn_sources) dag/kernels/bias.cuh dag/kernels/cuda.cuh dag/kernels/rng.cuh
 if HAVE_CUDA
-libnet_la_SOURCES += $(cuda_sources) dag/kernels/cuda_rows.c
+libnet_la_SOURCES += $(cuda_sources) $(libraries_of_cuda) dag/kernels/cuda_rows.c
+if HAVE_CUDNN
+libnet_la_SOURCES += $(cudnn_sources) $(libraries_of_cudnn)
+else
+libnet_la_SOURCES += dag/kernels/conv_none.c
+endif
 .cu.lo:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) $(CUDA_GENCODE) -std=c++17 -O2 -fmad=false \
 	  --Werror all-warnings --compiler-options=-fPIC,-Wall,-Wextra,-ffp-contract=off,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) -prefer-non-pic -c -o $@ $<
-$(cuda_sources:.cu=.lo): $(cuda_headers)
+$(cuda_sources:.cu=.lo) $(cudnn_sources:.cu=.lo): $(cuda_headers)
 else
 libnet_la_SOURCES += dag/kernels/cuda_none.c
 endif

@@ -44,7 +44,7 @@ static tutti_status check_pairs(const char *op, const char *what, int64_t rows)
         TUTTI_ERR_INVAL, "%s: %s is %" PRId64 "; rows are mixed in pairs", op, what, rows);
 }
 
-TUTTI_CPU_OPEN(mixup_draw)
+tutti_status tutti_open_mixup_draw(const void *desc, void **args)
 {
     const tutti_mixup_draw_desc *d = desc;
     tutti_status status = tutti_cpu_check("mixup_draw", "N", d->N, 2);
@@ -116,15 +116,14 @@ TUTTI_CPU_VALUES_FN(mixup)
 const tutti_op tutti_op_mixup_draw = {.name = "mixup_draw",
     .buffers = "labels,step:I64->part:F32",
     .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_mixup_draw_desc),
-    .small = 1};
+    .desc_bytes = sizeof(tutti_mixup_draw_desc)};
 const tutti_op tutti_op_mixup = {.name = "mixup",
     .buffers = "x,part:F32->y",
     .part = TUTTI_PART_FORWARD,
     .desc_bytes = sizeof(tutti_mixup_desc)};
 
 const tutti_kernel tutti_kernels_mixup_cpu[] = {
-    TUTTI_CPU_LOOP_OF(mixup_draw, TUTTI_I32, mixup_draw_open, mixup_draw_run),
+    TUTTI_CPU_LOOP_OF(mixup_draw, TUTTI_I32, tutti_open_mixup_draw, mixup_draw_run),
     TUTTI_CPU_LOOPS(mixup, tutti_open_mixup, mixup, tutti_cpu_free),
     {0},
 };

@@ -21,13 +21,8 @@
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/kernel.h"
+#include "dag/kernels/open.h"
 #include "dag/kernels/pool.h"
-
-typedef enum tutti_pass {
-    TUTTI_PASS_FORWARD,
-    TUTTI_PASS_BACKWARD_DATA,
-    TUTTI_PASS_BACKWARD_WEIGHTS
-} tutti_pass;
 
 /* Open a pass of a layer; the caller has checked the descriptor. dtype: of values, their gradients
  * and the weights, F32 or BF16; biases, and gradients of weights and biases, are float32. to: the

@@ -3,11 +3,20 @@
 #ifndef TUTTI_OPEN_H
 #define TUTTI_OPEN_H
 
+#include "dag/kernels/conv.h"
+#include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/lrn.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pool.h"
+
+/* Convolution and dense layers: y of x and w; dx of dy and w; dw and db of x and dy. */
+typedef enum tutti_pass {
+    TUTTI_PASS_FORWARD,
+    TUTTI_PASS_BACKWARD_DATA,
+    TUTTI_PASS_BACKWARD_WEIGHTS
+} tutti_pass;
 
 /* Of kernels that need only their descriptor: rows of every device name these, and tutti_cpu_free,
  * which closes. */
@@ -21,6 +30,7 @@ tutti_status tutti_open_put(const void *desc, void **args);
 tutti_status tutti_open_take(const void *desc, void **args);
 tutti_status tutti_open_shortcut(const void *desc, void **args);
 tutti_status tutti_open_gate(const void *desc, void **args);
+tutti_status tutti_open_mixup_draw(const void *desc, void **args);
 tutti_status tutti_open_mixup(const void *desc, void **args);
 tutti_status tutti_open_normalise(const void *desc, void **args);
 tutti_status tutti_open_sgd(const void *desc, void **args);
@@ -37,6 +47,8 @@ tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void
 void tutti_cpu_free(void *args);
 
 /* The others check their descriptor with these: INVAL, logged. */
+tutti_status tutti_check_conv(const tutti_conv_desc *desc);
+tutti_status tutti_check_dense(const tutti_dense_desc *desc);
 tutti_status tutti_check_norm(const tutti_norm_desc *desc);
 tutti_status tutti_check_pool(const tutti_pool_desc *desc);
 tutti_status tutti_check_lrn(const tutti_lrn_desc *desc);

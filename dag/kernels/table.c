@@ -17,6 +17,7 @@ static const tutti_kernel *const families[] = {
     tutti_kernels_optim_cpu,
     tutti_kernels_pixel_cpu,
     tutti_kernels_mixup_cpu,
+    tutti_kernels_codec_cpu,
 };
 
 /* The rows of the f-th family; NULL past the end. */
@@ -41,6 +42,14 @@ const tutti_kernel *tutti_kernel_find(const tutti_op *op, tutti_device device, t
     for (size_t f = 0; (rows = rows_of(f)); f++)
         for (const tutti_kernel *row = rows; row->op; row++)
             if (row->op == op && row->device == device && row->dtype == dtype) return row;
+    return NULL;
+}
+
+const tutti_kernel *tutti_kernel_find_tf32(const tutti_op *op)
+{
+    for (int f = 0; tutti_kernels_tf32[f]; f++)
+        for (const tutti_kernel *row = tutti_kernels_tf32[f]; row->op; row++)
+            if (row->op == op) return row;
     return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
- * copies of weights in another type; rounds.c what replicas that train alone do
+ * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas that train alone do
  * together; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
@@ -81,6 +81,12 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
     int *tensor);
 
+/* A tensor "<prefix><layer>.<suffix>" that is kept from step to step. */
+tutti_status tutti_builder_state(tutti_builder *b, const char *prefix, int l, const char *suffix,
+    tutti_dtype dtype, tutti_shape shape, int *state);
+/* Then: what the codec keeps and sends of the gradients that travel as codes. */
+tutti_status tutti_builder_declare_codes(tutti_builder *b);
+
 /* Points b->net at the net that computes in options->precision. INVAL (logged) if its output cannot
  * be float32; NOMEM. */
 tutti_status tutti_builder_set_precision(tutti_builder *b);
@@ -112,6 +118,10 @@ static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l
 {
     return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
 }
+/* What a complete gradient turns into where all replicas get its sum: an ALLREDUCE, or what the codec sends;
+ * and before the first reader of a sum, what the codec receives. */
+tutti_status tutti_builder_sum(tutti_builder *b, int l, int p);
+tutti_status tutti_builder_receive(tutti_builder *b);
 /* After all marks, before the first update: the lengths of all gradients, and the factor that clips
  * them. */
 tutti_status tutti_builder_measure_gradients(tutti_builder *b);
@@ -123,6 +133,8 @@ tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, cons
 /* From the last layer: all updates, what follows each, and running statistics; before them the lengths
  * of all gradients, if these are clipped. */
 tutti_status tutti_builder_update_all(tutti_builder *b);
+/* Leaves of what was not sent that of this replica. */
+tutti_status tutti_step_cut_residuals(tutti_step *step);
 /* For settle: makes the updates of parameters update this rank's own elements of them alone, and leaves
  * of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
 tutti_status tutti_step_cut_updates(tutti_step *step);
@@ -137,6 +149,18 @@ tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
 tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
 tutti_status tutti_builder_outer(
     tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum);
+/* Of replicas that train alone this one's own sum is all there is: tutti_strategy.sum. */
+tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p);
+/* The nodes of the section `average`: all parameters and states become averages over the replicas, of
+ * which those of parameters may be followed by an outer step. */
+tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum);
+/* Parameter p of layer l, to replica `to`, and its neighbour number k's, from replica `from`. Replicas are
+ * ranks here. */
+tutti_status tutti_builder_swap(
+    tutti_builder *b, int l, int p, const char *suffix, int k, int from, int to);
+/* Parameter p of layer l becomes the mean of this replica's and of what so many neighbours have sent, added in
+ * this order. */
+tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours);
 /* Whether a state is what the strategy keeps. */
 int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 /* For the section `refresh`: what parameters are as a round begins. */

@@ -73,8 +73,7 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
     return tutti_graph_tensor(b->graph, name, role, dtype, shape, tensor);
 }
 
-/* A tensor "<prefix><layer>.<suffix>" that is kept from step to step. */
-static tutti_status declare_state(tutti_builder *b, const char *prefix, int l, const char *suffix,
+tutti_status tutti_builder_state(tutti_builder *b, const char *prefix, int l, const char *suffix,
     tutti_dtype dtype, tutti_shape shape, int *state)
 {
     tutti_step *step = b->step;
@@ -82,7 +81,7 @@ static tutti_status declare_state(tutti_builder *b, const char *prefix, int l, c
         b, prefix, b->net->layer[l].name, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, state);
     if (status != TUTTI_OK) return status;
     step->state_layer[step->states] = l;
-    step->state_dealt[step->states] = 0;
+    step->state_dealt[step->states] = TUTTI_DEALT_NOT;
     step->state[step->states++] = *state;
     return TUTTI_OK;
 }
@@ -93,16 +92,17 @@ static tutti_status declare_average(
 {
     *average = -1;
     if (b->options->average_decay <= 0) return TUTTI_OK;
-    return declare_state(b, "average.", l, suffix, dtype, shape, average);
+    return tutti_builder_state(b, "average.", l, suffix, dtype, shape, average);
 }
 
 /* What the update rule keeps. */
 static tutti_status declare_kept(
     tutti_builder *b, const char *prefix, int l, const tutti_parameter *parameter, int *state)
 {
-    tutti_status status =
-        declare_state(b, prefix, l, parameter->suffix, parameter->dtype, parameter->shape, state);
-    if (status == TUTTI_OK) b->step->state_dealt[b->step->states - 1] = b->step->strategy->deals;
+    tutti_status status = tutti_builder_state(
+        b, prefix, l, parameter->suffix, parameter->dtype, parameter->shape, state);
+    if (status == TUTTI_OK && b->step->strategy->deals)
+        b->step->state_dealt[b->step->states - 1] = TUTTI_DEALT_BLOCKS;
     return status;
 }
 
@@ -113,7 +113,7 @@ static tutti_status declare_states(
     for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
     if (b->step->kept && status == TUTTI_OK)
-        status = declare_state(
+        status = tutti_builder_state(
             b, b->step->kept, l, parameter->suffix, parameter->dtype, parameter->shape, &t->kept);
     return status;
 }
@@ -189,7 +189,7 @@ static tutti_status declare_running(tutti_builder *b, int l)
     tutti_shape shape = tutti_shape_of(2, layer->out[0].C);
     int *running = &b->running[l];
     tutti_status status =
-        declare_state(b, "", l, "running", TUTTI_STATISTICS_DTYPE, shape, running);
+        tutti_builder_state(b, "", l, "running", TUTTI_STATISTICS_DTYPE, shape, running);
     if (status != TUTTI_OK) return status;
     for (int s = 0; s < b->options->micro_batches; s++)
         tutti_builder_site(b, l, s)->running = *running;

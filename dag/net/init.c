@@ -2,6 +2,7 @@
  * from the same weights, however the batch is cut. */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
+#include "dag/net/codec.h"
 #include "dag/net/site.h"
 #include "dag/net/step.h"
 #include "dag/net/update_rule.h"
@@ -99,6 +100,22 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
     return status;
 }
 
+/* What a codec keeps begins as zeros. */
+static tutti_status start_states(const target *t, const tutti_step *step)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; step->codec && step->codec->encodes && i < step->states && status == TUTTI_OK;
+         i++) {
+        const tutti_tensor *state = tutti_graph_get_tensor(step->graph, step->state[i]);
+        void *data;
+        status = t->runner->acquire(t->run, step->state[i], TUTTI_WRITE, state->bytes, &data);
+        if (status != TUTTI_OK) return status;
+        memset(data, 0, state->bytes);
+        t->runner->release(t->run, step->state[i]);
+    }
+    return status;
+}
+
 tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
     const tutti_runner *runner, tutti_run *run, uint64_t seed)
 {
@@ -110,9 +127,8 @@ tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
         .kept = step->kept,
         .averages = step->eval_average >= 0,
         .division = &step->division};
-    for (int l = step->first; l < step->end; l++) {
-        tutti_status status = start_layer(&t, &net->layer[l]);
-        if (status != TUTTI_OK) return status;
-    }
-    return TUTTI_OK;
+    tutti_status status = start_states(&t, step);
+    for (int l = step->first; l < step->end && status == TUTTI_OK; l++)
+        status = start_layer(&t, &net->layer[l]);
+    return status;
 }

@@ -1,9 +1,11 @@
 libnet_la_SOURCES += \
 	dag/net/builder.h \
+	dag/net/codec.h \
 	dag/net/crossings.c dag/net/crossings.h \
 	dag/net/declare.c \
 	dag/net/divide.c dag/net/divide.h \
 	dag/net/divided.c dag/net/divided.h \
+	dag/net/encode.c \
 	dag/net/evaluate.c \
 	dag/net/forward.c \
 	dag/net/gradients.c dag/net/gradients.h \

@@ -1,6 +1,7 @@
-/* What replicas that train alone do together at the end of a round. */
+/* What replicas that train alone do together: at the end of a round, and where they meet in a step. */
 #include "dag/net/builder.h"
 
+#include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/optim.h"
 
@@ -56,6 +57,48 @@ tutti_status tutti_builder_outer(
         b->graph, name, &tutti_op_outer, &desc, sizeof desc, momentum > 0 ? 3 : 2, access, NULL);
 }
 
+tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p)
+{
+    (void)b;
+    (void)l;
+    (void)p;
+    return TUTTI_OK;
+}
+
+/* In the order in which the next forward pass needs them. */
+static tutti_status mark_all(tutti_builder *b)
+{
+    const tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
+    int node;
+    for (int i = 0; i < step->parameters && status == TUTTI_OK; i++)
+        status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->parameter[i], 0, &node);
+    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
+        if (!tutti_builder_is_kept(b, step->state[i]))
+            status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
+    return status;
+}
+
+/* No reader of a sum before the last mark, so that marks can be fused. */
+tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
+{
+    const tutti_step *step = b->step;
+    tutti_status status = mark_all(b);
+    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
+        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++) {
+            status = tutti_builder_outer(b, l, p, parameter[p].suffix, rate, momentum);
+            if (status == TUTTI_OK)
+                status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
+        }
+    }
+    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
+        if (!tutti_builder_is_kept(b, step->state[i]))
+            status = tutti_builder_divide(b, step->state[i]);
+    return status;
+}
+
 static tutti_status note_start(tutti_builder *b, const tutti_trained *t)
 {
     const tutti_sum_desc desc = {.count = t->count, .inputs = 1};
@@ -75,4 +118,63 @@ tutti_status tutti_builder_note_starts(tutti_builder *b)
             status = note_start(b, &b->trained[l * TUTTI_LAYER_PARAMETERS + p]);
     }
     return status;
+}
+
+/* ---- meetings ---- */
+
+static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge)
+{
+    const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = replica, .edge = edge};
+    int node;
+    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
+    return status;
+}
+
+tutti_status tutti_builder_swap(
+    tutti_builder *b, int l, int p, const char *suffix, int k, int from, int to)
+{
+    static const char *const prefix[TUTTI_NEIGHBOURS] = {"near.", "near2."};
+    tutti_trained *t = tutti_builder_trained(b, l, p);
+    const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
+    tutti_status status = TUTTI_OK;
+    if (!t->near
+             [k]) /* all meetings use it; no tensor of a neighbour is the first that a graph has */
+        status = tutti_builder_tensor(b, prefix[k], b->net->layer[l].name, suffix, -1,
+            TUTTI_ROLE_SCRATCH, weight->dtype, weight->shape, &t->near[k]);
+    if (status == TUTTI_OK) status = message(b, TUTTI_MARK_SEND, t->weight, to, t->index);
+    return status == TUTTI_OK ? message(b, TUTTI_MARK_RECV, t->near[k], from, t->index) : status;
+}
+
+tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours)
+{
+    const tutti_trained *t = tutti_builder_trained(b, l, p);
+    const tutti_sum_desc sum = {.count = t->count, .inputs = neighbours, .into = 1};
+    const tutti_divide_desc mean = {.count = t->count, .by = (float)(1 + neighbours)};
+    tutti_access access[TUTTI_NEIGHBOURS + 1];
+    char name[TUTTI_SITE_NAME + 16];
+    for (int k = 0; k < neighbours; k++) access[k] = tutti_reads(t->near[k]);
+    access[neighbours] = tutti_updates(t->weight);
+    name_node(b, t->weight, &tutti_op_sum, name, sizeof name);
+    tutti_status status = tutti_graph_kernel(
+        b->graph, name, &tutti_op_sum, &sum, sizeof sum, neighbours + 1, access, NULL);
+    if (status != TUTTI_OK) return status;
+    name_node(b, t->weight, &tutti_op_divide, name, sizeof name);
+    return tutti_graph_kernel(
+        b->graph, name, &tutti_op_divide, &mean, sizeof mean, 1, &access[neighbours], NULL);
+}
+
+int tutti_step_meeting(const tutti_step *step, int64_t number)
+{
+    const int n = step->meetings;
+    int order[TUTTI_STEP_MEETINGS];
+    if (n == 0) return -1;
+    const uint64_t stream = tutti_rng_stream("meetings"), cycle = (uint64_t)(number / n);
+    for (int i = 0; i < n; i++) { /* drawn one by one: each takes the place of one before it */
+        const int k = (int)tutti_rng_below(
+            step->seed, stream, cycle * TUTTI_STEP_MEETINGS + (uint64_t)i, (uint64_t)i + 1);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    return step->meeting[order[number % n]];
 }

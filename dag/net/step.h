@@ -13,6 +13,10 @@
  * clipped or the rule takes only float32, the same widened. Weights, states, lengths and batch
  * statistics stay float32.
  *
+ * With a codec that encodes, large gradients travel as codes (dag/net/codec.h): behind the sum over
+ * micro-batches comes what the codec sends, and before the updates what it receives, the sum over ranks
+ * again in float32.
+ *
  * With `precision` TUTTI_BF16 values and their gradients are bf16. The output (logits), the loss,
  * batch statistics, and the gradients of parameters until they are summed stay float32, and so do
  * parameters and states: what is trained, hashed and saved. Layers that multiply a parameter read a
@@ -38,7 +42,9 @@
  *
  *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
  *           were at the beginning of a round
- *   average with the strategy local: averages of parameters and state over replicas
+ *   average with the strategies local and gossip: averages of parameters and state over replicas
+ *   meet.0, meet.1, ...
+ *           with the strategy gossip: messages between replicas, before the passes of a step
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -86,10 +92,23 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
-    tutti_strategy_local;
+    tutti_strategy_local, tutti_strategy_gossip;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
+
+/* In what form a gradient travels (dag/net/codec.h). */
+typedef struct tutti_codec tutti_codec;
+extern const tutti_codec tutti_codec_onebit, tutti_codec_topk, tutti_codec_powersgd;
+/* NULL-terminated table of codecs. [P] */
+extern const tutti_codec *const tutti_codecs[];
+/* Reads "NAME", or "NAME:number". Returns whether it could; if not, `fault` says why, and what to write
+ * instead. [P] */
+int tutti_codec_read(
+    const char *text, const tutti_codec **codec, double *value, char *fault, size_t size);
+/* The same text; NULL: none. Returns text. [P] */
+enum { TUTTI_CODEC_TEXT = 48 };
+char *tutti_codec_print(const tutti_codec *codec, double value, char text[TUTTI_CODEC_TEXT]);
 
 /* The values of a strategy's parameters, in the order of its table. */
 enum { TUTTI_STRATEGY_PARAMETERS = 4, TUTTI_STRATEGY_TEXT = 96 };
@@ -135,8 +154,13 @@ typedef struct tutti_step_options {
     const tutti_update_rule *rule;    /* NULL: tutti_update_sgd */
     const tutti_strategy *strategy;   /* NULL: tutti_strategy_sync */
     tutti_strategy_settings settings; /* of the strategy */
-    tutti_dtype wire;      /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
-    tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
+    tutti_dtype wire; /* in which gradients are summed over ranks: TUTTI_F32, TUTTI_BF16 */
+    /* In what form large gradients travel, and its number. NULL, or one that does not encode: they are
+     * summed as they are, in the type of `wire`, which is TUTTI_F32 with one that does */
+    const tutti_codec *codec;
+    double codec_value;
+    int64_t codec_least;          /* gradients of fewer elements do not travel as codes; 0: 1024 */
+    tutti_dtype precision;        /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */
     double beta1, beta2;          /* of Adam and AdamW */
@@ -179,14 +203,22 @@ typedef struct tutti_micro_batch {
     int metrics;    /* (3) float64: sum of losses, right answers, rows counted (loss.h) */
 } tutti_micro_batch;
 
+/* Whether a rank may have only a part of a state. */
+typedef enum tutti_dealt {
+    TUTTI_DEALT_NOT,
+    TUTTI_DEALT_BLOCKS, /* that of its part of an update (tutti_strategy.deals) */
+    TUTTI_DEALT_ROWS,   /* that of its replica (dag/net/codec.h) */
+} tutti_dealt;
+
+enum { TUTTI_STEP_MEETINGS = 24 };
+
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
     tutti_division division;
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
-    int *
-        state_dealt; /* of each state: whether a rank may have only a part of it (tutti_strategy.deals) */
+    int *state_dealt;                   /* of each state: tutti_dealt */
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;
@@ -195,6 +227,10 @@ typedef struct tutti_step {
      * follows the last step of each round; -1: they are equal after every step */
     int average;
     int64_t period; /* steps of a round */
+    /* With a strategy whose replicas meet others in every step: the sections of messages; and the seed
+     * that says which is next */
+    int meetings, meeting[TUTTI_STEP_MEETINGS];
+    uint64_t seed;
     /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
     int gather_first, gather_more;
     int accumulate; /* batches per step */
@@ -211,6 +247,10 @@ typedef struct tutti_step {
     const tutti_strategy *strategy;
     const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
     int *update;      /* of each parameter: the node that updates it */
+    const tutti_codec *codec; /* as in the options */
+    /* Bytes that a rank sends for the sums of a step's gradients, along rings; what they would be in
+     * float32, without a codec. Without sums in every step 0 */
+    double sent_bytes, plain_bytes;
 } tutti_step;
 
 /* INVAL (logged): bad options; a net that failed, has no output or no parameters, or has an unused
@@ -225,6 +265,9 @@ void tutti_step_free(tutti_step *step); /* accepts NULL */
 tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
+/* The section to submit before the first batch of step `number`, from 0, the same on all replicas; -1: none.
+ * Each of a step's meetings comes once in so many steps, in an order drawn from the seed. [P] */
+int tutti_step_meeting(const tutti_step *step, int64_t number);
 
 /* Writes the initial values of every parameter and state into the run's memory, not of copies; they
  * depend only on the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0;

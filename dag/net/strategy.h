@@ -23,9 +23,10 @@ struct tutti_strategy {
     const char *name, *summary; /* "sync" */
     /* At most TUTTI_STRATEGY_PARAMETERS; NULL: none */
     const tutti_strategy_parameter *parameter;
-    int deals; /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
+    int deals;   /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
+    int encodes; /* gradients may travel as codes (dag/net/codec.h) */
     int divides; /* layers may be divided over replicas (dag/net/divide.h) */
-    int roots; /* that is all of it, or nothing; with it goes the whole sum of each gradient */
+    int roots;   /* that is all of it, or nothing; with it goes the whole sum of each gradient */
     /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal
      * again after the last step of a round. In a round they differ: who hashes, evaluates or saves
      * weights waits for its end. */
@@ -34,6 +35,11 @@ struct tutti_strategy {
      * tensors of its shape and type that begin as zeros, or NULL. NULL: 1; nothing. [P] */
     int64_t (*period)(const tutti_strategy_settings *settings);
     const char *(*keeps)(const tutti_strategy_settings *settings);
+    /* Replicas that meet others in every step: how many kinds of meetings there are, at most
+     * TUTTI_STEP_MEETINGS, of which each step begins with one (tutti_step_meeting), and what appends
+     * the messages of the i-th, the nodes of a section of its own. NULL: they do not. [P]; [M] */
+    int (*meetings)(const tutti_step_options *options);
+    tutti_status (*meet)(struct tutti_builder *b, int i);
     /* INVAL (logged): a rule or options that the strategy cannot take. */
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */

@@ -5,7 +5,7 @@
 
 #include "dag/net/step.h"
 
-enum { TUTTI_UPDATE_STATES = 2 };
+enum { TUTTI_UPDATE_STATES = 2, TUTTI_NEIGHBOURS = 2 };
 
 /* A parameter's tensors, which all micro-batches share, and how it is updated. The gradient has the
  * type in which it was summed over ranks (tutti_step_options.wire) if the rule takes it and nothing
@@ -18,7 +18,11 @@ typedef struct tutti_trained {
     int state[TUTTI_UPDATE_STATES]; /* as the rule lists them */
     int average;                    /* over steps; -1: there is none */
     int kept;                       /* what the strategy keeps of it, if anything */
-    int start;                      /* what it was when a round began, if the strategy needs that */
+    int residual, code,
+        factor; /* of a codec, if the gradient travels as a code: what was not sent; what
+                                       is sent; what else is kept */
+    int start;  /* what it was when a round began, if the strategy needs that */
+    int near[TUTTI_NEIGHBOURS]; /* what other replicas have of it, if the strategy needs that */
     int64_t count;
     float rate_factor;  /* of the learning rate */
     float weight_decay; /* of this parameter: its factor is in it */

@@ -13,13 +13,6 @@ static const tutti_device_kind *const devices = &tutti_device_kind_built;
 
 enum { HOST = 1, GPU = 2 };
 
-/* Whether a node that runs looks for its tensors on the GPU. */
-static int works_on_gpu(const tutti_binding *b, int node)
-{
-    if (b->kernel[node]) return b->kernel[node]->device == TUTTI_CUDA;
-    return b->place.device == TUTTI_CUDA && b->place.collects_there;
-}
-
 /* Of each block, whether it must be in main memory, on the GPU, or both. */
 static void find_uses(const tutti_binding *b, unsigned char used[])
 {
@@ -30,7 +23,7 @@ static void find_uses(const tutti_binding *b, unsigned char used[])
     }
     for (int n = 0; n < b->nodes; n++) {
         const tutti_node *node = tutti_graph_get_node(b->graph, n);
-        if (!tutti_node_runs(node) || works_on_gpu(b, n)) continue;
+        if (node->kind != TUTTI_NODE_COLLECTIVE || b->place.collects_there) continue;
         for (int a = 0; a < node->accesses; a++)
             used[tutti_graph_get_tensor(b->graph, node->access[a].tensor)->block] |= HOST;
     }
@@ -160,8 +153,9 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
             "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name, node->op->name,
             node->op->desc_bytes, node->desc_bytes);
     tutti_dtype dtype = tutti_graph_get_tensor(b->graph, node->access[0].tensor)->dtype;
-    const tutti_kernel *kernel = tutti_kernel_find(node->op, b->place.device, dtype);
-    if (!kernel && node->op->small) kernel = tutti_kernel_find(node->op, TUTTI_CPU, dtype);
+    const tutti_kernel *kernel = NULL;
+    if (b->place.tf32 && dtype == TUTTI_F32) kernel = tutti_kernel_find_tf32(node->op);
+    if (!kernel) kernel = tutti_kernel_find(node->op, b->place.device, dtype);
     if (!kernel)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "node '%s': this build has no kernel for %s of %s on %s", node->name, node->op->name,
@@ -190,8 +184,8 @@ tutti_status tutti_binding_open(
     if (!b.host || !b.gpu || !b.kernel || !b.args)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
     if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
-    for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
     if (!status) status = bind_memory(&b);
+    for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
     if (status)
         tutti_binding_close(&b);
     else

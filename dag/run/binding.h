@@ -8,8 +8,9 @@
 
 /* Where a graph is computed. Zeroes: on the CPU. */
 typedef struct tutti_binding_place {
-    tutti_device device; /* whose kernels; ops that are `small` (kernel.h) may have the CPU's */
+    tutti_device device; /* whose kernels */
     int gpu;             /* of TUTTI_CUDA: which device */
+    int tf32;            /* of TUTTI_CUDA: products of float32 may round their factors to TF32 */
     int collects_there;  /* collectives find their data on the GPU; 0: in main memory */
 } tutti_binding_place;
 
@@ -19,7 +20,7 @@ typedef struct tutti_binding {
     int tensors, nodes;
     /* Where each tensor begins, initially zero, aligned to 64 bytes: in main memory, which with a GPU is
      * pinned, and on the GPU. NULL where it is not. On the CPU all are in main memory. With a GPU, all but
-     * tokens are there, and in main memory what collectives or the CPU's kernels use. The tensors of a block
+     * tokens are there, and in main memory what collectives use. The tensors of a block
      * are neighbours in both. */
     tutti_buffer *host, *gpu;
     const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */

@@ -1,6 +1,7 @@
 #include "dag/run/datum.h"
 
 #include "dag/base/log.h"
+#include "dag/run/held.h"
 #include "dag/run/starpu_mode.h"
 
 #include <stdlib.h>
@@ -64,6 +65,29 @@ tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg),
     if (!rc) return TUTTI_OK;
     free(e);
     return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU cannot acquire data: %s", strerror(-rc));
+}
+
+tutti_status tutti_datum_hold_on(const tutti_datum_hold *hold, tutti_held **held)
+{
+    const tutti_held_request request = {.name = hold->name,
+        .counted = 1,
+        .handles = 1,
+        .handle = &hold->data,
+        .mode = &hold->mode,
+        .start = hold->start,
+        .refused = hold->refused,
+        .arg = hold->arg};
+    tutti_status status = tutti_held_open(&request, held);
+    if (status) return status;
+    tutti_held *opened = *held; /* where it stands may be gone once it is submitted */
+    status = tutti_held_submit(opened);
+    if (status) tutti_held_end(opened);
+    return status;
+}
+
+void tutti_datum_let_go(tutti_held *held)
+{
+    tutti_held_end(held);
 }
 
 /* ---- tasks ---- */

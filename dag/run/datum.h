@@ -4,6 +4,7 @@
 #ifndef TUTTI_DATUM_H
 #define TUTTI_DATUM_H
 
+#include "dag/base/buffer.h"
 #include "dag/graph/graph.h"
 #include "dag/run/handle.h"
 
@@ -21,6 +22,23 @@ void tutti_datum_close(tutti_insert_handle data);
 /* Calls when(arg) once all that was submitted on the data so far has ended, which must write them: on any
  * thread, which it must not hold up. */
 tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg), void *arg);
+
+/* Data that are held from when they are here until tutti_datum_let_go, for a message that is no collective
+ * (designs/kv/link.h): as those of held.h, and counted among StarPU's tasks. */
+typedef struct tutti_held tutti_held;
+typedef struct tutti_datum_hold {
+    const char *name; /* kept until the end */
+    tutti_insert_handle data;
+    tutti_mode mode; /* READ or WRITE */
+    /* [A] buf[0]: where the data are. tutti_datum_let_go may be called before it returns. */
+    void (*start)(void *arg, const tutti_buffer buf[]);
+    /* [A] instead of start: StarPU refuses the data; let go, too */
+    void (*refused)(void *arg, tutti_status status);
+    void *arg;
+} tutti_datum_hold;
+/* *held is set before start may be called. NOMEM, INTERNAL: nothing was submitted. */
+tutti_status tutti_datum_hold_on(const tutti_datum_hold *hold, tutti_held **held);
+void tutti_datum_let_go(tutti_held *held); /* [A] once */
 
 enum { TUTTI_DATUM_MOST = 64 };
 

@@ -8,7 +8,7 @@
  *   open -> { feed* submit fetch* }* ... wait ... -> close
  *
  * With a GPU, all tensors live there from open to close: steps allocate nothing, and move only what is
- * fed and fetched, and what collectives or the CPU's kernels use in main memory, there and back.
+ * fed and fetched, and what collectives use in main memory, there and back.
  *
  * Submitting returns at once. Only their tensors' dependencies order sections; there is no barrier:
  * a later step's first layer may run while an earlier step's last collective is in flight. feed and
@@ -56,7 +56,7 @@ typedef struct tutti_run_options {
      * collectives hold their worker (0: 1) */
     int workers;
     /* Where kernels run; starpu alone knows GPUs. With one, the CPU workers feed and fetch, start
-     * collectives, and run ops that have no kernel there (tutti_op.small). */
+     * collectives. */
     tutti_binding_place place;
     /* inline: 0 runs in program order where legal, others draw a legal order; starpu: ignored */
     uint64_t seed;

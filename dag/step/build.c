@@ -2,6 +2,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/loss.h"
 #include "dag/net/builder.h"
+#include "dag/net/codec.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +83,8 @@ static tutti_status check_options(const tutti_step_options *o)
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    tutti_status status = rule_of(o)->check(o);
+    tutti_status status = tutti_codec_check(o, strategy_of(o));
+    if (status == TUTTI_OK) status = rule_of(o)->check(o);
     return status == TUTTI_OK ? strategy_of(o)->check(rule_of(o), o) : status;
 }
 
@@ -425,12 +427,28 @@ static tutti_status refresh(tutti_builder *b)
     return status == TUTTI_OK && b->starts ? tutti_builder_note_starts(b) : status;
 }
 
+/* The messages of replicas that meet others in every step. */
+static tutti_status meet(tutti_builder *b)
+{
+    tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
+    step->meetings = step->strategy->meetings ? step->strategy->meetings(b->options) : 0;
+    for (int i = 0; i < step->meetings && status == TUTTI_OK; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "meet.%d", i);
+        status = tutti_graph_section(b->graph, name, &step->meeting[i]);
+        if (status == TUTTI_OK) status = step->strategy->meet(b, i);
+    }
+    return status;
+}
+
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
-    tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
+    tutti_status status = meet(b);
+    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
     if (status == TUTTI_OK) status = step->strategy->update(b);
@@ -460,6 +478,8 @@ static tutti_status open_builder(tutti_builder *b)
     const tutti_strategy_settings *settings = &b->options->settings;
     step->period = step->strategy->period ? step->strategy->period(settings) : 1;
     step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
+    step->codec = b->options->codec;
+    step->seed = b->options->seed;
     step->division = b->options->division;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
@@ -467,7 +487,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
     step->state = calloc(
-        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2), sizeof *step->state);
+        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
     b->site = calloc(layers * micro_batches, sizeof *b->site);
     b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
@@ -488,9 +508,9 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
-    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2),
+    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
-    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 2) + 2),
+    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_dealt);
     if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
         !step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
@@ -549,6 +569,7 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = cut_net(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare(&b);
+    if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);
     close_builder(&b);
@@ -576,7 +597,8 @@ void tutti_step_free(tutti_step *step)
 
 tutti_status tutti_step_settle(tutti_step *step)
 {
-    return step->strategy->settle ? step->strategy->settle(step) : TUTTI_OK;
+    tutti_status status = tutti_step_cut_residuals(step);
+    return status == TUTTI_OK && step->strategy->settle ? step->strategy->settle(step) : status;
 }
 
 int tutti_step_section(const tutti_step *step, int batch)

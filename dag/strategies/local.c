@@ -60,49 +60,10 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
     return TUTTI_OK;
 }
 
-/* This replica's own sum is all there is. */
-static tutti_status sum(tutti_builder *b, int l, int p)
-{
-    (void)b;
-    (void)l;
-    (void)p;
-    return TUTTI_OK;
-}
-
-/* In the order in which the next forward pass needs them. */
-static tutti_status mark_all(tutti_builder *b)
-{
-    const tutti_step *step = b->step;
-    tutti_status status = TUTTI_OK;
-    int node;
-    for (int i = 0; i < step->parameters && status == TUTTI_OK; i++)
-        status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->parameter[i], 0, &node);
-    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
-        if (!tutti_builder_is_kept(b, step->state[i]))
-            status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
-    return status;
-}
-
-/* No reader of a sum before the last mark, so that marks can be fused. */
 static tutti_status average(tutti_builder *b)
 {
-    const tutti_step *step = b->step;
     const double *value = b->options->settings.value;
-    tutti_status status = mark_all(b);
-    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++) {
-            status = tutti_builder_outer(
-                b, l, p, parameter[p].suffix, (float)value[OUTER], (float)value[MOMENTUM]);
-            if (status == TUTTI_OK)
-                status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
-        }
-    }
-    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
-        if (!tutti_builder_is_kept(b, step->state[i]))
-            status = tutti_builder_divide(b, step->state[i]);
-    return status;
+    return tutti_builder_average(b, (float)value[OUTER], (float)value[MOMENTUM]);
 }
 
 const tutti_strategy tutti_strategy_local = {.name = "local",
@@ -112,6 +73,6 @@ const tutti_strategy tutti_strategy_local = {.name = "local",
     .period = period,
     .keeps = keeps,
     .check = check,
-    .sum = sum,
+    .sum = tutti_builder_keep_sum,
     .update = tutti_builder_update_all,
     .average = average};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 const tutti_strategy *const tutti_strategies[] = {&tutti_strategy_sync, &tutti_strategy_sharded,
-    &tutti_strategy_rooted, &tutti_strategy_local, NULL};
+    &tutti_strategy_rooted, &tutti_strategy_local, &tutti_strategy_gossip, NULL};
 
 static const tutti_strategy *find(const char *name, size_t length)
 {
@@ -42,9 +42,10 @@ static void say_names(char *fault, size_t size)
             tutti_strategies[i]->name);
 }
 
-/* Of a strategy whose parameter is a word. */
+/* Of a strategy whose first parameter is a word. */
 static void say_words(const tutti_strategy *strategy, char *fault, size_t size)
 {
+    const tutti_strategy_parameter *next = strategy->parameter + 1;
     const char *const *words = strategy->parameter->words;
     int used = snprintf(fault, size, "must be");
     for (int w = 0; words[w] && used >= 0 && (size_t)used < size; w++)
@@ -53,6 +54,9 @@ static void say_words(const tutti_strategy *strategy, char *fault, size_t size)
             : words[w + 1] ? ","
                            : " or",
             strategy->name, words[w]);
+    if (next->key && used >= 0 && (size_t)used < size)
+        snprintf(fault + used, size - (size_t)used, ", which %s= may follow, such as %s:%s,%s=%g",
+            next->key, strategy->name, words[0], next->key, next->fallback);
 }
 
 static void say_keys(const tutti_strategy *strategy, char *fault, size_t size)

@@ -12,15 +12,16 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
     return TUTTI_OK;
 }
 
-static tutti_status sum(tutti_builder *b, int l, int p)
+static tutti_status update(tutti_builder *b)
 {
-    tutti_trained *t = tutti_builder_trained(b, l, p);
-    return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, t->gradient, 0, &t->mark);
+    tutti_status status = tutti_builder_receive(b);
+    return status == TUTTI_OK ? tutti_builder_update_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_sync = {.name = "sync",
     .summary = "every rank gets all sums and updates all parameters",
     .divides = 1,
+    .encodes = 1,
     .check = check,
-    .sum = sum,
-    .update = tutti_builder_update_all};
+    .sum = tutti_builder_sum,
+    .update = update};

@@ -33,8 +33,9 @@ tutti_status tutti_book_open(const tutti_book_rule *rule, int clients, tutti_boo
         .clients = clients,
         .arrived = calloc(n, sizeof *book->arrived),
         .added = calloc(n, sizeof *book->added),
+        .base = calloc(n, sizeof *book->base),
         .left = calloc(n, 1)};
-    if (book->arrived && book->added && book->left) return TUTTI_OK;
+    if (book->arrived && book->added && book->base && book->left) return TUTTI_OK;
     tutti_book_close(book);
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a key with %d clients", clients);
 }
@@ -43,6 +44,7 @@ void tutti_book_close(tutti_book *book)
 {
     free(book->arrived);
     free(book->added);
+    free(book->base);
     free(book->left);
     *book = (tutti_book){0};
 }
@@ -55,6 +57,17 @@ void tutti_book_arrive(tutti_book *book, int client)
 void tutti_book_leave(tutti_book *book, int client)
 {
     book->left[client] = 1;
+}
+
+void tutti_book_join(tutti_book *book, int client)
+{
+    int64_t least = -1;
+    if (!book->left[client]) return;
+    for (int c = 0; c < book->clients; c++)
+        if (!book->left[c] && (least < 0 || book->added[c] < least)) least = book->added[c];
+    if (least < 0) least = book->added[client]; /* nobody else is there */
+    book->arrived[client] = book->added[client] = book->base[client] = least;
+    book->left[client] = 0;
 }
 
 static int waits_to_be_added(const tutti_book *b, int client)
@@ -92,6 +105,7 @@ static int first_missing(const tutti_book *b)
 
 int tutti_book_awaits(const tutti_book *book, int client, int64_t pushes)
 {
+    pushes += book->base[client];
     if (book->arrived[client] < pushes) return client;
     if (book->added[client] < pushes) {
         int missing = first_missing(book);

@@ -11,7 +11,9 @@
  *               n - s times: no client is ever more than s pushes ahead of the slowest when it goes on.
  *               Replies are held back, never pushes. bounded:0 is sync.
  *
- * A client that has left is not waited for: rounds have the pushes of the others.
+ * A client that has left is not waited for: rounds have the pushes of the others. One that joins, or returns, begins
+ * with as many pushes as the slowest of the others: nobody waits for what was before it came, and it is ahead of
+ * nobody.
  *
  * LAW: the server never waits for a client while it holds what another needs, but for rounds of sync
  * and the bound, whose waiting is what they are for.
@@ -42,6 +44,7 @@ typedef struct tutti_book {
     int64_t rounds;   /* that were added; of sync */
     int64_t *arrived; /* per client: pushes whose data are here */
     int64_t *added;   /* per client: those of them that were added */
+    int64_t *base;    /* per client: its count when it joined, with which `pushes` below begins */
     char *left;       /* per client: has left */
 } tutti_book;
 
@@ -51,12 +54,14 @@ void tutti_book_close(tutti_book *book);
 
 /* A push of this client has come. */
 void tutti_book_arrive(tutti_book *book, int client);
-/* The client has left; its pushes have all come. */
+/* The client has left: its pushes have all come, or never will. */
 void tutti_book_leave(tutti_book *book, int client);
+/* One that had left is there. */
+void tutti_book_join(tutti_book *book, int client);
 /* The next round, if there is one: client[] gets those whose oldest push that was not added is in it, in the
  * order in which to add them. Returns how many there are; 0: there is no round. The round counts as added. */
 int tutti_book_round(tutti_book *book, int client[]);
-/* Whether a pull of this client, which has pushed this key so many times before, may be answered. */
+/* Whether a pull of this client, which has pushed this key so many times since it joined, may be answered. */
 int tutti_book_answers(const tutti_book *book, int client, int64_t pushes);
 /* Whom such a pull waits for: a client; -1: nobody. */
 int tutti_book_awaits(const tutti_book *book, int client, int64_t pushes);

@@ -40,6 +40,13 @@
  *
  * A client that has closed is not waited for.
  *
+ * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which meet over
+ * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
+ * communicator has the workers of this client, or this job's servers. In async and bounded a client that dies is told,
+ * and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the death of a
+ * client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token travel as
+ * they are: trust the network.
+ *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
  * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
  * works, and sums inside tutti_kv_wait. */
@@ -69,6 +76,15 @@ typedef struct tutti_kv_options {
     const char *type;
     /* Of the session that carries everything; NULL: as in tutti_attach. */
     const tutti_attach_options *attach;
+
+    /* Where servers and clients are jobs of their own (below). NULL: what TUTTI_KV_ROLE says; without it, all are in
+     * this communicator, and the fields that follow do not count. */
+    const char *role; /* "server:0", "client:2"; "client": one more, which joins */
+    const char *meet; /* where the servers are; NULL: TUTTI_KV_MEET */
+    const char
+        *listen;       /* of a server: "ADDRESS:PORT"; NULL: TUTTI_KV_LISTEN, or "127.0.0.1:auto" */
+    const char *token; /* NULL: TUTTI_KV_TOKEN, or one that the server makes */
+    double timeout_s;  /* for how long the others may be out of reach; 0: TUTTI_KV_TIMEOUT, or 30 */
 } tutti_kv_options;
 
 /* As tutti_kv_open below, with the size of the caller's tutti_kv_options (see tutti_attach_sized). */
@@ -76,8 +92,9 @@ TUTTI_API tutti_status tutti_kv_open_sized(
     MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
 
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
- * is left, a type that is none, or one without servers. MISMATCH: the ranks' options differ. Also
- * what tutti_attach and tutti_group return. */
+ * is left, a type that is none, or one without servers; of jobs: a role that is none, another token, or options
+ * that the server does not have. MISMATCH: the ranks' options differ, or a server's version. TIMEOUT, COMM: a server
+ * cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {
@@ -85,14 +102,16 @@ static inline tutti_status tutti_kv_open(
 }
 
 /* Collective over comm: waits for what was inserted (at most 60 s), and then, as long as it takes, for
- * the other workers, since servers leave with the last. NULL is accepted. The store no longer exists
- * after this call, whatever it returns. Returns the first failure, as tutti_detach does. */
+ * the other workers, since servers leave with the last (between jobs in sync alone). NULL is accepted. The
+ * store no longer exists after this call, whatever it returns. Returns the first failure, as tutti_detach
+ * does. */
 TUTTI_API tutti_status tutti_kv_close(tutti_kv *kv);
 
 /* 1 on a server, 0 on a worker. */
 TUTTI_API int tutti_kv_serves(const tutti_kv *kv);
 /* The worker's number, from 0, and how many there are; its client's number, and how many clients there
- * are. On a server the numbers are -1. */
+ * are. On a server the numbers are -1. Between jobs: how many there are at the start; one that joins has a number
+ * beyond. */
 TUTTI_API int tutti_kv_rank(const tutti_kv *kv);
 TUTTI_API int tutti_kv_workers(const tutti_kv *kv);
 TUTTI_API int tutti_kv_client(const tutti_kv *kv);
@@ -118,8 +137,9 @@ TUTTI_API tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text);
 TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
 
 /* Makes a key, which must be new. Its first value is data of worker 0; the data of the others get that value,
- * too. key: any number from 0. Every worker calls it, with the same type and number of elements. The
- * handle is not kept. INVAL: the key exists; the data are not of this type, or the optimizer does not take it. */
+ * too, and those of a client that joins later, or returns, the value as it is then. key: any number from 0. Every
+ * worker calls it, with the same type and number of elements. The handle is not kept. INVAL: the key exists; the data
+ * are not of this type, or the optimizer does not take it. */
 TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
 /* Adds the data of all workers of the client, and sends the sum to the key's server. INVAL: an unknown key;
  * data of another size than at init. */

@@ -9,7 +9,7 @@
 
 /* ---- opening ---- */
 
-_Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, attach) + sizeof(void *),
+_Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, timeout_s) + sizeof(double),
     "the options end with their last field");
 
 static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options *options)
@@ -31,7 +31,7 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options
     return TUTTI_OK;
 }
 
-/* How the ranks divide, of which there are so many. */
+/* How the ranks of one mpirun divide, of which there are so many. */
 static tutti_status divide(const tutti_kv_options *o, int ranks, tutti_kv *kv)
 {
     kv->servers = o->servers;
@@ -52,24 +52,55 @@ static tutti_status divide(const tutti_kv_options *o, int ranks, tutti_kv *kv)
             "servers, or "
             "leave clients 0",
             kv->clients);
-    tutti_status status = tutti_book_rule_read(o->type, &kv->rule);
-    if (!status && !o->servers && kv->rule.type != TUTTI_KV_SYNC)
-        status = tutti_fail(TUTTI_ERR_USAGE,
+    if (!o->servers && kv->rule.type != TUTTI_KV_SYNC)
+        return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: type is \"%s\", but without servers there is sync alone", o->type);
-    return status;
+    kv->client_size = kv->workers / kv->clients;
+    kv->rank = kv->session->rank;
+    if (kv->rank >= kv->workers) kv->server = kv->rank - kv->workers;
+    return TUTTI_OK;
+}
+
+/* Which part this job has. A server learns from the first client how many workers one has. */
+static tutti_status divide_jobs(tutti_kv *kv)
+{
+    const tutti_jobs *j = &kv->jobs.settings;
+    int rank = kv->session->rank, size = kv->session->size;
+    kv->road = &tutti_road_jobs;
+    kv->servers = j->servers;
+    kv->clients = j->clients;
+    kv->client_size = j->serves ? 1 : size;
+    kv->workers = kv->clients * kv->client_size;
+    if (j->serves) kv->server = j->number + rank;
+    if (!j->serves || j->number + size <= j->servers) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "tutti_kv_open: this job has %d ranks and is server:%d, but there are %d servers", size,
+        j->number, j->servers);
 }
 
 /* On the session: the group of a client's workers, or of all. Every rank calls it. */
 static tutti_status group(tutti_kv *kv, int first, int n, tutti_session **made)
 {
-    int ranks[n];
-    for (int i = 0; i < n; i++) ranks[i] = first + i;
+    int ranks[n > 0 ? n : 1];
+    ranks[0] = first;
+    for (int i = 1; i < n; i++) ranks[i] = first + i;
     return tutti_group(kv->session, n, ranks, made);
+}
+
+static tutti_status group_client(tutti_kv *kv, int first, int size)
+{
+    tutti_session *pushing, *pulling = NULL;
+    tutti_status status = group(kv, first, size, &pushing);
+    if (!status) status = group(kv, first, size, &pulling);
+    if (status || !pulling) return status;
+    kv->pushing = pushing;
+    kv->pulling = pulling;
+    return TUTTI_OK;
 }
 
 static tutti_status group_workers(tutti_kv *kv)
 {
-    int size = tutti_kv_client_size(kv);
+    int size = kv->client_size;
     tutti_status status = TUTTI_OK;
     if (!kv->servers) {
         kv->all = kv->session;
@@ -80,15 +111,18 @@ static tutti_status group_workers(tutti_kv *kv)
         status = group(kv, 0, kv->workers, &kv->all);
     else
         kv->all = NULL;
-    for (int c = 0; c < kv->clients && size > 1 && !status; c++) {
-        tutti_session *pushing, *pulling = NULL;
-        status = group(kv, c * size, size, &pushing);
-        if (!status) status = group(kv, c * size, size, &pulling);
-        if (status || !pulling) continue;
-        kv->pushing = pushing;
-        kv->pulling = pulling;
-    }
+    for (int c = 0; c < kv->clients && size > 1 && !status; c++)
+        status = group_client(kv, c * size, size);
     return status;
+}
+
+/* This job is one client. */
+static tutti_status group_job(tutti_kv *kv)
+{
+    int size = kv->session->size;
+    if (tutti_kv_is_server(kv) || size == 1) return TUTTI_OK;
+    kv->all = kv->session;
+    return group_client(kv, 0, size);
 }
 
 static tutti_status serves_at_all(const tutti_kv *kv)
@@ -101,27 +135,40 @@ static tutti_status serves_at_all(const tutti_kv *kv)
         design->name);
 }
 
+static tutti_status open_numbers(tutti_kv *kv)
+{
+    size_t n = (size_t)(kv->servers > 0 ? kv->servers : 1);
+    kv->bytes = calloc(n, sizeof *kv->bytes);
+    kv->slots = calloc(n, sizeof *kv->slots);
+    if (kv->bytes && kv->slots) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
+}
+
 static tutti_status open_on(
     MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
 {
     char settings[160];
     tutti_attach_options attach = {0};
     if (options->attach) attach = *options->attach;
-    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.40s\n",
-        options->servers, options->clients, options->type ? options->type : "sync");
+    if (!refused) refused = tutti_book_rule_read(options->type, &kv->rule);
+    if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
+    const tutti_jobs *j = &kv->jobs.settings;
+    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.40s\nkv role=%s\n",
+        j->on ? j->servers : options->servers, j->on ? j->clients : options->clients,
+        options->type ? options->type : "sync",
+        !j->on      ? "all"
+        : j->serves ? "server"
+                    : "client");
     tutti_status status = tutti_session_attach(&comm, refused, settings, &attach, &kv->session);
     if (status) return status;
-    kv->rank = tutti_rank(kv->session);
-    status = divide(options, tutti_size(kv->session), kv);
-    size_t n = (size_t)(kv->servers > 0 ? kv->servers : 1);
+    status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
     if (!status) status = serves_at_all(kv);
     if (!status) {
-        kv->bytes = calloc(n, sizeof *kv->bytes);
-        kv->slots = calloc(n, sizeof *kv->slots);
-        if (!kv->bytes || !kv->slots) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
+        status = open_numbers(kv);
         status = tutti_exchange_agree(kv->session->exchange, status, NULL);
     }
-    if (!status) status = group_workers(kv);
+    if (!status) status = j->on ? group_job(kv) : group_workers(kv);
+    if (!status && j->on) status = tutti_kv_jobs_open(kv);
     if (status) tutti_detach(kv->session);
     return status;
 }
@@ -138,6 +185,9 @@ tutti_status tutti_kv_open_sized(
     tutti_kv *fresh = tutti_sessions_open(sizeof *fresh);
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_open: no memory");
     fresh->optimizer.scale = 1;
+    fresh->road = &tutti_road_mpi;
+    fresh->server = -1;
+    pthread_mutex_init(&fresh->news.lock, NULL);
     tutti_status status = open_on(comm, refused, &known, fresh);
     if (status) {
         tutti_sessions_close(fresh);
@@ -166,15 +216,17 @@ static void free_keys(tutti_kv *kv)
     free(kv->slots);
 }
 
-/* A worker has waited for all its calls: it tells the servers, and waits until all workers have told
- * them, since a server leaves with the last. */
+/* A worker has waited for all its calls: it tells the servers, and waits until they say that it is over: when all
+ * workers have told them, since a server leaves with the last; between jobs, but in sync, when this client has. */
 static tutti_status say_bye(tutti_kv *kv)
 {
-    tutti_status status = TUTTI_OK;
+    tutti_status status = kv->road->listen(kv, tutti_kv_hear_news, kv);
     for (int s = 0; s < kv->servers && !status; s++)
-        status = tutti_kv_write(
+        status = kv->road->write(
             kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_BYE});
-    return status ? status : tutti_kv_await_end(kv);
+    if (!status) status = tutti_kv_await_ends(kv, kv->servers);
+    kv->road->listen(kv, NULL, NULL);
+    return status;
 }
 
 tutti_status tutti_kv_close(tutti_kv *kv)
@@ -185,10 +237,12 @@ tutti_status tutti_kv_close(tutti_kv *kv)
     tutti_status status = tutti_sessions_check(kv, "tutti_kv_close");
     if (status) return status;
     int server = tutti_kv_is_server(kv);
-    if (!server) status = tutti_wait(kv->session, patience_s);
+    if (!server) status = kv->road->wait(kv, patience_s);
     if (!status && !server) status = say_bye(kv);
+    kv->road->close(kv);
     if (status != TUTTI_ERR_TIMEOUT) free_keys(kv);
     tutti_status left = tutti_detach(kv->session);
+    pthread_mutex_destroy(&kv->news.lock);
     tutti_sessions_close(kv);
     return tutti_session_leave("tutti_kv_close", errors, status ? status : left);
 }
@@ -219,7 +273,7 @@ int tutti_kv_workers(const tutti_kv *kv)
 int tutti_kv_client(const tutti_kv *kv)
 {
     int open = number(kv, "tutti_kv_client", 1) == 1;
-    return open && !tutti_kv_is_server(kv) ? kv->rank / tutti_kv_client_size(kv) : -1;
+    return open && !tutti_kv_is_server(kv) ? kv->rank / kv->client_size : -1;
 }
 
 int tutti_kv_clients(const tutti_kv *kv)

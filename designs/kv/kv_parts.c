@@ -9,17 +9,17 @@
 
 int tutti_kv_is_server(const tutti_kv *kv)
 {
-    return kv->rank >= kv->workers;
-}
-
-int tutti_kv_client_size(const tutti_kv *kv)
-{
-    return kv->workers / kv->clients;
+    return kv->server >= 0;
 }
 
 int tutti_kv_server_rank(const tutti_kv *kv, int server)
 {
     return kv->workers + server;
+}
+
+int tutti_kv_worker(const tutti_kv *kv)
+{
+    return kv->rank % kv->client_size;
 }
 
 tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves)
@@ -32,13 +32,6 @@ tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves
                : "%s: this rank serves: it calls tutti_kv_serve, and nothing else before "
                  "tutti_kv_close",
         function);
-}
-
-tutti_status tutti_kv_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
-{
-    tutti_note note = {.rank = rank};
-    memcpy(note.value, value, sizeof note.value);
-    return tutti_exchange_write(kv->session->exchange, &note);
 }
 
 /* ---- tasks ---- */

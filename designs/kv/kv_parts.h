@@ -1,22 +1,31 @@
-/* The inside of a store: shared by kv_open.c (opening, closing), kv_work.c (a worker's calls) and
- * kv_serve.c (a server). */
+/* The inside of a store: shared by kv_open.c (opening, closing), kv_work.c (a worker's calls), kv_serve*.c (a server),
+ * and the two roads. */
 #ifndef TUTTI_KV_PARTS_H
 #define TUTTI_KV_PARTS_H
 
 #include "dag/run/datum.h"
 #include "designs/attach/attach_parts.h"
-#include "designs/kv/book.h"
+#include "designs/kv/guests.h"
+#include "designs/kv/jobs.h"
 #include "designs/kv/kv.h"
+#include "designs/kv/link.h"
 #include "designs/kv/optimizer.h"
 
-/* What one rank writes to another (tutti_note.value[0]). */
+/* What one writes to another (tutti_note.value[0]). */
 typedef enum tutti_kv_note {
     TUTTI_KV_OPTIMIZER, /* worker: [1..7] the optimizer */
-    TUTTI_KV_INIT, /* worker 0: [1] slot [2] elements [3] type; its value follows on the slot's edge */
+    TUTTI_KV_INIT, /* worker: [1] slot [2] elements [3] type [4] key; its value follows on the slot's edge */
     TUTTI_KV_PUSH, /* root: [1] slot [2] rate; the data follow on the edge */
     TUTTI_KV_PULL, /* root: [1] slot [2] its client's pushes so far; the value is to follow on the edge */
     TUTTI_KV_BYE, /* worker: it writes nothing more */
-    TUTTI_KV_END, /* server: all workers have said so; [1] its status */
+    TUTTI_KV_END, /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 */
+    /* between jobs */
+    TUTTI_KV_MEET,  /* the first worker of a client, and server 0: a barrier */
+    TUTTI_KV_STALL, /* server: [1] key [2] pushes [3] client that a pull waits for [4] its pushes */
+    TUTTI_KV_FAILED, /* worker: [1] the server that it has lost */
+    TUTTI_KV_NUMBER, /* the first worker of a client, to the others: [1] a status [2] their client's number [3] life */
+    TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing on its way */
+    TUTTI_KV_LOST,   /* the same: the worker has broken off */
 } tutti_kv_note;
 
 /* A part of a key, or all of it, on a server, where `slot` is its number, and that of its edges. */
@@ -39,14 +48,60 @@ typedef struct tutti_kv_key {
     tutti_kv_part part[];
 } tutti_kv_key;
 
+/* Data on their way to or from another, on the edge that a slot and a worker have. */
+typedef struct tutti_kv_message {
+    int rank, slot;
+    tutti_handle data;
+    int64_t count;
+    tutti_dtype dtype;
+    tutti_status *result; /* as in tutti_link_data; may be NULL */
+} tutti_kv_message;
+
+/* How workers and servers reach each other. Ranks are those of the session in one mpirun: workers, then servers; and
+ * the same numbers between jobs. */
+typedef struct tutti_road {
+    tutti_status (*write)(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES]);
+    tutti_status (*send)(tutti_kv *kv, const tutti_kv_message *message);
+    tutti_status (*recv)(tutti_kv *kv, const tutti_kv_message *message);
+    /* A server begins to hear, and ends (NULL). */
+    tutti_status (*listen)(tutti_kv *kv, tutti_note_heard *heard, void *ctx);
+    /* Everything inserted has ended, as tutti_wait. */
+    tutti_status (*wait)(tutti_kv *kv, double timeout_s);
+    void (*close)(tutti_kv *kv);
+} tutti_road;
+extern const tutti_road tutti_road_mpi, tutti_road_jobs;
+
+/* What a worker has heard from servers. */
+typedef struct tutti_kv_news {
+    pthread_mutex_t lock;
+    int ends, meetings;
+    tutti_status failure;
+    char why[256]; /* of a failure that was logged on another thread */
+} tutti_kv_news;
+
+/* Between jobs. */
+typedef struct tutti_kv_jobs {
+    tutti_jobs settings;
+    tutti_link *link;
+    tutti_guests guests; /* of a server; `lock` protects them and what follows */
+    pthread_mutex_t lock;
+    tutti_note_heard *heard;
+    void *ctx;
+    char *ended; /* per server, of a worker: it has said that it is over; the link's thread's */
+    int met;     /* barriers of this worker so far */
+} tutti_kv_jobs;
+
 struct tutti_kv {
     tutti_session *session;
-    tutti_session *all; /* the workers; NULL on a server */
+    const tutti_road *road;
+    tutti_session *all; /* the workers that meet by MPI; NULL: this one is alone, or a server */
     /* The client's workers, NULL if it is one. Pushes and pulls have a group each, so that no push waits for a
      * pull: a pull may wait for what another client pushes, and that client for a push of this one. */
     tutti_session *pushing, *pulling;
     int servers, workers, clients;
-    int rank; /* in the session: workers first */
+    int client_size;
+    int rank;   /* workers first */
+    int server; /* -1: this is a worker */
     tutti_book_rule rule;
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
@@ -54,18 +109,28 @@ struct tutti_kv {
     tutti_kv_key *keys; /* of a worker */
     int64_t *bytes;     /* per server: of its keys */
     int *slots;         /* per server: how many it has */
+    tutti_kv_news news;
+    tutti_kv_jobs jobs;
 };
 
 /* INVAL (logged) if the store is not open, or this rank serves (works). */
 tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves);
 int tutti_kv_is_server(const tutti_kv *kv);
-/* How many workers a client has. */
-int tutti_kv_client_size(const tutti_kv *kv);
-/* The rank of a server in the session. */
+/* The rank of a server. */
 int tutti_kv_server_rank(const tutti_kv *kv, int server);
-/* A worker waits until every server has heard the bye of all workers. */
-tutti_status tutti_kv_await_end(tutti_kv *kv);
-tutti_status tutti_kv_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES]);
+/* Which of its client's workers this one is. */
+int tutti_kv_worker(const tutti_kv *kv);
+/* A worker waits until it has heard so many ends (meetings) from servers. COMM: the run has failed. */
+tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
+tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
+/* What a server writes to a worker. [A] */
+void tutti_kv_hear_news(void *kv, const tutti_note *note);
+/* A worker's run has failed; returns status. [A] */
+tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
+
+/* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
+ * number may be new. All ranks of the job call it, and return the same. */
+tutti_status tutti_kv_jobs_open(tutti_kv *kv);
 
 /* Submits the update of a value by a round's sum, which has the same size, and is scratch afterwards. */
 typedef struct tutti_kv_update {

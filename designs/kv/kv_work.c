@@ -1,10 +1,8 @@
 /* What workers call. */
 #include "designs/kv/kv_parts.h"
 
-#include "dag/base/clock.h"
 #include "dag/base/log.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +31,7 @@ tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
     int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_OPTIMIZER};
     tutti_optimizer_pack(&o, value + 1);
     for (int s = 0; s < kv->servers && !status; s++)
-        status = tutti_kv_write(kv, tutti_kv_server_rank(kv, s), value);
+        status = kv->road->write(kv, tutti_kv_server_rank(kv, s), value);
     if (status) return status;
     kv->optimizer = o;
     kv->rate = o.rate;
@@ -65,7 +63,7 @@ static int lightest(const tutti_kv *kv)
 static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p, int server)
 {
     tutti_kv_part *part = &k->part[p];
-    int size = tutti_kv_client_size(kv);
+    int size = kv->client_size;
     part->server = server;
     part->slot = kv->slots[server]++;
     part->root = part->slot % size;
@@ -106,18 +104,29 @@ static tutti_status make_key(
     return status;
 }
 
-/* Worker 0 has the first value of this part. */
+static tutti_kv_message message_of(
+    const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle data)
+{
+    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->server),
+        .slot = part->slot,
+        .data = data,
+        .count = part->count,
+        .dtype = k->dtype};
+}
+
+/* The first value of this part goes to its server. */
 static tutti_status give_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
     int server = tutti_kv_server_rank(kv, part->server);
     if (!kv->servers)
         return tutti_kv_submit_copy(part->value, data, part->first, part->count, k->dtype);
-    tutti_status status = tutti_kv_write(kv, server,
+    tutti_status status = kv->road->write(kv, server,
         (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_INIT, part->slot, part->count, k->dtype, k->key});
     if (!status)
         status = tutti_kv_submit_copy(part->pushed, data, part->first, part->count, k->dtype);
-    return status ? status : tutti_send(kv->session, part->pushed, k->dtype, server, part->slot);
+    const tutti_kv_message message = message_of(kv, k, part, part->pushed);
+    return status ? status : kv->road->send(kv, &message);
 }
 
 static tutti_status count_elements(const char *function, const tutti_kv_key *k, tutti_handle data,
@@ -130,32 +139,11 @@ static tutti_status count_elements(const char *function, const tutti_kv_key *k, 
         function, k->key, (long long)k->count, (long long)*count);
 }
 
-tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype)
-{
-    static const char function[] = "tutti_kv_init";
-    int64_t count;
-    tutti_kv_key *k = NULL;
-    tutti_status status = tutti_kv_enter(kv, function, 0);
-    if (status) return status;
-    if (key < 0 || find(kv, key))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            key < 0 ? "%s: key %d: must be 0 or more" : "%s: key %d exists", function, key);
-    if ((unsigned)dtype >= TUTTI_DTYPE_COUNT || !tutti_optimizer_takes(&kv->optimizer, dtype))
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: the optimizer %s does not take %s",
-            function, key, tutti_optimizer_name(&kv->optimizer), tutti_dtype_name(dtype));
-    status = count_elements(function, NULL, data, dtype, kv->rank == 0, &count);
-    if (!status) status = make_key(kv, key, count, dtype, &k);
-    if (!status && kv->all) status = tutti_broadcast(kv->all, data, dtype, 0);
-    for (int p = 0; !status && p < k->parts; p++)
-        if (kv->rank == 0 || !kv->servers) status = give_value(kv, k, &k->part[p], data);
-    return status;
-}
-
 /* ---- push and pull ---- */
 
 static int is_root(const tutti_kv *kv, const tutti_kv_part *part)
 {
-    return kv->rank % tutti_kv_client_size(kv) == part->root;
+    return tutti_kv_worker(kv) == part->root;
 }
 
 /* Without servers all workers do what a server would. */
@@ -189,8 +177,9 @@ static tutti_status push_part(
     if (status || !is_root(kv, part)) return status;
     memcpy(&rate, &kv->rate, sizeof rate);
     status =
-        tutti_kv_write(kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->slot, rate});
-    return status ? status : tutti_send(kv->session, part->pushed, k->dtype, server, part->slot);
+        kv->road->write(kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->slot, rate});
+    const tutti_kv_message message = message_of(kv, k, part, part->pushed);
+    return status ? status : kv->road->send(kv, &message);
 }
 
 static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
@@ -198,9 +187,10 @@ static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_
     int server = tutti_kv_server_rank(kv, part->server);
     tutti_status status = TUTTI_OK;
     if (is_root(kv, part)) {
-        status = tutti_kv_write(
+        status = kv->road->write(
             kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->slot, part->pushes});
-        if (!status) status = tutti_recv(kv->session, part->value, k->dtype, server, part->slot);
+        const tutti_kv_message message = message_of(kv, k, part, part->value);
+        if (!status) status = kv->road->recv(kv, &message);
     }
     return status || !kv->pulling ? status
                                   : tutti_broadcast(kv->pulling, part->value, k->dtype, part->root);
@@ -256,6 +246,39 @@ static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
     return status ? status : submit_join(k, data);
 }
 
+/* ---- the first value ---- */
+
+/* Between jobs every client gives a first value, of which the server takes that of the first client that is there;
+ * then all pull: a client that joins later gets what there is. */
+static int gives(const tutti_kv *kv)
+{
+    return kv->jobs.settings.on ? tutti_kv_worker(kv) == 0 : kv->rank == 0;
+}
+
+tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype)
+{
+    static const char function[] = "tutti_kv_init";
+    int64_t count;
+    tutti_kv_key *k = NULL;
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (status) return status;
+    if (key < 0 || find(kv, key))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            key < 0 ? "%s: key %d: must be 0 or more" : "%s: key %d exists", function, key);
+    if ((unsigned)dtype >= TUTTI_DTYPE_COUNT || !tutti_optimizer_takes(&kv->optimizer, dtype))
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: the optimizer %s does not take %s",
+            function, key, tutti_optimizer_name(&kv->optimizer), tutti_dtype_name(dtype));
+    status = count_elements(function, NULL, data, dtype, gives(kv), &count);
+    if (!status) status = make_key(kv, key, count, dtype, &k);
+    if (!status && kv->all && !kv->jobs.settings.on)
+        status = tutti_broadcast(kv->all, data, dtype, 0);
+    for (int p = 0; !status && p < k->parts; p++)
+        if (gives(kv) || !kv->servers) status = give_value(kv, k, &k->part[p], data);
+    return status || !kv->jobs.settings.on ? status : pull(kv, k, data);
+}
+
+/* ---- calls ---- */
+
 tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data)
 {
     static const char function[] = "tutti_kv_push";
@@ -293,50 +316,35 @@ tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_h
 tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s)
 {
     tutti_status status = tutti_kv_enter(kv, "tutti_kv_wait", 0);
-    return status ? status : tutti_wait(kv->session, timeout_s);
+    return status ? status : kv->road->wait(kv, timeout_s);
+}
+
+/* Between jobs the first worker of each client meets the others at server 0. */
+static tutti_status meet(tutti_kv *kv)
+{
+    if (!kv->jobs.settings.on || tutti_kv_worker(kv)) return TUTTI_OK;
+    tutti_status status = kv->road->write(
+        kv, tutti_kv_server_rank(kv, 0), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_MEET});
+    return status ? status : tutti_kv_await_meetings(kv, ++kv->jobs.met);
+}
+
+static tutti_status meet_by_mpi(tutti_kv *kv, double patience_s)
+{
+    if (!kv->all) return TUTTI_OK;
+    tutti_status status = tutti_barrier(kv->all, NULL);
+    return status ? status : kv->road->wait(kv, patience_s);
 }
 
 tutti_status tutti_kv_barrier(tutti_kv *kv)
 {
     static const double patience_s = 60;
     tutti_status status = tutti_kv_enter(kv, "tutti_kv_barrier", 0);
-    if (!status) status = tutti_wait(kv->session, patience_s);
-    if (!status && kv->all) status = tutti_barrier(kv->all, NULL);
-    return status ? status : tutti_wait(kv->session, patience_s);
-}
-
-/* ---- the end ---- */
-
-typedef struct ends {
-    pthread_mutex_t lock;
-    int count;
-    tutti_status status;
-} ends;
-
-static void hear_end(void *ctx, const tutti_note *note)
-{
-    ends *e = ctx;
-    pthread_mutex_lock(&e->lock);
-    e->count++;
-    if (!e->status) e->status = (tutti_status)note->value[1];
-    pthread_mutex_unlock(&e->lock);
-}
-
-tutti_status tutti_kv_await_end(tutti_kv *kv)
-{
-    static const double poll_s = 1e-3;
-    ends e = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    tutti_status status = tutti_exchange_listen(kv->session->exchange, hear_end, &e);
-    for (int ended = 0; !status && ended < kv->servers;) {
-        pthread_mutex_lock(&e.lock);
-        ended = e.count;
-        status = e.status;
-        pthread_mutex_unlock(&e.lock);
-        if (status || ended == kv->servers) break;
-        status = tutti_wait(kv->session, 0);
-        if (!status) tutti_clock_sleep(poll_s);
+    if (!status) status = kv->road->wait(kv, patience_s);
+    if (!status) status = meet_by_mpi(kv, patience_s);
+    if (!status && kv->jobs.settings.on) {
+        status = meet(kv);
+        tutti_status met = meet_by_mpi(kv, patience_s);
+        if (!status) status = met;
     }
-    tutti_exchange_listen(kv->session->exchange, NULL, NULL);
-    pthread_mutex_destroy(&e.lock);
     return status;
 }

@@ -58,3 +58,13 @@ TESTS += tests/collectives/test_rounding
 tests_collectives_test_rounding_SOURCES = tests/collectives/test_rounding.c
 tests_collectives_test_rounding_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_rounding_LDADD = libtesting.la
+
+# fuzz_tcp takes a number of iterations; make check runs its default.
+check_PROGRAMS += tests/collectives/test_tcp tests/collectives/fuzz_tcp
+TESTS += tests/collectives/test_tcp tests/collectives/fuzz_tcp
+tests_collectives_test_tcp_SOURCES = tests/collectives/test_tcp.c
+tests_collectives_test_tcp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_tcp_LDADD = libtesting.la
+tests_collectives_fuzz_tcp_SOURCES = tests/collectives/fuzz_tcp.c
+tests_collectives_fuzz_tcp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_fuzz_tcp_LDADD = libtesting.la

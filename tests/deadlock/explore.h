@@ -41,11 +41,15 @@ tutti_status explore_all(
     const program_setting *setting, int64_t most, int full, explore_result *result);
 
 /* A setting drawn from a seed: ranks, design, lanes, workers, algorithm, collectives of all kinds,
- * their sizes, dependencies, steps, groups, edges, pipelines. The caller frees it with program_clear. NOMEM. */
+ * their sizes, dependencies, steps, groups, edges, pipelines, strategies. The caller frees it with
+ * program_clear. NOMEM. */
 tutti_status explore_draw(uint64_t seed, program_setting *setting);
 /* Appends the messages of a pipeline's stages to their ranks' programs, and its edges to the groups: 2 to 4 stages on
  * any ranks, values that skip stages, 1f1b with any number of slots or gpipe. At least 2 ranks. NOMEM. */
 tutti_status explore_add_pipeline(uint64_t seed, program_setting *setting);
+/* Appends the step of a strategy to the programs of all ranks, in 1 to 3 stages of two and more replicas, with
+ * layers divided over pairs of them or without. At least 2 ranks; with an agreed order, one stage. NOMEM. */
+tutti_status explore_add_strategy(uint64_t seed, program_setting *setting);
 /* k float sums of equal or different sizes on every rank, without dependencies; one lane, one
  * worker. NOMEM. */
 tutti_status explore_sums(

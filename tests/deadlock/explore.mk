@@ -3,7 +3,8 @@ check_LTLIBRARIES += tests/deadlock/libexplore.la
 tests_deadlock_libexplore_la_SOURCES = \
 	tests/deadlock/explore.h tests/deadlock/explore_all.c tests/deadlock/explore_random.c \
 	tests/deadlock/explore_case.c tests/deadlock/explore_case.h tests/deadlock/explore_settings.c \
-	tests/deadlock/explore_pipeline.c \
+	tests/deadlock/explore_pipeline.c tests/deadlock/explore_strategy.c \
+	tests/deadlock/dice.h \
 	tests/deadlock/oracle.c tests/deadlock/oracle.h \
 	tests/deadlock/program.c tests/deadlock/program.h \
 	tests/deadlock/wire.c tests/deadlock/wire.h \
@@ -26,7 +27,7 @@ CLEANFILES += tests/deadlock/mutants/flags
 tests/deadlock/mutants/flags: Makefile
 	$(AM_V_GEN)$(MKDIR_P) tests/deadlock/mutants && { echo '$(CC)'; \
 	echo '$(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'; \
-	echo '$(AM_LDFLAGS) $(LDFLAGS) $(CHECK_LIBS) $(STARPU_LIBS) $(MPI_LIBS) $(ONEDNN_LIBS) $(JANSSON_LIBS) $(LIBS)'; } > $@
+	echo '$(AM_LDFLAGS) $(LDFLAGS) $(CHECK_LIBS) $(STARPU_LIBS) $(MPI_LIBS) $(ONEDNN_LIBS) $(JANSSON_LIBS) $(CUDA_LIBS) $(LIBS)'; } > $@
 
 check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 900 $(srcdir)/tests/deadlock/mutants/mutants.sh all

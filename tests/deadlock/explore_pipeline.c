@@ -6,6 +6,7 @@
 
 #include "dag/base/log.h"
 #include "dag/net/units.h"
+#include "tests/deadlock/dice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ typedef struct crossing {
 
 typedef struct pipeline {
     program_setting *setting;
-    uint64_t seed, draws;
+    dice dice;
     int stages, rank[STAGES], micro_batches, crossings;
     tutti_emission emission;
     crossing crossing[CROSSINGS];
@@ -45,11 +46,6 @@ typedef struct stage {
     messages freed[MICRO_BATCHES]; /* after what a slot is free, by slot */
 } stage;
 
-static int below(pipeline *p, int bound)
-{
-    return (int)((wire_mix(p->seed, p->draws++) >> 32) % (unsigned)bound);
-}
-
 /* ---- drawing ---- */
 
 static void draw_ranks(pipeline *p)
@@ -57,7 +53,7 @@ static void draw_ranks(pipeline *p)
     int rank[PROGRAM_RANKS];
     for (int r = 0; r < p->setting->ranks; r++) rank[r] = r;
     for (int q = 0; q < p->stages; q++) {
-        int at = q + below(p, p->setting->ranks - q);
+        int at = q + dice_below(&p->dice, p->setting->ranks - q);
         p->rank[q] = rank[at];
         rank[at] = rank[q];
     }
@@ -76,13 +72,14 @@ static void draw_crossings(pipeline *p)
 {
     for (int from = 0; from < p->stages; from++)
         for (int to = from + 1; to < p->stages; to++) {
-            if (to > from + 1 && below(p, 2)) continue;
+            if (to > from + 1 && dice_below(&p->dice, 2)) continue;
             int number = FIRST_EDGE + 2 * p->crossings;
             p->crossing[p->crossings++] = (crossing){.from = from,
                 .to = to,
                 .values = add_edge(p, from, to, number),
                 .gradients = add_edge(p, to, from, number + 1),
-                .count = below(p, 3) ? 1 + below(p, 12) : 1 + below(p, 400)};
+                .count = dice_below(&p->dice, 3) ? 1 + dice_below(&p->dice, 12)
+                                                 : 1 + dice_below(&p->dice, 400)};
         }
 }
 
@@ -133,7 +130,7 @@ static tutti_status add_stage(pipeline *p, int q)
     int is_1f1b = p->emission == TUTTI_EMISSION_1F1B, M = p->micro_batches, units;
     program *own = &p->setting->program[p->rank[q]];
     stage s = {.of = p, .number = q, .program = own, .slots = M};
-    if (is_1f1b) s.slots = 1 + below(p, p->stages - q);
+    if (is_1f1b) s.slots = 1 + dice_below(&p->dice, p->stages - q);
     if (s.slots > M) s.slots = M;
     const tutti_units_shape shape = {.places = 1, .micro_batches = M, .slots = s.slots};
     tutti_unit *unit = NULL;
@@ -152,12 +149,12 @@ static tutti_status add_stage(pipeline *p, int q)
 
 tutti_status explore_add_pipeline(uint64_t seed, program_setting *setting)
 {
-    pipeline p = {.setting = setting, .seed = seed};
+    pipeline p = {.setting = setting, .dice.seed = seed};
     int most = setting->ranks < STAGES ? setting->ranks : STAGES;
     tutti_status status = TUTTI_OK;
-    p.stages = 2 + below(&p, most - 1);
-    p.micro_batches = 1 + below(&p, MICRO_BATCHES);
-    p.emission = below(&p, 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
+    p.stages = 2 + dice_below(&p.dice, most - 1);
+    p.micro_batches = 1 + dice_below(&p.dice, MICRO_BATCHES);
+    p.emission = dice_below(&p.dice, 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
     draw_ranks(&p);
     draw_crossings(&p);
     for (int q = 0; q < p.stages && !status; q++) status = add_stage(&p, q);

@@ -2,6 +2,7 @@
 
 #include "collectives/choose.h"
 #include "dag/base/log.h"
+#include "tests/deadlock/dice.h"
 #include "tests/support/values.h"
 
 #include <stdio.h>
@@ -10,15 +11,6 @@
 
 /* Numbers that float32 holds exactly, with room for one more sum over all ranks. */
 static const double exact_up_to = 1 << 20;
-
-typedef struct dice {
-    uint64_t seed, draws;
-} dice;
-
-static int below(dice *d, int bound)
-{
-    return (int)((wire_mix(d->seed, d->draws++) >> 32) % (unsigned)bound);
-}
 
 /* The length of what rank `from` sends rank `to` in a random alltoall: many are 0. */
 static int64_t pair_length(const program_setting *s, int k, int from, int to)
@@ -91,7 +83,7 @@ static void draw_reads(
     for (int j = 0; j < k && inputs < 6; j++) {
         int full = c[j].kind == TUTTI_ALLREDUCE || c[j].kind == TUTTI_BROADCAST;
         int plain = c[j].op != TUTTI_PROD && !c[j].user;
-        if (!full || c[j].dtype != TUTTI_F32 || !plain || below(d, 3)) continue;
+        if (!full || c[j].dtype != TUTTI_F32 || !plain || dice_below(d, 3)) continue;
         if (s->ranks * (bound + most[j]) > exact_up_to) continue;
         if (inputs && c[j].count != c[k].count) continue;
         c[k].count = c[j].count;
@@ -113,7 +105,7 @@ static void draw_parts(dice *d, const program_setting *s, program_collective *c,
         take_pairs(s, 0, k, c);
     }
     for (int r = 0; r < s->ranks && !pairs; r++)
-        c->count += c->part[r] = below(d, 3) ? below(d, 9) : 0;
+        c->count += c->part[r] = dice_below(d, 3) ? dice_below(d, 9) : 0;
 }
 
 /* What a kind allows beside its plain form: out of place, parts of given lengths, the program's own
@@ -121,10 +113,10 @@ static void draw_parts(dice *d, const program_setting *s, program_collective *c,
 static void draw_form(dice *d, const program_setting *s, program_collective *c, int k)
 {
     const tutti_coll_trait *trait = tutti_coll_trait_of(c->kind);
-    c->apart = trait->sends && below(d, c->kind == TUTTI_ALLREDUCE ? 4 : 2) == 0;
-    if (trait->parts && below(d, 2)) draw_parts(d, s, c, k);
-    if (!trait->reduces || c->dtype == TUTTI_BF16 || below(d, 5)) return;
-    int own = below(d, VALUES_OPERATORS);
+    c->apart = trait->sends && dice_below(d, c->kind == TUTTI_ALLREDUCE ? 4 : 2) == 0;
+    if (trait->parts && dice_below(d, 2)) draw_parts(d, s, c, k);
+    if (!trait->reduces || c->dtype == TUTTI_BF16 || dice_below(d, 5)) return;
+    int own = dice_below(d, VALUES_OPERATORS);
     c->user = &values_operators[own];
     c->op = (tutti_reduce_op)(TUTTI_USER_OP + own);
 }
@@ -136,22 +128,22 @@ static void draw_collective(
         TUTTI_REDUCE_SCATTER, TUTTI_BARRIER, TUTTI_GATHER, TUTTI_SCATTER, TUTTI_ALLTOALL,
         TUTTI_SCAN};
     /* Neighbours of equal size and kind can be confused. */
-    c[k].count = below(d, 12) ? 1 + below(d, 12) : 1 + below(d, 400);
-    if (k && below(d, 3) == 0 && c[k - 1].count) c[k].count = c[k - 1].count;
-    if (below(d, 3) == 0) c[k].kind = rare[below(d, sizeof rare / sizeof *rare)];
-    if (k && below(d, 4) == 0) c[k].kind = c[k - 1].kind;
-    if (below(d, 4) == 0) c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
-    if (below(d, 6) == 0) c[k].dtype = (tutti_dtype)below(d, TUTTI_DTYPE_COUNT);
-    if (below(d, 12) == 0) c[k].dtype = TUTTI_BF16;
+    c[k].count = dice_below(d, 12) ? 1 + dice_below(d, 12) : 1 + dice_below(d, 400);
+    if (k && dice_below(d, 3) == 0 && c[k - 1].count) c[k].count = c[k - 1].count;
+    if (dice_below(d, 3) == 0) c[k].kind = rare[dice_below(d, sizeof rare / sizeof *rare)];
+    if (k && dice_below(d, 4) == 0) c[k].kind = c[k - 1].kind;
+    if (dice_below(d, 4) == 0) c[k].op = (tutti_reduce_op)dice_below(d, TUTTI_REDUCE_OPS);
+    if (dice_below(d, 6) == 0) c[k].dtype = (tutti_dtype)dice_below(d, TUTTI_DTYPE_COUNT);
+    if (dice_below(d, 12) == 0) c[k].dtype = TUTTI_BF16;
     while (!tutti_reduce_op_takes(c[k].op, c[k].dtype))
-        c[k].op = (tutti_reduce_op)below(d, TUTTI_REDUCE_OPS);
-    if (tutti_coll_trait_of(c[k].kind)->rooted) c[k].root = below(d, s->ranks);
+        c[k].op = (tutti_reduce_op)dice_below(d, TUTTI_REDUCE_OPS);
+    if (tutti_coll_trait_of(c[k].kind)->rooted) c[k].root = dice_below(d, s->ranks);
     draw_form(form, s, &c[k], k);
     most[k] = 15.0 * s->ranks;
     /* Sequential starts collectives only when all of a step are ready: there none may read another. */
     int plain = c[k].op != TUTTI_PROD && !c[k].user && !c[k].apart;
     int reads = c[k].kind == TUTTI_ALLREDUCE && c[k].dtype == TUTTI_F32 && plain &&
-                !s->design->start->main_drives && below(d, 2);
+                !s->design->start->main_drives && dice_below(d, 2);
     if (reads) draw_reads(d, s, c, most, k);
 }
 
@@ -162,27 +154,27 @@ static const tutti_design *draw_design(dice *d)
     int designs = 0;
     for (int i = 0; tutti_designs[i]; i++)
         if (!tutti_designs[i]->unsafe) safe[designs++] = tutti_designs[i];
-    return safe[below(d, designs)];
+    return safe[dice_below(d, designs)];
 }
 
 /* In some settings without an agreed order: of no collective, of all, or from one on; a window of one or of all. */
 static void draw_priorities(uint64_t seed, program_setting *s)
 {
     dice d = {.seed = wire_mix(seed, 9)};
-    if (s->ordered || below(&d, 2)) return;
+    if (s->ordered || dice_below(&d, 2)) return;
     s->priorities.on = 1;
-    s->priorities.window = below(&d, 3) ? 1 + below(&d, 64) : INT64_MAX;
-    int from = below(&d, s->program[0].n + 1), kinds = 1 + below(&d, 4);
+    s->priorities.window = dice_below(&d, 3) ? 1 + dice_below(&d, 64) : INT64_MAX;
+    int from = dice_below(&d, s->program[0].n + 1), kinds = 1 + dice_below(&d, 4);
     for (int k = from; k < s->program[0].n; k++)
-        s->program[0].collective[k].priority = below(&d, kinds + 1) - 1;
+        s->program[0].collective[k].priority = dice_below(&d, kinds + 1) - 1;
 }
 
 /* A group of some ranks in any order, or an edge; one that is there already is not made again. */
 static int draw_group(dice *d, program_setting *s)
 {
-    program_group of = {.is_edge = below(d, 2)};
+    program_group of = {.is_edge = dice_below(d, 2)};
     for (int left = s->ranks; left; left--) { /* a permutation */
-        int r = below(d, left), seen = 0, rank = 0;
+        int r = dice_below(d, left), seen = 0, rank = 0;
         for (;; rank++) {
             int taken = 0;
             for (int i = 0; i < of.size; i++) taken |= of.rank[i] == rank;
@@ -190,8 +182,8 @@ static int draw_group(dice *d, program_setting *s)
         }
         of.rank[of.size++] = rank;
     }
-    of.size = of.is_edge ? 2 : 1 + below(d, s->ranks);
-    of.edge = of.is_edge ? below(d, 2) : 0;
+    of.size = of.is_edge ? 2 : 1 + dice_below(d, s->ranks);
+    of.edge = of.is_edge ? dice_below(d, 2) : 0;
     for (int g = 1; g < s->groups && of.is_edge; g++) {
         const program_group *e = &s->group[g];
         if (e->is_edge && e->edge == of.edge && e->rank[0] == of.rank[0] &&
@@ -206,9 +198,9 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
 {
     const program_group *of = &s->group[c->group];
     snprintf(c->name, sizeof c->name, "m%d", k);
-    c->count = below(d, 4) ? 1 + below(d, 12) : 1 + below(d, 400);
-    c->kind = of->is_edge || below(d, 3) == 0 ? TUTTI_BROADCAST : TUTTI_ALLREDUCE;
-    if (c->kind == TUTTI_BROADCAST && !of->is_edge) c->root = below(d, of->size);
+    c->count = dice_below(d, 4) ? 1 + dice_below(d, 12) : 1 + dice_below(d, 400);
+    c->kind = of->is_edge || dice_below(d, 3) == 0 ? TUTTI_BROADCAST : TUTTI_ALLREDUCE;
+    if (c->kind == TUTTI_BROADCAST && !of->is_edge) c->root = dice_below(d, of->size);
 }
 
 /* Appends to each rank's program its collectives of groups and edges, those of one group in one order, the groups
@@ -222,15 +214,15 @@ static tutti_status mix_parts(
     if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
     p->collective = more;
     for (int left = n; left; left--) {
-        int k = s->seats ? 0 : below(d, n);
+        int k = s->seats ? 0 : dice_below(d, n);
         while (done[k]) k = (k + 1) % n;
         for (int i = 0; i < k; i++)
             if (!done[i] && made[i].group == made[k].group) k = i;
         done[k] = 1;
         if (program_rank_in(s, made[k].group, r) < 0) continue;
         p->collective[p->n] = made[k];
-        if (common && below(d, 3) == 0)
-            p->collective[p->n].after[p->collective[p->n].afters++] = below(d, common);
+        if (common && dice_below(d, 3) == 0)
+            p->collective[p->n].after[p->collective[p->n].afters++] = dice_below(d, common);
         p->n++;
     }
     return TUTTI_OK;
@@ -243,11 +235,11 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
     dice d = {.seed = wire_mix(seed, 10)};
     program_collective made[MOST] = {{.count = 0}};
     tutti_status status = TUTTI_OK;
-    if (s->ordered || s->ranks < 2 || !below(&d, 4)) return TUTTI_OK;
-    int n = 1 + below(&d, MOST);
+    if (s->ordered || s->ranks < 2 || !dice_below(&d, 4)) return TUTTI_OK;
+    int n = 1 + dice_below(&d, MOST);
     for (int k = 0; k < n; k++) {
-        int again = s->groups > 1 && below(&d, 2);
-        made[k].group = again ? 1 + below(&d, s->groups - 1) : draw_group(&d, s);
+        int again = s->groups > 1 && dice_below(&d, 2);
+        made[k].group = again ? 1 + dice_below(&d, s->groups - 1) : draw_group(&d, s);
         draw_part(&d, s, k, &made[k]);
     }
     for (int r = 0; r < s->ranks && !status; r++)
@@ -259,15 +251,23 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
 static tutti_status draw_pipeline(uint64_t seed, program_setting *s)
 {
     dice d = {.seed = wire_mix(seed, 11)};
-    if (s->ordered || s->ranks < 2 || s->seats || below(&d, 3)) return TUTTI_OK;
+    if (s->ordered || s->ranks < 2 || s->seats || dice_below(&d, 3)) return TUTTI_OK;
     return explore_add_pipeline(wire_mix(seed, 12), s);
+}
+
+/* In some settings; with an agreed order only over all ranks. */
+static tutti_status draw_strategy(uint64_t seed, program_setting *s)
+{
+    dice d = {.seed = wire_mix(seed, 13)};
+    if (s->ranks < 2 || s->seats || dice_below(&d, 3)) return TUTTI_OK;
+    return explore_add_strategy(wire_mix(seed, 14), s);
 }
 
 /* In a quarter of the settings lanes share 1 to 3 seats. */
 static int draw_seats(uint64_t seed)
 {
-    dice d = {.seed = wire_mix(seed, 13)};
-    return below(&d, 4) ? 0 : 1 + below(&d, 3);
+    dice d = {.seed = wire_mix(seed, 15)};
+    return dice_below(&d, 4) ? 0 : 1 + dice_below(&d, 3);
 }
 
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
@@ -278,18 +278,18 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     dice d = {.seed = seed}, form = {.seed = wire_mix(seed, 9)};
     program_setting s = {.design = draw_design(&d)};
     double most[MOST];
-    s.ranks = 1 + below(&d, MOST_RANKS);
-    s.workers = 1 + below(&d, 4);
-    s.lanes = s.design->many_lanes ? 1 + below(&d, 4) : 1;
-    s.algorithm = algorithms[below(&d, sizeof algorithms / sizeof *algorithms)];
-    int verify = below(&d, 4);
+    s.ranks = 1 + dice_below(&d, MOST_RANKS);
+    s.workers = 1 + dice_below(&d, 4);
+    s.lanes = s.design->many_lanes ? 1 + dice_below(&d, 4) : 1;
+    s.algorithm = algorithms[dice_below(&d, sizeof algorithms / sizeof *algorithms)];
+    int verify = dice_below(&d, 4);
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
-    s.eager_bytes = below(&d, 2) ? 4096 : (size_t)below(&d, 64);
+    s.eager_bytes = dice_below(&d, 2) ? 4096 : (size_t)dice_below(&d, 64);
     s.order_seed = wire_mix(seed, 7);
     s.seats = draw_seats(seed);
-    tutti_status status = begin(&s, 1 + below(&d, 6), 1 + below(&d, 3));
-    s.chunk_bytes = below(&d, 2) ? 0 : 8 + below(&d, 40);
-    s.ordered = below(&d, 2);
+    tutti_status status = begin(&s, 1 + dice_below(&d, 6), 1 + dice_below(&d, 3));
+    s.chunk_bytes = dice_below(&d, 2) ? 0 : 8 + dice_below(&d, 40);
+    s.ordered = dice_below(&d, 2);
     s.depth = (int)(wire_mix(seed, 8) & 3);
     draw_priorities(seed, &s);
     for (int k = 0; k < s.program[0].n && !status; k++)
@@ -297,6 +297,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     if (!status) status = copy_to_all(&s);
     if (!status) status = draw_groups(seed, &s);
     if (!status) status = draw_pipeline(seed, &s);
+    if (!status) status = draw_strategy(seed, &s);
     if (status)
         program_clear(&s);
     else

@@ -11,7 +11,7 @@
 #include "collectives/value/args.h"
 #include "designs/drive/driver.h"
 
-enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 24, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
+enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 40, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
 
 typedef struct program_collective {
     char name[PROGRAM_NAME]; /* unique in its program; the partners on other ranks have the same */

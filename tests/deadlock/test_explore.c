@@ -65,12 +65,31 @@ static int has_chain_of_edges(const program_setting *s)
     return 0;
 }
 
-/* What the random schedules above are of: groups of several sizes, edges, messages that wait for others, in every
- * design. */
+/* How many ranks spread what a group has summed: with a strategy that updates in parts, or on one rank. */
+static int has_strategy(const program_setting *s)
+{
+    int found = 0;
+    for (int r = 0; r < s->ranks; r++) {
+        const program_collective *list = s->program[r].collective;
+        for (int k = 0; k < s->program[r].n; k++) {
+            const program_collective *c = &list[k];
+            const tutti_coll_kind sum =
+                c->kind == TUTTI_ALLGATHER ? TUTTI_REDUCE_SCATTER : TUTTI_REDUCE;
+            int spreads = c->kind == TUTTI_ALLGATHER || c->kind == TUTTI_BROADCAST;
+            if (!spreads || !c->afters || list[c->after[0]].kind != sum) continue;
+            found += list[c->after[0]].group == c->group;
+            break;
+        }
+    }
+    return found;
+}
+
+/* What the random schedules above are of: groups of several sizes, edges, messages that wait for others, strategies, in
+ * every design; strategies with an agreed order, too. */
 START_TEST(settings_have_groups_and_edges)
 {
     const tutti_design *design = tutti_designs[_i];
-    int settings = 0, groups = 0, edges = 0, chains = 0;
+    int settings = 0, groups = 0, edges = 0, chains = 0, strategies = 0, ordered = 0;
     if (design->unsafe) return;
     for (uint64_t seed = 1; seed <= 1000; seed++) {
         program_setting s;
@@ -85,14 +104,20 @@ START_TEST(settings_have_groups_and_edges)
             groups += grouped;
             edges += edged;
             chains += has_chain_of_edges(&s);
+            strategies += has_strategy(&s) > 0;
+            ordered += s.ordered && has_strategy(&s);
         }
         program_clear(&s);
     }
-    printf("%s: of %d settings %d have groups, %d edges, %d edges that wait for edges\n",
-        design->name, settings, groups, edges, chains);
+    printf("%s: of %d settings %d have groups, %d edges, %d edges that wait for edges, %d a "
+           "strategy that "
+           "spreads what it sums, %d of these an agreed order\n",
+        design->name, settings, groups, edges, chains, strategies, ordered);
     ck_assert_int_gt(groups, settings / 8);
     ck_assert_int_gt(edges, settings / 4);
     ck_assert_int_gt(chains, settings / 16);
+    ck_assert_int_gt(strategies, settings / 8);
+    ck_assert_int_gt(ordered, settings / 32);
 }
 END_TEST
 
@@ -271,6 +296,25 @@ START_TEST(every_schedule_of_a_pipeline_ends_right)
 }
 END_TEST
 
+/* Strategies of two ranks beside a sum over both, and divided layers. */
+START_TEST(every_schedule_of_a_strategy_ends_right)
+{
+    const tutti_design *design = tutti_designs[_i];
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    if (design->unsafe) return;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        program_setting setting;
+        ck_assert_ok(explore_sums(design, 2, 1, 1, 0, &setting));
+        ck_assert_ok(explore_add_strategy(seed, &setting));
+        explore(&setting, deep() ? 100000 : 200, 0, &all);
+        program_clear(&setting);
+    }
+    print(design->name, &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
 static void run_in_turns(world *w, int ranks)
 {
     int64_t ids[WORLD_TASKS];
@@ -405,6 +449,7 @@ int main(void)
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_with_priorities_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_of_a_pipeline_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, every_schedule_of_a_strategy_ends_right, 0, designs);
     tcase_add_loop_test(tcase, rings_grow, 0, 2 * designs);
     tcase_add_test(tcase, naive_hangs_up_to_the_bound);
     tcase_add_test(tcase, naive_sums_wrongly_on_one_lane);

@@ -39,6 +39,13 @@ static tutti_status add_reads(world_rank *r, int k)
         r->graph, c->name, &tutti_op_sum, &desc, sizeof desc, desc.inputs + 1, access, NULL);
 }
 
+/* What a step's graph would mark; 0, a sum, for kinds that only programs make. */
+static const tutti_verb verb_of[TUTTI_COLL_KINDS] = {
+    [TUTTI_REDUCE_SCATTER] = TUTTI_MARK_REDUCE_SCATTER,
+    [TUTTI_ALLGATHER] = TUTTI_MARK_ALLGATHER,
+    [TUTTI_REDUCE] = TUTTI_MARK_REDUCE,
+    [TUTTI_BROADCAST] = TUTTI_MARK_BROADCAST};
+
 /* Sums in place stay marks, which the exchange turns into allreduces; the others are collectives from the start. Who is
  * alone in a group has a mark, of which the exchange makes nothing. */
 static tutti_status add_collective(world_rank *r, const program_collective *c, int recv)
@@ -51,7 +58,8 @@ static tutti_status add_collective(world_rank *r, const program_collective *c, i
     size_t parts = (size_t)c->parts * sizeof *c->part;
     if (parts) desc.args.counts = memcpy(desc.part, c->part, parts);
     desc.args.group = r->slot[c->group];
-    const tutti_mark mark = {.tensor = recv, .group = of->is_edge ? 0 : r->slot[c->group]};
+    const tutti_mark mark = {
+        .verb = verb_of[c->kind], .tensor = recv, .group = of->is_edge ? 0 : r->slot[c->group]};
     int node, sums = c->kind == TUTTI_ALLREDUCE && c->op == TUTTI_SUM && !c->apart;
     tutti_status status = tutti_graph_mark(r->graph, &mark, &node);
     if (of->size == 1) return status;

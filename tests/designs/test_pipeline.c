@@ -1,6 +1,6 @@
 /* Nets cut into the stages of a pipeline, with replicas, and updates sharded between them: ranks as threads over
  * the loop transport, each with an inline runner in a random order. Weights, losses and what evaluations find are
- * those of as many replicas of the whole net, bit for bit; so is what the update rule keeps, put together. */
+ * those of as many replicas of the whole net, bit for bit; so is what update rules and codecs keep, put together. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -164,13 +164,16 @@ static tutti_status run_section(const rank_job *job, const tutti_runner *runner,
     return status ? status : add_metrics(job, runner, run, step, sum);
 }
 
-/* Whether each replica has a block of a tensor of its own: of what the update rule keeps. */
+/* Whether each replica has a part of a tensor of its own: of what the update rule keeps a block, of what was not sent
+ * a row. */
 static int is_dealt(const rank_job *job, const tutti_step *step, const char *name)
 {
     int kept = 0;
     for (int k = 0; step->rule->prefix[k]; k++)
         kept |= !strncmp(name, step->rule->prefix[k], strlen(step->rule->prefix[k]));
-    return kept && step->strategy->deals && job->world->layout.replicas > 1;
+    kept = kept && step->strategy->deals;
+    return (kept || !strncmp(name, "residual.", strlen("residual."))) &&
+           job->world->layout.replicas > 1;
 }
 
 /* Notes a tensor of this stage, which the replicas share, or of which each has a block. */
@@ -215,7 +218,9 @@ static tutti_status run_steps(
     if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
     if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);
     for (int n = 0; n < STEPS && !status; n++) {
-        status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
+        const int meeting = tutti_step_meeting(step, n);
+        if (meeting >= 0) status = runner->submit(run, meeting);
+        if (!status) status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
         if (!status && step->average >= 0 && (n + 1) % step->period == 0)
             status = runner->submit(run, step->average);
     }
@@ -397,14 +402,28 @@ static void draw_strategy(uint64_t seed, world *w)
     recipe->settings.value[0] = draw(seed, "schedule", 3);
 }
 
-/* Replicas that train alone, in rounds of one step or of both. */
+/* Replicas that train alone, in rounds of one step or of both, or meet neighbours in every step. */
 static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
 {
-    static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9"};
+    static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9",
+        "gossip:ring,period=2", "gossip:exponential,period=2"};
+    enum { TEXTS = sizeof texts / sizeof *texts };
     char fault[256];
     recipe->wire = TUTTI_F32;
-    ck_assert(tutti_strategy_read(
-        texts[draw(seed, "rounds", 2)], &recipe->strategy, &recipe->settings, fault, sizeof fault));
+    ck_assert(tutti_strategy_read(texts[draw(seed, "rounds", TEXTS)], &recipe->strategy,
+        &recipe->settings, fault, sizeof fault));
+}
+
+/* Gradients that travel as codes, of all weights. */
+static void draw_codec(uint64_t seed, tutti_step_options *recipe)
+{
+    static const char *const texts[] = {"onebit", "topk:0.1", "powersgd:1"};
+    char fault[256];
+    recipe->wire = TUTTI_F32;
+    recipe->codec_least = 15;
+    ck_assert_msg(tutti_codec_read(texts[draw(seed, "codec", 3)], &recipe->codec,
+                      &recipe->codec_value, fault, sizeof fault),
+        "%s", fault);
 }
 
 /* Random nets, cuts, recipes, in every design, one after the other. */
@@ -422,13 +441,15 @@ START_TEST(cuts_give_the_same_bits)
     w.design = tutti_designs[0];
     w.recipe.strategy = &tutti_strategy_sync;
     if (_i % 3 == 2) draw_rounds(seed, &w.recipe);
+    if (_i % 3 == 1) draw_codec(seed, &w.recipe);
     run_world(&w, &want);
     for (int i = 0; tutti_designs[i]; i++) {
         const uint64_t turn = seed * 10 + (uint64_t)i;
         w.design = tutti_designs[i];
         if (w.design->unsafe) continue;
-        draw_cut(seed, 1 + draw(turn, "stages", i ? 4 : MOST_STAGES), &w.layout);
-        if (!w.recipe.strategy->alone) draw_strategy(turn, &w);
+        const int most = w.recipe.strategy->meetings ? 1 : i ? 4 : MOST_STAGES;
+        draw_cut(seed, 1 + draw(turn, "stages", most), &w.layout);
+        if (!w.recipe.strategy->alone && !w.recipe.codec) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
         w.layout.fewer_slots = draw(turn, "slots", 2);
         w.order = 1 + turn * 100;

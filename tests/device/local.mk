@@ -1,3 +1,6 @@
+EXTRA_DIST += tests/device/include/README.md tests/device/include/cublas_v2.h tests/device/include/cuda_runtime_api.h \
+	tests/device/include/cudnn.h
+
 check_PROGRAMS += tests/device/test_device
 TESTS += tests/device/test_device tests/device/programs.sh
 EXTRA_DIST += tests/device/programs.sh
@@ -14,12 +17,22 @@ fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests
 fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
 	tests/device/fake/state.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
-	tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/nccl.c tests/device/fake/nccl.map
+	tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/cudnn.c tests/device/fake/cudnn.map tests/device/fake/nccl.c \
+	tests/device/fake/nccl.map \
+	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
+# The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
+fake_compute = tests/device/fake/compute.c dag/kernels/conv_cpu.c dag/kernels/cpu.c dag/kernels/dense_cpu.c dag/kernels/onednn.c \
+	dag/base/dtype.c dag/base/log.c dag/base/mem.c
 if HAVE_CUDA
 fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.so.13
-fake_kernels = \
+if HAVE_CUDNN
+fake_libraries += tests/device/fake/libcudnn.so.9
+fake_conv = tests/device/fake/conv_fake.$(OBJEXT)
+endif
+fake_kernels = $(fake_conv) \
 	tests/device/fake/act_fake.$(OBJEXT) \
 	tests/device/fake/arith_fake.$(OBJEXT) \
+	tests/device/fake/dense_fake.$(OBJEXT) \
 	tests/device/fake/loss_fake.$(OBJEXT) \
 	tests/device/fake/lrn_fake.$(OBJEXT) \
 	tests/device/fake/mixup_fake.$(OBJEXT) \
@@ -27,18 +40,43 @@ fake_kernels = \
 	tests/device/fake/optim_fake.$(OBJEXT) \
 	tests/device/fake/pixel_fake.$(OBJEXT) \
 	tests/device/fake/pool_fake.$(OBJEXT)
+check_PROGRAMS += tests/device/test_fake
+TESTS += tests/device/test_fake
+tests_device_test_fake_SOURCES = \
+	tests/device/child.c tests/device/child.h tests/device/fake_copy_tests.c tests/device/fake_memory_tests.c \
+	tests/device/fake_misuse_tests.c tests/device/fake_order_tests.c tests/device/fake_tests.h tests/device/test_fake.c
+tests_device_test_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_fake_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_fake_LDADD = $(fake_libraries) libtesting.la
+
+check_PROGRAMS += tests/device/test_fake_starpu
+TESTS += tests/device/test_fake_starpu
+tests_device_test_fake_starpu_SOURCES = \
+	tests/device/child.c tests/device/child.h tests/device/fake_tests.h tests/device/test_fake_starpu.c
+tests_device_test_fake_starpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_fake_starpu_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_fake_starpu_LDADD = $(fake_libraries) libtesting.la
+
 fake_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/tests/device/fake
-fake_build = $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(TUTTI_WARN_CFLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS)
+fake_build = $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(TUTTI_WARN_CFLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) \
+	$(CUDNN_CFLAGS)
 check_DATA += $(fake_libraries) $(fake_kernels)
 CLEANFILES += $(fake_libraries) $(fake_kernels)
 tests/device/fake/libcudart.so.13: $(fake_sources) $(fake_headers) tests/device/fake/cudart.map
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/cudart.map \
 	  -o $@ $(fake_sources:%=$(srcdir)/%) -lpthread -lm
-tests/device/fake/libcublas.so.13: tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/fake.h \
-	  tests/device/fake/libcudart.so.13
-	$(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/cublas.map \
-	  -o $@ $(srcdir)/tests/device/fake/cublas.c tests/device/fake/libcudart.so.13
+# The fake of LIBRARY.
+fake_library = $(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/$(library).map \
+	  -o $@ $(srcdir)/tests/device/fake/$(library).c $(fake_compute:%=$(srcdir)/%) tests/device/fake/libcudart.so.13 \
+	  $(ONEDNN_LIBS) -lpthread
+fake_needs = $(fake_compute) tests/device/fake/compute.h tests/device/fake/fake.h tests/device/fake/libcudart.so.13
+tests/device/fake/libcublas.so.13: library = cublas
+tests/device/fake/libcublas.so.13: tests/device/fake/cublas.c tests/device/fake/cublas.map $(fake_needs)
+	$(fake_library)
+tests/device/fake/libcudnn.so.9: library = cudnn
+tests/device/fake/libcudnn.so.9: tests/device/fake/cudnn.c tests/device/fake/cudnn.map $(fake_needs)
+	$(fake_library)
 tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/device/fake/launch.cuh tests/device/fake/fake.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
@@ -59,13 +97,20 @@ tests_device_test_nccl_LDFLAGS = $(fake_LDFLAGS)
 tests_device_test_nccl_LDADD = libtesting.la tests/device/fake/libnccl.so.2 $(fake_libraries)
 endif
 check_PROGRAMS += tests/device/test_steps
-TESTS += tests/device/steps.sh
+TESTS += tests/device/steps.sh tests/device/mutants/mutants.sh
 tests_device_test_steps_SOURCES = tests/device/test_steps.c
 tests_device_test_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_steps_LDFLAGS = $(fake_LDFLAGS)
 tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
+
+# tutti-cifar, linked for the fake.
+check_PROGRAMS += tests/device/tutti-cifar
+TESTS += tests/device/training.sh
+tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
+tests_device_tutti_cifar_LDFLAGS = $(fake_LDFLAGS)
+tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
 endif
-EXTRA_DIST += tests/device/steps.sh
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:

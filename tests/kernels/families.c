@@ -1,6 +1,7 @@
 /* The families of the kernel tests: the tensors of each op, and the descriptors' fields. */
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
+#include "dag/kernels/codec.h"
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
@@ -382,6 +383,31 @@ static void outer_tensors(test_case *c)
     if (d->momentum > 0) test_declare(c, "v", TUTTI_F32, d->count);
 }
 
+static void onebit_tensors(test_case *c)
+{
+    const tutti_onebit_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "g", TUTTI_F32, d->count);
+    test_declare(c, "e", TUTTI_F32, d->count);
+    test_declare(c, "code", TUTTI_I32, d->replicas * tutti_onebit_words(d->count));
+}
+
+static void topk_tensors(test_case *c)
+{
+    const tutti_topk_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "g", TUTTI_F32, d->count);
+    test_declare(c, "e", TUTTI_F32, d->count);
+    test_declare(c, "code", TUTTI_I32, d->replicas * tutti_topk_words(d->kept));
+}
+
+static void powersgd_tensors(test_case *c)
+{
+    const tutti_powersgd_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "g", TUTTI_F32, d->rows * d->columns);
+    test_declare(c, "e", TUTTI_F32, d->rows * d->columns);
+    test_declare(c, "p", TUTTI_F32, d->rank * d->rows);
+    test_declare(c, "q", TUTTI_F32, d->rank * d->columns);
+}
+
 /* ---- Tables ---- */
 
 typedef struct field {
@@ -534,6 +560,18 @@ static const field fields[] = {
     F(outer, tutti_outer_desc, by, 'f'),
     F(outer, tutti_outer_desc, rate, 'f'),
     F(outer, tutti_outer_desc, momentum, 'f'),
+    F(onebit, tutti_onebit_desc, count, 'i'),
+    F(onebit, tutti_onebit_desc, replica, 'd'),
+    F(onebit, tutti_onebit_desc, replicas, 'd'),
+    F(topk, tutti_topk_desc, count, 'i'),
+    F(topk, tutti_topk_desc, kept, 'i'),
+    F(topk, tutti_topk_desc, replica, 'd'),
+    F(topk, tutti_topk_desc, replicas, 'd'),
+    F(powersgd, tutti_powersgd_desc, rows, 'i'),
+    F(powersgd, tutti_powersgd_desc, columns, 'i'),
+    F(powersgd, tutti_powersgd_desc, rank, 'd'),
+    F(powersgd, tutti_powersgd_desc, seed, 'u'),
+    F(powersgd, tutti_powersgd_desc, stream, 'u'),
 };
 
 int test_field(const test_family *family, const char *key, size_t *offset, char *type)
@@ -595,5 +633,9 @@ const test_family *const test_families[] = {
     FAMILY(gate, 1, {&tutti_op_gate}),
     FAMILY(divide, 1, {&tutti_op_divide}),
     FAMILY(outer, 1, {&tutti_op_outer}),
+    FAMILY(onebit, 2, {&tutti_op_onebit_encode, &tutti_op_onebit_decode}),
+    FAMILY(topk, 2, {&tutti_op_topk_encode, &tutti_op_topk_decode}),
+    FAMILY(
+        powersgd, 3, {&tutti_op_powersgd_left, &tutti_op_powersgd_right, &tutti_op_powersgd_sum}),
     NULL,
 };

@@ -6,5 +6,7 @@
 #include "dag/kernels/kernel.h"
 
 extern const tutti_kernel *const test_host_rows[];
+/* Those that may round to TF32 (tutti_kernel_find_tf32). */
+extern const tutti_kernel *const test_host_tf32[];
 
 #endif

@@ -3,6 +3,7 @@
 #include "dag/base/rng.h"
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
+#include "dag/kernels/codec.h"
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
@@ -575,4 +576,107 @@ void test_outer_reference(const test_case *c)
         }
         w->value[i] = start[i] = start[i] - (double)d->rate * move;
     }
+}
+
+/* ---- codecs: what other replicas have sent is 0 ---- */
+
+/* The word whose bits are those of the float. */
+static double word_of(double value)
+{
+    const float number = (float)value;
+    int32_t word;
+    memcpy(&word, &number, sizeof word);
+    return word;
+}
+
+/* e += g */
+static double *gather(const test_case *c)
+{
+    const test_tensor *g = test_find(c, "g");
+    double *e = test_value(c, "e");
+    for (int64_t i = 0; i < g->count; i++) e[i] += g->value[i];
+    return e;
+}
+
+void test_onebit_reference(const test_case *c)
+{
+    const tutti_onebit_desc *d = (const void *)c->desc.bytes;
+    double *e = gather(c), *g = test_value(c, "g");
+    zero(c, "code");
+    double *code = test_value(c, "code") + d->replica * tutti_onebit_words(d->count);
+    for (int64_t first = 0; first < d->count; first += TUTTI_ONEBIT_GROUP) {
+        const int64_t left = d->count - first;
+        const int64_t count = left < TUTTI_ONEBIT_GROUP ? left : TUTTI_ONEBIT_GROUP;
+        double sum[2] = {0, 0}, times[2] = {0, 0};
+        for (int64_t i = 0; i < count; i++) {
+            sum[e[first + i] >= 0] += e[first + i];
+            times[e[first + i] >= 0]++;
+        }
+        for (int k = 0; k < 2; k++) {
+            sum[k] /= times[k] > 0 ? times[k] : 1;
+            *code++ = word_of(sum[k]);
+        }
+        for (int64_t i = 0; i < count; i += 32) {
+            uint32_t word = 0;
+            for (int64_t k = i; k < i + 32 && k < count; k++) {
+                word |= (uint32_t)(e[first + k] >= 0) << (k - i);
+                g[first + k] = sum[e[first + k] >= 0];
+            }
+            *code++ = (int32_t)word;
+        }
+        for (int64_t i = 0; i < count; i++) e[first + i] -= g[first + i];
+    }
+}
+
+/* The largest one that is left, `kept` times. */
+void test_topk_reference(const test_case *c)
+{
+    const tutti_topk_desc *d = (const void *)c->desc.bytes;
+    double *e = gather(c), *g = test_value(c, "g");
+    zero(c, "code");
+    zero(c, "g");
+    double *index = test_value(c, "code") + d->replica * tutti_topk_words(d->kept);
+    for (int64_t k = 0; k < d->kept; k++) {
+        int64_t largest = -1;
+        for (int64_t i = 0; i < d->count; i++)
+            if (g[i] == 0 && (largest < 0 || fabs(e[i]) > fabs(e[largest]))) largest = i;
+        g[largest] = e[largest];
+        e[largest] = 0;
+    }
+    for (int64_t i = 0, taken = 0; i < d->count; i++) {
+        if (g[i] == 0) continue;
+        index[taken] = (double)i;
+        index[d->kept + taken++] = word_of(g[i]);
+    }
+}
+
+void test_powersgd_reference(const test_case *c)
+{
+    const tutti_powersgd_desc *d = (const void *)c->desc.bytes;
+    const int64_t R = d->rows, C = d->columns;
+    double *e = gather(c), *g = test_value(c, "g"), *p = test_value(c, "p"),
+           *q = test_value(c, "q");
+    for (int j = 0; j < d->rank; j++) {
+        double *v = p + j * R, square = 0;
+        for (int64_t i = 0; i < R; i++) {
+            v[i] = 0;
+            for (int64_t k = 0; k < C; k++) v[i] += e[i * C + k] * q[j * C + k];
+        }
+        for (int k = 0; k < j; k++) {
+            double common = 0;
+            for (int64_t i = 0; i < R; i++) common += p[k * R + i] * v[i];
+            for (int64_t i = 0; i < R; i++) v[i] -= common * p[k * R + i];
+        }
+        for (int64_t i = 0; i < R; i++) square += v[i] * v[i];
+        for (int64_t i = 0; i < R; i++) v[i] /= sqrt(square);
+    }
+    zero(c, "q");
+    zero(c, "g");
+    for (int j = 0; j < d->rank; j++)
+        for (int64_t k = 0; k < C; k++)
+            for (int64_t i = 0; i < R; i++) q[j * C + k] += p[j * R + i] * e[i * C + k];
+    for (int j = 0; j < d->rank; j++)
+        for (int64_t i = 0; i < R; i++)
+            for (int64_t k = 0; k < C; k++) g[i * C + k] += p[j * R + i] * q[j * C + k];
+    for (int64_t i = 0; i < R * C; i++) e[i] -= g[i];
 }

@@ -44,5 +44,8 @@ void test_average_reference(const test_case *c);
 void test_gate_reference(const test_case *c);
 void test_divide_reference(const test_case *c);
 void test_outer_reference(const test_case *c);
+void test_onebit_reference(const test_case *c);
+void test_topk_reference(const test_case *c);
+void test_powersgd_reference(const test_case *c);
 
 #endif

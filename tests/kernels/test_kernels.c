@@ -208,8 +208,8 @@ static void check_golden(test_case *c, uint64_t seed)
     long long offset, count;
     char name[16], text[MAX_TEXT];
     int results = 0;
-    static const char *const without[] = {
-        "dropout", "mixup_draw", "gate", "divide", "outer", "put", "take"};
+    static const char *const without[] = {"dropout", "mixup_draw", "gate", "divide", "outer", "put",
+        "take", "onebit", "topk", "powersgd"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(c->family->name, without[i])) return; /* make.py says why */
     if (has_bf16(c)) return;                              /* likewise */
@@ -554,6 +554,14 @@ START_TEST(bad_descriptors_are_refused)
         "outer count=1 by=0 rate=1",
         "outer count=1 by=2 rate=0",
         "outer count=1 by=2 rate=1 momentum=1",
+        "onebit count=0 replicas=1",
+        "onebit count=1 replica=1 replicas=1",
+        "topk count=4 kept=0 replicas=1",
+        "topk count=4 kept=5 replicas=1",
+        "topk count=4 kept=1 replica=-1 replicas=1",
+        "powersgd rows=0 columns=1 rank=1",
+        "powersgd rows=2 columns=3 rank=0",
+        "powersgd rows=2 columns=3 rank=3",
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         test_case c;

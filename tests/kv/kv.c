@@ -7,6 +7,7 @@
  *   leaving    clients push different numbers of times, and leave when they are done
  *   ahead      workers push and pull far ahead: the server says how much memory it has had
  *   rare       worker 0 pushes rarely, and the others wait for it
+ *   steps      the workers push and pull a key so many times (OPTIMIZER: how many), 20 ms each, and say so
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
  * Prints what is wrong. */
@@ -236,6 +237,36 @@ static void run_rare(void)
     starpu_data_unregister(all);
 }
 
+/* A worker of a run in which others die: it ends with the first failure. What it gets has at least its own pushes. */
+static void run_steps(int times)
+{
+    tutti_handle one = vector(x[0], 100), all = vector(y[0], 100);
+    tutti_status status;
+    float first = 0;
+    for (int i = 0; i < 100; i++) x[0][i] = 1, y[0][i] = 0;
+    status = tutti_kv_set_optimizer(kv, "add");
+    if (!status) status = tutti_kv_init(kv, 0, all, TUTTI_F32);
+    if (!status) status = tutti_kv_wait(kv, 60);
+    const char *stop = getenv("KV_STOP"); /* or until this file is there */
+    for (int t = 0; t < times && !status && !(stop && !access(stop, F_OK)); t++) {
+        CHECK(!starpu_data_acquire(all, STARPU_R));
+        if (t == 0) first = y[0][0];
+        starpu_data_release(all);
+        status = tutti_kv_pushpull(kv, 0, one, all);
+        if (!status) status = tutti_kv_wait(kv, 60);
+        CHECK(!starpu_data_acquire(all, STARPU_R));
+        if (!status) CHECK(y[0][99] >= first + (float)(t + 1));
+        starpu_data_release(all);
+        usleep(20000);
+        if (t == 0) printf("stepping from %g\n", first), fflush(stdout);
+    }
+    CHECK(!status);
+    if (status) printf("failed: %s: %s\n", tutti_status_name(status), tutti_last_error());
+    starpu_data_unregister(one);
+    starpu_data_unregister(all);
+    printf("worker %d has %g\n", tutti_kv_rank(kv), y[0][0]);
+}
+
 /* ---- what is refused ---- */
 
 static void run_refusals(void)
@@ -275,6 +306,7 @@ static void work(const char *mode, const char *optimizer)
     if (!strcmp(mode, "leaving")) run_leaving();
     if (!strcmp(mode, "ahead")) run_ahead();
     if (!strcmp(mode, "rare")) run_rare();
+    if (!strcmp(mode, "steps")) run_steps(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "differ"))
         CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) ? "add" : "assign"));

@@ -17,6 +17,7 @@ dag/base              |                                              | the groun
 dag/device            | dag/base/                                    | a device knows base only
 dag/graph             | dag/base/                                    | the graph is a value: it knows base only
 dag/kernels           | dag/base/                                    | kernels know base only
+dag/codecs            | dag/base/ dag/graph/ dag/kernels/ dag/net/   | codecs know the builder of a step, and their kernels
 dag/strategies        | dag/base/ dag/graph/ dag/net/                | strategies know the builder of a step
 dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/strategies/ | a step is made of what nets and strategies append
 dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
@@ -38,10 +39,10 @@ designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/bo
 designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/control.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
 designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
-designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/value/ designs/attach/ | a store of keys is a user of sessions, and updates values
+designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/notes.h | a store of keys is a user of sessions and of connections between jobs, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
-apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
+apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
 apps/export           | dag/base/ dag/graph/ dag/net/ apps/models/ apps/session/ apps/train/ config.h | an exporter knows trained networks and the layers of a net
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors
@@ -54,7 +55,8 @@ mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h d
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
 nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
-cudnn      | apps/tools/cudnn_                                 | cuDNN stands behind files that are named after it
+cublas     | dag/kernels/cublas                                | cuBLAS stands behind dag/kernels/cublas*
+cudnn      | apps/tools/cudnn_ dag/kernels/cudnn               | cuDNN stands behind files that are named after it
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 jpeglib    | apps/data/                                        | file formats belong to apps/data
 png        | apps/data/                                        | file formats belong to apps/data

@@ -1,6 +1,7 @@
 /* dag/net, dag/strategies: replicas that train alone. Within a round each is a net on its own batch, bit for bit; what
  * a round ends with is the average, or the outer step from it, of all parameters and states; a round of one step is a
- * step on the batch of all replicas. How strategies are written; what the schedules of a rooted one wait for. */
+ * step on the batch of all replicas. Those that meet neighbours mix their weights. How strategies are written; what the
+ * schedules of a rooted one wait for. */
 #include "dag/base/log.h"
 #include "tests/net/trial.h"
 
@@ -211,6 +212,199 @@ START_TEST(a_round_of_one_step_is_a_step_of_all)
 }
 END_TEST
 
+/* ---- replicas that meet neighbours ---- */
+
+enum { MET = 4, MEETINGS = 6 };
+
+typedef struct gossip {
+    const char *text;
+    int replicas, ring;
+} gossip;
+static const gossip gossips[] = {{"gossip:ring", 3, 1}, {"gossip:ring", 4, 1},
+    {"gossip:ring", 2, 1}, {"gossip:exponential", 4, 0}, {"gossip:exponential", 3, 0},
+    {"gossip", 1, 1}};
+
+static void open_gossip(const gossip *g, trial t[])
+{
+    tutti_step_options options = options_of(g->text);
+    options.replicas = g->replicas;
+    options.momentum = options.weight_decay = 0;
+    for (int r = 0; r < g->replicas; r++) {
+        options.replica = r;
+        trial_open(&t[r], without_norm, &options, (uint64_t)r + 1);
+    }
+}
+
+/* Whose weights replica r gets in step `number`: one, or on a ring of three and more two. */
+static int met_by(const gossip *g, const trial *t, int r, int step, int from[2])
+{
+    const int meeting = tutti_step_meeting(t->step, step), P = g->replicas;
+    int far = 1;
+    if (meeting < 0) return 0;
+    for (int i = 0; !g->ring && t->step->meeting[i] != meeting; i++) far *= 2;
+    from[0] = (r + P - far) % P;
+    from[1] = (r + 1) % P;
+    return g->ring && P > 2 ? 2 : 1;
+}
+
+/* What messages do, which need an exchange. */
+static void bring(const gossip *g, trial t[], int step, int i)
+{
+    static const char *const prefix[] = {"near.", "near2."};
+    int64_t count;
+    const char *name;
+    for (int r = 0; r < g->replicas; r++) {
+        int from[2];
+        const int n = met_by(g, &t[r], r, step, from);
+        for (int k = 0; k < n; k++) {
+            char near[96];
+            const float *x = tensor_at(&t[from[k]], i, &count, &name);
+            snprintf(near, sizeof near, "%s%s", prefix[k], name);
+            memcpy(trial_tensor(&t[r], near, &count), x, (size_t)count * sizeof *x);
+        }
+    }
+}
+
+/* Each replica's weights after a step are the mean of those that it and its neighbours had, less the rate times the
+ * gradient at its own: that of a net that knows of nobody. */
+START_TEST(a_step_mixes_what_neighbours_had)
+{
+    static float before[MET][16][MOST];
+    const gossip *g = &gossips[_i];
+    trial t[MET], alone;
+    tutti_step_options own = options_of("sync");
+    own.momentum = own.weight_decay = 0;
+    open_gossip(g, t);
+    trial_open(&alone, without_norm, &own, 0);
+    ck_assert_int_eq(t->step->meetings, g->replicas == 1 ? 0 : g->ring ? 1 : 2);
+    for (int step = 0; step < MEETINGS; step++) {
+        for (int i = 0; i < t->step->parameters; i++) {
+            bring(g, t, step, i);
+            for (int r = 0; r < g->replicas; r++) {
+                int64_t count;
+                const char *name;
+                const float *x = tensor_at(&t[r], i, &count, &name);
+                memcpy(before[r][i], x, (size_t)count * sizeof *x);
+            }
+        }
+        for (int r = 0; r < g->replicas; r++) {
+            const int64_t first = (step % STEPS * REPLICAS + r % REPLICAS) * BATCH;
+            int from[2], n = met_by(g, &t[r], r, step, from);
+            int64_t count;
+            const char *name;
+            for (int i = 0; i < t->step->parameters; i++)
+                memcpy(tensor_at(&alone, i, &count, &name), before[r][i],
+                    (size_t)tutti_shape_count(
+                        &tutti_graph_get_tensor(t->step->graph, t->step->parameter[i])->shape) *
+                        sizeof(float));
+            trial_run(
+                &alone, alone.step->train, images + first * IMAGE, labels + first, rate, step);
+            trial_run(&t[r], t[r].step->train, images + first * IMAGE, labels + first, rate, step);
+            for (int i = 0; i < t->step->parameters; i++) {
+                const float *x = tensor_at(&t[r], i, &count, &name);
+                char gradient[96];
+                snprintf(gradient, sizeof gradient, "d.%s", name);
+                const float *d = trial_tensor(&alone, gradient, &count);
+                for (int64_t e = 0; e < count; e++) {
+                    float want = before[r][i][e];
+                    for (int k = 0; k < n; k++) want += before[from[k]][i][e];
+                    want = want / (float)(n + 1) - rate * d[e];
+                    ck_assert_msg(fabsf(x[e] - want) <= 1e-6f * (1 + fabsf(want)),
+                        "%s, %d replicas, step %d: replica %d has %s[%lld] = %.9g, not %.9g",
+                        g->text, g->replicas, step, r, name, (long long)e, (double)x[e],
+                        (double)want);
+                }
+            }
+        }
+    }
+    trial_close(&alone);
+    for (int r = 0; r < g->replicas; r++) trial_close(&t[r]);
+}
+END_TEST
+
+/* Without updates, of weights that are whole multiples of what they are divided by: meeting leaves the sum over
+ * replicas as it is, exactly; and a cycle of the exponential graph leaves a power of two of replicas equal. */
+START_TEST(meeting_moves_no_mean)
+{
+    const gossip *g = &gossips[_i];
+    const int divided = g->ring && g->replicas > 2 ? 3 : 2, whole = 729;
+    static int64_t sum[16][MOST];
+    trial t[MET];
+    int64_t count;
+    const char *name;
+    ck_assert_int_eq(whole, 3 * 3 * 3 * 3 * 3 * 3); /* three to the power of MEETINGS */
+    open_gossip(g, t);
+    memset(sum, 0, sizeof sum);
+    for (int r = 0; r < g->replicas; r++)
+        for (int i = 0; i < t->step->parameters; i++) {
+            float *x = tensor_at(&t[r], i, &count, &name);
+            for (int64_t e = 0; e < count; e++) {
+                const int64_t n =
+                    ((e * 7 + r * 13 + i * 5) % 31 - 15) * (divided == 3 ? whole : 64);
+                x[e] = (float)n;
+                sum[i][e] += n;
+            }
+        }
+    for (int step = 0; step < MEETINGS; step++) {
+        for (int i = 0; i < t->step->parameters; i++) bring(g, t, step, i);
+        for (int r = 0; r < g->replicas; r++)
+            trial_run(&t[r], t[r].step->train, images, labels, 0, step);
+    }
+    for (int i = 0; i < t->step->parameters; i++)
+        for (int64_t e = 0; (void)tensor_at(&t[0], i, &count, &name), e < count; e++) {
+            double now = 0;
+            for (int r = 0; r < g->replicas; r++) {
+                const double x = (double)tensor_at(&t[r], i, &count, &name)[e];
+                if (!g->ring && g->replicas == MET)
+                    ck_assert_msg(x * MET == (double)sum[i][e],
+                        "%s[%lld] of replica %d is %g, not the mean", name, (long long)e, r, x);
+                now += x;
+            }
+            ck_assert_msg(now == (double)sum[i][e], "%s: the sum of %s[%lld] was %lld and is %.17g",
+                g->text, name, (long long)e, (long long)sum[i][e], now);
+        }
+    for (int r = 0; r < g->replicas; r++) trial_close(&t[r]);
+}
+END_TEST
+
+/* All replicas draw one order, in which every cycle has each meeting once. */
+START_TEST(a_cycle_has_each_meeting_once)
+{
+    enum { P = 9, H = 4, CYCLES = 200 };
+    tutti_step_options options = options_of("gossip:exponential");
+    tutti_step *step[2];
+    tutti_net *net;
+    int first = 0, other = 0;
+    ck_assert_ok(tutti_net_new(&net));
+    without_norm(net);
+    options.replicas = P;
+    for (int r = 0; r < 2; r++) {
+        options.replica = r * 5;
+        ck_assert_ok(tutti_step_build(net, &options, &step[r]));
+    }
+    ck_assert_int_eq(step[0]->meetings, H);
+    for (int cycle = 0; cycle < CYCLES; cycle++) {
+        int seen = 0;
+        for (int i = 0; i < H; i++) {
+            const int64_t number = cycle * H + i;
+            const int meeting = tutti_step_meeting(step[0], number);
+            ck_assert_int_eq(tutti_step_meeting(step[1], number), meeting);
+            for (int k = 0; k < H; k++) seen |= (step[0]->meeting[k] == meeting) << k;
+        }
+        ck_assert_int_eq(seen, (1 << H) - 1);
+        first += tutti_step_meeting(step[0], cycle * H) == step[0]->meeting[0];
+    }
+    ck_assert_int_gt(first, CYCLES / H / 2);
+    ck_assert_int_lt(first, CYCLES / H * 2);
+    step[1]->seed++;
+    for (int i = 0; i < CYCLES; i++)
+        other += tutti_step_meeting(step[0], i) != tutti_step_meeting(step[1], i);
+    ck_assert_int_gt(other, CYCLES / 2);
+    for (int r = 0; r < 2; r++) tutti_step_free(step[r]);
+    tutti_net_free(net);
+}
+END_TEST
+
 /* Whether two nodes use a tensor that one of them writes. */
 static int meet(const tutti_node *a, const tutti_node *b)
 {
@@ -230,7 +424,9 @@ START_TEST(what_is_written_is_read)
         {"rooted:b", "rooted:b"}, {"rooted:ob", "rooted:ob"},
         {"local", "local:period=8,outer=1,momentum=0"},
         {"local:momentum=.9,period=3", "local:period=3,outer=1,momentum=0.9"},
-        {"local:outer=1e1", "local:period=8,outer=10,momentum=0"}};
+        {"local:outer=1e1", "local:period=8,outer=10,momentum=0"},
+        {"gossip", "gossip:ring,period=1000"}, {"gossip:period=5", "gossip:ring,period=5"},
+        {"gossip:period=5,exponential", "gossip:exponential,period=5"}};
     static const struct {
         const char *text, *says;
     } refused[] = {{"", "must be sync, sharded"}, {"loca", "must be sync"}, {"locals", "must be"},
@@ -240,7 +436,9 @@ START_TEST(what_is_written_is_read)
         {"local:period=2,,outer=1", "local takes"}, {"local:outer=11", "from 0.001 to 10"},
         {"local:outer=1,outer=1", "outer= twice"}, {"sync:", "sync takes no parameters"},
         {"rooted:", "must be rooted:b"}, {"rooted:o", "must be rooted:b"},
-        {"rooted:b,ob", "must be rooted:b"}, {"rooted:schedule=b", "must be rooted:b"}};
+        {"rooted:b,ob", "must be rooted:b"}, {"rooted:schedule=b", "must be rooted:b"},
+        {"gossip:star", "must be gossip:ring or gossip:exponential, which period= may follow"},
+        {"gossip:ring,exponential", "must be gossip:ring"}, {"gossip:period=0", "whole number"}};
     const tutti_strategy *strategy;
     tutti_strategy_settings settings;
     char fault[256], text[TUTTI_STRATEGY_TEXT];
@@ -334,6 +532,12 @@ START_TEST(sums_that_are_not_made_have_no_type)
     tutti_log_set_level(TUTTI_LOG_NONE);
     options.wire = TUTTI_BF16;
     ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
+    tutti_step_options meets = options_of("gossip");
+    meets.wire = TUTTI_BF16;
+    ck_assert_int_eq(tutti_step_build(net, &meets, &step), TUTTI_ERR_INVAL);
+    meets.wire = TUTTI_F32;
+    meets.settings.value[1] = 0;
+    ck_assert_int_eq(tutti_step_build(net, &meets, &step), TUTTI_ERR_INVAL);
     options.wire = TUTTI_F32;
     options.settings.value[0] = 0;
     ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
@@ -350,6 +554,10 @@ int main(void)
     tcase_add_loop_test(
         tcase, rounds_average_what_replicas_did_alone, 0, (int)(sizeof kinds / sizeof *kinds));
     tcase_add_test(tcase, a_round_of_one_step_is_a_step_of_all);
+    tcase_add_loop_test(
+        tcase, a_step_mixes_what_neighbours_had, 0, (int)(sizeof gossips / sizeof *gossips));
+    tcase_add_loop_test(tcase, meeting_moves_no_mean, 0, (int)(sizeof gossips / sizeof *gossips));
+    tcase_add_test(tcase, a_cycle_has_each_meeting_once);
     tcase_add_test(tcase, what_is_written_is_read);
     tcase_add_loop_test(tcase, rooted_schedules_wait_as_they_say, 0, 3);
     tcase_add_test(tcase, sums_that_are_not_made_have_no_type);

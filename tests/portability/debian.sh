@@ -2,7 +2,7 @@
 # The README's two commands on a fresh Debian:   debian.sh [-d FOLDER] RELEASE [COMMAND]...
 # Makes RELEASE (bookworm, trixie) with debootstrap from the mirror that this machine's apt uses, copies the committed tree
 # in, and runs each COMMAND (default: './quickstart train' './quickstart check') there. FOLDER is kept, and used again when
-# it is there; without -d the system is made in $TMPDIR or /var/tmp, and removed.
+# it is there, with what was built in it of the same commit; without -d the system is made in $TMPDIR or /var/tmp, and removed.
 # Exit status: 0; 1 when a command fails; 77 where this cannot be done, with the reason.
 set -euo pipefail
 here=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
@@ -81,9 +81,13 @@ mkdir -p "$root/etc/apt/auth.conf.d" "$root/etc/ssl/certs" "$root/usr/local/shar
 [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs"
 [ ! -d /usr/local/share/ca-certificates ] || cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates"
 
-rm -rf --one-file-system -- "$root/root/tutti"
-mkdir -p "$root/root/tutti"
-git -C "$here" archive HEAD | tar -x -C "$root/root/tutti"
+commit=$(git -C "$here" rev-parse HEAD)
+if [ "$(cat "$root/root/.commit" 2> /dev/null)" != "$commit" ]; then
+    rm -rf --one-file-system -- "$root/root/tutti"
+    mkdir -p "$root/root/tutti"
+    git -C "$here" archive HEAD | tar -x -C "$root/root/tutti"
+    echo "$commit" > "$root/root/.commit"
+fi
 
 "${isolated[@]}" bash "$0" --inside "$root" "$@" < /dev/null
 say "$release: passed"

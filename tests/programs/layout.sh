@@ -80,6 +80,9 @@ refused "must be stages=S, replicas=R, split=G" 2 --layout stages=2,
 refused "must divide the batch" 2 --layout stages=2 --micro-batches 3
 refused "--stage-layers has 6 layers in 2 stages, but resnet20 has" 2 --layout stages=2 --stage-layers 3,3
 refused "must be auto, or the number of layers" 2 --layout stages=2 --stage-layers 0,3
+few=(--model mlp --setup-timeout 200)
+refused "has 9 stages, but mlp only 3 layers with parameters" 9 "${few[@]}" --layout stages=9
+refused "leaves stage 1 of 3 (relu1 to relu1 of mlp) without parameters" 3 "${few[@]}" --layout stages=3 --stage-layers 1,1,3
 refused "needs --layout with two or more stages" 2 --stage-layers 3,3
 refused "cannot agree on an order" 2 --layout stages=2 --priority on
 refused "only the first stage" 2 --layout stages=2 --shards local

@@ -8,6 +8,7 @@ program_tests = \
 	tests/programs/files.sh \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
+	tests/programs/hashes.sh \
 	tests/programs/host.sh \
 	tests/programs/imagenet.sh \
 	tests/programs/interrupt.sh \
@@ -15,6 +16,7 @@ program_tests = \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
 	tests/programs/strategy.sh \
+	tests/programs/compress.sh \
 	tests/programs/loaded.sh \
 	tests/programs/local.sh \
 	tests/programs/manual.sh \
@@ -35,10 +37,15 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
-	tests/programs/groups.sh \
+	tests/programs/gossip.sh tests/programs/groups.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py
+
+# The whole table of weights by replicas, micro-batches and stages: 96 trainings, up to 32 ranks (10 minutes).
+check-hashes: all
+	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 14400 $(srcdir)/tests/programs/hashes.sh '1 2 3 4' '1 2 4' '1 2 3 4 5 6 7 8'
+long_checks += check-hashes
 
 # What mismatch.sh and nodes.sh run: as a stranger's programs, on public headers and libtutti alone.
 check_PROGRAMS += tests/programs/mismatch tests/programs/nodes

@@ -3,7 +3,7 @@
 # A false Python stands in for Python, pip and PyTorch, so no network is needed.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 unset TUTTI_PEER
-cd "$TUTTI_SRCDIR" # where the programs of this build find torch_compute.py
+cd / # tutti-bench finds its scripts wherever it is called
 mkdir "$dir/bin"
 export FALSE_LOG=$dir/called PATH=$dir/bin:$PATH
 cat > "$dir/bin/python3" << 'END'

@@ -2,7 +2,7 @@
  * resources that the process holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
  *
  * own     Tutti's own program: initialises MPI and submits a graph to its StarPU runner step by step
- * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h)
+ * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h), over all ranks and over a group
  *
  * Rank 0 prints a line at each of ten points: collectives so far, resident memory, bytes allocated
  * in the heap (requests, pool entries, tasks: any leak shows here), descriptors, threads. The exit
@@ -195,12 +195,24 @@ static tutti_status insert(tutti_session *s, long i, tutti_handle data, tutti_ha
     }
 }
 
+/* The same ranks in the opposite order. */
+static tutti_status reverse(tutti_session *s, tutti_session **group)
+{
+    enum { MOST = 64 };
+    int size = tutti_size(s), rank[MOST];
+    if (size > MOST) return tutti_fail(TUTTI_ERR_INVAL, "the soak has at most %d ranks", MOST);
+    for (int r = 0; r < size; r++) rank[r] = size - 1 - r;
+    return tutti_group(s, size, rank, group);
+}
+
+/* In turns over the session and over a group. */
 static tutti_status insert_all(tutti_session *s, tutti_handle handle[], long count, watcher *w)
 {
-    enum { WAIT_EVERY = 64 };
-    tutti_status status = TUTTI_OK;
+    enum { WAIT_EVERY = 64, TURN = 11 };
+    tutti_session *group;
+    tutti_status status = reverse(s, &group);
     for (long i = 0; i < count && !status; i++) {
-        status = insert(s, i, handle[i % SIZES], handle[SIZES + i % SIZES]);
+        status = insert(i / TURN % 2 ? group : s, i, handle[i % SIZES], handle[SIZES + i % SIZES]);
         if (!status && (i + 1) % WAIT_EVERY == 0) status = tutti_wait(s, patience_s);
         if (status || (i + 1) % (count / POINTS) || w->point == POINTS) continue;
         status = tutti_wait(s, patience_s);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Collectives and messages for a long time: memory, descriptors, threads and what is allocated stay flat.  soak.sh [COUNT]
 # COUNT collectives in all (default 2000; make check-soak: 100000), dealt to the designs, by Tutti's own programs and by
-# programs that attach, on two ranks under mpirun.
+# programs that attach (over all ranks and over a group), on two ranks under mpirun.
 set -u
 total=${1:-2000}
 round=450 # ten points of a step of 35 collectives and 10 messages

@@ -1,5 +1,6 @@
 #!/bin/bash
-# ThreadSanitizer over all that has threads: make check-tsan. Builds in the folder tsan of the build folder.
+# ThreadSanitizer over all that has threads: make check-tsan. Builds in the folder tsan of the build folder, and with the
+# argument "build" does no more than that (make tsan).
 #
 # StarPU, Open MPI and oneDNN are not instrumented, but their locks, threads and copies of memory go through the functions
 # that ThreadSanitizer watches, so that it sees the order that they make. What it judges is this project's code:
@@ -26,6 +27,7 @@ cd "$build" || exit 1
 # shellcheck disable=SC2086
 make -s -j"$(nproc)" $tests apps/tutti-cifar tests/deadlock/libexplore.la tests/deadlock/mutants/flags \
     tests/deadlock/test_explore-test_explore.o > build.log 2>&1 || { tail -n 20 build.log; exit 1; }
+[ "${1:-}" != build ] || exit 0
 
 # passes NAME SECONDS COMMAND...
 passes() {

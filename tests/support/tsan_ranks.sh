@@ -1,5 +1,5 @@
 #!/bin/bash
-# Two ranks under mpirun with every design, traced, and as the stages of a pipeline: what tests/support/tsan.sh looks at.
+# Two ranks under mpirun with every design, traced, as the stages of a pipeline, with divided layers and sharded updates: what tests/support/tsan.sh looks at.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 workers=1
@@ -14,6 +14,10 @@ for design in funneled concurrent; do
     cifar 2 --data "$dir/data" --steps 3 --batch 4 --lr 0.02 --model mlp --workers 2 --design $design --layout stages=2 \
         --trace "$dir/trace" ||
         fail "$design, two stages: status $?"
+    cat "$dir/out"
+    cifar 2 --data "$dir/data" --steps 3 --batch 4 --lr 0.02 --model mlp --workers 2 --design $design --layout split=2 \
+        --micro-batches 2 --strategy sharded ||
+        fail "$design, divided layers: status $?"
     cat "$dir/out"
 done
 finish

@@ -16,6 +16,7 @@ static int columns;
 static void tell_all(tutti_report *report)
 {
     tutti_report_on_start(report, &(tutti_report_start){.design = "funneled",
+                                      .compress = "none",
                                       .algorithm = "ring",
                                       .wire = "bf16",
                                       .precision = "f32",

@@ -51,6 +51,7 @@ static char *page_of(int classes, char *const *names)
     close(mkstemp(path));
     ck_assert_ok(tutti_page_new(path, 0, 0, &page));
     tutti_report_start start = {.model = "<m>",
+        .compress = "none",
         .data = "d",
         .optimizer = "sgd",
         .recipe = "none",

@@ -139,7 +139,8 @@ static void enqueue(const copy *c)
     *arg = *c;
     int count = list_accesses(list, &c->to, &c->shape, FAKE_WRITE);
     count += list_accesses(list + count, &c->from, &c->shape, FAKE_READ);
-    const fake_work work = {.call = c->call, .run = run_copy, .arg = arg, .access = list, .accesses = count};
+    const fake_work work = {
+        .call = c->call, .run = run_copy, .arg = arg, .access = list, .accesses = count};
     queue_put(c->stream, &work, NULL);
     free(list);
 }
@@ -172,7 +173,8 @@ static void transfer(copy *c)
     watch_source(c);
     poison_target(c);
     enqueue(c);
-    if (c->to.place == PLACE_PAGEABLE || (c->blocking && (c->to.place == PLACE_PINNED || c->from.place == PLACE_PINNED)))
+    if (c->to.place == PLACE_PAGEABLE ||
+        (c->blocking && (c->to.place == PLACE_PINNED || c->from.place == PLACE_PINNED)))
         wait_for(c->stream);
 }
 
@@ -235,7 +237,11 @@ static cudaError_t start(copy *c, enum cudaMemcpyKind kind, cudaStream_t handle)
 static cudaError_t line(const char *call, void *to, const void *from, size_t bytes,
     enum cudaMemcpyKind kind, cudaStream_t stream, int blocking)
 {
-    copy c = {.call = call, .to.address = to, .from.address = (char *)from, .shape = {bytes, 1, 1}, .blocking = blocking};
+    copy c = {.call = call,
+        .to.address = to,
+        .from.address = (char *)from,
+        .shape = {bytes, 1, 1},
+        .blocking = blocking};
     return start(&c, kind, stream);
 }
 
@@ -277,7 +283,8 @@ static cudaError_t rectangle(const char *call, void *to, size_t to_pitch, const 
         .shape = {width, height, 1},
         .blocking = blocking};
     if (width > to_pitch || width > from_pitch)
-        fake_fail("%s: rows of %zu bytes, with a pitch of %zu and %zu", call, width, to_pitch, from_pitch);
+        fake_fail("%s: rows of %zu bytes, with a pitch of %zu and %zu", call, width, to_pitch,
+            from_pitch);
     return start(&c, kind, stream);
 }
 
@@ -302,7 +309,8 @@ static side side_of(const struct cudaPitchedPtr *p, const struct cudaPos *at)
         .layer = layer};
 }
 
-static cudaError_t box(const char *call, const struct cudaMemcpy3DParms *p, cudaStream_t stream, int blocking)
+static cudaError_t box(
+    const char *call, const struct cudaMemcpy3DParms *p, cudaStream_t stream, int blocking)
 {
     if (p->srcArray || p->dstArray) fake_fail("%s: the fake has no arrays", call);
     copy c = {.call = call,
@@ -363,7 +371,8 @@ static int run_fill(void *arg)
     return 1;
 }
 
-static cudaError_t start_fill(const char *call, void *to, int value, size_t bytes, cudaStream_t handle)
+static cudaError_t start_fill(
+    const char *call, void *to, int value, size_t bytes, cudaStream_t handle)
 {
     fake_enter(call);
     fake_stream *s = queue_stream(call, handle);
@@ -375,7 +384,8 @@ static cudaError_t start_fill(const char *call, void *to, int value, size_t byte
     *arg = (fill){to, value, bytes};
     count_add(FAKE_FILLS, call, 1);
     const fake_access access = {.address = to, .bytes = bytes, .mode = FAKE_WRITE};
-    const fake_work work = {.call = call, .run = run_fill, .arg = arg, .access = &access, .accesses = 1};
+    const fake_work work = {
+        .call = call, .run = run_fill, .arg = arg, .access = &access, .accesses = 1};
     queue_put(s, &work, NULL);
     return fake_return(cudaSuccess);
 }

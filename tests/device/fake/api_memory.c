@@ -134,8 +134,8 @@ int fake_inside_all(const char *call, void *parameters, size_t bytes, fake_acces
         memcpy((char *)parameters + at, &inside, sizeof inside);
         access[found] = (fake_access){.address = address, .bytes = 1, .mode = FAKE_TOUCH};
         if (b->scratch)
-            access[found] = (fake_access){
-                .address = b->address, .bytes = b->bytes, .mode = FAKE_WRITE};
+            access[found] =
+                (fake_access){.address = b->address, .bytes = b->bytes, .mode = FAKE_WRITE};
         found++;
     }
     fake_leave();

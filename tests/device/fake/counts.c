@@ -44,7 +44,8 @@ void count_report(void)
     char path[4096];
     const char *number = strstr(name, "%p");
     if (number)
-        snprintf(path, sizeof path, "%.*s%ld%s", (int)(number - name), name, (long)getpid(), number + 2);
+        snprintf(
+            path, sizeof path, "%.*s%ld%s", (int)(number - name), name, (long)getpid(), number + 2);
     else
         snprintf(path, sizeof path, "%s", name);
     FILE *file = fopen(path, "w");

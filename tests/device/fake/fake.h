@@ -22,8 +22,8 @@
  *
  * This header is for those who build on it: the fakes of other libraries, which leave work on
  * streams, and tests. All functions may be called by any thread, but not by an operation. */
-#ifndef FAKE_H
-#define FAKE_H
+#ifndef TUTTI_DEVICE_FAKE_H
+#define TUTTI_DEVICE_FAKE_H
 
 #include <cuda_runtime_api.h>
 #include <stddef.h>

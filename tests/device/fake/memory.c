@@ -72,7 +72,8 @@ static block *add(blocks *all, const block *b)
 static void take_out(blocks *all, block *b)
 {
     const int at = last_before(all, b->address);
-    memmove(all->block + at, all->block + at + 1, (size_t)(all->count - at - 1) * sizeof *all->block);
+    memmove(
+        all->block + at, all->block + at + 1, (size_t)(all->count - at - 1) * sizeof *all->block);
     all->count--;
     free(b);
 }
@@ -84,19 +85,31 @@ int memory_is_device(const void *address)
     return (const char *)address >= base && (const char *)address < base + SPAN;
 }
 
+static int is_freed_pinned(const char *address)
+{
+    const block *b = find(&pinned, address);
+    return b && !b->live;
+}
+
 /* Says what was touched; then whoever was there before. Locks nothing: the thread may hold the lock. */
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     (void)context;
     char text[256] = "";
     const char *address = info->si_addr;
-    const char *who = fake_in_operation ? "an operation" : "the host";
+    const char *who = fake_in_operation ? "an operation or a host function" : "the host";
     if (memory_is_device(address))
-        snprintf(text, sizeof text, "fake device: the host reads or writes at %p, which is device %d's memory\n",
+        snprintf(text, sizeof text,
+            "fake device: %s reads or writes at %p, which is device %d's memory\n", who,
             (void *)address, (int)((size_t)(address - base) / DEVICE_SPAN));
     else if (address >= inside && address < inside + SPAN)
-        snprintf(text, sizeof text, "fake device: %s reads or writes outside of live memory, at %p of device %d\n",
-            who, (void *)(base + (address - inside)), (int)((size_t)(address - inside) / DEVICE_SPAN));
+        snprintf(text, sizeof text,
+            "fake device: %s reads or writes outside of live memory, at %p of device %d\n", who,
+            (void *)(base + (address - inside)), (int)((size_t)(address - inside) / DEVICE_SPAN));
+    else if (is_freed_pinned(address))
+        snprintf(text, sizeof text,
+            "fake device: %s reads or writes at %p, in pinned memory that was freed\n", who,
+            (void *)address);
     if (*text && write(STDERR_FILENO, text, strlen(text)) < 0) abort();
     sigaction(signal, &before[signal == SIGBUS], NULL); /* the instruction runs again, and faults */
 }
@@ -118,6 +131,7 @@ void memory_open(void)
     inside = mmap(NULL, SPAN, PROT_NONE, flags | MAP_SHARED, memfd, 0);
     if (inside == MAP_FAILED) fake_fail("no addresses for its devices' memory");
     madvise(inside, SPAN, MADV_DONTDUMP);
+    for (int d = 0; d < MOST_DEVICES; d++) next[d] = PAGE; /* nothing lies before the first block */
     catch_faults();
 }
 
@@ -150,20 +164,27 @@ cudaError_t memory_new(int device, size_t bytes, void **address)
     char *start = base + (size_t)device * DEVICE_SPAN + at;
     protect(memory_inside(start), pages, PROT_READ | PROT_WRITE);
     memset(memory_inside(start), POISON, pages);
-    const block b = {.address = start + (pages - aligned), .bytes = bytes, .device = device, .live = 1};
+    const block b = {
+        .address = start + (pages - aligned), .bytes = bytes, .device = device, .live = 1};
     *address = add(&of_devices, &b)->address;
     return cudaSuccess;
+}
+
+static void check_margin(
+    const char *call, const block *b, const char *from, const char *to, const char *where)
+{
+    for (const char *c = from; c < to; c++)
+        if (*(const unsigned char *)c != POISON)
+            fake_fail("%s: something wrote at %p, %s the %zu bytes at %p", call,
+                (void *)(base + (c - inside)), where, b->bytes, (void *)b->address);
 }
 
 /* What is in its pages but not of it was not written. */
 static void check_margins(const char *call, const block *b)
 {
-    const char *start = memory_inside(b->address - (size_t)(b->address - base) % PAGE);
-    const char *data = memory_inside(b->address), *end = data + round_up(b->bytes, ALIGNMENT);
-    for (const char *c = start; c < end; c = c + 1 == data ? data + b->bytes : c + 1)
-        if ((c < data || c >= data + b->bytes) && *(const unsigned char *)c != POISON)
-            fake_fail("%s: something wrote at %p, %s the %zu bytes at %p", call,
-                (void *)(base + (c - inside)), c < data ? "before" : "behind", b->bytes, (void *)b->address);
+    const char *data = memory_inside(b->address);
+    check_margin(call, b, data - (size_t)(data - inside) % PAGE, data, "before");
+    check_margin(call, b, data + b->bytes, data + round_up(b->bytes, ALIGNMENT), "behind");
 }
 
 static void release_device(const char *call, block *b)
@@ -245,8 +266,8 @@ place_kind memory_place(const char *call, const void *address, size_t bytes, blo
             device ? "a device's memory" : "pinned memory");
     if (b && (const char *)address + bytes > b->address + b->bytes) {
         if (device || !b->registered)
-            fake_fail("%s: %zu bytes at %p are more than there are: %zu at %p", call, bytes, address,
-                b->bytes, (void *)b->address);
+            fake_fail("%s: %zu bytes at %p are more than there are: %zu at %p", call, bytes,
+                address, b->bytes, (void *)b->address);
         b = NULL; /* partly pinned */
     }
     if (found) *found = b;

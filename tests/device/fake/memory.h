@@ -4,8 +4,8 @@
  * span at `inside` is a memfd, in which only live allocations are accessible. An address is never
  * used twice. An allocation ends where its pages end, as far as its alignment (256) allows; what
  * remains is looked at when it is freed. */
-#ifndef FAKE_MEMORY_H
-#define FAKE_MEMORY_H
+#ifndef TUTTI_DEVICE_MEMORY_H
+#define TUTTI_DEVICE_MEMORY_H
 
 #include "tests/device/fake/state.h"
 

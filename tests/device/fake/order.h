@@ -6,8 +6,8 @@
  *            something else, sometimes a few
  * In late and random, an operation also runs when it has been there for 20 ms, since devices do not
  * stand still; and a question whether something is done sometimes makes it run. */
-#ifndef FAKE_ORDER_H
-#define FAKE_ORDER_H
+#ifndef TUTTI_DEVICE_ORDER_H
+#define TUTTI_DEVICE_ORDER_H
 
 #include "tests/device/fake/queue.h"
 

@@ -15,7 +15,7 @@ static fake_stream *streams[MOST_STREAMS];
 static int stream_count;
 static fake_event **events;
 static int event_count, event_room, *unused_event, unused_events;
-static known host; /* what the host has seen */
+static known host;        /* what the host has seen */
 static operation *recent; /* those that touch something and that the host has not seen complete */
 static uint64_t tickets;
 static int host_functions;
@@ -85,7 +85,8 @@ static fake_stream *make_stream(int device, unsigned flags, int priority)
     if (stream_count == MOST_STREAMS) fake_fail("more than %d streams were created", MOST_STREAMS);
     fake_stream *s = calloc(1, sizeof *s);
     if (!s) fake_fail("no memory for a stream");
-    *s = (fake_stream){.index = stream_count, .device = device, .live = 1, .flags = flags, .priority = priority};
+    *s = (fake_stream){
+        .index = stream_count, .device = device, .live = 1, .flags = flags, .priority = priority};
     streams[stream_count++] = s;
     return s;
 }
@@ -119,7 +120,8 @@ const char *queue_name(const fake_stream *s)
     if (is_default(s))
         snprintf(name, sizeof names[0], "the default stream of device %d", s->device);
     else
-        snprintf(name, sizeof names[0], "stream %d of device %d", s->index - MOST_DEVICES + 1, s->device);
+        snprintf(name, sizeof names[0], "stream %d of device %d", s->index - MOST_DEVICES + 1,
+            s->device);
     return name;
 }
 
@@ -144,7 +146,8 @@ cudaStream_t queue_stream_new(int device, unsigned flags, int priority)
 
 static cudaEvent_t handle_of(const fake_event *e, int index)
 {
-    return (cudaEvent_t)(EVENT_HANDLE + ((uintptr_t)e->generation << INDEX_BITS) + (uintptr_t)index);
+    return (
+        cudaEvent_t)(EVENT_HANDLE + ((uintptr_t)e->generation << INDEX_BITS) + (uintptr_t)index);
 }
 
 /* NULL where there is no such event any more. */
@@ -178,7 +181,11 @@ cudaEvent_t queue_event_new(int device, unsigned flags)
     }
     const int index = unused_event[--unused_events];
     fake_event *e = events[index];
-    *e = (fake_event){.live = 1, .device = device, .flags = flags, .generation = e->generation + 1, .index = index};
+    *e = (fake_event){.live = 1,
+        .device = device,
+        .flags = flags,
+        .generation = e->generation + 1,
+        .index = index};
     return handle_of(e, index);
 }
 

@@ -4,8 +4,8 @@
  * the points that it waits for are done. A point is a place in a stream: "after its n-th operation".
  * What is known (`known`) says, of each stream, up to where it is done: as an operation that begins
  * may take for granted, or as the host has seen. */
-#ifndef FAKE_QUEUE_H
-#define FAKE_QUEUE_H
+#ifndef TUTTI_DEVICE_QUEUE_H
+#define TUTTI_DEVICE_QUEUE_H
 
 #include "tests/device/fake/state.h"
 
@@ -26,10 +26,10 @@ typedef struct operation {
     int waits;
     known known; /* when it is done */
     fake_access *access;
-    int host;   /* a host function: a user's code, which may wait for the user's locks */
-    int idle;   /* a record or a wait: nothing is lost if nobody waits for it */
-    cudaEvent_t event; /* that it records; NULL */
-    uint64_t ticket; /* in the order of all operations */
+    int host;           /* a host function: a user's code, which may wait for the user's locks */
+    int idle;           /* a record or a wait: nothing is lost if nobody waits for it */
+    cudaEvent_t event;  /* that it records; NULL */
+    uint64_t ticket;    /* in the order of all operations */
     double ripe, again; /* when it runs in any case; not to be tried before */
     struct operation *next, *next_recent;
 } operation;

@@ -116,7 +116,8 @@ void fake_enter(const char *call)
 {
     if (fake_in_operation) fake_fail("%s is called by a host function or another operation", call);
     pthread_once(&once, open_all);
-    if (getpid() != owner) fake_fail("%s is called in a child of the process that opened the device", call);
+    if (getpid() != owner)
+        fake_fail("%s is called in a child of the process that opened the device", call);
     pthread_mutex_lock(&fake_lock);
 }
 

@@ -1,6 +1,6 @@
 /* What the files of the fake share: its lock, its settings, the calling thread's device and error. */
-#ifndef FAKE_STATE_H
-#define FAKE_STATE_H
+#ifndef TUTTI_DEVICE_STATE_H
+#define TUTTI_DEVICE_STATE_H
 
 #include "tests/device/fake/fake.h"
 

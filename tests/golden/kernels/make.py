@@ -6,7 +6,7 @@ Reads tests/kernels/cases.txt and writes, beside this script,
   index.txt     a line for each result: first element, elements, tensor's name, case
 PyTorch computes in double precision and the results are rounded once. Inputs are not stored: both sides compute them
 from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout and mixup's weights have no case here:
-what they draw is Tutti's own rule. Nor have put and take, which only move numbers, nor the families with tensors of
+what they draw is Tutti's own rule. Nor have put and take, which only move numbers, codecs, which PyTorch does not have, nor the families with tensors of
 bf16: these compute what those of float32 do, on numbers that are rounded, which the reference in double precision checks.
 """
 
@@ -288,7 +288,7 @@ FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer
 
 
 WITHOUT = ("dropout", "put", "take", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16", "gate", "divide",
-           "outer")
+           "outer", "onebit", "topk", "powersgd")
 
 
 def main():

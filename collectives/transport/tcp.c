@@ -1,0 +1,537 @@
+/* The transport over a connected socket. */
+#include "collectives/transport/tcp.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* What the other end may want before this one has it, and what of this end's wants may wait to be written. */
+enum { MOST_WANTS = 1 << 16, CONTROL_BYTES = 1 << 12 };
+
+struct tutti_message {
+    tutti_message *next;
+    int is_send, lane, tag;
+    unsigned char *data; /* NULL: what comes is dropped, and so is the message after it */
+    size_t bytes, moved;
+    int wanted; /* of a send: the two have met */
+    int unfit;  /* of a send: it is not sent, since it has another size than was wanted */
+    int ended;
+    tutti_status status;
+};
+
+/* A receive of the other end whose send has not come. */
+typedef struct want {
+    struct want *next;
+    int lane, tag;
+    uint64_t bytes;
+} want;
+
+/* Frames without data that are to be written; grows. */
+typedef struct control {
+    unsigned char *bytes;
+    size_t used, sent, room;
+} control;
+
+typedef struct tcp {
+    tutti_transport base;
+    int socket, shut;
+    double silence_s, heard_s, wrote_s;
+    double stuck_s;               /* since when the socket takes nothing; 0: it does */
+    tutti_message *sends, *recvs; /* oldest first */
+    want *wants;
+    int wanting;
+    control control;
+    /* what is being written: a header, then a piece of a message */
+    unsigned char header[TUTTI_TCP_HEADER_BYTES];
+    size_t header_left, piece_left;
+    tutti_message *outgoing;
+    /* what is being read */
+    unsigned char coming[TUTTI_TCP_HEADER_BYTES];
+    size_t coming_got, coming_left;
+    tutti_message *incoming;
+    char why[TUTTI_TCP_WHY]; /* "": it stands */
+} tcp;
+
+static int is_of(const tutti_message *m, int lane, int tag)
+{
+    return m->lane == lane && m->tag == tag;
+}
+
+static void append(tutti_message **list, tutti_message *m)
+{
+    while (*list) list = &(*list)->next;
+    *list = m;
+}
+
+static void unlink_from(tutti_message **list, const tutti_message *m)
+{
+    while (*list && *list != m) list = &(*list)->next;
+    if (*list) *list = m->next;
+}
+
+/* The poster frees it when it tests. */
+static void end(tcp *t, tutti_message *m, tutti_status status)
+{
+    unlink_from(m->is_send ? &t->sends : &t->recvs, m);
+    m->status = status;
+    m->ended = 1;
+    if (!m->is_send && !m->data && m->bytes) free(m);
+}
+
+static void break_off(tcp *t, const char *why)
+{
+    if (t->why[0]) return;
+    snprintf(t->why, sizeof t->why, "%s", why);
+    close(t->socket);
+    t->socket = -1;
+    t->outgoing = t->incoming = NULL;
+    while (t->sends) end(t, t->sends, TUTTI_ERR_COMM);
+    while (t->recvs) end(t, t->recvs, TUTTI_ERR_COMM);
+}
+
+static void break_off_errno(tcp *t, const char *what)
+{
+    char why[TUTTI_TCP_WHY];
+    if (errno == ECONNRESET || errno == EPIPE) {
+        break_off(t, "has closed the connection"); /* with something on its way */
+        return;
+    }
+    snprintf(why, sizeof why, "%s: %s", what, strerror(errno));
+    break_off(t, why);
+}
+
+/* ---- frames without data ---- */
+
+static void say(tcp *t, tutti_tcp_kind kind, int lane, int tag, size_t bytes)
+{
+    control *c = &t->control;
+    if (t->why[0]) return;
+    if (c->used + TUTTI_TCP_HEADER_BYTES > c->room) {
+        size_t room = c->room ? 2 * c->room : CONTROL_BYTES;
+        unsigned char *wider = realloc(c->bytes, room);
+        if (!wider) {
+            break_off(t, "no memory for what to write");
+            return;
+        }
+        c->bytes = wider;
+        c->room = room;
+    }
+    tutti_tcp_frame_write(
+        &(tutti_tcp_frame){.kind = kind, .lane = lane, .tag = tag, .bytes = bytes},
+        c->bytes + c->used);
+    c->used += TUTTI_TCP_HEADER_BYTES;
+}
+
+/* ---- sends and receives meet ---- */
+
+static void meet(tutti_message *send, uint64_t wanted)
+{
+    send->wanted = 1;
+    send->unfit = send->bytes != wanted;
+}
+
+static void hear_want(tcp *t, const tutti_tcp_frame *f)
+{
+    for (tutti_message *m = t->sends; m; m = m->next)
+        if (!m->wanted && is_of(m, f->lane, f->tag)) {
+            meet(m, f->bytes);
+            return;
+        }
+    want *w = t->wanting < MOST_WANTS ? malloc(sizeof *w) : NULL, **at = &t->wants;
+    if (!w) {
+        break_off(t, "wants more messages than there may be");
+        return;
+    }
+    *w = (want){.lane = f->lane, .tag = f->tag, .bytes = f->bytes};
+    while (*at) at = &(*at)->next;
+    *at = w;
+    t->wanting++;
+}
+
+static void find_want(tcp *t, tutti_message *send)
+{
+    for (want **at = &t->wants, *w; (w = *at); at = &w->next)
+        if (is_of(send, w->lane, w->tag)) {
+            meet(send, w->bytes);
+            *at = w->next;
+            free(w);
+            t->wanting--;
+            return;
+        }
+}
+
+static tutti_status post(tcp *t, const tutti_message *like, tutti_message **message)
+{
+    if (t->why[0]) return TUTTI_ERR_COMM;
+    tutti_message *m = malloc(sizeof *m);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", like->bytes);
+    *m = *like;
+    if (m->is_send)
+        find_want(t, m);
+    else
+        say(t, TUTTI_TCP_WANT, m->lane, m->tag, m->bytes);
+    append(m->is_send ? &t->sends : &t->recvs, m);
+    *message = m;
+    return TUTTI_OK;
+}
+
+static tutti_status tcp_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
+    size_t bytes, tutti_message **message)
+{
+    (void)peer;
+    const tutti_message like = {
+        .is_send = 1, .lane = lane, .tag = tag, .data = (void *)data, .bytes = bytes};
+    return post((tcp *)t, &like, message);
+}
+
+static tutti_status tcp_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message)
+{
+    (void)peer;
+    const tutti_message like = {.lane = lane, .tag = tag, .data = data, .bytes = bytes};
+    return post((tcp *)t, &like, message);
+}
+
+static tutti_status tcp_test(tutti_transport *t, tutti_message *message, int *done)
+{
+    (void)t;
+    *done = message->ended;
+    if (!*done) return TUTTI_OK;
+    tutti_status status = message->status;
+    free(message);
+    return status;
+}
+
+/* What comes for a receive that was taken back is dropped. */
+static void tcp_cancel(tutti_transport *transport, tutti_message *m)
+{
+    tcp *t = (tcp *)transport;
+    if (m->ended || (m->is_send && m->wanted) || m->moved || t->incoming == m) return;
+    tutti_message *drops = !m->is_send && m->bytes ? malloc(sizeof *drops) : NULL;
+    if (!m->is_send && m->bytes && !drops) return; /* then it ends with its partner */
+    if (drops) {
+        *drops =
+            (tutti_message){.next = m->next, .lane = m->lane, .tag = m->tag, .bytes = m->bytes};
+        m->next = drops; /* in its place */
+    }
+    if (m->is_send || m->bytes) end(t, m, TUTTI_OK);
+}
+
+static void tcp_abandon(tutti_transport *transport, tutti_message *m)
+{
+    tcp *t = (tcp *)transport;
+    tcp_cancel(transport, m);
+    if (!m->ended) break_off(t, "was given up in a message");
+    free(m);
+}
+
+static void tcp_close(tutti_transport *transport)
+{
+    tcp *t = (tcp *)transport;
+    break_off(t, "is closed");
+    for (want *w = t->wants, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    free(t->control.bytes);
+    free(t);
+}
+
+/* ---- writing ---- */
+
+/* The oldest message that may go, of the lowest lane. */
+static tutti_message *next_outgoing(const tcp *t)
+{
+    tutti_message *best = NULL;
+    for (tutti_message *m = t->sends; m; m = m->next)
+        if (m->wanted && (!best || m->lane < best->lane)) best = m;
+    return best;
+}
+
+static int begin_piece(tcp *t)
+{
+    tutti_message *m = next_outgoing(t);
+    if (!m) return 0;
+    size_t left = m->bytes - m->moved;
+    t->piece_left = m->unfit ? 0 : left < TUTTI_TCP_PIECE_BYTES ? left : TUTTI_TCP_PIECE_BYTES;
+    tutti_tcp_frame_write(&(tutti_tcp_frame){.kind = m->unfit ? TUTTI_TCP_UNFIT : TUTTI_TCP_DATA,
+                              .lane = m->lane,
+                              .tag = m->tag,
+                              .bytes = m->unfit ? m->bytes : t->piece_left},
+        t->header);
+    t->header_left = TUTTI_TCP_HEADER_BYTES;
+    t->outgoing = m;
+    return 1;
+}
+
+static void end_piece(tcp *t)
+{
+    tutti_message *m = t->outgoing;
+    t->outgoing = NULL;
+    if (m->unfit)
+        end(t, m, TUTTI_ERR_MISMATCH);
+    else if (m->moved == m->bytes)
+        end(t, m, TUTTI_OK);
+}
+
+/* 0: the socket takes no more now. */
+static int write_some(tcp *t, struct iovec *part, int parts, size_t *wrote)
+{
+    struct msghdr out = {.msg_iov = part, .msg_iovlen = (size_t)parts};
+    ssize_t n = sendmsg(t->socket, &out, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) n = 0;
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        break_off_errno(t, "cannot be written to");
+    if (n < 0) {
+        if (!t->stuck_s) t->stuck_s = tutti_clock_s();
+        return 0;
+    }
+    if (n) t->wrote_s = tutti_clock_s();
+    t->stuck_s = 0;
+    *wrote = (size_t)n;
+    return 1;
+}
+
+static int write_control(tcp *t)
+{
+    control *c = &t->control;
+    size_t wrote = 0;
+    struct iovec part = {c->bytes + c->sent, c->used - c->sent};
+    int more = write_some(t, &part, 1, &wrote);
+    c->sent += wrote;
+    if (c->sent == c->used) c->sent = c->used = 0;
+    return more;
+}
+
+static int write_piece(tcp *t)
+{
+    tutti_message *m = t->outgoing;
+    size_t wrote = 0;
+    struct iovec part[2] = {{t->header + TUTTI_TCP_HEADER_BYTES - t->header_left, t->header_left},
+        {m->data + m->moved, t->piece_left}};
+    int more = write_some(t, part, t->piece_left ? 2 : 1, &wrote);
+    if (t->why[0]) return 0;
+    size_t of_header = wrote < t->header_left ? wrote : t->header_left;
+    t->header_left -= of_header;
+    t->piece_left -= wrote - of_header;
+    m->moved += wrote - of_header;
+    if (!t->header_left && !t->piece_left) end_piece(t);
+    return more;
+}
+
+static void write_all(tcp *t)
+{
+    while (!t->why[0] && !t->shut) {
+        if (!t->outgoing && t->control.used) {
+            if (!write_control(t)) return;
+            continue;
+        }
+        if (t->outgoing || begin_piece(t)) {
+            if (!write_piece(t)) return;
+            continue;
+        }
+        return;
+    }
+}
+
+/* ---- reading ---- */
+
+static tutti_message *oldest_recv(const tcp *t, int lane, int tag)
+{
+    tutti_message *m = t->recvs;
+    while (m && !is_of(m, lane, tag)) m = m->next;
+    return m;
+}
+
+static void begin_data(tcp *t, const tutti_tcp_frame *f)
+{
+    tutti_message *m = oldest_recv(t, f->lane, f->tag);
+    if (!m || f->bytes > m->bytes - m->moved || (!f->bytes && m->bytes)) {
+        break_off(t, "sends what was not asked for");
+        return;
+    }
+    t->incoming = m;
+    t->coming_left = (size_t)f->bytes;
+}
+
+static void hear_unfit(tcp *t, const tutti_tcp_frame *f)
+{
+    tutti_message *m = oldest_recv(t, f->lane, f->tag);
+    if (!m || m->moved) {
+        break_off(t, "refuses what was not asked for");
+        return;
+    }
+    tutti_fail(TUTTI_ERR_MISMATCH,
+        "lane %d, tag %d: the other end sends %llu bytes where %zu were expected", f->lane, f->tag,
+        (unsigned long long)f->bytes, m->bytes);
+    end(t, m, TUTTI_ERR_MISMATCH);
+}
+
+static void read_frame(tcp *t)
+{
+    tutti_tcp_frame f;
+    const tutti_tcp_limits limits = {t->base.lanes, t->base.tags};
+    const char *fault = tutti_tcp_frame_read(t->coming, &limits, &f);
+    if (fault)
+        break_off(t, fault);
+    else if (f.kind == TUTTI_TCP_WANT)
+        hear_want(t, &f);
+    else if (f.kind == TUTTI_TCP_DATA)
+        begin_data(t, &f);
+    else if (f.kind == TUTTI_TCP_UNFIT)
+        hear_unfit(t, &f);
+}
+
+/* 0: there is no more now. */
+static int read_some(tcp *t, void *to, size_t most, size_t *got)
+{
+    ssize_t n = recv(t->socket, to, most, MSG_DONTWAIT);
+    if (n > 0) {
+        *got = (size_t)n;
+        t->heard_s = tutti_clock_s();
+        return 1;
+    }
+    if (n == 0) break_off(t, "has closed the connection");
+    if (n < 0 && errno == EINTR) return 1;
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) break_off_errno(t, "cannot be heard");
+    return 0;
+}
+
+static int read_header(tcp *t)
+{
+    size_t got = 0;
+    if (!read_some(t, t->coming + t->coming_got, TUTTI_TCP_HEADER_BYTES - t->coming_got, &got))
+        return 0;
+    t->coming_got += got;
+    if (t->coming_got < TUTTI_TCP_HEADER_BYTES) return 1;
+    t->coming_got = 0;
+    read_frame(t);
+    return !t->why[0];
+}
+
+static int read_piece(tcp *t)
+{
+    unsigned char dropped[4096];
+    tutti_message *m = t->incoming;
+    size_t got = 0, most = t->coming_left;
+    if (!m->data && most > sizeof dropped) most = sizeof dropped;
+    if (most && !read_some(t, m->data ? m->data + m->moved : dropped, most, &got)) return 0;
+    m->moved += got;
+    t->coming_left -= got;
+    if (t->coming_left) return 1;
+    t->incoming = NULL;
+    if (m->moved == m->bytes) end(t, m, TUTTI_OK);
+    return 1;
+}
+
+static void read_all(tcp *t)
+{
+    static const double most_s = 10e-3; /* then others have their turn */
+    double until_s = tutti_clock_s() + most_s;
+    int more = !t->why[0];
+    while (more) {
+        more = t->incoming ? read_piece(t) : read_header(t);
+        if (t->heard_s > until_s) return;
+    }
+}
+
+/* ---- passes ---- */
+
+static void keep_time(tcp *t)
+{
+    char why[TUTTI_TCP_WHY];
+    double now_s = tutti_clock_s();
+    int deaf = t->stuck_s && now_s - t->stuck_s > t->silence_s;
+    snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "taken nothing" : "been silent",
+        now_s - (deaf ? t->stuck_s : t->heard_s));
+    if (deaf || now_s - t->heard_s > t->silence_s) break_off(t, why);
+    if (!t->shut && !t->control.used && !t->outgoing && now_s - t->wrote_s > t->silence_s / 4) {
+        say(t, TUTTI_TCP_PING, 0, 0, 0);
+        t->wrote_s = now_s;
+    }
+}
+
+void tutti_tcp_pass(tutti_transport *transport)
+{
+    tcp *t = (tcp *)transport;
+    if (t->why[0]) return;
+    read_all(t);
+    if (!t->why[0]) keep_time(t);
+    write_all(t);
+}
+
+struct pollfd tutti_tcp_poll(const tutti_transport *transport)
+{
+    const tcp *t = (const tcp *)transport;
+    int writes = !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
+    return (struct pollfd){.fd = t->socket, .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
+}
+
+const char *tutti_tcp_broken(const tutti_transport *transport)
+{
+    const tcp *t = (const tcp *)transport;
+    return t->why[0] ? t->why : NULL;
+}
+
+void tutti_tcp_break(tutti_transport *transport)
+{
+    break_off((tcp *)transport, "was ended from this side");
+}
+
+void tutti_tcp_shut(tutti_transport *transport)
+{
+    tcp *t = (tcp *)transport;
+    if (t->why[0] || t->shut) return;
+    t->shut = 1;
+    shutdown(t->socket, SHUT_WR);
+}
+
+int tutti_tcp_flushed(const tutti_transport *transport)
+{
+    const tcp *t = (const tcp *)transport;
+    return t->why[0] || (!t->sends && !t->control.used);
+}
+
+static const tutti_transport_ops tcp_ops = {
+    .name = "tcp",
+    .isend = tcp_isend,
+    .irecv = tcp_irecv,
+    .test = tcp_test,
+    .cancel = tcp_cancel,
+    .abandon = tcp_abandon,
+    .close = tcp_close,
+};
+
+tutti_status tutti_transport_tcp(
+    int socket, const tutti_tcp_options *options, tutti_transport **transport)
+{
+    const tutti_tcp_options *o = options;
+    int valid = o->rank >= 0 && o->rank < 2 && o->lanes > 0 && o->tags > 0 &&
+                o->tags <= (int64_t)INT32_MAX + 1 && o->silence_s > 0;
+    tcp *t = valid ? calloc(1, sizeof *t) : NULL;
+    if (!t) {
+        close(socket);
+        return valid ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a transport")
+                     : tutti_fail(TUTTI_ERR_INVAL, "no TCP transport of rank %d with %d lanes",
+                           o->rank, o->lanes);
+    }
+    double now_s = tutti_clock_s();
+    *t = (tcp){
+        .base = {.ops = &tcp_ops, .rank = o->rank, .size = 2, .lanes = o->lanes, .tags = o->tags},
+        .socket = socket,
+        .silence_s = o->silence_s,
+        .heard_s = now_s,
+        .wrote_s = now_s};
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    *transport = &t->base;
+    return TUTTI_OK;
+}

@@ -1,0 +1,158 @@
+/* From an address to a socket whose other end has said welcome. */
+#include "collectives/transport/tcp.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <errno.h>
+#include <math.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct call {
+    const char *address;
+    int port;
+    double until_s;
+    int socket;
+    char *why; /* [TUTTI_TCP_WHY] */
+} call;
+
+/* Each of these returns 1, or 0 with why[]. */
+
+static int refuse(const call *c, const char *what)
+{
+    snprintf(c->why, TUTTI_TCP_WHY, "%s port %d: %s", c->address, c->port, what);
+    return 0;
+}
+
+static int wait_for(const call *c, short events)
+{
+    for (;;) {
+        double left_s = c->until_s - tutti_clock_s();
+        struct pollfd p = {.fd = c->socket, .events = events};
+        int n = left_s > 0 ? poll(&p, 1, (int)ceil(1e3 * left_s)) : 0;
+        if (n > 0) return 1;
+        if (n == 0) return refuse(c, "nothing comes back");
+        if (errno != EINTR) return refuse(c, strerror(errno));
+    }
+}
+
+static int dial(call *c, const struct addrinfo *a)
+{
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    c->socket = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->socket < 0) return refuse(c, strerror(errno));
+    if (!connect(c->socket, a->ai_addr, a->ai_addrlen)) return 1;
+    if (errno != EINPROGRESS) return refuse(c, strerror(errno));
+    if (!wait_for(c, POLLOUT)) return 0;
+    getsockopt(c->socket, SOL_SOCKET, SO_ERROR, &error, &bytes);
+    return error ? refuse(c, strerror(error)) : 1;
+}
+
+static int find_and_dial(call *c)
+{
+    struct addrinfo *all = NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    char service[16];
+    snprintf(service, sizeof service, "%d", c->port);
+    int code = getaddrinfo(c->address, service, &hints, &all), reached = 0;
+    if (code) return refuse(c, gai_strerror(code));
+    for (const struct addrinfo *a = all; a && !reached; a = a->ai_next) {
+        reached = dial(c, a);
+        if (reached || c->socket < 0) continue;
+        close(c->socket);
+        c->socket = -1;
+    }
+    freeaddrinfo(all);
+    return reached;
+}
+
+static int write_greeting(const call *c, const unsigned char bytes[])
+{
+    for (size_t sent = 0; sent < TUTTI_TCP_GREETING_BYTES;) {
+        ssize_t n = send(c->socket, bytes + sent, TUTTI_TCP_GREETING_BYTES - sent, MSG_NOSIGNAL);
+        if (n > 0) sent += (size_t)n;
+        if (n >= 0 || errno == EINTR) continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK) return refuse(c, strerror(errno));
+        if (!wait_for(c, POLLOUT)) return 0;
+    }
+    return 1;
+}
+
+static int read_greeting(const call *c, unsigned char bytes[])
+{
+    for (size_t got = 0; got < TUTTI_TCP_GREETING_BYTES;) {
+        if (!wait_for(c, POLLIN)) return 0;
+        ssize_t n = recv(c->socket, bytes + got, TUTTI_TCP_GREETING_BYTES - got, 0);
+        if (n == 0) return refuse(c, "closes the connection before it answers");
+        if (n > 0) got += (size_t)n;
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return refuse(c, strerror(errno));
+    }
+    return 1;
+}
+
+/* What the answer says. */
+static tutti_status judge(const call *c, const tutti_tcp_greeting *g, int *later)
+{
+    char words[TUTTI_TCP_WORDS_BYTES + 1] = {0};
+    memcpy(words, g->words, TUTTI_TCP_WORDS_BYTES);
+    *later = g->verdict == TUTTI_TCP_LATER;
+    switch (g->verdict) {
+    case TUTTI_TCP_WELCOME:
+        return TUTTI_OK;
+    case TUTTI_TCP_WRONG_TOKEN:
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "%s port %d does not know this token: all jobs of a run must have the same", c->address,
+            c->port);
+    case TUTTI_TCP_WRONG_VERSION:
+        return tutti_fail(TUTTI_ERR_MISMATCH,
+            "%s port %d speaks another version of the protocol than this library, whose is %d: "
+            "install the same Tutti for all jobs",
+            c->address, c->port, TUTTI_TCP_VERSION);
+    case TUTTI_TCP_LATER:
+        refuse(c, words);
+        return TUTTI_ERR_TIMEOUT;
+    default:
+        return tutti_fail(TUTTI_ERR_USAGE, "%s port %d refuses: %s", c->address, c->port, words);
+    }
+}
+
+static tutti_status greet(call *c, const char *token, unsigned char words[], int *later)
+{
+    unsigned char bytes[TUTTI_TCP_GREETING_BYTES];
+    tutti_tcp_greeting g = {.version = TUTTI_TCP_VERSION};
+    *later = 1;
+    if (!find_and_dial(c)) return TUTTI_ERR_TIMEOUT;
+    snprintf(g.token, sizeof g.token, "%s", token);
+    memcpy(g.words, words, TUTTI_TCP_WORDS_BYTES);
+    tutti_tcp_greeting_write(&g, bytes);
+    if (!write_greeting(c, bytes) || !read_greeting(c, bytes)) return TUTTI_ERR_TIMEOUT;
+    const char *fault = tutti_tcp_greeting_read(bytes, &g);
+    if (fault) {
+        *later = 0;
+        return tutti_fail(
+            TUTTI_ERR_COMM, "%s port %d is no server of Tutti: %s", c->address, c->port, fault);
+    }
+    memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
+    return judge(c, &g, later);
+}
+
+tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
+    unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_TCP_WHY], int *socket)
+{
+    call c = {.address = address,
+        .port = port,
+        .until_s = tutti_clock_s() + timeout_s,
+        .socket = -1,
+        .why = why};
+    tutti_status status = greet(&c, token, words, later);
+    if (!status)
+        *socket = c.socket;
+    else if (c.socket >= 0)
+        close(c.socket);
+    return status;
+}

@@ -1,0 +1,230 @@
+/* The door: a socket that listens, and those who have not shown the token yet. Anybody may connect. A stranger gets
+ * room for one greeting and a deadline; when there are too many, the oldest is turned away. */
+#define _GNU_SOURCE /* accept4 */
+#include "collectives/transport/tcp.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+typedef struct stranger {
+    int socket;
+    double since_s;
+    size_t length;
+    unsigned char bytes[TUTTI_TCP_GREETING_BYTES];
+    char from[TUTTI_TCP_NAME];
+} stranger;
+
+struct tutti_tcp_door {
+    int listener, port;
+    char token[TUTTI_TCP_TOKEN_BYTES + 1];
+    int64_t turned_away;
+    double full_s; /* until then nobody is let in: there is no descriptor left */
+    int count;
+    stranger stranger[TUTTI_TCP_STRANGERS]; /* in the order in which they came */
+};
+
+/* Logs the first, the second, the fourth, and so on. */
+static void tell(tutti_tcp_door *door, const char *from, const char *why)
+{
+    int64_t n = ++door->turned_away;
+    if (n & (n - 1)) return;
+    tutti_log(TUTTI_LOG_WARN, "turned away a connection from %s, which %s (%lld so far)", from, why,
+        (long long)n);
+}
+
+static void forget(tutti_tcp_door *door, int i)
+{
+    door->count--;
+    memmove(&door->stranger[i], &door->stranger[i + 1],
+        (size_t)(door->count - i) * sizeof door->stranger[0]);
+}
+
+static void turn_away(tutti_tcp_door *door, int i, const char *why)
+{
+    tell(door, door->stranger[i].from, why);
+    close(door->stranger[i].socket);
+    forget(door, i);
+}
+
+static void name_address(const struct sockaddr_storage *address, socklen_t bytes, char *name)
+{
+    char host[64] = "?", port[16] = "?";
+    getnameinfo((const struct sockaddr *)address, bytes, host, sizeof host, port, sizeof port,
+        NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(name, TUTTI_TCP_NAME, "%s port %s", host, port);
+}
+
+static void let_wait(tutti_tcp_door *door)
+{
+    static const double pause_s = 1;
+    struct sockaddr_storage address;
+    socklen_t bytes = sizeof address;
+    int socket =
+        accept4(door->listener, (struct sockaddr *)&address, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0) {
+        int full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        if (full) door->full_s = tutti_clock_s() + pause_s;
+        return;
+    }
+    if (door->count == TUTTI_TCP_STRANGERS)
+        turn_away(door, 0, "said nothing while many others came");
+    stranger *s = &door->stranger[door->count++];
+    *s = (stranger){.socket = socket, .since_s = tutti_clock_s()};
+    name_address(&address, bytes, s->from);
+}
+
+int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what)
+{
+    int n = 0;
+    if (tutti_clock_s() >= door->full_s)
+        what[n++] = (struct pollfd){.fd = door->listener, .events = POLLIN};
+    for (int i = 0; i < door->count; i++)
+        what[n++] = (struct pollfd){.fd = door->stranger[i].socket, .events = POLLIN};
+    return n;
+}
+
+/* 1: its greeting is whole. 0: not yet. -1: it is gone, or took too long. */
+static int listen_to(stranger *s, const char **why)
+{
+    static const double patience_s = 5;
+    ssize_t n =
+        recv(s->socket, s->bytes + s->length, TUTTI_TCP_GREETING_BYTES - s->length, MSG_DONTWAIT);
+    if (n > 0) s->length += (size_t)n;
+    if (s->length == TUTTI_TCP_GREETING_BYTES) return 1;
+    *why = s->length ? "said only a part of a greeting" : "said nothing";
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
+    *why = "speaks another language";
+    if (s->length >= sizeof(uint64_t) && !tutti_tcp_greeting_begins(s->bytes)) return -1;
+    *why = "said too little in 5 s";
+    return tutti_clock_s() - s->since_s > patience_s ? -1 : 0;
+}
+
+/* Whether a greeting opens the door; answers it if not. */
+static int is_good(
+    const tutti_tcp_door *door, const stranger *s, tutti_tcp_greeting *g, const char **why)
+{
+    static const unsigned char nothing[TUTTI_TCP_WORDS_BYTES];
+    *why = tutti_tcp_greeting_read(s->bytes, g);
+    if (*why) return 0;
+    if (g->version != TUTTI_TCP_VERSION) {
+        *why = "has another version of Tutti";
+        tutti_tcp_answer(s->socket, TUTTI_TCP_WRONG_VERSION, nothing);
+        return 0;
+    }
+    if (tutti_tcp_token_equal(g->token, door->token)) return 1;
+    *why = "has another token";
+    tutti_tcp_answer(s->socket, TUTTI_TCP_WRONG_TOKEN, nothing);
+    return 0;
+}
+
+int tutti_tcp_door_hear(
+    tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME])
+{
+    tutti_tcp_greeting g;
+    if (tutti_clock_s() >= door->full_s) let_wait(door);
+    for (int i = 0; i < door->count;) {
+        stranger *s = &door->stranger[i];
+        const char *why = "said nothing";
+        int heard = listen_to(s, &why);
+        if (heard < 0 || (heard && !is_good(door, s, &g, &why))) {
+            turn_away(door, i, why);
+            continue;
+        }
+        if (!heard) {
+            i++;
+            continue;
+        }
+        int socket = s->socket;
+        memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
+        memcpy(from, s->from, TUTTI_TCP_NAME);
+        forget(door, i);
+        return socket;
+    }
+    return -1;
+}
+
+int tutti_tcp_answer(
+    int socket, tutti_tcp_verdict verdict, const unsigned char words[TUTTI_TCP_WORDS_BYTES])
+{
+    unsigned char bytes[TUTTI_TCP_GREETING_BYTES];
+    tutti_tcp_greeting g = {.version = TUTTI_TCP_VERSION, .verdict = verdict};
+    memcpy(g.words, words, TUTTI_TCP_WORDS_BYTES);
+    tutti_tcp_greeting_write(&g, bytes);
+    /* the socket is new: it has room for these */
+    return send(socket, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof bytes;
+}
+
+/* ---- opening ---- */
+
+static int listen_on(const struct addrinfo *a)
+{
+    int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, TUTTI_TCP_STRANGERS)) return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+static int port_of(int fd)
+{
+    struct sockaddr_storage a = {0};
+    socklen_t bytes = sizeof a;
+    getsockname(fd, (struct sockaddr *)&a, &bytes);
+    return ntohs(a.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&a)->sin6_port
+                                         : ((const struct sockaddr_in *)&a)->sin_port);
+}
+
+tutti_status tutti_tcp_door_open(
+    const char *address, int port, const char *token, tutti_tcp_door **door)
+{
+    struct addrinfo *all = NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    char service[16];
+    snprintf(service, sizeof service, "%d", port);
+    int code = getaddrinfo(address, service, &hints, &all);
+    if (code)
+        return tutti_fail(TUTTI_ERR_COMM, "cannot listen on %s: %s", address, gai_strerror(code));
+    int fd = listen_on(all), why = errno;
+    freeaddrinfo(all);
+    if (fd < 0)
+        return tutti_fail(TUTTI_ERR_COMM, "cannot listen on %s port %d: %s%s", address, port,
+            strerror(why),
+            why == EADDRINUSE ? ": another program does; take another port, or auto" : "");
+    tutti_tcp_door *d = calloc(1, sizeof *d);
+    if (!d) {
+        close(fd);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to listen");
+    }
+    d->listener = fd;
+    d->port = port_of(fd);
+    snprintf(d->token, sizeof d->token, "%s", token);
+    *door = d;
+    return TUTTI_OK;
+}
+
+int tutti_tcp_door_port(const tutti_tcp_door *door)
+{
+    return door->port;
+}
+
+void tutti_tcp_door_close(tutti_tcp_door *door)
+{
+    if (!door) return;
+    for (int i = 0; i < door->count; i++) close(door->stranger[i].socket);
+    close(door->listener);
+    free(door);
+}

@@ -1,0 +1,77 @@
+/* The table of codecs; those that only choose the type of a sum; how a codec is written. */
+#include "dag/net/codec.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const tutti_codec codec_none = {
+    .name = "none", .summary = "gradients travel as they are, in float32"};
+static const tutti_codec codec_bf16 = {.name = "bf16",
+    .summary = "gradients are rounded to bf16, and summed in it",
+    .wire = TUTTI_BF16};
+
+const tutti_codec *const tutti_codecs[] = {
+    &codec_none, &codec_bf16, &tutti_codec_onebit, &tutti_codec_topk, &tutti_codec_powersgd, NULL};
+
+static void say_names(char *fault, size_t size)
+{
+    int used = snprintf(fault, size, "must be");
+    for (int i = 0; tutti_codecs[i] && used >= 0 && (size_t)used < size; i++)
+        used += snprintf(fault + used, size - (size_t)used, "%s %s%s%s",
+            !i                    ? ""
+            : tutti_codecs[i + 1] ? ","
+                                  : " or",
+            tutti_codecs[i]->name, tutti_codecs[i]->key ? ":" : "",
+            tutti_codecs[i]->key ? tutti_codecs[i]->key : "");
+}
+
+/* The number behind the colon. */
+static int read_value(const tutti_codec *codec, const char *text, double *value)
+{
+    char *end;
+    if (*text != ':' || !strchr("0123456789.", text[1]) || !text[1]) return 0;
+    *value = strtod(text + 1, &end);
+    return !*end && *value >= codec->low && *value <= codec->high &&
+           (!codec->whole || *value == floor(*value));
+}
+
+int tutti_codec_read(
+    const char *text, const tutti_codec **codec, double *value, char *fault, size_t size)
+{
+    const size_t length = strcspn(text, ":");
+    int i = 0;
+    while (tutti_codecs[i] && (strlen(tutti_codecs[i]->name) != length ||
+                                  strncmp(tutti_codecs[i]->name, text, length) != 0))
+        i++;
+    const tutti_codec *found = tutti_codecs[i];
+    *value = 0;
+    if (!found) {
+        say_names(fault, size);
+        return 0;
+    }
+    if (!found->key && text[length]) {
+        snprintf(fault, size, "%s takes no number: write just %s", found->name, found->name);
+        return 0;
+    }
+    if (found->key && !read_value(found, text + length, value)) {
+        snprintf(fault, size,
+            "%s needs %s, a %snumber from %.9g to %.9g behind a colon, such as %s:%.9g",
+            found->name, found->help, found->whole ? "whole " : "", found->low, found->high,
+            found->name, found->example);
+        return 0;
+    }
+    *codec = found;
+    return 1;
+}
+
+char *tutti_codec_print(const tutti_codec *codec, double value, char text[TUTTI_CODEC_TEXT])
+{
+    if (!codec) codec = &codec_none;
+    if (codec->key)
+        snprintf(text, TUTTI_CODEC_TEXT, "%s:%.9g", codec->name, value);
+    else
+        snprintf(text, TUTTI_CODEC_TEXT, "%s", codec->name);
+    return text;
+}

@@ -1,0 +1,66 @@
+/* The elements of the largest magnitude, with their indices; every replica gets those of all, and adds them.
+ *
+ * Bytes: with a share s of the elements 2s of a gradient from each replica to each other one; so with R
+ * replicas R s of a sum's.
+ * Sources: Aji & Heafield 2017; Lin et al. 2018 (dag/kernels/codec.h). */
+#include "dag/kernels/codec.h"
+#include "dag/net/builder.h"
+#include "dag/net/codec.h"
+
+#include <math.h>
+
+static int64_t kept_of(const tutti_coded *c)
+{
+    return (int64_t)ceil(c->value * (double)c->count);
+}
+
+static int64_t numbers(const tutti_coded *c)
+{
+    return tutti_topk_words(kept_of(c));
+}
+
+static tutti_topk_desc desc_of(const tutti_builder *b, const tutti_coded *c)
+{
+    return (tutti_topk_desc){.count = c->count,
+        .kept = kept_of(c),
+        .replica = b->options->replica,
+        .replicas = b->options->replicas};
+}
+
+static tutti_status declare(tutti_builder *b, const tutti_coded *c)
+{
+    return tutti_coded_declare_blocks(b, c, numbers(c));
+}
+
+static tutti_status send(tutti_builder *b, const tutti_coded *c)
+{
+    const tutti_topk_desc desc = desc_of(b, c);
+    const tutti_trained *t = c->trained;
+    const tutti_access access[] = {
+        tutti_reads(t->gradient), tutti_writes(t->code), tutti_updates(t->residual)};
+    tutti_status status =
+        tutti_coded_kernel(b, c, &tutti_op_topk_encode, &desc, sizeof desc, 1, 3, access);
+    return status == TUTTI_OK ? tutti_coded_gather(b, c) : status;
+}
+
+static tutti_status receive(tutti_builder *b, const tutti_coded *c)
+{
+    const tutti_topk_desc desc = desc_of(b, c);
+    const tutti_access access[] = {
+        tutti_reads(c->trained->code), tutti_writes(c->trained->gradient)};
+    return tutti_coded_kernel(b, c, &tutti_op_topk_decode, &desc, sizeof desc, 0, 2, access);
+}
+
+/* Above a quarter, indices and elements take as many bytes as half of the gradient. */
+const tutti_codec tutti_codec_topk = {.name = "topk",
+    .summary = "the largest elements, with their indices",
+    .key = "p",
+    .help = "the share of the elements that is sent",
+    .low = 0.00001,
+    .high = 0.25,
+    .example = 0.01,
+    .encodes = 1,
+    .numbers = numbers,
+    .declare = declare,
+    .send = send,
+    .receive = receive};

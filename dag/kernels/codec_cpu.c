@@ -1,0 +1,417 @@
+#include "dag/kernels/codec.h"
+
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/kernels/cpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tutti_status check_replica(const char *op, int replica, int replicas)
+{
+    if (replicas >= 1 && replica >= 0 && replica < replicas) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "%s: replica %d of %d", op, replica, replicas);
+}
+
+/* e += g */
+TUTTI_INLINE void gather(const float *g, float *e, int64_t count)
+{
+    int64_t i = 0;
+    for (; i < count; i += TUTTI_LANES) {
+        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
+        tutti_lanes sum, more;
+        tutti_load(&sum, e + i, lanes);
+        tutti_load(&more, g + i, lanes);
+        sum += more;
+        tutti_store(e + i, &sum, lanes);
+    }
+}
+
+/* ---- onebit ---- */
+
+static tutti_status onebit_open(const void *desc, void **args)
+{
+    const tutti_onebit_desc *d = desc;
+    tutti_status status = tutti_cpu_check("onebit", "count", d->count, 1);
+    if (!status) status = check_replica("onebit", d->replica, d->replicas);
+    return status ? status : tutti_cpu_copy("onebit", d, sizeof *d, args);
+}
+
+static int64_t group_at(int64_t count, int64_t i)
+{
+    return count - i < TUTTI_ONEBIT_GROUP ? count - i : TUTTI_ONEBIT_GROUP;
+}
+
+/* What stands for the elements of a group that are below 0, and for the others. */
+TUTTI_INLINE void means_of(const float *x, int64_t count, float mean[2])
+{
+    double sum[2] = {0, 0};
+    int64_t above = 0;
+    for (int64_t i = 0; i < count; i += TUTTI_LANES) {
+        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
+        tutti_lanes v, low;
+        tutti_load(&v, x + i, lanes);
+        low = v;
+        tutti_ilanes below = v < 0.0f;
+        tutti_keep(&low, &below);
+        for (int k = 0; k < lanes; k++) {
+            sum[0] += (double)low[k];
+            sum[1] += below[k] ? 0 : (double)v[k];
+            above += !below[k];
+        }
+    }
+    mean[0] = count > above ? (float)(sum[0] / (double)(count - above)) : 0;
+    mean[1] = above ? (float)(sum[1] / (double)above) : 0;
+}
+
+/* Writes a group's code, and leaves in x what that does not say. */
+TUTTI_INLINE void encode_group(float *x, int64_t count, int32_t *code)
+{
+    float mean[2];
+    means_of(x, count, mean);
+    memcpy(code, mean, sizeof mean);
+    for (int64_t i = 0; i < count; i += 32) {
+        const int bits = count - i < 32 ? (int)(count - i) : 32;
+        uint32_t word = 0;
+        for (int k = 0; k < bits; k++) {
+            const uint32_t above = !(x[i + k] < 0);
+            word |= above << k;
+            x[i + k] -= mean[above];
+        }
+        memcpy(&code[2 + i / 32], &word, sizeof word);
+    }
+}
+
+TUTTI_CLONES static void onebit_encode(
+    const tutti_onebit_desc *d, const float *g, int32_t *code, float *e)
+{
+    code += d->replica * tutti_onebit_words(d->count);
+    gather(g, e, d->count);
+    for (int64_t i = 0; i < d->count; i += TUTTI_ONEBIT_GROUP) {
+        const int64_t count = group_at(d->count, i);
+        encode_group(e + i, count, code);
+        code += tutti_onebit_words(count);
+    }
+}
+
+TUTTI_CPU_FN(onebit_encode)
+{
+    (void)queue;
+    onebit_encode(args, buf[0], buf[1], buf[2]);
+    return TUTTI_OK;
+}
+
+/* g, of one group, becomes or gets more by what a replica has sent. */
+TUTTI_INLINE void decode_group(const int32_t *code, float *g, int64_t count, int more)
+{
+    float mean[2];
+    memcpy(mean, code, sizeof mean);
+    for (int64_t i = 0; i < count; i += 32) {
+        const int bits = count - i < 32 ? (int)(count - i) : 32;
+        const uint32_t word = (uint32_t)code[2 + i / 32];
+        for (int k = 0; k < bits; k++) {
+            const float value = word >> k & 1 ? mean[1] : mean[0];
+            g[i + k] = more ? g[i + k] + value : value;
+        }
+    }
+}
+
+TUTTI_CLONES static void onebit_decode(const tutti_onebit_desc *d, const int32_t *code, float *g)
+{
+    for (int r = 0; r < d->replicas; r++)
+        for (int64_t i = 0; i < d->count; i += TUTTI_ONEBIT_GROUP) {
+            const int64_t count = group_at(d->count, i);
+            decode_group(code, g + i, count, r > 0);
+            code += tutti_onebit_words(count);
+        }
+}
+
+TUTTI_CPU_FN(onebit_decode)
+{
+    (void)queue;
+    onebit_decode(args, buf[0], buf[1]);
+    return TUTTI_OK;
+}
+
+/* The gradient is read, the residual read and written, and a block of the code written. */
+TUTTI_CPU_BYTES(onebit_encode)
+{
+    const tutti_onebit_desc *d = desc;
+    return 3.0 * (double)d->count * (double)element +
+           (double)tutti_onebit_words(d->count) * (double)sizeof(int32_t);
+}
+
+/* ---- topk ---- */
+
+static tutti_status topk_open(const void *desc, void **args)
+{
+    const tutti_topk_desc *d = desc;
+    tutti_status status = tutti_cpu_check("topk", "count", d->count, 1);
+    if (!status) status = check_replica("topk", d->replica, d->replicas);
+    if (status) return status;
+    if (d->kept < 1 || d->kept > d->count)
+        return tutti_fail(TUTTI_ERR_INVAL, "topk: %lld of %lld elements are kept",
+            (long long)d->kept, (long long)d->count);
+    return tutti_cpu_copy("topk", d, sizeof *d, args);
+}
+
+/* Magnitudes as integers, which have the order of the floats; NaN is the largest. */
+static uint32_t magnitude(const float *x)
+{
+    uint32_t bits;
+    memcpy(&bits, x, sizeof bits);
+    return bits & 0x7fffffff;
+}
+
+enum { DIGIT = 11, DIGITS = 1 << DIGIT };
+
+/* The `kept`-th largest magnitude, digit by digit: of the elements that have the digits found so far, how many
+ * have each next one. *equal: how many of those of that magnitude are kept. */
+static uint32_t find_least(const float *x, int64_t count, int64_t kept, int64_t *equal)
+{
+    int64_t times[DIGITS];
+    uint32_t found = 0, known = 0; /* digits found; a mask of them */
+    for (int shift = 2 * DIGIT; shift >= 0; shift -= DIGIT) {
+        memset(times, 0, sizeof times);
+        for (int64_t i = 0; i < count; i++) {
+            const uint32_t m = magnitude(x + i);
+            if ((m & known) == found) times[m >> shift & (DIGITS - 1)]++;
+        }
+        uint32_t digit = DIGITS - 1;
+        while (times[digit] < kept) kept -= times[digit--];
+        found |= digit << shift;
+        known |= (uint32_t)(DIGITS - 1) << shift;
+    }
+    *equal = kept;
+    return found;
+}
+
+TUTTI_CLONES static void topk_encode(
+    const tutti_topk_desc *d, const float *g, int32_t *code, float *e)
+{
+    int32_t *index = code + d->replica * tutti_topk_words(d->kept), *value = index + d->kept;
+    int64_t equal, taken = 0;
+    gather(g, e, d->count);
+    const uint32_t least = find_least(e, d->count, d->kept, &equal);
+    for (int64_t i = 0; i < d->count; i++) {
+        const uint32_t m = magnitude(e + i);
+        if (m < least || (m == least && equal-- <= 0)) continue;
+        index[taken] = (int32_t)i;
+        memcpy(&value[taken++], e + i, sizeof *e);
+        e[i] = 0;
+    }
+}
+
+TUTTI_CPU_FN(topk_encode)
+{
+    (void)queue;
+    topk_encode(args, buf[0], buf[1], buf[2]);
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_FN(topk_decode)
+{
+    const tutti_topk_desc *d = args;
+    const int32_t *index = buf[0];
+    float *g = buf[1];
+    (void)queue;
+    memset(g, 0, (size_t)d->count * sizeof *g);
+    for (int r = 0; r < d->replicas; r++, index += tutti_topk_words(d->kept))
+        for (int64_t i = 0; i < d->kept; i++) {
+            float value;
+            if (index[i] < 0 || index[i] >= d->count)
+                return tutti_fail(TUTTI_ERR_INTERNAL,
+                    "topk: replica %d sent an element %d, of %lld: what it sent was changed on the "
+                    "way",
+                    r, (int)index[i], (long long)d->count);
+            memcpy(&value, &index[d->kept + i], sizeof value);
+            g[index[i]] += value;
+        }
+    return TUTTI_OK;
+}
+
+/* The elements are read once for each digit, and once more. */
+TUTTI_CPU_BYTES(topk_encode)
+{
+    const tutti_topk_desc *d = desc;
+    return 7.0 * (double)d->count * (double)element +
+           (double)tutti_topk_words(d->kept) * (double)sizeof(int32_t);
+}
+
+/* ---- powersgd ---- */
+
+static tutti_status powersgd_open(const void *desc, void **args)
+{
+    const tutti_powersgd_desc *d = desc;
+    const int64_t g[] = {d->rows, d->columns};
+    tutti_status status = tutti_cpu_check("powersgd", "rows", d->rows, 1);
+    if (!status) status = tutti_cpu_check("powersgd", "columns", d->columns, 1);
+    if (!status) status = tutti_cpu_check_count("powersgd", g, 2);
+    if (status) return status;
+    if (d->rank < 1 || d->rank > d->rows || d->rank > d->columns)
+        return tutti_fail(TUTTI_ERR_INVAL, "powersgd: a matrix of %lldx%lld has no rank %d",
+            (long long)d->rows, (long long)d->columns, d->rank);
+    return tutti_cpu_copy("powersgd", d, sizeof *d, args);
+}
+
+/* Lanes are added in their order. */
+TUTTI_INLINE double dot(const float *x, const float *y, int64_t count)
+{
+    tutti_lanes sum = {0};
+    double total = 0;
+    for (int64_t i = 0; i < count; i += TUTTI_LANES) {
+        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
+        tutti_lanes a, b;
+        tutti_load(&a, x + i, lanes);
+        tutti_load(&b, y + i, lanes);
+        sum += a * b;
+    }
+    for (int k = 0; k < TUTTI_LANES; k++) total += (double)sum[k];
+    return total;
+}
+
+/* y += a x */
+TUTTI_INLINE void add(float a, const float *x, float *y, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += TUTTI_LANES) {
+        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
+        tutti_lanes v, sum;
+        tutti_load(&v, x + i, lanes);
+        tutti_load(&sum, y + i, lanes);
+        sum += v * a;
+        tutti_store(y + i, &sum, lanes);
+    }
+}
+
+/* Draws a vector anew if it is all 0. */
+static void wake(const tutti_powersgd_desc *d, int j, float *q)
+{
+    for (int64_t i = 0; i < d->columns; i++)
+        if (q[i] != 0) return; /* NaN, too */
+    for (int64_t i = 0; i < d->columns; i++)
+        q[i] = (float)tutti_rng_normal(d->seed, d->stream, (uint64_t)(j * d->columns + i));
+}
+
+TUTTI_CLONES static void powersgd_left(
+    const tutti_powersgd_desc *d, const float *g, float *p, float *q, float *e)
+{
+    gather(g, e, d->rows * d->columns);
+    for (int j = 0; j < d->rank; j++)
+        for (int64_t i = 0; i < d->rows; i++)
+            p[j * d->rows + i] = (float)dot(e + i * d->columns, q + j * d->columns, d->columns);
+}
+
+TUTTI_CPU_FN(powersgd_left)
+{
+    const tutti_powersgd_desc *d = args;
+    float *q = buf[2];
+    (void)queue;
+    for (int j = 0; j < d->rank; j++) wake(d, j, q + j * d->columns);
+    powersgd_left(d, buf[0], buf[1], q, buf[3]);
+    return TUTTI_OK;
+}
+
+/* A vector of p loses what it has in common with those before it. What is left of one that depends on them is
+ * rounding, and no direction: it becomes 0. */
+TUTTI_INLINE void make_orthonormal(const tutti_powersgd_desc *d, float *p, int j)
+{
+    static const double ROUNDING = 1e-5;
+    float *v = p + j * d->rows;
+    const double before = sqrt(dot(v, v, d->rows));
+    for (int k = 0; k < j; k++)
+        add((float)-dot(p + k * d->rows, v, d->rows), p + k * d->rows, v, d->rows);
+    const double length = sqrt(dot(v, v, d->rows));
+    if (length <= ROUNDING * before)
+        memset(v, 0, (size_t)d->rows * sizeof *v);
+    else
+        for (int64_t i = 0; i < d->rows; i++) v[i] = (float)((double)v[i] / length);
+}
+
+TUTTI_CLONES static void powersgd_right(const tutti_powersgd_desc *d, float *p, float *q, float *e)
+{
+    const int64_t R = d->rows, C = d->columns;
+    for (int j = 0; j < d->rank; j++) make_orthonormal(d, p, j);
+    memset(q, 0, (size_t)(d->rank * C) * sizeof *q);
+    for (int64_t i = 0; i < R; i++)
+        for (int j = 0; j < d->rank; j++) add(p[j * R + i], e + i * C, q + j * C, C);
+    for (int64_t i = 0; i < R; i++)
+        for (int j = 0; j < d->rank; j++) add(-p[j * R + i], q + j * C, e + i * C, C);
+}
+
+TUTTI_CPU_FN(powersgd_right)
+{
+    (void)queue;
+    powersgd_right(args, buf[0], buf[2], buf[1]);
+    return TUTTI_OK;
+}
+
+TUTTI_CLONES static void powersgd_sum(
+    const tutti_powersgd_desc *d, const float *p, const float *q, float *g)
+{
+    const int64_t R = d->rows, C = d->columns;
+    memset(g, 0, (size_t)(R * C) * sizeof *g);
+    for (int64_t i = 0; i < R; i++)
+        for (int j = 0; j < d->rank; j++) add(p[j * R + i], q + j * C, g + i * C, C);
+}
+
+TUTTI_CPU_FN(powersgd_sum)
+{
+    (void)queue;
+    powersgd_sum(args, buf[0], buf[1], buf[2]);
+    return TUTTI_OK;
+}
+
+static double product_flops(const void *desc)
+{
+    const tutti_powersgd_desc *d = desc;
+    return 2.0 * (double)d->rows * (double)d->columns * d->rank;
+}
+
+static double products_flops(const void *desc)
+{
+    return 2 * product_flops(desc);
+}
+
+const tutti_op tutti_op_onebit_encode = {.name = "onebit_encode",
+    .buffers = "g->code:I32,e:F32(rw)",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_onebit_desc),
+    .bytes = onebit_encode_bytes};
+const tutti_op tutti_op_onebit_decode = {.name = "onebit_decode",
+    .buffers = "code->g:F32",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_onebit_desc)};
+const tutti_op tutti_op_topk_encode = {.name = "topk_encode",
+    .buffers = "g->code:I32,e:F32(rw)",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_topk_desc),
+    .bytes = topk_encode_bytes};
+const tutti_op tutti_op_topk_decode = {.name = "topk_decode",
+    .buffers = "code->g:F32",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_topk_desc)};
+const tutti_op tutti_op_powersgd_left = {.name = "powersgd_left",
+    .buffers = "g->p,q(rw),e(rw)",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_powersgd_desc),
+    .flops = product_flops};
+const tutti_op tutti_op_powersgd_right = {.name = "powersgd_right",
+    .buffers = "->p(rw),e(rw),q",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_powersgd_desc),
+    .flops = products_flops};
+const tutti_op tutti_op_powersgd_sum = {.name = "powersgd_sum",
+    .buffers = "p,q->g",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_powersgd_desc),
+    .flops = product_flops};
+
+const tutti_kernel tutti_kernels_codec_cpu[] = {
+    TUTTI_CPU_LOOP(onebit_encode, onebit_open, onebit_encode_run),
+    TUTTI_CPU_LOOP_OF(onebit_decode, TUTTI_I32, onebit_open, onebit_decode_run),
+    TUTTI_CPU_LOOP(topk_encode, topk_open, topk_encode_run),
+    TUTTI_CPU_LOOP_OF(topk_decode, TUTTI_I32, topk_open, topk_decode_run),
+    TUTTI_CPU_LOOP(powersgd_left, powersgd_open, powersgd_left_run),
+    TUTTI_CPU_LOOP(powersgd_right, powersgd_open, powersgd_right_run),
+    TUTTI_CPU_LOOP(powersgd_sum, powersgd_open, powersgd_sum_run), {.op = NULL}};

@@ -1,0 +1,42 @@
+/* The cuBLAS side of dense layers on GPUs: the only pair of files that names that library.
+ *
+ * Its results are the same run after run, on GPUs of one kind, as long as each handle has its own
+ * workspace and atomics are off: so it is here. It multiplies float32 as it is, unless TF32 is
+ * allowed, and adds in float32.
+ *
+ * Whoever opens a product gives each run TUTTI_CUBLAS_WORKSPACE bytes of the device to work in,
+ * which nothing else may use until the run has left its stream. An opened product has its own
+ * handle of the library: different ones may be run at the same time, on different streams; one of
+ * them by one thread at a time.
+ *
+ * Errors: UNSUPPORTED where the library cannot start, KERNEL when a run cannot be started; logged
+ * here. Threads: open and close [M], on the GPU that is the calling thread's; run [A].
+ * Source: https://docs.nvidia.com/cuda/cublas, "Results reproducibility", cublasSetWorkspace. */
+#ifndef TUTTI_CUBLAS_H
+#define TUTTI_CUBLAS_H
+
+#include "dag/kernels/kernel.h"
+
+#include <stdint.h>
+
+/* What NVIDIA recommends for its newer GPUs, at an address that 256 divides. */
+enum { TUTTI_CUBLAS_WORKSPACE = 32 << 20 };
+
+/* to[i,j] = sum over l of a[i,l] * b[l,j], of dense matrices, row after row. A transposed one is stored as
+ * [l,i] or [j,l]. */
+typedef struct tutti_product {
+    const char *op;               /* in messages; it stays valid */
+    int64_t rows, columns, depth; /* i, j, l; below 2^31 */
+    int a_transposed, b_transposed;
+    tutti_dtype from, to; /* of a and b; of the result: F32, or as a and b */
+    int tf32;             /* factors of float32 may be rounded to TF32 */
+} tutti_product;
+
+typedef struct tutti_cublas tutti_cublas;
+tutti_status tutti_cublas_open(const tutti_product *product, tutti_cublas **opened);
+/* Returns when it is on its stream, `queue`. */
+tutti_status tutti_cublas_run(const tutti_cublas *opened, const void *a, const void *b, void *to,
+    void *workspace, void *queue);
+void tutti_cublas_close(tutti_cublas *opened); /* accepts NULL */
+
+#endif

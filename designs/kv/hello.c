@@ -1,0 +1,72 @@
+#include "designs/kv/hello.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SERVER,
+    SERVERS,
+    CLIENTS,
+    TYPE,
+    BOUND,
+    ANY,
+    CLIENT,
+    WORKER,
+    WORKERS,
+    LIFE,
+    PROCESS,
+    NUMBERS
+};
+_Static_assert(NUMBERS * sizeof(int64_t) + TUTTI_HELLO_HOST <= TUTTI_HELLO_BYTES, "a hello fits");
+
+/* The order of bytes in a number is that of both machines: the greeting has compared it. */
+void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYTES])
+{
+    const int64_t number[NUMBERS] = {[SERVER] = h->server,
+        [SERVERS] = h->servers,
+        [CLIENTS] = h->clients,
+        [TYPE] = h->rule.type,
+        [BOUND] = h->rule.bound,
+        [ANY] = h->any,
+        [CLIENT] = h->client,
+        [WORKER] = h->worker,
+        [WORKERS] = h->workers,
+        [LIFE] = h->life,
+        [PROCESS] = h->process};
+    memset(bytes, 0, TUTTI_HELLO_BYTES);
+    memcpy(bytes, number, sizeof number);
+    memcpy(bytes + sizeof number, h->host, strnlen(h->host, TUTTI_HELLO_HOST - 1));
+}
+
+int tutti_hello_read(const unsigned char bytes[TUTTI_HELLO_BYTES], tutti_hello *h)
+{
+    static const int most = 1 << 20;
+    int64_t number[NUMBERS];
+    memcpy(number, bytes, sizeof number);
+    for (int i = 0; i < NUMBERS; i++)
+        if (number[i] < 0 || (number[i] > most && i != LIFE && i != BOUND && i != PROCESS))
+            return 0;
+    if (number[TYPE] > TUTTI_KV_BOUNDED || number[PROCESS] > INT32_MAX) return 0;
+    *h = (tutti_hello){.server = (int)number[SERVER],
+        .servers = (int)number[SERVERS],
+        .clients = (int)number[CLIENTS],
+        .rule = {(tutti_kv_type)number[TYPE], number[BOUND]},
+        .any = (int)number[ANY],
+        .client = (int)number[CLIENT],
+        .worker = (int)number[WORKER],
+        .workers = (int)number[WORKERS],
+        .life = number[LIFE],
+        .process = (int)number[PROCESS]};
+    memcpy(h->host, bytes + sizeof number, TUTTI_HELLO_HOST - 1);
+    for (char *c = h->host; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
+    return h->workers > 0 && h->workers <= TUTTI_HELLO_WORKERS && h->worker < h->workers;
+}
+
+void tutti_hello_name(tutti_hello *h)
+{
+    h->process = (int)getpid();
+    if (gethostname(h->host, sizeof h->host)) snprintf(h->host, sizeof h->host, "?");
+    h->host[sizeof h->host - 1] = 0;
+}

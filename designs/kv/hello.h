@@ -1,0 +1,27 @@
+/* What a client's worker says to a server when it connects, and what the server answers, as a value. [P] */
+#ifndef TUTTI_KV_HELLO_H
+#define TUTTI_KV_HELLO_H
+
+#include "designs/kv/book.h"
+
+enum { TUTTI_HELLO_BYTES = 256, TUTTI_HELLO_HOST = 64, TUTTI_HELLO_WORKERS = 4096 };
+
+typedef struct tutti_hello {
+    int server; /* whom it means */
+    int servers, clients;
+    tutti_book_rule rule;
+    int any;             /* the server chooses the client's number */
+    int client;          /* in the answer: which it is */
+    int worker, workers; /* of the client */
+    int64_t life;        /* of this client: one that returns has another */
+    int process;
+    char host[TUTTI_HELLO_HOST];
+} tutti_hello;
+
+void tutti_hello_write(const tutti_hello *hello, unsigned char bytes[TUTTI_HELLO_BYTES]);
+/* 0: a number is out of its range. */
+int tutti_hello_read(const unsigned char bytes[TUTTI_HELLO_BYTES], tutti_hello *hello);
+/* Fills host and process. */
+void tutti_hello_name(tutti_hello *hello);
+
+#endif

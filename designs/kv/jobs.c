@@ -1,0 +1,239 @@
+#include "designs/kv/jobs.h"
+
+#include "dag/base/conf.h"
+#include "dag/base/file.h"
+#include "dag/base/log.h"
+#include "dag/base/number.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* ---- options and variables ---- */
+
+enum { MOST_CLIENTS = 1024, MOST_SERVERS = 1024, MOST_PORT = 65535 };
+
+typedef struct values {
+    const char *role, *meet, *listen, *token;
+    double timeout_s;
+    int64_t servers, clients;
+} values;
+
+enum { ROLE, MEET, LISTEN, TOKEN, TIMEOUT, SERVERS, CLIENTS, ROWS };
+#define AT(member) .offset = offsetof(values, member)
+static const tutti_setting settings[ROWS + 1] = {
+    [ROLE] = {TUTTI_CONF_TEXT, "role", "ROLE", .environment = "TUTTI_KV_ROLE", AT(role)},
+    [MEET] = {TUTTI_CONF_TEXT, "meet", "WHERE", .environment = "TUTTI_KV_MEET", AT(meet)},
+    [LISTEN] = {TUTTI_CONF_TEXT, "listen", "ADDRESS", .fallback = "127.0.0.1",
+        .environment = "TUTTI_KV_LISTEN", AT(listen)},
+    [TOKEN] = {TUTTI_CONF_TEXT, "token", "WORD", .environment = "TUTTI_KV_TOKEN", AT(token)},
+    [TIMEOUT] = {TUTTI_CONF_REAL, "timeout", "S", .fallback = "30", .low = 0.1, .high = 1e6,
+        .environment = "TUTTI_KV_TIMEOUT", AT(timeout_s)},
+    [SERVERS] = {TUTTI_CONF_INT, "servers", "S", .fallback = "0", .high = MOST_SERVERS,
+        .environment = "TUTTI_KV_SERVERS", AT(servers)},
+    [CLIENTS] = {TUTTI_CONF_INT, "clients", "C", .fallback = "0", .high = MOST_CLIENTS,
+        .environment = "TUTTI_KV_CLIENTS", AT(clients)},
+};
+#undef AT
+static const tutti_conf conf = {.program = "tutti_kv_open", .settings = settings};
+
+/* "WORD" or "WORD:N" */
+static int read_role(const char *text, const char *word, int *number)
+{
+    size_t n = strlen(word);
+    int64_t given;
+    *number = -1;
+    if (strncmp(text, word, n) || (text[n] && text[n] != ':')) return 0;
+    if (!text[n]) return 1;
+    if (!tutti_number_int(text + n + 1, &given) || given < 0 || given > MOST_CLIENTS) return 0;
+    *number = (int)given;
+    return 1;
+}
+
+static tutti_status take_role(const char *text, tutti_jobs *jobs)
+{
+    int server, client;
+    jobs->serves = read_role(text, "server", &server);
+    if (!jobs->serves && !read_role(text, "client", &client))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: role \"%s\": must be server:K, client:K, or client for one that joins",
+            text);
+    jobs->any = !jobs->serves && client < 0;
+    jobs->number = jobs->serves ? (server < 0 ? 0 : server) : client;
+    return TUTTI_OK;
+}
+
+static int take_text(char *to, size_t room, const char *from)
+{
+    return snprintf(to, room, "%s", from ? from : "") < (int)room;
+}
+
+/* "ADDRESS", "ADDRESS:PORT" or "ADDRESS:auto". 0: neither. */
+static int read_address(const char *text, char address[TUTTI_JOBS_TEXT], int *port)
+{
+    const char *colon = strrchr(text, ':');
+    int64_t number = 0;
+    int n = colon ? (int)(colon - text) : (int)strlen(text);
+    *port = 0;
+    if (n < 1 || n >= TUTTI_JOBS_TEXT) return 0;
+    snprintf(address, TUTTI_JOBS_TEXT, "%.*s", n, text);
+    if (!colon || !strcmp(colon + 1, "auto")) return 1;
+    if (!tutti_number_int(colon + 1, &number) || number < 1 || number > MOST_PORT) return 0;
+    *port = (int)number;
+    return 1;
+}
+
+static int meets_in_files(const tutti_jobs *jobs)
+{
+    return strchr(jobs->meet, '/') != NULL;
+}
+
+/* Address number `server` of a list. */
+static int listed(const char *list, int server, tutti_meeting *meeting)
+{
+    char one[TUTTI_JOBS_TEXT];
+    for (; server > 0 && list; server--) {
+        list = strchr(list, ',');
+        if (list) list++;
+    }
+    if (!list) return 0;
+    snprintf(one, sizeof one, "%.*s", (int)strcspn(list, ","), list);
+    return read_address(one, meeting->address, &meeting->port) && meeting->port;
+}
+
+static tutti_status check(const tutti_jobs *j)
+{
+    tutti_meeting ignored;
+    if (j->servers < 1 || j->clients < 1)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: servers is %d and clients is %d: where servers and clients are jobs of "
+            "their own, say how many there are of each",
+            j->servers, j->clients);
+    if (j->serves && j->number >= j->servers)
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "tutti_kv_open: role server:%d of %d servers", j->number, j->servers);
+    if (!j->meet[0])
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: meet is not set: a path with a \"/\", or HOST:PORT of every server");
+    for (int s = 0; !meets_in_files(j) && s < j->servers; s++)
+        if (!listed(j->meet, s, &ignored))
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "tutti_kv_open: meet \"%s\": must be a path with a \"/\", or HOST:PORT of %d "
+                "servers with \",\" between them",
+                j->meet, j->servers);
+    if (!meets_in_files(j) && !j->token[0])
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: token is not set, which all jobs share where they meet at addresses");
+    return TUTTI_OK;
+}
+
+static tutti_status take(const values *v, const tutti_kv_options *o, tutti_jobs *j)
+{
+    tutti_status status = take_role(v->role, j);
+    if (status) return status;
+    j->on = 1;
+    j->servers = v->servers ? (int)v->servers : o->servers;
+    j->clients = v->clients ? (int)v->clients : o->clients;
+    j->timeout_s = v->timeout_s;
+    if (!read_address(v->listen, j->listen, &j->port))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: listen \"%s\": must be ADDRESS, ADDRESS:PORT or ADDRESS:auto",
+            v->listen);
+    if (!take_text(j->meet, sizeof j->meet, v->meet) ||
+        !take_text(j->token, sizeof j->token, v->token))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: meet may have %d characters, and token %d", TUTTI_JOBS_TEXT - 1,
+            TUTTI_JOBS_TOKEN);
+    return check(j);
+}
+
+tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
+{
+    values v;
+    const int set[ROWS] = {[ROLE] = o->role != NULL,
+        [MEET] = o->meet != NULL,
+        [LISTEN] = o->listen != NULL,
+        [TOKEN] = o->token != NULL,
+        [TIMEOUT] = o->timeout_s != 0};
+    tutti_conf_origin origin[ROWS];
+    for (int row = 0; row < ROWS; row++)
+        origin[row] = set[row] ? TUTTI_CONF_FROM_OPTION : TUTTI_CONF_FROM_FALLBACK;
+    *jobs = (tutti_jobs){0};
+    tutti_status status = tutti_conf_environment(&conf, &v, origin);
+    if (status) return status;
+    if (o->role) v.role = o->role;
+    if (o->meet) v.meet = o->meet;
+    if (o->listen) v.listen = o->listen;
+    if (o->token) v.token = o->token;
+    if (o->timeout_s) v.timeout_s = o->timeout_s;
+    if (!(v.timeout_s >= 0.1 && v.timeout_s <= 1e6))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: timeout_s is %g: must be seconds, 0.1 to 1e6, or 0 for 30",
+            v.timeout_s);
+    return v.role ? take(&v, o, jobs) : TUTTI_OK;
+}
+
+/* ---- where they meet ---- */
+
+static void name_file(const tutti_jobs *jobs, int server, char path[])
+{
+    snprintf(path, TUTTI_JOBS_TEXT + 16, "%s.%d", jobs->meet, server);
+}
+
+tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_meeting *m)
+{
+    char path[TUTTI_JOBS_TEXT + 16], text[2 * TUTTI_JOBS_TEXT];
+    if (!meets_in_files(jobs)) return TUTTI_OK;
+    name_file(jobs, server, path);
+    int n = snprintf(text, sizeof text, "tutti server\naddress %s:%d\ntoken %s\n", m->address,
+        m->port, m->token);
+    const tutti_file_options file = {
+        .what = "meeting place", .path = path, .unsynced = 1, .secret = 1};
+    return tutti_file_put(&file, text, (size_t)n);
+}
+
+void tutti_jobs_forget(const tutti_jobs *jobs, int server)
+{
+    char path[TUTTI_JOBS_TEXT + 16];
+    if (!meets_in_files(jobs)) return;
+    name_file(jobs, server, path);
+    unlink(path);
+}
+
+int tutti_jobs_find(
+    const tutti_jobs *jobs, int server, tutti_meeting *m, char *why, size_t why_bytes)
+{
+    char path[TUTTI_JOBS_TEXT + 16], address[TUTTI_JOBS_TEXT] = "", line[2 * TUTTI_JOBS_TEXT];
+    int read = 0;
+    *m = (tutti_meeting){0};
+    memcpy(m->token, jobs->token, sizeof m->token);
+    if (!meets_in_files(jobs)) return listed(jobs->meet, server, m);
+    name_file(jobs, server, path);
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        snprintf(why, why_bytes, "%s: %s", path, strerror(errno));
+        return 0;
+    }
+    while (
+        fgets(line, sizeof line, file)) /* the widths are TUTTI_JOBS_TEXT - 1, TUTTI_JOBS_TOKEN */
+        if (sscanf(line, "address %255s", address) == 1 ||
+            sscanf(line, "token %64s", m->token) == 1)
+            read++;
+    fclose(file);
+    if (read == 2 && read_address(address, m->address, &m->port) && m->port) return 1;
+    snprintf(why, why_bytes, "%s does not say where a server is", path);
+    return 0;
+}
+
+tutti_status tutti_jobs_make_token(char token[TUTTI_JOBS_TOKEN + 1])
+{
+    unsigned char random[TUTTI_JOBS_TOKEN / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return tutti_fail(
+            TUTTI_ERR_IO, "the system has no random numbers for a token: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof random; i++) snprintf(token + 2 * i, 3, "%02x", random[i]);
+    return TUTTI_OK;
+}

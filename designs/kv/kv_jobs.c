@@ -1,0 +1,364 @@
+/* The road between jobs: connections (link.h), which clients open and servers let in. */
+#include "designs/kv/kv_parts.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* A worker's peers are servers, by their numbers; a server's are workers. */
+static int peer_of(const tutti_kv *kv, int rank)
+{
+    return tutti_kv_is_server(kv) ? rank : rank - kv->workers;
+}
+
+static tutti_hello hello_of(const tutti_kv *kv)
+{
+    tutti_hello h = {.server = kv->server,
+        .servers = kv->servers,
+        .clients = kv->clients,
+        .rule = kv->rule,
+        .any = kv->jobs.settings.any,
+        .client = kv->jobs.settings.any ? 0 : kv->jobs.settings.number,
+        .worker = kv->session->rank,
+        .workers = kv->session->size};
+    tutti_hello_name(&h);
+    return h;
+}
+
+/* ---- a worker ---- */
+
+static void hear_server(void *ctx, const tutti_note *note)
+{
+    tutti_kv *kv = ctx;
+    tutti_note from = *note;
+    from.rank = tutti_kv_server_rank(kv, note->rank);
+    tutti_kv_hear_news(kv, &from);
+    if (note->value[0] != TUTTI_KV_END) return;
+    kv->jobs.ended[note->rank] = 1;
+    if (note->value[1]) tutti_link_cut_all(kv->jobs.link);
+}
+
+/* Without one of its servers a worker cannot go on. The others are told. */
+static void lose_server(void *ctx, int server, const char *why)
+{
+    tutti_kv *kv = ctx;
+    char text[256];
+    pthread_mutex_lock(&kv->news.lock);
+    int over = kv->news.failure || kv->jobs.ended[server];
+    pthread_mutex_unlock(&kv->news.lock);
+    if (over) return;
+    snprintf(
+        text, sizeof text, "server %d of %d %s: without it the run ends", server, kv->servers, why);
+    tutti_kv_fail(kv, TUTTI_ERR_COMM, text);
+    for (int s = 0; s < kv->servers; s++)
+        if (s != server)
+            tutti_link_write(
+                kv->jobs.link, s, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_FAILED, server});
+    tutti_link_cut_all(kv->jobs.link);
+}
+
+/* Until the server is there and lets this worker in, or the deadline has passed. hello->client becomes its number. */
+static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
+{
+    static const double pause_s = 0.05;
+    const tutti_jobs *j = &kv->jobs.settings;
+    unsigned char words[TUTTI_TCP_WORDS_BYTES];
+    char why[TUTTI_TCP_WHY] = "";
+    double until_s = tutti_clock_s() + j->timeout_s;
+    for (double left_s = j->timeout_s; left_s > 0; left_s = until_s - tutti_clock_s()) {
+        tutti_meeting m;
+        int later = 1, socket;
+        tutti_status status = TUTTI_ERR_TIMEOUT;
+        hello->server = server;
+        tutti_hello_write(hello, words);
+        if (tutti_jobs_find(j, server, &m, why, sizeof why))
+            status =
+                tutti_tcp_connect(m.address, m.port, left_s, m.token, words, &later, why, &socket);
+        if (!status) {
+            tutti_hello answer;
+            if (hello->any && tutti_hello_read(words, &answer)) hello->client = answer.client;
+            return tutti_link_add(kv->jobs.link, server, socket);
+        }
+        if (!later) return status;
+        tutti_clock_sleep(pause_s);
+    }
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "tutti_kv_open: server %d of %d cannot be reached within %g s: %s", server, kv->servers,
+        j->timeout_s, why);
+}
+
+/* What the first worker of a client tells the others. */
+typedef struct number {
+    pthread_mutex_t lock;
+    int known;
+    int64_t status, client, life;
+} number;
+
+static void hear_number(void *ctx, const tutti_note *note)
+{
+    number *n = ctx;
+    if (note->value[0] != TUTTI_KV_NUMBER) return;
+    pthread_mutex_lock(&n->lock);
+    n->status = note->value[1];
+    n->client = note->value[2];
+    n->life = note->value[3];
+    n->known = 1;
+    pthread_mutex_unlock(&n->lock);
+}
+
+static tutti_status hear_first(tutti_kv *kv, tutti_hello *hello)
+{
+    number n = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    double until_s = tutti_clock_s() + 2 * kv->jobs.settings.timeout_s;
+    tutti_status status = tutti_exchange_listen(kv->session->exchange, hear_number, &n);
+    for (int known = 0; !status && !known;) {
+        pthread_mutex_lock(&n.lock);
+        known = n.known;
+        pthread_mutex_unlock(&n.lock);
+        if (!known && tutti_clock_s() > until_s)
+            status = tutti_fail(TUTTI_ERR_TIMEOUT, "the first worker of this client says nothing");
+        if (!known && !status) status = tutti_wait(kv->session, 0);
+        if (!known && !status) tutti_clock_sleep(1e-3);
+    }
+    tutti_exchange_listen(kv->session->exchange, NULL, NULL);
+    pthread_mutex_destroy(&n.lock);
+    hello->client = (int)n.client;
+    hello->life = n.life;
+    hello->any = 0;
+    return status ? status : (tutti_status)n.status;
+}
+
+/* The first worker asks server 0 for all. */
+static tutti_status tell_others(tutti_kv *kv, const tutti_hello *hello, tutti_status status)
+{
+    tutti_status wrote = TUTTI_OK;
+    for (int w = 1; w < kv->session->size && !wrote; w++)
+        wrote = tutti_road_mpi.write(kv, w,
+            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_NUMBER, status, hello->client, hello->life});
+    return status ? status : wrote;
+}
+
+static tutti_status reach_all(tutti_kv *kv)
+{
+    tutti_hello hello = hello_of(kv);
+    tutti_status status;
+    int first = hello.worker == 0;
+    if (first) {
+        if (getrandom(&hello.life, sizeof hello.life, 0) != (ssize_t)sizeof hello.life)
+            hello.life = (int64_t)(tutti_clock_s() * 1e9);
+        hello.life &= INT64_MAX;
+        status = reach(kv, 0, &hello);
+        hello.any = 0;
+        status = tell_others(kv, &hello, status);
+    } else {
+        status = hear_first(kv, &hello);
+    }
+    for (int s = first; s < kv->servers && !status; s++) status = reach(kv, s, &hello);
+    kv->rank = hello.client * kv->client_size + hello.worker;
+    return status;
+}
+
+/* ---- a server ---- */
+
+static void tell_main(tutti_kv *kv, int64_t what, int worker)
+{
+    tutti_note note = {.rank = worker, .value = {what}};
+    pthread_mutex_lock(&kv->jobs.lock);
+    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &note);
+    pthread_mutex_unlock(&kv->jobs.lock);
+}
+
+static tutti_tcp_verdict let_in(
+    void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer)
+{
+    static const tutti_tcp_verdict verdicts[] = {[TUTTI_GUEST_WELCOME] = TUTTI_TCP_WELCOME,
+        [TUTTI_GUEST_REFUSED] = TUTTI_TCP_REFUSED,
+        [TUTTI_GUEST_LATER] = TUTTI_TCP_LATER};
+    tutti_kv *kv = ctx;
+    tutti_hello hello;
+    char why[TUTTI_GUEST_WHY] = "your greeting has numbers that no Tutti writes";
+    int first = 0;
+    tutti_guest_verdict verdict = TUTTI_GUEST_REFUSED;
+    pthread_mutex_lock(&kv->jobs.lock);
+    if (!kv->jobs.heard) {
+        verdict = TUTTI_GUEST_LATER;
+        snprintf(why, sizeof why, "this server does not serve yet, or no more");
+    } else if (tutti_hello_read(words, &hello)) {
+        verdict = tutti_guests_greet(&kv->jobs.guests, &hello, &first, why);
+    }
+    if (verdict == TUTTI_GUEST_WELCOME) kv->client_size = hello.workers;
+    pthread_mutex_unlock(&kv->jobs.lock);
+    memset(words, 0, TUTTI_TCP_WORDS_BYTES);
+    if (verdict != TUTTI_GUEST_WELCOME) {
+        if (verdict == TUTTI_GUEST_REFUSED)
+            tutti_log(TUTTI_LOG_WARN, "refused a client from %s: %s", from, why);
+        memcpy(words, why, strnlen(why, TUTTI_TCP_WORDS_BYTES - 1));
+        return verdicts[verdict];
+    }
+    tutti_hello_write(&hello, words);
+    *peer = hello.client * hello.workers + hello.worker;
+    if (first) tell_main(kv, TUTTI_KV_JOINED, *peer);
+    return TUTTI_TCP_WELCOME;
+}
+
+static void hear_worker(void *ctx, const tutti_note *note)
+{
+    tutti_kv *kv = ctx;
+    if (note->value[0] >= TUTTI_KV_NUMBER) return; /* such notes are not for others to write */
+    pthread_mutex_lock(&kv->jobs.lock);
+    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, note);
+    pthread_mutex_unlock(&kv->jobs.lock);
+}
+
+static void lose_worker(void *ctx, int worker, const char *why)
+{
+    tutti_kv *kv = ctx;
+    pthread_mutex_lock(&kv->jobs.lock);
+    tutti_guest *guest = &kv->jobs.guests.guest[worker / kv->client_size];
+    snprintf(guest->why, sizeof guest->why, "%s", why);
+    pthread_mutex_unlock(&kv->jobs.lock);
+    tell_main(kv, TUTTI_KV_LOST, worker);
+}
+
+static tutti_status open_door(tutti_kv *kv)
+{
+    const tutti_jobs *j = &kv->jobs.settings;
+    const tutti_hello self = hello_of(kv);
+    tutti_meeting m = {0};
+    tutti_tcp_door *door;
+    tutti_hello for_guests = self;
+    for_guests.workers = 0;
+    tutti_status status = tutti_guests_open(&for_guests, &kv->jobs.guests);
+    if (status) return status;
+    memcpy(m.token, j->token, sizeof m.token);
+    if (!m.token[0]) status = tutti_jobs_make_token(m.token);
+    int port = j->port ? j->port + kv->session->rank : 0;
+    if (!status) status = tutti_tcp_door_open(j->listen, port, m.token, &door);
+    if (status) return status;
+    m.port = tutti_tcp_door_port(door);
+    snprintf(m.address, sizeof m.address, "%s", j->listen);
+    if (!strcmp(m.address, "0.0.0.0") || !strcmp(m.address, "::"))
+        snprintf(m.address, sizeof m.address, "%s", self.host);
+    status = tutti_jobs_tell(j, kv->server, &m);
+    if (status) {
+        tutti_tcp_door_close(door);
+        return status;
+    }
+    tutti_log(TUTTI_LOG_INFO, "server %d of %d listens on %s port %d, process %d", kv->server,
+        kv->servers, j->listen, m.port, self.process);
+    return tutti_link_let_in(kv->jobs.link, door);
+}
+
+/* ---- opening ---- */
+
+tutti_status tutti_kv_jobs_open(tutti_kv *kv)
+{
+    int serves = tutti_kv_is_server(kv);
+    const tutti_link_user user = {.ctx = kv,
+        .heard = serves ? hear_worker : hear_server,
+        .lost = serves ? lose_worker : lose_server,
+        .greeted = serves ? let_in : NULL,
+        .silence_s = kv->jobs.settings.timeout_s,
+        .tags = tutti_exchange_edges(kv->session->exchange)};
+    pthread_mutex_init(&kv->jobs.lock, NULL);
+    kv->jobs.ended = calloc((size_t)kv->servers, 1);
+    tutti_status status = kv->jobs.ended ? tutti_link_open(&user, &kv->jobs.link)
+                                         : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
+    if (!status) status = serves ? open_door(kv) : reach_all(kv);
+    status = tutti_exchange_agree(kv->session->exchange, status, NULL);
+    if (status) tutti_road_jobs.close(kv);
+    return status;
+}
+
+/* ---- the road ---- */
+
+static tutti_status jobs_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    return tutti_link_write(kv->jobs.link, peer_of(kv, rank), value);
+}
+
+static tutti_link_data data_of(const tutti_kv *kv, const tutti_kv_message *m)
+{
+    return (tutti_link_data){.peer = peer_of(kv, m->rank),
+        .tag = m->slot,
+        .data = m->data,
+        .count = m->count,
+        .dtype = m->dtype,
+        .result = m->result};
+}
+
+static tutti_status jobs_send(tutti_kv *kv, const tutti_kv_message *m)
+{
+    const tutti_link_data data = data_of(kv, m);
+    return tutti_link_send(kv->jobs.link, &data);
+}
+
+static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
+{
+    const tutti_link_data data = data_of(kv, m);
+    return tutti_link_recv(kv->jobs.link, &data);
+}
+
+static tutti_status jobs_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)
+{
+    if (!tutti_kv_is_server(kv)) return TUTTI_OK; /* a worker always hears */
+    pthread_mutex_lock(&kv->jobs.lock);
+    kv->jobs.heard = heard;
+    kv->jobs.ctx = ctx;
+    pthread_mutex_unlock(&kv->jobs.lock);
+    return TUTTI_OK;
+}
+
+static tutti_status failure_of(tutti_kv *kv)
+{
+    pthread_mutex_lock(&kv->news.lock);
+    tutti_status status = kv->news.failure;
+    if (status) tutti_error_adopt(kv->news.why);
+    pthread_mutex_unlock(&kv->news.lock);
+    return status;
+}
+
+/* Messages end by themselves, or with their connections. */
+static tutti_status jobs_wait(tutti_kv *kv, double timeout_s)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + timeout_s;
+    tutti_status status = tutti_wait(kv->session, timeout_s);
+    while (!status && !tutti_link_idle(kv->jobs.link)) {
+        if (tutti_clock_s() >= until_s && timeout_s > 0)
+            status = tutti_fail(TUTTI_ERR_TIMEOUT,
+                "tutti_kv_wait: messages between this job and servers have not ended within %g s",
+                timeout_s);
+        else if (tutti_clock_s() >= until_s)
+            status = TUTTI_ERR_TIMEOUT;
+        else
+            tutti_clock_sleep(poll_s);
+    }
+    tutti_status failure = failure_of(kv);
+    return failure && status != TUTTI_ERR_TIMEOUT ? failure : status;
+}
+
+static void jobs_close(tutti_kv *kv)
+{
+    tutti_kv_jobs *j = &kv->jobs;
+    if (tutti_kv_is_server(kv) && j->link) tutti_jobs_forget(&j->settings, kv->server);
+    tutti_link_close(j->link);
+    j->link = NULL;
+    tutti_guests_close(&j->guests);
+    free(j->ended);
+    pthread_mutex_destroy(&j->lock);
+}
+
+const tutti_road tutti_road_jobs = {
+    .write = jobs_write,
+    .send = jobs_send,
+    .recv = jobs_recv,
+    .listen = jobs_listen,
+    .wait = jobs_wait,
+    .close = jobs_close,
+};

@@ -1,0 +1,96 @@
+/* What a worker hears from servers, and waits for. */
+#include "designs/kv/kv_parts.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why)
+{
+    tutti_kv_news *n = &kv->news;
+    pthread_mutex_lock(&n->lock);
+    if (!n->failure) {
+        tutti_fail(status, "%s", why);
+        n->failure = status;
+        snprintf(n->why, sizeof n->why, "%s", why);
+    }
+    status = n->failure;
+    pthread_mutex_unlock(&n->lock);
+    return status;
+}
+
+static void hear_end(tutti_kv *kv, const tutti_note *note)
+{
+    char why[256];
+    tutti_status status = (tutti_status)note->value[1];
+    int server = note->rank - kv->workers;
+    int64_t client = note->value[2];
+    if (client >= 0)
+        snprintf(why, sizeof why,
+            "client %" PRId64 " (worker %" PRId64 "%s) has died: server %d ends the run", client,
+            client * kv->client_size, kv->client_size > 1 ? " and others" : "", server);
+    else
+        snprintf(why, sizeof why, "server %d ends the run: %s; its log says why", server,
+            tutti_status_text(status));
+    if (status) tutti_kv_fail(kv, status, why);
+    pthread_mutex_lock(&kv->news.lock);
+    kv->news.ends++;
+    pthread_mutex_unlock(&kv->news.lock);
+}
+
+/* A pull of this worker has waited for long. */
+static void hear_stall(const tutti_kv *kv, const tutti_note *note)
+{
+    const int64_t *v = note->value;
+    tutti_log(TUTTI_LOG_WARN,
+        "worker %d waits in a pull of key %" PRId64 ", which it has pushed %" PRId64
+        " times: server %d waits for client %" PRId64 " (worker %" PRId64
+        "%s), which has pushed it %" PRId64 " times",
+        kv->rank, v[1], v[2], note->rank - kv->workers, v[3], v[3] * kv->client_size,
+        kv->client_size > 1 ? " and others" : "", v[4]);
+}
+
+void tutti_kv_hear_news(void *ctx, const tutti_note *note)
+{
+    tutti_kv *kv = ctx;
+    if (note->value[0] == TUTTI_KV_END) hear_end(kv, note);
+    if (note->value[0] == TUTTI_KV_STALL) hear_stall(kv, note);
+    if (note->value[0] != TUTTI_KV_MEET) return;
+    pthread_mutex_lock(&kv->news.lock);
+    kv->news.meetings++;
+    pthread_mutex_unlock(&kv->news.lock);
+}
+
+/* Until a number of the news is there, or the run fails. */
+static tutti_status await(tutti_kv *kv, const int *number, int wanted, double patience_s)
+{
+    static const double poll_s = 1e-3;
+    double until_s = tutti_clock_s() + patience_s;
+    for (;;) {
+        pthread_mutex_lock(&kv->news.lock);
+        int have = *number;
+        tutti_status status = kv->news.failure;
+        pthread_mutex_unlock(&kv->news.lock);
+        if (status || have >= wanted) return status;
+        status = kv->road->wait(kv, 0);
+        if (status && status != TUTTI_ERR_TIMEOUT) return status;
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_TIMEOUT,
+                "tutti_kv_barrier: the other clients have not come within %g s", patience_s);
+        tutti_clock_sleep(poll_s);
+    }
+}
+
+tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends)
+{
+    return await(kv, &kv->news.ends, ends, INFINITY);
+}
+
+tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings)
+{
+    static const double patience_s = 60;
+    return await(kv, &kv->news.meetings, meetings, patience_s);
+}

@@ -1,0 +1,45 @@
+/* The road within one mpirun: notes and edges of the session. */
+#include "designs/kv/kv_parts.h"
+
+#include <string.h>
+
+static tutti_status mpi_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    tutti_note note = {.rank = rank};
+    memcpy(note.value, value, sizeof note.value);
+    return tutti_exchange_write(kv->session->exchange, &note);
+}
+
+static tutti_status mpi_send(tutti_kv *kv, const tutti_kv_message *m)
+{
+    return tutti_send(kv->session, m->data, m->dtype, m->rank, m->slot);
+}
+
+static tutti_status mpi_recv(tutti_kv *kv, const tutti_kv_message *m)
+{
+    return tutti_recv(kv->session, m->data, m->dtype, m->rank, m->slot);
+}
+
+static tutti_status mpi_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)
+{
+    return tutti_exchange_listen(kv->session->exchange, heard, ctx);
+}
+
+static tutti_status mpi_wait(tutti_kv *kv, double timeout_s)
+{
+    return tutti_wait(kv->session, timeout_s);
+}
+
+static void mpi_close(tutti_kv *kv)
+{
+    (void)kv;
+}
+
+const tutti_road tutti_road_mpi = {
+    .write = mpi_write,
+    .send = mpi_send,
+    .recv = mpi_recv,
+    .listen = mpi_listen,
+    .wait = mpi_wait,
+    .close = mpi_close,
+};

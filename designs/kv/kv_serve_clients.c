@@ -1,0 +1,224 @@
+#include "designs/kv/serve_parts.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static int is_sync(const tutti_server *s)
+{
+    return s->kv->rule.type == TUTTI_KV_SYNC;
+}
+
+static int between_jobs(const tutti_server *s)
+{
+    return s->kv->jobs.settings.on;
+}
+
+/* ---- who is there ---- */
+
+/* The guests are the link's thread's, too. */
+static void set_guest(tutti_server *s, int client, tutti_guest_state state)
+{
+    if (!between_jobs(s)) return;
+    pthread_mutex_lock(&s->kv->jobs.lock);
+    s->kv->jobs.guests.guest[client].state = state;
+    pthread_mutex_unlock(&s->kv->jobs.lock);
+}
+
+static tutti_guest guest_of(tutti_server *s, int client)
+{
+    pthread_mutex_lock(&s->kv->jobs.lock);
+    tutti_guest guest = s->kv->jobs.guests.guest[client];
+    pthread_mutex_unlock(&s->kv->jobs.lock);
+    return guest;
+}
+
+static void write_client(tutti_server *s, int client, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    int size = s->kv->client_size;
+    for (int w = 0; w < size; w++) s->kv->road->write(s->kv, client * size + w, value);
+}
+
+static void cut_client(tutti_server *s, int client, int gently)
+{
+    int size = s->kv->client_size;
+    for (int w = 0; w < size; w++) tutti_link_cut(s->kv->jobs.link, client * size + w, gently);
+}
+
+/* ---- barriers ---- */
+
+static void let_go(tutti_server *s)
+{
+    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_MEET};
+    for (int n; (n = tutti_book_round(&s->meetings, s->round));)
+        for (int i = 0; i < n; i++)
+            s->kv->road->write(s->kv, s->round[i] * s->kv->client_size, value);
+}
+
+tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note)
+{
+    tutti_book_arrive(&s->meetings, tutti_server_client_of(s, note->rank));
+    let_go(s);
+    return TUTTI_OK;
+}
+
+/* ---- those who leave ---- */
+
+static tutti_status leave(tutti_server *s, int client)
+{
+    tutti_status status = TUTTI_OK;
+    s->client[client].gone = 1;
+    s->gone++;
+    for (int slot = 0; slot < s->keys && !status; slot++) {
+        if (!tutti_server_knows(s, slot)) continue;
+        tutti_book_leave(&s->key[slot].book, client);
+        status = tutti_server_go_on(s, slot);
+    }
+    tutti_book_leave(&s->meetings, client);
+    let_go(s);
+    tutti_server_open_early(s); /* another may now give first values */
+    return status;
+}
+
+/* What a client that died had not ended is dropped: nothing of it is on its way any more. */
+static tutti_status bury(tutti_server *s, int client)
+{
+    tutti_server_client *c = &s->client[client];
+    for (int slot = 0; slot < s->keys; slot++) {
+        tutti_server_key *k = &s->key[slot];
+        if (!k->waiting) continue;
+        tutti_server_drop_pushes(k->waiting[client]);
+        k->waiting[client] = NULL;
+        tutti_server_drop_pulls(k, s, client);
+    }
+    tutti_server_drop_early(s, client);
+    c->coming = 0;
+    c->dying = 0;
+    s->died_last = client;
+    s->died_s = tutti_clock_s();
+    tutti_status status = leave(s, client);
+    set_guest(s, client, TUTTI_GUEST_GONE);
+    return status;
+}
+
+/* A client has left when all its workers have said so, and its last push is here; one that died, when nothing of it is
+ * on its way. Between jobs it is then told, but in sync, where all end together. */
+tutti_status tutti_server_may_leave(tutti_server *s, int client)
+{
+    tutti_server_client *c = &s->client[client];
+    if (c->gone || c->flying) return TUTTI_OK;
+    if (c->dying) return bury(s, client);
+    if (c->byes < s->kv->client_size || c->coming || !c->here) return TUTTI_OK;
+    s->left_well++;
+    tutti_status status = leave(s, client);
+    if (!between_jobs(s) || is_sync(s)) return status;
+    write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, status, -1});
+    cut_client(s, client, 1);
+    set_guest(s, client, TUTTI_GUEST_GONE);
+    return status;
+}
+
+tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note)
+{
+    int client = tutti_server_client_of(s, note->rank);
+    s->client[client].byes++;
+    return tutti_server_may_leave(s, client);
+}
+
+/* ---- those who come ---- */
+
+/* A client's first worker has come in. One that was gone begins where the others are. */
+tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
+{
+    int client = tutti_server_client_of(s, note->rank);
+    tutti_server_client *c = &s->client[client];
+    const tutti_guest guest = guest_of(s, client);
+    tutti_log(TUTTI_LOG_INFO, "client %d %s, from %s, process %d", client,
+        !c->gone                  ? "is here"
+        : client < s->kv->clients ? "is back"
+                                  : "joins",
+        guest.host, guest.process);
+    if (c->gone) s->gone--;
+    *c = (tutti_server_client){.here = 1};
+    for (int slot = 0; slot < s->keys; slot++)
+        if (tutti_server_knows(s, slot)) tutti_book_join(&s->key[slot].book, client);
+    tutti_book_join(&s->meetings, client);
+    return TUTTI_OK;
+}
+
+/* ---- those who die ---- */
+
+static tutti_status blame(tutti_server *s, int client, const char *why)
+{
+    s->blamed = client;
+    return tutti_fail(TUTTI_ERR_COMM, "%s: with sync the run cannot go on without it", why);
+}
+
+/* A worker has broken off: its client is lost, but after its bye. */
+tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note)
+{
+    char why[512];
+    int client = tutti_server_client_of(s, note->rank);
+    tutti_server_client *c = &s->client[client];
+    if (c->gone || c->dying || c->byes == s->kv->client_size) return TUTTI_OK;
+    const tutti_guest guest = guest_of(s, client);
+    snprintf(why, sizeof why, "client %d has died: its worker %d on %s (process %d) %s", client,
+        note->rank, guest.host, guest.process, guest.why);
+    if (is_sync(s)) return blame(s, client, why);
+    tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may return", why);
+    c->dying = 1;
+    set_guest(s, client, TUTTI_GUEST_LOST);
+    cut_client(s, client, 0);
+    return tutti_server_may_leave(s, client);
+}
+
+tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note)
+{
+    s->blamed = -1; /* no client */
+    return tutti_fail(TUTTI_ERR_COMM, "worker %d has lost server %" PRId64 ": the run ends",
+        note->rank, note->value[1]);
+}
+
+/* ---- when it is over ---- */
+
+/* Those who have not come in time are not waited for any more. */
+static tutti_status give_up_waiting(tutti_server *s)
+{
+    double patience_s = s->kv->jobs.settings.timeout_s;
+    if (!between_jobs(s) || tutti_clock_s() - s->began_s < patience_s) return TUTTI_OK;
+    for (int c = 0; c < s->kv->clients; c++) {
+        char why[128];
+        if (s->client[c].here || s->client[c].gone) continue;
+        snprintf(why, sizeof why, "client %d has not come within %g s", c, patience_s);
+        if (is_sync(s)) return blame(s, c, why);
+        tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may still come", why);
+        s->client[c].dying = 1;
+        tutti_status status = bury(s, c);
+        if (status) return status;
+    }
+    return TUTTI_OK;
+}
+
+int tutti_server_has_guests(tutti_server *s, tutti_status *status)
+{
+    *status = give_up_waiting(s);
+    if (*status || s->gone < s->clients || s->replying) return !*status;
+    if (s->left_well || s->died_last < 0) return 0;
+    double patience_s = s->kv->jobs.settings.timeout_s;
+    if (tutti_clock_s() - s->died_s < patience_s) return 1; /* one may return */
+    s->blamed = s->died_last;
+    *status = tutti_fail(TUTTI_ERR_COMM,
+        "no client is left, client %d was the last, and none has returned within %g s",
+        s->died_last, patience_s);
+    return 0;
+}
+
+void tutti_server_say_end(tutti_server *s, tutti_status status)
+{
+    const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_END, status, status ? s->blamed : -1};
+    for (int c = 0; c < s->clients; c++)
+        if (s->client[c].here && (is_sync(s) || !between_jobs(s) || !s->client[c].gone))
+            write_client(s, c, value);
+}

@@ -1,0 +1,129 @@
+#include "designs/kv/serve_parts.h"
+
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tutti_server_knows(const tutti_server *s, int64_t slot)
+{
+    return slot >= 0 && slot < s->keys && s->key[slot].state == TUTTI_KEY_KNOWN;
+}
+
+static tutti_status make_room(tutti_server *s, const tutti_note *note)
+{
+    int64_t slot = note->value[1];
+    int most = tutti_exchange_edges(s->kv->session->exchange);
+    if (slot < 0 || slot >= most)
+        return tutti_fail(TUTTI_ERR_MISMATCH,
+            "tutti_kv_serve: worker %d makes key number %" PRId64 " of %d", note->rank, slot, most);
+    if (slot < s->keys) return TUTTI_OK;
+    tutti_server_key *wider = realloc(s->key, (size_t)(slot + 1) * sizeof *wider);
+    if (!wider) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
+    memset(wider + s->keys, 0, (size_t)(slot + 1 - s->keys) * sizeof *wider);
+    s->key = wider;
+    s->keys = (int)slot + 1;
+    return TUTTI_OK;
+}
+
+/* The first client that is there, or is expected, gives the first values. */
+static int giver(const tutti_server *s)
+{
+    int c = 0;
+    while (c < s->clients - 1 && s->client[c].gone) c++;
+    return c;
+}
+
+static int is_sane(const tutti_note *note)
+{
+    return note->value[2] > 0 && note->value[2] <= UINT32_MAX && note->value[3] >= 0 &&
+           note->value[3] < TUTTI_DTYPE_COUNT;
+}
+
+static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_note *note)
+{
+    size_t clients = (size_t)s->clients;
+    *k = (tutti_server_key){.state = TUTTI_KEY_COMING,
+        .count = note->value[2],
+        .dtype = (tutti_dtype)note->value[3],
+        .name = (int)note->value[4],
+        .waiting = calloc(clients, sizeof *k->waiting),
+        .replies = calloc(clients, sizeof *k->replies)};
+    if (!k->waiting || !k->replies)
+        return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
+    tutti_status status = tutti_book_open(&s->kv->rule, s->clients, &k->book);
+    for (int c = 0; c < s->clients && !status; c++)
+        if (s->client[c].gone) tutti_book_leave(&k->book, c);
+    if (!status) status = tutti_datum_open(k->count, k->dtype, &k->value);
+    if (!status) status = tutti_kv_open_states(&s->kv->optimizer, k->count, k->dtype, k->state_of);
+    return status;
+}
+
+/* A key that there is, of a client that has joined: it goes on with what there is. */
+static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
+{
+    const tutti_server_key *k = &s->key[note->value[1]];
+    tutti_kv_flight f = {.kind = TUTTI_FLIGHT_UNNEEDED,
+        .slot = (int)note->value[1],
+        .client = tutti_server_client_of(s, note->rank)};
+    if (!s->kv->jobs.settings.on)
+        return tutti_fail(TUTTI_ERR_MISMATCH,
+            "tutti_kv_serve: worker %d makes key number %" PRId64 " twice", note->rank,
+            note->value[1]);
+    if (note->value[2] != k->count || note->value[3] != k->dtype || note->value[4] != k->name)
+        return tutti_fail(TUTTI_ERR_MISMATCH,
+            "tutti_kv_serve: worker %d makes key %" PRId64 " of %" PRId64
+            " elements, where others have made key %d of %" PRId64,
+            note->rank, note->value[4], note->value[2], k->name, k->count);
+    tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
+    return status ? status : tutti_server_fly(s, note->rank, &f, f.data);
+}
+
+tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
+{
+    const tutti_note *note = &event->note;
+    int client = tutti_server_client_of(s, note->rank), slot = (int)note->value[1];
+    if (!is_sane(note))
+        return tutti_fail(TUTTI_ERR_MISMATCH,
+            "tutti_kv_serve: worker %d makes a key of %" PRId64 " elements of type %" PRId64,
+            note->rank, note->value[2], note->value[3]);
+    tutti_status status = make_room(s, note);
+    if (status) return status;
+    if (tutti_server_knows(s, slot)) return receive_unneeded(s, note);
+    if (s->key[slot].state == TUTTI_KEY_COMING || client != giver(s))
+        return tutti_server_keep_early(s, event);
+    tutti_server_key *k = &s->key[slot];
+    status = open_key(s, k, note);
+    const tutti_kv_flight f = {
+        .kind = TUTTI_FLIGHT_FIRST, .slot = slot, .client = client, .data = k->value};
+    return status ? status : tutti_server_fly(s, note->rank, &f, k->value);
+}
+
+tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)
+{
+    tutti_server_key *k = &s->key[f->slot];
+    if (f->kind == TUTTI_FLIGHT_UNNEEDED) {
+        tutti_datum_drop(f->data);
+        return TUTTI_OK;
+    }
+    if (f->result) {
+        tutti_server_close_key(s, k); /* the next client gives one */
+        return TUTTI_OK;
+    }
+    k->state = TUTTI_KEY_KNOWN;
+    tutti_server_open_early(s);
+    return TUTTI_OK;
+}
+
+void tutti_server_close_key(tutti_server *s, tutti_server_key *k)
+{
+    tutti_datum_drop(k->value);
+    for (int i = 0; i < TUTTI_OPTIMIZER_STATES; i++) tutti_datum_drop(k->state_of[i]);
+    tutti_server_drop_pulls(k, s, -1);
+    for (int c = 0; k->waiting && c < s->clients; c++) tutti_server_drop_pushes(k->waiting[c]);
+    free(k->waiting);
+    free(k->replies);
+    tutti_book_close(&k->book);
+    *k = (tutti_server_key){0};
+}

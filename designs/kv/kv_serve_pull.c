@@ -1,0 +1,117 @@
+#include "designs/kv/serve_parts.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* How many answers to a client, for a key, are on their way at a time. What is beyond waits for these. */
+enum { MOST = 2 };
+
+/* A copy goes out, so that a slow client does not hold up updates. */
+static tutti_status answer(tutti_server *s, int slot, int rank)
+{
+    tutti_server_key *k = &s->key[slot];
+    tutti_kv_flight f = {
+        .kind = TUTTI_FLIGHT_ANSWER, .slot = slot, .client = tutti_server_client_of(s, rank)};
+    tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
+    if (!status) status = tutti_kv_submit_copy(f.data, k->value, 0, k->count, k->dtype);
+    if (!status) status = tutti_server_fly(s, rank, &f, f.data);
+    k->replies[f.client]++;
+    s->replying++;
+    return status;
+}
+
+tutti_status tutti_server_answer_all(tutti_server *s, int slot)
+{
+    tutti_server_key *k = &s->key[slot];
+    tutti_status status = TUTTI_OK;
+    for (tutti_pull **at = &k->pulls; *at && !status;) {
+        tutti_pull *p = *at;
+        int client = tutti_server_client_of(s, p->rank);
+        if (k->replies[client] == MOST || !tutti_book_answers(&k->book, client, p->pushes)) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        status = answer(s, slot, p->rank);
+        free(p);
+    }
+    return status;
+}
+
+/* Pulls of one rank are answered in the order in which it made them: they need no fewer pushes than those before. */
+tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
+{
+    tutti_pull **at = &s->key[note->value[1]].pulls;
+    tutti_pull *p = malloc(sizeof *p);
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a pull");
+    double now_s = tutti_clock_s();
+    *p = (tutti_pull){
+        .rank = note->rank, .pushes = note->value[2], .since_s = now_s, .told_s = now_s};
+    while (*at) at = &(*at)->next;
+    *at = p;
+    return tutti_server_answer_all(s, (int)note->value[1]);
+}
+
+tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
+{
+    s->key[f->slot].replies[f->client]--;
+    s->replying--;
+    tutti_datum_drop(f->data);
+    return tutti_server_answer_all(s, f->slot);
+}
+
+void tutti_server_drop_pulls(tutti_server_key *k, const tutti_server *s, int client)
+{
+    for (tutti_pull **at = &k->pulls; *at;) {
+        tutti_pull *p = *at;
+        if (client >= 0 && tutti_server_client_of(s, p->rank) != client) {
+            at = &p->next;
+            continue;
+        }
+        *at = p->next;
+        free(p);
+    }
+}
+
+/* ---- those that wait for long ---- */
+
+/* Between jobs who waits is told, too. */
+static void tell(const tutti_server *s, const tutti_server_key *k, const tutti_pull *p, int awaited,
+    double waited_s)
+{
+    int size = s->kv->client_size;
+    tutti_log(TUTTI_LOG_WARN,
+        "worker %d has waited %.1f s in a pull of key %d, which it has pushed %" PRId64
+        " times: this server waits for client %d (worker %d%s), which has pushed it %" PRId64
+        " times",
+        p->rank, waited_s, k->name, p->pushes, awaited, awaited * size,
+        size > 1 ? " and others" : "", k->book.arrived[awaited]);
+    if (s->kv->jobs.settings.on)
+        s->kv->road->write(s->kv, p->rank,
+            (int64_t[TUTTI_NOTE_VALUES]){
+                TUTTI_KV_STALL, k->name, p->pushes, awaited, k->book.arrived[awaited]});
+}
+
+/* A pull that waits for long is told, with the client that it waits for: 5 s after it came, then after
+ * twice as long. */
+static void tell_waiting(const tutti_server *s, const tutti_server_key *k, tutti_pull *p)
+{
+    static const double first_s = 5;
+    double now_s = tutti_clock_s(), waited_s = now_s - p->since_s;
+    double told_s = p->told_s - p->since_s;
+    if (waited_s < (told_s > 0 ? 2 * told_s : first_s)) return;
+    int client = tutti_server_client_of(s, p->rank);
+    int awaited = tutti_book_awaits(&k->book, client, p->pushes);
+    p->told_s = now_s;
+    if (awaited < 0 || awaited == client) return; /* its own push is on its way */
+    tell(s, k, p, awaited, waited_s);
+}
+
+void tutti_server_tell_waiting(const tutti_server *s)
+{
+    for (int slot = 0; slot < s->keys; slot++)
+        for (tutti_pull *p = s->key[slot].pulls; p; p = p->next) tell_waiting(s, &s->key[slot], p);
+}

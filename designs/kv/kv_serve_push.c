@@ -1,0 +1,129 @@
+#include "designs/kv/serve_parts.h"
+
+#include "collectives/buf/buf.h"
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How many pushes of a client, to a key, have memory here at a time, however far a client is ahead. What is beyond
+ * waits for these. */
+enum { MOST = 2 };
+
+/* Posts receives for the oldest pushes of a client to a key. */
+static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
+{
+    tutti_status status = TUTTI_OK;
+    int n = 0;
+    for (tutti_push *p = k->waiting[client]; p && n < MOST && !status; p = p->next, n++) {
+        if (p->data) continue;
+        const tutti_kv_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
+        status = tutti_datum_open(k->count, k->dtype, &p->data);
+        if (!status) status = tutti_server_fly(s, p->from, &f, p->data);
+    }
+    return status;
+}
+
+tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note)
+{
+    int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
+    tutti_server_key *k = &s->key[slot];
+    tutti_push *p = calloc(1, sizeof *p);
+    if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a push");
+    *p = (tutti_push){.slot = slot, .from = note->rank};
+    memcpy(&p->rate, &note->value[2], sizeof p->rate);
+    tutti_push **at = &k->waiting[client];
+    while (*at) at = &(*at)->next;
+    *at = p;
+    s->client[client].coming++;
+    return post(s, k, client);
+}
+
+typedef struct addition {
+    tutti_dtype dtype;
+    int64_t count;
+} addition;
+
+static void add(void *arg, void *const buf[])
+{
+    const addition *a = arg;
+    tutti_buf_reduce(a->dtype, TUTTI_SUM, buf[0], buf[1], a->count, 0);
+}
+
+/* sum += data */
+static tutti_status submit_add(const tutti_server_key *k, tutti_handle sum, tutti_handle data)
+{
+    addition *a = malloc(sizeof *a);
+    if (!a) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a sum");
+    *a = (addition){k->dtype, k->count};
+    const tutti_datum_task task = {.name = "kv add",
+        .work = add,
+        .arg = a,
+        .release = free,
+        .count = 2,
+        .data = {sum, data},
+        .mode = {TUTTI_READWRITE, TUTTI_READ}};
+    tutti_status status = tutti_datum_submit(&task);
+    if (status) free(a);
+    return status;
+}
+
+/* The oldest push of this client that was not added. */
+static tutti_push *take_push(tutti_server_key *k, int client)
+{
+    tutti_push *p = k->waiting[client];
+    k->waiting[client] = p->next;
+    return p;
+}
+
+/* Adds up the pushes of a round in their order, and updates the value. */
+static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
+{
+    tutti_push *first = take_push(k, s->round[0]);
+    tutti_status status = TUTTI_OK;
+    for (int i = 1; i < n; i++) {
+        tutti_push *p = take_push(k, s->round[i]);
+        if (!status) status = submit_add(k, first->data, p->data);
+        tutti_datum_drop(p->data);
+        free(p);
+    }
+    const tutti_kv_update update = {.optimizer = s->kv->optimizer,
+        .dtype = k->dtype,
+        .count = k->count,
+        .before = k->updates++,
+        .rate = first->rate,
+        .value = k->value,
+        .sum = first->data,
+        .state = k->state_of};
+    if (!status) status = tutti_kv_submit_update(&update);
+    tutti_datum_drop(first->data);
+    free(first);
+    return status;
+}
+
+tutti_status tutti_server_go_on(tutti_server *s, int slot)
+{
+    tutti_server_key *k = &s->key[slot];
+    tutti_status status = TUTTI_OK;
+    for (int n; !status && (n = tutti_book_round(&k->book, s->round));) status = add_round(s, k, n);
+    for (int c = 0; c < s->clients && !status; c++) status = post(s, k, c);
+    return status ? status : tutti_server_answer_all(s, slot);
+}
+
+/* One more push of this client is here: the oldest that was not, whichever has landed. */
+tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *f)
+{
+    if (f->result) return TUTTI_OK; /* its client is lost, and so is the push */
+    s->client[f->client].coming--;
+    tutti_book_arrive(&s->key[f->slot].book, f->client);
+    return tutti_server_go_on(s, f->slot);
+}
+
+void tutti_server_drop_pushes(tutti_push *all)
+{
+    for (tutti_push *next; all; all = next) {
+        next = all->next;
+        tutti_datum_drop(all->data);
+        free(all);
+    }
+}

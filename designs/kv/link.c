@@ -1,0 +1,547 @@
+#define _GNU_SOURCE /* eventfd */
+#include "designs/kv/link.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* The lanes of a connection: notes go before data. */
+enum { NOTES, DATA, LANES };
+/* Receives of notes that are posted at a time. */
+enum { HEARING = 32 };
+
+/* A message of StarPU's data. */
+typedef struct move {
+    struct move *next;
+    tutti_link *link;
+    int sends, peer, tag;
+    size_t bytes;
+    void *memory;       /* once the data are here */
+    struct order *here; /* which then goes out */
+    int ready;
+    tutti_status refused;
+    tutti_held *held; /* NULL: there is nothing to let go */
+    tutti_status *result;
+    tutti_message *message;
+} move;
+
+/* A note on its way out. */
+typedef struct letter {
+    struct letter *next;
+    int64_t value[TUTTI_NOTE_VALUES];
+    tutti_message *message;
+} letter;
+
+typedef struct line {
+    struct line *next;
+    int peer;
+    tutti_transport *transport;
+    move *moves;
+    letter *letters;
+    int64_t heard[HEARING][TUTTI_NOTE_VALUES];
+    tutti_message *hearing[HEARING];
+    int oldest;   /* of hearing */
+    double cut_s; /* 0: it is not to be broken; else by when */
+} line;
+
+/* What other threads want of the link's. */
+typedef enum order_kind { ADD, LET_IN, WRITE, MOVE, READY, CUT, CUT_ALL, STOP } order_kind;
+typedef struct order {
+    struct order *next;
+    order_kind kind;
+    int peer, gently;
+    line *line;
+    letter *letter;
+    move *move;
+    tutti_tcp_door *door;
+} order;
+
+struct tutti_link {
+    tutti_link_user user;
+    pthread_t thread;
+    int bell;             /* an eventfd: rings when there are orders */
+    atomic_int pending;   /* moves */
+    pthread_mutex_t lock; /* protects the orders */
+    order *first, **end;
+    /* the thread's own */
+    line *lines;
+    move *waiting; /* that were submitted, in that order, and have not begun */
+    tutti_tcp_door *door;
+    int stopping;
+};
+
+/* ---- orders ---- */
+
+static void ring(tutti_link *link)
+{
+    uint64_t one = 1;
+    while (write(link->bell, &one, sizeof one) < 0) continue; /* it never blocks: EINTR alone */
+}
+
+/* Takes over the order. */
+static void give(tutti_link *link, order *o)
+{
+    o->next = NULL;
+    pthread_mutex_lock(&link->lock);
+    *link->end = o;
+    link->end = &o->next;
+    pthread_mutex_unlock(&link->lock);
+    ring(link);
+}
+
+static tutti_status give_copy(tutti_link *link, const order *like)
+{
+    order *o = malloc(sizeof *o);
+    if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection's work");
+    *o = *like;
+    give(link, o);
+    return TUTTI_OK;
+}
+
+static order *take_orders(tutti_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    order *all = link->first;
+    link->first = NULL;
+    link->end = &link->first;
+    pthread_mutex_unlock(&link->lock);
+    return all;
+}
+
+/* ---- moves ---- */
+
+static void end_move(move *m, tutti_status status)
+{
+    tutti_link *link = m->link;
+    tutti_held *held = m->held;
+    if (status && m->result) *m->result = status;
+    free(m);
+    if (held) tutti_datum_let_go(held);
+    atomic_fetch_sub(&link->pending, 1);
+}
+
+static line *find(const tutti_link *link, int peer)
+{
+    line *l = link->lines;
+    while (l && (l->peer != peer || l->cut_s > 0)) l = l->next;
+    return l;
+}
+
+static void begin_move(tutti_link *link, move *m)
+{
+    line *l = find(link, m->peer);
+    tutti_transport *t = l ? l->transport : NULL;
+    tutti_status status =
+        m->refused ? m->refused
+        : !t       ? TUTTI_ERR_COMM
+        : m->sends ? t->ops->isend(t, DATA, 1 - t->rank, m->tag, m->memory, m->bytes, &m->message)
+                   : t->ops->irecv(t, DATA, 1 - t->rank, m->tag, m->memory, m->bytes, &m->message);
+    if (status) {
+        end_move(m, status);
+        return;
+    }
+    m->next = l->moves;
+    l->moves = m;
+}
+
+static int is_same_stream(const move *a, const move *b)
+{
+    return a->peer == b->peer && a->tag == b->tag && a->sends == b->sends;
+}
+
+/* Data may come in another order than they were submitted in: messages of one stream begin in the latter. */
+static void begin_ready(tutti_link *link, const move *like)
+{
+    const move stream = *like; /* it may end */
+    for (move **at = &link->waiting, *m; (m = *at);) {
+        if (!is_same_stream(m, &stream)) {
+            at = &m->next;
+            continue;
+        }
+        if (!m->ready) return;
+        *at = m->next;
+        begin_move(link, m);
+    }
+}
+
+static void expect(tutti_link *link, move *m)
+{
+    move **at = &link->waiting;
+    while (*at) at = &(*at)->next;
+    m->next = NULL;
+    *at = m;
+}
+
+static void test_moves(line *l)
+{
+    tutti_transport *t = l->transport;
+    for (move **at = &l->moves, *m; (m = *at);) {
+        int done;
+        tutti_status status = t->ops->test(t, m->message, &done);
+        if (!done) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        end_move(m, status);
+    }
+}
+
+/* ---- notes ---- */
+
+static void write_letter(tutti_link *link, int peer, letter *w)
+{
+    line *l = find(link, peer);
+    tutti_transport *t = l ? l->transport : NULL;
+    letter **at = l ? &l->letters : NULL;
+    if (!l || t->ops->isend(t, NOTES, 1 - t->rank, 0, w->value, sizeof w->value, &w->message)) {
+        free(w);
+        return;
+    }
+    while (*at) at = &(*at)->next;
+    *at = w;
+    w->next = NULL;
+}
+
+static void test_letters(line *l)
+{
+    tutti_transport *t = l->transport;
+    for (int done = 1; l->letters && done;) {
+        letter *w = l->letters;
+        t->ops->test(t, w->message, &done);
+        if (!done) return;
+        l->letters = w->next;
+        free(w);
+    }
+}
+
+static void hear_on(line *l, int i)
+{
+    tutti_transport *t = l->transport;
+    if (t->ops->irecv(t, NOTES, 1 - t->rank, 0, l->heard[i], sizeof l->heard[i], &l->hearing[i]))
+        l->hearing[i] = NULL;
+}
+
+static void test_hearing(tutti_link *link, line *l)
+{
+    tutti_transport *t = l->transport;
+    for (int done = 1; done;) {
+        int i = l->oldest;
+        tutti_note note = {.rank = l->peer};
+        if (!l->hearing[i]) return;
+        tutti_status status = t->ops->test(t, l->hearing[i], &done);
+        if (!done) return;
+        memcpy(note.value, l->heard[i], sizeof note.value);
+        l->hearing[i] = NULL;
+        l->oldest = (i + 1) % HEARING;
+        if (status) continue;
+        hear_on(l, i);
+        if (!l->cut_s) link->user.heard(link->user.ctx, &note);
+    }
+}
+
+/* ---- connections ---- */
+
+static void free_line(line *l)
+{
+    test_moves(l);
+    test_letters(l);
+    l->transport->ops->close(l->transport);
+    free(l);
+}
+
+/* Closing a transport ends its messages: test them first. */
+static void drop_line(tutti_link *link, line *l)
+{
+    char why[TUTTI_TCP_WHY];
+    const char *broken = tutti_tcp_broken(l->transport);
+    int cut = l->cut_s > 0, peer = l->peer;
+    snprintf(why, sizeof why, "%s", broken ? broken : "");
+    for (line **at = &link->lines; *at; at = &(*at)->next)
+        if (*at == l) {
+            *at = l->next;
+            break;
+        }
+    free_line(l);
+    if (!cut) link->user.lost(link->user.ctx, peer, why);
+}
+
+static void cut(line *l, int gently)
+{
+    static const double patience_s = 5;
+    if (!l->cut_s) l->cut_s = tutti_clock_s() + patience_s;
+    if (!gently) tutti_tcp_break(l->transport);
+}
+
+/* Once all is out this end says so, and the other closes. */
+static void go_apart(line *l)
+{
+    if (!l->letters && tutti_tcp_flushed(l->transport)) tutti_tcp_shut(l->transport);
+    if (tutti_clock_s() > l->cut_s) tutti_tcp_break(l->transport);
+}
+
+static void pass(tutti_link *link, line *l)
+{
+    tutti_tcp_pass(l->transport);
+    test_moves(l);
+    test_letters(l);
+    test_hearing(link, l);
+    if (l->cut_s > 0) go_apart(l);
+    if (!tutti_tcp_broken(l->transport)) return;
+    test_hearing(link, l);
+    drop_line(link, l);
+}
+
+static void add_line(tutti_link *link, line *l)
+{
+    for (int i = 0; i < HEARING; i++) hear_on(l, i);
+    l->next = link->lines;
+    link->lines = l;
+}
+
+static line *open_line(const tutti_link *link, int peer, int rank, int socket)
+{
+    const tutti_tcp_options o = {
+        .rank = rank, .lanes = LANES, .tags = link->user.tags, .silence_s = link->user.silence_s};
+    line *l = calloc(1, sizeof *l);
+    if (!l) {
+        close(socket);
+        tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection");
+        return NULL;
+    }
+    l->peer = peer;
+    if (!tutti_transport_tcp(socket, &o, &l->transport)) return l;
+    free(l);
+    return NULL;
+}
+
+/* Those who wait at the door. */
+static void open_door(tutti_link *link)
+{
+    unsigned char words[TUTTI_TCP_WORDS_BYTES];
+    char from[TUTTI_TCP_NAME];
+    int socket, peer;
+    while ((socket = tutti_tcp_door_hear(link->door, words, from)) >= 0) {
+        tutti_tcp_verdict verdict = link->user.greeted(link->user.ctx, words, from, &peer);
+        line *l = NULL;
+        int told = tutti_tcp_answer(socket, verdict, words);
+        if (verdict == TUTTI_TCP_WELCOME) l = open_line(link, peer, 1, socket);
+        if (verdict != TUTTI_TCP_WELCOME) close(socket);
+        if (l) add_line(link, l);
+        if (verdict == TUTTI_TCP_WELCOME && !l)
+            link->user.lost(link->user.ctx, peer, "has no memory here");
+        if (l && !told) tutti_tcp_break(l->transport);
+    }
+}
+
+/* ---- the thread ---- */
+
+static void obey(tutti_link *link, order *o)
+{
+    switch (o->kind) {
+    case ADD:
+        add_line(link, o->line);
+        break;
+    case LET_IN:
+        link->door = o->door;
+        break;
+    case WRITE:
+        write_letter(link, o->peer, o->letter);
+        break;
+    case MOVE:
+        expect(link, o->move);
+        break;
+    case READY:
+        o->move->ready = 1;
+        begin_ready(link, o->move);
+        break;
+    case CUT:
+        if (find(link, o->peer)) cut(find(link, o->peer), o->gently);
+        break;
+    case STOP:
+        link->stopping = 1; /* and cuts all */
+        __attribute__((fallthrough));
+    case CUT_ALL:
+        for (line *l = link->lines; l; l = l->next) cut(l, 1);
+        break;
+    }
+}
+
+static void wait_for_work(tutti_link *link)
+{
+    static const int most_ms = 50; /* to keep time */
+    int n = 1;
+    for (line *l = link->lines; l; l = l->next) n++;
+    struct pollfd what[n + TUTTI_TCP_STRANGERS + 1];
+    what[0] = (struct pollfd){.fd = link->bell, .events = POLLIN};
+    n = 1;
+    for (line *l = link->lines; l; l = l->next) what[n++] = tutti_tcp_poll(l->transport);
+    if (link->door) n += tutti_tcp_door_poll(link->door, what + n);
+    poll(what, (nfds_t)n, most_ms);
+    uint64_t rung;
+    if (what[0].revents && read(link->bell, &rung, sizeof rung) < 0) return;
+}
+
+static void *drive(void *arg)
+{
+    tutti_link *link = arg;
+    while (!link->stopping || link->lines) {
+        wait_for_work(link);
+        for (order *o = take_orders(link), *next; o; o = next) {
+            next = o->next;
+            obey(link, o);
+            free(o);
+        }
+        for (line *l = link->lines, *next; l; l = next) {
+            next = l->next;
+            pass(link, l);
+        }
+        if (link->door && !link->stopping) open_door(link);
+    }
+    tutti_tcp_door_close(link->door);
+    return NULL;
+}
+
+/* ---- for the user ---- */
+
+tutti_status tutti_link_open(const tutti_link_user *user, tutti_link **link)
+{
+    tutti_link *l = calloc(1, sizeof *l);
+    if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for connections");
+    l->user = *user;
+    l->end = &l->first;
+    l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&l->lock, NULL);
+    if (l->bell >= 0 && !pthread_create(&l->thread, NULL, drive, l)) {
+        *link = l;
+        return TUTTI_OK;
+    }
+    if (l->bell >= 0) close(l->bell);
+    free(l);
+    return tutti_fail(TUTTI_ERR_INTERNAL, "the system gives no thread for connections");
+}
+
+tutti_status tutti_link_add(tutti_link *link, int peer, int socket)
+{
+    line *l = open_line(link, peer, 0, socket);
+    if (!l) return TUTTI_ERR_NOMEM;
+    tutti_status status = give_copy(link, &(order){.kind = ADD, .line = l});
+    if (status) free_line(l);
+    return status;
+}
+
+tutti_status tutti_link_let_in(tutti_link *link, tutti_tcp_door *door)
+{
+    return give_copy(link, &(order){.kind = LET_IN, .door = door});
+}
+
+tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    letter *w = calloc(1, sizeof *w);
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a note");
+    memcpy(w->value, value, sizeof w->value);
+    tutti_status status = give_copy(link, &(order){.kind = WRITE, .peer = peer, .letter = w});
+    if (status) free(w);
+    return status;
+}
+
+/* The data are here. */
+static void start(void *arg, const tutti_buffer buf[])
+{
+    move *m = arg;
+    m->memory = buf[0].pointer;
+    give(m->link, m->here);
+}
+
+static void refuse(void *arg, tutti_status status)
+{
+    move *m = arg;
+    m->refused = status;
+    give(m->link, m->here);
+}
+
+static tutti_status submit(tutti_link *link, const tutti_link_data *what, int sends)
+{
+    move *m = calloc(1, sizeof *m);
+    order *here = calloc(1, sizeof *here);
+    if (!m || !here) {
+        free(m);
+        free(here);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    }
+    *m = (move){.link = link,
+        .sends = sends,
+        .peer = what->peer,
+        .tag = what->tag,
+        .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
+        .here = here,
+        .result = what->result};
+    *here = (order){.kind = READY, .move = m};
+    const tutti_datum_hold hold = {.name = "kv message",
+        .data = what->data,
+        .mode = sends ? TUTTI_READ : TUTTI_WRITE,
+        .start = start,
+        .refused = refuse,
+        .arg = m};
+    tutti_status status = give_copy(link, &(order){.kind = MOVE, .move = m});
+    if (status) {
+        free(m);
+        free(here);
+        return status;
+    }
+    atomic_fetch_add(&link->pending, 1);
+    status = tutti_datum_hold_on(&hold, &m->held);
+    if (!status) return TUTTI_OK;
+    m->held = NULL;
+    m->result = NULL; /* the caller hears of it at once */
+    refuse(m, status);
+    return status;
+}
+
+tutti_status tutti_link_send(tutti_link *link, const tutti_link_data *what)
+{
+    return submit(link, what, 1);
+}
+
+tutti_status tutti_link_recv(tutti_link *link, const tutti_link_data *what)
+{
+    return submit(link, what, 0);
+}
+
+void tutti_link_cut(tutti_link *link, int peer, int gently)
+{
+    give_copy(link, &(order){.kind = CUT, .peer = peer, .gently = gently});
+}
+
+void tutti_link_cut_all(tutti_link *link)
+{
+    give_copy(link, &(order){.kind = CUT_ALL});
+}
+
+int tutti_link_idle(tutti_link *link)
+{
+    return !atomic_load(&link->pending);
+}
+
+void tutti_link_close(tutti_link *link)
+{
+    if (!link) return;
+    while (give_copy(link, &(order){.kind = STOP})) tutti_clock_sleep(1e-3);
+    pthread_join(link->thread, NULL);
+    for (order *o = link->first, *next; o; o = next) { /* what came too late */
+        next = o->next;
+        obey(link, o);
+        free(o);
+    }
+    close(link->bell);
+    pthread_mutex_destroy(&link->lock);
+    free(link);
+}

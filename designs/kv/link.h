@@ -1,0 +1,63 @@
+/* Connections to processes of other jobs, and the thread that drives them: what a server's exchange with its clients
+ * is where they are jobs of their own. A peer is a number that the user chooses; at most one connection a peer.
+ *
+ *   open -> { add, let_in, write, move, cut }* -> close
+ *
+ * Notes to a peer arrive in the order in which they were written. Moves are messages of StarPU's data, of which the
+ * k-th submitted at one end meets the k-th at the other on a (peer, tag); their data are held until they end. When a
+ * connection breaks, its moves end at once, each with COMM in its result; then `lost` is called, once, unless it was
+ * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left.
+ *
+ * Threads: add, write, move and cut are [A]; the user's functions are called on the link's thread, which they must
+ * not hold up, and may call those. */
+#ifndef TUTTI_KV_LINK_H
+#define TUTTI_KV_LINK_H
+
+#include "collectives/transport/tcp.h"
+#include "dag/run/datum.h"
+#include "designs/thread/notes.h"
+
+typedef struct tutti_link tutti_link;
+
+typedef struct tutti_link_user {
+    void *ctx;
+    tutti_note_heard *heard; /* note->rank: the peer */
+    void (*lost)(void *ctx, int peer, const char *why);
+    /* One who has shown the token: decides, and writes the answer's words. WELCOME: *peer is who it is. NULL: there
+     * is no door. */
+    tutti_tcp_verdict (*greeted)(
+        void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer);
+    double silence_s; /* as in tutti_tcp_options */
+    int64_t tags;     /* of moves */
+} tutti_link_user;
+
+/* Starts the thread. NOMEM, INTERNAL (logged). */
+tutti_status tutti_link_open(const tutti_link_user *user, tutti_link **link);
+/* Takes over the socket of one who has said welcome. NOMEM: it is closed. */
+tutti_status tutti_link_add(tutti_link *link, int peer, int socket);
+/* From now on others may come in. Takes over the door. Once. */
+tutti_status tutti_link_let_in(tutti_link *link, tutti_tcp_door *door);
+tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
+
+typedef struct tutti_link_data {
+    int peer, tag;
+    tutti_insert_handle data;
+    int64_t count;
+    tutti_dtype dtype;
+    tutti_status *
+        result; /* NULL, or set before the data are let go, if the move fails; the caller's until then */
+} tutti_link_data;
+/* Submits a send or a receive of all of the data. NOMEM, INTERNAL: nothing is submitted. [M] */
+tutti_status tutti_link_send(tutti_link *link, const tutti_link_data *what);
+tutti_status tutti_link_recv(tutti_link *link, const tutti_link_data *what);
+/* Breaks a connection, whose moves end. Gently: once what was written to it has gone out and the other end has closed,
+ * too, or 5 s later. `heard` and `lost` are not called for it any more. Nothing if there is none. */
+void tutti_link_cut(tutti_link *link, int peer, int gently);
+/* All of them, gently. */
+void tutti_link_cut_all(tutti_link *link);
+/* Whether all that was submitted has ended. */
+int tutti_link_idle(tutti_link *link);
+/* Cuts all gently, waits for that, ends the thread. Accepts NULL. */
+void tutti_link_close(tutti_link *link);
+
+#endif

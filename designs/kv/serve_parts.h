@@ -1,0 +1,158 @@
+/* The inside of a server. What comes from others becomes events, in one line; the main thread takes them in order,
+ * keeps the books, and submits what follows: updates, and answers. So a server is a program whose tasks are submitted
+ * by arrivals. Nothing it submits waits for a message that has not been announced by its sender.
+ *
+ *   kv_serve.c          what begins and ends, and who reads a note
+ *   kv_serve_events.c   the line of events, and what is on its way
+ *   kv_serve_keys.c     keys, and their first values
+ *   kv_serve_push.c     pushes on their way, rounds
+ *   kv_serve_pull.c     pulls and their answers
+ *   kv_serve_clients.c  clients that come, leave and die, and their barriers
+ *
+ * All of it is [M] but tutti_server_happen. */
+#ifndef TUTTI_KV_SERVE_PARTS_H
+#define TUTTI_KV_SERVE_PARTS_H
+
+#include "designs/kv/kv_parts.h"
+
+typedef struct tutti_server tutti_server;
+
+/* A push on its way, then here. */
+typedef struct tutti_push {
+    struct tutti_push *next; /* of the same client and key, in the order in which they were made */
+    int slot;
+    int from; /* which of the client's workers sends it */
+    double rate;
+    tutti_handle data; /* NULL: no receive is posted */
+} tutti_push;
+
+/* A pull that has not been answered. */
+typedef struct tutti_pull {
+    struct tutti_pull *next;
+    int rank;
+    int64_t pushes;         /* that it must have */
+    double since_s, told_s; /* when it came, and when its waiting was last told */
+} tutti_pull;
+
+/* What is on its way: the data of a push, an answer, or a first value. Two of these may end in another order than they
+ * were received, so the end of a push names the client and the key alone. */
+typedef enum tutti_flight_kind {
+    TUTTI_FLIGHT_PUSH,
+    TUTTI_FLIGHT_ANSWER,
+    TUTTI_FLIGHT_FIRST,
+    TUTTI_FLIGHT_UNNEEDED, /* a first value of a key that has one */
+} tutti_flight_kind;
+typedef struct tutti_kv_flight {
+    tutti_server *server;
+    tutti_flight_kind kind;
+    int slot, client;
+    tutti_handle data;   /* but of a push */
+    tutti_status result; /* not OK: it has not landed; its client is lost */
+} tutti_kv_flight;
+
+/* What has happened: the end of a flight, or else a note has come. */
+typedef struct tutti_kv_event {
+    struct tutti_kv_event *next;
+    tutti_kv_flight *landed;
+    tutti_note note;
+} tutti_kv_event;
+
+typedef enum tutti_key_state {
+    TUTTI_KEY_NONE,
+    TUTTI_KEY_COMING, /* its first value is on its way */
+    TUTTI_KEY_KNOWN
+} tutti_key_state;
+
+typedef struct tutti_server_key {
+    tutti_key_state state;
+    int name; /* the program's number */
+    int64_t count, updates;
+    tutti_dtype dtype;
+    tutti_book book;
+    tutti_handle value, state_of[TUTTI_OPTIMIZER_STATES];
+    tutti_push **waiting; /* per client: pushes that were not added */
+    int *replies;         /* per client: answers on their way */
+    tutti_pull *pulls;
+} tutti_server_key;
+
+typedef struct tutti_server_client {
+    int here;   /* it has connected; always 1 in one mpirun, for those that are expected */
+    int gone;   /* it has left, or died, and nothing of it is on its way */
+    int dying;  /* it has broken off */
+    int coming; /* pushes whose data are not here */
+    int flying; /* of these, those that are received; answers and first values on their way */
+    int byes;   /* workers that have said bye */
+} tutti_server_client;
+
+struct tutti_server {
+    tutti_kv *kv;
+    int clients; /* how many there may be */
+    tutti_server_client *client;
+    tutti_server_key *key; /* per slot */
+    int keys;
+    int replying;  /* answers on their way, to all clients */
+    int gone;      /* clients that have left */
+    int left_well; /* of those, how many have said bye, ever */
+    int died_last; /* the client that died last; -1: none */
+    double began_s, died_s;
+    tutti_book meetings;   /* barriers: a key without data */
+    int *round;            /* [clients]: who is in it */
+    tutti_kv_event *early; /* about keys that are not known yet */
+    pthread_mutex_t lock;  /* protects the line of events */
+    pthread_cond_t more;
+    tutti_kv_event *first, **end;
+    tutti_status failure; /* of keeping events */
+    int blamed;           /* the client whose death ends the run; -1: none */
+};
+
+int tutti_server_client_of(const tutti_server *s, int rank);
+/* Puts an event into the line (copied). [A] */
+void tutti_server_happen(tutti_server *s, const tutti_kv_event *event);
+/* The next event, which the caller frees; NULL after a while without one. */
+tutti_kv_event *tutti_server_take(tutti_server *s, tutti_status *status);
+/* Takes a flight (copied) into the books, and submits it: receives, or sends, all of its data. */
+tutti_status tutti_server_fly(
+    tutti_server *s, int rank, const tutti_kv_flight *flight, tutti_handle data);
+tutti_status tutti_server_keep_early(tutti_server *s, const tutti_kv_event *event);
+/* What was kept for keys that were unknown goes to the front of the line, in its order. */
+void tutti_server_open_early(tutti_server *s);
+/* Forgets what was kept of a client. */
+void tutti_server_drop_early(tutti_server *s, int client);
+
+int tutti_server_knows(const tutti_server *s, int64_t slot);
+/* A note INIT. */
+tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event);
+/* A first value has landed, or has not. */
+tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *flight);
+void tutti_server_close_key(tutti_server *s, tutti_server_key *key);
+
+/* A note PUSH. */
+tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note);
+/* One more push is here. */
+tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *flight);
+/* Adds what may be added to a key, and answers who has waited for it. */
+tutti_status tutti_server_go_on(tutti_server *s, int slot);
+void tutti_server_drop_pushes(tutti_push *all);
+
+/* A note PULL. */
+tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_answer_all(tutti_server *s, int slot);
+tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flight);
+/* Forgets the pulls of a client; -1: of all. */
+void tutti_server_drop_pulls(tutti_server_key *key, const tutti_server *s, int client);
+void tutti_server_tell_waiting(const tutti_server *s);
+
+/* Notes JOINED, LOST, BYE, MEET and FAILED. */
+tutti_status tutti_server_join(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note);
+/* After anything of a client has ended: whether it has now left. */
+tutti_status tutti_server_may_leave(tutti_server *s, int client);
+/* Whether clients are there, or to come. *status: the run cannot go on. */
+int tutti_server_has_guests(tutti_server *s, tutti_status *status);
+/* Tells every worker that it is over. */
+void tutti_server_say_end(tutti_server *s, tutti_status status);
+
+#endif

@@ -1,0 +1,337 @@
+/* The TCP transport: messages in random order, sizes that differ, receives taken back, connections that break or
+ * fall silent; and the door, with strangers before it. */
+#include "collectives/transport/tcp.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "tests/support/testing.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { LANES = 2, TAGS = 8, MESSAGES = 200, LARGEST = 600000 };
+
+static tutti_transport *a, *b;
+
+static void open_pair(double silence_s)
+{
+    int ends[2];
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    for (int e = 0; e < 2; e++) {
+        const tutti_tcp_options o = {
+            .rank = e, .lanes = LANES, .tags = TAGS, .silence_s = silence_s};
+        ck_assert_ok(tutti_transport_tcp(ends[e], &o, e ? &b : &a));
+    }
+}
+
+static void close_pair(void)
+{
+    a->ops->close(a);
+    b->ops->close(b);
+}
+
+/* Passes on both until the message ends. */
+static tutti_status end_of(tutti_transport *t, tutti_message *m)
+{
+    double until_s = tutti_clock_s() + 30;
+    for (int done = 0;;) {
+        tutti_tcp_pass(a);
+        tutti_tcp_pass(b);
+        tutti_status status = t->ops->test(t, m, &done);
+        if (done) return status;
+        ck_assert_msg(tutti_clock_s() < until_s, "a message does not end");
+    }
+}
+
+static void fill(unsigned char *data, size_t bytes, unsigned salt)
+{
+    for (size_t i = 0; i < bytes; i++) data[i] = (unsigned char)(salt * 31 + i * 7 + (i >> 8));
+}
+
+/* ---- messages ---- */
+
+typedef struct message {
+    int lane, tag;
+    size_t bytes;
+    unsigned char *out, *in;
+    tutti_message *send, *recv;
+} message;
+
+static void draw(message *m, uint64_t seed, uint64_t i)
+{
+    static const size_t sizes[] = {0, 1, 64, 5000, LARGEST};
+    uint64_t n = 0;
+    *m = (message){.lane = (int)tutti_rng_below(seed, i, n++, LANES),
+        .tag = (int)tutti_rng_below(seed, i, n++, TAGS),
+        .bytes =
+            sizes[tutti_rng_below(seed, i, n++, 40) % 40 ? tutti_rng_below(seed, i, n++, 4) : 4]};
+    m->out = malloc(m->bytes + 1);
+    m->in = calloc(1, m->bytes + 1);
+    fill(m->out, m->bytes, (unsigned)i);
+}
+
+/* Sends are posted in their order, receives in theirs, which meet per lane and tag; passes in between. */
+START_TEST(messages_in_any_order)
+{
+    uint64_t seed = testing_seed(71);
+    static message all[MESSAGES];
+    open_pair(60);
+    for (int i = 0; i < MESSAGES; i++) draw(&all[i], seed, (uint64_t)i);
+    for (int sent = 0, received = 0; sent + received < 2 * MESSAGES;) {
+        uint64_t draws = (uint64_t)(sent + received);
+        int sends =
+            received == MESSAGES || (sent < MESSAGES && tutti_rng_below(seed, 1000, draws, 2));
+        message *m = &all[sends ? sent++ : received++];
+        if (sends)
+            ck_assert_ok(a->ops->isend(a, m->lane, 1, m->tag, m->out, m->bytes, &m->send));
+        else
+            ck_assert_ok(b->ops->irecv(b, m->lane, 0, m->tag, m->in, m->bytes, &m->recv));
+        if (tutti_rng_below(seed, 1001, draws, 2)) tutti_tcp_pass(a);
+        if (tutti_rng_below(seed, 1002, draws, 2)) tutti_tcp_pass(b);
+    }
+    for (int i = MESSAGES - 1; i >= 0; i--) { /* their ends may be asked for in any order */
+        ck_assert_ok(end_of(b, all[i].recv));
+        ck_assert_ok(end_of(a, all[i].send));
+        ck_assert_msg(!memcmp(all[i].in, all[i].out, all[i].bytes), "message %d differs", i);
+        free(all[i].in);
+        free(all[i].out);
+    }
+    ck_assert_int_eq(tutti_tcp_flushed(a), 1);
+    close_pair();
+}
+END_TEST
+
+START_TEST(sizes_differ)
+{
+    char out[10] = "123456789", in[11];
+    tutti_message *s, *r;
+    open_pair(60);
+    for (int first = 0; first < 2; first++) { /* which is posted first */
+        if (first) ck_assert_ok(b->ops->irecv(b, 1, 0, 3, in, 11, &r));
+        ck_assert_ok(a->ops->isend(a, 1, 1, 3, out, 10, &s));
+        if (!first) ck_assert_ok(b->ops->irecv(b, 1, 0, 3, in, 11, &r));
+        ck_assert_int_eq(end_of(b, r), TUTTI_ERR_MISMATCH);
+        ck_assert_int_eq(end_of(a, s), TUTTI_ERR_MISMATCH);
+        /* and the next one fits */
+        ck_assert_ok(a->ops->isend(a, 1, 1, 3, out, 10, &s));
+        ck_assert_ok(b->ops->irecv(b, 1, 0, 3, in, 10, &r));
+        ck_assert_ok(end_of(b, r));
+        ck_assert_ok(end_of(a, s));
+    }
+    ck_assert_ptr_null(tutti_tcp_broken(a));
+    close_pair();
+}
+END_TEST
+
+START_TEST(taken_back)
+{
+    char one[4] = "one", two[4] = "two", in[4], other[4] = "";
+    tutti_message *s, *r, *t;
+    open_pair(60);
+    /* a receive, whose message then comes: it goes nowhere, and the next receive gets the next message */
+    ck_assert_ok(b->ops->irecv(b, 0, 0, 0, in, 4, &r));
+    ck_assert_ok(b->ops->irecv(b, 0, 0, 0, other, 4, &t));
+    b->ops->cancel(b, r);
+    ck_assert_ok(end_of(b, r));
+    ck_assert_ok(a->ops->isend(a, 0, 1, 0, one, 4, &s));
+    ck_assert_ok(end_of(a, s));
+    ck_assert_ok(a->ops->isend(a, 0, 1, 0, two, 4, &s));
+    ck_assert_ok(end_of(a, s));
+    ck_assert_ok(end_of(b, t));
+    ck_assert_str_eq(other, "two");
+    /* a send that nobody wants */
+    ck_assert_ok(a->ops->isend(a, 0, 1, 1, one, 4, &s));
+    a->ops->cancel(a, s);
+    ck_assert_ok(end_of(a, s));
+    /* one that is under way cannot be taken back */
+    ck_assert_ok(b->ops->irecv(b, 0, 0, 1, in, 4, &r));
+    ck_assert_ok(a->ops->isend(a, 0, 1, 1, two, 4, &s));
+    tutti_tcp_pass(b);
+    tutti_tcp_pass(a);
+    ck_assert_ok(end_of(b, r));
+    ck_assert_str_eq(in, "two");
+    ck_assert_ok(end_of(a, s));
+    /* an abandoned receive is like one taken back */
+    ck_assert_ok(b->ops->irecv(b, 0, 0, 2, in, 4, &r));
+    b->ops->abandon(b, r);
+    ck_assert_ptr_null(tutti_tcp_broken(b));
+    close_pair();
+}
+END_TEST
+
+START_TEST(breaks)
+{
+    static unsigned char large[1 << 22];
+    char in[4];
+    tutti_message *s, *r, *w;
+    open_pair(60);
+    ck_assert_ok(b->ops->irecv(b, 0, 0, 0, in, 4, &r));
+    ck_assert_ok(b->ops->irecv(b, 1, 0, 1, large, sizeof large, &w));
+    ck_assert_ok(b->ops->isend(b, 0, 0, 5, in, 4, &s));
+    tutti_tcp_pass(b);
+    tutti_tcp_pass(a);
+    a->ops->close(a);
+    tutti_tcp_pass(b);
+    ck_assert_str_eq(tutti_tcp_broken(b), "has closed the connection");
+    int done;
+    tutti_message *all[3] = {r, w, s};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(b->ops->test(b, all[i], &done), TUTTI_ERR_COMM);
+        ck_assert_int_eq(done, 1);
+    }
+    ck_assert_int_eq(b->ops->isend(b, 0, 0, 5, in, 4, &s), TUTTI_ERR_COMM);
+    b->ops->close(b);
+}
+END_TEST
+
+START_TEST(silence)
+{
+    open_pair(0.2);
+    double began_s = tutti_clock_s();
+    while (tutti_clock_s() < began_s + 0.6) { /* both are there: pings keep the line alive */
+        tutti_tcp_pass(a);
+        tutti_tcp_pass(b);
+        tutti_clock_sleep(5e-3);
+    }
+    ck_assert_ptr_null(tutti_tcp_broken(a));
+    while (!tutti_tcp_broken(a) && tutti_clock_s() < began_s + 20) {
+        tutti_tcp_pass(a);
+        tutti_clock_sleep(5e-3);
+    }
+    ck_assert_ptr_nonnull(strstr(tutti_tcp_broken(a), "has been silent for 0."));
+    close_pair();
+}
+END_TEST
+
+/* ---- the door ---- */
+
+static tutti_tcp_door *door;
+
+static int dial(void)
+{
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in to = {.sin_family = AF_INET,
+        .sin_port = htons((uint16_t)tutti_tcp_door_port(door)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ck_assert_int_eq(connect(s, (struct sockaddr *)&to, sizeof to), 0);
+    return s;
+}
+
+static int hear(unsigned char words[])
+{
+    char from[TUTTI_TCP_NAME];
+    double until_s = tutti_clock_s() + 0.3;
+    int s = -1;
+    while (s < 0 && tutti_clock_s() < until_s) s = tutti_tcp_door_hear(door, words, from);
+    return s;
+}
+
+static void say(int socket, int version, const char *token, size_t bytes)
+{
+    unsigned char g[TUTTI_TCP_GREETING_BYTES];
+    tutti_tcp_greeting greeting = {.version = version, .words = "hello"};
+    snprintf(greeting.token, sizeof greeting.token, "%s", token);
+    tutti_tcp_greeting_write(&greeting, g);
+    ck_assert_int_eq((int)send(socket, g, bytes, 0), (int)bytes);
+}
+
+static int verdict(int socket)
+{
+    unsigned char bytes[TUTTI_TCP_GREETING_BYTES];
+    tutti_tcp_greeting g;
+    if (recv(socket, bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes) return -1;
+    ck_assert_ptr_null(tutti_tcp_greeting_read(bytes, &g));
+    return g.verdict;
+}
+
+START_TEST(strangers)
+{
+    unsigned char words[TUTTI_TCP_WORDS_BYTES];
+    int s[TUTTI_TCP_STRANGERS + 10];
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_ok(tutti_tcp_door_open("127.0.0.1", 0, "secret", &door));
+    int silent = dial(), part = dial(), rubbish = dial(), wrong = dial(), other = dial();
+    say(part, TUTTI_TCP_VERSION, "secret", 30);
+    ck_assert_int_eq((int)send(rubbish, "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
+    say(wrong, TUTTI_TCP_VERSION, "Secret", TUTTI_TCP_GREETING_BYTES);
+    say(other, TUTTI_TCP_VERSION + 1, "secret", TUTTI_TCP_GREETING_BYTES);
+    ck_assert_int_eq(hear(words), -1);
+    ck_assert_int_eq(verdict(rubbish), -1);
+    ck_assert_int_eq(verdict(wrong), TUTTI_TCP_WRONG_TOKEN);
+    ck_assert_int_eq(verdict(other), TUTTI_TCP_WRONG_VERSION);
+    /* one who may come in does so at once, whoever else stands there */
+    int friend = dial();
+    say(friend, TUTTI_TCP_VERSION, "secret", TUTTI_TCP_GREETING_BYTES);
+    int in = hear(words);
+    ck_assert_int_ge(in, 0);
+    ck_assert_str_eq((char *)words, "hello");
+    ck_assert_int_eq(tutti_tcp_answer(in, TUTTI_TCP_WELCOME, words), 1);
+    ck_assert_int_eq(verdict(friend), TUTTI_TCP_WELCOME);
+    /* more of them than there is room */
+    for (int i = 0; i < TUTTI_TCP_STRANGERS + 10; i++) {
+        s[i] = dial();
+        hear(words);
+        if (i % 16 == 0) hear(words);
+    }
+    close(friend);
+    close(in);
+    friend = dial();
+    say(friend, TUTTI_TCP_VERSION, "secret", TUTTI_TCP_GREETING_BYTES);
+    in = hear(words);
+    ck_assert_int_ge(in, 0);
+    for (int i = 0; i < TUTTI_TCP_STRANGERS + 10; i++) close(s[i]);
+    const int all[] = {silent, part, rubbish, wrong, other, friend, in};
+    for (int i = 0; i < 7; i++) close(all[i]);
+    tutti_tcp_door_close(door);
+    tutti_log_set_level(TUTTI_LOG_INFO);
+}
+END_TEST
+
+START_TEST(who_may_not)
+{
+    unsigned char words[TUTTI_TCP_WORDS_BYTES] = "hello";
+    char why[TUTTI_TCP_WHY];
+    int later, s;
+    tutti_tcp_door *second;
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_ok(tutti_tcp_door_open("127.0.0.1", 0, "secret", &door));
+    int port = tutti_tcp_door_port(door);
+    ck_assert_int_eq(tutti_tcp_door_open("127.0.0.1", port, "secret", &second), TUTTI_ERR_COMM);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "another program does"));
+    ck_assert_int_eq(tutti_tcp_door_open("203.0.113.7", 0, "secret", &second), TUTTI_ERR_COMM);
+    /* nobody answers */
+    double began_s = tutti_clock_s();
+    ck_assert_int_eq(tutti_tcp_connect("127.0.0.1", port, 0.2, "secret", words, &later, why, &s),
+        TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(later, 1);
+    ck_assert_ptr_nonnull(strstr(why, "nothing comes back"));
+    ck_assert(tutti_clock_s() - began_s < 10);
+    tutti_tcp_door_close(door);
+    /* nobody is there */
+    ck_assert_int_eq(tutti_tcp_connect("127.0.0.1", port, 5, "secret", words, &later, why, &s),
+        TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(later, 1);
+    ck_assert_ptr_nonnull(strstr(why, "refused"));
+    tutti_log_set_level(TUTTI_LOG_INFO);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tcp");
+    TCase *messages = testing_case(suite, "messages");
+    tcase_add_test(messages, messages_in_any_order);
+    tcase_add_test(messages, sizes_differ);
+    tcase_add_test(messages, taken_back);
+    tcase_add_test(messages, breaks);
+    tcase_add_test(messages, silence);
+    TCase *at_the_door = testing_case(suite, "door");
+    tcase_add_test(at_the_door, strangers);
+    tcase_add_test(at_the_door, who_may_not);
+    return testing_run(suite);
+}

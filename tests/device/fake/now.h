@@ -1,0 +1,10 @@
+/* The fake of a device as far as fakes of libraries need it, without CUDA: memory is the host's, and work is
+ * done when it is put on a stream. Memory that is written on a stream must not be written on
+ * another one before the program has waited. */
+#ifndef TUTTI_FAKE_NOW_H
+#define TUTTI_FAKE_NOW_H
+
+/* Waits for all streams. */
+void fake_wait(void);
+
+#endif

@@ -1,0 +1,53 @@
+#!/bin/bash
+# tutti-cifar on the fake device: the weights must be those of the CPU, with one rank on the GPU and with several that share it
+# or have one each, in several orders of streams and with every design; and it says what is missing.
+set -u
+program=${TUTTI_BUILDDIR:?}/tests/device/tutti-cifar
+[ -x "$program" ] || exit 77
+scratch=$(mktemp -d) failed=0
+trap 'rm -rf "$scratch"' EXIT
+export LD_LIBRARY_PATH=$TUTTI_BUILDDIR/tests/device/fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export STARPU_HOME=${STARPU_HOME:-$scratch} STARPU_SILENT=1 TUTTI_FAKE_MEMORY_MB=1024
+ulimit -c 0
+
+# train RANKS OPTION...: its output in $scratch/log; the algorithm adds in the order of ranks, whatever is summed together.
+train() {
+    local ranks=$1
+    shift
+    "${MPIRUN:-mpirun}" -np "$ranks" "$program" --data synthetic --batch 8 --steps 3 --eval-every never --algorithm direct "$@" \
+        > "$scratch/log" 2>&1
+}
+
+# weights RANKS OPTION...: their hash.
+weights() {
+    train "$@" || { cat "$scratch/log" >&2; return 1; }
+    grep -o 'weights [0-9a-f]*' "$scratch/log"
+}
+
+# same WANTED ORDER RANKS OPTION...
+same() {
+    local wanted=$1 got
+    got=$(TUTTI_FAKE_ORDER=$2 weights "${@:3}" --device cuda)
+    [ -n "$got" ] && [ "$got" = "$wanted" ] && return
+    echo "$got, not $wanted: order $2, ranks and options ${*:3}"
+    failed=1
+}
+
+# refuses STATUS TEXT RANKS OPTION...
+refuses() {
+    local status=0
+    train "${@:3}" --device cuda || status=$?
+    [ $status = "$1" ] && grep -qF -e "$2" "$scratch/log" && return
+    echo "status $status, not $1 with '$2':"
+    cat "$scratch/log"
+    failed=1
+}
+
+one=$(weights 1 --model mlp) two=$(weights 2 --model mlp)
+same "$(weights 1 --model resnet20)" random 1 --model resnet20
+same "$one" late 1 --model mlp
+same "$two" late 2 --model mlp --design concurrent
+TUTTI_FAKE_DEVICES=2 same "$two" random 2 --model mlp --design chained
+TUTTI_FAKE_DEVICES=0 refuses 2 '--device cuda: ' 2 --model mlp
+TUTTI_FAKE_MEMORY_MB=48 refuses 1 'the tensors of a step take' 1 --model mlp-1024x5 --batch 4096
+exit $failed

@@ -1,0 +1,132 @@
+#!/bin/bash
+# Servers and clients as jobs of their own: the oracle's bits in sync, counts without an order; a client that dies, returns
+# or joins; a server that dies; and what is refused: another token, another number of clients, a port in use, a server
+# that never comes; strangers at the door.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+program=$TUTTI_BUILDDIR/tests/kv/kv
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 TUTTI_KV_TIMEOUT=$((15 * slow))
+
+# start ROLE RANKS MODE TYPE [OPTIMIZER]: a job; its words go to $dir/ROLE.
+declare -A job
+start() {
+    TUTTI_KV_ROLE=$1 "$mpirun" -np "$2" "$program" "$3" "$servers" "$clients" "${@:4}" > "$dir/$1" 2>&1 &
+    job[$1]=$!
+}
+# run SERVERS CLIENTS RANKS MODE TYPE [OPTIMIZER]: starts all.
+run() {
+    servers=$1 clients=$2 job=()
+    rm -f "$dir"/server:* "$dir"/client*
+    export TUTTI_KV_SERVERS=$1 TUTTI_KV_CLIENTS=$2 TUTTI_KV_MEET=$dir/meet
+    for ((i = 0; i < servers; i++)); do start "server:$i" 1 "${@:4}"; done
+    for ((i = 0; i < clients; i++)); do start "client:$i" "$3" "${@:4}"; done
+}
+ends() { # ROLE well|badly
+    local status=0
+    wait "${job[$1]}" || status=$?
+    case $2-$status in
+    well-0 | badly-[1-9]*) ;;
+    *) fail "$1 ended with status $status"; tail -n 15 "$dir"/server:* "$dir"/client* ;;
+    esac
+}
+all_end() { for role in "${!job[@]}"; do ends "$role" "$1"; done; }
+says() { grep -qE -- "$2" "$dir/$1" || { fail "$1 does not say: $2"; tail -n 15 "$dir/$1"; }; }
+comes() { # FILE PATTERN
+    for ((i = 0; i < 200 * slow; i++)); do
+        grep -qE -- "$2" "$dir/$1" 2> /dev/null && return
+        sleep 0.05
+    done
+    fail "$1 never says: $2"; tail -n 15 "$dir"/server:* "$dir"/client*
+}
+rank_of() { ps -o pid= --ppid "${job[$1]}" | head -1; } # ROLE: the process of its rank
+dies() { kill -KILL "$(rank_of "$1")"; ends "$1" badly; }
+
+"$mpirun" -np 1 "$program" sync 0 0 sync > "$dir/out" 2>&1 # StarPU measures the machine once
+
+# ---- one meaning, two ways to start
+
+for shape in '1 1 2' '1 2 1' '2 3 2'; do
+    run $shape sync sync add
+    all_end well
+done
+run 2 2 1 counts async
+all_end well
+run 1 3 1 leaving bounded:1
+all_end well
+
+# ---- deaths
+
+KV_STOP=$dir/stop run 1 2 1 steps async 100000 # a client dies: the others go on; it returns, and one joins
+comes client:1 stepping
+dies client:1
+comes server:0 'client 1 has died: its worker 1 on .* has closed the connection; the others go on'
+start client:1 1 steps async 3
+start client 1 steps async 3
+ends client:1 well
+ends client well
+touch "$dir/stop"
+says server:0 'client 1 is back'
+says server:0 'client 2 joins'
+says client:1 'stepping from [1-9]'
+ends client:0 well
+ends server:0 well
+
+run 1 2 1 steps sync 100000 # in sync it ends the run
+comes client:1 stepping
+dies client:1
+ends client:0 badly
+ends server:0 badly
+says server:0 'client 1 has died: .*: with sync the run cannot go on without it'
+says client:0 'client 1 \(worker 1\) has died: server 0 ends the run'
+
+run 2 2 1 steps bounded:2 100000 # a server
+comes client:1 stepping
+comes client:0 stepping
+dies server:0
+ends client:0 badly
+ends client:1 badly
+ends server:1 badly
+says client:0 'server 0 of 2 .*: without it the run ends'
+says server:1 'has lost server 0: the run ends'
+
+# ---- who may not
+
+# the server of one client, which comes later
+servers=1 clients=1 job=()
+export TUTTI_KV_SERVERS=1 TUTTI_KV_CLIENTS=1
+start server:0 1 steps async 5
+comes server:0 'listens on 127'
+[ "$(stat -c %a "$dir/meet.0")" = 600 ] || fail "the meeting place is open to others"
+cp "$dir/meet.0" "$dir/wrong.0"
+sed -i 's/^token ./token x/' "$dir/wrong.0"
+TUTTI_KV_MEET=$dir/wrong start client:0 1 steps async 5
+ends client:0 badly
+says client:0 'does not know this token'
+port=$(sed -n 's/^address .*://p' "$dir/meet.0")
+exec 8<> "/dev/tcp/127.0.0.1/$port" # strangers: one says nothing, one the wrong thing
+exec 9<> "/dev/tcp/127.0.0.1/$port"
+printf 'GET / HTTP/1.1\r\n\r\n' >&9
+TUTTI_KV_CLIENTS=3 start client:2 1 steps async 5
+ends client:2 badly
+says client:2 'refuses: this is server 0 of 1 for 1 clients, type async; you want server 0 of 1 for 3'
+start client:0 1 steps async 5
+ends client:0 well
+ends server:0 well
+says server:0 'turned away a connection from 127.0.0.1'
+exec 8>&- 9>&-
+[ ! -e "$dir/meet.0" ] || fail "the meeting place is left"
+
+servers=1 clients=1 job=()
+TUTTI_KV_TIMEOUT=1 start client:0 1 steps async 5 # nobody comes
+ends client:0 badly
+says client:0 'server 0 of 1 cannot be reached within 1 s: .*meet.0: No such file'
+for role in clients client:x; do
+    job=()
+    start $role 1 steps async 5
+    ends $role badly
+    says $role "role \"$role\": must be server:K, client:K, or client for one that joins"
+done
+TUTTI_KV_MEET=somewhere start client:0 1 steps async 5
+ends client:0 badly
+says client:0 'meet "somewhere": must be a path with a "/", or HOST:PORT'
+finish

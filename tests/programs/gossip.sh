@@ -1,0 +1,55 @@
+#!/bin/bash
+# Replicas that mix their weights with their neighbours' in every step: one hash in every design, on rings and on exponential graphs;
+# what is saved and resumed; what is refused.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 7 --augment crop --ema 0.9)
+
+# is WHAT HASH: the run just done ended with these weights.
+is() {
+    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
+}
+
+# ---- graphs, designs: one hash each ----
+for graph in ring exponential; do
+    trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --checkpoint "$dir/$graph" --replica-check 1
+    hash=$(field weights_hash)
+    [ "$(field replica_checks)" = 3 ] || fail "$graph: $(field replica_checks) checks of replicas, not one after each of 3 rounds (one ends with an epoch)"
+    for design in $(names designs); do
+        [ "$design" = naive ] && continue
+        trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --design "$design" --bucket-mb 0.02
+        is "$graph, $design" "$hash"
+    done
+    trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --checkpoint "$dir/$graph.a" --stop-after 3
+    [ "$(field steps)" = 4 ] || fail "$graph: a run that is to stop within a round stops after step $(field steps), not 4"
+    trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --checkpoint "$dir/$graph.a" --resume "$dir/$graph.a"
+    is "$graph, resumed" "$hash"
+    cmp "$dir/$graph" "$dir/$graph.a" || fail "$graph, resumed: the checkpoints differ"
+    hashes+=("$hash")
+done
+[ "${hashes[0]}" != "${hashes[1]}" ] || fail "both graphs leave the same weights"
+cmp -s "$dir/ring" "$dir/exponential" && fail "both graphs leave the same checkpoint"
+trains 4 "${model[@]}" --strategy local:period=4
+[ "$(field weights_hash)" != "${hashes[0]}" ] || fail "meeting changes nothing"
+trains 1 "${model[@]}"
+alone=$(field weights_hash)
+trains 1 "${model[@]}" --strategy gossip
+is "one rank, which meets nobody" "$alone"
+trains 4 --data synthetic --model mlp --batch 8 --steps 3 --accumulate 2 --eval-every never --strategy gossip --check-only
+grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
+
+# ---- what is refused ----
+refused() { # TEXT OPTION...
+    local text=$1 status=0
+    shift
+    cifar 2 "${model[@]}" "$@" || status=$?
+    [ $status = 2 ] || fail "status $status instead of 2: $*"
+    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+}
+refused "must be gossip:ring or gossip:exponential, which period= may follow, such as gossip:ring,period=1000" --strategy gossip:star
+refused "period must be a whole number from 1" --strategy gossip:ring,period=0
+refused "meet as wholes.*leave out stages of --layout" --strategy gossip --layout stages=2
+refused "leave out split of --layout" --strategy gossip --layout split=2
+refused "wire.*of which --strategy gossip has none" --strategy gossip --wire bf16
+refused "priority.*of which --strategy gossip has none" --strategy gossip --priority on
+finish
