@@ -410,7 +410,10 @@ static tutti_status nccl_collective(
         status = settle(n, lane, tutti_coll_kind_name(args->kind), calls[args->kind](&c), launch_limit_s);
     tutti_message *m = n->unused;
     if (!status) status = cuda(n, "marking an event", cudaEventRecord(m->event, c.stream));
-    if (status) return status;
+    if (status) { /* it may be on the stream, with no event to tell of its end */
+        abort_all(n);
+        return status;
+    }
     n->unused = m->next;
     m->lane = lane;
     *message = m;

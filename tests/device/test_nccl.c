@@ -393,8 +393,10 @@ static void differ(rank *r)
         .recv = device,
         .memory = TUTTI_MEMORY_DEVICE};
     tutti_coll_request *request;
-    r->wrong = tutti_coll_post(r->comm, 0, &args, &request) != TUTTI_OK;
-    if (!r->wrong) {
+    tutti_status posted = tutti_coll_post(r->comm, 0, &args, &request);
+    r->wrong = posted && posted != TUTTI_ERR_COMM;
+    r->hung = posted == TUTTI_ERR_COMM; /* the other rank came first: its memory may be freed nevertheless */
+    if (!posted) {
         r->hung = tutti_coll_wait(r->comm, request, 30) == TUTTI_ERR_COMM;
         while (!tutti_comm_drain(r->comm)) tutti_clock_sleep(1e-3);
         tutti_coll_free(request);
