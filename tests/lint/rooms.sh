@@ -53,8 +53,8 @@ libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
-cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
-nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
+cuda       | dag/device/device_cuda dag/kernels/cuda collectives/transport/nccl.c | CUDA stands behind dag/device/device_cuda*, dag/kernels/cuda* and NCCL's transport
+nccl       | apps/tools/nccl_ collectives/transport/nccl.c      | NCCL stands behind files that are named after it
 cublas     | dag/kernels/cublas                                | cuBLAS stands behind dag/kernels/cublas*
 cudnn      | apps/tools/cudnn_ dag/kernels/cudnn               | cuDNN stands behind files that are named after it
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
