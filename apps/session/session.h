@@ -74,8 +74,9 @@ typedef struct tutti_training_session {
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
     /* Where no rank has all that the model has (in a pipeline, with divided layers, with a strategy
-     * that deals what update rules keep, or with a codec, of which each replica keeps what it did not send), else NULL: the step as it would be on one rank, which never
-     * runs, but lists what the model has (apps/session/weights.h); the layers of all stages */
+     * that deals what update rules keep, or with a codec, of which each replica keeps what it did not
+     * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
+     * has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;
     int end[TUTTI_LAYOUT_STAGES];
     int stale;          /* copies of weights (step.h) are not those of the weights */
@@ -93,7 +94,8 @@ int tutti_training_session_micro_batches(const tutti_training_session *session, 
 
 /* All ranks call it if there is an exchange. On failure the session is closed; after TIMEOUT its
  * memory stays, because a thread of the exchange may still use it. INVAL (logged): an unknown
- * runner. USAGE: no GPU for every rank (tutti_device_choose). NOMEM; errors of tutti_exchange_open and tutti_exchange_attach. */
+ * runner. USAGE: no GPU for every rank (tutti_device_choose). NOMEM; errors of tutti_exchange_open
+ * and tutti_exchange_attach. */
 tutti_status tutti_training_session_open(
     const tutti_training_session_options *options, tutti_training_session *session);
 /* Clears the session and opens its exchange with other options over the same MPI
@@ -105,8 +107,9 @@ tutti_status tutti_training_session_reopen(
 /* Builds a model and its step for images and classes of `input`. The step is cut for the workers
  * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the
  * recipe says of these; a recipe with a deviation of 0 gets mean and deviation of evenly distributed
- * bytes. USAGE (logged) if the place has no kernel for one of its ops, if the model has other parameters for images of eval_size, or no layer that
- * the layout's `split` can divide; INVAL (logged), NOMEM. */
+ * bytes. USAGE (logged) if the place has no kernel for one of its ops, if the model has other
+ * parameters for images of eval_size, or no layer that the layout's `split` can divide; INVAL
+ * (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */

@@ -1,5 +1,4 @@
-/* Which clients a server has: who may come in, and who is there. Nothing here moves a byte, so that every order can be
- * tried (tests/kv/test_guests.c).
+/* Which clients a server has: who may come in, and who is there. Nothing here moves a byte.
  *
  *   expected -> here -> lost -> gone -> here again, where the type permits it
  *                    \-> gone (it has said bye)

@@ -32,6 +32,10 @@ static void hear_end(tutti_kv *kv, const tutti_note *note)
         snprintf(why, sizeof why,
             "client %" PRId64 " (worker %" PRId64 "%s) has died: server %d ends the run", client,
             client * kv->client_size, kv->client_size > 1 ? " and others" : "", server);
+    else if (note->value[3] >= 0)
+        snprintf(why, sizeof why,
+            "server %" PRId64 " of %d is lost to another worker: without it server %d ends the run",
+            note->value[3], kv->servers, server);
     else
         snprintf(why, sizeof why, "server %d ends the run: %s; its log says why", server,
             tutti_status_text(status));

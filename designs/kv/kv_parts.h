@@ -18,7 +18,8 @@ typedef enum tutti_kv_note {
     TUTTI_KV_PUSH, /* root: [1] slot [2] rate; the data follow on the edge */
     TUTTI_KV_PULL, /* root: [1] slot [2] its client's pushes so far; the value is to follow on the edge */
     TUTTI_KV_BYE, /* worker: it writes nothing more */
-    TUTTI_KV_END, /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 */
+    /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 [3] the server */
+    TUTTI_KV_END,
     /* between jobs */
     TUTTI_KV_MEET,  /* the first worker of a client, and server 0: a barrier */
     TUTTI_KV_STALL, /* server: [1] key [2] pushes [3] client that a pull waits for [4] its pushes */

@@ -120,7 +120,8 @@ static tutti_status open_server(tutti_kv *kv, tutti_server *s)
         .round = calloc(clients, sizeof *s->round),
         .began_s = tutti_clock_s(),
         .died_last = -1,
-        .blamed = -1};
+        .blamed = -1,
+        .lost = -1};
     s->end = &s->first;
     tutti_clock_cond_init(&s->more);
     if (!s->client || !s->round) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");

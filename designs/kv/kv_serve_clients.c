@@ -114,7 +114,7 @@ tutti_status tutti_server_may_leave(tutti_server *s, int client)
     s->left_well++;
     tutti_status status = leave(s, client);
     if (!between_jobs(s) || is_sync(s)) return status;
-    write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, status, -1});
+    write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, status, -1, -1});
     cut_client(s, client, 1);
     set_guest(s, client, TUTTI_GUEST_GONE);
     return status;
@@ -176,7 +176,7 @@ tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note)
 
 tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note)
 {
-    s->blamed = -1; /* no client */
+    s->lost = (int)note->value[1];
     return tutti_fail(TUTTI_ERR_COMM, "worker %d has lost server %" PRId64 ": the run ends",
         note->rank, note->value[1]);
 }
@@ -217,7 +217,8 @@ int tutti_server_has_guests(tutti_server *s, tutti_status *status)
 
 void tutti_server_say_end(tutti_server *s, tutti_status status)
 {
-    const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_END, status, status ? s->blamed : -1};
+    const int64_t value[TUTTI_NOTE_VALUES] = {
+        TUTTI_KV_END, status, status ? s->blamed : -1, status ? s->lost : -1};
     for (int c = 0; c < s->clients; c++)
         if (s->client[c].here && (is_sync(s) || !between_jobs(s) || !s->client[c].gone))
             write_client(s, c, value);

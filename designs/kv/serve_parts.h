@@ -102,6 +102,7 @@ struct tutti_server {
     pthread_cond_t more;
     tutti_kv_event *first, **end;
     tutti_status failure; /* of keeping events */
+    int lost;             /* the server that a worker has lost, which ends the run; -1: none */
     int blamed;           /* the client whose death ends the run; -1: none */
 };
 

@@ -50,7 +50,7 @@ static void insert_all(rank *r, const tutti_run_hooks *hooks)
             .place = {.lane = n % r->lanes, .index = n, .priority = r->priorities ? n % 7 - 1 : 0}};
         *s = (sum){.token.finish = end, .rank = r};
         for (int i = 0; i < COUNT; i++) s->x[i] = n + i + r->number;
-        void *buf[] = {s->x};
+        const tutti_buffer buf[] = {{.pointer = s->x, .bytes = sizeof s->x}};
         int64_t sequence = hooks->reserve(hooks->ctx, &node);
         hooks->start(hooks->ctx, &node, sequence, buf, &s->token);
     }

@@ -83,7 +83,7 @@ static void end_item(tutti_token *token, tutti_status status)
 
 static void submit(rank_job *job, const tutti_run_hooks *hooks, item *i)
 {
-    void *buf[] = {i->data};
+    const tutti_buffer buf[] = {{.pointer = i->data, .bytes = sizeof i->data}};
     int64_t sequence = hooks->reserve(hooks->ctx, &i->node);
     hooks->start(hooks->ctx, &i->node, sequence, buf, &i->token);
     int chain = job->design->chain;

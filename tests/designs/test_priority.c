@@ -228,7 +228,7 @@ static void make_ready(int rank, int number)
     tutti_run_hooks hooks = tutti_exchange_insert_hooks(the->exchange[rank]);
     const tutti_node node = node_of(number, 0);
     sum *s = &the->sum[rank][number];
-    void *buf[] = {s->x};
+    const tutti_buffer buf[] = {{.pointer = s->x, .bytes = sizeof s->x}};
     hooks.start(hooks.ctx, &node, s->sequence, buf, &s->token);
 }
 

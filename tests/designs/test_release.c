@@ -134,7 +134,7 @@ static void insert(rank *r, const tutti_run_hooks *hooks, sum *s, int n)
         .kind = TUTTI_NODE_COLLECTIVE,
         .desc = &args,
         .desc_bytes = sizeof args};
-    void *buf[] = {s->x};
+    const tutti_buffer buf[] = {{.pointer = s->x, .bytes = sizeof s->x}};
     s->token.finish = end;
     hooks->start(hooks->ctx, &node, hooks->reserve(hooks->ctx, &node), buf, &s->token);
 }

@@ -145,7 +145,7 @@ if computes_bf16; then
     grep -q '^mlp in bf16,' "$dir/out" && grep -q '^dense_wide ' "$dir/out" || { fail "not computed in bf16"; cat "$dir/out"; }
     "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --precision auto --json "$dir/values" \
         > "$dir/out" 2>&1 || { fail "tutti-bench step --precision auto: status $?"; cat "$dir/out"; }
-    grep -q '"name":"funneled".*"wire":"f32","precision":"\(f32\|bf16\)"' "$dir/values" || fail "no precision: $(cat "$dir/values")"
+    grep -q '"name":"funneled".*"wire":"f32","compress":"none","precision":"\(f32\|bf16\)"' "$dir/values" || fail "no precision: $(cat "$dir/values")"
 fi
 # What ran where; every sample, in both files; how ratios are made; computation alone on both sides of each design.
 for key in date host cpu processors load versions commit; do
