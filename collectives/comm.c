@@ -462,8 +462,8 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     return first;
 }
 
-/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled; returns whether it has to be
- * called again. */
+/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled; returns whether it has
+ * to be called again. */
 static int drain_message(tutti_coll_request *r)
 {
     tutti_transport *t = r->comm->transport;

@@ -28,7 +28,6 @@ libcore_la_SOURCES += \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \
 	collectives/transport/loop.c \
-	collectives/transport/nccl.h \
 	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \
 	collectives/transport/mpi_fail.c \
@@ -42,8 +41,13 @@ libcore_la_SOURCES += \
 	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
 	collectives/transport/transport.c collectives/transport/transport.h
 
+# What programs choose from; the library has MPI alone, and needs no NCCL.
+libnet_la_SOURCES += \
+	collectives/transport/gather.c collectives/transport/gather.h \
+	collectives/transport/nccl_parts.h \
+	collectives/transport/table.c
 if HAVE_NCCL
-libcore_la_SOURCES += collectives/transport/nccl.c
+libnet_la_SOURCES += collectives/transport/nccl.c collectives/transport/nccl_call.c collectives/transport/nccl_open.c
 else
-libcore_la_SOURCES += collectives/transport/nccl_none.c
+libnet_la_SOURCES += collectives/transport/nccl_none.c
 endif

@@ -29,6 +29,9 @@ if HAVE_CUDNN
 fake_libraries += tests/device/fake/libcudnn.so.9
 fake_conv = tests/device/fake/conv_fake.$(OBJEXT)
 endif
+if HAVE_NCCL
+fake_libraries += tests/device/fake/libnccl.so.2
+endif
 fake_kernels = $(fake_conv) \
 	tests/device/fake/act_fake.$(OBJEXT) \
 	tests/device/fake/arith_fake.$(OBJEXT) \
@@ -83,8 +86,6 @@ tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
 
 if HAVE_NCCL
-check_DATA += tests/device/fake/libnccl.so.2
-CLEANFILES += tests/device/fake/libnccl.so.2
 tests/device/fake/libnccl.so.2: tests/device/fake/nccl.c tests/device/fake/nccl.map tests/device/fake/fake.h \
 	  tests/device/fake/libcudart.so.13
 	$(AM_V_CCLD)$(fake_build) $(NCCL_CFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/nccl.map \
@@ -94,7 +95,7 @@ TESTS += tests/device/test_nccl
 tests_device_test_nccl_SOURCES = tests/device/test_nccl.c
 tests_device_test_nccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(CUDA_CFLAGS)
 tests_device_test_nccl_LDFLAGS = $(fake_LDFLAGS)
-tests_device_test_nccl_LDADD = libtesting.la tests/device/fake/libnccl.so.2 $(fake_libraries)
+tests_device_test_nccl_LDADD = libtesting.la $(fake_libraries)
 endif
 check_PROGRAMS += tests/device/test_steps
 TESTS += tests/device/steps.sh tests/device/mutants/mutants.sh
@@ -105,12 +106,12 @@ tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
 # tutti-cifar, linked for the fake.
 check_PROGRAMS += tests/device/tutti-cifar
-TESTS += tests/device/training.sh
+TESTS += tests/device/training.sh tests/device/nccl.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
 tests_device_tutti_cifar_LDFLAGS = $(fake_LDFLAGS)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
 endif
-EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/mutants
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:

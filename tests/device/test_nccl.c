@@ -1,6 +1,6 @@
 /* The transport nccl on the fake device: ranks are threads, each with a GPU, over the transport loop. */
 #include "collectives/coll.h"
-#include "collectives/transport/nccl.h"
+#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
@@ -19,6 +19,7 @@ typedef struct rank {
     int number, size, device, lanes;
     double timeout_s;
     tutti_loop_world *world;
+    tutti_transport *transport; /* the comm's */
     tutti_comm *comm;
     tutti_status opened;
     int wrong, hung;
@@ -29,12 +30,12 @@ typedef struct rank {
 static void open_rank(rank *r)
 {
     cudaSetDevice(r->device);
-    tutti_transport *whole, *transport;
-    const tutti_nccl_options options = {
+    tutti_transport *whole;
+    const tutti_transport_options options = {
         .device = r->device, .lanes = r->lanes, .timeout_s = r->timeout_s};
     r->opened = tutti_transport_loop(r->world, r->number, r->lanes + 1, &whole);
-    if (!r->opened) r->opened = tutti_transport_nccl(whole, &options, &transport);
-    if (!r->opened) r->opened = tutti_comm_new(transport, NULL, &r->comm);
+    if (!r->opened) r->opened = tutti_transport_nccl(whole, &options, &r->transport);
+    if (!r->opened) r->opened = tutti_comm_new(r->transport, NULL, &r->comm);
 }
 
 static void *live(void *arg)
@@ -279,7 +280,7 @@ static void *run_program(void *arg)
     tutti_transport *whole, *transport;
     const tutti_design *design = tutti_design_find(p->design);
     int lanes = design->many_lanes ? 3 : 1;
-    const tutti_nccl_options nccl = {.device = r->device, .lanes = lanes, .timeout_s = 30};
+    const tutti_transport_options nccl = {.device = r->device, .lanes = lanes, .timeout_s = 30};
     const tutti_exchange_options options = {
         .design = design, .lanes = lanes, .verify = TUTTI_VERIFY_ON, .timeout_s = 30};
     float ones[COUNT];
@@ -413,6 +414,36 @@ START_TEST(an_error_of_nccl_ends_the_collective)
 }
 END_TEST
 
+/* Rank 0 cancels what rank 1 never starts. */
+static void start_alone(rank *r)
+{
+    tutti_transport *t = r->transport;
+    tutti_message *message = NULL;
+    float ones[COUNT] = {0};
+    int done = 0;
+    if (r->number) return;
+    float *device = device_buffer(ones, COUNT);
+    const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
+        .dtype = TUTTI_F32,
+        .op = TUTTI_SUM,
+        .count = COUNT,
+        .recv = device,
+        .memory = TUTTI_MEMORY_DEVICE};
+    r->wrong = t->ops->collective(t, 0, &args, &message) != TUTTI_OK || !message;
+    if (!r->wrong) r->wrong = t->ops->test(t, message, &done) != TUTTI_OK || done;
+    if (!r->wrong) t->ops->cancel(t, message);
+    if (!r->wrong) r->wrong = t->ops->test(t, message, &done) != TUTTI_ERR_COMM || !done;
+    cudaFree(device); /* nothing touches it any more */
+}
+
+START_TEST(what_was_aborted_has_ended_and_failed)
+{
+    rank r[2] = {{0}};
+    run(r, 2, &(rank){.lanes = 2, .timeout_s = 30, .body = start_alone});
+    ck_assert(!r[0].opened && !r[1].opened && !r[0].wrong);
+}
+END_TEST
+
 int main(void)
 {
     setenv("TUTTI_FAKE_DEVICES", "3", 1);
@@ -429,5 +460,6 @@ int main(void)
     tcase_add_test(tcase, a_rank_without_its_gpu_is_told_everywhere);
     tcase_add_test(tcase, waiting_for_a_rank_has_a_deadline);
     tcase_add_test(tcase, an_error_of_nccl_ends_the_collective);
+    tcase_add_test(tcase, what_was_aborted_has_ended_and_failed);
     return testing_run(suite);
 }
