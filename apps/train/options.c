@@ -1,6 +1,7 @@
 #include "apps/train/options.h"
 
 #include "apps/session/device.h"
+#include "apps/session/transport.h"
 #include "apps/session/precision.h"
 #include "collectives/choose.h"
 #include "config.h"
@@ -238,6 +239,7 @@ static const tutti_setting settings[] = {
                 "what the replicas of a stage exchange; unknown: 1000 for cuts, and sums cost "
                 "nothing"},
     TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
@@ -516,6 +518,8 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->tf32 && strcmp(o->device, "cpu") == 0)
         return tutti_conf_refuse(
             &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
+    const char *fault = tutti_transport_fault(o->transport, o->device);
+    if (fault) return tutti_conf_refuse(&o->conf, "transport", o->transport, fault);
     const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
@@ -564,7 +568,7 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
-    const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
+    fault = tutti_setting_wire_fault(o->algorithm, o->wire);
     if (fault) return refuse_wire(o, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;

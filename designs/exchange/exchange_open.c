@@ -92,9 +92,11 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     if (!status && !x->options.design->start->main_drives && !x->options.manual)
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
-    int control = talks(x, x->boot.size);
-    int lanes = x->options.lanes + control + x->options.messages;
-    return status ? status : tutti_transport_mpi(x->boot.comm, lanes, transport);
+    const tutti_exchange_options *o = &x->options;
+    int lanes = o->lanes + talks(x, x->boot.size) + o->messages;
+    if (!status) status = tutti_transport_mpi(x->boot.comm, lanes, transport);
+    if (status || !o->over) return status;
+    return o->over(o->over_ctx, *transport, o->lanes, o->setup_timeout_s, transport);
 }
 
 /* A transport's lock, if it has one. */
