@@ -19,7 +19,6 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/kv_rows.c apps/bench/kv_rows.h \
 	apps/bench/kv_store.c apps/bench/kv_store.h \
 	apps/bench/kv_tell.c \
-	apps/bench/link.h \
 	apps/bench/interference.c apps/bench/interference.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \

@@ -157,9 +157,10 @@ static tutti_status write_svg(
     return status;
 }
 
-static void draw_points(const void *what, FILE *out)
+static tutti_status draw_points(const void *what, FILE *out)
 {
     tutti_points_draw(what, out);
+    return TUTTI_OK;
 }
 
 static tutti_status plot_grid(const options *o)
