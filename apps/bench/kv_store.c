@@ -20,8 +20,11 @@ tutti_status tutti_store_start(void)
     conf.ncuda = conf.nopencl = 0;
     conf.catch_signals = 0;
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
-    int lock = tutti_process_lock_take("starpu", longest_start_s);
-    int rc = starpu_init(&conf);
+    int lock;
+    tutti_status status =
+        tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
+    if (status) return status;
+    const int rc = starpu_init(&conf);
     tutti_process_lock_release(lock);
     if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
     starpu_pause();

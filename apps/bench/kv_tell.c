@@ -1,5 +1,5 @@
 #include "apps/bench/kv_rows.h"
-#include "apps/bench/link.h"
+#include "apps/session/link.h"
 #include "dag/base/median.h"
 
 #include <inttypes.h>

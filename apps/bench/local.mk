@@ -19,7 +19,6 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/kv_rows.c apps/bench/kv_rows.h \
 	apps/bench/kv_store.c apps/bench/kv_store.h \
 	apps/bench/kv_tell.c \
-	apps/bench/link.h \
 	apps/bench/interference.c apps/bench/interference.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
@@ -44,6 +43,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h \
+	apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)

@@ -126,7 +126,7 @@ static int list_charts(const tutti_grid_rows *rows, const tutti_grid_row *first[
     return charts;
 }
 
-static void draw_grid(const void *what, FILE *out)
+static tutti_status draw_grid(const void *what, FILE *out)
 {
     const tutti_grid_rows *rows = what;
     const tutti_grid_row *first[MOST_CHARTS];
@@ -134,31 +134,33 @@ static void draw_grid(const void *what, FILE *out)
     tutti_chart_begin(out, charts, ACROSS);
     for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
     tutti_chart_end(out);
+    return TUTTI_OK;
 }
 
-static void draw_curves(const void *what, FILE *out)
+static tutti_status draw_curves(const void *what, FILE *out)
 {
-    tutti_curves_draw(what, out);
+    return tutti_curves_draw(what, out);
 }
 
 static tutti_status write_svg(
-    const char *path, void (*draw_all)(const void *what, FILE *out), const void *what)
+    const char *path, tutti_status (*draw_all)(const void *what, FILE *out), const void *what)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
-    draw_all(what, out);
+    tutti_status status = draw_all(what, out);
     const tutti_file_options file = {.what = "picture", .path = path};
-    tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
-                                      : tutti_file_put(&file, text, bytes);
+    if (fclose(out) && !status) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
+    if (!status) status = tutti_file_put(&file, text, bytes);
     free(text);
     return status;
 }
 
-static void draw_points(const void *what, FILE *out)
+static tutti_status draw_points(const void *what, FILE *out)
 {
     tutti_points_draw(what, out);
+    return TUTTI_OK;
 }
 
 static tutti_status plot_grid(const options *o)
