@@ -47,6 +47,9 @@ static const tutti_setting settings[] = {
         AT(micro_batches), .help = "parts of a batch, which they divide"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage; auto: such that stages take about the same time"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, AT(link_mbit),
+        .help = "Mbit/s of a rank's link, for --stage-layers auto, as of tutti-cifar"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
         .help = "design; all: each that communicates while it computes"},
     TUTTI_SETTING_WORKERS(AT(workers)),
@@ -185,6 +188,7 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     if (o->batch % o->micro_batches)
         return tutti_conf_refuse(&conf, "micro-batches", NULL, "must divide --batch");
     l->micro_batches = (int)o->micro_batches;
+    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     l->emission = strcmp(o->pipeline, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;

@@ -1,5 +1,6 @@
 #include "apps/session/layout.h"
 
+#include "apps/session/link.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 #include "dag/step/partition.h"
@@ -192,19 +193,26 @@ static tutti_status check_number(
         layout->stages, model, most);
 }
 
-tutti_status tutti_layout_cut(
-    const tutti_layout *layout, const char *model, const tutti_net *net, int end[])
+static tutti_status cut_evenly(const tutti_layout *layout, const tutti_net *net,
+    const tutti_step_options *step, int workers, int end[])
 {
-    tutti_status status = check_number(layout, model, net);
-    if (status == TUTTI_OK && layout->stage_layers[0]) {
-        status = cut_as_told(layout, model, net->layers, end);
-        return status == TUTTI_OK ? check_told(layout, model, net, end) : status;
-    }
+    const double rate = tutti_link_goodput(layout->link_mbit);
+    const double work_per_byte = rate > 0 ? tutti_work_per_byte_sent(rate, workers) : 0;
     tutti_layer_cost *cost = calloc((size_t)net->layers, sizeof *cost);
     if (!cost)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the costs of %d layers", net->layers);
-    if (status == TUTTI_OK) status = tutti_net_costs(net, cost);
-    if (status == TUTTI_OK) status = tutti_partition(net->layers, cost, layout->stages, end);
+    tutti_status status = tutti_net_costs(net, step, cost);
+    if (!status) status = tutti_partition(net->layers, cost, work_per_byte, layout->stages, end);
     free(cost);
     return status;
+}
+
+tutti_status tutti_layout_cut(const tutti_layout *layout, const char *model, const tutti_net *net,
+    const tutti_step_options *step, int workers, int end[])
+{
+    tutti_status status = check_number(layout, model, net);
+    if (status) return status;
+    if (!layout->stage_layers[0]) return cut_evenly(layout, net, step, workers, end);
+    status = cut_as_told(layout, model, net->layers, end);
+    return status ? status : check_told(layout, model, net, end);
 }

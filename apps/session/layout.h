@@ -20,6 +20,7 @@
 
 #include "dag/base/status.h"
 #include "dag/net/net.h"
+#include "dag/net/step.h"
 #include "dag/net/units.h"
 
 #include <stdint.h>
@@ -35,6 +36,7 @@ typedef struct tutti_layout {
     int stage_layers[TUTTI_LAYOUT_STAGES];
     tutti_emission emission; /* of a pipeline's stages */
     int micro_batches;       /* 0: auto */
+    double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
 } tutti_layout;
 
 /* Reads "stages=2,replicas=2", or "servers=1,clients=2", in any order; what is left out stays 0.
@@ -83,10 +85,11 @@ static inline int tutti_layout_rank(const tutti_layout *layout, int stage, int r
 /* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
  * the greatest divisor of the batch up to 4 for each stage. */
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers);
-/* Of each stage the layer behind its last one. USAGE (logged): more stages than layers with
+/* Of each stage of a step the layer behind its last one, where each rank has so many workers. It depends
+ * on nothing that ranks do not share; weights do not depend on it. USAGE (logged): more stages than layers with
  * parameters; stage_layers that are not as many as there are stages, have another sum than the net, or
  * leave a stage without parameters. NOMEM. */
-tutti_status tutti_layout_cut(
-    const tutti_layout *layout, const char *model, const tutti_net *net, int end[]);
+tutti_status tutti_layout_cut(const tutti_layout *layout, const char *model, const tutti_net *net,
+    const tutti_step_options *step, int workers, int end[]);
 
 #endif

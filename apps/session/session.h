@@ -21,6 +21,7 @@
 
 #include "apps/models/model.h"
 #include "apps/session/layout.h"
+#include "apps/session/transport.h"
 #include "dag/net/step.h"
 #include "dag/run/run.h"
 #include "designs/exchange/exchange.h"
@@ -38,6 +39,7 @@ typedef struct tutti_training_session_options {
     /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
+    const char *transport; /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
     tutti_binding_place place; /* with `device`, only its tf32 counts */
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */
@@ -60,7 +62,7 @@ typedef struct tutti_training_session {
     tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
-    tutti_binding_place place;    /* where kernels run */
+    tutti_binding_place place;    /* where kernels run, and collectives find their data */
     /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
      * one: it is neither fed nor read */
     int stage, replica, replicas;
@@ -71,6 +73,7 @@ typedef struct tutti_training_session {
     tutti_meter *meter;       /* NULL: not metered */
     tutti_trace *trace;       /* NULL: not traced */
     tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
+    tutti_session_transport *transport; /* what the exchange opens it with; NULL without one */
     /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
     tutti_net *net;
     tutti_step *step;

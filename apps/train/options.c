@@ -1,6 +1,7 @@
 #include "apps/train/options.h"
 
 #include "apps/session/device.h"
+#include "apps/session/transport.h"
 #include "apps/session/precision.h"
 #include "collectives/choose.h"
 #include "config.h"
@@ -234,7 +235,13 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, .environment = "TUTTI_LINK_MBIT", AT(link_mbit),
+        .help = "Mbit/s of a rank's link, by which --stage-layers auto weighs what crosses cuts and "
+                "what the replicas of a stage exchange; unknown: 1000 for cuts, and sums cost "
+                "nothing"},
     TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
@@ -517,6 +524,8 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->tf32 && strcmp(o->device, "cpu") == 0)
         return tutti_conf_refuse(
             &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
+    const char *fault = tutti_transport_fault(o->transport, o->device);
+    if (fault) return tutti_conf_refuse(&o->conf, "transport", o->transport, fault);
     const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
@@ -565,7 +574,7 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
-    const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
+    fault = tutti_setting_wire_fault(o->algorithm, o->wire);
     if (fault) return refuse_wire(o, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
@@ -612,6 +621,7 @@ static void read_layout(tutti_train_options *o)
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
+    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;
 }
 

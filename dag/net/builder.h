@@ -122,6 +122,8 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
  * tutti_mark. */
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node);
+/* Likewise an ALLGATHER of a tensor with a row for each replica (tutti_mark.rows). */
+tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor);
 static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l, int p)
 {
     return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
@@ -143,6 +145,8 @@ tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, cons
 tutti_status tutti_builder_update_all(tutti_builder *b);
 /* Leaves of what was not sent that of this replica. */
 tutti_status tutti_step_cut_residuals(tutti_step *step);
+/* Tells the kernels of codes where these lie, beside others or not. */
+tutti_status tutti_step_place_codes(tutti_step *step);
 /* For settle: makes the updates of parameters update this rank's own elements of them alone, and leaves
  * of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
 tutti_status tutti_step_cut_updates(tutti_step *step);
@@ -157,6 +161,9 @@ tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
 tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
 tutti_status tutti_builder_outer(
     tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum);
+/* Of strategies whose replicas train alone. INVAL (logged): gradients are to be summed in a type, but are not
+ * summed. */
+tutti_status tutti_step_check_alone(const tutti_step_options *options);
 /* Of replicas that train alone this one's own sum is all there is: tutti_strategy.sum. */
 tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p);
 /* The nodes of the section `average`: all parameters and states become averages over the replicas, of

@@ -220,6 +220,11 @@ typedef enum tutti_dealt {
 
 enum { TUTTI_STEP_MEETINGS = 24 };
 
+/* A kernel that writes or reads a code that is gathered, and the tensor of that. */
+typedef struct tutti_code_node {
+    int node, tensor;
+} tutti_code_node;
+
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
@@ -258,6 +263,8 @@ typedef struct tutti_step {
     const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
     int *update;      /* of each parameter: the node that updates it */
     const tutti_codec *codec; /* as in the options */
+    int code_nodes;           /* two for each gradient whose code is gathered */
+    tutti_code_node *code_node;
     /* Bytes that a rank sends for the sums of a step's gradients, along rings; what they would be in
      * float32, without a codec. Without sums in every step 0 */
     double sent_bytes, plain_bytes;
@@ -271,7 +278,7 @@ tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
 /* Once the exchange has turned the step's marks into collectives, before a run is opened: what of an
- * update is this rank's own. Errors of tutti_strategy.settle. [M] */
+ * update is this rank's own; where codes lie that are gathered together. Errors of tutti_strategy.settle. [M] */
 tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);

@@ -53,14 +53,27 @@ static int summed_over(const tutti_builder *b, int l)
                                                                    : o->pipeline.replicas;
 }
 
+static tutti_status add_mark(tutti_builder *b, const tutti_mark *mark, int *node)
+{
+    tutti_status status = tutti_graph_mark(b->graph, mark, node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
+    return status;
+}
+
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node)
 {
     const tutti_mark mark = {
         .verb = verb, .tensor = tensor, .group = summed_over(b, l), .follows = follows};
-    tutti_status status = tutti_graph_mark(b->graph, &mark, node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
-    return status;
+    return add_mark(b, &mark, node);
+}
+
+tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor)
+{
+    const tutti_mark mark = {
+        .verb = TUTTI_MARK_ALLGATHER, .tensor = tensor, .group = summed_over(b, l), .rows = 1};
+    int node;
+    return add_mark(b, &mark, &node);
 }
 
 /* Sums the batch statistics of all micro-batches and ranks for the running ones. The sum is a

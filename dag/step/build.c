@@ -500,15 +500,16 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
+    step->code_node = calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->code_node);
     step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
     step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_dealt);
     if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
-        !step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
-        !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
-        !b->average || !b->mixture || !b->forwards || !b->backwards || !b->wanted || !b->judged ||
-        !b->auxiliary_metrics || !b->access)
+        !step->code_node || !step->micro_batch || !step->parameter || !step->state ||
+        !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
+        !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
+        !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -585,6 +586,7 @@ void tutti_step_free(tutti_step *step)
     free(step->state);
     free(step->parameter_layer);
     free(step->update);
+    free(step->code_node);
     free(step->state_layer);
     free(step->state_dealt);
     free(step);
@@ -593,6 +595,7 @@ void tutti_step_free(tutti_step *step)
 tutti_status tutti_step_settle(tutti_step *step)
 {
     tutti_status status = tutti_step_cut_residuals(step);
+    if (status == TUTTI_OK) status = tutti_step_place_codes(step);
     return status == TUTTI_OK && step->strategy->settle ? step->strategy->settle(step) : status;
 }
 
