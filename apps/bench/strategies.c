@@ -82,13 +82,14 @@ static tutti_status add(bench *b, const char *strategy, const char *compress)
     return TUTTI_OK;
 }
 
-/* Each strategy of the table, with each of the words that it takes. */
+/* Each strategy of the table that needs no servers, with each of the words that it takes. */
 static tutti_status add_strategies(bench *b)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; tutti_strategies[i] && !status; i++) {
         const tutti_strategy *s = tutti_strategies[i];
         const char *const *words = s->parameter ? s->parameter->words : NULL;
+        if (s->needs_servers) continue;
         if (!words) status = add(b, s->name, "none");
         for (int w = 0; words && words[w] && !status; w++) {
             char text[TUTTI_STRATEGIES_NAME];
@@ -124,6 +125,9 @@ static tutti_status add_wish(bench *b, const char *wish)
     if (slash) *slash++ = '\0';
     if (!tutti_strategy_read(text, &strategy, &values, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
+    if (strategy->needs_servers)
+        return tutti_conf_refuse(&conf, "strategy", wish,
+            "needs parameter servers, and here all ranks train: leave it out");
     if (slash && !tutti_codec_read(slash, &codec, &value, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
     return add(b, text, slash ? slash : "none");
