@@ -93,7 +93,7 @@ static tutti_status add_strategies(bench *b)
     for (int i = 0; tutti_strategies[i] && !status; i++) {
         const tutti_strategy *s = tutti_strategies[i];
         const char *const *words = s->parameter ? s->parameter->words : NULL;
-        if (!words) status = add(b, s->name, "none", "");
+        if (!words && !s->needs_servers) status = add(b, s->name, "none", "");
         for (int w = 0; words && words[w] && !status; w++) {
             char text[TUTTI_STRATEGIES_NAME];
             snprintf(text, sizeof text, "%s:%s", s->name, words[w]);
@@ -131,6 +131,9 @@ static tutti_status add_wish(bench *b, const char *wish)
     if (slash) *slash++ = '\0';
     if (!tutti_strategy_read(text, &strategy, &values, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
+    if (strategy->needs_servers && !at)
+        return tutti_conf_refuse(&conf, "strategy", wish,
+            "needs parameter servers: put @servers=1 behind it");
     if (slash && !tutti_codec_read(slash, &codec, &value, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
     return add(b, text, slash ? slash : "none", at ? at : "");
