@@ -3,6 +3,7 @@
 #include "apps/bench/chart.h"
 #include "apps/bench/curves.h"
 #include "apps/bench/grid_rows.h"
+#include "apps/bench/points.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
@@ -22,8 +23,8 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
-        .help = "the results of tutti-bench step --grid, or what a program that trains has written "
-                "with --json"},
+        .help = "the results of tutti-bench step --grid, kv or strategies, or what a program that "
+                "trains has written with --json"},
     {TUTTI_CONF_TEXT, "svg", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(svg),
         .help = "the picture to write"},
     {TUTTI_CONF_TEXT, "further", "FILE...", .flags = TUTTI_CONF_OPERAND,
@@ -37,7 +38,8 @@ static const tutti_conf conf = {
     .summary = "Draws step time against link rate for every design, the peer and the limit: one "
                "chart for each model and number of hosts. Points are medians over blocks; bars "
                "span the shortest block to the longest. Of trainings it draws loss and accuracy by "
-               "epoch.",
+               "epoch; of tutti-bench kv, bytes per second by size; of tutti-bench strategies, "
+               "accuracy by seconds and by bytes.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -155,21 +157,39 @@ static tutti_status write_svg(
     return status;
 }
 
+static tutti_status draw_points(const void *what, FILE *out)
+{
+    tutti_points_draw(what, out);
+    return TUTTI_OK;
+}
+
 static tutti_status plot_grid(const options *o)
 {
     tutti_grid_rows rows;
     const tutti_grid_row *first[MOST_CHARTS];
-    if (o->further[0])
-        return tutti_conf_refuse(&conf, "json", o->json,
-            "it is not the file of a training, so it is drawn without further files");
     tutti_status status = tutti_grid_rows_read(o->json, &rows);
     if (status) return status;
     if (list_charts(&rows, first) > 0)
         status = write_svg(o->svg, draw_grid, &rows);
     else
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: holds no results of steps with a --link-mbit, and no training", o->json);
+            "%s: holds no results of steps with a --link-mbit, of kv or strategies, and no "
+            "training",
+            o->json);
     tutti_grid_rows_free(&rows);
+    return status;
+}
+
+static tutti_status plot_results(const options *o)
+{
+    tutti_points *points;
+    if (o->further[0])
+        return tutti_conf_refuse(&conf, "json", o->json,
+            "it is not the file of a training, so it is drawn without further files");
+    tutti_status status = tutti_points_read(o->json, &points);
+    if (status || !points) return status ? status : plot_grid(o);
+    status = write_svg(o->svg, draw_points, points);
+    tutti_points_free(points);
     return status;
 }
 
@@ -192,8 +212,8 @@ static tutti_status run(int argc, char **argv)
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
     if (!go) return status;
-    return tutti_curves_recognise(o.json) ? plot_curves(&o) : plot_grid(&o);
+    return tutti_curves_recognise(o.json) ? plot_curves(&o) : plot_results(&o);
 }
 
 const tutti_bench tutti_bench_plot = {
-    "plot", "a picture of what step --grid found, or of trainings", run};
+    "plot", "a picture of what step --grid, kv or strategies found, or of trainings", run};

@@ -6,4 +6,5 @@ libsession_la_SOURCES = \
 	apps/session/link.h \
 	apps/session/precision.c apps/session/precision.h \
 	apps/session/session.c apps/session/session.h \
+	apps/session/transport.c apps/session/transport.h \
 	apps/session/weights.c apps/session/weights.h

@@ -86,6 +86,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     const tutti_training_session_options session = {.workers = (int)options->workers,
         .device = options->device,
+        .transport = options->transport,
         .place = {.tf32 = options->tf32},
         .layout = options->layout,
         .metered = 1,
@@ -236,6 +237,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .sent_bytes = s->session.step->sent_bytes,
         .plain_bytes = s->session.step->plain_bytes,
         .precision = tutti_precision_word(s->precision),
+        .transport = s->session.transport->chosen,
         .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = s->session.place.device == TUTTI_CPU ? tutti_kernel_library() : "CUDA",
