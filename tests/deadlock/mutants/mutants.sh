@@ -47,6 +47,8 @@ link() {
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
     test_served) path=tests/net/test_served-test_served.o more=.libs/libtrial.a ;;
     test_book) path=tests/kv/test_book-test_book.o ;;
+    test_guests) path=tests/kv/test_guests-test_guests.o ;;
+    test_portions) path=tests/kv/test_portions-test_portions.o ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
     *) echo "no test is called $test"; return 1 ;;
     esac
