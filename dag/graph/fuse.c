@@ -179,7 +179,7 @@ tutti_status tutti_graph_join(tutti_graph *graph, int count, const int mark[])
     int end;
     tutti_status status = check_marks(graph, count, mark, &end);
     if (status || count == 1) return status;
-    int *tensor = malloc((size_t)count * sizeof *tensor);
+    int *tensor = calloc((size_t)count, sizeof *tensor);
     tutti_access *access = malloc(sizeof *access);
     if (!tensor || !access)
         status = tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory to join %d marks", count);

@@ -12,6 +12,12 @@ says() {
 }
 
 for design in $(names designs); do says 0 'ordering law holds' --design $design; done
+# Sums of what is computed from other sums, and gathers; in buckets, and each alone.
+for design in $(names designs); do
+    says 0 'ordering law holds' --design $design --compress powersgd:2
+    says 0 'ordering law holds' --design $design --compress powersgd:2 --bucket-mb 0
+done
+says 0 'ordering law holds' --compress onebit
 # Each gradient alone, so that there are as many as the bound needs.
 says 1 "broken: order: nothing orders 'd.fc3" --design naive --unsafe --lanes 1 --bucket-mb 0
 says 1 "broken: workers: all workers .* rank 0 waits in 'd.fc3" --design naive --unsafe --lanes 6 --bucket-mb 0
