@@ -41,7 +41,10 @@ struct tutti_coll_request {
     int lane;
     int64_t number; /* on its lane */
     int64_t moves;  /* passes that advanced it */
-    tutti_message *seat; /* it waits until its partners have one, too; NULL: it does not */
+    /* The transport's own: its seat, until all its partners have one; or with `whole` all of it, a
+     * collective of the communication library. NULL: neither */
+    tutti_message *message;
+    int whole;
     tutti_cache_entry *entry;
     tutti_flight *flight;
     tutti_status status;
@@ -100,7 +103,8 @@ tutti_status tutti_comm_new(
     if (!algorithm)
         status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
             tutti_algorithm_names(known, sizeof known));
-    else if (!algorithm->build[TUTTI_ALLREDUCE] && !transport->ops->collective)
+    else if (!algorithm->build[TUTTI_ALLREDUCE] &&
+             (!transport->ops->collective || transport->takes_devices))
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "algorithm '%s' needs the transport 'mpi'; '%s' has no collectives of its own", name,
             transport->ops->name);
@@ -237,6 +241,23 @@ static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int6
     return TUTTI_OK;
 }
 
+static tutti_status check_extras(const tutti_coll_args *a)
+{
+    const char *kind = tutti_coll_kind_name(a->kind);
+    if (a->extras < 0 || a->extras > TUTTI_MOST_EXTRAS)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s of %d extra vectors: 0 to %d are possible", kind,
+            a->extras, TUTTI_MOST_EXTRAS);
+    if (a->extras && !tutti_coll_trait_of(a->kind)->reduces)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s does not combine, and takes one vector", kind);
+    if (a->extras && a->memory == TUTTI_MEMORY_DEVICE)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s of %d vectors in the memory of a GPU: combine them first", kind, a->extras + 1);
+    for (int k = 0; k < a->extras && a->count; k++)
+        if (!a->extra[k])
+            return tutti_fail(TUTTI_ERR_INVAL, "%s: extra vector %d has no buffer", kind, k);
+    return TUTTI_OK;
+}
+
 /* Checks whether this rank may post the collective at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
@@ -254,6 +275,7 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
     int64_t bytes, all;
     tutti_status status = check_operator(a);
     if (!status) status = check_counts(a, rank, P, &all);
+    if (!status) status = check_extras(a);
     if (status) return status;
     if (tutti_coll_trait_of(a->kind)->rooted && (a->root < 0 || a->root >= P))
         return tutti_fail(TUTTI_ERR_INVAL, "%s with root %d on %d ranks", kind, a->root, P);
@@ -295,6 +317,23 @@ static int64_t elements(const tutti_coll_args *a, int P)
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
 }
 
+/* The transport's own collective takes one vector. */
+static tutti_coll_args one_vector(const tutti_coll_args *args)
+{
+    tutti_coll_args a = *args;
+    if (!a.extras) return a;
+    if (a.send) tutti_buf_copy(a.recv, a.send, (size_t)a.count * tutti_dtype_bytes(a.dtype));
+    for (int k = 0; k < a.extras; k++) {
+        if (a.user)
+            tutti_buf_reduce_user(a.user, a.dtype, a.recv, a.extra[k], a.count, 0);
+        else
+            tutti_buf_reduce(a.dtype, a.op, a.recv, a.extra[k], a.count, 0);
+    }
+    a.send = NULL;
+    a.extras = 0;
+    return a;
+}
+
 static tutti_status begin(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
@@ -309,9 +348,11 @@ static tutti_status begin(tutti_coll_request *r)
         .wide = accumulator != a->dtype,
         .ordered = !tutti_coll_commutes(a)};
     tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
-    if (!choice.build) {
-        tutti_status status = t->ops->collective(t, r->lane, a);
-        r->done = !status;
+    if (!choice.build || a->memory == TUTTI_MEMORY_DEVICE) {
+        const tutti_coll_args one = one_vector(a);
+        tutti_status status = t->ops->collective(t, r->lane, &one, &r->message);
+        r->whole = 1;
+        r->done = !status && !r->message;
         return status;
     }
     const tutti_sched_shape shape = {.kind = a->kind,
@@ -323,6 +364,7 @@ static tutti_status begin(tutti_coll_request *r)
         .in_place = !a->send,
         .ordered = key.ordered,
         .wide = choice.wide,
+        .extras = a->extras,
         .counts = a->counts};
     tutti_status status = tutti_cache_get(c->cache, choice.build, &shape, &r->entry);
     if (status) return status;
@@ -338,6 +380,7 @@ static tutti_status begin(tutti_coll_request *r)
         .tag = tag_of(c, r->number, a->identity),
         .credit = c->credit,
         .in = a->send,
+        .extra = a->extra,
         .out = a->recv};
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);
@@ -351,17 +394,22 @@ static tutti_status start(tutti_coll_request *r)
     tutti_transport *t = c->transport;
     int sits = t->ops->sit && t->size > 1;
     int tag = tag_of(c, r->number, r->args.identity);
-    tutti_status status = sits ? t->ops->sit(t, r->lane, tag, NULL, &r->seat) : TUTTI_OK;
-    return status || r->seat ? status : begin(r);
+    tutti_status status = sits ? t->ops->sit(t, r->lane, tag, NULL, &r->message) : TUTTI_OK;
+    return status || r->message ? status : begin(r);
 }
 
-/* *moved: whether it has left its seat, and begun. */
-static tutti_status leave_seat(tutti_coll_request *r, int *moved)
+/* *moved: whether it has left its seat, and begun, or has ended. */
+static tutti_status test_message(tutti_coll_request *r, int *moved)
 {
     tutti_transport *t = r->comm->transport;
-    tutti_status status = t->ops->test(t, r->seat, moved);
-    if (*moved) r->seat = NULL;
-    return status || !*moved ? status : begin(r);
+    tutti_status status = t->ops->test(t, r->message, moved);
+    if (*moved) r->message = NULL;
+    return status || !*moved || r->whole ? status : begin(r);
+}
+
+static int has_ended(const tutti_coll_request *r)
+{
+    return !r->status && !r->message && (r->whole || tutti_flight_done(r->flight));
 }
 
 /* Moves `oldest` past all that have ended. */
@@ -441,10 +489,10 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
         newer = r->newer;
         int one = 0;
         if (!r->status)
-            r->status = r->seat ? leave_seat(r, &one) : tutti_flight_progress(r->flight, &one);
+            r->status = r->message ? test_message(r, &one) : tutti_flight_progress(r->flight, &one);
         r->moves += one != 0;
         any |= one;
-        r->done = !r->status && !r->seat && tutti_flight_done(r->flight);
+        r->done = has_ended(r);
         if (r->done) delist(r);
         if (!first) first = r->status;
     }
@@ -452,15 +500,16 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     return first;
 }
 
-/* After a failure, what waits in its seat gives it up; returns whether it has to be called again. */
-static int drain_seat(tutti_coll_request *r)
+/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled; returns whether it has
+ * to be called again. */
+static int drain_message(tutti_coll_request *r)
 {
     tutti_transport *t = r->comm->transport;
     int done = 0;
-    if (!r->seat) return 0;
-    t->ops->cancel(t, r->seat);
-    (void)t->ops->test(t, r->seat, &done); /* a further failure no longer matters */
-    if (done) r->seat = NULL;
+    if (!r->message) return 0;
+    t->ops->cancel(t, r->message);
+    (void)t->ops->test(t, r->message, &done); /* a further failure no longer matters */
+    if (done) r->message = NULL;
     return !done;
 }
 
@@ -471,7 +520,7 @@ int tutti_comm_drain(tutti_comm *comm)
     t->abandoned = 1;
     for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
         newer = r->newer;
-        int busy = drain_seat(r) || (r->flight && tutti_flight_drain(r->flight));
+        int busy = drain_message(r) || (r->flight && tutti_flight_drain(r->flight));
         left += busy;
         if (r->orphan && !busy) tutti_coll_free(r);
     }
@@ -530,7 +579,7 @@ void tutti_coll_free(tutti_coll_request *request)
     if (!request) return;
     delist(request);
     tutti_transport *t = request->comm->transport;
-    if (request->seat) t->ops->abandon(t, request->seat);
+    if (request->message) t->ops->abandon(t, request->message);
     tutti_flight_free(request->flight);
     tutti_cache_drop(request->entry);
     tutti_pool_give(request->comm->pool, request);

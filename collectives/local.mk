@@ -40,3 +40,14 @@ libcore_la_SOURCES += \
 	collectives/transport/tcp_door.c \
 	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
 	collectives/transport/transport.c collectives/transport/transport.h
+
+# What programs choose from; the library has MPI alone, and needs no NCCL.
+libnet_la_SOURCES += \
+	collectives/transport/gather.c collectives/transport/gather.h \
+	collectives/transport/nccl_parts.h \
+	collectives/transport/table.c
+if HAVE_NCCL
+libnet_la_SOURCES += collectives/transport/nccl.c collectives/transport/nccl_call.c collectives/transport/nccl_open.c
+else
+libnet_la_SOURCES += collectives/transport/nccl_none.c
+endif

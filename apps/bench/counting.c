@@ -55,10 +55,11 @@ static void count_abandon(tutti_transport *t, tutti_message *message)
     inner->ops->abandon(inner, message);
 }
 
-static tutti_status count_collective(tutti_transport *t, int lane, const tutti_coll_args *args)
+static tutti_status count_collective(
+    tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message)
 {
     tutti_transport *inner = of(t)->inner;
-    return inner->ops->collective(inner, lane, args);
+    return inner->ops->collective(inner, lane, args, message);
 }
 
 static void count_close(tutti_transport *t)

@@ -9,6 +9,7 @@
 #include "apps/bench/step_turns.h"
 #include "apps/session/device.h"
 #include "apps/session/precision.h"
+#include "apps/session/transport.h"
 #include "apps/tune/tune.h"
 #include "config.h"
 #include "dag/base/log.h"
@@ -59,6 +60,7 @@ static const tutti_setting settings[] = {
         .help = "how gradients travel, as for tutti-cifar; the peer's do as --wire says"},
     TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_DEVICE(AT(device)),
+    TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
@@ -247,6 +249,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (strcmp(b->o.device, "cpu") != 0 && strcmp(b->o.peer, "none") != 0)
         return tutti_conf_refuse(&conf, "peer", b->o.peer,
             "PyTorch computes on the CPU here, which is no peer of a GPU: use none with --device");
+    fault = tutti_transport_fault(b->o.transport, b->o.device);
+    if (fault) return tutti_conf_refuse(&conf, "transport", b->o.transport, fault);
     const tutti_binding_place cpu = {0};
     if (strcmp(b->o.device, "cpu") == 0)
         status =

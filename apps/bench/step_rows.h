@@ -19,7 +19,7 @@ enum {
 
 typedef struct tutti_step_bench_options {
     const char *model, *design, *strategy, *algorithm, *peer, *interface, *comm_core, *json, *csv,
-        *priority, *wire, *compress, *precision, *device;
+        *priority, *wire, *compress, *precision, *device, *transport;
     int tf32;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */

@@ -47,6 +47,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
         .comm_core = b->o.comm_core,
         .timeout_s = b->o.timeout_s};
     const tutti_training_session_options options = {.workers = (int)b->o.workers,
+        .transport = b->o.transport,
         .place = b->place,
         .metered = 1,
         .exchange = tutti_configuration_apply(configuration, &exchange),

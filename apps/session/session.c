@@ -1,6 +1,7 @@
 #include "apps/session/session.h"
 
 #include "apps/session/device.h"
+#include "collectives/choose.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 #include "dag/net/codec.h"
@@ -41,11 +42,31 @@ static tutti_exchange_options exchange_options(
     options.workers = s->options.workers;
     options.meter = s->meter;
     options.trace = s->trace;
+    options.over = tutti_session_transport_open;
+    options.over_ctx = s->transport;
     return options;
+}
+
+/* Memory of its own, because a thread of the exchange may use it after TIMEOUT. */
+static tutti_status make_transport(tutti_training_session *s)
+{
+    const tutti_training_session_options *o = &s->options;
+    s->transport = malloc(sizeof *s->transport);
+    if (!s->transport) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a training session");
+    *s->transport =
+        (tutti_session_transport){.word = o->transport, .device = o->device, .place = o->place};
+    if (o->exchange.messages)
+        s->transport->needs =
+            "some collectives are of groups of ranks, which have no communicators there";
+    else if (tutti_algorithm_blocks(o->exchange.algorithm))
+        s->transport->needs = "--algorithm mpi is MPI's own";
+    return TUTTI_OK;
 }
 
 static tutti_status open_exchange(tutti_training_session *s)
 {
+    tutti_status made = make_transport(s);
+    if (made) return made;
     const tutti_exchange_options options = exchange_options(s, &s->options.exchange);
     tutti_status status = s->options.comm
                               ? tutti_exchange_attach(s->options.comm, &options, &s->exchange)
@@ -53,6 +74,7 @@ static tutti_status open_exchange(tutti_training_session *s)
     if (status) return status;
     s->rank = tutti_exchange_rank(s->exchange);
     s->ranks = tutti_exchange_size(s->exchange);
+    s->place = s->transport->place;
     return TUTTI_OK;
 }
 
@@ -104,6 +126,28 @@ static tutti_status make_groups(tutti_training_session *s)
     return status;
 }
 
+/* A worker of a client, or a server; and the groups of clients, which all ranks make. */
+static tutti_status join_service(tutti_training_session *s)
+{
+    const tutti_layout *l = &s->options.layout;
+    const int workers = l->replicas / l->clients;
+    tutti_status status = TUTTI_OK;
+    s->service = (tutti_service){.servers = l->servers,
+        .first = l->replicas,
+        .clients = l->clients,
+        .workers = workers,
+        .serves = s->rank >= l->replicas,
+        .server = s->rank - l->replicas,
+        .client = s->rank / workers,
+        .worker = s->rank % workers};
+    s->stage = s->service.serves;
+    s->replica = s->service.serves ? 0 : s->rank;
+    for (int c = 0; c < l->clients && workers > 1 && !status; c++)
+        status = make_group(
+            s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
+    return status;
+}
+
 /* Which part of the work this rank has. */
 static tutti_status take_place(tutti_training_session *s)
 {
@@ -116,7 +160,7 @@ static tutti_status take_place(tutti_training_session *s)
     s->stage = tutti_layout_stage(l, s->rank);
     s->replica = tutti_layout_replica(l, s->rank);
     s->replicas = l->replicas;
-    return make_groups(s);
+    return l->servers ? join_service(s) : make_groups(s);
 }
 
 /* Closes what has failed to open. */
@@ -128,26 +172,15 @@ static void give_up(tutti_training_session *s, tutti_status status)
         tutti_training_session_close(s);
 }
 
-/* Where this rank computes. */
+/* Where this rank computes, without an exchange. */
 static tutti_status take_device(tutti_training_session *s)
 {
+    double offers[TUTTI_DEVICE_OFFER];
     s->place = s->options.place;
     if (!s->options.device) return TUTTI_OK;
-    double *offers = calloc((size_t)(s->ranks * TUTTI_DEVICE_OFFER), sizeof *offers);
-    if (!offers) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", s->ranks);
-    tutti_device_offer(s->rank, s->ranks, offers);
-    tutti_status status = TUTTI_OK;
-    if (s->exchange)
-        status = tutti_exchange_call(s->exchange, "which ranks have GPUs",
-            &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                .dtype = TUTTI_F64,
-                .op = TUTTI_MAX,
-                .count = (int64_t)s->ranks * TUTTI_DEVICE_OFFER,
-                .recv = offers});
-    if (!status)
-        status = tutti_device_choose(s->options.device, s->rank, s->ranks, offers, &s->place);
+    tutti_device_offer(0, 1, offers);
+    tutti_status status = tutti_device_choose(s->options.device, 0, 1, offers, &s->place);
     s->place.tf32 = s->place.device == TUTTI_CUDA && s->options.place.tf32;
-    free(offers);
     return status;
 }
 
@@ -169,8 +202,7 @@ tutti_status tutti_training_session_open(
     if (!status && options->spans)
         status =
             tutti_trace_open(count_workers(options), options->readers, options->spans, &s.trace);
-    if (!status && options->exchange.design) status = open_exchange(&s);
-    if (!status) status = take_device(&s);
+    if (!status) status = options->exchange.design ? open_exchange(&s) : take_device(&s);
     if (!status) status = take_place(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */
     s.level = TUTTI_TRAINING_OPEN;
@@ -265,14 +297,12 @@ static tutti_status divide(
 }
 
 /* This rank's part of the net's step. */
-static tutti_status build_part(tutti_training_session *s, const tutti_model *model,
-    const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
+static tutti_status build_part(
+    tutti_training_session *s, const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
     int at[TUTTI_LAYOUT_STAGES];
-    tutti_status status = TUTTI_OK;
-    if (l->split > 1) status = divide(s, model->name, net, &recipe->division);
-    if (status) return status;
+    recipe->service = s->service;
     if (l->stages > 1) {
         for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
         recipe->emission = l->emission;
@@ -284,9 +314,29 @@ static tutti_status build_part(tutti_training_session *s, const tutti_model *mod
             .replicas = s->over_replicas,
             .line = s->over_stages};
     }
-    status = tutti_step_build(net, recipe, step);
+    tutti_status status = tutti_step_build(net, recipe, step);
     recipe->pipeline = (tutti_pipeline){0};
     return status;
+}
+
+/* What the strategy becomes with servers, each of which needs a key. */
+static tutti_status turn_to_servers(const tutti_training_session *s, const char *model,
+    const tutti_net *net, tutti_step_options *recipe)
+{
+    const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
+    const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    if (!servers) return TUTTI_OK;
+    if (!strategy->served)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s has no part for servers: use sync, or leave servers out of --layout",
+            strategy->name);
+    if (servers > keys)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
+            "servers",
+            servers, model, keys, keys);
+    recipe->strategy = strategy->served;
+    return TUTTI_OK;
 }
 
 /* The same, and what the model has in all, where no rank has that. */
@@ -294,11 +344,16 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
+    tutti_step_options part = *recipe;
     tutti_status status = TUTTI_OK;
     s->end[0] = INT_MAX; /* of a single stage */
-    if (l->stages > 1) status = tutti_layout_cut(l, model->name, net, s->end);
+    if (l->split > 1) status = divide(s, model->name, net, &part.division);
+    if (!status && l->stages > 1)
+        status = tutti_layout_cut(l, model->name, net, &part, s->options.workers, s->end);
+    if (!status) status = turn_to_servers(s, model->name, net, recipe);
     if (!status && is_dealt(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
-    if (!status) status = build_part(s, model, net, recipe, step);
+    recipe->division = part.division;
+    if (!status) status = build_part(s, net, recipe, step);
     if (status) free_whole(s);
     return status;
 }
@@ -486,6 +541,7 @@ tutti_status tutti_training_session_reopen(
     if (status) return status;
     const tutti_exchange_options options = exchange_options(s, exchange);
     status = tutti_exchange_reopen(&s->exchange, &options);
+    if (!status) s->place = s->transport->place;
     if (!status) status = take_place(s);
     if (status) {
         give_up(s, status);
@@ -502,6 +558,7 @@ tutti_status tutti_training_session_close(tutti_training_session *s)
     tutti_training_session_clear(s);
     tutti_status status = tutti_exchange_close(s->exchange);
     free_graphs(s);
+    free(s->transport);
     tutti_meter_free(s->meter);
     tutti_trace_close(s->trace);
     *s = (tutti_training_session){0};

@@ -21,6 +21,7 @@
 
 #include "apps/models/model.h"
 #include "apps/session/layout.h"
+#include "apps/session/transport.h"
 #include "dag/net/step.h"
 #include "dag/run/run.h"
 #include "designs/exchange/exchange.h"
@@ -38,6 +39,7 @@ typedef struct tutti_training_session_options {
     /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
+    const char *transport; /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
     tutti_binding_place place; /* with `device`, only its tf32 counts */
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */
@@ -60,20 +62,24 @@ typedef struct tutti_training_session {
     tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
-    tutti_binding_place place;    /* where kernels run */
-    int stage, replica, replicas; /* of this rank; of the net. Without a layout 0, rank and ranks */
+    tutti_binding_place place;    /* where kernels run, and collectives find their data */
+    /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
+     * one: it is neither fed nor read */
+    int stage, replica, replicas;
+    tutti_service service;        /* zeroes without servers */
     int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
     /* of this stage: those that share divided layers; those that have the same blocks of them */
     int over_blocks, over_alike;
     tutti_meter *meter;       /* NULL: not metered */
     tutti_trace *trace;       /* NULL: not traced */
     tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
+    tutti_session_transport *transport; /* what the exchange opens it with; NULL without one */
     /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
     tutti_net *net;
     tutti_step *step;
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
-    /* Where no rank has all that the model has (in a pipeline, with divided layers, with a strategy
+    /* Where no rank has all that the model has (in a pipeline, with divided layers or servers, with a strategy
      * that deals what update rules keep, or with a codec, of which each replica keeps what it did not
      * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
      * has (apps/session/weights.h); the layers of all stages */
@@ -108,8 +114,8 @@ tutti_status tutti_training_session_reopen(
  * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the
  * recipe says of these; a recipe with a deviation of 0 gets mean and deviation of evenly distributed
  * bytes. USAGE (logged) if the place has no kernel for one of its ops, if the model has other
- * parameters for images of eval_size, or no layer that the layout's `split` can divide; INVAL
- * (logged), NOMEM. */
+ * parameters for images of eval_size, no layer that the layout's `split` can divide, or fewer keys than
+ * the layout has servers; INVAL (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */

@@ -12,8 +12,9 @@
 typedef struct tutti_report_start {
     const char *design, *algorithm, *wire, *precision, *thread_level, *runner, *library, *model,
         *data;
-    int design_auto;  /* chosen by --design auto */
-    char device[300]; /* where rank 0's kernels run: "GPU 0 (NVIDIA H100)"; "CPU" */
+    int design_auto;       /* chosen by --design auto */
+    const char *transport; /* what carries collectives: "mpi" */
+    char device[300];      /* where rank 0's kernels run: "GPU 0 (NVIDIA H100)"; "CPU" */
     int ranks, lanes, workers;
     int replicas, micro_batches; /* of the net; that a rank's batch is cut into */
     const tutti_layout *layout;  /* NULL: none was given */

@@ -30,11 +30,12 @@ typedef struct tutti_train_options {
     tutti_setting setting[TUTTI_TRAIN_SETTINGS];
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
-    const char *device;
+    const char *device, *transport;
     int tf32;
     const char *recipe_name, *milestones_text;
     const char *layout_text, *pipeline_name, *stage_layers, *compress_name;
     tutti_conf_int micro_batches; /* auto: see the table */
+    tutti_conf_real link_mbit;    /* unknown: not given */
     const char *priority_name, *wire_name, *precision_name, *optimizer_name, *strategy_name;
     int unsafe, check_only;
     int64_t workers, batch, accumulate, epochs;

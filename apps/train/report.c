@@ -67,6 +67,7 @@ static json_t *start_event(const tutti_report_start *s)
         (json_int_t)s->steps, "steps_per_epoch", (json_int_t)s->steps_per_epoch, "first_step",
         (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
     json_object_set_new(event, "device", json_string(s->device));
+    json_object_set_new(event, "transport", json_string(s->transport));
     if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
     json_object_update_new(event,
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:b, s:o}", "program",
@@ -265,7 +266,9 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->collectives, s->wire, s->algorithm, s->thread_level);
     fprintf(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner, s->workers,
         s->workers == 1 ? "" : "s", s->library, s->precision);
-    if (strcmp(s->device, "CPU") != 0) fprintf(out, "kernels of rank 0 on %s\n", s->device);
+    if (strcmp(s->device, "CPU") != 0)
+        fprintf(out, "kernels of rank 0 on %s, collectives by transport %s\n", s->device,
+            s->transport);
     if (s->comm_core >= 0) fprintf(out, "communication of rank 0 on processor %d\n", s->comm_core);
     fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
     fprintf(out,

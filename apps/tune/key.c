@@ -54,7 +54,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
-        " wire=%s precision=%s device=%s workers=%d ranks=%d layout=%s micro_batches=%d "
+        " wire=%s precision=%s device=%s%s workers=%d ranks=%d layout=%s micro_batches=%d "
         "pipeline=%s hosts=%s "
         "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
@@ -63,7 +63,8 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         recipe->rule ? recipe->rule->name : tutti_update_sgd.name,
         recipe->strategy ? recipe->strategy->name : tutti_strategy_sync.name, recipe->clip_norm > 0,
         recipe->average_decay > 0, wire, tutti_dtype_name(recipe->precision),
-        tutti_device_name(session->place.device), session->options.workers, session->ranks, layout,
+        tutti_device_name(session->place.device),
+        session->place.collects_there ? "+nccl" : "", session->options.workers, session->ranks, layout,
         tutti_training_session_micro_batches(session, recipe->batch),
         tutti_emission_name(l->emission), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
         tutti_run_starpu_version(), tutti_kernel_library());

@@ -40,6 +40,7 @@ tutti_status tutti_mpi_fail(int code, const char *what);
 
 /* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the
  * elements. */
-tutti_status tutti_mpi_collective(tutti_transport *t, int lane, const tutti_coll_args *args);
+tutti_status tutti_mpi_collective(
+    tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
 
 #endif

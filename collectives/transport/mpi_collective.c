@@ -230,8 +230,10 @@ static const struct row {
     [TUTTI_SCAN] = {scan, 1},
 };
 
-tutti_status tutti_mpi_collective(tutti_transport *transport, int lane, const tutti_coll_args *args)
+tutti_status tutti_mpi_collective(
+    tutti_transport *transport, int lane, const tutti_coll_args *args, tutti_message **message)
 {
+    *message = NULL;
     const tutti_mpi *t = (const tutti_mpi *)transport;
     const struct row *row = &rows[args->kind];
     int P = t->base.size, rank = t->base.rank;

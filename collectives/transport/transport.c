@@ -1,8 +1,10 @@
 #include "collectives/transport/transport.h"
 
-const tutti_transport_about tutti_transports[] = {
-#define ROW(name, summary) {#name, summary},
-    TUTTI_TRANSPORT_LIST(ROW)
-#undef ROW
-        {NULL, NULL},
-};
+void tutti_transport_close(tutti_transport *transport)
+{
+    if (!transport) return;
+    pthread_mutex_t *lock = transport->lock;
+    if (lock) pthread_mutex_lock(lock);
+    transport->ops->close(transport);
+    if (lock) pthread_mutex_unlock(lock);
+}

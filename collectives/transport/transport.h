@@ -56,8 +56,11 @@ typedef struct tutti_transport_ops {
      * all ranks. */
     tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
-    /* The communication library's own collective, which blocks; may be NULL. */
-    tutti_status (*collective)(tutti_transport *t, int lane, const tutti_coll_args *args);
+    /* Starts the communication library's own collective; may be NULL. *message NULL: it has ended
+     * (MPI's block); else tested, cancelled and abandoned as messages are: cancelling one may end all
+     * that are under way. */
+    tutti_status (*collective)(
+        tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
     /* Adds lanes after the last. Every rank calls it, in the same order, and again until *done; it
      * never waits. NULL: the transport cannot. COMM, NOMEM. */
     tutti_status (*grow)(tutti_transport *t, int lanes, int *done);
@@ -79,19 +82,33 @@ struct tutti_transport {
     int abandoned;
 };
 
+/* Closes it, with its lock. Accepts NULL. */
+void tutti_transport_close(tutti_transport *transport);
+
+/* What carries collectives in place of MPI's messages. */
+typedef struct tutti_transport_options {
+    int device;       /* this rank's GPU */
+    int lanes;        /* how many of the first lanes carry collectives */
+    double timeout_s; /* for each wait for the other ranks while it opens */
+} tutti_transport_options;
+
 typedef struct tutti_transport_about {
     const char *name, *summary;
+    /* Opens it over MPI's, which it owns from here on, also on failure. All ranks call it. NULL: programs
+     * do not choose it by its name. */
+    tutti_status (*over)(
+        tutti_transport *mpi, const tutti_transport_options *options, tutti_transport **transport);
+    /* Why this build or this machine cannot have it; NULL: it can. */
+    const char *(*lacks)(void);
+    int on_gpus; /* collectives are in the memory of GPUs, of which each rank needs one of its own */
+    int most_lanes; /* that carry them; 0: any number */
 } tutti_transport_about;
 
-/* X(name, summary): the transports of this build. Each is a file with the function that opens it,
- * which is declared below. */
-#define TUTTI_TRANSPORT_LIST(X)                                                                    \
-    X(mpi, "nonblocking MPI send and receive, on one communicator per lane")                       \
-    X(tcp, "two processes of different jobs, over a TCP connection")                               \
-    X(loop, "ranks as threads of one process, for tests")
+/* The transports of this build, each a file. A row with a NULL name ends the table. [P] */
 
-/* The list as a table; a row with a NULL name ends it. [P] */
 extern const tutti_transport_about tutti_transports[];
+/* The row of this name, or NULL. [P] */
+const tutti_transport_about *tutti_transport_find(const char *name);
 
 /* Over a communicator: `comm` points to an MPI_Comm (tutti_boot.comm), collective over it.
  * Duplicates it once per lane, on the calling thread. MPI errors come back as COMM, with MPI's
@@ -102,6 +119,19 @@ tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **
  * tutti_transport_mpi uses 1 GiB. */
 tutti_status tutti_transport_mpi_pieces(
     const void *comm, int lanes, size_t piece, tutti_transport **transport);
+
+/* Over another one, MPI's: collectives in the memory of GPUs, through NCCL (nccl*.c). What is in main
+ * memory goes through `whole`, which is owned from here on, also on failure. Buffers of GPU memory are
+ * this rank's GPU's, and ready when a collective is started. Of these, allreduce, broadcast, reduce,
+ * allgather and reduce-scatter are known, of types and operators that NCCL has (UNSUPPORTED
+ * otherwise). Lanes share seats.
+ * On all ranks: USAGE if two ranks have the same GPU, or there are more than TUTTI_NCCL_MOST_LANES
+ * lanes; TIMEOUT, COMM, NOMEM; UNSUPPORTED without NCCL. */
+enum { TUTTI_NCCL_MOST_LANES = 16 };
+tutti_status tutti_transport_nccl(
+    tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport);
+/* Why this build has none (nccl_none.c); NULL: it has. [P] */
+const char *tutti_transport_nccl_lacks(void);
 
 /* Over a connected socket (tcp.h), which it takes over: two ranks, this one and the other. */
 typedef struct tutti_tcp_options {

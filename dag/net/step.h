@@ -54,6 +54,9 @@
  * state and labels. It omits layers that only auxiliary outputs need. The metrics of such an output are
  * "<layer>.metrics@<micro-batch>" (scratch, as loss.h has them).
  *
+ * A server (dag/net/service.h) has all sections of a worker, of which only train has nodes: for each of its keys
+ * what clients send, its sum, the update, and what they get.
+ *
  * All sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,
  * marks come first, then the backward pass, layer by layer from the last (dag/net/site.h gives the
@@ -78,6 +81,7 @@
 #include "dag/kernels/pixel.h"
 #include "dag/net/divide.h"
 #include "dag/net/net.h"
+#include "dag/net/service.h"
 #include "dag/net/units.h"
 #include "dag/run/run.h"
 
@@ -93,6 +97,8 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
     tutti_strategy_local, tutti_strategy_gossip;
+/* sync with servers, in no table: users say it by a layout. */
+extern const tutti_strategy tutti_strategy_served;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
@@ -148,6 +154,7 @@ typedef struct tutti_step_options {
     int slots;
     tutti_pipeline pipeline;
     tutti_division division; /* of dense layers, over groups of replicas that follow each other */
+    tutti_service service;   /* with strategies that servers take part in; replicas are the workers */
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
@@ -194,7 +201,7 @@ typedef struct tutti_step_options {
 } tutti_step_options;
 
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. Of a
- * pipeline only the first stage is fed and read: elsewhere all tensors are -1. */
+ * pipeline only the first stage is fed and read, and no server is: elsewhere all tensors are -1. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* as fed: (n,H,W,C) of bytes or values; (n) int32 */
@@ -221,6 +228,7 @@ typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
     tutti_division division;
+    int served; /* with servers: what the update rule keeps is there, and a server has its keys alone */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
     int *state_dealt;                   /* of each state: tutti_dealt */

@@ -74,6 +74,7 @@ struct tutti_driver {
     int64_t messages;           /* of the root: how many its edges have reserved */
     int64_t ended;              /* collectives; of the root: with those of its parts */
     int held;                   /* rules that start at_once: ready entries that had to wait */
+    int unproven;               /* at the last look: done, but not known to be the same on all ranks */
     int curious;                /* verify wants more passes */
     tutti_status failure;       /* of the root, given to fail: nothing starts any more */
     char why[TUTTI_ERROR_TEXT]; /* its sentence */

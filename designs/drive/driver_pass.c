@@ -143,7 +143,7 @@ static void pass_one(tutti_driver *d, void *ctx)
     status = tutti_driver_failure(d);
     if (status)
         tutti_driver_drain(d, status);
-    else if (moved || started)
+    else if (moved || started || d->unproven)
         tutti_driver_end_done(d);
     *any |= moved || started;
 }

@@ -60,6 +60,13 @@ typedef struct tutti_exchange_options {
     void *on_end_ctx;
     /* Further settings that all ranks must share, as tutti_conf_text writes them; NULL: none. */
     const char *settings;
+    /* Opens what carries collectives over MPI's transport, which it owns from then on, also on failure
+     * (tutti_transport_about.over). Called when the exchange opens or reopens, on the thread that
+     * communicates, with the deadline of a wait for the other ranks; also when nobody waits for the
+     * exchange any more, so ctx must stay after TIMEOUT. NULL: MPI's own. */
+    tutti_status (*over)(void *ctx, tutti_transport *mpi, int lanes, double timeout_s,
+        tutti_transport **transport);
+    void *over_ctx;
 } tutti_exchange_options;
 
 /* Returns the error with which open would refuse these options: USAGE, INVAL (logged). [P] */

@@ -92,9 +92,11 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     if (!status && !x->options.design->start->main_drives && !x->options.manual)
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
-    int control = talks(x, x->boot.size);
-    int lanes = x->options.lanes + control + x->options.messages;
-    return status ? status : tutti_transport_mpi(x->boot.comm, lanes, transport);
+    const tutti_exchange_options *o = &x->options;
+    int lanes = o->lanes + talks(x, x->boot.size) + o->messages;
+    if (!status) status = tutti_transport_mpi(x->boot.comm, lanes, transport);
+    if (status || !o->over) return status;
+    return o->over(o->over_ctx, *transport, o->lanes, o->setup_timeout_s, transport);
 }
 
 /* A transport's lock, if it has one. */
@@ -449,7 +451,7 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(driver, &place, node->name);
 }
 
-/* A node's buffers are recv, then send, each only if this rank has it. */
+/* A node's buffers are recv, then send, each only if this rank has it, then its extra vectors. */
 static tutti_coll_args with_buffers(
     tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
 {
@@ -462,8 +464,9 @@ static tutti_coll_args with_buffers(
     }
     if (tutti_coll_has_send(&args, rank)) {
         args.memory = buf[next].memory;
-        args.send = buf[next].pointer;
+        args.send = buf[next++].pointer;
     }
+    for (int k = 0; k < args.extras; k++) args.extra[k] = buf[next++].pointer;
     return args;
 }
 

@@ -54,6 +54,7 @@ typedef struct tutti_entry {
     double reserved_s, moved_s;  /* when it was reserved, and when it last moved */
     int64_t moves;               /* of the request, at the last look */
     int64_t number;              /* in the flight recorder */
+    int64_t posted;              /* its number on its lane */
     struct tutti_entry_list *in; /* its list; NULL: none */
     int64_t before, after;       /* its neighbours there, by sequence; -1: none */
     int left;                    /* in a node's last chunk: how many chunks have not ended */

@@ -128,6 +128,12 @@ tutti_status tutti_compare_add(tutti_compare *compare, int lane, uint64_t hash)
     return status;
 }
 
+int tutti_compare_agrees(const tutti_compare *compare, int lane, int64_t number)
+{
+    const stream *s = &compare->lane[lane];
+    return !s->differed && number < s->mine && number < s->left;
+}
+
 tutti_status tutti_compare_pass(tutti_compare *compare)
 {
     if (compare->status || !compare->unsent) return compare->status;

@@ -23,6 +23,8 @@ void tutti_compare_close(tutti_compare *compare); /* accepts NULL */
 
 /* This rank starts the next collective of the lane. */
 tutti_status tutti_compare_add(tutti_compare *compare, int lane, uint64_t hash);
+/* Whether the left neighbour's number-th collective of the lane is known, and is this rank's. */
+int tutti_compare_agrees(const tutti_compare *compare, int lane, int64_t number);
 /* Sends what has waited long enough. NOMEM, COMM. */
 tutti_status tutti_compare_pass(tutti_compare *compare);
 /* Sends everything, for the last time. NOMEM, COMM. */

@@ -357,6 +357,11 @@ static tutti_status investigate(tutti_verify *v)
     return TUTTI_OK;
 }
 
+int tutti_verify_agrees(const tutti_verify *verify, int lane, int64_t number)
+{
+    return !verify->compare || tutti_compare_agrees(verify->compare, lane, number);
+}
+
 tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence)
 {
     tutti_shutdown_gap gap;

@@ -54,6 +54,9 @@ void tutti_verify_close(tutti_verify *verify); /* accepts NULL */
  * lane, and it keeps it until it has started. COMM, NOMEM. */
 tutti_status tutti_verify_admit(
     tutti_verify *verify, const tutti_fingerprint *fingerprint, int *may_start);
+/* Whether the left neighbour has started the same as the number-th of this lane; FULL: it has. What
+ * has no tags, and might be summed with anything, ends no earlier (collectives of GPU memory). */
+int tutti_verify_agrees(const tutti_verify *verify, int lane, int64_t number);
 /* Progresses what is in flight. *sentence: what differs, once known, for the log of every rank;
  * else NULL. COMM, NOMEM. */
 tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence);

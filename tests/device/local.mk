@@ -17,7 +17,8 @@ fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests
 fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
 	tests/device/fake/state.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
-	tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/cudnn.c tests/device/fake/cudnn.map \
+	tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/cudnn.c tests/device/fake/cudnn.map tests/device/fake/nccl.c \
+	tests/device/fake/nccl.map \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
 # The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
 fake_compute = tests/device/fake/compute.c dag/kernels/conv_cpu.c dag/kernels/cpu.c dag/kernels/dense_cpu.c dag/kernels/onednn.c \
@@ -27,6 +28,9 @@ fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.s
 if HAVE_CUDNN
 fake_libraries += tests/device/fake/libcudnn.so.9
 fake_conv = tests/device/fake/conv_fake.$(OBJEXT)
+endif
+if HAVE_NCCL
+fake_libraries += tests/device/fake/libnccl.so.2
 endif
 fake_kernels = $(fake_conv) \
 	tests/device/fake/act_fake.$(OBJEXT) \
@@ -82,6 +86,18 @@ tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/
 	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
 
+if HAVE_NCCL
+tests/device/fake/libnccl.so.2: tests/device/fake/nccl.c tests/device/fake/nccl.map tests/device/fake/fake.h \
+	  tests/device/fake/libcudart.so.13
+	$(AM_V_CCLD)$(fake_build) $(NCCL_CFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/nccl.map \
+	  -o $@ $(srcdir)/tests/device/fake/nccl.c tests/device/fake/libcudart.so.13 -lpthread
+check_PROGRAMS += tests/device/test_nccl
+TESTS += tests/device/test_nccl
+tests_device_test_nccl_SOURCES = tests/device/test_nccl.c
+tests_device_test_nccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(CUDA_CFLAGS)
+tests_device_test_nccl_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_nccl_LDADD = libtesting.la $(fake_libraries)
+endif
 check_PROGRAMS += tests/device/test_steps
 TESTS += tests/device/steps.sh tests/device/mutants/mutants.sh
 tests_device_test_steps_SOURCES = tests/device/test_steps.c
@@ -91,12 +107,12 @@ tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
 # tutti-cifar, linked for the fake.
 check_PROGRAMS += tests/device/tutti-cifar
-TESTS += tests/device/training.sh
+TESTS += tests/device/training.sh tests/device/nccl.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
 tests_device_tutti_cifar_LDFLAGS = $(fake_LDFLAGS)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
 endif
-EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/mutants
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:

@@ -42,7 +42,7 @@ designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/tra
 designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/notes.h | a store of keys is a user of sessions and of connections between jobs, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
-apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels and the exchange, not who uses it
+apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ collectives/choose.h collectives/transport/gather.h collectives/transport/transport.h designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels, transports and the exchange, not who uses it
 apps/export           | dag/base/ dag/graph/ dag/net/ apps/models/ apps/session/ apps/train/ config.h | an exporter knows trained networks and the layers of a net
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors
@@ -53,8 +53,8 @@ libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
-cuda       | dag/device/device_cuda dag/kernels/cuda         | CUDA stands behind dag/device/device_cuda* and dag/kernels/cuda*
-nccl       | apps/tools/nccl_                                  | NCCL stands behind files that are named after it
+cuda       | dag/device/device_cuda dag/kernels/cuda collectives/transport/nccl_ collectives/transport/nccl.c | CUDA stands behind dag/device/device_cuda*, dag/kernels/cuda* and the transport nccl
+nccl       | apps/tools/nccl_ collectives/transport/nccl_ collectives/transport/nccl.c      | NCCL stands behind files that are named after it
 cublas     | dag/kernels/cublas                                | cuBLAS stands behind dag/kernels/cublas*
 cudnn      | apps/tools/cudnn_ dag/kernels/cudnn               | cuDNN stands behind files that are named after it
 dnnl       | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
@@ -67,10 +67,10 @@ elfutils/  | apps/mpicheck/site_dw.c                              | debug inform
 
 # NAME (begin of an identifier; "name(" is a whole one that is called) | where it may stand | why
 names='
-starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
+starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
+STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/example/ | StarPU is known to dag/run and the attach surface
 PMPI_      | apps/mpicheck/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)

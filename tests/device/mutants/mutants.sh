@@ -1,8 +1,9 @@
 #!/bin/bash
-# Mutants of the runner on a GPU: steps on the fake device are seen to fail.  mutants.sh [PATCH...]; without arguments, all
+# Mutants of what runs on a GPU: steps and NCCL's collectives on the fake device are seen to fail.  mutants.sh [PATCH...]; without arguments, all
 #
 # Each *.patch here breaks one rule. It is applied to a copy of its source, the one object is compiled and linked before the
-# library's, and test_steps has to fail in some order of streams. A patch that does not apply any more is a failure, too.
+# library's, and test_steps has to fail in some order of streams; or test_nccl, where the patch is called nccl_*. A patch that
+# does not apply any more is a failure, too.
 # Objects, compiler and flags are the build's (TUTTI_BUILDDIR).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,10 +20,10 @@ export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 ulimit -c 0
 cd "$build" || exit 1
 
-# link OBJECT...: test_steps with these objects before the library's.
+# link PROGRAM OBJECT...: it with these objects before the library's.
 link() {
     # shellcheck disable=SC2086
-    $CC -o "$scratch/test_steps" tests/device/test_steps-test_steps.o "$@" "$fake"/*_fake.o .libs/libtesting.a .libs/libcore.a \
+    $CC -o "$scratch/test" "tests/device/$1-$1.o" "${@:2}" "$fake"/*_fake.o .libs/libtesting.a .libs/libcore.a \
         "$fake"/lib*.so.* $libraries
 }
 
@@ -30,9 +31,13 @@ link() {
 fails() {
     local order
     for order in late random eager; do
-        { TUTTI_FAKE_ORDER=$order timeout "$limit" "$scratch/test_steps" > "$scratch/log" 2>&1; } 2> /dev/null || return 0
+        { TUTTI_FAKE_ORDER=$order timeout "$limit" "$scratch/test" > "$scratch/log" 2>&1; } 2> /dev/null || return 0
     done
     return 1
+}
+
+program_of() { # PATCH
+    case ${1##*/} in nccl_*) echo test_nccl ;; *) echo test_steps ;; esac
 }
 
 # judge PATCH: prints a line; returns whether it was caught.
@@ -47,7 +52,7 @@ judge() {
         return 1
     fi
     # shellcheck disable=SC2086
-    if ! $CC $compile -w -c -o "$object" "$scratch/$file" > "$scratch/log" 2>&1 || ! link "$object" > "$scratch/log" 2>&1; then
+    if ! $CC $compile -w -c -o "$object" "$scratch/$file" > "$scratch/log" 2>&1 || ! link "$(program_of "$patch")" "$object" > "$scratch/log" 2>&1; then
         echo "FAILED: $name does not compile: $(head -n 3 "$scratch/log")"
         return 1
     fi
@@ -59,12 +64,18 @@ judge() {
     fi
 }
 
-if ! link > "$scratch/log" 2>&1 || fails; then
-    echo "FAILED: test_steps does not pass without a mutant"
-    tail -n 20 "$scratch/log"
-    exit 1
-fi
 [ $# -gt 0 ] || set -- "$here"/*.patch
+[ -x "$build/tests/device/test_nccl" ] || for patch; do # a build without NCCL
+    shift
+    [ "$(program_of "$patch")" = test_nccl ] || set -- "$@" "$patch"
+done
+for program in $(for patch; do program_of "$patch"; done | sort -u); do
+    if ! link "$program" > "$scratch/log" 2>&1 || fails; then
+        echo "FAILED: $program does not pass without a mutant"
+        tail -n 20 "$scratch/log"
+        exit 1
+    fi
+done
 caught=0
 for patch; do judge "$patch" && caught=$((caught + 1)); done
 echo "$caught of $# mutants caught"

@@ -1,0 +1,159 @@
+#include "apps/session/transport.h"
+
+#include "apps/session/device.h"
+#include "collectives/transport/gather.h"
+#include "dag/base/log.h"
+#include "dag/device/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char automatic[] = "auto";
+
+const char *tutti_transport_choice(int i)
+{
+    const tutti_transport_about *about = tutti_transports;
+    if (!i) return automatic;
+    while (about->name && (!about->over || --i)) about++;
+    return about->name;
+}
+
+static const char on_cpu[] =
+    "it sums in the memory of GPUs, and kernels run on the CPU: use it with --device cuda";
+
+const char *tutti_transport_fault(const char *word, const char *device)
+{
+    const tutti_transport_about *about = tutti_transport_find(word);
+    return about && about->on_gpus && strcmp(device, "cpu") == 0 ? on_cpu : NULL;
+}
+
+/* ---- where ranks compute ---- */
+
+static tutti_status choose_place(tutti_session_transport *s, tutti_transport *mpi, double timeout_s)
+{
+    const int rank = mpi->rank, ranks = mpi->size, tf32 = s->place.tf32;
+    if (!s->device) return TUTTI_OK;
+    if (strcmp(s->device, "cpu") == 0) {
+        s->place = (tutti_binding_place){0};
+        return TUTTI_OK;
+    }
+    double *offers = calloc((size_t)(ranks * TUTTI_DEVICE_OFFER), sizeof *offers);
+    if (!offers) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", ranks);
+    tutti_device_offer(rank, ranks, offers);
+    tutti_status status = tutti_transport_gather(mpi, offers + rank * TUTTI_DEVICE_OFFER,
+        TUTTI_DEVICE_OFFER * sizeof *offers, offers, timeout_s);
+    if (!status) status = tutti_device_choose(s->device, rank, ranks, offers, &s->place);
+    s->place.tf32 = s->place.device == TUTTI_CUDA && tf32;
+    free(offers);
+    return status;
+}
+
+/* ---- the transport ---- */
+
+/* Whether the collectives of a session can be carried by a transport. */
+typedef struct question {
+    const tutti_session_transport *of;
+    const tutti_transport_about *about;
+    tutti_transport *mpi;
+    int lanes;
+    double timeout_s;
+    char no[512]; /* why not, the same on all ranks; "": they can */
+} question;
+
+/* What a rank shows the others. */
+typedef struct card {
+    int lacks; /* its build, or its machine, cannot have the transport */
+    char host[256], bus[32];
+} card;
+
+static void fill_in(const question *q, card *mine)
+{
+    tutti_device_info info;
+    mine->lacks = q->about->lacks() != NULL;
+    gethostname(mine->host, sizeof mine->host - 1);
+    if (!tutti_device_kind_built.info(q->of->place.gpu, &info))
+        snprintf(mine->bus, sizeof mine->bus, "%s", info.bus);
+}
+
+/* From what a rank shows, and those before it. */
+static void judge(question *q, const card all[], int r)
+{
+    const char *lacks = q->about->lacks();
+    if (all[r].lacks)
+        snprintf(
+            q->no, sizeof q->no, "on rank %d, %s", r, lacks ? lacks : "another build has none");
+    for (int i = 0; i < r && !*q->no; i++)
+        if (!strcmp(all[i].host, all[r].host) && !strcmp(all[i].bus, all[r].bus))
+            snprintf(q->no, sizeof q->no,
+                "ranks %d and %d have the same GPU (%s of %s), and each needs one of its own", i, r,
+                all[r].bus, all[r].host);
+}
+
+static tutti_status compare(question *q)
+{
+    card mine = {0}, *all = calloc((size_t)q->mpi->size, sizeof *all);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", q->mpi->size);
+    fill_in(q, &mine);
+    tutti_status status = tutti_transport_gather(q->mpi, &mine, sizeof mine, all, q->timeout_s);
+    for (int r = 0; r < q->mpi->size && !status && !*q->no; r++) judge(q, all, r);
+    free(all);
+    return status;
+}
+
+static tutti_status ask(question *q)
+{
+    const int most = q->about->most_lanes;
+    if (!q->about->on_gpus) return TUTTI_OK;
+    if (q->of->place.device != TUTTI_CUDA)
+        snprintf(q->no, sizeof q->no, "%s", on_cpu);
+    else if (q->of->needs)
+        snprintf(q->no, sizeof q->no, "%s", q->of->needs);
+    else if (most && q->lanes > most)
+        snprintf(q->no, sizeof q->no, "it has at most %d lanes, not %d", most, q->lanes);
+    return *q->no ? TUTTI_OK : compare(q);
+}
+
+static const tutti_transport_about *find_on_gpus(void)
+{
+    const tutti_transport_about *about = tutti_transports;
+    while (!about->on_gpus) about++;
+    return about;
+}
+
+static tutti_status choose(question *q)
+{
+    const char *word = q->of->word ? q->of->word : "mpi";
+    const int is_free = strcmp(word, automatic) == 0, tells = q->mpi->rank == 0;
+    const tutti_transport_about *mpi = tutti_transport_find("mpi");
+    if (is_free && (q->of->place.device != TUTTI_CUDA || q->mpi->size == 1)) word = "mpi";
+    q->about = strcmp(word, automatic) == 0 ? find_on_gpus() : tutti_transport_find(word);
+    tutti_status status = ask(q);
+    if (status || !*q->no) return status;
+    if (!is_free)
+        return tells ? tutti_fail(TUTTI_ERR_USAGE, "--transport %s: %s, or use --transport mpi",
+                           word, q->no)
+                     : TUTTI_ERR_USAGE;
+    if (tells) tutti_log(TUTTI_LOG_INFO, "auto: --transport mpi, because %s", q->no);
+    q->about = mpi;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_transport_open(
+    void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport)
+{
+    tutti_session_transport *s = ctx;
+    question q = {.of = s, .mpi = mpi, .lanes = lanes, .timeout_s = timeout_s};
+    tutti_status status = choose_place(s, mpi, timeout_s);
+    if (!status) status = choose(&q);
+    if (status) {
+        tutti_transport_close(mpi);
+        return status;
+    }
+    s->chosen = q.about->name;
+    s->place.collects_there = q.about->on_gpus;
+    const tutti_transport_options options = {
+        .device = s->place.gpu, .lanes = lanes, .timeout_s = timeout_s};
+    return q.about->over(mpi, &options, transport);
+}

@@ -1,0 +1,42 @@
+/* --transport: what carries the collectives of a training program. The setting, in the form of
+ * designs/exchange/settings.h, and the choice, which the ranks make when their exchange opens. */
+#ifndef TUTTI_SESSION_TRANSPORT_H
+#define TUTTI_SESSION_TRANSPORT_H
+
+#include "collectives/transport/transport.h"
+#include "dag/base/conf.h"
+#include "dag/run/binding.h"
+
+/* clang-format off */
+
+/* const char *, for tutti_session_transport.word */
+#define TUTTI_SETTING_TRANSPORT(...)                                                               \
+    {TUTTI_CONF_CHOICE, "transport", "NAME", .fallback = "auto",                                   \
+        .choice = tutti_transport_choice, .environment = "TUTTI_TRANSPORT",                        \
+        .help = "what sums over ranks; mpi: through main memory; nccl: from GPU to GPU, with "     \
+                "--device cuda and a GPU for each rank; auto: nccl where it can be", __VA_ARGS__}
+
+/* clang-format on */
+
+const char *tutti_transport_choice(int i); /* [P] */
+
+/* Why this choice cannot be with this word of --device; NULL: it can. [P] */
+const char *tutti_transport_fault(const char *word, const char *device);
+
+/* Where a rank of a session computes, and what carries its collectives. */
+typedef struct tutti_session_transport {
+    const char *word;   /* a choice, the same on all ranks; NULL: mpi */
+    const char *device; /* for tutti_device_choose; NULL: `place` has been chosen */
+    const char *needs;  /* why the collectives need mpi; NULL: they do not */
+    /* once open has returned OK, the transport's name, and all of the place, of which tf32 is given */
+    const char *chosen;
+    tutti_binding_place place;
+} tutti_session_transport;
+
+/* tutti_exchange_options.over; ctx is a tutti_session_transport. USAGE, on all ranks, if the word is
+ * cuda and a rank has no GPU, or nccl and that cannot be (the first rank that knows logs why). auto
+ * then means mpi, and rank 0 logs why. Errors of the transport. */
+tutti_status tutti_session_transport_open(
+    void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport);
+
+#endif

@@ -1,0 +1,82 @@
+#include "collectives/transport/gather.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <string.h>
+
+typedef struct gathering {
+    tutti_transport *transport;
+    double timeout_s, until_s;
+} gathering;
+
+static void lock(const gathering *g)
+{
+    if (g->transport->lock) pthread_mutex_lock(g->transport->lock);
+}
+
+static void unlock(const gathering *g)
+{
+    if (g->transport->lock) pthread_mutex_unlock(g->transport->lock);
+}
+
+/* Waits for a message; after the deadline it is abandoned. */
+static tutti_status finish(const gathering *g, tutti_message *message)
+{
+    static const double poll_s = 50e-6;
+    tutti_transport *t = g->transport;
+    int done = !message;
+    while (!done) {
+        lock(g);
+        tutti_status status = t->ops->test(t, message, &done);
+        if (!status && !done && tutti_clock_s() > g->until_s) {
+            t->ops->abandon(t, message);
+            t->abandoned = 1;
+            status = tutti_fail(TUTTI_ERR_TIMEOUT,
+                "the other ranks have not told where they compute within %g s", g->timeout_s);
+        }
+        unlock(g);
+        if (status) return status;
+        if (!done) tutti_clock_sleep(poll_s);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status send_to(const gathering *g, int peer, const void *data, size_t bytes)
+{
+    tutti_transport *t = g->transport;
+    tutti_message *message = NULL;
+    lock(g);
+    tutti_status status = t->ops->isend(t, 0, peer, 0, data, bytes, &message);
+    unlock(g);
+    return status ? status : finish(g, message);
+}
+
+static tutti_status receive_from(const gathering *g, int peer, void *data, size_t bytes)
+{
+    tutti_transport *t = g->transport;
+    tutti_message *message = NULL;
+    lock(g);
+    tutti_status status = t->ops->irecv(t, 0, peer, 0, data, bytes, &message);
+    unlock(g);
+    return status ? status : finish(g, message);
+}
+
+tutti_status tutti_transport_gather(
+    tutti_transport *transport, const void *mine, size_t bytes, void *all, double timeout_s)
+{
+    const gathering g = {transport, timeout_s, tutti_clock_s() + timeout_s};
+    const int rank = transport->rank, size = transport->size;
+    const size_t everything = (size_t)size * bytes;
+    char *row = all;
+    tutti_status status = TUTTI_OK;
+    if (rank) {
+        status = send_to(&g, 0, mine, bytes);
+        return status ? status : receive_from(&g, 0, all, everything);
+    }
+    memmove(row, mine, bytes);
+    for (int r = 1; r < size && !status; r++)
+        status = receive_from(&g, r, row + (size_t)r * bytes, bytes);
+    for (int r = 1; r < size && !status; r++) status = send_to(&g, r, all, everything);
+    return status;
+}

@@ -1,0 +1,18 @@
+#include "collectives/transport/transport.h"
+
+#include "dag/base/log.h"
+
+const char *tutti_transport_nccl_lacks(void)
+{
+    return "this build has no NCCL (configure --with-nccl)";
+}
+
+tutti_status tutti_transport_nccl(
+    tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport)
+{
+    (void)options;
+    (void)transport;
+    tutti_transport_close(whole);
+    return tutti_fail(
+        TUTTI_ERR_UNSUPPORTED, "%s: use the transport mpi", tutti_transport_nccl_lacks());
+}

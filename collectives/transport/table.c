@@ -1,0 +1,41 @@
+#include "collectives/transport/transport.h"
+
+#include <string.h>
+
+static tutti_status itself(
+    tutti_transport *mpi, const tutti_transport_options *options, tutti_transport **transport)
+{
+    (void)options;
+    *transport = mpi;
+    return TUTTI_OK;
+}
+
+static const char *nothing(void)
+{
+    return NULL;
+}
+
+const tutti_transport_about tutti_transports[] = {
+    {.name = "mpi",
+        .summary = "nonblocking MPI send and receive, on one communicator per lane",
+        .over = itself,
+        .lacks = nothing},
+    {.name = "nccl",
+        .summary = "NCCL's collectives between GPUs, beside mpi",
+        .over = tutti_transport_nccl,
+        .lacks = tutti_transport_nccl_lacks,
+        .on_gpus = 1,
+        .most_lanes = TUTTI_NCCL_MOST_LANES},
+    {.name = "tcp",
+        .summary = "two processes of different jobs, over a TCP connection",
+        .lacks = nothing},
+    {.name = "loop", .summary = "ranks as threads of one process, for tests", .lacks = nothing},
+    {0},
+};
+
+const tutti_transport_about *tutti_transport_find(const char *name)
+{
+    const tutti_transport_about *about = tutti_transports;
+    while (about->name && strcmp(about->name, name) != 0) about++;
+    return about->name ? about : NULL;
+}
