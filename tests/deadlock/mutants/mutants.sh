@@ -44,6 +44,8 @@ link() {
     test_pipeline) path=tests/designs/test_pipeline-test_pipeline.o more=.libs/libtrial.a ;;
     test_division) path=tests/designs/test_division-test_division.o more=.libs/libtrial.a ;;
     test_units) path=tests/net/test_units-test_units.o more=.libs/libtrial.a ;;
+    test_codecs) path=tests/kernels/test_codecs-test_codecs.o ;;
+    test_codes) path=tests/net/test_codes-test_codes.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
     test_served) path=tests/net/test_served-test_served.o more=.libs/libtrial.a ;;
     test_book) path=tests/kv/test_book-test_book.o ;;
